@@ -1,0 +1,20 @@
+"""One clock for every process of a run: nanoseconds of CLOCK_MONOTONIC since the run's origin."""
+
+import time
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Clock:
+    """CLOCK_MONOTONIC is the same for every process of a machine, so an origin is all that workers need to share."""
+
+    origin_ns: int
+
+    @classmethod
+    def start(cls) -> "Clock":
+        """A clock that reads 0 now."""
+        return cls(time.monotonic_ns())
+
+    def now(self) -> int:
+        """Nanoseconds since the origin."""
+        return time.monotonic_ns() - self.origin_ns

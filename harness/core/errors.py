@@ -1,0 +1,21 @@
+"""Every error a user can act on. ``str()`` is one clear line that says what to change; a defect is any other exception."""
+
+
+class KafkaTrialError(Exception):
+    """Anything a user can act on."""
+
+
+class ScenarioError(KafkaTrialError):
+    """The scenario, or what was typed, is wrong: says file:line and what to change."""
+
+
+class EnvironmentLacks(KafkaTrialError):  # noqa: N818 - reads as the sentence it is
+    """This machine cannot run it: says what is missing and how to get it."""
+
+
+class ClusterError(KafkaTrialError):
+    """The cluster did not do what was awaited: says what was seen last."""
+
+
+class HistoryError(KafkaTrialError):
+    """A stored history cannot be judged: says which file and why."""

@@ -1,0 +1,102 @@
+"""run.json: all that a stored run says of itself besides its tables."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from harness.core.errors import HistoryError
+from harness.core.guarantees import Configuration
+from harness.core.verdict import Expectation
+
+RUN_FILE = "run.json"
+
+
+class State(StrEnum):
+    """How far a run came: ``recorded`` is sealed and may be judged, ``crashed`` kept what was recorded until then."""
+
+    RUNNING = "running"
+    RECORDED = "recorded"
+    JUDGED = "judged"
+    CRASHED = "crashed"
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+
+
+class Requirements(_Part):
+    """What must have happened for a verdict to mean anything (a scenario's ``requires:``)."""
+
+    acknowledged: int = Field(1, ge=0, description="at least this many acknowledged writes")
+    leader: str | None = Field(None, pattern="^(changed|unchanged)$", description="whether the watched leader moved")
+
+
+class StepReport(_Part):
+    """One step of the timeline as it went. An ``until`` that expired is not ``met``; ``detail`` says what was seen."""
+
+    step: str
+    at_ns: int
+    ended_ns: int
+    met: bool = True
+    detail: str = ""
+
+
+class PhaseReport(_Part):
+    """When a phase of the run began."""
+
+    phase: str
+    at_ns: int
+
+
+class Seat(_Part):
+    """A node as run.json remembers it."""
+
+    name: str
+    role: str
+    id: int
+    address: str
+
+
+class RunFile(_Part):
+    """The whole of run.json. ``origin_unix_ns`` is the wall clock at the origin of every ``…_ns`` of the history."""
+
+    run: str
+    scenario_name: str
+    scenario: dict[str, Any]
+    configuration: Configuration
+    expect: Expectation = Expectation()
+    requires: Requirements = Requirements()
+    watch_topic: str = "trial"
+    watch_partition: int = 0
+    seed: int = 0
+    state: State = State.RUNNING
+    origin_unix_ns: int = 0
+    origin_monotonic_ns: int = 0
+    versions: dict[str, str] = {}
+    features: dict[str, int] = {}
+    clients: dict[str, dict[str, Any]] = Field({}, description="every client setting as given to librdkafka, by worker")
+    nodes: list[Seat] = []
+    phases: list[PhaseReport] = []
+    timeline: list[StepReport] = []
+    notes: list[str] = Field([], description="why the run is not what it should be: one line each")
+
+    def write(self, directory: Path) -> None:
+        """Replace run.json in ``directory`` at once: a reader sees the old one or the new one, never a half."""
+        beside = directory / f".{RUN_FILE}"
+        beside.write_text(self.model_dump_json(indent=2) + "\n")
+        beside.replace(directory / RUN_FILE)
+
+    @classmethod
+    def read(cls, directory: Path) -> "RunFile":
+        """Raises HistoryError where there is no run.json, or it is not one of ours."""
+        path = directory / RUN_FILE
+        try:
+            return cls.model_validate_json(path.read_text())
+        except OSError as exc:
+            raise HistoryError(f"{path}: no run here ({exc.strerror})") from exc
+        except ValidationError as exc:
+            first = exc.errors()[0]
+            where = ".".join(str(part) for part in first["loc"]) or "whole file"
+            raise HistoryError(f"{path}: not a run file of this version ({where}: {first['msg']})") from exc
