@@ -1,4 +1,4 @@
-"""Every error a user can act on. ``str()`` is one clear line that says what to change; a defect is any other exception."""
+"""Errors a user can act on: ``str()`` is one clear line that says what to change. Any other exception is a defect."""
 
 
 class KafkaTrialError(Exception):

@@ -1,4 +1,4 @@
-"""The tables of a history: what a row of each is, and its columns. Times are ns since the run's origin (see core.clock).
+"""The tables of a history: what a row of each is, and its columns. Times are ns since the run's origin.
 
 A worker journals its tables as Arrow IPC streams, ``journals/<table>.<worker>.arrows``; a sealed run has them as
 ``history/<table>/*.parquet``. The schemas below are the contract between those who record and those who judge.
@@ -161,3 +161,11 @@ def worker_of(record: int) -> int:
 def sequence_of(record: int) -> int:
     """Which of its worker's records this is, counted from 0."""
     return record & ((1 << _SEQUENCE_BITS) - 1)
+
+
+#: Tables that a journal tells more than once (begun, then done): the last row of a key is the row.
+KEYS: dict[str, tuple[str, ...]] = {
+    "sends": ("worker", "sequence"),
+    "transactions": ("worker", "transaction"),
+    "faults": ("fault",),
+}

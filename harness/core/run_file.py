@@ -80,6 +80,7 @@ class RunFile(_Part):
     nodes: list[Seat] = []
     phases: list[PhaseReport] = []
     timeline: list[StepReport] = []
+    partial: bool = Field(False, description="the history is not whole: a worker or the harness was cut off")
     notes: list[str] = Field([], description="why the run is not what it should be: one line each")
 
     def write(self, directory: Path) -> None:

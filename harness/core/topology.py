@@ -5,7 +5,7 @@ from enum import StrEnum
 
 
 class Role(StrEnum):
-    """What a node is. ``CLIENTS`` is the machine the harness and its workers run on: a party to a partition, not a node."""
+    """What a node is. ``CLIENTS`` is the machine that the workers run on: a party to a partition, not a node."""
 
     BROKER = "broker"
     CONTROLLER = "controller"
@@ -38,7 +38,7 @@ PORTS: dict[Plane, tuple[int, ...]] = {
 
 @dataclass(frozen=True, order=True)
 class Node:
-    """One node: ``b1``, ``c1``, ``z1`` …; ``id`` is its ``node.id`` (brokers 1…, controllers 101…) or ZooKeeper's myid."""
+    """One node: ``b1``, ``c1``, ``z1`` …; ``id`` is its ``node.id`` (brokers 1…, controllers 101…) or myid."""
 
     name: str
     role: Role
@@ -74,3 +74,18 @@ class Topology:
     def bootstrap(self) -> str:
         """``bootstrap.servers`` for clients on this machine."""
         return ",".join(f"{n.address}:{CLIENT_PORT}" for n in self.brokers)
+
+
+@dataclass(frozen=True)
+class View:
+    """Who has which role now, for the partition that the scenario watches: what targets are resolved against."""
+
+    leader: Node | None
+    replicas: tuple[Node, ...]
+    isr: tuple[Node, ...]
+    controller: Node | None
+
+    @property
+    def followers(self) -> tuple[Node, ...]:
+        """The replicas that do not lead."""
+        return tuple(n for n in self.replicas if n != self.leader)

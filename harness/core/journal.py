@@ -1,0 +1,99 @@
+"""Append-only Arrow IPC streams: what a worker recorded, readable up to its last whole batch even after ``kill -9``."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import pyarrow as pa
+
+from harness.core.errors import HistoryError
+
+SUFFIX = ".arrows"
+
+
+def journal_path(directory: Path, table: str, worker: str) -> Path:
+    """``<directory>/<table>.<worker>.arrows``."""
+    return directory / f"{table}.{worker}{SUFFIX}"
+
+
+def table_of(path: Path) -> str:
+    """The table that a journal file holds rows of."""
+    return path.name.split(".", 1)[0]
+
+
+class Journal:
+    """One writer's rows of one table. Not shared between threads. Every ``append`` has reached the kernel when it returns."""
+
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        self.path = path
+        self._schema = schema
+        self._sink = pa.OSFile(str(path), "wb")
+        self._stream = pa.ipc.new_stream(self._sink, schema)
+
+    def append(self, batch: pa.RecordBatch) -> None:
+        """Write one batch, whole."""
+        self._stream.write_batch(batch)
+        self._sink.flush()
+
+    def append_rows(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Write rows as one batch; missing columns are null."""
+        listed = list(rows)
+        if listed:
+            self.append(pa.RecordBatch.from_pylist(listed, schema=self._schema))
+
+    def close(self) -> None:
+        """Seal the stream: a reader can tell that nothing is missing. Closing twice is harmless."""
+        if not self._sink.closed:
+            self._stream.close()
+            self._sink.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def read_journal(path: Path, schema: pa.Schema) -> tuple[pa.Table, bool]:
+    """Every whole batch of a journal, and whether its writer closed it.
+
+    Raises HistoryError where the file holds rows of another schema.
+    """
+    batches: list[pa.RecordBatch] = []
+    with pa.OSFile(str(path), "rb") as source:
+        end = source.size()
+        try:
+            with pa.ipc.open_stream(source) as stream:
+                found = stream.schema
+                for batch in stream:
+                    batches.append(batch)
+            closed = _ends_with_marker(path)
+        except (pa.ArrowInvalid, OSError):
+            # Cut in the middle of a message (kill -9, full disk): what came before is whole.
+            if not batches:
+                return schema.empty_table(), False
+            found, closed = batches[0].schema, False
+    if not found.equals(schema):
+        raise HistoryError(f"{path}: journal of another schema ({_first_difference(found, schema)}), {end} bytes")
+    return pa.Table.from_batches(batches, schema=schema), closed
+
+
+_END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"
+
+
+def _ends_with_marker(path: Path) -> bool:
+    with path.open("rb") as file:
+        file.seek(-len(_END_OF_STREAM), 2)
+        return file.read() == _END_OF_STREAM
+
+
+def _first_difference(found: pa.Schema, wanted: pa.Schema) -> str:
+    for name in wanted.names:
+        if name not in found.names:
+            return f"no column {name}"
+        if found.field(name) != wanted.field(name):
+            return f"{name} is {found.field(name).type}, not {wanted.field(name).type}"
+    return "columns that this version does not know"
