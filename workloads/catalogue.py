@@ -1,0 +1,9 @@
+"""Every workload that a scenario can name: one line each."""
+
+from pydantic import BaseModel
+
+from workloads.queue import Queue
+
+WORKLOADS: dict[str, type[BaseModel]] = {
+    "queue": Queue,
+}
