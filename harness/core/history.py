@@ -145,22 +145,22 @@ TABLES: dict[str, pa.Schema] = {
     "log_ends": LOG_ENDS,
 }
 
-_SEQUENCE_BITS = 40
+SEQUENCE_BITS = 40
 
 
 def record_id(worker: int, sequence: int) -> int:
     """The id of a worker's nth record: unique in a run, and self-describing."""
-    return worker << _SEQUENCE_BITS | sequence
+    return worker << SEQUENCE_BITS | sequence
 
 
 def worker_of(record: int) -> int:
     """The worker that sent this record."""
-    return record >> _SEQUENCE_BITS
+    return record >> SEQUENCE_BITS
 
 
 def sequence_of(record: int) -> int:
     """Which of its worker's records this is, counted from 0."""
-    return record & ((1 << _SEQUENCE_BITS) - 1)
+    return record & ((1 << SEQUENCE_BITS) - 1)
 
 
 #: Tables that a journal tells more than once (begun, then done): the last row of a key is the row.

@@ -44,6 +44,12 @@ class Node:
     role: Role
     id: int
     address: str
+    published: int | None = None
+
+    @property
+    def endpoint(self) -> str:
+        """``host:port`` that clients use: the node's own, or a port published on loopback (Docker Desktop)."""
+        return f"127.0.0.1:{self.published}" if self.published else f"{self.address}:{CLIENT_PORT}"
 
 
 @dataclass(frozen=True)
@@ -73,7 +79,7 @@ class Topology:
     @property
     def bootstrap(self) -> str:
         """``bootstrap.servers`` for clients on this machine."""
-        return ",".join(f"{n.address}:{CLIENT_PORT}" for n in self.brokers)
+        return ",".join(n.endpoint for n in self.brokers)
 
 
 @dataclass(frozen=True)

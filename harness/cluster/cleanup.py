@@ -1,0 +1,39 @@
+"""Removing what a run left on the machine, from any process: every container, network and volume carries its label."""
+
+from collections.abc import Callable
+
+from docker import DockerClient
+from docker.errors import APIError, NotFound
+
+from harness.cluster.compose import LABEL
+from harness.cluster.engine import connect
+from harness.core.errors import ClusterError
+
+
+def cleanup(run: str | None = None, client: DockerClient | None = None) -> list[str]:
+    """Remove everything of one run, or of all runs where ``run`` is None. Returns what was removed, a line each.
+
+    A node's rules live in its network namespace and go with its container. Raises ClusterError where something stays.
+    """
+    engine = client or connect()
+    chosen = {"label": LABEL if run is None else f"{LABEL}={run}"}
+    removed = []
+    for container in engine.containers.list(all=True, filters=chosen):
+        _remove(lambda c=container: c.remove(force=True, v=True), container.name)
+        removed.append(f"container {container.name}")
+    for network in engine.networks.list(filters=chosen):
+        _remove(network.remove, network.name)
+        removed.append(f"network {network.name}")
+    for volume in engine.volumes.list(filters=chosen):
+        _remove(lambda v=volume: v.remove(force=True), volume.name)
+        removed.append(f"volume {volume.name}")
+    return removed
+
+
+def _remove(act: Callable[[], object], name: str | None) -> None:
+    try:
+        act()
+    except NotFound:
+        return
+    except APIError as exc:
+        raise ClusterError(f"{name} could not be removed: {exc.explanation or exc}") from exc

@@ -1,0 +1,86 @@
+"""The Compose document of a cluster. Pure: what is written is exactly what is started."""
+
+import base64
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+
+from harness.cluster.layout import Subnet
+from harness.core.topology import CLIENT_PORT, Node, Role, Topology
+
+#: Every container, network and volume of a run carries it, with the run as its value.
+LABEL = "kafka-trial.run"
+
+_HEAP = {Role.BROKER: "-Xms384m -Xmx384m", Role.CONTROLLER: "-Xms192m -Xmx192m", Role.ZOOKEEPER: "-Xms96m -Xmx96m"}
+
+
+def project_of(run: str) -> str:
+    """The Compose project of a run: short, and unique to it."""
+    return f"kt-{hashlib.sha256(run.encode()).hexdigest()[:10]}"
+
+
+def cluster_id(run: str) -> str:
+    """Kafka's cluster id: 16 bytes in URL-safe base64."""
+    return base64.urlsafe_b64encode(hashlib.sha256(run.encode()).digest()[:16]).decode().rstrip("=")
+
+
+def container_name(run: str, node: Node) -> str:
+    """The name of a node's container."""
+    return f"{project_of(run)}-{node.name}"
+
+
+def document(run: str, topology: Topology, subnet: Subnet, image: str, mounts: Mapping[str, str]) -> dict[str, Any]:
+    """The services, network and volumes of a run.
+
+    ``mounts`` maps files of this machine to where every node shall find them (the start script, for an image not ours);
+    each node's settings are mounted from ``./config/<node>.properties`` besides.
+    """
+    labels = {LABEL: run}
+    return {
+        "services": {node.name: _service(run, node, topology, image, mounts) for node in topology.nodes},
+        "networks": {
+            "trial": {
+                "driver": "bridge",
+                "labels": labels,
+                "ipam": {"config": [{"subnet": str(subnet), "gateway": topology.clients.address}]},
+            }
+        },
+        "volumes": {_volume(node): {"labels": labels} for node in topology.nodes},
+    }
+
+
+def text(compose: Mapping[str, Any]) -> str:
+    """compose.yaml."""
+    return yaml.safe_dump(dict(compose), sort_keys=False)
+
+
+def _volume(node: Node) -> str:
+    return f"{node.name}-data"
+
+
+def _service(run: str, node: Node, topology: Topology, image: str, mounts: Mapping[str, str]) -> dict[str, Any]:
+    kraft = bool(topology.having(Role.CONTROLLER))
+    return {
+        "image": image,
+        "container_name": container_name(run, node),
+        "hostname": node.name,
+        "user": "0",
+        "entrypoint": ["sh", "/opt/kafka/start"],
+        "command": [str(node.role)],
+        "environment": {
+            "NODE_ID": str(node.id),
+            "HEAP": _HEAP[node.role],
+            **({"CLUSTER_ID": cluster_id(run)} if kraft else {}),
+        },
+        "volumes": [
+            f"{_volume(node)}:/data",
+            f"./config/{node.name}.properties:/etc/kafka-trial/node.properties:ro",
+            *(f"{file}:{place}:ro" for file, place in mounts.items()),
+        ],
+        "networks": {"trial": {"ipv4_address": node.address}},
+        **({"ports": [f"127.0.0.1:{node.published}:{CLIENT_PORT}"]} if node.published else {}),
+        "labels": {LABEL: run},
+        "restart": "no",
+    }

@@ -1,0 +1,126 @@
+"""The settings of every node, as text. Pure: a topology and a cluster specification in, ``.properties`` out."""
+
+from collections.abc import Mapping
+
+from harness.core.topology import CLIENT_PORT, CONTROLLER_PORT, REPLICATION_PORT, ZOOKEEPER_PORT, Node, Role, Topology
+from harness.core.version import Version, parse_version
+from harness.scenario.model import ClusterSpec
+
+DATA = "/data/kafka"
+ZOOKEEPER_DATA = "/data/zookeeper"
+
+Settings = dict[str, str]
+
+#: Quicker than Kafka's defaults, so that a fault shows its effect within seconds; a scenario may set each otherwise.
+QUICK: Settings = {
+    "replica.lag.time.max.ms": "5000",
+    "group.initial.rebalance.delay.ms": "0",
+    "auto.create.topics.enable": "false",
+    "num.network.threads": "2",
+    "num.io.threads": "4",
+    "log.cleaner.dedupe.buffer.size": "33554432",
+}
+QUICK_KRAFT: Settings = {"broker.session.timeout.ms": "6000", "broker.heartbeat.interval.ms": "1000"}
+QUICK_ZOOKEEPER: Settings = {"zookeeper.session.timeout.ms": "6000", "zookeeper.connection.timeout.ms": "30000"}
+
+#: KIP-291: a listener of its own for what the controller says to the brokers.
+_CONTROL_PLANE_LISTENER_SINCE: Version = (2, 2)
+#: KIP-103: listeners with names.
+_NAMED_LISTENERS_SINCE: Version = (0, 10, 2)
+
+
+def properties(settings: Mapping[str, str]) -> str:
+    """One ``key=value`` a line, sorted."""
+    return "".join(f"{key}={value}\n" for key, value in sorted(settings.items()))
+
+
+def settings_of(node: Node, topology: Topology, spec: ClusterSpec) -> Settings:
+    """Everything a node is started with. A scenario's ``cluster.config`` goes to brokers and controllers, and wins."""
+    if node.role is Role.ZOOKEEPER:
+        return _zookeeper(topology)
+    own = _controller(node, topology) if node.role is Role.CONTROLLER else _broker(node, topology, spec)
+    given = {key: _text(value) for key, value in spec.config.items()}
+    return {**_common(topology), **own, **given}
+
+
+def _text(value: str | float | bool) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _common(topology: Topology) -> Settings:
+    copies = str(min(3, len(topology.brokers)))
+    return {
+        **QUICK,
+        "log.dirs": DATA,
+        "offsets.topic.replication.factor": copies,
+        "offsets.topic.num.partitions": "3",
+        "transaction.state.log.replication.factor": copies,
+        "transaction.state.log.num.partitions": "3",
+        "transaction.state.log.min.isr": str(min(2, len(topology.brokers))),
+    }
+
+
+def _broker(node: Node, topology: Topology, spec: ClusterSpec) -> Settings:
+    if not topology.having(Role.ZOOKEEPER):
+        return {
+            **QUICK_KRAFT,
+            **_quorum(topology),
+            "process.roles": "broker",
+            "node.id": str(node.id),
+            **_listeners(node, ["CLIENT", "INTERNAL"]),
+        }
+    version = parse_version(spec.version)
+    zookeepers = ",".join(f"{z.address}:{ZOOKEEPER_PORT}" for z in topology.having(Role.ZOOKEEPER))
+    common = {**QUICK_ZOOKEEPER, "broker.id": str(node.id), "zookeeper.connect": zookeepers}
+    if version < _NAMED_LISTENERS_SINCE:
+        return {**common, "listeners": f"PLAINTEXT://{node.address}:{CLIENT_PORT}"}
+    if version < _CONTROL_PLANE_LISTENER_SINCE:
+        return {**common, **_listeners(node, ["CLIENT", "INTERNAL"])}
+    names = ["CLIENT", "INTERNAL", "CONTROLLER"]
+    return {**common, **_listeners(node, names), "control.plane.listener.name": "CONTROLLER"}
+
+
+def _controller(node: Node, topology: Topology) -> Settings:
+    return {
+        **QUICK_KRAFT,
+        **_quorum(topology),
+        "process.roles": "controller",
+        "node.id": str(node.id),
+        "listeners": f"CONTROLLER://:{CONTROLLER_PORT}",
+        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,CLIENT:PLAINTEXT,INTERNAL:PLAINTEXT",
+    }
+
+
+def _quorum(topology: Topology) -> Settings:
+    voters = ",".join(f"{c.id}@{c.address}:{CONTROLLER_PORT}" for c in topology.having(Role.CONTROLLER))
+    return {"controller.quorum.voters": voters, "controller.listener.names": "CONTROLLER"}
+
+
+_PORT = {"CLIENT": CLIENT_PORT, "INTERNAL": REPLICATION_PORT, "CONTROLLER": CONTROLLER_PORT}
+
+
+def _listeners(node: Node, names: list[str]) -> Settings:
+    """A listener for each plane, so that a fault can cut one plane of a node (KIP-103)."""
+    told = {name: f"{node.address}:{_PORT[name]}" for name in names} | {"CLIENT": node.endpoint}
+    mapped = dict.fromkeys([*names, "CONTROLLER"], "PLAINTEXT")
+    return {
+        "listeners": ",".join(f"{name}://:{_PORT[name]}" for name in names),
+        "advertised.listeners": ",".join(f"{name}://{told[name]}" for name in names),
+        "listener.security.protocol.map": ",".join(f"{name}:{protocol}" for name, protocol in mapped.items()),
+        "inter.broker.listener.name": "INTERNAL",
+    }
+
+
+def _zookeeper(topology: Topology) -> Settings:
+    peers = topology.having(Role.ZOOKEEPER)
+    ensemble = {f"server.{z.id}": f"{z.address}:2888:3888" for z in peers} if len(peers) > 1 else {}
+    return {
+        "tickTime": "1000",
+        "initLimit": "10",
+        "syncLimit": "5",
+        "dataDir": ZOOKEEPER_DATA,
+        "clientPort": str(ZOOKEEPER_PORT),
+        "admin.enableServer": "false",
+        "maxClientCnxns": "0",
+        **ensemble,
+    }

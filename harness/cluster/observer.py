@@ -1,0 +1,215 @@
+"""Who leads and which ISR, as each broker tells it: recorded for the checkers, and the roles that targets mean.
+
+Each broker is asked on its own by a thread of its own. A broker that is cut off tells its own, stale truth, which is
+worth recording; so what counts *now* is what the newest leader epoch says, and among equals what most brokers say.
+"""
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any
+
+from harness.cluster.wire import Wire
+from harness.core.clock import Clock
+from harness.core.errors import ClusterError
+from harness.core.history import OBSERVATIONS
+from harness.core.journal import Journal, journal_path
+from harness.core.topology import Node, Role, Topology, View
+
+EVERY = 0.25
+_FRESH_NS = 3_000_000_000
+
+
+@dataclass(frozen=True)
+class Sight:
+    """A partition as one broker told it at ``at_ns``. ``leader`` is -1 where it knows none."""
+
+    observer: str
+    at_ns: int
+    topic: str
+    partition: int
+    leader: int
+    leader_epoch: int | None
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    low: int | None = None
+    high: int | None = None
+
+
+def prevailing(sights: Iterable[Sight], now_ns: int) -> Sight | None:
+    """What holds now: the newest leader epoch, then what most say, then the latest. Pure; None where nobody told.
+
+    A broker that has not answered for 3 s counts only where no other does. Before 2.1 brokers tell no epoch (KIP-320):
+    there the majority decides.
+    """
+    told = list(sights)
+    recent = [s for s in told if now_ns - s.at_ns <= _FRESH_NS] or told
+    if not recent:
+        return None
+    votes = Counter((s.leader, s.leader_epoch, s.isr) for s in recent)
+    return max(
+        recent, key=lambda s: (_epoch(s), votes[s.leader, s.leader_epoch, s.isr], s.at_ns, s.observer)
+    )
+
+
+def _epoch(sight: Sight) -> int:
+    return -1 if sight.leader_epoch is None else sight.leader_epoch
+
+
+class Observer:
+    """What the brokers say: journalled as it is heard, and at hand as a View."""
+
+    def __init__(self, topology: Topology, topics: Sequence[str], watch: tuple[str, int], clock: Clock) -> None:
+        self._topology = topology
+        self._topics = list(topics)
+        self._watch = watch
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._latest: dict[tuple[str, str, int], Sight] = {}
+        self._controllers: dict[str, tuple[int, int | None]] = {}
+        self._heard: SimpleQueue[Sight] = SimpleQueue()
+        self._over = threading.Event()
+
+    def view(self) -> View:
+        """The roles for the partition that the scenario watches."""
+        with self._lock:
+            sight = prevailing(self._of(*self._watch), self._clock.now())
+            controller = self._controller()
+        if sight is None:
+            return View(None, (), (), controller)
+        broker = self._topology.broker
+        return View(
+            broker(sight.leader),
+            tuple(node for number in sight.replicas if (node := broker(number))),
+            tuple(node for number in sight.isr if (node := broker(number))),
+            controller,
+        )
+
+    def partitions(self) -> dict[tuple[str, int], Sight]:
+        """What holds now for every partition of the run's topics that anybody told of."""
+        now = self._clock.now()
+        with self._lock:
+            places = sorted({(topic, partition) for _, topic, partition in self._latest})
+            found = {place: prevailing(self._of(*place), now) for place in places}
+        return {place: sight for place, sight in found.items() if sight is not None}
+
+    def sights(self, topic: str, partition: int) -> list[Sight]:
+        """The latest that each broker told of a partition."""
+        with self._lock:
+            return self._of(topic, partition)
+
+    def ask(self, node: Node) -> None:
+        """Ask one broker over and over until the observation ends."""
+        while not self._over.is_set():
+            try:
+                with Wire(node.endpoint) as wire:
+                    while not self._over.is_set():
+                        self._listen(node, wire)
+                        self._over.wait(EVERY)
+            except ClusterError:
+                # Silence is what a cut-off or dead broker answers: its last word stays, and grows old.
+                self._over.wait(EVERY)
+
+    def write(self, journal: Journal) -> None:
+        """Journal what was heard, twice a second, until the observation ends."""
+        while True:
+            ended = self._over.wait(0.5)
+            journal.append_rows(_row(sight) for sight in self._drain())
+            if ended:
+                return
+
+    def end(self) -> None:
+        """Stop asking and writing."""
+        self._over.set()
+
+    def _listen(self, node: Node, wire: Wire) -> None:
+        response = wire.metadata(self._topics)
+        at_ns = self._clock.now()
+        led: dict[str, list[int]] = {}
+        for topic in response.topics:
+            for partition in topic.partitions:
+                if partition.leader_id == node.id:
+                    led.setdefault(topic.name, []).append(partition.partition_index)
+        highs = wire.offsets(led) if led else {}
+        controller = self._ask_controller(wire, response)
+        heard = [
+            _sight(node, at_ns, topic.name, partition, highs)
+            for topic in response.topics
+            for partition in topic.partitions
+        ]
+        with self._lock:
+            self._controllers[node.name] = (at_ns, controller)
+            self._latest.update({(s.observer, s.topic, s.partition): s for s in heard})
+        for sight in heard:
+            self._heard.put(sight)
+
+    def _ask_controller(self, wire: Wire, response: Any) -> int | None:
+        """A KRaft broker names a random broker as controller (KIP-590): the quorum must be asked instead."""
+        dedicated = self._topology.having(Role.CONTROLLER)
+        if not dedicated:
+            return int(response.controller_id)
+        return dedicated[0].id if len(dedicated) == 1 else wire.active_controller()
+
+    def _controller(self) -> Node | None:
+        fresh = [told for told in self._controllers.values() if self._clock.now() - told[0] <= _FRESH_NS]
+        votes = Counter(number for _, number in fresh if number is not None and number >= 0)
+        if not votes:
+            return None
+        number = votes.most_common(1)[0][0]
+        return next((n for n in self._topology.nodes if n.id == number and n.role is not Role.ZOOKEEPER), None)
+
+    def _of(self, topic: str, partition: int) -> list[Sight]:
+        return [s for (_, t, p), s in self._latest.items() if (t, p) == (topic, partition)]
+
+    def _drain(self) -> Iterator[Sight]:
+        while True:
+            try:
+                yield self._heard.get_nowait()
+            except Empty:
+                return
+
+
+@contextmanager
+def observe(
+    topology: Topology, topics: Sequence[str], watch: tuple[str, int], journals: Path, clock: Clock
+) -> Iterator[Observer]:
+    """An observer at work: a thread for each broker and one that journals ``observations``."""
+    observer = Observer(topology, topics, watch, clock)
+    with Journal(journal_path(journals, "observations", "observer"), OBSERVATIONS) as journal:
+        jobs: list[tuple[Callable[..., None], Node | Journal]] = [(observer.ask, node) for node in topology.brokers]
+        threads = [
+            threading.Thread(target=act, args=(subject,), daemon=True)
+            for act, subject in [*jobs, (observer.write, journal)]
+        ]
+        for thread in threads:
+            thread.start()
+        try:
+            yield observer
+        finally:
+            observer.end()
+            for thread in threads:
+                thread.join()
+
+
+def _sight(node: Node, at_ns: int, topic: str, partition: Any, highs: Mapping[tuple[str, int], int]) -> Sight:
+    epoch = getattr(partition, "leader_epoch", None)
+    return Sight(
+        node.name,
+        at_ns,
+        topic,
+        partition.partition_index,
+        partition.leader_id,
+        None if epoch is None or epoch < 0 else epoch,
+        tuple(partition.replica_nodes),
+        tuple(sorted(partition.isr_nodes)),
+        None,
+        highs.get((topic, partition.partition_index)),
+    )
+
+
+def _row(sight: Sight) -> dict[str, Any]:
+    return {**vars(sight), "replicas": list(sight.replicas), "isr": list(sight.isr)}

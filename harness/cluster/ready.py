@@ -1,0 +1,106 @@
+"""From containers to a cluster that serves: brokers registered, topics made, every partition with its full ISR."""
+
+from collections.abc import Iterable
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from harness.cluster.observer import Observer
+from harness.cluster.runtime import Cluster
+from harness.cluster.wire import Wire
+from harness.core.errors import ClusterError, ScenarioError
+from harness.core.topology import Node, Role
+from harness.core.waiting import wait_for
+from harness.scenario.model import TopicSpec
+
+BOOT_SECONDS = 90.0
+TOPIC_SECONDS = 30.0
+
+
+def await_registered(cluster: Cluster) -> dict[str, int]:
+    """Wait until every broker knows of every broker, and return the cluster's finalized feature levels.
+
+    Raises ClusterError with a node's last log lines as soon as one exits.
+    """
+    wanted = {broker.id for broker in cluster.topology.brokers}
+
+    def missing() -> list[str]:
+        gone = [reason for node in cluster.topology.nodes if (reason := cluster.dead(node))]
+        if gone:
+            raise ClusterError(gone[0])
+        return [broker.name for broker in cluster.topology.brokers if _known_to(broker) != wanted]
+
+    wait_for(
+        missing, "every broker to be registered with every other", BOOT_SECONDS, lambda names: not names, ", ".join
+    )
+    with Wire(cluster.topology.brokers[0].endpoint) as wire:
+        return wire.features()
+
+
+def create_topics(cluster: Cluster, spec: TopicSpec) -> None:
+    """Make the scenario's topics. Raises ScenarioError where Kafka refuses a setting, ClusterError where it fails."""
+    admin = AdminClient({"bootstrap.servers": cluster.topology.bootstrap, "log_level": 0})
+    placed = spec.assignment or _around_the_controller(cluster, spec)
+    topics = [
+        NewTopic(
+            name,
+            num_partitions=spec.partitions,
+            config=spec.settings,
+            **({"replica_assignment": placed} if placed else {"replication_factor": spec.replication}),
+        )
+        for name in spec.names
+    ]
+    for name, made in admin.create_topics(topics, operation_timeout=TOPIC_SECONDS).items():
+        try:
+            made.result(timeout=TOPIC_SECONDS)
+        except KafkaException as exc:
+            error = exc.args[0]
+            raise ScenarioError(f"topic {name}: Kafka refuses it ({error.str()}): see the scenario's topic") from exc
+        except TimeoutError as exc:
+            raise ClusterError(f"topic {name} was not made within {TOPIC_SECONDS:g} s") from exc
+
+
+def await_whole_isr(observer: Observer, spec: TopicSpec, within: float, without: Iterable[Node] = ()) -> None:
+    """Wait until every partition has a leader and all of its replicas, those ``without`` apart, in its ISR.
+
+    Raises ClusterError: says which partitions have not.
+    """
+    excused = {node.id for node in without}
+    places = [(topic, partition) for topic in spec.names for partition in range(spec.partitions)]
+
+    def lacking() -> list[str]:
+        found = observer.partitions()
+        lines = []
+        for place in places:
+            sight = found.get(place)
+            name = f"{place[0]}/{place[1]}"
+            if sight is None:
+                lines.append(f"{name} told by no broker")
+            elif sight.leader < 0 or not sight.replicas or set(sight.replicas) - set(sight.isr) - excused:
+                lines.append(f"{name} leader {sight.leader}, ISR {list(sight.isr)} of {list(sight.replicas)}")
+        return lines
+
+    wait_for(lacking, "the full ISR of every partition", within, lambda lines: not lines, lambda lines: lines[0])
+
+
+def _known_to(broker: Node) -> set[int]:
+    try:
+        with Wire(broker.endpoint, timeout=2.0) as wire:
+            return {other.node_id for other in wire.metadata([]).brokers}
+    except ClusterError:
+        return set()
+
+
+def _around_the_controller(cluster: Cluster, spec: TopicSpec) -> list[list[int]] | None:
+    """Replicas on every broker but the one that is the controller now (ZooKeeper mode: the controller is a broker)."""
+    if spec.avoid is None:
+        return None
+    with Wire(cluster.topology.brokers[0].endpoint) as wire:
+        controller = int(wire.metadata([]).controller_id)
+    if cluster.topology.having(Role.CONTROLLER):
+        raise ScenarioError("topic.avoid: controller means something in ZooKeeper mode only: remove it")
+    others = [broker.id for broker in cluster.topology.brokers if broker.id != controller]
+    if len(others) < spec.replication:
+        raise ScenarioError("topic.avoid: controller needs one broker more than topic.replication")
+    turns = [others[i % len(others) :] + others[: i % len(others)] for i in range(spec.partitions)]
+    return [turn[: spec.replication] for turn in turns]

@@ -1,0 +1,152 @@
+"""A cluster of containers: brought up, ready, and gone again whatever happens."""
+
+import fcntl
+import ipaddress
+import socket
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from docker import DockerClient
+from docker.errors import DockerException
+
+from harness.cluster import compose
+from harness.cluster.cleanup import cleanup
+from harness.cluster.engine import compose as run_compose
+from harness.cluster.images import CACHE, kafka_image, toolbox_image
+from harness.cluster.kafka_config import properties, settings_of
+from harness.cluster.layout import Subnet, free_subnet, topology
+from harness.cluster.shell import DockerShell
+from harness.core.errors import EnvironmentLacks
+from harness.core.layout import LOGS
+from harness.core.topology import Node, Topology
+from harness.resources import recipes
+from harness.scenario.model import ClusterSpec
+
+_LAST_LINES = 5
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A running cluster: its nodes, how to get hold of one, and what they said."""
+
+    run: str
+    spec: ClusterSpec
+    topology: Topology
+    image: str
+    shell: DockerShell
+    client: DockerClient
+
+    def dead(self, node: Node) -> str | None:
+        """The last lines that a node said before it exited; None while it runs."""
+        container = self.client.containers.get(compose.container_name(self.run, node))
+        if container.status == "running":
+            return None
+        lines = container.logs(tail=200).decode(errors="replace").splitlines()
+        telling = [line for line in lines if " ERROR " in line or " FATAL " in line or "xception" in line] or lines
+        return f"{node.name} exited with {container.attrs['State']['ExitCode']}: {' | '.join(telling[-_LAST_LINES:])}"
+
+
+@contextmanager
+def up(spec: ClusterSpec, run: str, directory: Path, client: DockerClient, keep: bool = False) -> Iterator[Cluster]:
+    """Start a cluster, its ``compose.yaml`` and ``config/`` in ``directory``; in the end keep its logs and remove it.
+
+    ``keep`` leaves it running. Raises EnvironmentLacks (no image, no address left) and ClusterError.
+    """
+    image = kafka_image(client, spec.version, spec.image)
+    toolbox = toolbox_image(client)
+    try:
+        with _addresses():
+            subnet = _subnet(client, spec.subnet, run)
+            nodes = topology(spec, subnet, _free_port if spec.clients == "published" else lambda: None)
+            _write(spec, run, nodes, subnet, image, directory)
+            run_compose(directory, compose.project_of(run), "up", "--no-start")
+        run_compose(directory, compose.project_of(run), "start")
+        containers = {node.name: compose.container_name(run, node) for node in nodes.nodes}
+        shell = DockerShell(nodes, containers, toolbox, {compose.LABEL: run})
+        yield Cluster(run, spec, nodes, image, shell, client)
+    finally:
+        _keep_logs(client, run, directory / LOGS)
+        if not keep:
+            cleanup(run, client)
+
+
+def _write(spec: ClusterSpec, run: str, nodes: Topology, subnet: Subnet, image: str, directory: Path) -> None:
+    (directory / "config").mkdir(parents=True)
+    for node in nodes.nodes:
+        (directory / "config" / f"{node.name}.properties").write_text(properties(settings_of(node, nodes, spec)))
+    ours = {str(recipes() / "kafka" / name): f"/opt/kafka/{name}" for name in ("start", *_LOGGING)}
+    document = compose.document(run, nodes, subnet, image, ours if spec.image else {})
+    (directory / "compose.yaml").write_text(compose.text(document))
+
+
+_LOGGING = ("log4j.properties", "log4j2.properties")
+
+
+@contextmanager
+def _addresses() -> Iterator[None]:
+    """Two runs that start at once must not choose the same subnet: one after the other."""
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with (CACHE / "addresses.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _subnet(client: DockerClient, wanted: str | None, run: str) -> Subnet:
+    taken = {**_networks(client), **_routes()}
+    if wanted is not None:
+        chosen = ipaddress.IPv4Network(wanted)
+        clash = next((name for subnet, name in taken.items() if chosen.overlaps(subnet)), None)
+        if clash is not None:
+            raise EnvironmentLacks(f"cluster.subnet {wanted} is taken by {clash}: name another, or leave it out")
+        return chosen
+    free = free_subnet(taken, start=zlib.crc32(run.encode()))
+    if free is None:
+        raise EnvironmentLacks("no free /24 is left in 10.201.0.0 – 10.216.255.0: `kafka-trial cleanup` frees some")
+    return free
+
+
+def _networks(client: DockerClient) -> dict[Subnet, str]:
+    return {
+        ipaddress.IPv4Network(config["Subnet"]): f"Docker network {network.name}"
+        for network in client.networks.list()
+        for config in (network.attrs.get("IPAM", {}).get("Config") or [])
+        if ":" not in config.get("Subnet", ":")
+    }
+
+
+def _routes() -> dict[Subnet, str]:
+    """What this machine's routing table knows, the default route apart (Linux; elsewhere Docker's list must do)."""
+    table = Path("/proc/net/route")
+    lines = [line.split() for line in table.read_text().splitlines()[1:]] if table.exists() else []
+    found = {}
+    for name, destination, *_, mask, _mtu, _window, _irtt in lines:
+        subnet = Subnet((_address(destination), _address(mask)))
+        if subnet.prefixlen:
+            found[subnet] = f"this machine's route by {name}"
+    return found
+
+
+def _address(hexadecimal: str) -> str:
+    return socket.inet_ntoa(bytes.fromhex(hexadecimal)[::-1])
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _keep_logs(client: DockerClient, run: str, directory: Path) -> None:
+    directory.mkdir(exist_ok=True)
+    for container in client.containers.list(all=True, filters={"label": f"{compose.LABEL}={run}"}):
+        name = container.name.removeprefix(f"{compose.project_of(run)}-")
+        try:
+            with (directory / f"{name}.log").open("wb") as file:
+                for chunk in container.logs(stream=True, timestamps=False):
+                    file.write(chunk)
+        except DockerException as exc:
+            (directory / f"{name}.log").write_text(f"the log of {name} could not be read: {exc}\n")

@@ -1,0 +1,115 @@
+"""One broker asked, and only that one, in Kafka's own protocol.
+
+A client library answers from whichever broker it likes; who leads *as this broker tells it* needs a socket of our own.
+kafka-python encodes the messages.
+"""
+
+import socket
+from typing import Any, Self
+
+from kafka.protocol.admin import DescribeQuorumRequest
+from kafka.protocol.consumer import ListOffsetsRequest
+from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
+from kafka.protocol.parser import KafkaProtocol
+
+from harness.core.errors import ClusterError
+
+_LATEST = -1
+_EARLIEST = -2
+_LEADER_EPOCHS_SINCE = 7
+
+
+class Wire:
+    """A connection to one broker. A call waits ``timeout`` seconds for an answer; ClusterError says what went wrong."""
+
+    def __init__(self, endpoint: str, timeout: float = 1.0) -> None:
+        self._endpoint = endpoint
+        host, port = endpoint.rsplit(":", 1)
+        try:
+            self._socket = socket.create_connection((host, int(port)), timeout=timeout)
+        except OSError as exc:
+            raise ClusterError(f"{endpoint}: no connection ({exc})") from exc
+        self._protocol = KafkaProtocol(client_id="kafka-trial-observer")
+        self._versions: dict[int, int] = {}
+        self._features: dict[str, int] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give the socket back."""
+        self._socket.close()
+
+    def metadata(self, topics: list[str] | None) -> Any:
+        """MetadataResponse for ``topics``; None: all of them."""
+        wanted = None if topics is None else [MetadataRequest.MetadataRequestTopic(name=name) for name in topics]
+        return self._ask(MetadataRequest, most=9, topics=wanted, allow_auto_topic_creation=False)
+
+    def offsets(self, places: dict[str, list[int]], earliest: bool = False) -> dict[tuple[str, int], int]:
+        """High watermarks (or log starts) of the partitions that this broker leads, by (topic, partition)."""
+        kind = _EARLIEST if earliest else _LATEST
+        topic, partition = ListOffsetsRequest.ListOffsetsTopic, ListOffsetsRequest.ListOffsetsTopic.ListOffsetsPartition
+        response = self._ask(
+            ListOffsetsRequest,
+            most=5,
+            replica_id=-1,
+            isolation_level=0,
+            topics=[
+                topic(name=name, partitions=[partition(partition_index=p, timestamp=kind) for p in partitions])
+                for name, partitions in places.items()
+            ],
+        )
+        return {
+            (t.name, p.partition_index): p.offset for t in response.topics for p in t.partitions if p.error_code == 0
+        }
+
+    def active_controller(self) -> int | None:
+        """The node id of the active KRaft controller, None while there is none (KIP-595, DescribeQuorum)."""
+        topic = DescribeQuorumRequest.TopicData
+        response = self._ask(
+            DescribeQuorumRequest,
+            most=0,
+            topics=[topic(topic_name="__cluster_metadata", partitions=[topic.PartitionData(partition_index=0)])],
+        )
+        leaders = [p.leader_id for t in response.topics for p in t.partitions if p.error_code == 0]
+        return next((leader for leader in leaders if leader >= 0), None)
+
+    def features(self) -> dict[str, int]:
+        """The finalized feature levels (KIP-584): empty before 2.7."""
+        self._agreed(MetadataRequest)
+        return self._features
+
+    def _ask(self, request: Any, most: int, **fields: Any) -> Any:
+        version = min(self._agreed(request), most)
+        return self._exchange(request[version](**fields))
+
+    def _agreed(self, request: Any) -> int:
+        """The newest version of a request that both sides know (KIP-35)."""
+        if not self._versions:
+            response = self._exchange(
+                ApiVersionsRequest[3](client_software_name="kafka-trial", client_software_version="1")
+            )
+            if response.error_code:
+                response = self._exchange(ApiVersionsRequest[0]())
+            self._versions = {api.api_key: api.max_version for api in response.api_keys}
+            finalized = getattr(response, "finalized_features", None) or []
+            self._features = {feature.name: feature.max_version_level for feature in finalized}
+        if request.API_KEY not in self._versions:
+            raise ClusterError(f"{self._endpoint}: this version knows no {request.name}")
+        return min(self._versions[request.API_KEY], request.max_version)
+
+    def _exchange(self, request: Any) -> Any:
+        try:
+            self._protocol.send_request(request)
+            self._socket.sendall(self._protocol.send_bytes())
+            while True:
+                received = self._socket.recv(65536)
+                if not received:
+                    raise ClusterError(f"{self._endpoint}: closed the connection")
+                for _, response in self._protocol.receive_bytes(received):
+                    return response
+        except OSError as exc:
+            raise ClusterError(f"{self._endpoint}: no answer ({exc})") from exc

@@ -1,0 +1,21 @@
+"""The folders that travel with the code: image recipes and scenarios, in a wheel (``harness/_data``) or in the repo."""
+
+from pathlib import Path
+
+_HERE = Path(__file__).parent
+
+
+def folder(name: str) -> Path:
+    """``docker`` or ``scenarios``: from the wheel where there is one, else from the repo that this file stands in."""
+    packed = _HERE / "_data" / name
+    return packed if packed.is_dir() else _HERE.parent / name
+
+
+def recipes() -> Path:
+    """The image recipes."""
+    return folder("docker")
+
+
+def scenarios() -> Path:
+    """The named scenarios."""
+    return folder("scenarios")

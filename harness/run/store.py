@@ -1,0 +1,138 @@
+"""Where runs are kept: a directory for each, its run.json, and its journals sealed into Parquet."""
+
+import random
+import shutil
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from harness.core.clock import Clock
+from harness.core.errors import EnvironmentLacks, HistoryError
+from harness.core.history import KEYS, TABLES
+from harness.core.journal import SUFFIX, read_journal, table_of
+from harness.core.layout import HISTORY, JOURNALS, LOGS, write_table
+from harness.core.run_file import RUN_FILE, PhaseReport, RunFile, Seat, State
+from harness.core.topology import Topology
+from harness.scenario.configuration import configuration
+from harness.scenario.model import Scenario
+
+DEFAULT_STORE = Path("store")
+
+
+class RunRecord:
+    """A run that is being recorded: its directory and clock, and run.json as it grows."""
+
+    def __init__(self, directory: Path, file: RunFile, clock: Clock) -> None:
+        self.directory = directory
+        self.file = file
+        self.clock = clock
+
+    @property
+    def journals(self) -> Path:
+        """Where workers journal."""
+        return self.directory / JOURNALS
+
+    def phase(self, name: str) -> None:
+        """Note that a phase begins now."""
+        self.file.phases.append(PhaseReport(phase=name, at_ns=self.clock.now()))
+        self.save()
+
+    def nodes(self, topology: Topology) -> None:
+        """Note who takes part."""
+        self.file.nodes = [
+            Seat(name=n.name, role=n.role, id=n.id, address=n.address) for n in (*topology.nodes, topology.clients)
+        ]
+        self.save()
+
+    def save(self) -> None:
+        """Write run.json."""
+        self.file.write(self.directory)
+
+
+def new_run(scenario: Scenario, seed: int, store: Path) -> RunRecord:
+    """A fresh ``<store>/<scenario>/<UTC time>-<seed>``. Raises EnvironmentLacks where the store is not writable."""
+    now = time.time_ns()
+    moment = datetime.fromtimestamp(now / 1e9, UTC).strftime("%Y%m%dT%H%M%S.%f")[:-3]
+    name = f"{scenario.name}/{moment}Z-{seed}"
+    directory = store.resolve() / name
+    try:
+        for part in (JOURNALS, LOGS):
+            (directory / part).mkdir(parents=True)
+    except OSError as exc:
+        raise EnvironmentLacks(f"{store}: runs cannot be kept there ({exc.strerror}): name another --store") from exc
+    clock = Clock.start()
+    file = RunFile(
+        run=name,
+        scenario_name=scenario.name,
+        scenario=scenario.model_dump(mode="json", by_alias=True),
+        configuration=configuration(scenario),
+        expect=scenario.expect,
+        requires=scenario.requires,
+        watch_topic=scenario.watch_topic,
+        watch_partition=scenario.watch_partition,
+        seed=seed,
+        origin_unix_ns=now,
+        origin_monotonic_ns=clock.origin_ns,
+    )
+    record = RunRecord(directory, file, clock)
+    record.save()
+    return record
+
+
+def fresh_seed() -> int:
+    """A seed where the user gave none; run.json keeps it."""
+    return random.SystemRandom().randrange(1 << 31)
+
+
+def seal(directory: Path) -> list[str]:
+    """Turn the journals of a run into ``history/<table>/*.parquet``; returns what is missing from them, a line each.
+
+    The journals go when all of history stands. Raises HistoryError where a journal is of another schema.
+    """
+    notes = []
+    shutil.rmtree(directory / HISTORY, ignore_errors=True)
+    journals = sorted((directory / JOURNALS).glob(f"*{SUFFIX}"))
+    for path in journals:
+        table = table_of(path)
+        if table not in TABLES:
+            raise HistoryError(f"{path}: no table is called {table}")
+        rows, closed = read_journal(path, TABLES[table])
+        if not closed:
+            notes.append(f"{path.name} was cut off: {rows.num_rows} rows could be read")
+        write_table(directory, table, _last_of_each_key(rows, KEYS.get(table, ())), path.stem.split(".", 1)[1])
+    for table, schema in TABLES.items():
+        if not (directory / HISTORY / table).is_dir():
+            write_table(directory, table, schema.empty_table())
+    for path in journals:
+        path.unlink()
+    return notes
+
+
+def ensure_sealed(directory: Path) -> RunFile:
+    """The run file of a run that can be judged: one that was cut off is sealed as far as it goes, and marked partial.
+
+    Raises HistoryError where there is nothing to judge.
+    """
+    file = RunFile.read(directory)
+    if file.state in {State.RECORDED, State.JUDGED}:
+        return file
+    if any((directory / JOURNALS).glob(f"*{SUFFIX}")):
+        file.notes += seal(directory)
+    elif not (directory / HISTORY).is_dir():
+        raise HistoryError(f"{directory / RUN_FILE}: the run is {file.state} and recorded nothing")
+    file.partial = True
+    file.write(directory)
+    return file
+
+
+def _last_of_each_key(rows: pa.Table, key: tuple[str, ...]) -> pa.Table:
+    """The last row of each key, in the order of the keys; all rows as they are where there is no key."""
+    if not key or rows.num_rows == 0:
+        return rows
+    numbered = rows.append_column("row", pa.array(range(rows.num_rows), pa.int64()))
+    last = numbered.group_by(list(key)).aggregate([("row", "max")])
+    order = pc.sort_indices(last, sort_keys=[(name, "ascending") for name in key])
+    return rows.take(last.column("row_max").take(order))
