@@ -1,6 +1,16 @@
-"""What Kafka promises under a configuration, as data with sources."""
+"""What Kafka promises under a configuration, as data with sources.
+
+``PROMISES`` says for each anomaly which promise it breaks. ``PERMISSIONS`` are the only excuses: a row holds where both
+the settings and what happened in the run make the anomaly something that Kafka never promised to prevent.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict
+
+from harness.core.verdict import Standing
 
 
 class Configuration(BaseModel):
@@ -20,3 +30,159 @@ class Configuration(BaseModel):
     max_in_flight: int = 5
     isolation_level: str = "read_uncommitted"
     grouped: bool = False
+
+    @property
+    def acks_all(self) -> bool:
+        """Whether an acknowledgement means that every in-sync replica has the record."""
+        return self.acks in {"all", "-1"}
+
+
+@dataclass(frozen=True)
+class Circumstances:
+    """What happened in a run, as far as promises depend on it.
+
+    ``elected``: a partition had more than one leader or leader epoch. ``faulted_at_once``, ``wiped_at_once``: the most
+    brokers that were under any fault, or without their data, at the same time. ``last_replica_guarded``: eligible
+    leader replicas (KIP-966) are on.
+    """
+
+    elected: bool = False
+    faulted_at_once: int = 0
+    wiped_at_once: int = 0
+    last_replica_guarded: bool = False
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What Kafka promises, and where it says so."""
+
+    says: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Permission:
+    """A setting under which ``anomalies`` break no promise. ``remedy`` is the change that would forbid them."""
+
+    name: str
+    anomalies: frozenset[str]
+    holds: Callable[[Configuration, Circumstances], bool]
+    because: str
+    source: str
+    remedy: str
+
+
+@dataclass(frozen=True)
+class Ruling:
+    """The standing of an anomaly, with the sentence, its source, and what would forbid it where it is permitted."""
+
+    standing: Standing
+    because: str
+    source: str
+    remedy: str | None = None
+
+
+_DESIGN = "Kafka documentation, Design, Replication"
+_PRODUCER = "Kafka documentation, producer configuration"
+_TOPIC = "Kafka documentation, topic configuration"
+_APPENDED = "a record is in the log of a partition only if a producer sent it there"
+
+PROMISES: dict[str, Promise] = {
+    "lost": Promise("a committed record is not lost while one in-sync replica is alive", _DESIGN),
+    "vanished": Promise("consumers are given committed records only, and those are not lost", _DESIGN),
+    "failed_but_present": Promise("a record that was refused before a broker took it is in no log", _PRODUCER),
+    "duplicated": Promise("an idempotent producer's record is written to the log exactly once", "KIP-98, KIP-679"),
+    "phantom": Promise(_APPENDED, "Kafka documentation, Design, Message Delivery Semantics"),
+    "misplaced": Promise(_APPENDED, "Kafka documentation, Design, The Producer"),
+    "corrupted": Promise("a record is read as it was written: batches carry a CRC that is checked", "KIP-98"),
+}
+
+_LOSS = frozenset({"lost", "vanished"})
+
+#: The first row that holds rules.
+PERMISSIONS: tuple[Permission, ...] = (
+    Permission(
+        "one replica",
+        _LOSS,
+        lambda c, seen: c.replication == 1 and seen.wiped_at_once >= 1,
+        "replication factor 1: the only disk that had the record was wiped",
+        _DESIGN,
+        "replication factor 3",
+    ),
+    Permission(
+        "acks without replication",
+        frozenset({"lost"}),
+        lambda c, seen: not c.acks_all and (seen.elected or seen.wiped_at_once >= 1),
+        "acks=1 (or 0): the leader acknowledges alone, and what no follower fetched goes when another leads",
+        f"{_PRODUCER}, acks; Vanlightly 2018, How to Lose Messages on a Kafka Cluster",
+        "acks=all",
+    ),
+    Permission(
+        "unclean election, one in-sync replica",
+        _LOSS,
+        lambda c, seen: c.unclean_election and c.min_insync_replicas == 1 and seen.elected,
+        "min.insync.replicas=1 with unclean leader election: the ISR may shrink to the leader, "
+        "and a replica that lacks what it alone acknowledged may be elected",
+        f"{_TOPIC}, unclean.leader.election.enable; KIP-106; Jepsen: Kafka (2013)",
+        "min.insync.replicas=2, or unclean.leader.election.enable=false",
+    ),
+    Permission(
+        "unclean election, whole minimum ISR faulted",
+        _LOSS,
+        lambda c, seen: c.unclean_election and seen.elected and seen.faulted_at_once >= c.min_insync_replicas,
+        "unclean leader election while as many brokers as min.insync.replicas were faulted at once: "
+        "a replica that was never in sync may be elected",
+        f"{_TOPIC}, unclean.leader.election.enable; KIP-106",
+        "unclean.leader.election.enable=false",
+    ),
+    Permission(
+        "whole minimum ISR wiped",
+        _LOSS,
+        lambda c, seen: seen.wiped_at_once >= min(c.min_insync_replicas, c.replication),
+        "as many disks as min.insync.replicas were wiped at once: "
+        "an acknowledged record need not have been on any other",
+        f"{_TOPIC}, min.insync.replicas; KIP-966",
+        "a min.insync.replicas above the number of disks that fail at once",
+    ),
+    Permission(
+        "last replica standing",
+        _LOSS,
+        lambda c, seen: (
+            seen.wiped_at_once >= 1 and seen.faulted_at_once >= c.min_insync_replicas and not seen.last_replica_guarded
+        ),
+        "the last in-sync replica lost its disk and was elected all the same: the followers truncate to its empty log",
+        "KIP-966, Motivation (the last replica standing)",
+        "eligible leader replicas (KIP-966, eligible.leader.replicas.version=1)",
+    ),
+    Permission(
+        "retries without idempotence",
+        frozenset({"duplicated"}),
+        lambda c, _: not c.idempotence and c.retries > 0,
+        "retries without idempotence: a write whose acknowledgement was lost is sent and appended again",
+        f"{_PRODUCER}, retries; KIP-98",
+        "enable.idempotence=true",
+    ),
+)
+
+
+def standing(anomaly: str, configuration: Configuration, circumstances: Circumstances) -> Ruling:
+    """Whether this run's configuration permits ``anomaly``; where no row of PERMISSIONS holds, it is a violation."""
+    for row in PERMISSIONS:
+        if anomaly in row.anomalies and row.holds(configuration, circumstances):
+            return Ruling(Standing.PERMITTED, row.because, row.source, row.remedy)
+    promise = PROMISES[anomaly]
+    return Ruling(Standing.VIOLATION, f"Kafka promises: {promise.says}", promise.source)
+
+
+def most_at_once(faults: Iterable[Mapping[str, Any]], brokers: frozenset[str]) -> int:
+    """The most of ``brokers`` that were under an effective one of ``faults`` (rows of the table) at the same time.
+
+    A fault lasts from the start of its injection to the end of its heal; one that was never healed lasts for ever.
+    """
+    lasting = [row for row in faults if row["effective"]]
+    return max((len(_under(lasting, row["injecting_ns"]) & brokers) for row in lasting), default=0)
+
+
+def _under(faults: list[Mapping[str, Any]], at_ns: int) -> frozenset[str]:
+    active = [f for f in faults if f["injecting_ns"] <= at_ns and (f["healed_ns"] is None or f["healed_ns"] > at_ns)]
+    return frozenset(node for fault in active for node in fault["nodes"])

@@ -1,0 +1,135 @@
+"""Large histories of a known shape, written as a sealed run: what the checkers are measured on."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from harness.core.guarantees import Configuration
+from harness.core.history import FAULTS, LOG_ENDS, OBSERVATIONS, READS, SENDS, record_id
+from harness.core.layout import write_table
+from harness.core.run_file import RunFile, State
+
+_TOPIC = "trial"
+_RATE_NS = 100_000
+
+
+def write_run(run: Path, records: int, workers: int = 4, partitions: int = 4, lost: float = 0.001) -> Path:
+    """A run of ``records`` sends and about as many final reads, a fraction ``lost`` of them missing; returns ``run``.
+
+    Worker w sends its nth record to partition n mod ``partitions``; one in a thousand timed out and half of those are
+    there. A worker's sends are one part, the final read of all partitions another.
+    """
+    random = np.random.default_rng(records)
+    each = records // workers
+    sequences = np.arange(each, dtype=np.int64)
+    survivors = []
+    for worker in range(workers):
+        draw = random.random(each)
+        outcome = np.where(draw < 0.001, "info", "ok")
+        present = (draw >= 0.0005) & (random.random(each) >= lost)
+        ids = sequences + record_id(worker, 0)
+        invoked = sequences * _RATE_NS + worker
+        survivors.append(np.stack([ids[present], invoked[present], sequences[present] % partitions]))
+        offsets = (sequences // partitions) * workers + worker
+        table = pa.table(
+            {
+                "worker": np.full(each, worker, np.int32),
+                "incarnation": np.zeros(each, np.int32),
+                "sequence": sequences,
+                "topic": _constant(_TOPIC, each),
+                "partition": (sequences % partitions).astype(np.int32),
+                "record_id": ids,
+                "key": pa.nulls(each, pa.string()),
+                "invoked_ns": invoked,
+                "completed_ns": invoked + random.integers(1_000_000, 9_000_000, each),
+                "outcome": outcome,
+                "error": pa.nulls(each, pa.string()),
+                "offset": pa.array(offsets, mask=outcome != "ok"),
+                "transaction": pa.nulls(each, pa.int64()),
+            }
+        )
+        write_table(run, "sends", table.cast(SENDS), f"producer-{worker}")
+    found = np.concatenate(survivors, axis=1)
+    ends = []
+    for partition in range(partitions):
+        here = found[:, found[2] == partition]
+        here = here[:, np.argsort(here[1], kind="stable")]
+        count = here.shape[1]
+        ends.append(count)
+        table = pa.table(
+            {
+                "reader": np.full(count, 100, np.int32),
+                "incarnation": np.zeros(count, np.int32),
+                "phase": _constant("final", count),
+                "poll": np.arange(count, dtype=np.int64) // 500,
+                "topic": _constant(_TOPIC, count),
+                "partition": np.full(count, partition, np.int32),
+                "offset": np.arange(count, dtype=np.int64),
+                "leader_epoch": np.zeros(count, np.int32),
+                "record_id": here[0],
+                "intact": np.ones(count, bool),
+                "timestamp_ms": here[1] // 1_000_000,
+                "read_ns": here[1] + 10_000_000_000,
+            }
+        )
+        write_table(run, "reads", table.cast(READS), f"final-{partition}")
+    write_table(run, "log_ends", _log_ends(ends))
+    write_table(run, "observations", _observations(partitions, each * _RATE_NS))
+    write_table(run, "faults", _faults(each * _RATE_NS))
+    RunFile(
+        run=f"benchmark/{records}",
+        scenario_name="benchmark",
+        scenario={},
+        configuration=Configuration(version="4.3.1"),
+        state=State.RECORDED,
+    ).write(run)
+    return run
+
+
+def _constant(text: str, count: int) -> pa.Array:
+    return pa.DictionaryArray.from_arrays(np.zeros(count, np.int32), [text]).cast(pa.string())
+
+
+def _log_ends(ends: list[int]) -> pa.Table:
+    rows = [
+        {"topic": _TOPIC, "partition": p, "log_start": 0, "log_end": end, "read_to": end, "complete": True}
+        for p, end in enumerate(ends)
+    ]
+    return pa.Table.from_pylist(rows, LOG_ENDS)
+
+
+def _observations(partitions: int, duration_ns: int) -> pa.Table:
+    rows = [
+        {
+            "observer": f"b{broker}",
+            "at_ns": at,
+            "topic": _TOPIC,
+            "partition": partition,
+            "leader": partition % 3 + 1,
+            "leader_epoch": 0,
+            "replicas": [1, 2, 3],
+            "isr": [1, 2, 3],
+            "low": 0,
+            "high": 0,
+        }
+        for at in range(0, duration_ns, max(duration_ns // 1000, 1))
+        for partition in range(partitions)
+        for broker in (1, 2, 3)
+    ]
+    return pa.Table.from_pylist(rows, OBSERVATIONS)
+
+
+def _faults(duration_ns: int) -> pa.Table:
+    row = {
+        "fault": "pause-1",
+        "kind": "pause",
+        "nodes": ["b1"],
+        "injecting_ns": duration_ns // 3,
+        "injected_ns": duration_ns // 3,
+        "healing_ns": duration_ns // 2,
+        "healed_ns": duration_ns // 2,
+        "effective": True,
+        "evidence": "{}",
+    }
+    return pa.Table.from_pylist([row], FAULTS)

@@ -1,0 +1,43 @@
+"""Every anomaly that is looked for: one line each, named as in verdict.json."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+
+from checkers import delivery
+from checkers.tables import History
+
+Find = Callable[[History, DataFrame], DataFrame]
+
+
+@dataclass(frozen=True)
+class Checker:
+    """One question. ``suspects`` are the bits of a block (checkers/presence.py) that may be in the anomaly, and
+    ``besides`` a number of rows without a record id that are; where both are nothing, ``find`` is not asked."""
+
+    anomaly: str
+    said: str
+    suspects: str
+    find: Find
+    besides: str = "0L"
+
+
+_COPIED = "if(copies > bit_count(found), found, 0L)"
+_UNSENT = "whole & ~(acknowledged | failed | undecided)"
+
+CHECKERS: tuple[Checker, ...] = (
+    Checker(
+        "lost", "acknowledged writes are not in the final log", "if(complete, acknowledged & ~found, 0L)", delivery.lost
+    ),
+    Checker(
+        "vanished", "records were read and then vanished", "if(complete, delivered & ~found, 0L)", delivery.vanished
+    ),
+    Checker(
+        "failed_but_present", "failed writes are present", "failed & (found | delivered)", delivery.failed_but_present
+    ),
+    Checker("duplicated", "records are in the final log more than once", _COPIED, delivery.duplicated),
+    Checker("phantom", "records were read that nobody sent", _UNSENT, delivery.phantom, besides="alien"),
+    Checker("misplaced", "records are in another partition than they were sent to", _UNSENT, delivery.misplaced),
+    Checker("corrupted", "records fail their checksum", "damaged", delivery.corrupted, besides="corrupt"),
+)

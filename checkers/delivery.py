@@ -1,0 +1,151 @@
+"""What became of each record: lost, failed but present, duplicated, phantom, corrupted, misplaced, vanished.
+
+Every question is first asked of blocks (the catalogue's ``suspects``: bits that are almost always all zero), and only
+where a bit is set of rows. A question takes the history and the ``marks`` (block, place, bits) that made it suspicious.
+"""
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
+
+from checkers.presence import flagged
+from checkers.tables import History
+
+#: The columns that every anomaly of a record has. ``sent_ns``, ``acknowledged_ns`` are null where it never was.
+RECORD = ["topic", "partition", "offset", "record_id", "worker", "sequence", "sent_ns", "acknowledged_ns"]
+
+_WORKER = "cast(shiftright(record_id, 40) as int) as worker"
+_SEQUENCE = "record_id & 1099511627775 as sequence"
+_SENT = "invoked_ns as sent_ns"
+_ACKNOWLEDGED = "if(outcome = 'ok', completed_ns, null) as acknowledged_ns"
+
+#: RECORD as an expression on a row of ``sends``, and on a delivery joined with the times of its send.
+_OF_SEND = ["topic", "partition", "offset", "record_id", "worker", "sequence", _SENT, _ACKNOWLEDGED]
+_OF_READ = ["topic", "partition", "offset", "record_id", _WORKER, _SEQUENCE, "sent_ns", "acknowledged_ns"]
+
+
+def lost(history: History, marks: DataFrame) -> DataFrame:
+    """Acknowledged records absent from the complete final log of their partition, and found in no other.
+
+    What was acknowledged below the log's start was deleted by retention, not lost.
+    Guarantee: a committed message is not lost as long as one in-sync replica is alive (Kafka design, Replication).
+    Returns: RECORD
+    """
+    absent = _retained(history, flagged(history.sends.where("outcome = 'ok'"), marks))
+    moved = flagged(history.reads.where("phase = 'final'"), _anywhere(marks), on=["block"]).select("record_id")
+    return absent.join(moved, on="record_id", how="left_anti").selectExpr(*_OF_SEND)
+
+
+def failed_but_present(history: History, marks: DataFrame) -> DataFrame:
+    """Records proven to have failed, and delivered to a reader all the same.
+
+    Guarantee: a record refused before any broker had it cannot be in a log. Returns: RECORD, error, read_offset
+    """
+    failed = flagged(history.sends.where("outcome = 'fail'"), marks)
+    there = flagged(history.reads, marks).groupBy("record_id").agg(F.min("offset").alias("read_offset"))
+    return failed.join(there, on="record_id", how="inner").selectExpr(*_OF_SEND, "error", "read_offset")
+
+
+def duplicated(history: History, marks: DataFrame) -> DataFrame:
+    """Records at two or more offsets of one partition's final log.
+
+    Guarantee: an idempotent producer's record is written to the log once (KIP-98; by default since 3.0, KIP-679).
+    Returns: RECORD (``offset`` is the first), last_offset, copies
+    """
+    copies = (
+        _deliveries(flagged(history.reads.where("phase = 'final'"), marks))
+        .groupBy("topic", "partition", "record_id")
+        .agg(F.min("offset").alias("offset"), F.max("offset").alias("last_offset"), F.count("*").alias("copies"))
+        .where("copies > 1")
+    )
+    return _with_times(copies, flagged(history.sends, marks)).selectExpr(*_OF_READ, "last_offset", "copies")
+
+
+def phantom(history: History, marks: DataFrame) -> DataFrame:
+    """Records delivered whole that no worker sent: an id that was never given out, or a payload that is not ours.
+
+    Where the history is partial, an id beyond the last that its worker journalled is unrecorded, not a phantom: the
+    second before a kill is not in the journal. Returns: RECORD, read_ns
+    """
+    whole = history.reads.where("intact")
+    unsent = flagged(whole, marks).join(_senders(history, marks), on="record_id", how="left_anti")
+    strange = _recorded(history, unsent.select(*whole.columns)).unionAll(whole.where("record_id is null"))
+    return _deliveries(strange).selectExpr(
+        *_OF_READ[:6], "cast(null as bigint) as sent_ns", "cast(null as bigint) as acknowledged_ns", "read_ns"
+    )
+
+
+def misplaced(history: History, marks: DataFrame) -> DataFrame:
+    """Records delivered from another topic or partition than they were sent to.
+
+    Guarantee: a record is appended to the partition it was sent to (Kafka design, The Producer).
+    Returns: RECORD (where it was found), sent_topic, sent_partition, read_ns
+    """
+    found = _deliveries(flagged(history.reads.where("intact"), marks))
+    senders = _senders(history, marks).selectExpr(
+        "record_id", "topic as sent_topic", "partition as sent_partition", _SENT, _ACKNOWLEDGED
+    )
+    return found.join(senders, on="record_id", how="inner").selectExpr(
+        *_OF_READ, "sent_topic", "sent_partition", "read_ns"
+    )
+
+
+def corrupted(history: History, marks: DataFrame) -> DataFrame:
+    """Records whose payload fails its checksum, whatever id it still shows.
+
+    Guarantee: what a consumer gets is what was produced; batches carry a CRC (KIP-98, message format). Returns: RECORD,
+    read_ns
+    """
+    damaged = _deliveries(history.reads.where("not intact"))
+    return _with_times(damaged, flagged(history.sends, marks)).selectExpr(*_OF_READ, "read_ns")
+
+
+def vanished(history: History, marks: DataFrame) -> DataFrame:
+    """Read, then vanished: delivered to a consumer during the run, absent from the complete final log.
+
+    Guarantee: only committed messages are given out to consumers (Kafka design, Replication): they read below the high
+    watermark, and what is below it is not to be lost. Returns: RECORD, read_ns
+    """
+    gone = _retained(history, _deliveries(flagged(history.reads.where("phase = 'live'"), marks)))
+    return _with_times(gone, flagged(history.sends, marks)).selectExpr(*_OF_READ, "read_ns")
+
+
+def _retained(history: History, rows: DataFrame) -> DataFrame:
+    """``rows`` without those below the start of the log."""
+    starts = history.log_ends.select("topic", "partition", "log_start")
+    return (
+        rows.join(F.broadcast(starts), on=["topic", "partition"], how="inner")
+        .where("offset is null or offset >= log_start")
+        .select(*rows.columns)
+    )
+
+
+def _recorded(history: History, reads: DataFrame) -> DataFrame:
+    """``reads`` without those that a journal of a partial history cannot know."""
+    if not history.run_file.partial:
+        return reads
+    journalled = history.sends.groupBy("worker").agg(F.max("sequence").alias("last_sequence"))
+    return (
+        reads.selectExpr("*", _WORKER, _SEQUENCE)
+        .join(F.broadcast(journalled), on="worker", how="left")
+        .where("last_sequence is null or sequence <= last_sequence")
+        .select(*reads.columns)
+    )
+
+
+def _anywhere(marks: DataFrame) -> DataFrame:
+    """The same bits, whatever the partition. Returns: block, bits"""
+    return marks.groupBy("block").agg(F.bit_or("bits").alias("bits"))
+
+
+def _senders(history: History, marks: DataFrame) -> DataFrame:
+    """The sends, to any partition, of the records that are marked in some."""
+    return flagged(history.sends, _anywhere(marks), on=["block"])
+
+
+def _deliveries(reads: DataFrame) -> DataFrame:
+    """One row for each offset and record, however often and in whatever phase it was delivered."""
+    return reads.groupBy("topic", "partition", "offset", "record_id").agg(F.min("read_ns").alias("read_ns"))
+
+
+def _with_times(found: DataFrame, sends: DataFrame) -> DataFrame:
+    return found.join(sends.selectExpr("record_id", _SENT, _ACKNOWLEDGED), on="record_id", how="left")

@@ -1,0 +1,196 @@
+"""From a stored run to its verdict: one pass over the records, then only what the pass found suspicious."""
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
+
+from checkers.availability import availability
+from checkers.catalogue import CHECKERS, Checker
+from checkers.observed import Span, elected, spans, who_led
+from checkers.preconditions import preconditions
+from checkers.presence import PLACE, blocks
+from checkers.summary import COUNTS, summary
+from checkers.tables import History
+from harness.core.guarantees import Circumstances, most_at_once, standing
+from harness.core.layout import ANOMALIES
+from harness.core.run_file import RunFile
+from harness.core.verdict import Anomaly, Judgement, Precondition, Standing, Summary, Verdict, worst
+
+_EXAMPLES = 20
+#: Marked blocks that fit a broadcast (some 40 bytes each) beside everything else that a driver holds.
+_FEW = 1 << 20
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Found:
+    """All records of one anomaly: how many, and the first of them."""
+
+    checker: Checker
+    count: int
+    examples: list[Row]
+
+
+def judge(directory: Path, spark: SparkSession) -> Verdict:
+    """Judge the run stored in ``directory``, from what is stored there alone: the same run, the same verdict.
+
+    Writes all records of each anomaly found to ``<directory>/anomalies/<name>/``, and no other file. Raises
+    HistoryError where the run cannot be judged at all.
+    """
+    history = History.read(directory, spark)
+    folded = blocks(history)
+    try:
+        counts = count(folded)
+        found = [f for checker in CHECKERS if (f := find(checker, history, folded, counts[checker.anomaly]))]
+    finally:
+        folded.unpersist()
+    seen = spans(history.observations)
+    sizes = {f.checker.anomaly: f.count for f in found}
+    report = summary(counts, lost=sizes.get("lost", 0), duplicated=sizes.get("duplicated", 0))
+    ruled = rule(history.run_file, found, circumstances(history, seen))
+    anomalies = {name: explained(history, seen, anomaly) for name, anomaly in ruled.items()}
+    met = preconditions(history.run_file, report, history.ends, history.faults, seen)
+    service = availability(history.sends, history.faults, counts["last_ns"], len(history.ends))
+    return verdict(history, report, anomalies, met, service)
+
+
+def count(folded: DataFrame) -> dict[str, int]:
+    """How many suspects each checker has, the summary's counts, and the time of the last send: in one job."""
+    sums = {c.anomaly: f"bit_count({c.suspects}) + {c.besides}" for c in CHECKERS} | COUNTS
+    columns = [F.expr(f"coalesce(sum({sql}), 0)").alias(name) for name, sql in sums.items()]
+    [row] = folded.agg(*columns, F.expr("coalesce(max(last_ns), 0)").alias("last_ns")).collect()
+    return {name: int(value) for name, value in row.asDict().items()}
+
+
+def find(checker: Checker, history: History, folded: DataFrame, suspects: int) -> Found | None:
+    """Answer one question exactly, and keep all of its records beside the run; None where there are none."""
+    kept = history.directory / ANOMALIES / checker.anomaly
+    shutil.rmtree(kept, ignore_errors=True)
+    if not suspects:
+        return None
+    marks = folded.select(*PLACE, F.expr(checker.suspects).alias("bits")).where("bits != 0")
+    records = checker.find(history, F.broadcast(marks) if suspects <= _FEW else marks)
+    path = str(kept.absolute())
+    records.write.mode("overwrite").parquet(path)
+    stored = history.spark.read.schema(records.schema).parquet(path)
+    number = stored.count()
+    if not number:
+        shutil.rmtree(kept)
+        return None
+    first = stored.orderBy("topic", "partition", F.expr("coalesce(sent_ns, 0)"), "record_id", "offset")
+    return Found(checker, number, [row.asDict() for row in first.limit(_EXAMPLES).collect()])
+
+
+def circumstances(history: History, seen: Sequence[Span]) -> Circumstances:
+    """What happened in a run, as far as Kafka's promises depend on it."""
+    run = history.run_file
+    brokers = frozenset(node.name for node in run.nodes if node.role == "broker")
+    return Circumstances(
+        elected=elected(seen),
+        faulted_at_once=most_at_once(history.faults, brokers),
+        wiped_at_once=most_at_once([row for row in history.faults if row["kind"] == "wipe"], brokers),
+        last_replica_guarded=run.features.get("eligible.leader.replicas.version", 0) > 0,
+    )
+
+
+def rule(run: RunFile, found: Sequence[Found], happened: Circumstances) -> dict[str, Anomaly]:
+    """Each anomaly with its standing under the run's configuration."""
+    rulings = {f.checker.anomaly: standing(f.checker.anomaly, run.configuration, happened) for f in found}
+    return {
+        f.checker.anomaly: Anomaly(
+            count=f.count,
+            standing=(ruling := rulings[f.checker.anomaly]).standing,
+            because=ruling.because,
+            source=ruling.source,
+            remedy=ruling.remedy,
+            examples=f.examples,
+        )
+        for f in found
+    }
+
+
+def explained(history: History, seen: Sequence[Span], anomaly: Anomaly) -> Anomaly:
+    """``anomaly`` with its examples told who led, and which faults were active, when each was acknowledged."""
+    names = {node.id: node.name for node in history.run_file.nodes if node.role == "broker"}
+    examples = [
+        {
+            **row,
+            **who_led(seen, (row["topic"], row["partition"]), at, names),
+            "faults": active(history.faults, at),
+        }
+        for row in anomaly.examples
+        for at in [moment(row)]
+    ]
+    return anomaly.model_copy(update={"examples": examples})
+
+
+def moment(example: Mapping[str, Any]) -> int:
+    """When the record of an example was acknowledged; where it never was, when it was sent, or else read."""
+    return next((example[k] for k in ("acknowledged_ns", "sent_ns", "read_ns") if example.get(k) is not None), 0)
+
+
+def active(faults: Sequence[Mapping[str, Any]], at_ns: int) -> list[str]:
+    """The faults that were in force at a time."""
+    return [
+        row["fault"]
+        for row in faults
+        if row["injecting_ns"] <= at_ns and (row["healed_ns"] is None or at_ns < row["healed_ns"])
+    ]
+
+
+def verdict(
+    history: History,
+    report: Summary,
+    anomalies: dict[str, Anomaly],
+    met: list[Precondition],
+    service: dict[str, Any],
+) -> Verdict:
+    """The merge: any anomaly is invalid; else any assumption that did not hold is unknown; else valid."""
+    run = history.run_file
+    judged = worst([*(Judgement.INVALID for _ in anomalies), *(Judgement.UNKNOWN for held in met if not held.met)])
+    unexpected = run.expect.unmet(judged, anomalies)
+    return Verdict(
+        schema_number=1,
+        run=run.run,
+        scenario=run.scenario_name,
+        verdict=judged,
+        expected=unexpected is None,
+        partial=run.partial,
+        reasons=reasons(report, anomalies, met, unexpected),
+        summary=report,
+        anomalies=anomalies,
+        preconditions=met,
+        availability=service,
+        faults=history.faults,
+        versions=run.versions,
+    )
+
+
+def reasons(
+    report: Summary, anomalies: Mapping[str, Anomaly], met: Sequence[Precondition], unexpected: str | None
+) -> list[str]:
+    """Why the verdict is what it is, one line each, violations first: the first line is the headline."""
+    said = {checker.anomaly: checker.said for checker in CHECKERS}
+    order = sorted(anomalies, key=lambda name: anomalies[name].standing is not Standing.VIOLATION)
+    lines = [_finding(name, said[name], anomalies[name], report) for name in order]
+    lines += [f"unknown: {held.name}: {held.detail}" for held in met if not held.met]
+    lines += [] if lines else [_clean(report)]
+    return lines + ([f"not as expected: {unexpected}"] if unexpected else [])
+
+
+def _finding(name: str, said: str, anomaly: Anomaly, report: Summary) -> str:
+    of = f" of {report.acknowledged}" if name == "lost" else ""
+    return f"{name}: {anomaly.count}{of} {said}; {anomaly.standing}: {anomaly.because}"
+
+
+def _clean(report: Summary) -> str:
+    if report.acknowledged:
+        return f"no anomaly: all {report.acknowledged} acknowledged writes are in the final log"
+    absent = report.attempted - report.survivors
+    return f"no anomaly: nothing was acknowledged; {absent} of {report.attempted} writes are not in the final log"

@@ -1,0 +1,90 @@
+"""What the brokers told of who led: observations folded into spans, and what follows from them."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
+
+Partition = tuple[str, int]
+
+#: How long what a broker told counts as its view: longer than two rounds of the observer.
+_FRESH_NS = 3_000_000_000
+
+
+@dataclass(frozen=True)
+class Span:
+    """One broker told the same of one partition from ``from_ns`` to ``to_ns``. ``leader`` is -1 where it knew none."""
+
+    observer: str
+    topic: str
+    partition: int
+    from_ns: int
+    to_ns: int
+    leader: int
+    leader_epoch: int | None
+    isr: tuple[int, ...]
+
+
+def spans(observations: DataFrame) -> list[Span]:
+    """Runs of equal observations, in the order of their beginning: as many as there were changes, not as rows."""
+    told = F.struct("leader", "leader_epoch", F.array_sort("isr"))
+    by_time = Window.partitionBy("observer", "topic", "partition").orderBy("at_ns")
+    numbered = observations.select("observer", "topic", "partition", "at_ns", told.alias("told")).select(
+        "*", (~F.col("told").eqNullSafe(F.lag("told").over(by_time))).cast("int").alias("changed")
+    )
+    runs = numbered.select("*", F.sum("changed").over(by_time).alias("run"))
+    rows = (
+        runs.groupBy("observer", "topic", "partition", "run")
+        .agg(F.min("at_ns").alias("from_ns"), F.max("at_ns").alias("to_ns"), F.first("told").alias("told"))
+        .collect()
+    )
+    found = [
+        Span(r.observer, r.topic, r.partition, r.from_ns, r.to_ns, r.told[0], r.told[1], tuple(r.told[2])) for r in rows
+    ]
+    return sorted(found, key=lambda span: (span.from_ns, span.topic, span.partition, span.observer))
+
+
+def leaders(seen: Iterable[Span], of: Partition) -> list[int]:
+    """The brokers that led a partition, in the order in which they were first seen to."""
+    return list(dict.fromkeys(s.leader for s in seen if (s.topic, s.partition) == of and s.leader >= 0))
+
+
+def elected(seen: Iterable[Span]) -> bool:
+    """Whether any partition had a second leader or leader epoch."""
+    reigns: dict[Partition, set[tuple[int, int | None]]] = {}
+    for span in seen:
+        if span.leader >= 0:
+            reigns.setdefault((span.topic, span.partition), set()).add((span.leader, span.leader_epoch))
+    return any(len(reign) > 1 for reign in reigns.values())
+
+
+def who_led(seen: Iterable[Span], of: Partition, at_ns: int, names: Mapping[int, str]) -> dict[str, Any]:
+    """Who led a partition at a time: leader, leader_epoch, isr, and ``also_leading`` where another claimed it too.
+
+    A leader's own word counts first, the one of the highest epoch; where no leader's is fresh, the others' latest.
+    ``names`` gives brokers by their id.
+    """
+    views = _views_at([s for s in seen if (s.topic, s.partition) == of], at_ns)
+    own = [view for view in views if names.get(view.leader) == view.observer]
+    ranked = sorted(own or [v for v in views if v.leader >= 0], key=_authority, reverse=True)
+    if not ranked:
+        return {"leader": None, "leader_epoch": None, "isr": None}
+    others = [view for view in own if view.leader != ranked[0].leader]
+    also = {"also_leading": [_claim(view) for view in sorted(others, key=_authority)]} if others else {}
+    return {**_claim(ranked[0]), **also}
+
+
+def _views_at(seen: list[Span], at_ns: int) -> list[Span]:
+    """The last span of each observer that began by ``at_ns``, unless it fell silent long before."""
+    last = {span.observer: span for span in seen if span.from_ns <= at_ns}
+    return [span for span in last.values() if at_ns - span.to_ns <= _FRESH_NS]
+
+
+def _authority(span: Span) -> tuple[int, int, str]:
+    return (-1 if span.leader_epoch is None else span.leader_epoch, span.from_ns, span.observer)
+
+
+def _claim(span: Span) -> dict[str, Any]:
+    return {"leader": span.leader, "leader_epoch": span.leader_epoch, "isr": list(span.isr)}

@@ -1,0 +1,110 @@
+"""Vacuity before verdict: the assumptions that ``valid`` rests on, each with what was seen."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from checkers.observed import Span, leaders
+from harness.core.run_file import Requirements, RunFile
+from harness.core.verdict import Precondition, Summary
+
+Row = Mapping[str, Any]
+
+
+def preconditions(
+    run: RunFile, summary: Summary, ends: Sequence[Row], faults: Sequence[Row], seen: Sequence[Span]
+) -> list[Precondition]:
+    """Every assumption of a run, in the order in which a reader should doubt them."""
+    watched = (run.watch_topic, run.watch_partition)
+    return [
+        whole(run),
+        attempted(summary),
+        acknowledged(summary, run.requires),
+        bit(faults),
+        healed(faults),
+        followed(run),
+        observed(seen),
+        *led(run.requires, watched, leaders(seen, watched)),
+        read_to_the_end(ends),
+        retained(ends),
+    ]
+
+
+def whole(run: RunFile) -> Precondition:
+    """Nothing that was done is missing from the history."""
+    why = "; ".join(run.notes) or "a worker or the harness was cut off"
+    return _held("history whole", not run.partial, "every journal was closed", why)
+
+
+def attempted(summary: Summary) -> Precondition:
+    """Something was sent."""
+    return _held("something attempted", summary.attempted > 0, f"{summary.attempted} writes", "not one write")
+
+
+def acknowledged(summary: Summary, requires: Requirements) -> Precondition:
+    """Enough was acknowledged."""
+    told = f"{summary.acknowledged} writes acknowledged, {requires.acknowledged} required"
+    return _held("enough acknowledged", summary.acknowledged >= requires.acknowledged, told)
+
+
+def bit(faults: Iterable[Row]) -> Precondition:
+    """Every injected fault shows evidence that it took hold."""
+    listed = list(faults)
+    without = [row["fault"] for row in listed if not row["effective"]]
+    return _held(
+        "faults bit", not without, f"{len(listed)} faults, each with evidence", f"no evidence: {_all(without)}"
+    )
+
+
+def healed(faults: Iterable[Row]) -> Precondition:
+    """Every fault was undone before the final read."""
+    listed = list(faults)
+    standing = [row["fault"] for row in listed if row["healed_ns"] is None]
+    return _held("faults healed", not standing, f"{len(listed)} faults, each undone", f"still there: {_all(standing)}")
+
+
+def followed(run: RunFile) -> Precondition:
+    """Every step of the timeline did what it awaited."""
+    missed = [f"{step.step} ({step.detail})" if step.detail else step.step for step in run.timeline if not step.met]
+    return _held("timeline followed", not missed, f"{len(run.timeline)} steps", f"not met: {_all(missed)}")
+
+
+def observed(seen: Sequence[Span]) -> Precondition:
+    """The brokers were asked who leads, and answered."""
+    observers = sorted({span.observer for span in seen})
+    return _held("cluster observed", bool(seen), f"by {_all(observers)}", "no observation at all")
+
+
+def led(requires: Requirements, watched: tuple[str, int], reigned: Sequence[int]) -> list[Precondition]:
+    """The watched partition's leader moved, or did not, as the scenario requires; nothing where it does not say."""
+    if requires.leader is None:
+        return []
+    changed = len(reigned) > 1
+    told = f"{watched[0]}-{watched[1]} was led by {_all(str(leader) for leader in reigned) or 'nobody'}"
+    met = bool(reigned) and changed == (requires.leader == "changed")
+    return [_held(f"leader {requires.leader}", met, told)]
+
+
+def read_to_the_end(ends: Iterable[Row]) -> Precondition:
+    """The final read reached the end of every partition's log."""
+    listed = list(ends)
+    short = [f"{_name(row)} read to {row['read_to']} of {row['log_end']}" for row in listed if not row["complete"]]
+    told = f"{len(listed)} partitions, {sum(row['log_end'] - row['log_start'] for row in listed)} offsets"
+    return _held("final read complete", bool(listed) and not short, told, _all(short) or "no partition was read")
+
+
+def retained(ends: Iterable[Row]) -> Precondition:
+    """No log lost its beginning to retention: what is below its start cannot be judged."""
+    cut = [f"{_name(row)} begins at {row['log_start']}" for row in ends if row["log_start"] > 0]
+    return _held("log retained", not cut, "every log begins at 0", _all(cut))
+
+
+def _held(name: str, met: bool, detail: str, otherwise: str | None = None) -> Precondition:
+    return Precondition(name=name, met=met, detail=detail if met or otherwise is None else otherwise)
+
+
+def _all(names: Iterable[str]) -> str:
+    return ", ".join(names)
+
+
+def _name(row: Row) -> str:
+    return f"{row['topic']}-{row['partition']}"

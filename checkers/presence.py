@@ -1,0 +1,97 @@
+"""The one pass over sends and reads: what is known of every record, 64 records to a row.
+
+``record_id`` counts up per worker, so a worker's records ``64 n … 64 n + 63`` share a *block* and each question about
+one of them is a bit: bit ``record_id & 63`` of ``acknowledged`` says that it was acknowledged. A whole history folds
+into blocks by ``bit_or`` before anything is shuffled, and a question over all records is bit arithmetic on blocks.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from pyspark import StorageLevel
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
+
+from checkers.tables import History
+
+#: Where a block is: the records of one block that belong to one partition make one row.
+PLACE = ["topic", "partition", "block"]
+
+_BLOCK = "shiftright(record_id, 6)"
+_BIT = "shiftleft(1L, cast(record_id & 63 as int))"
+_NONE = "0L"
+
+#: What a row of ``sends`` adds to its block.
+_SENT = {
+    "acknowledged": f"if(outcome = 'ok', {_BIT}, 0L)",
+    "failed": f"if(outcome = 'fail', {_BIT}, 0L)",
+    "undecided": f"if(outcome = 'info', {_BIT}, 0L)",
+}
+
+#: What a row of ``reads`` adds. ``whole``: delivered with its checksum right, in any phase.
+_READ = {
+    "found": f"if(phase = 'final', {_BIT}, 0L)",
+    "delivered": f"if(phase = 'live', {_BIT}, 0L)",
+    "whole": f"if(intact, {_BIT}, 0L)",
+    "damaged": f"if(intact, 0L, {_BIT})",
+}
+
+#: What is counted beside the bits, because a row may have no record id, and a record more than one row.
+_COUNTED = {
+    "copies": "cast(phase = 'final' and record_id is not null as bigint)",
+    "corrupt": "cast(not intact as bigint)",
+    "alien": "cast(intact and record_id is null as bigint)",
+}
+
+
+def blocks(history: History) -> DataFrame:
+    """One row for each block and partition: the bits above, the counts, and whether the final read is complete.
+
+    Returns: topic, partition, block, acknowledged, failed, undecided, found, delivered, whole, damaged, copies,
+    corrupt, alien, last_ns, complete
+    """
+    sent = history.sends.select(
+        *_named({"topic": "topic", "partition": "partition", "block": _BLOCK}),
+        *_named({**_SENT, **_nothing(_READ), **_nothing(_COUNTED)}),
+        *_named({"last_ns": "greatest(invoked_ns, completed_ns)"}),
+    )
+    read = history.reads.select(
+        *_named({"topic": "topic", "partition": "partition", "block": _BLOCK}),
+        *_named({**_nothing(_SENT), **_READ, **_COUNTED}),
+        *_named({"last_ns": _NONE}),
+    )
+    folded = (
+        sent.unionAll(read)
+        .groupBy(*PLACE)
+        .agg(
+            *(F.bit_or(name).alias(name) for name in (*_SENT, *_READ)),
+            *(F.sum(name).alias(name) for name in _COUNTED),
+            F.max("last_ns").alias("last_ns"),
+        )
+    )
+    complete = history.log_ends.select("topic", "partition", "complete")
+    return (
+        folded.join(F.broadcast(complete), on=["topic", "partition"], how="left")
+        .select(*PLACE, *_SENT, *_READ, *_COUNTED, "last_ns", F.expr("coalesce(complete, false)").alias("complete"))
+        .persist(StorageLevel.MEMORY_AND_DISK)
+    )
+
+
+def flagged(rows: DataFrame, marks: DataFrame, on: list[str] | None = None) -> DataFrame:
+    """The rows of ``sends`` or ``reads`` whose bit is set in ``marks`` (columns ``on``, else PLACE, and ``bits``).
+
+    Returns: the columns of ``rows``
+    """
+    return (
+        rows.withColumn("block", F.expr(_BLOCK))
+        .join(marks.select(*(on or PLACE), "bits"), on=on or PLACE, how="inner")
+        .where(f"bits & {_BIT} != 0")
+        .select(*rows.columns)
+    )
+
+
+def _named(expressions: Mapping[str, str]) -> list[Column]:
+    return [F.expr(expression).alias(name) for name, expression in expressions.items()]
+
+
+def _nothing(names: Iterable[str]) -> dict[str, str]:
+    return dict.fromkeys(names, _NONE)

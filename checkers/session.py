@@ -1,0 +1,98 @@
+"""One lazy, quiet Spark session for a process: started at the first call, shared by every thread after it."""
+
+import os
+import tempfile
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+from harness.core.errors import EnvironmentLacks
+
+_GIB = 1 << 30
+_MOST_DRIVER_MEMORY = 6 * _GIB
+
+_LOGGING = """\
+rootLogger.level = {level}
+rootLogger.appenderRef.console.ref = console
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %d{{HH:mm:ss}} %p %c{{1}}: %m%n
+"""
+
+#: What every session gets, wherever it runs. ``conf`` of the caller wins.
+_EVERYWHERE = {
+    "spark.app.name": "kafka-trial",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.adaptive.enabled": "true",
+    "spark.sql.catalogImplementation": "in-memory",
+    "spark.sql.parquet.compression.codec": "zstd",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+}
+
+#: A session in this process talks to nobody but itself, and has no need to split small data into 200 parts.
+_LOCAL = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.sql.shuffle.partitions": str(4 * (os.cpu_count() or 1)),
+}
+
+_lock = threading.Lock()
+
+
+def session(master: str | None = None, conf: Mapping[str, str] | None = None) -> SparkSession:
+    """The process's Spark session; the first caller's ``master`` (default ``local[*]``) and ``conf`` hold for all.
+
+    Safe to call from several threads: one starts it, the others wait. Raises EnvironmentLacks where Spark's Java
+    process does not start.
+    """
+    with _lock:
+        if SparkContext._active_spark_context is None:
+            _start(master or "local[*]", conf or {})
+        return SparkSession.builder.getOrCreate()
+
+
+def _start(master: str, conf: Mapping[str, str]) -> None:
+    scratch = Path(tempfile.mkdtemp(prefix="kafka-trial-spark-"))
+    log = scratch / "spark.log"
+    spark_conf = SparkConf(loadDefaults=False).setMaster(master).setAll(list(settings(master, conf, scratch).items()))
+    try:
+        # The Java process prints warnings of its own before any logging is set up; they go where they can be looked up.
+        with log.open("wb") as stderr:
+            gateway = launch_gateway(spark_conf, popen_kwargs={"stderr": stderr})  # type: ignore[no-untyped-call]
+        SparkContext(conf=spark_conf, gateway=gateway)
+    except Exception as exc:
+        raise EnvironmentLacks(f"Spark did not start ({last_line(log)}); it needs Java 17 or later, see {log}") from exc
+
+
+def settings(master: str, conf: Mapping[str, str], scratch: Path) -> dict[str, str]:
+    """Every Spark setting of a session on ``master``, with its temporary files under ``scratch``."""
+    logging = scratch / "log4j2.properties"
+    logging.write_text(_LOGGING.format(level="error"))
+    ours = {
+        **_EVERYWHERE,
+        **(_LOCAL if master.startswith("local") else {}),
+        "spark.driver.memory": f"{driver_memory() >> 20}m",
+        "spark.driver.extraJavaOptions": f"-XX:+UseParallelGC -Dlog4j2.configurationFile={logging.as_uri()}",
+        "spark.local.dir": str(scratch),
+        "spark.sql.warehouse.dir": (scratch / "warehouse").as_uri(),
+    }
+    return {**ours, **conf}
+
+
+def driver_memory() -> int:
+    """Bytes of heap for the driver: half of the machine's memory, 6 GiB at most."""
+    return min(_MOST_DRIVER_MEMORY, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2)
+
+
+def last_line(log: Path) -> str:
+    """The last line of a log that says something, or that it is empty."""
+    lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
+    return lines[-1] if lines else "it said nothing"

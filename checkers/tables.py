@@ -1,0 +1,134 @@
+"""A stored run as DataFrames, each table checked against the schema that its recorders promised."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as T  # noqa: N812 - Spark's own idiom
+
+from harness.core.errors import HistoryError
+from harness.core.history import TABLES
+from harness.core.layout import table_directory
+from harness.core.run_file import RunFile
+
+#: Tables that a run without groups or transactions has no rows of, and may lack.
+OPTIONAL = frozenset({"positions", "transactions"})
+
+_TYPES: dict[pa.DataType, T.DataType] = {
+    pa.string(): T.StringType(),
+    pa.int32(): T.IntegerType(),
+    pa.int64(): T.LongType(),
+    pa.bool_(): T.BooleanType(),
+    pa.list_(pa.string()): T.ArrayType(T.StringType()),
+    pa.list_(pa.int32()): T.ArrayType(T.IntegerType()),
+}
+
+
+def spark_schema(schema: pa.Schema) -> T.StructType:
+    """The Spark schema of a table of the history. (Spark reads every Parquet column as nullable.)"""
+    return T.StructType([T.StructField(field.name, _TYPES[field.type]) for field in schema])
+
+
+@dataclass(frozen=True)
+class History:
+    """All that is known of a run: its run.json and its tables."""
+
+    directory: Path
+    spark: SparkSession
+    run_file: RunFile
+
+    @classmethod
+    def read(cls, directory: Path, spark: SparkSession) -> "History":
+        """Look at every table's files, and read none yet.
+
+        Raises HistoryError where run.json or a table is missing, or a file is no Parquet of the table's schema.
+        """
+        history = cls(directory, spark, RunFile.read(directory))
+        for table in TABLES:
+            verify(directory, table)
+        return history
+
+    def table(self, name: str) -> DataFrame:
+        """The rows of a table; of an optional one that was not recorded, none."""
+        schema = spark_schema(TABLES[name])
+        files = [str(path.absolute()) for path in parts(self.directory, name)]
+        return self.spark.read.schema(schema).parquet(*files) if files else self.spark.createDataFrame([], schema)
+
+    @cached_property
+    def sends(self) -> DataFrame:
+        """Every record handed to a producer."""
+        return self.table("sends")
+
+    @cached_property
+    def reads(self) -> DataFrame:
+        """Every record delivered to a reader."""
+        return self.table("reads")
+
+    @cached_property
+    def observations(self) -> DataFrame:
+        """The state of the partitions as the brokers told it."""
+        return self.table("observations")
+
+    @cached_property
+    def log_ends(self) -> DataFrame:
+        """Where the final read had to reach."""
+        return self.table("log_ends")
+
+    @cached_property
+    def ends(self) -> list[dict[str, Any]]:
+        """``log_ends`` as rows: one for each partition."""
+        return sorted(self._rows("log_ends"), key=lambda row: (row["topic"], row["partition"]))
+
+    @cached_property
+    def faults(self) -> list[dict[str, Any]]:
+        """``faults`` as rows, in the order of their injection."""
+        return sorted(self._rows("faults"), key=lambda row: (row["injecting_ns"], row["fault"]))
+
+    def _rows(self, table: str) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = []
+        for path in parts(self.directory, table):
+            rows += pq.read_table(path).to_pylist()
+        return rows
+
+
+def parts(directory: Path, table: str) -> list[Path]:
+    """The Parquet files of a table, in the order of their names."""
+    return sorted(table_directory(directory, table).glob("*.parquet"))
+
+
+def verify(directory: Path, table: str) -> None:
+    """Raises HistoryError where a run lacks this table, or has a file of it that cannot be judged."""
+    found = parts(directory, table)
+    if not found and table not in OPTIONAL:
+        raise HistoryError(f"{table_directory(directory, table)}: no Parquet here, and there is no verdict without it")
+    for path in found:
+        try:
+            schema = pq.read_schema(path)
+        except (pa.ArrowInvalid, OSError) as exc:
+            raise HistoryError(f"{path}: not a whole Parquet file ({str(exc).splitlines()[0]})") from exc
+        different = differences(schema, TABLES[table])
+        if different:
+            raise HistoryError(f"{path}: not the {table} of this version ({'; '.join(different)})")
+
+
+def differences(found: pa.Schema, wanted: pa.Schema) -> list[str]:
+    """What keeps ``found`` from being read as ``wanted``, one phrase for each column; order does not matter."""
+    missing = [f"no column {name}" for name in wanted.names if name not in found.names]
+    unknown = [f"unknown column {name}" for name in found.names if name not in wanted.names]
+    other = [
+        f"{name} is {found.field(name).type}, not {wanted.field(name).type}"
+        for name in wanted.names
+        if name in found.names and not _same(found.field(name).type, wanted.field(name).type)
+    ]
+    return missing + unknown + other
+
+
+def _same(found: pa.DataType, wanted: pa.DataType) -> bool:
+    # The name of a list's element ("item", "element") is a writer's habit, not a difference.
+    if pa.types.is_list(found) and pa.types.is_list(wanted):
+        return bool(found.value_type == wanted.value_type)
+    return bool(found == wanted)

@@ -1,0 +1,35 @@
+"""Where a run keeps what, and how a table of its history is stored."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from harness.core.history import TABLES
+
+HISTORY = "history"
+JOURNALS = "journals"
+LOGS = "logs"
+ANOMALIES = "anomalies"
+VERDICT_FILE = "verdict.json"
+
+#: Rows of a row group: what one Spark task reads at least. Small enough for two cores to share a history of 10^6.
+_ROW_GROUP = 1 << 19
+
+
+def table_directory(run: Path, table: str) -> Path:
+    """``<run>/history/<table>``."""
+    return run / HISTORY / table
+
+
+def write_table(run: Path, table: str, rows: pa.Table, part: str = "part") -> Path:
+    """Store ``rows`` in the order given as ``<run>/history/<table>/<part>.parquet``, zstd; return that path.
+
+    One part for each journal keeps a worker's records together, which is what the checkers' first pass thrives on.
+    """
+    directory = table_directory(run, table)
+    directory.mkdir(parents=True, exist_ok=True)
+    path = directory / f"{part}.parquet"
+    texts = [field.name for field in TABLES[table] if pa.types.is_string(field.type)]
+    pq.write_table(rows.cast(TABLES[table]), path, compression="zstd", use_dictionary=texts, row_group_size=_ROW_GROUP)
+    return path
