@@ -1,0 +1,51 @@
+"""Durations, shares and rates as people write them: ``250ms``, ``2%``, ``10kbit``. Parsed once, kept as numbers."""
+
+import math
+import re
+from collections.abc import Mapping
+from typing import Annotated
+
+from pydantic import BeforeValidator
+
+_SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+_PERCENT = {"%": 0.01}
+_BITS = {"bit": 1.0, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9}
+
+
+def parse_duration(value: object) -> float:
+    """``"250ms"``, ``"10s"``, ``"1.5m"`` in seconds; a bare number is seconds. Raises ValueError."""
+    return _parse(value, _SECONDS, "a duration such as 250ms, 10s or 2m")
+
+
+def parse_share(value: object) -> float:
+    """``"2%"``, or the fraction 0.02, as 0.02. Raises ValueError for what is not from 0% to 100%."""
+    wanted = "a share such as 2%"
+    if isinstance(value, int):
+        raise ValueError(f"{value!r} is not {wanted}: write {value}%")
+    share = _parse(value, _PERCENT, wanted)
+    if share > 1:
+        raise ValueError(f"{value!r} is more than 100%")
+    return share
+
+
+def parse_rate(value: object) -> int:
+    """``"10kbit"``, ``"1mbit"`` in bits per second; a bare number is bits per second. Raises ValueError below 8bit."""
+    rate = round(_parse(value, _BITS, "a rate such as 10kbit or 1mbit"))
+    if rate < 8:
+        raise ValueError(f"{value!r} lets nothing through; to cut traffic use `partition` or `isolate`")
+    return rate
+
+
+def _parse(value: object, units: Mapping[str, float], wanted: str) -> float:
+    if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0 and math.isfinite(value):
+        return float(value)
+    found = re.fullmatch(r"(\d+(?:\.\d+)?) ?([a-z%]+)", value.strip().lower()) if isinstance(value, str) else None
+    if found is None or found[2] not in units:
+        raise ValueError(f"{value!r} is not {wanted}")
+    return float(found[1]) * units[found[2]]
+
+
+#: Fields of a scenario: written with a unit, kept as seconds, as a fraction of 1, as bits per second.
+Duration = Annotated[float, BeforeValidator(parse_duration)]
+Share = Annotated[float, BeforeValidator(parse_share)]
+Rate = Annotated[int, BeforeValidator(parse_rate)]

@@ -1,0 +1,45 @@
+"""Losing a node's data."""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from pydantic import Field
+from typing_extensions import override
+
+from harness.core.errors import ClusterError
+from harness.core.topology import Node
+from nemesis.fault import Aim, Evidence, Fault, on_each
+from nemesis.shell import NodeShell, ProcessState
+from nemesis.targets import Expression
+
+
+class Wipe(Fault):
+    """Delete all data of a node that was killed or stopped before. No heal brings it back."""
+
+    lasting: ClassVar[bool] = False
+    drawable: ClassVar[bool] = False
+
+    target: Expression = Field(description="whose data; it must have been killed or stopped")
+
+    def targets(self) -> Mapping[str, Expression]:
+        return {"target": self.target}
+
+    def inject(self, shell: NodeShell, aim: Aim) -> Evidence:
+        states = on_each(aim.nodes, shell.process)
+        alive = [node.name for node, state in states.items() if state is not ProcessState.EXITED]
+        if alive:
+            raise ClusterError(f"wipe: {', '.join(alive)} has not exited; `kill` or `stop` it before")
+
+        def wipe(node: Node) -> int:
+            return shell.wipe(node)
+
+        deleted = {node.name: count for node, count in on_each(aim.nodes, wipe).items()}
+        return Evidence(any(deleted.values()), {name: {"files_deleted": n} for name, n in deleted.items()})
+
+    @override
+    def bit(self, shell: NodeShell, aim: Aim) -> Evidence:
+        """What was deleted was counted then: nothing more is measured."""
+        return Evidence(False)
+
+    def heal(self, shell: NodeShell, aim: Aim) -> None:
+        """Data that is gone stays gone."""

@@ -1,0 +1,100 @@
+"""What every fault is: parameters from a scenario, and how it is injected, seen to bite, and healed."""
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+from harness.core.topology import Node, Role
+from nemesis.shell import NodeShell
+from nemesis.targets import Expression
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Aim:
+    """One injection: its name in the run, and the nodes that the fault's expressions resolved to, by parameter."""
+
+    name: str
+    parties: Mapping[str, tuple[Node, ...]]
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """The nodes that are hit, each once. The clients' machine is a party, never a node that is hit."""
+        named = (node for party in self.parties.values() for node in party)
+        return tuple(dict.fromkeys(node for node in named if node.role is not Role.CLIENTS))
+
+    @property
+    def tag(self) -> str:
+        """Eight hex digits that name what this injection leaves in a network namespace."""
+        return hashlib.sha256(self.name.encode()).hexdigest()[:8]
+
+    def on(self, nodes: Iterable[Node]) -> "Aim":
+        """The same injection, narrowed to some of its nodes."""
+        kept = set(nodes)
+        return Aim(self.name, {k: tuple(n for n in party if n in kept) for k, party in self.parties.items()})
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What was measured of an injection. ``effective``: this alone proves that it bit. ``facts`` is JSON."""
+
+    effective: bool
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Fault(BaseModel, ABC):
+    """One fault with its parameters, as a scenario writes it. A catalogue entry is one subclass."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+    #: It lasts until it is healed. The others are done when they are injected.
+    lasting: ClassVar[bool] = True
+    #: It can be drawn alone by the random mode: it presumes nothing of what went before.
+    drawable: ClassVar[bool] = True
+    #: It lives in the node's network namespace, dies with it, and is applied again when the node was started.
+    in_network: ClassVar[bool] = False
+    #: It ends or renews the network namespaces of the nodes that it hits.
+    renews_network: ClassVar[bool] = False
+    #: Kinds of fault that it ends on the nodes that it hits.
+    ends: ClassVar[frozenset[str]] = frozenset()
+
+    @classmethod
+    def kind(cls) -> str:
+        """Its name in scenarios."""
+        return cls.__name__.lower()
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """What the kernel must have for it: keys of ``nemesis.preflight.NEEDS``."""
+        return frozenset()
+
+    @abstractmethod
+    def targets(self) -> Mapping[str, Expression]:
+        """The expressions to resolve before it can be injected, by parameter."""
+
+    @abstractmethod
+    def inject(self, shell: NodeShell, aim: Aim) -> Evidence:
+        """Make it so. Injecting again what is there changes nothing. Raises ClusterError."""
+
+    @abstractmethod
+    def bit(self, shell: NodeShell, aim: Aim) -> Evidence:
+        """What can be measured of it while it lasts."""
+
+    @abstractmethod
+    def heal(self, shell: NodeShell, aim: Aim) -> None:
+        """Undo it and see that nothing is left. Healing what is healed changes nothing. Raises ClusterError."""
+
+
+def on_each(nodes: Iterable[Node], act: Callable[[Node], T]) -> dict[Node, T]:
+    """Call ``act`` for all nodes at once; return what each returned. Raises the first error when all have ended."""
+    listed = tuple(nodes)
+    if not listed:
+        return {}
+    with ThreadPoolExecutor(len(listed)) as pool:
+        return dict(zip(listed, pool.map(act, listed), strict=True))

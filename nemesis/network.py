@@ -1,0 +1,69 @@
+"""Faults that live in network namespaces: scripts applied there, counted there, removed there."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from harness.core.errors import ClusterError
+from harness.core.topology import Node, Topology
+from nemesis.fault import Aim, Evidence, Fault, on_each
+from nemesis.shell import NodeShell, ProcessState
+
+
+@dataclass(frozen=True)
+class Scripts:
+    """The shell text that applies a fault in one node's namespace, lists its counters, and removes it."""
+
+    apply: str
+    count: str
+    remove: str
+
+
+class NetworkFault(Fault):
+    """A fault made of rules or queues. A node that has exited has no namespace: nothing to apply, count or remove."""
+
+    in_network: ClassVar[bool] = True
+
+    @abstractmethod
+    def scripts(self, aim: Aim, topology: Topology) -> Mapping[Node, Scripts]:
+        """What to run in the namespace of each node concerned."""
+
+    @abstractmethod
+    def counted(self, aim: Aim, listing: str) -> Evidence:
+        """What one node's listing shows."""
+
+    def told(self, text: str) -> object:
+        """What a node's ``apply`` printed, as a fact."""
+        return text.strip() or "applied"
+
+    def inject(self, shell: NodeShell, aim: Aim) -> Evidence:
+        """Apply the scripts on all nodes at once. That it bites is for the counters to show, later."""
+        scripts = self.scripts(aim, shell.topology)
+        said = _in_networks(shell, scripts, lambda node: scripts[node].apply)
+        return Evidence(False, {node.name: self.told(text) for node, text in said.items()})
+
+    def bit(self, shell: NodeShell, aim: Aim) -> Evidence:
+        """The counters of all nodes; it bit where one of them counted."""
+        scripts = self.scripts(aim, shell.topology)
+        listings = _in_networks(shell, scripts, lambda node: scripts[node].count)
+        counts = {node.name: self.counted(aim, listing) for node, listing in listings.items()}
+        facts: dict[str, Any] = {name: dict(evidence.facts) for name, evidence in counts.items()}
+        return Evidence(any(evidence.effective for evidence in counts.values()), facts)
+
+    def heal(self, shell: NodeShell, aim: Aim) -> None:
+        """Remove the scripts' work on all nodes at once, each of which checks that nothing is left."""
+        scripts = self.scripts(aim, shell.topology)
+        _in_networks(shell, scripts, lambda node: scripts[node].remove)
+
+
+def _in_networks(shell: NodeShell, nodes: Iterable[Node], script: Callable[[Node], str]) -> dict[Node, str]:
+    def run(node: Node) -> str | None:
+        try:
+            return shell.in_network_of(node, script(node))
+        except ClusterError:
+            if shell.process(node) is ProcessState.EXITED:
+                return None
+            raise
+
+    return {node: said for node, said in on_each(nodes, run).items() if said is not None}

@@ -1,0 +1,77 @@
+"""Cutting nodes from each other, and from their clients."""
+
+from abc import abstractmethod
+from collections.abc import Mapping
+
+from pydantic import Field
+from typing_extensions import override
+
+from harness.core.topology import Node, Plane, Topology
+from nemesis.fault import Aim, Evidence
+from nemesis.links import (
+    Link,
+    apply_rules,
+    by_node,
+    count_rules,
+    packets_dropped,
+    remove_rules,
+    rules_for,
+    secluded,
+    severed,
+)
+from nemesis.network import NetworkFault, Scripts
+from nemesis.targets import Expression
+
+
+class _Cut(NetworkFault):
+    plane: Plane = Field(Plane.ALL, description="cut only this traffic: all, replication, controller or client")
+
+    @property
+    def needs(self) -> frozenset[str]:
+        return frozenset({"iptables"})
+
+    @abstractmethod
+    def links(self, aim: Aim, topology: Topology) -> frozenset[Link]:
+        """Who may not hear whom."""
+
+    def scripts(self, aim: Aim, topology: Topology) -> Mapping[Node, Scripts]:
+        return {
+            node: Scripts(
+                apply_rules(rules_for(node, links, aim.tag), aim.tag), count_rules(aim.tag), remove_rules(aim.tag)
+            )
+            for node, links in by_node(self.links(aim, topology)).items()
+        }
+
+    @override
+    def counted(self, aim: Aim, listing: str) -> Evidence:
+        packets = packets_dropped(listing)
+        return Evidence(packets > 0, {"packets_dropped": packets})
+
+
+class Partition(_Cut):
+    """Cut two groups of nodes from each other."""
+
+    from_: Expression = Field(alias="from", description="one side of the cut: what it sends is lost")
+    to: Expression = Field(description="the other side")
+    both_ways: bool = Field(True, description="false: only what `from` sends to `to` is lost, not what it hears")
+
+    def targets(self) -> Mapping[str, Expression]:
+        return {"from": self.from_, "to": self.to}
+
+    @override
+    def links(self, aim: Aim, topology: Topology) -> frozenset[Link]:
+        return severed(aim.parties["from"], aim.parties["to"], self.plane, self.both_ways)
+
+
+class Isolate(_Cut):
+    """Cut each node hit from every other node of the cluster, and from the clients."""
+
+    target: Expression = Field(description="who is isolated")
+    clients: bool = Field(True, description="false: it still hears its clients, and they hear it")
+
+    def targets(self) -> Mapping[str, Expression]:
+        return {"target": self.target}
+
+    def links(self, aim: Aim, topology: Topology) -> frozenset[Link]:
+        clients = (topology.clients,) if self.clients else ()
+        return secluded(aim.parties["target"], (*topology.nodes, *clients), self.plane)

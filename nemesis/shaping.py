@@ -1,0 +1,119 @@
+"""Shaping a node's traffic with tc, as shell text. Nothing here runs anything.
+
+All shapes of a node share one htb root per direction; each injection has a class of its own there, with one queue as
+its leaf, and filters that send a plane's packets to it. What no filter matches is not shaped. What arrives cannot be
+queued where it arrives: it is redirected to an ifb device and shaped there.
+"""
+
+import json
+from dataclasses import dataclass
+
+from harness.core.topology import PORTS, Node, Plane
+
+_ROOT = "4b54"  # "KT"
+_IFB = "kt-ifb"
+_UNLIMITED = "10gbit"
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A class of one injection: how fast it may send, and the tc text of the queue that it sends from."""
+
+    queue: str
+    rate: str = _UNLIMITED
+    plane: Plane = Plane.ALL
+    arriving_too: bool = False
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """What went through an injection's queues. ``overlimits`` counts how often htb had to hold packets back."""
+
+    packets: int
+    bytes: int
+    drops: int
+    waiting: int
+    overlimits: int
+
+
+def minor(tag: str) -> str:
+    """The class of an injection, in hexadecimal: never 0 and never one that tc reserves (ffff, ffe0 to fff3)."""
+    return f"{int(tag, 16) % 0xF000 + 0x10:x}"
+
+
+def apply_shape(node: Node, shape: Shape, tag: str) -> str:
+    """Shell: put the shape on the device that has the node's address; replaces what this injection had there."""
+    script = remove_shape(node, tag) + _class("$dev", shape, tag)
+    if shape.arriving_too:
+        script += (
+            f"if ! ip link show {_IFB} >/dev/null 2>&1; then\n"
+            f"  ip link add {_IFB} type ifb\n"
+            f"  ip link set {_IFB} up\n"
+            "  tc qdisc add dev $dev handle ffff: ingress\n"
+            "  tc filter add dev $dev parent ffff: protocol ip prio 1 u32 match u32 0 0"
+            f" action mirred egress redirect dev {_IFB}\n"
+            "fi\n"
+        ) + _class(_IFB, shape, tag)
+    return script
+
+
+def remove_shape(node: Node, tag: str) -> str:
+    """Shell: remove this injection's classes, and the root with the last of them; fails if any of it is left."""
+    number = minor(tag)
+    return (
+        f"set -- $(ip -o -4 addr show to {node.address}/32)\n"
+        "dev=$2\n"
+        f"for d in $dev {_IFB}; do\n"
+        f"  if tc class show dev $d 2>/dev/null | grep -q ' {_ROOT}:{number} '; then\n"
+        f"    tc filter del dev $d parent {_ROOT}: prio {int(number, 16)} 2>/dev/null || true\n"
+        f"    tc class del dev $d classid {_ROOT}:{number}\n"
+        f"    if ! tc class show dev $d | grep -q .; then tc qdisc del dev $d root; fi\n"
+        "  fi\n"
+        "done\n"
+        f"if ip link show {_IFB} >/dev/null 2>&1 && ! tc class show dev {_IFB} | grep -q .; then\n"
+        "  tc qdisc del dev $dev ingress\n"
+        f"  ip link del {_IFB}\n"
+        "fi\n"
+        f"if tc qdisc show | grep ' {number}: '; then echo 'queue {number}: is left' >&2; exit 1; fi\n"
+    )
+
+
+def count_shape() -> str:
+    """Shell: all queues with their counters, as JSON."""
+    return "tc -j -s qdisc show\n"
+
+
+def traffic(listing: str, tag: str) -> Traffic | None:
+    """What a ``tc -j -s qdisc show`` listing says of an injection's queues; None where it has none."""
+    queues = json.loads(listing or "[]")
+    mine = [q for q in queues if q.get("handle") == f"{minor(tag)}:"]
+    if not mine:
+        return None
+    roots = [q for q in queues if q.get("handle") == f"{_ROOT}:"]
+    return Traffic(
+        packets=sum(q["packets"] for q in mine),
+        bytes=sum(q["bytes"] for q in mine),
+        drops=sum(q["drops"] for q in mine),
+        waiting=sum(q["qlen"] for q in mine),
+        overlimits=sum(q["overlimits"] for q in roots),
+    )
+
+
+def _class(dev: str, shape: Shape, tag: str) -> str:
+    number = minor(tag)
+    add = f"tc filter add dev {dev} parent {_ROOT}: protocol ip prio {int(number, 16)} u32"
+    filters = "".join(f"{add} {match} flowid {_ROOT}:{number}\n" for match in _matches(shape.plane))
+    return (
+        f"tc qdisc show dev {dev} root | grep -q ' {_ROOT}: ' || tc qdisc add dev {dev} root handle {_ROOT}: htb\n"
+        f"tc class add dev {dev} parent {_ROOT}: classid {_ROOT}:{number} htb rate {shape.rate} quantum 1514\n"
+        f"tc qdisc add dev {dev} parent {_ROOT}:{number} handle {number}: {shape.queue}\n"
+        f"{filters}"
+    )
+
+
+def _matches(plane: Plane) -> list[str]:
+    if not PORTS[plane]:
+        return ["match u32 0 0"]
+    return [
+        f"match ip protocol 6 0xff match ip {end} {port} 0xffff" for port in PORTS[plane] for end in ("sport", "dport")
+    ]

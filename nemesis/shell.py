@@ -1,0 +1,45 @@
+"""The seam between faults and machines: what a fault can do to a node."""
+
+from enum import StrEnum
+from typing import Literal, Protocol
+
+from harness.core.topology import Node, Topology
+
+Signal = Literal["KILL", "STOP", "CONT"]
+
+
+class ProcessState(StrEnum):
+    """What a node's main process does. ``STOPPED`` is SIGSTOPped: there, but not scheduled."""
+
+    RUNNING = "running"
+    STOPPED = "stopped"
+    EXITED = "exited"
+
+
+class NodeShell(Protocol):
+    """Acts on the nodes of one run. Safe to call from several threads. Every method raises ClusterError."""
+
+    @property
+    def topology(self) -> Topology:
+        """The nodes that it acts on."""
+
+    def in_network_of(self, node: Node, script: str) -> str:
+        """Run ``sh -euc script`` with NET_ADMIN in the node's network namespace; return its standard output.
+
+        Raises ClusterError with the last line of its standard error where it fails.
+        """
+
+    def signal(self, node: Node, signal: Signal) -> None:
+        """Send a signal to the node's main process."""
+
+    def start(self, node: Node) -> None:
+        """Start a node that has exited; one that runs is left alone."""
+
+    def stop(self, node: Node) -> None:
+        """Ask the node to shut down (SIGTERM) and return when it has exited."""
+
+    def process(self, node: Node) -> ProcessState:
+        """What the node's main process does now."""
+
+    def wipe(self, node: Node) -> int:
+        """Delete all data of a node that has exited; return how many files that were."""

@@ -1,0 +1,98 @@
+"""Who is meant: target expressions of a scenario, resolved to nodes against what is known now."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from difflib import get_close_matches
+from random import Random
+from typing import Annotated
+
+from pydantic import BeforeValidator
+
+from harness.core.errors import ClusterError, ScenarioError
+from harness.core.topology import Node, Role, Topology, View
+
+
+def _expression(value: object) -> object:
+    named = (value,) if isinstance(value, str) else value
+    if not isinstance(named, list | tuple) or not named or not all(isinstance(v, str) and v.strip() for v in named):
+        raise ValueError(f"{value!r} names no target: write a role, a node, a pinned name, or a list of those")
+    return value
+
+
+#: ``leader``, ``b1``, ``one-of followers``, the name of a pin, or a list of those.
+Expression = Annotated[str | tuple[str, ...], BeforeValidator(_expression)]
+
+Pins = Mapping[str, tuple[Node, ...]]
+
+_ONE_OF = "one-of "
+
+#: Roles that move: nobody may have one for a while.
+_MOVING: dict[str, Callable[[View], tuple[Node, ...]]] = {
+    "leader": lambda view: _present(view.leader),
+    "followers": lambda view: view.followers,
+    "controller": lambda view: _present(view.controller),
+}
+
+#: Groups that are what the cluster's shape makes them.
+_FIXED: dict[str, Callable[[Topology], tuple[Node, ...]]] = {
+    "brokers": lambda topology: topology.brokers,
+    "controllers": lambda topology: topology.having(Role.CONTROLLER),
+    "zookeeper": lambda topology: topology.having(Role.ZOOKEEPER),
+    "all": lambda topology: topology.nodes,
+    "clients": lambda topology: (topology.clients,),
+}
+
+ROLES: tuple[str, ...] = (*_MOVING, *_FIXED)
+
+
+def _present(node: Node | None) -> tuple[Node, ...]:
+    return () if node is None else (node,)
+
+
+def parts(expression: Expression) -> tuple[str, ...]:
+    """The expressions that a list is made of."""
+    return (expression,) if isinstance(expression, str) else tuple(expression)
+
+
+def resolve(expression: Expression, view: View, topology: Topology, pins: Pins, random: Random) -> tuple[Node, ...]:
+    """The nodes that ``expression`` means now, each once, in the order named.
+
+    Raises ScenarioError for a name that means nothing in this cluster, ClusterError for a role that nobody has now.
+    """
+    found = (node for part in parts(expression) for node in _resolve(part, view, topology, pins, random))
+    return tuple(dict.fromkeys(found))
+
+
+def _resolve(part: str, view: View, topology: Topology, pins: Pins, random: Random) -> tuple[Node, ...]:
+    if part.startswith(_ONE_OF):
+        return (random.choice(_resolve(part.removeprefix(_ONE_OF).strip(), view, topology, pins, random)),)
+    if part in pins:
+        return pins[part]
+    if part in _MOVING:
+        if not (now := _MOVING[part](view)):
+            raise ClusterError(f"target {part!r}: nobody has this role now")
+        return now
+    if part in _FIXED:
+        if not (nodes := _FIXED[part](topology)):
+            raise ScenarioError(f"target {part!r}: this cluster has no such nodes")
+        return nodes
+    if (node := topology.named(part)) is not None:
+        return (node,)
+    raise ScenarioError(_unknown(part, [n.name for n in topology.nodes], pins))
+
+
+def check_names(expression: Expression, node_names: Collection[str], pins: Iterable[str]) -> None:
+    """Raise ScenarioError where a part of ``expression`` is no role, no node's name and none of the pins so far."""
+    pinned = tuple(pins)
+    for part in parts(expression):
+        name = part
+        while name.startswith(_ONE_OF):
+            name = name.removeprefix(_ONE_OF).strip()
+        if name not in {*ROLES, *node_names, *pinned}:
+            raise ScenarioError(_unknown(name, node_names, pinned))
+
+
+def _unknown(name: str, node_names: Iterable[str], pins: Iterable[str]) -> str:
+    known = [*ROLES, *node_names, *pins]
+    near = get_close_matches(name, known, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}, or one-of followed by one of them"
+    return f"target {name!r} is no role, node or pinned name; {hint}"

@@ -1,0 +1,185 @@
+"""Traffic that is late, lossy or thin."""
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+from typing_extensions import override
+
+from harness.core.quantities import Duration, Rate, Share
+from harness.core.topology import Node, Plane, Topology
+from nemesis.fault import Aim, Evidence
+from nemesis.links import apply_rules, count_rules, packets_dropped, remove_rules, rules_losing
+from nemesis.network import NetworkFault, Scripts
+from nemesis.shaping import Shape, apply_shape, count_shape, remove_shape, traffic
+from nemesis.targets import Expression
+
+#: Packets that a queue holds: what is late is not to be lost as well. (netem's own limit is 1000.)
+_ROOM = 100_000
+
+#: Parts a listing that has queues after something else.
+_COUNTED = "QUEUES\n"
+_COUNTERS = "echo QUEUES\n"
+
+
+class _Traffic(NetworkFault):
+    target: Expression = Field(description="whose traffic")
+    plane: Plane = Field(Plane.ALL, description="only this traffic: all, replication, controller or client")
+
+    def targets(self) -> Mapping[str, Expression]:
+        return {"target": self.target}
+
+
+class Slow(_Traffic):
+    """What the nodes hit send is late (tc netem)."""
+
+    delay: Duration = Field(gt=0, description="how late, such as 250ms")
+    jitter: Duration = Field(0.0, description="how much that varies")
+    correlation: Share | None = Field(
+        None, description="how much one packet's delay is like the one before, such as 25%"
+    )
+    distribution: Literal["normal", "pareto", "paretonormal"] | None = Field(None, description="how it varies")
+
+    @model_validator(mode="after")
+    def _vary_only_with_jitter(self) -> Self:
+        if not self.jitter and (self.correlation is not None or self.distribution is not None):
+            raise ValueError("correlation and distribution say how a delay varies: give a jitter as well")
+        return self
+
+    @property
+    def needs(self) -> frozenset[str]:
+        return frozenset({"htb", "netem"})
+
+    def queue(self) -> str:
+        """The tc text of the netem queue."""
+        text = f"netem limit {_ROOM} delay {_ms(self.delay)}"
+        if self.jitter:
+            text += f" {_ms(self.jitter)}"
+        if self.correlation is not None:
+            text += f" {_percent(self.correlation)}"
+        if self.distribution is not None:
+            text += f" distribution {self.distribution}"
+        return text
+
+    @override
+    def scripts(self, aim: Aim, topology: Topology) -> Mapping[Node, Scripts]:
+        shape = Shape(self.queue(), plane=self.plane)
+        patience = math.ceil(min(self.delay * 2 + self.jitter * 4 + 1, 3))
+        return {
+            node: Scripts(
+                _ping(topology.clients, 1) + apply_shape(node, shape, aim.tag),
+                _ping(topology.clients, patience) + _COUNTERS + count_shape(),
+                remove_shape(node, aim.tag),
+            )
+            for node in aim.nodes
+        }
+
+    def told(self, text: str) -> object:
+        return {"rtt_ms": _milliseconds(round_trip(text))}
+
+    def counted(self, aim: Aim, listing: str) -> Evidence:
+        """It bit if packets went through the queue and, where pings do too, a ping took as long as it should."""
+        ping, _, queues = listing.partition(_COUNTED)
+        passed = traffic(queues, aim.tag)
+        rtt = round_trip(ping)
+        late = self.plane is not Plane.ALL or rtt is None or rtt >= self.delay / 2
+        facts = {"rtt_ms": _milliseconds(rtt), **(asdict(passed) if passed else {})}
+        return Evidence(passed is not None and passed.packets > 0 and late, facts)
+
+
+class Flaky(_Traffic):
+    """Some of the packets are lost: of those that leave (tc netem), or of those that arrive (iptables `statistic`)
+    where the kernel has no netem. The evidence says which."""
+
+    loss: Share = Field(gt=0, description="how many packets are lost, such as 2%")
+    correlation: Share | None = Field(None, description="how much one loss is like the one before (netem only)")
+
+    @property
+    def needs(self) -> frozenset[str]:
+        return frozenset({"iptables"} if self.correlation is None else {"htb", "netem"})
+
+    def queue(self) -> str:
+        """The tc text of the netem queue."""
+        correlation = "" if self.correlation is None else f" {_percent(self.correlation)}"
+        return f"netem limit {_ROOM} loss {_percent(self.loss)}{correlation}"
+
+    @override
+    def scripts(self, aim: Aim, topology: Topology) -> Mapping[Node, Scripts]:
+        shape = Shape(self.queue(), plane=self.plane)
+        count = count_rules(aim.tag) + _COUNTERS + count_shape()
+        return {
+            node: Scripts(
+                self._apply(apply_shape(node, shape, aim.tag), aim.tag),
+                count,
+                remove_shape(node, aim.tag) + remove_rules(aim.tag),
+            )
+            for node in aim.nodes
+        }
+
+    def _apply(self, with_netem: str, tag: str) -> str:
+        if self.correlation is not None:
+            return f"{with_netem}echo netem\n"
+        with_iptables = apply_rules(rules_losing(self.loss, self.plane, tag), tag)
+        return (
+            "if tc qdisc add dev lo root netem 2>/dev/null; then\n"
+            "tc qdisc del dev lo root\n"
+            f"{with_netem}echo netem\n"
+            f"else\n{with_iptables}echo iptables statistic\nfi\n"
+        )
+
+    def counted(self, aim: Aim, listing: str) -> Evidence:
+        """It bit if packets were lost."""
+        rules, _, queues = listing.partition(_COUNTED)
+        passed = traffic(queues, aim.tag)
+        lost = passed.drops if passed else packets_dropped(rules)
+        by = "netem" if passed else "iptables statistic"
+        return Evidence(lost > 0, {"packets_dropped": lost, "by": by})
+
+
+class Throttle(_Traffic):
+    """The nodes hit send and receive no faster than this (tc htb; what arrives is shaped on an ifb device)."""
+
+    rate: Rate = Field(description="how fast at most, each way, such as 10kbit")
+
+    @property
+    def needs(self) -> frozenset[str]:
+        return frozenset({"htb", "ifb"})
+
+    @override
+    def scripts(self, aim: Aim, topology: Topology) -> Mapping[Node, Scripts]:
+        shape = Shape(f"pfifo limit {_ROOM}", f"{self.rate}bit", self.plane, arriving_too=True)
+        return {
+            node: Scripts(apply_shape(node, shape, aim.tag), count_shape(), remove_shape(node, aim.tag))
+            for node in aim.nodes
+        }
+
+    def counted(self, aim: Aim, listing: str) -> Evidence:
+        """It bit if packets had to wait for their turn."""
+        passed = traffic(listing, aim.tag)
+        held = passed is not None and passed.packets > 0 and (passed.overlimits > 0 or passed.waiting > 0)
+        return Evidence(held, asdict(passed) if passed else {})
+
+
+def round_trip(ping: str) -> float | None:
+    """Seconds that the first answer in ping's output took; None where none came."""
+    found = re.search(r"time=([\d.]+) ms", ping)
+    return float(found[1]) / 1e3 if found else None
+
+
+def _ping(node: Node, seconds: int) -> str:
+    return f"ping -n -c 1 -W {seconds} {node.address} || true\n"
+
+
+def _milliseconds(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds * 1e3, 3)
+
+
+def _ms(seconds: float) -> str:
+    return f"{seconds * 1e3:g}ms"
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:g}%"
