@@ -12,6 +12,8 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
+from checkers.tables import History
+
 _FINEST_NS = 10_000_000
 _MOST_SLOTS = 20_000
 _SECOND_NS = 1_000_000_000
@@ -146,13 +148,12 @@ def per_bucket(timeline: Sequence[Slot], slot_ns: int) -> tuple[int, list[int]]:
     return bucket, counts
 
 
-def availability(
-    sends: DataFrame, faults: Sequence[Mapping[str, Any]], last_ns: int, partitions: int
-) -> dict[str, Any]:
-    """The ``availability`` of verdict.json. ``last_ns``: the latest time in ``sends``."""
-    slot_ns = resolution(last_ns, partitions)
+def availability(history: History) -> dict[str, Any]:
+    """The ``availability`` of verdict.json."""
+    faults = history.faults
+    slot_ns = resolution(history.last_ns, len(history.ends))
     instants = sorted({at for row in faults for at in (row["injected_ns"], row["healed_ns"]) if at is not None})
-    by_partition = slots(sends, slot_ns, instants)
+    by_partition = slots(history.sends, slot_ns, instants)
     overall = together(by_partition)
     bucket_ns, counts = per_bucket(overall, slot_ns)
     return {

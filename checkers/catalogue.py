@@ -39,5 +39,11 @@ CHECKERS: tuple[Checker, ...] = (
     Checker("duplicated", "records are in the final log more than once", _COPIED, delivery.duplicated),
     Checker("phantom", "records were read that nobody sent", _UNSENT, delivery.phantom, besides="alien"),
     Checker("misplaced", "records are in another partition than they were sent to", _UNSENT, delivery.misplaced),
-    Checker("corrupted", "records fail their checksum", "damaged", delivery.corrupted, besides="corrupt"),
+    Checker(
+        "corrupted",
+        "records fail their checksum, or are none of ours",
+        "damaged",
+        delivery.corrupted,
+        besides="corrupt",
+    ),
 )

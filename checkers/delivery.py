@@ -24,15 +24,13 @@ _OF_READ = ["topic", "partition", "offset", "record_id", _WORKER, _SEQUENCE, "se
 
 
 def lost(history: History, marks: DataFrame) -> DataFrame:
-    """Acknowledged records absent from the complete final log of their partition, and found in no other.
+    """Acknowledged records absent from the complete final log of their partition.
 
     What was acknowledged below the log's start was deleted by retention, not lost.
     Guarantee: a committed message is not lost as long as one in-sync replica is alive (Kafka design, Replication).
     Returns: RECORD
     """
-    absent = _retained(history, flagged(history.sends.where("outcome = 'ok'"), marks))
-    moved = flagged(history.reads.where("phase = 'final'"), _anywhere(marks), on=["block"]).select("record_id")
-    return absent.join(moved, on="record_id", how="left_anti").selectExpr(*_OF_SEND)
+    return _retained(history, flagged(history.sends.where("outcome = 'ok'"), marks)).selectExpr(*_OF_SEND)
 
 
 def failed_but_present(history: History, marks: DataFrame) -> DataFrame:

@@ -2,10 +2,13 @@
 
 import shutil
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
+from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
@@ -44,45 +47,61 @@ def judge(directory: Path, spark: SparkSession) -> Verdict:
     HistoryError where the run cannot be judged at all.
     """
     history = History.read(directory, spark)
-    folded = blocks(history)
-    try:
-        counts = count(folded)
-        found = [f for checker in CHECKERS if (f := find(checker, history, folded, counts[checker.anomaly]))]
-    finally:
-        folded.unpersist()
-    seen = spans(history.observations)
+    # Three questions that need nothing of each other: Spark plans and compiles one while it runs another.
+    with ThreadPoolExecutor(max_workers=3) as pool:
+        asked = pool.submit(records, history)
+        looked = pool.submit(spans, history.observations)
+        served = pool.submit(availability, history)
+        (counts, found), seen, service = asked.result(), looked.result(), served.result()
     sizes = {f.checker.anomaly: f.count for f in found}
     report = summary(counts, lost=sizes.get("lost", 0), duplicated=sizes.get("duplicated", 0))
     ruled = rule(history.run_file, found, circumstances(history, seen))
     anomalies = {name: explained(history, seen, anomaly) for name, anomaly in ruled.items()}
     met = preconditions(history.run_file, report, history.ends, history.faults, seen)
-    service = availability(history.sends, history.faults, counts["last_ns"], len(history.ends))
     return verdict(history, report, anomalies, met, service)
 
 
+def records(history: History) -> tuple[dict[str, int], list[Found]]:
+    """What became of every record: the counts of the pass, and what each checker found."""
+    shutil.rmtree(history.directory / ANOMALIES, ignore_errors=True)
+    folded = blocks(history)
+    counts = count(folded)
+    asked = [checker for checker in CHECKERS if counts[checker.anomaly]]
+    if not asked:
+        return counts, []
+    suspicious = marked(folded, asked).persist(StorageLevel.MEMORY_AND_DISK)
+    try:
+        found = [find(checker, history, suspicious, counts[checker.anomaly]) for checker in asked]
+    finally:
+        suspicious.unpersist()
+    return counts, [f for f in found if f.count]
+
+
 def count(folded: DataFrame) -> dict[str, int]:
-    """How many suspects each checker has, the summary's counts, and the time of the last send: in one job."""
+    """How many suspects each checker has, and the summary's counts, in one job."""
     sums = {c.anomaly: f"bit_count({c.suspects}) + {c.besides}" for c in CHECKERS} | COUNTS
-    columns = [F.expr(f"coalesce(sum({sql}), 0)").alias(name) for name, sql in sums.items()]
-    [row] = folded.agg(*columns, F.expr("coalesce(max(last_ns), 0)").alias("last_ns")).collect()
-    return {name: int(value) for name, value in row.asDict().items()}
+    named = folded.selectExpr(*(f"cast({sql} as bigint) as {name}" for name, sql in sums.items()))
+    [row] = named.groupBy().sum().toDF(*sums).collect()
+    return {name: value or 0 for name, value in row.asDict().items()}
 
 
-def find(checker: Checker, history: History, folded: DataFrame, suspects: int) -> Found | None:
-    """Answer one question exactly, and keep all of its records beside the run; None where there are none."""
+def marked(folded: DataFrame, asked: Sequence[Checker]) -> DataFrame:
+    """The blocks that are suspicious to any of ``asked``, with each one's bits under its anomaly's name."""
+    named = folded.selectExpr(*PLACE, *(f"{checker.suspects} as {checker.anomaly}" for checker in asked))
+    return named.where(" | ".join(checker.anomaly for checker in asked) + " != 0")
+
+
+def find(checker: Checker, history: History, suspicious: DataFrame, suspects: int) -> Found:
+    """Answer one question exactly, and keep all of its records beside the run."""
+    marks = suspicious.selectExpr(*PLACE, f"{checker.anomaly} as bits").where("bits != 0")
+    found = checker.find(history, F.broadcast(marks) if suspects <= _FEW else marks)
     kept = history.directory / ANOMALIES / checker.anomaly
-    shutil.rmtree(kept, ignore_errors=True)
-    if not suspects:
-        return None
-    marks = folded.select(*PLACE, F.expr(checker.suspects).alias("bits")).where("bits != 0")
-    records = checker.find(history, F.broadcast(marks) if suspects <= _FEW else marks)
-    path = str(kept.absolute())
-    records.write.mode("overwrite").parquet(path)
-    stored = history.spark.read.schema(records.schema).parquet(path)
-    number = stored.count()
+    found.write.parquet(str(kept.absolute()))
+    number = sum(pq.read_metadata(part).num_rows for part in kept.glob("*.parquet"))
     if not number:
         shutil.rmtree(kept)
-        return None
+        return Found(checker, 0, [])
+    stored = history.spark.read.schema(found.schema).parquet(str(kept.absolute()))
     first = stored.orderBy("topic", "partition", F.expr("coalesce(sent_ns, 0)"), "record_id", "offset")
     return Found(checker, number, [row.asDict() for row in first.limit(_EXAMPLES).collect()])
 

@@ -1,7 +1,7 @@
 """What the brokers told of who led: observations folded into spans, and what follows from them."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.sql import DataFrame, Window
@@ -29,20 +29,30 @@ class Span:
 
 def spans(observations: DataFrame) -> list[Span]:
     """Runs of equal observations, in the order of their beginning: as many as there were changes, not as rows."""
-    told = F.struct("leader", "leader_epoch", F.array_sort("isr"))
+    told = F.struct("leader", "leader_epoch", F.array_sort("isr").alias("isr"))
     by_time = Window.partitionBy("observer", "topic", "partition").orderBy("at_ns")
-    numbered = observations.select("observer", "topic", "partition", "at_ns", told.alias("told")).select(
-        "*", (~F.col("told").eqNullSafe(F.lag("told").over(by_time))).cast("int").alias("changed")
-    )
-    runs = numbered.select("*", F.sum("changed").over(by_time).alias("run"))
     rows = (
-        runs.groupBy("observer", "topic", "partition", "run")
-        .agg(F.min("at_ns").alias("from_ns"), F.max("at_ns").alias("to_ns"), F.first("told").alias("told"))
+        observations.select("observer", "topic", "partition", "at_ns", told.alias("told"))
+        .select(
+            "*",
+            F.lag("told").over(by_time).alias("before"),
+            F.lag("at_ns").over(by_time).alias("before_ns"),
+            F.lead("at_ns").over(by_time).alias("after_ns"),
+        )
+        .where("not (told <=> before) or after_ns is null")
+        .orderBy("observer", "topic", "partition", "at_ns")
         .collect()
     )
-    found = [
-        Span(r.observer, r.topic, r.partition, r.from_ns, r.to_ns, r.told[0], r.told[1], tuple(r.told[2])) for r in rows
-    ]
+    found: list[Span] = []
+    for row in rows:
+        changed = row.before_ns is None or row.told != row.before
+        if changed and row.before_ns is not None:
+            found[-1] = replace(found[-1], to_ns=row.before_ns)
+        if changed:
+            leader, epoch, isr = row.told
+            found.append(Span(row.observer, row.topic, row.partition, row.at_ns, row.at_ns, leader, epoch, tuple(isr)))
+        else:
+            found[-1] = replace(found[-1], to_ns=row.at_ns)
     return sorted(found, key=lambda span: (span.from_ns, span.topic, span.partition, span.observer))
 
 

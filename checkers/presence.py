@@ -7,8 +7,7 @@ into blocks by ``bit_or`` before anything is shuffled, and a question over all r
 
 from collections.abc import Iterable, Mapping
 
-from pyspark import StorageLevel
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
 from checkers.tables import History
@@ -47,32 +46,16 @@ def blocks(history: History) -> DataFrame:
     """One row for each block and partition: the bits above, the counts, and whether the final read is complete.
 
     Returns: topic, partition, block, acknowledged, failed, undecided, found, delivered, whole, damaged, copies,
-    corrupt, alien, last_ns, complete
+    corrupt, alien, complete
     """
-    sent = history.sends.select(
-        *_named({"topic": "topic", "partition": "partition", "block": _BLOCK}),
-        *_named({**_SENT, **_nothing(_READ), **_nothing(_COUNTED)}),
-        *_named({"last_ns": "greatest(invoked_ns, completed_ns)"}),
-    )
-    read = history.reads.select(
-        *_named({"topic": "topic", "partition": "partition", "block": _BLOCK}),
-        *_named({**_nothing(_SENT), **_READ, **_COUNTED}),
-        *_named({"last_ns": _NONE}),
-    )
-    folded = (
-        sent.unionAll(read)
-        .groupBy(*PLACE)
-        .agg(
-            *(F.bit_or(name).alias(name) for name in (*_SENT, *_READ)),
-            *(F.sum(name).alias(name) for name in _COUNTED),
-            F.max("last_ns").alias("last_ns"),
-        )
-    )
-    complete = history.log_ends.select("topic", "partition", "complete")
-    return (
-        folded.join(F.broadcast(complete), on=["topic", "partition"], how="left")
-        .select(*PLACE, *_SENT, *_READ, *_COUNTED, "last_ns", F.expr("coalesce(complete, false)").alias("complete"))
-        .persist(StorageLevel.MEMORY_AND_DISK)
+    place = {"topic": "topic", "partition": "partition", "block": _BLOCK}
+    sent = history.sends.selectExpr(*_named({**place, **_SENT, **_nothing(_READ), **_nothing(_COUNTED)}))
+    read = history.reads.selectExpr(*_named({**place, **_nothing(_SENT), **_READ, **_COUNTED}))
+    bits = (F.bit_or(name).alias(name) for name in (*_SENT, *_READ))
+    folded = sent.unionAll(read).groupBy(*PLACE).agg(*bits, *(F.sum(name).alias(name) for name in _COUNTED))
+    ends = history.log_ends.select("topic", "partition", "complete")
+    return folded.join(F.broadcast(ends), on=["topic", "partition"], how="left").selectExpr(
+        *PLACE, *_SENT, *_READ, *_COUNTED, "coalesce(complete, false) as complete"
     )
 
 
@@ -89,8 +72,8 @@ def flagged(rows: DataFrame, marks: DataFrame, on: list[str] | None = None) -> D
     )
 
 
-def _named(expressions: Mapping[str, str]) -> list[Column]:
-    return [F.expr(expression).alias(name) for name, expression in expressions.items()]
+def _named(expressions: Mapping[str, str]) -> list[str]:
+    return [f"{expression} as {name}" for name, expression in expressions.items()]
 
 
 def _nothing(names: Iterable[str]) -> dict[str, str]:

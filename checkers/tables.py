@@ -1,5 +1,6 @@
 """A stored run as DataFrames, each table checked against the schema that its recorders promised."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -88,6 +89,12 @@ class History:
         """``faults`` as rows, in the order of their injection."""
         return sorted(self._rows("faults"), key=lambda row: (row["injecting_ns"], row["fault"]))
 
+    @cached_property
+    def last_ns(self) -> int:
+        """The latest time in ``sends``, from the statistics in the files' footers; 0 where nothing was sent."""
+        footers = (metadata(path) for path in parts(self.directory, "sends"))
+        return max((at for footer in footers for at in _latest(footer)), default=0)
+
     def _rows(self, table: str) -> list[dict[str, Any]]:
         rows: list[dict[str, Any]] = []
         for path in parts(self.directory, table):
@@ -100,17 +107,26 @@ def parts(directory: Path, table: str) -> list[Path]:
     return sorted(table_directory(directory, table).glob("*.parquet"))
 
 
+def rows(directory: Path) -> int:
+    """How many sends and reads a run has, from the footers of its files; raises HistoryError where one is unreadable."""
+    return sum(metadata(path).num_rows for table in ("sends", "reads") for path in parts(directory, table))
+
+
+def metadata(path: Path) -> pq.FileMetaData:
+    """The footer of a Parquet file. Raises HistoryError where it has none."""
+    try:
+        return pq.read_metadata(path)
+    except (pa.ArrowInvalid, OSError) as exc:
+        raise HistoryError(f"{path}: not a whole Parquet file ({str(exc).splitlines()[0]})") from exc
+
+
 def verify(directory: Path, table: str) -> None:
     """Raises HistoryError where a run lacks this table, or has a file of it that cannot be judged."""
     found = parts(directory, table)
     if not found and table not in OPTIONAL:
         raise HistoryError(f"{table_directory(directory, table)}: no Parquet here, and there is no verdict without it")
     for path in found:
-        try:
-            schema = pq.read_schema(path)
-        except (pa.ArrowInvalid, OSError) as exc:
-            raise HistoryError(f"{path}: not a whole Parquet file ({str(exc).splitlines()[0]})") from exc
-        different = differences(schema, TABLES[table])
+        different = differences(metadata(path).schema.to_arrow_schema(), TABLES[table])
         if different:
             raise HistoryError(f"{path}: not the {table} of this version ({'; '.join(different)})")
 
@@ -132,3 +148,12 @@ def _same(found: pa.DataType, wanted: pa.DataType) -> bool:
     if pa.types.is_list(found) and pa.types.is_list(wanted):
         return bool(found.value_type == wanted.value_type)
     return bool(found == wanted)
+
+
+def _latest(footer: pq.FileMetaData) -> Iterator[int]:
+    times = [TABLES["sends"].get_field_index(name) for name in ("invoked_ns", "completed_ns")]
+    for group in range(footer.num_row_groups):
+        for column in times:
+            statistics = footer.row_group(group).column(column).statistics
+            if statistics is not None and statistics.has_min_max:
+                yield statistics.max
