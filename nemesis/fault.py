@@ -9,7 +9,8 @@ from typing import Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
-from harness.core.topology import Node, Role
+from harness.core.errors import ScenarioError
+from harness.core.topology import Node, Plane, Role, Topology
 from nemesis.shell import NodeShell
 from nemesis.targets import Expression
 
@@ -57,8 +58,6 @@ class Fault(BaseModel, ABC):
     lasting: ClassVar[bool] = True
     #: It can be drawn alone by the random mode: it presumes nothing of what went before.
     drawable: ClassVar[bool] = True
-    #: It lives in the node's network namespace, dies with it, and is applied again when the node was started.
-    in_network: ClassVar[bool] = False
     #: It ends or renews the network namespaces of the nodes that it hits.
     renews_network: ClassVar[bool] = False
     #: Kinds of fault that it ends on the nodes that it hits.
@@ -77,6 +76,21 @@ class Fault(BaseModel, ABC):
     @abstractmethod
     def targets(self) -> Mapping[str, Expression]:
         """The expressions to resolve before it can be injected, by parameter."""
+
+    def check(self, aim: Aim, topology: Topology) -> None:  # noqa: ARG002 - for those who override it
+        """Raise a KafkaTrialError, before anything is done, where this cannot hit what it is aimed at."""
+        if not aim.nodes:
+            raise ScenarioError(f"{aim.name}: `{self.kind()}` needs a node to hit; the clients' machine is none")
+
+    @property
+    def shapes(self) -> Plane | None:
+        """The traffic whose queue it replaces, if it does."""
+        return None
+
+    def clashes(self, other: "Fault") -> bool:
+        """Whether one node cannot be hit by both at a time: a packet waits in one queue only."""
+        mine, theirs = self.shapes, other.shapes
+        return mine is not None and theirs is not None and (Plane.ALL in (mine, theirs) or mine is theirs)
 
     @abstractmethod
     def inject(self, shell: NodeShell, aim: Aim) -> Evidence:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from harness.core.topology import PORTS, Node, Plane, Role
+from harness.core.topology import PORTS, Node, Plane
 
 
 @dataclass(frozen=True, order=True)
@@ -32,17 +32,20 @@ def secluded(nodes: Iterable[Node], others: Iterable[Node], plane: Plane = Plane
     return severed(alone, alone | frozenset(others), plane)
 
 
-def enforcing(link: Link) -> Node:
-    """The node that drops the packets of a link: who receives them, or who sends them to the clients' machine."""
-    return link.sender if link.receiver.role is Role.CLIENTS else link.receiver
+def by_node(links: Iterable[Link], nodes: Iterable[Node]) -> dict[Node, frozenset[Link]]:
+    """Which of ``nodes`` drops the packets of which links, at either end: as few nodes as a greedy choice finds.
 
-
-def by_node(links: Iterable[Link]) -> dict[Node, frozenset[Link]]:
-    """The links that each node has to cut."""
-    shares: dict[Node, set[Link]] = {}
-    for link in links:
-        shares.setdefault(enforcing(link), set()).add(link)
-    return {node: frozenset(shares[node]) for node in sorted(shares)}
+    A cut that one node enforces alone is there at one instant. Every link needs an end among ``nodes``.
+    """
+    candidates = sorted(set(nodes))
+    left = set(links)
+    shares: dict[Node, frozenset[Link]] = {}
+    while left:
+        node = max(candidates, key=lambda n: sum(n in (link.sender, link.receiver) for link in left))
+        shares[node] = frozenset(link for link in left if node in (link.sender, link.receiver))
+        candidates.remove(node)
+        left -= shares[node]
+    return shares
 
 
 def chains(tag: str) -> tuple[str, str]:
@@ -51,15 +54,14 @@ def chains(tag: str) -> tuple[str, str]:
 
 
 def rules_for(node: Node, links: Iterable[Link], tag: str) -> str:
-    """Input of ``iptables-restore --noflush``: this node's part of ``links``, in two chains of this injection's own."""
+    """Input of ``iptables-restore --noflush``: ``node`` drops what ``links`` forbid, in chains of this injection."""
     arriving, leaving = chains(tag)
     rules = [
-        f"-A {leaving} -d {link.receiver.address}/32 {ports}-j DROP"
-        if link.receiver.role is Role.CLIENTS
-        else f"-A {arriving} -s {link.sender.address}/32 {ports}-j DROP"
+        f"-A {arriving} -s {link.sender.address}/32 {on_plane(link.plane)}-j DROP"
+        if link.receiver == node
+        else f"-A {leaving} -d {link.receiver.address}/32 {on_plane(link.plane)}-j DROP"
         for link in sorted(links)
-        if enforcing(link) == node
-        for ports in [on_plane(link.plane)]
+        if node in (link.sender, link.receiver)
     ]
     return _ruleset(tag, rules)
 

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from harness.core.errors import ClusterError
 from harness.core.topology import Node, Topology
@@ -21,9 +21,11 @@ class Scripts:
 
 
 class NetworkFault(Fault):
-    """A fault made of rules or queues. A node that has exited has no namespace: nothing to apply, count or remove."""
+    """A fault made of rules or queues in the nodes' network namespaces.
 
-    in_network: ClassVar[bool] = True
+    A namespace ends with its node's process, and the rules with it: they are applied again when the node was started. A
+    node that has exited has nothing to apply to, count or remove.
+    """
 
     @abstractmethod
     def scripts(self, aim: Aim, topology: Topology) -> Mapping[Node, Scripts]:
@@ -39,7 +41,12 @@ class NetworkFault(Fault):
 
     def inject(self, shell: NodeShell, aim: Aim) -> Evidence:
         """Apply the scripts on all nodes at once. That it bites is for the counters to show, later."""
-        scripts = self.scripts(aim, shell.topology)
+        return self.apply_again(shell, aim, self.scripts(aim, shell.topology))
+
+    def apply_again(self, shell: NodeShell, aim: Aim, nodes: Iterable[Node]) -> Evidence:
+        """Apply the scripts of those of ``nodes`` that have some."""
+        concerned = set(nodes)
+        scripts = {node: text for node, text in self.scripts(aim, shell.topology).items() if node in concerned}
         said = _in_networks(shell, scripts, lambda node: scripts[node].apply)
         return Evidence(False, {node.name: self.told(text) for node, text in said.items()})
 

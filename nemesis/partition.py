@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pydantic import Field
 from typing_extensions import override
 
+from harness.core.errors import ClusterError
 from harness.core.topology import Node, Plane, Topology
 from nemesis.fault import Aim, Evidence
 from nemesis.links import (
@@ -34,12 +35,17 @@ class _Cut(NetworkFault):
     def links(self, aim: Aim, topology: Topology) -> frozenset[Link]:
         """Who may not hear whom."""
 
+    def check(self, aim: Aim, topology: Topology) -> None:
+        super().check(aim, topology)
+        if not self.links(aim, topology):
+            raise ClusterError(f"{aim.name}: both sides are {aim.nodes[0].name}, there is nothing to cut")
+
     def scripts(self, aim: Aim, topology: Topology) -> Mapping[Node, Scripts]:
         return {
             node: Scripts(
                 apply_rules(rules_for(node, links, aim.tag), aim.tag), count_rules(aim.tag), remove_rules(aim.tag)
             )
-            for node, links in by_node(self.links(aim, topology)).items()
+            for node, links in by_node(self.links(aim, topology), aim.nodes).items()
         }
 
     @override

@@ -46,6 +46,7 @@ class Stop(_Ended):
     """A graceful shutdown: SIGTERM, and a broker hands its leaderships over first."""
 
     def inject(self, shell: NodeShell, aim: Aim) -> Evidence:
+        continue_stopped(shell, aim.nodes)
         on_each(_not(shell, aim.nodes, ProcessState.EXITED), shell.stop)
         return _seen(shell, aim.nodes, ProcessState.EXITED)
 
@@ -63,6 +64,7 @@ class Restart(_ProcessFault):
             _seen(shell, (node,), ProcessState.EXITED)
             shell.start(node)
 
+        continue_stopped(shell, aim.nodes)
         on_each(aim.nodes, restart)
         return _seen(shell, aim.nodes, ProcessState.RUNNING)
 

@@ -91,6 +91,12 @@ def check_names(expression: Expression, node_names: Collection[str], pins: Itera
             raise ScenarioError(_unknown(name, node_names, pinned))
 
 
+def check_new_name(name: str, node_names: Collection[str]) -> None:
+    """Raise ScenarioError where a pin or an injection may not be called that: it would hide a role or a node."""
+    if name in {*ROLES, *node_names} or name.startswith(_ONE_OF):
+        raise ScenarioError(f"{name!r} is a role or a node: choose another name to remember it by")
+
+
 def _unknown(name: str, node_names: Iterable[str], pins: Iterable[str]) -> str:
     known = [*ROLES, *node_names, *pins]
     near = get_close_matches(name, known, n=1)

@@ -32,6 +32,10 @@ class _Traffic(NetworkFault):
     def targets(self) -> Mapping[str, Expression]:
         return {"target": self.target}
 
+    @property
+    def shapes(self) -> Plane | None:
+        return self.plane
+
 
 class Slow(_Traffic):
     """What the nodes hit send is late (tc netem)."""

@@ -1,0 +1,150 @@
+"""What faults can do to the nodes of a run, by way of the Docker engine."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from docker import DockerClient
+from docker.errors import APIError, ContainerError, DockerException
+from docker.models.containers import Container
+from requests.exceptions import RequestException
+
+from harness.cluster.engine import connect
+from harness.core.errors import ClusterError
+from harness.core.topology import Node, Topology
+from nemesis.shell import ProcessState, Signal
+
+T = TypeVar("T")
+
+#: Where every node keeps its data: a volume of its own.
+DATA = "/data"
+
+#: Seconds that a graceful shutdown may take before Docker kills the process.
+_GRACE = 60
+
+_WIPE = (
+    f"test -d {DATA} || {{ echo 'it has no volume at {DATA}' >&2; exit 1; }}\n"
+    f"find {DATA} -mindepth 1 -type f | wc -l\n"
+    f"find {DATA} -mindepth 1 -delete\n"
+)
+
+
+class DockerShell:
+    """A ``nemesis.shell.NodeShell`` for nodes that are containers of a local Docker engine.
+
+    Takes the name of each node's container by the node's name, the toolbox image, the labels for the toolbox's
+    short-lived containers (by which a fresh process can remove them), and the engine's client, which it does not close.
+    """
+
+    def __init__(
+        self,
+        topology: Topology,
+        containers: Mapping[str, str],
+        toolbox_image: str,
+        labels: Mapping[str, str],
+        client: DockerClient | None = None,
+    ) -> None:
+        self.topology = topology
+        self._containers = dict(containers)
+        self._image = toolbox_image
+        self._labels = dict(labels)
+        self._client = client or connect()
+
+    def in_network_of(self, node: Node, script: str) -> str:
+        """Run ``sh -euc script`` with NET_ADMIN and nothing else in the node's network namespace; return its output."""
+        return run_toolbox(
+            self._client,
+            self._image,
+            script,
+            self._labels,
+            doing=f"{node.name}: network script",
+            network_mode=f"container:{self._containers[node.name]}",
+            cap_drop=["ALL"],
+            cap_add=["NET_ADMIN"],
+        )
+
+    def signal(self, node: Node, signal: Signal) -> None:
+        """Send a signal to the container's PID 1."""
+        self._on(node, f"SIG{signal}", lambda container: container.kill(signal=f"SIG{signal}"))
+
+    def start(self, node: Node) -> None:
+        """Start the node's container; one that runs is left alone."""
+        self._on(node, "start", lambda container: container.start())
+
+    def stop(self, node: Node) -> None:
+        """SIGTERM, and SIGKILL to what has not exited a minute later."""
+        self._on(node, "stop", lambda container: container.stop(timeout=_GRACE))
+
+    def process(self, node: Node) -> ProcessState:
+        """What the container's PID 1 does now."""
+        return self._on(node, "look at its process", _state)
+
+    def wipe(self, node: Node) -> int:
+        """Delete everything below /data of a node that has exited; return how many files that were."""
+        if self.process(node) is not ProcessState.EXITED:
+            raise ClusterError(f"{node.name}: its data cannot be wiped while it runs")
+        counted = run_toolbox(
+            self._client,
+            self._image,
+            _WIPE,
+            self._labels,
+            doing=f"{node.name}: wipe",
+            network_mode="none",
+            volumes_from=[self._containers[node.name]],
+        )
+        return int(counted)
+
+    def _on(self, node: Node, doing: str, act: Callable[[Container], T]) -> T:
+        try:
+            return act(self._client.containers.get(self._containers[node.name]))
+        except (DockerException, RequestException) as exc:
+            raise ClusterError(f"{node.name}: cannot {doing}: {_why(exc)}") from exc
+
+
+def run_toolbox(
+    client: DockerClient, image: str, script: str, labels: Mapping[str, str], doing: str, **options: Any
+) -> str:
+    """Run ``sh -euc script`` as root in a toolbox container that is gone afterwards; return its standard output.
+
+    Raises ClusterError: ``doing``, and the last line of the script's standard error where it failed.
+    """
+    try:
+        said: bytes = client.containers.run(
+            image, ["sh", "-euc", script], labels=dict(labels), user="root", remove=True, **options
+        )
+    except (DockerException, RequestException) as exc:
+        raise ClusterError(f"{doing} failed: {_why(exc)}") from exc
+    return said.decode(errors="replace")
+
+
+def without_network(client: DockerClient, image: str, labels: Mapping[str, str]) -> Callable[[str], str]:
+    """What runs a script with NET_ADMIN in a network namespace of its own: to try what this kernel has."""
+    return lambda script: run_toolbox(
+        client, image, script, labels, doing="trial", network_mode="none", cap_drop=["ALL"], cap_add=["NET_ADMIN"]
+    )
+
+
+def _state(container: Container) -> ProcessState:
+    container.reload()
+    state = container.attrs["State"]
+    if not state["Running"]:
+        return ProcessState.EXITED
+    try:
+        table = container.top(ps_args="-o pid,stat")
+    except APIError:
+        container.reload()
+        if container.attrs["State"]["Running"]:
+            raise
+        return ProcessState.EXITED
+    stat = next((row[1] for row in table["Processes"] if row[0] == str(state["Pid"])), "")
+    return ProcessState.STOPPED if stat.startswith("T") else ProcessState.RUNNING
+
+
+def _why(exc: Exception) -> str:
+    """The last line of what a script wrote to standard error, or what the engine said."""
+    if isinstance(exc, ContainerError):
+        said = exc.stderr.decode(errors="replace") if isinstance(exc.stderr, bytes) else str(exc.stderr or "")
+        lines = [line.strip() for line in said.splitlines() if line.strip()]
+        return lines[-1] if lines else f"it exited with {exc.exit_status} and said nothing"
+    if isinstance(exc, APIError) and exc.explanation:
+        return str(exc.explanation)
+    return str(exc) or type(exc).__name__

@@ -1,0 +1,250 @@
+"""Who breaks the cluster: injects faults, remembers them, proves that they bit, and heals them whatever happens."""
+
+import json
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from random import Random
+from types import TracebackType
+from typing import Any, Self
+
+from harness.core.clock import Clock
+from harness.core.errors import ClusterError, KafkaTrialError, ScenarioError
+from harness.core.journal import Journal
+from harness.core.topology import Node, View
+from nemesis.fault import Aim, Evidence, Fault, on_each
+from nemesis.network import NetworkFault
+from nemesis.shell import NodeShell, ProcessState
+from nemesis.targets import Expression, Pins, check_new_name, resolve
+
+
+@dataclass
+class Injection:
+    """One fault that was injected, as far as it is known: a row of the table ``faults``."""
+
+    fault: Fault
+    aim: Aim
+    injecting_ns: int
+    injected_ns: int | None = None
+    healing_ns: int | None = None
+    healed_ns: int | None = None
+    effective: bool = False
+    evidence: dict[str, Any] = field(default_factory=dict)
+    ended: set[Node] = field(default_factory=set)
+
+    def add(self, when: str, seen: Evidence) -> None:
+        """Evidence adds up: once it bit, it bit."""
+        self.effective |= seen.effective
+        if seen.facts:
+            self.evidence.setdefault(when, {}).update(seen.facts)
+
+    @property
+    def remaining(self) -> tuple[Node, ...]:
+        """The nodes that it still lasts on."""
+        return tuple(node for node in self.aim.nodes if node not in self.ended)
+
+    def row(self) -> dict[str, Any]:
+        """As the journal has it."""
+        return {
+            "fault": self.aim.name,
+            "kind": self.fault.kind(),
+            "nodes": [node.name for node in self.aim.nodes],
+            "injecting_ns": self.injecting_ns,
+            "injected_ns": self.injected_ns,
+            "healing_ns": self.healing_ns,
+            "healed_ns": self.healed_ns,
+            "effective": self.effective,
+            "evidence": json.dumps(self.evidence),
+        }
+
+
+@dataclass(frozen=True)
+class Active:
+    """A fault that lasts, for display."""
+
+    name: str
+    kind: str
+    nodes: tuple[str, ...]
+
+
+class Nemesis:
+    """Injects and heals. Leaving it heals all. One thread at a time; ``active`` and ``pins`` may be read by others.
+
+    Takes the nodes' shell, what tells who has which role now, the journal of the table ``faults``, the run's clock, and
+    the randomness that ``one-of`` draws from.
+    """
+
+    def __init__(
+        self, shell: NodeShell, look: Callable[[], View], journal: Journal, clock: Clock, random: Random
+    ) -> None:
+        self._shell = shell
+        self._look = look
+        self._journal = journal
+        self._clock = clock
+        self._random = random
+        self._active: dict[str, Injection] = {}
+        self._names: set[str] = set()
+        self._pins: dict[str, tuple[Node, ...]] = {}
+
+    @property
+    def active(self) -> tuple[Active, ...]:
+        """What is broken now, in the order it was injected."""
+        return tuple(
+            Active(i.aim.name, i.fault.kind(), tuple(node.name for node in i.remaining))
+            for i in list(self._active.values())
+        )
+
+    @property
+    def pins(self) -> Pins:
+        """Roles pinned to nodes, the nodes hit by each named injection among them."""
+        return dict(self._pins)
+
+    def inject(self, fault: Fault, name: str | None = None, pin: Mapping[str, Expression] | None = None) -> str:
+        """Resolve, journal, inject, journal. Returns the injection's name: ``name``, or one made from the fault's kind.
+
+        ``pin`` names roles to remember as they are before the fault; its targets may use them. Raises ScenarioError (a
+        name used twice, a target that means nothing), ClusterError (a role that nobody has now, an injection that
+        failed: it stays active, to be healed).
+        """
+        injecting_ns = self._clock.now()
+        view = self._look()
+        for role, expression in (pin or {}).items():
+            check_new_name(role, [node.name for node in self._shell.topology.nodes])
+            self._pins[role] = self._resolve(expression, view)
+        injection = self._aimed(fault, name, view, injecting_ns)
+        nodes = injection.aim.nodes
+        self._write(injection)
+        if fault.renews_network:
+            self._count_before_it_is_gone(nodes)
+        injection.add("injected", fault.inject(self._shell, injection.aim))
+        injection.injected_ns = self._clock.now()
+        if fault.renews_network:
+            self._apply_again(nodes)
+        self._write(injection)
+        for ended in [i for i in self._active.values() if i.fault.kind() in fault.ends and i is not injection]:
+            self._end(ended, nodes)
+        if not fault.lasting:
+            self._end(injection, nodes)
+        return injection.aim.name
+
+    def heal(self, name: str) -> None:
+        """Undo one injection, verified; once healed, nothing changes. Raises ScenarioError, ClusterError."""
+        if name not in self._names:
+            raise ScenarioError(f"heal: nothing was injected as {name!r}; injected: {', '.join(sorted(self._names))}")
+        if name in self._active:
+            self._heal(self._active[name])
+
+    def heal_all(self, except_: Collection[str] = ()) -> None:
+        """Undo everything, verified; ended and paused nodes run again.
+
+        ``except_`` names injections that stay as they are, or nodes or pins whose process stays as it is. Heals what
+        can be healed before it raises ClusterError.
+        """
+        spared = {node for name in except_ if name not in self._names for node in self._spared(name)}
+        failures = []
+        chosen = [i for i in self._active.values() if i.aim.name not in except_]
+        # Networks first: a node that starts again must not be cut again.
+        for injection in sorted(chosen, key=lambda i: not isinstance(i.fault, NetworkFault)):
+            try:
+                self._heal(injection, spared)
+            except KafkaTrialError as exc:
+                failures.append(str(exc))
+        if failures:
+            raise ClusterError(f"not healed: {'; '.join(failures)}")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.heal_all()
+
+    def _aimed(self, fault: Fault, name: str | None, view: View, injecting_ns: int) -> Injection:
+        """The injection, active from now on: whatever happens next, it will be healed."""
+        chosen = self._unused(name, fault.kind())
+        aim = Aim(chosen, {party: self._resolve(expression, view) for party, expression in fault.targets().items()})
+        fault.check(aim, self._shell.topology)
+        for other in self._active.values():
+            shared = [node.name for node in aim.nodes if node in other.remaining]
+            if shared and fault.clashes(other.fault):
+                raise ScenarioError(
+                    f"{chosen}: the same traffic of {', '.join(shared)} is shaped by {other.aim.name!r} already; "
+                    "heal that before, or give each a plane of its own"
+                )
+        injection = Injection(fault, aim, injecting_ns)
+        self._names.add(chosen)
+        self._active[chosen] = injection
+        if name is not None:
+            self._pins[name] = aim.nodes
+        return injection
+
+    def _unused(self, name: str | None, kind: str) -> str:
+        if name is None:
+            numbered = (f"{kind}-{n}" for n in range(1, len(self._names) + 2))
+            return next(candidate for candidate in numbered if candidate not in self._names)
+        if name in self._names:
+            raise ScenarioError(f"inject: something was injected as {name!r} before; give it another name")
+        check_new_name(name, [node.name for node in self._shell.topology.nodes])
+        return name
+
+    def _resolve(self, expression: Expression, view: View) -> tuple[Node, ...]:
+        return resolve(expression, view, self._shell.topology, self._pins, self._random)
+
+    def _spared(self, name: str) -> tuple[Node, ...]:
+        if name in self._pins:
+            return self._pins[name]
+        node = self._shell.topology.named(name)
+        if node is None:
+            raise ScenarioError(f"heal: {name!r} is no injection, pinned name or node")
+        return (node,)
+
+    def _heal(self, injection: Injection, spared: Collection[Node] = frozenset()) -> None:
+        """A lasting process fault can be healed on some of its nodes; one in networks is healed as a whole."""
+        fault, aim = injection.fault, injection.aim
+        whole = isinstance(fault, NetworkFault)
+        healing = tuple(node for node in injection.remaining if whole or node not in spared)
+        if not healing:
+            return
+        injection.healing_ns = self._clock.now()
+        self._write(injection)
+        self._measure(injection, "healing")
+        fault.heal(self._shell, aim if whole else aim.on(healing))
+        if fault.renews_network:
+            self._apply_again(healing)
+        self._end(injection, healing)
+
+    def _end(self, injection: Injection, nodes: Collection[Node]) -> None:
+        """It lasts no longer on ``nodes``; when no node remains it is healed."""
+        injection.ended.update(nodes)
+        if not injection.remaining:
+            injection.healed_ns = self._clock.now()
+            injection.healing_ns = injection.healing_ns or injection.healed_ns
+            self._active.pop(injection.aim.name)
+        self._write(injection)
+
+    def _count_before_it_is_gone(self, nodes: Collection[Node]) -> None:
+        for injection in self._in_networks_of(nodes):
+            self._measure(injection, "before_process_ended")
+
+    def _apply_again(self, nodes: Collection[Node]) -> None:
+        states = on_each(nodes, self._shell.process)
+        alive = [node for node, state in states.items() if state is not ProcessState.EXITED]
+        for injection in self._in_networks_of(alive):
+            if isinstance(injection.fault, NetworkFault):
+                injection.add("applied_again", injection.fault.apply_again(self._shell, injection.aim, alive))
+                self._write(injection)
+
+    def _in_networks_of(self, nodes: Collection[Node]) -> list[Injection]:
+        hit = set(nodes)
+        found = [i for i in self._active.values() if isinstance(i.fault, NetworkFault)]
+        return [i for i in found if not hit.isdisjoint(i.aim.nodes)]
+
+    def _measure(self, injection: Injection, when: str) -> None:
+        """What cannot be measured must not keep anything from being healed: the evidence says why."""
+        try:
+            injection.add(when, injection.fault.bit(self._shell, injection.aim))
+        except ClusterError as exc:
+            injection.add(when, Evidence(False, {"not_measured": str(exc)}))
+
+    def _write(self, injection: Injection) -> None:
+        self._journal.append_rows([injection.row()])
