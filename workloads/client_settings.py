@@ -1,6 +1,6 @@
 """Client settings: what a scenario may choose, under Kafka's own names, and what librdkafka is then told."""
 
-from typing import Any, Literal, Self
+from typing import Any, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
@@ -77,3 +77,104 @@ class ClientSettings(BaseModel):
                 "raise it, or set enable.idempotence: false"
             )
         return self
+
+
+#: What librdkafka is given: property name to value.
+Config = dict[str, str | int | bool]
+
+#: A message that is re-sent first waits for at least 80 % of this (RD_KAFKA_RETRY_JITTER_PERCENT, rdkafka_int.h).
+RETRY_BACKOFF_MS: Final = 100
+
+#: Records that may wait in a producer, by number and by bytes: whichever is reached first holds the worker back.
+MOST_WAITING: Final = 100_000
+MOST_WAITING_BYTES: Final = 256 * 1024 * 1024
+
+#: Everything below is stated, defaults included: librdkafka's are not neutral, and differ from version to version.
+#: (Not stated, for librdkafka warns of them as deprecated or experimental whatever their value: api.version.request,
+#: api.version.fallback.ms, queuing.strategy, enable.gapless.guarantee. Their defaults, true, 0, fifo, false, are meant:
+#: brokers from 0.10 on are asked what they speak, and never taken for old ones because a connection broke.)
+#: Timeouts suit clusters that are being broken: a client must neither sit on a dead broker (librdkafka waits 60 s for
+#: an answer, 30 s for a connection) nor ask for a new leader only every 5 minutes.
+_COMMON: Final[Config] = {
+    "allow.auto.create.topics": False,
+    "api.version.request.timeout.ms": 5_000,
+    "broker.address.ttl": 1_000,
+    # Connected to every broker, so that a new leader can be reached at once.
+    "enable.sparse.connections": False,
+    "log.connection.close": False,
+    "metadata.max.age.ms": 900_000,
+    "reconnect.backoff.ms": 50,
+    "reconnect.backoff.max.ms": 500,
+    "retry.backoff.ms": RETRY_BACKOFF_MS,
+    "retry.backoff.max.ms": 1_000,
+    "socket.connection.setup.timeout.ms": 3_000,
+    "socket.keepalive.enable": True,
+    "socket.max.fails": 1,
+    "socket.nagle.disable": True,
+    "socket.timeout.ms": 10_000,
+    "topic.metadata.refresh.fast.interval.ms": 100,
+    "topic.metadata.refresh.interval.ms": 1_000,
+}
+
+_REQUEST_TIMEOUT_MS: Final = 8_000
+_LIBRDKAFKA_MESSAGE_MAX_BYTES: Final = 1_000_000
+_RECORD_OVERHEAD: Final = 4_096
+
+
+def producer_config(settings: ClientSettings, bootstrap: str, client_id: str, record_size: int) -> Config:
+    """What a producer is given. ``record_size``: bytes of a value; the broker, not the client, refuses a large one."""
+    return _COMMON | {
+        "bootstrap.servers": bootstrap,
+        "client.id": client_id,
+        "acks": settings.acks,
+        "enable.idempotence": settings.enable_idempotence,
+        "retries": settings.retries,
+        "max.in.flight.requests.per.connection": settings.max_in_flight,
+        "delivery.timeout.ms": settings.delivery_timeout_ms,
+        # The leader answers (say, that the ISR shrank) before the client gives the connection up.
+        "request.timeout.ms": min(_REQUEST_TIMEOUT_MS, settings.delivery_timeout_ms),
+        "linger.ms": settings.linger_ms,
+        "batch.size": settings.batch_size,
+        "batch.num.messages": 1_000_000,
+        "compression.type": settings.compression_type,
+        "message.max.bytes": max(_LIBRDKAFKA_MESSAGE_MAX_BYTES, record_size + _RECORD_OVERHEAD),
+        "queue.buffering.max.messages": MOST_WAITING,
+        "queue.buffering.max.kbytes": 2 * MOST_WAITING_BYTES // 1024,
+        "queue.buffering.backpressure.threshold": 1,
+        "delivery.report.only.error": False,
+    }
+
+
+def consumer_config(settings: ClientSettings, bootstrap: str, client_id: str, group: str) -> Config:
+    """What a live consumer is given. An offset that the log no longer has is an error, which the worker records."""
+    return _reader_config(bootstrap, client_id, group, settings.isolation_level) | {
+        "group.protocol": "classic",
+        "heartbeat.interval.ms": 2_000,
+        "max.poll.interval.ms": 300_000,
+        "partition.assignment.strategy": "range,roundrobin",
+        "session.timeout.ms": 10_000,
+    }
+
+
+def final_reader_config(bootstrap: str, isolation_level: Isolation) -> Config:
+    """What the final read is given. It joins no group; librdkafka wants a name all the same."""
+    return _reader_config(bootstrap, "kafka-trial-final", "kafka-trial-final", isolation_level)
+
+
+def _reader_config(bootstrap: str, client_id: str, group: str, isolation_level: Isolation) -> Config:
+    return _COMMON | {
+        "bootstrap.servers": bootstrap,
+        "client.id": client_id,
+        "group.id": group,
+        "isolation.level": isolation_level,
+        "auto.offset.reset": "error",
+        "check.crcs": True,
+        "enable.auto.commit": False,
+        "enable.auto.offset.store": True,
+        "enable.partition.eof": True,
+        "fetch.error.backoff.ms": 100,
+        "fetch.min.bytes": 1,
+        "fetch.wait.max.ms": 100,
+        "queued.min.messages": 100_000,
+        "queued.max.messages.kbytes": 65_536,
+    }

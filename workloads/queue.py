@@ -18,5 +18,5 @@ class Queue(ClientSettings):
         "assign", description="assign: every consumer reads every partition; group: they share them as a consumer group"
     )
     rate: int | None = Field(None, ge=1, description="records/s over all producers; null: as fast as possible")
-    record_size: int = Field(64, ge=HEADER_SIZE, le=100_000_000, alias="record.size", description="bytes of a value")
+    record_size: int = Field(64, ge=HEADER_SIZE, le=50_000_000, alias="record.size", description="bytes of a value")
     keys: int | None = Field(None, ge=1, description="distinct keys, each always in one partition; null: no keys")

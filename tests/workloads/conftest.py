@@ -1,0 +1,51 @@
+"""A mock cluster of librdkafka in the test's own process, and plans to run workers against it."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from confluent_kafka import Producer
+
+from harness.core.clock import Clock
+from harness.core.history import TABLES
+from harness.core.journal import read_journal
+from workloads.running import Plan
+
+#: The mock cluster makes every topic with so many partitions.
+PARTITIONS = 4
+
+
+class MockCluster:
+    """Three brokers that live as long as their owner, a client."""
+
+    def __init__(self) -> None:
+        self.owner = Producer({"bootstrap.servers": "mock", "test.mock.num.brokers": 3, "log_level": 0})
+
+    def bootstrap(self, topic: str) -> str:
+        """``bootstrap.servers``; the topic is made on the way."""
+        found = self.owner.list_topics(topic, timeout=10)
+        return ",".join(f"{broker.host}:{broker.port}" for broker in found.brokers.values())
+
+
+@pytest.fixture(scope="session")
+def cluster() -> MockCluster:
+    return MockCluster()
+
+
+@pytest.fixture
+def plan(cluster: MockCluster, tmp_path: Path, request: pytest.FixtureRequest) -> Plan:
+    """A plan with a topic of the test's own."""
+    topic = request.node.name.replace("[", "-").replace("]", "")
+    return Plan(cluster.bootstrap(topic), {topic: PARTITIONS}, tmp_path, Clock.start(), seed=7)
+
+
+@pytest.fixture
+def journalled(tmp_path: Path) -> Iterator[Callable[[str], pa.Table]]:
+    """All rows of a table in the test's journals."""
+
+    def rows(table: str) -> pa.Table:
+        found = [read_journal(path, TABLES[table])[0] for path in sorted(tmp_path.glob(f"{table}.*.arrows"))]
+        return pa.concat_tables([TABLES[table].empty_table(), *found])
+
+    return rows

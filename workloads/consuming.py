@@ -1,0 +1,171 @@
+"""The consumer's side of a worker: read along, and record what was read and where the reader stood."""
+
+from collections.abc import Callable
+from typing import Any, cast
+
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    OFFSET_STORED,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicPartition,
+)
+
+from harness.core.clock import Clock
+from workloads.recorder import PositionRecorder, ReadRecorder
+from workloads.specs import ConsumerSpec, Slot
+
+_BATCH = 5_000
+_ASK_S = 2.0
+
+#: The log no longer has the position (auto.offset.reset=error turns every such case into an error).
+_POSITION_LOST = {KafkaError._AUTO_OFFSET_RESET, KafkaError._LOG_TRUNCATION, KafkaError.OFFSET_OUT_OF_RANGE}
+
+
+class Consuming:
+    """One consumer, of all its slots or as a member of a group.
+
+    Where the log no longer has its position (it was truncated, or a new group has none) it goes on from the log start,
+    and says so: a ``seek``. A member of a group commits after what it read is in the journal.
+    """
+
+    def __init__(
+        self,
+        spec: ConsumerSpec,
+        reads: ReadRecorder,
+        positions: PositionRecorder,
+        clock: Clock,
+        client: Callable[[dict[str, Any]], Consumer] = Consumer,
+    ) -> None:
+        self._reads = reads
+        self._positions = positions
+        self._clock = clock
+        self._grouped = spec.grouped
+        self._next: dict[Slot, int] = {}
+        self._to_commit: dict[Slot, int] = {}
+        self._goals: dict[Slot, int | None] = {}
+        self._placed = False
+        self._consumer = client({**spec.config, "error_cb": self._client_error, "on_commit": self._committed})
+        if spec.grouped:
+            self._consumer.subscribe(
+                sorted({topic for topic, _ in spec.slots}),
+                on_assign=self._assigned,
+                on_revoke=self._revoked,
+                on_lost=self._lost,
+            )
+        else:
+            self._assign(dict.fromkeys(spec.slots, OFFSET_BEGINNING))
+
+    def step(self, at_most_s: float) -> None:
+        """Read what has come, waiting for it ``at_most_s`` seconds at most."""
+        messages = self._consumer.consume(_BATCH, timeout=at_most_s)
+        now = self._clock.now()
+        records = [message for message in messages if message.error() is None]
+        if records:
+            self._reads.delivered(records, now)
+            last = cast("dict[Slot, int]", {(m.topic(), m.partition()): m.offset() for m in records})
+            ends = {slot: offset + 1 for slot, offset in last.items()}
+            self._next |= ends
+            if self._grouped:
+                self._to_commit |= ends
+        for message in messages:
+            if (error := message.error()) is not None:
+                self._error(error, message.topic() or "", _partition_of(message), message.offset(), now)
+
+    def flush(self) -> None:
+        """Write what was read; then, as a member of a group, commit it."""
+        self._reads.flush()
+        self._positions.flush()
+        if self._to_commit:
+            offsets = [TopicPartition(*slot, offset) for slot, offset in self._to_commit.items()]
+            self._to_commit.clear()
+            try:
+                self._consumer.commit(offsets=offsets, asynchronous=True)
+            except KafkaException as exc:
+                self._client_error(exc.args[0])
+
+    def caught_up(self) -> bool:
+        """Whether all was read that was in its partitions' logs when this was first asked of each.
+
+        A member of a group that has not been told its partitions yet has caught up with nothing.
+        """
+        for slot in self._next:
+            if self._goals.get(slot) is None:
+                self._goals[slot] = self._log_end(slot)
+        return self._placed and all(self._reached(slot) for slot in self._next)
+
+    def _reached(self, slot: Slot) -> bool:
+        goal = self._goals[slot]
+        return goal is not None and self._next[slot] >= goal
+
+    def _log_end(self, slot: Slot) -> int | None:
+        try:
+            watermarks = self._consumer.get_watermark_offsets(TopicPartition(*slot), timeout=_ASK_S, cached=False)
+        except KafkaException:
+            return None
+        return None if watermarks is None else watermarks[1]
+
+    def _assign(self, offsets: dict[Slot, int]) -> None:
+        self._consumer.assign([TopicPartition(*slot, offset) for slot, offset in offsets.items()])
+        self._next = dict(offsets)
+        self._placed = True
+        self._tell("assign", offsets)
+
+    def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        try:
+            committed = consumer.committed(partitions, timeout=_ASK_S)
+        except KafkaException:
+            committed = [TopicPartition(p.topic, p.partition, OFFSET_STORED) for p in partitions]
+        self._assign(
+            {
+                (p.topic, p.partition): p.offset if p.offset >= 0 or p.offset == OFFSET_STORED else OFFSET_BEGINNING
+                for p in committed
+            }
+        )
+
+    def _revoked(self, _: Consumer, partitions: list[TopicPartition]) -> None:
+        self._give_up("revoke", partitions)
+
+    def _lost(self, _: Consumer, partitions: list[TopicPartition]) -> None:
+        self._give_up("lost", partitions)
+
+    def _give_up(self, event: str, partitions: list[TopicPartition]) -> None:
+        gone = [(p.topic, p.partition) for p in partitions]
+        self._tell(event, {slot: self._next.pop(slot, OFFSET_BEGINNING) for slot in gone})
+        for slot in gone:
+            self._to_commit.pop(slot, None)
+
+    def _error(self, error: KafkaError, topic: str, partition: int, offset: int | None, now: int) -> None:
+        slot = (topic, partition)
+        if error.code() == KafkaError._PARTITION_EOF:
+            self._positions.happened("end-of-partition", topic, partition, now, offset)
+            if slot in self._next and offset is not None:
+                self._next[slot] = offset
+            return
+        self._positions.happened("error", topic, partition, now, offset, error.name())
+        if error.code() in _POSITION_LOST and slot in self._next:
+            # librdkafka has stopped fetching it and refuses to seek: assign anew, the others from where they stand.
+            self._next[slot] = OFFSET_BEGINNING
+            self._consumer.assign([TopicPartition(*other, offset) for other, offset in self._next.items()])
+            self._tell("seek", {slot: OFFSET_BEGINNING})
+
+    def _client_error(self, error: KafkaError) -> None:
+        self._positions.happened("error", "", -1, self._clock.now(), error=error.name())
+
+    def _committed(self, error: KafkaError | None, partitions: list[TopicPartition]) -> None:
+        for p in partitions:
+            failed = error or p.error
+            name = None if failed is None else failed.name()
+            self._positions.happened("commit", p.topic, p.partition, self._clock.now(), p.offset, name)
+
+    def _tell(self, event: str, offsets: dict[Slot, int]) -> None:
+        now = self._clock.now()
+        for (topic, partition), offset in offsets.items():
+            self._positions.happened(event, topic, partition, now, offset)
+
+
+def _partition_of(message: Message) -> int:
+    partition = message.partition()
+    return -1 if partition is None else partition

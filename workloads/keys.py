@@ -1,0 +1,16 @@
+"""Record keys, and the partition that each belongs to."""
+
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def key_names(count: int) -> list[str]:
+    """``k0``, ``k1`` …"""
+    return [f"k{index}" for index in range(count)]
+
+
+def slots_of_keys(count: int, slots: int) -> NDArray[np.int64]:
+    """For each key the slot (topic-partition) that all of its records go to: CRC-32 of the key, modulo ``slots``."""
+    return np.array([crc32(name.encode()) % slots for name in key_names(count)], np.int64)

@@ -1,0 +1,278 @@
+"""A workload as it runs: its worker processes, started, counted, finished and never left behind."""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from pydantic import ValidationError
+
+from harness.core.clock import Clock
+from harness.core.errors import ClusterError
+from harness.core.waiting import wait_for
+from workloads.client_settings import consumer_config, producer_config
+from workloads.queue import Queue
+from workloads.specs import ConsumerSpec, ProducerSpec, Report, Slot
+
+_START_S = 60.0
+_MARGIN_S = 5.0
+_TERMINATE_S = 2.0
+_STDERR_LINES = 5
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Where a workload runs: ``topics`` by their number of partitions, ``journals`` a directory that exists."""
+
+    bootstrap: str
+    topics: Mapping[str, int]
+    journals: Path
+    clock: Clock
+    seed: int
+
+    @property
+    def slots(self) -> list[Slot]:
+        """Every topic-partition."""
+        return [(topic, partition) for topic, count in self.topics.items() for partition in range(count)]
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What all workers have journalled so far. ``indeterminate``: completed, and nobody can tell."""
+
+    sent: int
+    acknowledged: int
+    failed: int
+    indeterminate: int
+    read: int
+    last_ack_ns: int | None
+
+
+def worker_specs(queue: Queue, plan: Plan) -> list[ProducerSpec | ConsumerSpec]:
+    """What each worker is told: producers are 1, 2 …, the consumers follow them."""
+    group = f"kafka-trial-{plan.clock.origin_ns}"
+    common: dict[str, Any] = {"slots": plan.slots, "journals": plan.journals, "origin_ns": plan.clock.origin_ns}
+    producers = [
+        ProducerSpec(
+            worker=worker,
+            config=producer_config(queue, plan.bootstrap, f"kafka-trial-{worker}", queue.record_size),
+            acks=queue.acks,
+            rate=None if queue.rate is None else queue.rate / queue.producers,
+            record_size=queue.record_size,
+            keys=queue.keys,
+            seed=plan.seed,
+            **common,
+        )
+        for worker in range(1, queue.producers + 1)
+    ]
+    consumers = [
+        ConsumerSpec(
+            worker=worker,
+            config=consumer_config(queue, plan.bootstrap, f"kafka-trial-{worker}", group),
+            grouped=queue.consume == "group",
+            **common,
+        )
+        for worker in range(queue.producers + 1, queue.producers + queue.consumers + 1)
+    ]
+    return [*producers, *consumers]
+
+
+class Worker:
+    """One worker process. In a session of its own: a Ctrl-C in the terminal is the harness's to handle."""
+
+    def __init__(self, spec: ProducerSpec | ConsumerSpec) -> None:
+        self.spec = spec
+        self.report: Report | None = None
+        self._stderr_path = spec.journals / f"worker.{spec.worker}.log"
+        with self._stderr_path.open("wb") as stderr:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "workloads.worker"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                start_new_session=True,
+                env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            )
+        self._listener = threading.Thread(target=self._listen, name=f"worker {spec.worker}", daemon=True)
+        self._listener.start()
+        self._say(spec.model_dump_json())
+
+    @property
+    def name(self) -> str:
+        """``producer 1``."""
+        return f"{self.spec.role} {self.spec.worker}"
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
+    @property
+    def running(self) -> bool:
+        """Whether the process lives."""
+        return self._process.poll() is None
+
+    @property
+    def death(self) -> str | None:
+        """How it ended without having finished, with the last lines it wrote; None where it did not."""
+        if self.running:
+            return None
+        self._listener.join()
+        if self.report is not None and self.report.finished:
+            return None
+        last = self._stderr_path.read_text(errors="replace").strip().splitlines()[-_STDERR_LINES:]
+        told = " | ".join(last) or "it wrote nothing to stderr"
+        return f"{self.name} died (exit status {self._process.returncode}): {told}"
+
+    def finish(self, within: float) -> None:
+        """Ask it to finish; harmless where it is dead."""
+        self._say(f"finish {within:.3f}")
+
+    def wait(self, within: float) -> bool:
+        """Whether it ended within so many seconds."""
+        try:
+            self._process.wait(max(0.0, within))
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def end(self) -> None:
+        """Close its input, upon which it flushes and ends; kill it where it does not. Twice is harmless."""
+        stdin = self._process.stdin
+        assert stdin is not None
+        try:
+            stdin.close()
+        except BrokenPipeError:
+            self._process.wait()
+        if not self.wait(_TERMINATE_S):
+            self._process.kill()
+            self._process.wait()
+        self._listener.join()
+
+    def _say(self, line: str) -> None:
+        stdin = self._process.stdin
+        assert stdin is not None
+        try:
+            stdin.write(line.encode() + b"\n")
+            stdin.flush()
+        except BrokenPipeError:
+            # It is dead or dying: ``death`` tells of it.
+            self._process.wait()
+
+    def _listen(self) -> None:
+        stdout = self._process.stdout
+        assert stdout is not None
+        with stdout:
+            for line in stdout:
+                try:
+                    self.report = Report.model_validate_json(line)
+                except ValidationError:
+                    with self._stderr_path.open("ab") as log:
+                        log.write(b"not a report: " + line)
+
+
+class Workload:
+    """All workers of a run. Leaving it ends every process."""
+
+    def __init__(self, specs: list[ProducerSpec | ConsumerSpec]) -> None:
+        self._workers: list[Worker] = []
+        self._specs = specs
+
+    @property
+    def clients(self) -> dict[str, dict[str, Any]]:
+        """Every client setting as given to librdkafka, by worker, for run.json."""
+        return {f"{spec.role} {spec.worker}": dict(spec.config) for spec in self._specs}
+
+    @property
+    def workers(self) -> list[Worker]:
+        """The processes."""
+        return list(self._workers)
+
+    def __enter__(self) -> Self:
+        """Start every worker, and wait until each has told its first statistics.
+
+        Raises ClusterError where one does not come up: says what it wrote.
+        """
+        try:
+            for spec in self._specs:
+                self._workers.append(Worker(spec))
+            wait_for(
+                self._silent_workers,
+                "the first statistics of every worker",
+                _START_S,
+                good=lambda silent: not silent,
+                describe=lambda silent: f"nothing of {', '.join(silent)}",
+                every=0.05,
+            )
+            if deaths := self.deaths():
+                raise ClusterError(f"a worker did not start: {deaths[0]}")
+        except BaseException:
+            self._end()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._end()
+
+    def counts(self) -> Counts:
+        """Sums over all workers, at most half a second old."""
+        reports = [worker.report for worker in self._workers if worker.report is not None]
+        return Counts(
+            sent=sum(report.sent for report in reports),
+            acknowledged=sum(report.acknowledged for report in reports),
+            failed=sum(report.failed for report in reports),
+            indeterminate=sum(report.indeterminate for report in reports),
+            read=sum(report.read for report in reports),
+            last_ack_ns=max((r.last_ack_ns for r in reports if r.last_ack_ns is not None), default=None),
+        )
+
+    def acknowledged_since(self, at_ns: int) -> bool:
+        """Whether a write was acknowledged after this moment of the run's clock."""
+        last = self.counts().last_ack_ns
+        return last is not None and last > at_ns
+
+    def deaths(self) -> list[str]:
+        """One line for each worker that ended without having been told to."""
+        return [death for worker in self._workers if (death := worker.death) is not None]
+
+    def finish(self, within: float) -> list[str]:
+        """Producers stop and drain, then consumers read to the end of what is in the log; all in ``within`` seconds.
+
+        Returns what did not go as it should, one line each: a worker that died, or had to be ended, records that are
+        still in flight, a consumer that did not come to the end.
+        """
+        deadline = time.monotonic() + within
+        notes: list[str] = []
+        for role in ("producer", "consumer"):
+            asked = [worker for worker in self._workers if worker.spec.role == role]
+            for worker in asked:
+                worker.finish(max(0.0, deadline - time.monotonic()))
+            for worker in asked:
+                if not worker.wait(deadline + _MARGIN_S - time.monotonic()):
+                    worker.end()
+                    notes.append(f"{worker.name} did not finish within {within:g} s and was ended")
+                elif worker.death:
+                    notes.append(worker.death)
+                elif worker.report is not None and worker.report.note:
+                    notes.append(f"{worker.name}: {worker.report.note}")
+        return notes
+
+    def _silent_workers(self) -> list[str]:
+        return [worker.name for worker in self._workers if worker.report is None and worker.running]
+
+    def _end(self) -> None:
+        for worker in self._workers:
+            worker.end()
+
+
+def start(spec: Queue, plan: Plan) -> Workload:
+    """The workload of a scenario, not running yet: entering it starts its workers."""
+    return Workload(worker_specs(spec, plan))

@@ -1,0 +1,57 @@
+"""What a worker process is told on the first line of its standard input, and what it tells on its standard output."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from workloads.client_settings import MOST_WAITING, Acks, Config
+
+Slot = tuple[str, int]
+
+
+class _Spec(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    worker: int
+    config: Config = Field(description="what librdkafka is given")
+    slots: list[Slot] = Field(description="topic and partition")
+    journals: Path
+    origin_ns: int
+
+
+class ProducerSpec(_Spec):
+    """A producer. ``rate``: records/s of this process, null is as fast as possible; ``record_size`` in bytes."""
+
+    role: Literal["producer"] = "producer"
+    acks: Acks
+    rate: float | None
+    record_size: int
+    keys: int | None
+    seed: int
+    most_waiting: int = MOST_WAITING
+
+
+class ConsumerSpec(_Spec):
+    """A consumer: reads all its ``slots``, or as a member of a group those of their topics that it is given."""
+
+    role: Literal["consumer"] = "consumer"
+    grouped: bool
+
+
+WorkerSpec = TypeAdapter[ProducerSpec | ConsumerSpec](
+    Annotated[ProducerSpec | ConsumerSpec, Field(discriminator="role")]
+)
+
+
+class Report(BaseModel):
+    """One line of a worker's statistics; all of it is in the journals already. The last one says ``finished``."""
+
+    sent: int = 0
+    acknowledged: int = 0
+    failed: int = 0
+    indeterminate: int = 0
+    read: int = 0
+    last_ack_ns: int | None = None
+    finished: bool = False
+    note: str | None = None
