@@ -61,12 +61,12 @@ def judge(directory: Path, spark: SparkSession) -> Verdict:
     return verdict(history, report, anomalies, met, service)
 
 
-def records(history: History) -> tuple[dict[str, int], list[Found]]:
+def records(history: History, checkers: Sequence[Checker] = CHECKERS) -> tuple[dict[str, int], list[Found]]:
     """What became of every record: the counts of the pass, and what each checker found."""
     shutil.rmtree(history.directory / ANOMALIES, ignore_errors=True)
     folded = blocks(history)
-    counts = count(folded)
-    asked = [checker for checker in CHECKERS if counts[checker.anomaly]]
+    counts = count(folded, checkers)
+    asked = [checker for checker in checkers if counts[checker.anomaly]]
     if not asked:
         return counts, []
     suspicious = marked(folded, asked).persist(StorageLevel.MEMORY_AND_DISK)
@@ -77,9 +77,9 @@ def records(history: History) -> tuple[dict[str, int], list[Found]]:
     return counts, [f for f in found if f.count]
 
 
-def count(folded: DataFrame) -> dict[str, int]:
+def count(folded: DataFrame, checkers: Sequence[Checker]) -> dict[str, int]:
     """How many suspects each checker has, and the summary's counts, in one job."""
-    sums = {c.anomaly: f"bit_count({c.suspects}) + {c.besides}" for c in CHECKERS} | COUNTS
+    sums = {c.anomaly: f"bit_count({c.suspects}) + {c.besides}" for c in checkers} | COUNTS
     named = folded.selectExpr(*(f"cast({sql} as bigint) as {name}" for name, sql in sums.items()))
     [row] = named.groupBy().sum().toDF(*sums).collect()
     return {name: value or 0 for name, value in row.asDict().items()}

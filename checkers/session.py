@@ -15,10 +15,9 @@ from harness.core.errors import EnvironmentLacks
 _GIB = 1 << 30
 _MOST_DRIVER_MEMORY = 6 * _GIB
 
-_JAVA = "-XX:+UseParallelGC"
 #: A job of seconds is over before the optimising compiler pays: without it a small run is judged 3 s sooner on two
 #: cores, 10^7 records 7 s later.
-_SHORT = "-XX:TieredStopAtLevel=1"
+_SHORT = ["-XX:TieredStopAtLevel=1"]
 _LONG = 2_000_000
 
 _LOGGING = """\
@@ -56,7 +55,8 @@ _lock = threading.Lock()
 def session(master: str | None = None, conf: Mapping[str, str] | None = None, rows: int = 0) -> SparkSession:
     """The process's Spark session; the first caller's ``master`` (default ``local[*]``) and ``conf`` hold for all.
 
-    ``rows``: how many rows it is going to judge, where that is known (``checkers.tables.rows``). Safe to call from several threads: one starts it, the others wait. Raises EnvironmentLacks where Spark's Java
+    ``rows``: how many rows it is going to judge, where that is known (``checkers.tables.rows``).
+    Safe to call from several threads: one starts it, the others wait. Raises EnvironmentLacks where Spark's Java
     process does not start.
     """
     with _lock:
@@ -83,11 +83,12 @@ def settings(master: str, conf: Mapping[str, str], scratch: Path, rows: int = 0)
     """Every Spark setting of a session on ``master``, with its temporary files under ``scratch``."""
     logging = scratch / "log4j2.properties"
     logging.write_text(_LOGGING.format(level="error"))
+    java = ["-XX:+UseParallelGC", f"-Dlog4j2.configurationFile={logging.as_uri()}", *(_SHORT if rows < _LONG else [])]
     ours = {
         **_EVERYWHERE,
         **(_LOCAL if master.startswith("local") else {}),
         "spark.driver.memory": f"{driver_memory() >> 20}m",
-        "spark.driver.extraJavaOptions": f"{_JAVA} {'' if rows > _LONG else _SHORT} -Dlog4j2.configurationFile={logging.as_uri()}",
+        "spark.driver.extraJavaOptions": " ".join(java),
         "spark.local.dir": str(scratch),
         "spark.sql.warehouse.dir": (scratch / "warehouse").as_uri(),
     }

@@ -108,7 +108,7 @@ def parts(directory: Path, table: str) -> list[Path]:
 
 
 def rows(directory: Path) -> int:
-    """How many sends and reads a run has, from the footers of its files; raises HistoryError where one is unreadable."""
+    """How many sends and reads a run has, by its files' footers. Raises HistoryError where one has none."""
     return sum(metadata(path).num_rows for table in ("sends", "reads") for path in parts(directory, table))
 
 
