@@ -1,0 +1,140 @@
+"""A scenario: the shape of a cluster, its settings, a workload, a timeline of faults, and what is expected."""
+
+import ipaddress
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from harness.core.run_file import Requirements
+from harness.core.verdict import Expectation
+from harness.core.version import parse_version
+from harness.scenario import contradictions
+from harness.scenario.steps import Step
+from workloads.client_settings import Isolation
+from workloads.queue import Queue
+
+DEFAULT_VERSION = "4.3.1"
+
+Setting = str | int | float | bool
+
+#: A workload of the catalogue, told apart by ``kind``.
+Workload = Annotated[Queue, Field(description="who writes and reads, and with which settings")]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+
+class ClusterSpec(_Part):
+    """Which nodes, of which version, with which settings."""
+
+    version: str = DEFAULT_VERSION
+    metadata: Literal["kraft", "zookeeper"] = "kraft"
+    brokers: int = Field(3, ge=1, le=30)
+    controllers: int | None = Field(None, description="dedicated KRaft controllers, 1 or 3 (default 1)")
+    zookeepers: int | None = Field(None, description="ZooKeeper nodes, 1 or 3 (default 1)")
+    image: str | None = Field(None, description="an image to use instead of the one built here: jars in /opt/kafka/libs")
+    config: dict[str, Setting] = Field({}, description="any broker setting, under Kafka's name")
+    subnet: str | None = Field(None, description="an IPv4 /24 for the nodes (default: a free one)")
+    clients: Literal["direct", "published"] = Field(
+        "direct", description="direct: by the nodes' addresses (Linux); published: by loopback ports (Docker Desktop)"
+    )
+
+    @field_validator("version")
+    @classmethod
+    def _a_version(cls, value: str) -> str:
+        parse_version(value)
+        return value
+
+    @field_validator("subnet")
+    @classmethod
+    def _a_subnet(cls, value: str | None) -> str | None:
+        if value is not None and ipaddress.IPv4Network(value).prefixlen != 24:
+            raise ValueError(f"{value} is no /24")
+        return value
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        contradictions.of_cluster(self)
+        return self
+
+    @property
+    def node_names(self) -> list[str]:
+        """``b1`` …, ``c1`` … or ``z1`` …"""
+        kraft = self.metadata == "kraft"
+        return [
+            *(f"b{i + 1}" for i in range(self.brokers)),
+            *(f"c{i + 1}" for i in range((self.controllers or 1) if kraft else 0)),
+            *(f"z{i + 1}" for i in range(0 if kraft else (self.zookeepers or 1))),
+        ]
+
+
+class TopicSpec(_Part):
+    """The topics of a run, all alike: ``name``, or ``name-0`` … where there are several."""
+
+    name: str = Field("trial", pattern="^[a-zA-Z0-9._-]+$")
+    count: int = Field(1, ge=1)
+    partitions: int = Field(1, ge=1)
+    replication: int = Field(3, ge=1)
+    min_isr: int = Field(1, ge=1, alias="min.insync.replicas")
+    unclean: bool | None = Field(None, alias="unclean.leader.election.enable", description="default false (KIP-106)")
+    config: dict[str, Setting] = Field({}, description="any other topic setting, under Kafka's name")
+    assignment: list[list[int]] | None = Field(None, description="broker ids of each partition's replicas")
+    avoid: Literal["controller"] | None = Field(
+        None, description="controller: no replica on the broker that is the controller (ZooKeeper mode)"
+    )
+
+    @property
+    def names(self) -> list[str]:
+        """The topics' names."""
+        return [self.name] if self.count == 1 else [f"{self.name}-{i}" for i in range(self.count)]
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """The topic settings as Kafka takes them; min.insync.replicas is set per topic (with ELR, KIP-966, it must be)."""
+        own = {"min.insync.replicas": self.min_isr, "unclean.leader.election.enable": bool(self.unclean)}
+        return {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in {**own, **self.config}.items()}
+
+
+class FinalRead(_Part):
+    """How everything is read back."""
+
+    isolation_level: Isolation | None = Field(None, alias="isolation.level", description="default: the workload's")
+    down: list[str] = Field([], description="injections, nodes or pins that may stay as they are")
+
+
+class Scenario(_Part):
+    """A named experiment with an expectation."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*$")
+    source: str = Field("", description="where the claim comes from")
+    claim: str = Field("", description="what it shows, in one sentence")
+    notes: str = Field("", description="what was found when it was run")
+    cluster: ClusterSpec = ClusterSpec()
+    topic: TopicSpec = TopicSpec()
+    workload: Workload = Queue()
+    timeline: list[Step] = []
+    watch: str = Field("0", pattern=r"^(.+/)?\d+$", description="the partition whose leader is meant: 0, or topic/0")
+    final_read: FinalRead = FinalRead()
+    requires: Requirements = Requirements()
+    expect: Expectation = Expectation()
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        contradictions.of_scenario(self)
+        return self
+
+    @property
+    def watch_topic(self) -> str:
+        """The topic of the partition whose leader the targets mean."""
+        return self.watch.rpartition("/")[0] or self.topic.names[0]
+
+    @property
+    def watch_partition(self) -> int:
+        """The number of the partition whose leader the targets mean."""
+        return int(self.watch.rpartition("/")[2])
+
+    @property
+    def isolation_level(self) -> Isolation:
+        """How the final read isolates."""
+        return self.final_read.isolation_level or self.workload.isolation_level

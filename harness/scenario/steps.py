@@ -1,0 +1,190 @@
+"""The steps of a timeline: ``wait``, ``until``, ``inject``, ``heal`` and ``random``, as a scenario writes them."""
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, Union
+
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, create_model, model_validator
+
+from harness.core.quantities import Duration
+from nemesis.catalogue import FAULTS
+from nemesis.fault import Fault
+from nemesis.targets import Expression, parts
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+
+class Named(_Part):
+    """What ``inject:`` may say besides the fault's own parameters."""
+
+    fault: str
+    name: str | None = Field(None, alias="as", description="the injection's name: heals it, and means the nodes it hit")
+    pin: dict[str, Expression] = Field({}, description="roles to remember as they are before the fault")
+
+    def __str__(self) -> str:
+        said = self.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude={"fault", "name", "pin"})
+        words = [f"{key} {_words(value)}" for key, value in said.items()]
+        return " ".join([self.fault, *words, *([f"as {self.name}"] if self.name else [])])
+
+
+class Injection(Named, Fault):
+    """One fault of the catalogue with its parameters and, perhaps, a name and pins."""
+
+
+def _injectable(kind: str, fault: type[Fault]) -> type[BaseModel]:
+    return create_model(fault.__name__, __base__=(Named, fault), __module__=__name__, fault=(Literal[kind], ...))
+
+
+if TYPE_CHECKING:
+    AnyInjection = Injection
+else:
+    AnyInjection = Annotated[
+        Union[tuple(_injectable(kind, fault) for kind, fault in FAULTS.items())],  # noqa: UP007 - made of data
+        Field(discriminator="fault"),
+    ]
+
+
+class Condition(_Part):
+    """What an ``until`` awaits: exactly one of ``isr``, ``leader``, ``acknowledged``."""
+
+    isr: Expression | None = Field(None, description="the watched partition's ISR is exactly these nodes")
+    leader: Expression | None = Field(None, description="changed (since the last inject), none, or who leads")
+    acknowledged: int | None = Field(None, ge=1, description="so many writes are acknowledged")
+    within: Duration = Field(30.0, gt=0, description="how long it may take")
+
+    @model_validator(mode="after")
+    def _exactly_one(self) -> Self:
+        if sum(value is not None for value in (self.isr, self.leader, self.acknowledged)) != 1:
+            raise ValueError("until awaits exactly one of isr, leader, acknowledged")
+        return self
+
+    def targets(self) -> list[Expression]:
+        """The expressions that must be resolved to look at it."""
+        roles = [] if self.leader in {None, "changed", "none"} else [self.leader]
+        return [expression for expression in (self.isr, *roles) if expression is not None]
+
+    def __str__(self) -> str:
+        if self.acknowledged is not None:
+            return f"{self.acknowledged} acknowledged"
+        return f"ISR {_words(self.isr)}" if self.isr is not None else f"leader {_words(self.leader)}"
+
+
+class Draw(_Part):
+    """Faults drawn by the run's seed, one ``every`` so often, ``for`` so long."""
+
+    faults: list[AnyInjection] = Field(min_length=1)
+    every: Duration = Field(10.0, gt=0)
+    for_: Duration = Field(60.0, gt=0, alias="for")
+
+    @model_validator(mode="after")
+    def _drawable(self) -> Self:
+        for fault in self.faults:
+            if not fault.drawable:
+                raise ValueError(f"random: {fault.fault} presumes an earlier step; it cannot be drawn alone")
+            if fault.name or fault.pin:
+                raise ValueError("random: drawn faults have neither `as` nor `pin`")
+        return self
+
+    def __str__(self) -> str:
+        return f"one of {', '.join(str(fault) for fault in self.faults)} every {self.every:g} s for {self.for_:g} s"
+
+
+class Wait(_Part):
+    """Let so many seconds pass."""
+
+    wait: Duration = Field(ge=0)
+
+    def __str__(self) -> str:
+        return f"wait {self.wait:g} s"
+
+    @property
+    def most_seconds(self) -> float:
+        """How long it may take."""
+        return self.wait
+
+
+class Until(_Part):
+    """Wait for a condition; one that does not come makes the run ``unknown``."""
+
+    until: Condition
+
+    def __str__(self) -> str:
+        return f"until {self.until} within {self.until.within:g} s"
+
+    @property
+    def most_seconds(self) -> float:
+        """How long it may take."""
+        return self.until.within
+
+
+class Inject(_Part):
+    """Break something."""
+
+    inject: AnyInjection
+
+    def __str__(self) -> str:
+        return f"inject {self.inject}"
+
+    @property
+    def most_seconds(self) -> float:
+        """How long it may take: a moment."""
+        return 0.0
+
+
+class Heal(_Part):
+    """Undo one injection, or all."""
+
+    heal: str
+
+    def __str__(self) -> str:
+        return f"heal {self.heal}"
+
+    @property
+    def most_seconds(self) -> float:
+        """How long it may take: a moment."""
+        return 0.0
+
+
+class Random(_Part):
+    """Break things at random."""
+
+    random: Draw
+
+    def __str__(self) -> str:
+        return f"random {self.random}"
+
+    @property
+    def most_seconds(self) -> float:
+        """How long it takes."""
+        return self.random.for_
+
+
+_STEPS: dict[str, type[BaseModel]] = {"wait": Wait, "until": Until, "inject": Inject, "heal": Heal, "random": Random}
+
+
+def _key(step: Any) -> str | None:
+    if isinstance(step, BaseModel):
+        return type(step).__name__.lower()
+    return next(iter(step), None) if isinstance(step, dict) and len(step) == 1 else None
+
+
+Step = Annotated[
+    Annotated[Wait, Tag("wait")]
+    | Annotated[Until, Tag("until")]
+    | Annotated[Inject, Tag("inject")]
+    | Annotated[Heal, Tag("heal")]
+    | Annotated[Random, Tag("random")],
+    Discriminator(
+        _key,
+        custom_error_type="step",
+        custom_error_message=f"a step has exactly one key, one of {', '.join(_STEPS)}",
+    ),
+]
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str | list | tuple):
+        return ", ".join(parts(value if isinstance(value, str) else tuple(value)))
+    return str(value)
