@@ -1,9 +1,12 @@
 """Removing what a run left on the machine, from any process: every container, network and volume carries its label."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 from docker import DockerClient
 from docker.errors import APIError, NotFound
+from docker.models.containers import Container
 
 from harness.cluster.compose import LABEL
 from harness.cluster.engine import connect
@@ -16,21 +19,26 @@ def cleanup(run: str | None = None, client: DockerClient | None = None) -> list[
     A node's rules live in its network namespace and go with its container. Raises ClusterError where something stays.
     """
     engine = client or connect()
-    chosen = {"label": LABEL if run is None else f"{LABEL}={run}"}
-    removed = []
-    for container in engine.containers.list(all=True, filters=chosen):
-        _remove(lambda c=container: c.remove(force=True, v=True), container.name)
-        removed.append(f"container {container.name}")
+    chosen: dict[str, str | list[str] | bool] = {"label": LABEL if run is None else f"{LABEL}={run}"}
+    containers = engine.containers.list(all=True, filters=chosen)
+    with ThreadPoolExecutor(max_workers=8) as pool:
+        removed = list(pool.map(_container, containers))
     for network in engine.networks.list(filters=chosen):
-        _remove(network.remove, network.name)
+        _remove(network.remove, f"network {network.name}")
         removed.append(f"network {network.name}")
     for volume in engine.volumes.list(filters=chosen):
-        _remove(lambda v=volume: v.remove(force=True), volume.name)
+        _remove(partial(volume.remove, force=True), f"volume {volume.name}")
         removed.append(f"volume {volume.name}")
     return removed
 
 
-def _remove(act: Callable[[], object], name: str | None) -> None:
+def _container(container: Container) -> str:
+    name = f"container {container.name}"
+    _remove(partial(container.remove, force=True, v=True), name)
+    return name
+
+
+def _remove(act: Callable[[], object], name: str) -> None:
     try:
         act()
     except NotFound:

@@ -53,7 +53,7 @@ def pom(version: str) -> str:
     number = parse_version(version)
     scala = "2.13" if number >= (2, 6) else "2.12" if number >= (1, 0) else "2.11"
     template = jinja2.Template((recipes() / "kafka" / "pom.xml.j2").read_text(), autoescape=True)
-    return template.render(version=version, scala=scala, extras=extras(number))
+    return str(template.render(version=version, scala=scala, extras=extras(number)))
 
 
 def kafka_image(client: DockerClient, version: str, given: str | None = None) -> str:

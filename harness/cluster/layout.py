@@ -17,8 +17,8 @@ def topology(spec: ClusterSpec, subnet: Subnet, port: Callable[[], int | None] =
     kraft = spec.metadata == "kraft"
     seats = [
         *((f"b{i}", Role.BROKER, i) for i in range(1, spec.brokers + 1)),
-        *((f"c{i}", Role.CONTROLLER, 100 + i) for i in range(1, (spec.controllers if kraft else 0) + 1)),
-        *((f"z{i}", Role.ZOOKEEPER, i) for i in range(1, (0 if kraft else spec.zookeepers) + 1)),
+        *((f"c{i}", Role.CONTROLLER, 100 + i) for i in range(1, ((spec.controllers or 1) if kraft else 0) + 1)),
+        *((f"z{i}", Role.ZOOKEEPER, i) for i in range(1, (0 if kraft else (spec.zookeepers or 1)) + 1)),
     ]
     nodes = tuple(
         Node(

@@ -51,9 +51,7 @@ def prevailing(sights: Iterable[Sight], now_ns: int) -> Sight | None:
     if not recent:
         return None
     votes = Counter((s.leader, s.leader_epoch, s.isr) for s in recent)
-    return max(
-        recent, key=lambda s: (_epoch(s), votes[s.leader, s.leader_epoch, s.isr], s.at_ns, s.observer)
-    )
+    return max(recent, key=lambda s: (_epoch(s), votes[s.leader, s.leader_epoch, s.isr], s.at_ns, s.observer))
 
 
 def _epoch(sight: Sight) -> int:

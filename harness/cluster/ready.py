@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from harness.cluster.observer import Observer
 from harness.cluster.runtime import Cluster

@@ -143,10 +143,10 @@ def _free_port() -> int:
 def _keep_logs(client: DockerClient, run: str, directory: Path) -> None:
     directory.mkdir(exist_ok=True)
     for container in client.containers.list(all=True, filters={"label": f"{compose.LABEL}={run}"}):
-        name = container.name.removeprefix(f"{compose.project_of(run)}-")
+        name = str(container.name).removeprefix(f"{compose.project_of(run)}-")
         try:
             with (directory / f"{name}.log").open("wb") as file:
-                for chunk in container.logs(stream=True, timestamps=False):
+                for chunk in container.logs(stream=True, follow=False):
                     file.write(chunk)
         except DockerException as exc:
             (directory / f"{name}.log").write_text(f"the log of {name} could not be read: {exc}\n")

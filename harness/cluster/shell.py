@@ -18,6 +18,9 @@ T = TypeVar("T")
 #: Where every node keeps its data: a volume of its own.
 DATA = "/data"
 
+#: All that a script in a network namespace may do. Without NET_RAW neither ping nor iptables-legacy starts.
+_POWERS: dict[str, Any] = {"cap_drop": ["ALL"], "cap_add": ["NET_ADMIN", "NET_RAW"]}
+
 #: Seconds that a graceful shutdown may take before Docker kills the process.
 _GRACE = 60
 
@@ -50,7 +53,7 @@ class DockerShell:
         self._client = client or connect()
 
     def in_network_of(self, node: Node, script: str) -> str:
-        """Run ``sh -euc script`` with NET_ADMIN and nothing else in the node's network namespace; return its output."""
+        """Run ``sh -euc script`` as root of the node's network namespace and of nothing else; return its output."""
         return run_toolbox(
             self._client,
             self._image,
@@ -58,8 +61,7 @@ class DockerShell:
             self._labels,
             doing=f"{node.name}: network script",
             network_mode=f"container:{self._containers[node.name]}",
-            cap_drop=["ALL"],
-            cap_add=["NET_ADMIN"],
+            **_POWERS,
         )
 
     def signal(self, node: Node, signal: Signal) -> None:
@@ -117,10 +119,8 @@ def run_toolbox(
 
 
 def without_network(client: DockerClient, image: str, labels: Mapping[str, str]) -> Callable[[str], str]:
-    """What runs a script with NET_ADMIN in a network namespace of its own: to try what this kernel has."""
-    return lambda script: run_toolbox(
-        client, image, script, labels, doing="trial", network_mode="none", cap_drop=["ALL"], cap_add=["NET_ADMIN"]
-    )
+    """What runs a script as root of a network namespace of its own: to try what this kernel has."""
+    return lambda script: run_toolbox(client, image, script, labels, doing="trial", network_mode="none", **_POWERS)
 
 
 def _state(container: Container) -> ProcessState:

@@ -99,7 +99,8 @@ class Wire:
             self._features = {feature.name: feature.max_version_level for feature in finalized}
         if request.API_KEY not in self._versions:
             raise ClusterError(f"{self._endpoint}: this version knows no {request.name}")
-        return min(self._versions[request.API_KEY], request.max_version)
+        newest: int = min(self._versions[request.API_KEY], request.max_version)
+        return newest
 
     def _exchange(self, request: Any) -> Any:
         try:

@@ -1,0 +1,162 @@
+"""A whole run, from a validated scenario to its verdict. The order of things is here and nowhere else."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+from random import Random
+
+from docker import DockerClient
+
+from checkers import evaluate
+from checkers.session import session
+from harness.cluster.engine import connect
+from harness.cluster.images import toolbox_image
+from harness.cluster.observer import observe
+from harness.cluster.ready import await_registered, await_whole_isr, create_topics
+from harness.cluster.runtime import up
+from harness.cluster.shell import without_network
+from harness.core.errors import ClusterError, EnvironmentLacks
+from harness.core.history import FAULTS
+from harness.core.journal import Journal, journal_path
+from harness.core.run_file import State
+from harness.core.verdict import Verdict
+from harness.report import write
+from harness.run.display import Display
+from harness.run.store import RunRecord, new_run, seal
+from harness.run.timeline import Stage, follow
+from harness.run.versions import versions
+from harness.scenario.model import Scenario
+from harness.scenario.steps import Inject
+from harness.scenario.steps import Random as Drawn
+from nemesis.nemesis import Nemesis
+from nemesis.preflight import lacking
+from workloads.final_read import read_to_end
+from workloads.running import Plan, start
+
+_RECOVERY_SECONDS = 45.0
+_DRAIN_SECONDS = 60.0
+_READ_SECONDS = 120.0
+
+
+def run(scenario: Scenario, store: Path, seed: int, display: Display, keep: bool = False) -> tuple[Path, Verdict]:
+    """Run one scenario and judge it; returns the run's directory and its verdict.
+
+    Everything acquired is released, whatever happens, and what was recorded is kept. ``keep`` leaves the cluster up.
+    Raises EnvironmentLacks before anything is started; ClusterError where the cluster did not come to serve.
+    """
+    client = connect()
+    preflight(scenario, client)
+    with recording(new_run(scenario, seed, store)) as record:
+        with ExitStack() as stack:
+            begin = partial(phase, record, display)
+            begin("cluster up")
+            cluster = stack.enter_context(up(scenario.cluster, record.file.run, record.directory, client, keep))
+            record.nodes(cluster.topology)
+            record.file.features = await_registered(cluster)
+            create_topics(cluster, scenario.topic)
+            watch = (scenario.watch_topic, scenario.watch_partition)
+            observer = stack.enter_context(
+                observe(cluster.topology, scenario.topic.names, watch, record.journals, record.clock)
+            )
+            await_whole_isr(observer, scenario.topic, _RECOVERY_SECONDS)
+            faults = stack.enter_context(Journal(journal_path(record.journals, "faults", "nemesis"), FAULTS))
+            random = Random(seed)
+            nemesis = stack.enter_context(Nemesis(cluster.shell, observer.view, faults, record.clock, random))
+            topics = dict.fromkeys(scenario.topic.names, scenario.topic.partitions)
+            plan = Plan(cluster.topology.bootstrap, topics, record.journals, record.clock, seed)
+            workload = stack.enter_context(start(scenario.workload, plan))
+            record.file.clients = workload.clients
+            stage = Stage(record, cluster.topology, observer, nemesis, workload, display, random)
+            begin("timeline")
+            follow(scenario.timeline, stage)
+            begin("heal")
+            warm_up()
+            down = heal(stage, scenario)
+            begin("drain")
+            record.file.notes += workload.finish(_DRAIN_SECONDS)
+            whole_again(stage, scenario, down)
+            begin("final read")
+            read_to_end(
+                cluster.topology.bootstrap,
+                topics,
+                scenario.isolation_level,
+                record.journals,
+                record.clock,
+                _READ_SECONDS,
+                offline_ok=True,
+            )
+            begin("cluster down")
+        begin("judge")
+        record.file.notes += seal(record.directory)
+        record.file.state = State.RECORDED
+        record.save()
+        verdict = evaluate.judge(record.directory, session())
+        record.file.state = State.JUDGED
+        record.save()
+        write(record.directory, verdict, record.file)
+    return record.directory, verdict
+
+
+def preflight(scenario: Scenario, client: DockerClient) -> None:
+    """Raises EnvironmentLacks, a line for each thing that this machine's kernel lacks for the scenario's faults."""
+    injections = [step.inject for step in scenario.timeline if isinstance(step, Inject)]
+    injections += [fault for step in scenario.timeline if isinstance(step, Drawn) for fault in step.random.faults]
+    needs = {need for injection in injections for need in injection.needs}
+    if needs:
+        missing = lacking(needs, without_network(client, toolbox_image(client), {}))
+        if missing:
+            raise EnvironmentLacks("; ".join(missing))
+
+
+@contextmanager
+def recording(record: RunRecord) -> Iterator[RunRecord]:
+    """Until the run is over: where it breaks off, run.json says so, and the journals stay for ``check`` to judge."""
+    record.file.versions = versions(record.file.configuration.version)
+    try:
+        yield record
+    except BaseException as exc:
+        record.file.state = State.CRASHED
+        record.file.notes.append(f"broken off: {type(exc).__name__}: {exc}".rstrip(": "))
+        record.save()
+        exc.add_note(f"what was recorded is kept in {record.directory}")
+        raise
+
+
+def phase(record: RunRecord, display: Display, name: str) -> None:
+    """Note and show that a phase of the run begins."""
+    record.phase(name)
+    display.phase(name)
+
+
+def warm_up() -> None:
+    """Start Spark while the cluster recovers. If it fails, the judge meets the same error where it can be told."""
+    threading.Thread(target=session, name="spark", daemon=True).start()
+
+
+def heal(stage: Stage, scenario: Scenario) -> set[str]:
+    """Heal all faults and go on until writes are acknowledged again; returns the names of nodes that stay down."""
+    at_ns = stage.record.clock.now()
+    stage.nemesis.heal_all(except_=scenario.final_read.down)
+    down = {name for active in stage.nemesis.active for name in active.nodes}
+    healed_ns = stage.record.clock.now()
+    if scenario.workload.acks == "0":
+        return down
+    acknowledged = stage.until(
+        lambda: stage.workload.acknowledged_since(healed_ns), _RECOVERY_SECONDS, "writes acknowledged again"
+    )
+    detail = "" if acknowledged else f"none within {_RECOVERY_SECONDS:g} s"
+    stage.report("writes acknowledged after the heal", at_ns, met=acknowledged, detail=detail)
+    return down
+
+
+def whole_again(stage: Stage, scenario: Scenario, down: set[str]) -> None:
+    """Wait until every partition has its full ISR, the nodes that stay ``down`` apart; report where it has not."""
+    at_ns = stage.record.clock.now()
+    excused = [node for name in down if (node := stage.topology.named(name))]
+    try:
+        await_whole_isr(stage.observer, scenario.topic, _RECOVERY_SECONDS, without=excused)
+        stage.report("full ISR after the heal", at_ns)
+    except ClusterError as exc:
+        stage.report("full ISR after the heal", at_ns, met=False, detail=str(exc))

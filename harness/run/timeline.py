@@ -1,0 +1,166 @@
+"""Following a timeline: each step as it went, and where one did not come true, what was seen instead."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+from harness.cluster.observer import Observer
+from harness.core.errors import ClusterError
+from harness.core.run_file import StepReport
+from harness.core.topology import Node, Topology, View
+from harness.run.display import Display
+from harness.run.store import RunRecord
+from harness.scenario import steps
+from nemesis.nemesis import Nemesis
+from nemesis.schedule import random_plan
+from nemesis.targets import Expression, resolve
+from workloads.running import Workload
+
+_TICK = 0.1
+
+
+@dataclass
+class Stage:
+    """Everything that a timeline plays on."""
+
+    record: RunRecord
+    topology: Topology
+    observer: Observer
+    nemesis: Nemesis
+    workload: Workload
+    display: Display
+    random: Random
+    leader_before: Node | None = field(default=None)
+
+    def tick(self) -> None:
+        """Show how things stand. Raises ClusterError where a worker has died."""
+        counts, view = self.workload.counts(), self.observer.view()
+        self.display.status(
+            counts.sent,
+            counts.acknowledged,
+            counts.failed,
+            view.leader.name if view.leader else None,
+            tuple(node.name for node in view.isr),
+            tuple(active.name for active in self.nemesis.active),
+        )
+        if deaths := self.workload.deaths():
+            raise ClusterError(f"a worker died in the middle of the run: {deaths[0]}")
+
+    def until(self, holds: Callable[[], bool], seconds: float, awaited: str) -> bool:
+        """Whether ``holds`` came true within so many seconds, shown as they pass."""
+        deadline = time.monotonic() + seconds
+        while not holds():
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return False
+            self.display.step(awaited, left)
+            self.tick()
+            time.sleep(min(_TICK, left))
+        return True
+
+    def report(self, step: str, at_ns: int, met: bool = True, detail: str = "") -> None:
+        """Note in run.json how a step went."""
+        self.record.file.timeline.append(
+            StepReport(step=step, at_ns=at_ns, ended_ns=self.record.clock.now(), met=met, detail=detail)
+        )
+        self.record.save()
+
+
+def follow(timeline: Sequence[steps.Step], stage: Stage) -> None:
+    """Play the steps one after the other. The first that cannot be met is reported, and ends the timeline."""
+    stage.leader_before = stage.observer.view().leader
+    for step in timeline:
+        at_ns = stage.record.clock.now()
+        stage.display.step(str(step), None)
+        try:
+            missed = _play(step, stage)
+        except ClusterError as exc:
+            missed = str(exc)
+        stage.report(str(step), at_ns, met=missed is None, detail=missed or "")
+        if missed is not None:
+            stage.display.line(f"{step}: {missed}")
+            return
+
+
+def _play(step: steps.Step, stage: Stage) -> str | None:
+    """Play one step; None where it was met, else what was seen instead."""
+    match step:
+        case steps.Wait():
+            stage.until(lambda: False, step.wait, str(step))
+        case steps.Until():
+            return _await(step, stage)
+        case steps.Inject():
+            _inject(step.inject, stage)
+        case steps.Heal(heal="all"):
+            stage.nemesis.heal_all()
+        case steps.Heal():
+            stage.nemesis.heal(step.heal)
+        case steps.Random():
+            _draw(step.random, stage)
+    return None
+
+
+def _inject(injection: steps.Injection, stage: Stage) -> None:
+    stage.leader_before = stage.observer.view().leader or stage.leader_before
+    stage.nemesis.inject(injection, injection.name, injection.pin)
+    stage.tick()
+
+
+def _draw(draw: steps.Draw, stage: Stage) -> None:
+    started = time.monotonic()
+    for planned in random_plan(stage.random, draw.faults, draw.every, draw.for_):
+        stage.until(lambda: False, started + planned.at - time.monotonic(), str(draw))
+        try:
+            name = stage.nemesis.inject(planned.fault)
+        except ClusterError as exc:
+            # A role that nobody has just then is what random faults bring about: the next draw is as good.
+            stage.report(f"inject {planned.fault.kind()}", stage.record.clock.now(), detail=f"passed over: {exc}")
+            continue
+        stage.until(lambda: False, planned.hold, f"{name} holds")
+        stage.nemesis.heal(name)
+    stage.until(lambda: False, started + draw.for_ - time.monotonic(), str(draw))
+
+
+def _await(step: steps.Until, stage: Stage) -> str | None:
+    condition = step.until
+
+    def nodes(expression: Expression) -> frozenset[Node]:
+        view = stage.observer.view()
+        return frozenset(resolve(expression, view, stage.topology, stage.nemesis.pins, stage.random))
+
+    def holds() -> bool:
+        return met(condition, stage.observer.view(), stage.workload.counts().acknowledged, stage.leader_before, nodes)
+
+    if stage.until(holds, condition.within, str(step)):
+        return None
+    return f"within {condition.within:g} s it did not come; seen: {seen(stage)}"
+
+
+def met(
+    condition: steps.Condition,
+    view: View,
+    acknowledged: int,
+    leader_before: Node | None,
+    nodes: Callable[[Expression], frozenset[Node]],
+) -> bool:
+    """Whether what an ``until`` awaits holds now: ``changed`` is another leader than before the last inject. Pure."""
+    if condition.acknowledged is not None:
+        return acknowledged >= condition.acknowledged
+    if condition.isr is not None:
+        return frozenset(view.isr) == nodes(condition.isr)
+    if condition.leader == "none":
+        return bool(view.replicas) and view.leader is None
+    if condition.leader == "changed":
+        return view.leader is not None and view.leader != leader_before
+    return view.leader is not None and condition.leader is not None and view.leader in nodes(condition.leader)
+
+
+def seen(stage: Stage) -> str:
+    """What every broker told last of the watched partition, and how many writes are acknowledged."""
+    file, now = stage.record.file, stage.record.clock.now()
+    told = [
+        f"{s.observer} says leader {s.leader}, ISR {list(s.isr)} ({(now - s.at_ns) / 1e9:.0f} s ago)"
+        for s in stage.observer.sights(file.watch_topic, file.watch_partition)
+    ]
+    return "; ".join([*told, f"{stage.workload.counts().acknowledged} acknowledged"])
