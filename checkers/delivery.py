@@ -93,8 +93,9 @@ def corrupted(history: History, marks: DataFrame) -> DataFrame:
     Guarantee: what a consumer gets is what was produced; batches carry a CRC (KIP-98, message format). Returns: RECORD,
     read_ns
     """
-    damaged = _deliveries(history.reads.where("not intact"))
-    return _with_times(damaged, flagged(history.sends, marks)).selectExpr(*_OF_READ, "read_ns")
+    damaged = history.reads.where("not intact")
+    shown = flagged(damaged, marks).unionAll(damaged.where("record_id is null"))
+    return _with_times(_deliveries(shown), flagged(history.sends, marks)).selectExpr(*_OF_READ, "read_ns")
 
 
 def vanished(history: History, marks: DataFrame) -> DataFrame:

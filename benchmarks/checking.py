@@ -1,0 +1,81 @@
+"""How long judging takes, and in how much memory: ``python -m benchmarks.checking [--records N,N…]``.
+
+Each history is judged in a fresh process under a set driver memory; beside it DuckDB answers one of the questions, the
+delivery join, from the same Parquet. Prints one line for each history, and the ratio to the one before.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import duckdb
+import psutil
+
+from benchmarks.histories import write_run
+
+_DELIVERY = """
+    select count(*) filter (s.outcome = 'ok' and r.record_id is null), count(*) filter (s.record_id is null)
+    from '{run}/history/sends/*.parquet' s
+    full outer join (select record_id from '{run}/history/reads/*.parquet' where phase = 'final') r using (record_id)
+"""
+
+
+def measure(run: Path, memory: str) -> dict[str, float]:
+    """Seconds of a cold judgement of ``run`` and of its second one, and the peak memory of its Java process in MiB."""
+    from checkers.evaluate import judge
+    from checkers.session import session
+    from checkers.tables import rows
+
+    began = time.monotonic()
+    spark = session(conf={"spark.driver.memory": memory}, rows=rows(run))
+    java = psutil.Process(spark.sparkContext._gateway.proc.pid)  # type: ignore[union-attr]
+    judge(run, spark)
+    cold = time.monotonic() - began
+    judge(run, spark)
+    peak = next(line for line in Path(f"/proc/{java.pid}/status").read_text().splitlines() if line.startswith("VmHWM"))
+    return {"cold_s": cold, "warm_s": time.monotonic() - began - cold, "peak_mib": int(peak.split()[1]) / 1024}
+
+
+def duckdb_seconds(run: Path, memory: str) -> float:
+    """Seconds that DuckDB takes for the delivery join alone."""
+    began = time.monotonic()
+    with duckdb.connect(config={"memory_limit": memory.upper() + "B"}) as connection:
+        connection.execute(_DELIVERY.format(run=run)).fetchall()
+    return time.monotonic() - began
+
+
+def main() -> None:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--records", default="100000,1000000,10000000", help="sizes: sends of each history")
+    parser.add_argument("--memory", default="6g", help="heap of the Spark driver")
+    parser.add_argument("--measure", type=Path, help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.measure:
+        print(json.dumps(measure(asked.measure, asked.memory)))
+        return
+    print(
+        f"{'records':>12} {'cold s':>8} {'warm s':>8} {'ratio':>6} {'peak MiB':>9} {'duckdb s':>9} {'warm/duckdb':>12}"
+    )
+    before: float | None = None
+    for records in (int(text) for text in asked.records.split(",")):
+        with tempfile.TemporaryDirectory(prefix="kafka-trial-bench-") as scratch:
+            run = write_run(Path(scratch), records)
+            command = [sys.executable, "-m", "benchmarks.checking", "--measure", scratch, "--memory", asked.memory]
+            told = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+            duck = duckdb_seconds(run, asked.memory)
+        ratio = f"{told['cold_s'] / before:.1f}" if before else ""
+        before = told["cold_s"]
+        print(
+            f"{records:>12} {told['cold_s']:>8.1f} {told['warm_s']:>8.1f} {ratio:>6} {told['peak_mib']:>9.0f} "
+            f"{duck:>9.2f} {told['warm_s'] / duck:>12.1f}",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,176 @@
+"""Hand histories in a notation that is read at a glance; times are seconds.
+
+send a ok @0              record a was sent and acknowledged at offset 0 (also: fail, info; worker: w1; partition: p1)
+send a ok @0 t1..2        … invoked at 1 s, completed at 2 s (t1.. is still in flight)
+final a @0                the final read found it there (also: live, replica; partition: p1; topic: elsewhere)
+final ? @0                … a payload without an id;  final a @0 damaged: its checksum fails
+final w0#7 @3             … the record that worker 0's 8th would be
+end 0..2                  the log of p0 began at 0 and ended at 2, and was read whole (also: read 1; partition: p1)
+fault cut b1,b2 3..9      injected at 3 s, healed at 9 s (3.. never was); also: kind=wipe, missed
+saw b1 @3 leader=1 epoch=0 isr=1,2,3
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from harness.core.guarantees import Configuration
+from harness.core.history import TABLES, record_id
+from harness.core.layout import write_table
+from harness.core.run_file import RunFile, Seat, State
+
+SECOND = 1_000_000_000
+WORKERS_OF_A_HISTORY = 16
+NOBODY = 15
+
+
+@dataclass
+class Told:
+    """The rows of one hand history. ``topic`` and ``first_worker`` keep many of them apart in one run."""
+
+    topic: str = "trial"
+    first_worker: int = 0
+    rows: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: {table: [] for table in TABLES})
+    ids: dict[str, int] = field(default_factory=dict)
+
+    def tell(self, lines: Iterable[str]) -> "Told":
+        """Add what ``lines`` say."""
+        for line in lines:
+            verb, *words = line.split()
+            getattr(self, f"_{verb}", self._read(verb))(words)
+        return self
+
+    def name_of(self, record: int | None) -> str:
+        """The name by which the lines call a record."""
+        return next((name for name, known in self.ids.items() if known == record), "?")
+
+    def _send(self, words: list[str]) -> None:
+        name, outcome, *more = words
+        worker = self.first_worker + int(_tagged("w", more) or 0)
+        sequence = sum(row["worker"] == worker for row in self.rows["sends"])
+        self.ids[name] = record_id(worker, sequence)
+        invoked, completed = _span(_tagged("t", more) or f"{len(self.rows['sends'])}..{len(self.rows['sends']) + 1}")
+        self.rows["sends"].append(
+            {
+                "worker": worker,
+                "incarnation": 0,
+                "sequence": sequence,
+                **self._place(more),
+                "record_id": self.ids[name],
+                "invoked_ns": invoked,
+                "completed_ns": completed,
+                "outcome": outcome,
+                "offset": _at(more),
+            }
+        )
+
+    def _read(self, phase: str) -> Any:
+        def read(words: list[str]) -> None:
+            name, *more = words
+            self.rows["reads"].append(
+                {
+                    "reader": 100,
+                    "incarnation": 0,
+                    "phase": phase,
+                    "poll": len(self.rows["reads"]),
+                    **self._place(more),
+                    "offset": _at(more),
+                    "record_id": None if name == "?" else self._id(name),
+                    "intact": "damaged" not in more,
+                    "timestamp_ms": 0,
+                    "read_ns": 50 * SECOND + len(self.rows["reads"]),
+                }
+            )
+
+        return read
+
+    def _id(self, name: str) -> int:
+        numbered = re.fullmatch(r"w(\d+)#(\d+)", name)
+        if numbered:
+            self.ids[name] = record_id(self.first_worker + int(numbered[1]), int(numbered[2]))
+        return self.ids.setdefault(name, record_id(self.first_worker + NOBODY, len(self.ids)))
+
+    def _end(self, words: list[str]) -> None:
+        start, end = (int(part) for part in words[0].split(".."))
+        read = int(words[words.index("read") + 1]) if "read" in words else end
+        row = {"log_start": start, "log_end": end, "read_to": read, "complete": read == end}
+        self.rows["log_ends"].append({**self._place(words), **row})
+
+    def _fault(self, words: list[str]) -> None:
+        name, nodes, when, *more = words
+        injected, healed = _span(when)
+        self.rows["faults"].append(
+            {
+                "fault": name,
+                "kind": next((word[5:] for word in more if word.startswith("kind=")), "partition"),
+                "nodes": nodes.split(","),
+                "injecting_ns": injected,
+                "injected_ns": injected,
+                "healing_ns": healed,
+                "healed_ns": healed,
+                "effective": "missed" not in more,
+                "evidence": "{}",
+            }
+        )
+
+    def _saw(self, words: list[str]) -> None:
+        told = dict(word.split("=") for word in words if "=" in word)
+        self.rows["observations"].append(
+            {
+                "observer": words[0],
+                "at_ns": (_at(words) or 0) * SECOND,
+                **self._place(words),
+                "leader": int(told["leader"]),
+                "leader_epoch": int(told["epoch"]),
+                "replicas": [1, 2, 3],
+                "isr": [int(broker) for broker in told["isr"].split(",")],
+            }
+        )
+
+    def _place(self, words: list[str]) -> dict[str, Any]:
+        topic = self.topic + "-elsewhere" if "elsewhere" in words else self.topic
+        return {"topic": topic, "partition": int(_tagged("p", words) or 0)}
+
+
+def tell(*lines: str) -> Told:
+    """One hand history."""
+    return Told().tell(lines)
+
+
+def write(run: Path, told: Iterable[Told], **settings: Any) -> RunFile:
+    """Store hand histories as one sealed run; ``settings`` are keys of run.json, or of its configuration."""
+    listed = list(told)
+    for table, schema in TABLES.items():
+        write_table(run, table, pa.Table.from_pylist([row for one in listed for row in one.rows[table]], schema))
+    of_run = {key: value for key, value in settings.items() if key in RunFile.model_fields}
+    rest = {key: value for key, value in settings.items() if key not in of_run}
+    file = RunFile(
+        **{
+            "run": "by-hand/1",
+            "scenario_name": "by-hand",
+            "scenario": {},
+            "configuration": Configuration(version="4.3.1", **rest),
+            "state": State.RECORDED,
+            "nodes": [Seat(name=f"b{n}", role="broker", id=n, address=f"10.0.0.{n}") for n in (1, 2, 3)],
+            **of_run,
+        }
+    )
+    file.write(run)
+    return file
+
+
+def _tagged(tag: str, words: Iterable[str]) -> str | None:
+    return next((word[1:] for word in words if re.fullmatch(rf"{tag}\d.*", word)), None)
+
+
+def _at(words: Iterable[str]) -> int | None:
+    return next((int(word[1:]) for word in words if word.startswith("@")), None)
+
+
+def _span(text: str) -> tuple[int, int | None]:
+    begin, _, end = text.partition("..")
+    return int(float(begin) * SECOND), int(float(end) * SECOND) if end else None
