@@ -1,18 +1,7 @@
 """What a run tells whoever watches it. The command line shows it; a program may do as it likes, or nothing."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
-
-
-@dataclass(frozen=True)
-class Tally:
-    """Records so far."""
-
-    sent: int = 0
-    acknowledged: int = 0
-    failed: int = 0
-    indeterminate: int = 0
 
 
 class Display(Protocol):
@@ -24,7 +13,9 @@ class Display(Protocol):
     def step(self, text: str, seconds_left: float | None) -> None:
         """A step of the timeline is under way; it takes ``seconds_left`` at most, None where nobody can say."""
 
-    def status(self, counts: Tally, leader: str | None, isr: Sequence[str], faults: Sequence[str]) -> None:
+    def status(
+        self, sent: int, acknowledged: int, failed: int, leader: str | None, isr: Sequence[str], faults: Sequence[str]
+    ) -> None:
         """How things stand: records, who leads the watched partition, its ISR, and the names of the active faults."""
 
     def line(self, text: str) -> None:
@@ -40,7 +31,9 @@ class Silent:
     def step(self, text: str, seconds_left: float | None) -> None:
         """Not shown."""
 
-    def status(self, counts: Tally, leader: str | None, isr: Sequence[str], faults: Sequence[str]) -> None:
+    def status(
+        self, sent: int, acknowledged: int, failed: int, leader: str | None, isr: Sequence[str], faults: Sequence[str]
+    ) -> None:
         """Not shown."""
 
     def line(self, text: str) -> None:

@@ -1,23 +1,23 @@
-"""The settings of a scenario that Kafka's promises depend on."""
+"""What promises depend on, taken from a scenario. Pure."""
 
 from harness.core.guarantees import Configuration
 from harness.scenario.model import Scenario
 
 
 def configuration(scenario: Scenario) -> Configuration:
-    """What run.json keeps for the checkers to rule by."""
-    cluster, topic, workload = scenario.cluster, scenario.topic, scenario.workload
+    """The settings that run.json keeps for the checkers."""
+    workload, topic = scenario.workload, scenario.topic
     return Configuration(
-        version=cluster.version,
-        metadata=cluster.metadata,
-        brokers=cluster.brokers,
+        version=scenario.cluster.version,
+        metadata=scenario.cluster.metadata,
+        brokers=scenario.cluster.brokers,
         replication=topic.replication,
-        min_insync_replicas=topic.min_insync_replicas,
-        unclean_election=bool(topic.unclean_election),
+        min_insync_replicas=topic.min_isr,
+        unclean_election=bool(topic.unclean),
         acks=workload.acks,
         idempotence=workload.enable_idempotence,
         retries=workload.retries,
         max_in_flight=workload.max_in_flight,
-        isolation_level=scenario.final_isolation,
+        isolation_level=scenario.isolation_level,
         grouped=workload.consume == "group",
     )

@@ -1,38 +1,27 @@
-"""What a scenario says: a cluster, a topic, a workload, a timeline of faults, and what is expected of the verdict."""
+"""A scenario: the shape of a cluster, its settings, a workload, a timeline of faults, and what is expected."""
 
 import ipaddress
-import re
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    SerializeAsAny,
-    SerializerFunctionWrapHandler,
-    ValidationError,
-    field_validator,
-    model_serializer,
-    model_validator,
-)
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from harness.core.errors import ScenarioError
 from harness.core.run_file import Requirements
 from harness.core.verdict import Expectation
-from harness.core.version import Version, parse_version
+from harness.core.version import parse_version
 from harness.scenario.contradictions import contradictions
-from harness.scenario.steps import AnyStep, refusal, unknown
-from workloads.catalogue import WORKLOADS
+from harness.scenario.problems import Problem
+from harness.scenario.steps import Step
 from workloads.client_settings import Isolation
 from workloads.queue import Queue
 
-#: A setting under Kafka's own name.
+DEFAULT_VERSION = "4.3.1"
+
 Setting = str | int | float | bool
 
-_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]*"
+#: A workload of the catalogue, told apart by ``kind``.
+Workload = Annotated[Queue, Field(description="who writes and reads, and with which settings")]
 
 
 class _Part(BaseModel):
@@ -40,92 +29,66 @@ class _Part(BaseModel):
 
 
 class ClusterSpec(_Part):
-    """The shape of a cluster. Brokers are b1, b2 …, controllers c1 …, ZooKeeper nodes z1 …"""
+    """Which nodes, of which version, with which settings."""
 
-    version: str = "4.3.1"
+    version: str = DEFAULT_VERSION
     metadata: Literal["kraft", "zookeeper"] = "kraft"
-    brokers: int = Field(3, ge=1, le=50)
-    controllers: int = Field(1, description="KRaft: dedicated controllers, 1 or 3")
-    zookeepers: int = Field(1, description="ZooKeeper mode: ZooKeeper nodes, 1 or 3")
-    image: str | None = Field(None, description="an image with Kafka in /opt/kafka; default: one built here")
+    brokers: int = Field(3, ge=1, le=30)
+    controllers: int | None = Field(None, description="dedicated KRaft controllers, 1 or 3 (default 1)")
+    zookeepers: int | None = Field(None, description="ZooKeeper nodes, 1 or 3 (default 1)")
+    image: str | None = Field(
+        None, description="an image to use instead of the one built here: jars in /opt/kafka/libs"
+    )
     config: dict[str, Setting] = Field({}, description="any broker setting, under Kafka's name")
-    subnet: str | None = Field(None, description="an IPv4 /24, such as 10.210.7.0/24; default: a free one")
+    subnet: str | None = Field(None, description="an IPv4 /24 for the nodes (default: a free one)")
     clients: Literal["direct", "published"] = Field(
-        "direct", description="how clients reach brokers: at their addresses, or at ports on loopback (Docker Desktop)"
+        "direct", description="direct: by the nodes' addresses (Linux); published: by loopback ports (Docker Desktop)"
     )
 
     @field_validator("version", mode="before")
     @classmethod
-    def _a_version(cls, given: object) -> str:
+    def _a_version(cls, value: object) -> str:
         try:
-            parse_version(str(given))
+            parse_version(str(value))
         except ScenarioError:
-            raise ValueError(f"{given!r} is no Kafka version such as 4.3.1") from None
-        return str(given)
-
-    @field_validator("controllers", "zookeepers")
-    @classmethod
-    def _one_or_three(cls, given: int) -> int:
-        if given not in {1, 3}:
-            raise ValueError(f"1 or 3 of them, not {given}")
-        return given
+            raise ValueError(f"{value!r} is no Kafka version such as {DEFAULT_VERSION}") from None
+        return str(value)
 
     @field_validator("subnet")
     @classmethod
-    def _a_24(cls, given: str | None) -> str | None:
+    def _a_subnet(cls, value: str | None) -> str | None:
         try:
-            fits = given is None or ipaddress.IPv4Network(given).prefixlen == 24
+            fits = value is None or ipaddress.IPv4Network(value).prefixlen == 24
         except ValueError:
             fits = False
         if not fits:
-            raise ValueError(f"{given!r} is no IPv4 /24 such as 10.210.7.0/24")
-        return given
-
-    @model_serializer(mode="wrap")
-    def _without_the_other_mode(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        written: dict[str, Any] = dump(self)
-        written.pop("zookeepers" if self.metadata == "kraft" else "controllers", None)
-        return written
-
-    @property
-    def number(self) -> Version:
-        """The version as numbers."""
-        return parse_version(self.version)
+            raise ValueError(f"{value!r} is no IPv4 /24 such as 10.210.7.0/24")
+        return value
 
     @property
     def node_names(self) -> list[str]:
-        """The names of all nodes."""
-        return [*self.broker_names, *self.controller_names, *self.zookeeper_names]
-
-    @property
-    def broker_names(self) -> list[str]:
-        """b1, b2 …"""
-        return [f"b{i}" for i in range(1, self.brokers + 1)]
-
-    @property
-    def controller_names(self) -> list[str]:
-        """c1 …; none in ZooKeeper mode."""
-        return [f"c{i}" for i in range(1, self.controllers + 1)] if self.metadata == "kraft" else []
-
-    @property
-    def zookeeper_names(self) -> list[str]:
-        """z1 …; none in KRaft."""
-        return [f"z{i}" for i in range(1, self.zookeepers + 1)] if self.metadata == "zookeeper" else []
+        """``b1`` …, ``c1`` … or ``z1`` …"""
+        kraft = self.metadata == "kraft"
+        return [
+            *(f"b{i + 1}" for i in range(self.brokers)),
+            *(f"c{i + 1}" for i in range((self.controllers or 1) if kraft else 0)),
+            *(f"z{i + 1}" for i in range(0 if kraft else (self.zookeepers or 1))),
+        ]
 
 
 class TopicSpec(_Part):
-    """The topics of a run, all alike."""
+    """The topics of a run, all alike: ``name``, or ``name-0`` … where there are several."""
 
-    name: str = Field("trial", pattern=rf"^{_NAME}$", max_length=200)
-    count: int = Field(1, ge=1, le=1000, description="how many topics; more than one are called name-0, name-1 …")
-    partitions: int = Field(1, ge=1, le=10_000)
+    name: str = Field("trial", pattern="^[a-zA-Z0-9._-]+$")
+    count: int = Field(1, ge=1)
+    partitions: int = Field(1, ge=1)
     replication: int = Field(3, ge=1)
-    min_insync_replicas: int = Field(1, ge=1, alias="min.insync.replicas")
-    unclean_election: bool | None = Field(None, alias="unclean.leader.election.enable", description="null: false")
+    min_isr: int = Field(1, ge=1, alias="min.insync.replicas")
+    unclean: bool | None = Field(None, alias="unclean.leader.election.enable", description="default false (KIP-106)")
     config: dict[str, Setting] = Field({}, description="any other topic setting, under Kafka's name")
     assignment: list[list[int]] | None = Field(None, description="broker ids of each partition's replicas")
     avoid: Literal["controller"] | None = Field(
-        None, description="controller: replicas on other brokers than the controller (ZooKeeper mode)"
+        None, description="controller: no replica on the broker that is the controller (ZooKeeper mode)"
     )
 
     @property
@@ -135,91 +98,67 @@ class TopicSpec(_Part):
 
     @property
     def settings(self) -> dict[str, str]:
-        """What each topic is created with. Unclean election is always said: its default was another before 0.11."""
+        """The topic settings as Kafka takes them. With ELR (KIP-966) min.insync.replicas must be the topic's."""
         given: dict[str, Setting] = {
             **self.config,
-            "min.insync.replicas": self.min_insync_replicas,
-            "unclean.leader.election.enable": bool(self.unclean_election),
+            "min.insync.replicas": self.min_isr,
+            "unclean.leader.election.enable": bool(self.unclean),
         }
         return {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in given.items()}
 
 
 class FinalRead(_Part):
-    """How everything is read back. ``down`` names nodes, pins or injections that stay down."""
+    """How everything is read back."""
 
-    isolation_level: Isolation | None = Field(
-        None, alias="isolation.level", description="default: that of the workload"
-    )
-    down: tuple[str, ...] = ()
-
-
-def _workload(given: object) -> object:
-    if not isinstance(given, Mapping):
-        return given
-    kind = given.get("kind", "queue")
-    if kind not in WORKLOADS:
-        raise refusal(unknown("workload", kind, WORKLOADS), "kind", value=kind)
-    return WORKLOADS[kind].model_validate(given)
+    isolation_level: Isolation | None = Field(None, alias="isolation.level", description="default: the workload's")
+    down: list[str] = Field([], description="injections, nodes or pins that may stay as they are")
 
 
 class Scenario(_Part):
-    """One trial, whole: what is run, and what is expected."""
+    """A named experiment with an expectation."""
 
-    name: str = Field(pattern=rf"^{_NAME}(/{_NAME})*$", max_length=200)
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*$")
     source: str = Field("", description="where the claim comes from")
-    claim: str = Field("", description="what is claimed, in one sentence")
+    claim: str = Field("", description="what it shows, in one sentence")
     notes: str = Field("", description="what was found when it was run")
     cluster: ClusterSpec = ClusterSpec()
     topic: TopicSpec = TopicSpec()
-    workload: Annotated[SerializeAsAny[Queue], BeforeValidator(_workload)] = Queue()
-    watch: str = Field("0", description="the partition whose leader targets mean: 0, or trial/0")
-    timeline: tuple[AnyStep, ...] = ()
+    workload: Workload = Queue()
+    timeline: list[Step] = []
+    watch: Annotated[str, BeforeValidator(str)] = Field(
+        "0", pattern=r"^(.+/)?\d+$", description="the partition whose leader is meant: 0, or trial/0"
+    )
     final_read: FinalRead = FinalRead()
-    expect: Expectation = Expectation()
     requires: Requirements = Requirements()
-
-    @field_validator("watch", mode="before")
-    @classmethod
-    def _a_partition(cls, given: object) -> object:
-        written = str(given)
-        if not re.fullmatch(rf"({_NAME}/)?\d+", written):
-            raise ValueError(f"{given!r} is no partition such as 0 or trial/0")
-        return written
+    expect: Expectation = Expectation()
 
     @model_validator(mode="after")
-    def _no_contradiction(self) -> Self:
-        found = contradictions(self)
-        if found:
-            raise ValidationError.from_exception_data(
-                "scenario",
-                [
-                    InitErrorDetails(
-                        type=PydanticCustomError("contradiction", "{says}", {"says": problem.says}),
-                        loc=problem.where,
-                        input=None,
-                    )
-                    for problem in found
-                ],
-            )
+    def _possible(self) -> Self:
+        if problems := contradictions(self):
+            raise ValidationError.from_exception_data("scenario", [_refused(problem) for problem in problems])
         return self
 
     @property
+    def most_seconds(self) -> float:
+        """How long the timeline takes at most."""
+        return sum(step.most_seconds for step in self.timeline)
+
+    @property
     def watch_topic(self) -> str:
-        """The topic of the watched partition."""
-        topic, _, _ = self.watch.rpartition("/")
-        return topic or self.topic.names[0]
+        """The topic of the partition whose leader the targets mean."""
+        return self.watch.rpartition("/")[0] or self.topic.names[0]
 
     @property
     def watch_partition(self) -> int:
-        """The number of the watched partition."""
+        """The number of the partition whose leader the targets mean."""
         return int(self.watch.rpartition("/")[2])
 
     @property
-    def final_isolation(self) -> Isolation:
-        """The isolation level of the final read."""
+    def isolation_level(self) -> Isolation:
+        """How the final read isolates."""
         return self.final_read.isolation_level or self.workload.isolation_level
 
-    @property
-    def timeline_seconds(self) -> float:
-        """How long the timeline takes at most."""
-        return sum(step.lasts for step in self.timeline)
+
+def _refused(problem: Problem) -> InitErrorDetails:
+    says = PydanticCustomError("contradiction", "{says}", {"says": problem.says})
+    return InitErrorDetails(type=says, loc=problem.where, input=None)

@@ -1,22 +1,8 @@
-"""The steps of a timeline: each is written as a mapping of one key, its kind, to its body."""
+"""The steps of a timeline: ``wait``, ``until``, ``inject``, ``heal`` and ``random``, as a scenario writes them."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from difflib import get_close_matches
-from typing import Annotated, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, Union
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    SerializeAsAny,
-    ValidationError,
-    model_serializer,
-    model_validator,
-)
-from pydantic_core import InitErrorDetails, PydanticCustomError
-from typing_extensions import override
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, create_model, model_validator
 
 from harness.core.quantities import Duration
 from nemesis.catalogue import FAULTS
@@ -24,258 +10,182 @@ from nemesis.fault import Fault
 from nemesis.targets import Expression, parts
 
 
-def refusal(says: str, *where: str | int, value: object = None) -> ValidationError:
-    """A validation error at a place below the one that is being validated; pydantic puts that place in front."""
-    kind = PydanticCustomError("refused", "{says}", {"says": says})
-    return ValidationError.from_exception_data("scenario", [InitErrorDetails(type=kind, loc=where, input=value)])
-
-
-def unknown(what: str, given: object, known: Mapping[str, object]) -> str:
-    """``no fault is called 'kil'; did you mean 'kill'?``, or what is known where nothing is near."""
-    near = get_close_matches(str(given), known, n=1)
-    return f"no {what} is called {given!r}; " + (f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}")
-
-
-def _fault(given: object) -> object:
-    if not isinstance(given, Mapping):
-        return given
-    if "fault" not in given:
-        raise refusal(f"say which fault, such as `fault: partition`; known: {', '.join(FAULTS)}")
-    kind = given["fault"]
-    if kind not in FAULTS:
-        raise refusal(unknown("fault", kind, FAULTS), "fault", value=kind)
-    return FAULTS[kind].model_validate({key: value for key, value in given.items() if key != "fault"})
-
-
-#: A fault written as a mapping: ``fault`` is its kind in the catalogue, the other keys are its parameters.
-AnyFault = Annotated[SerializeAsAny[Fault], BeforeValidator(_fault)]
-
-
-class Step(BaseModel, ABC):
-    """One step of a timeline. ``str()`` of it is what progress displays and run.json call it."""
-
+class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
-    kind: ClassVar[str]
-    #: The field that the body is, where it is no mapping of fields.
-    body: ClassVar[str | None] = None
 
-    @property
-    @abstractmethod
-    def lasts(self) -> float:
-        """Seconds that it takes at most; 0 for what is done at once."""
+class Named(_Part):
+    """What ``inject:`` may say besides the fault's own parameters."""
 
-    @model_serializer(mode="plain")
-    def _as_written(self) -> dict[str, Any]:
-        return {self.kind: self._body()}
-
-    def _body(self) -> Any:
-        fields = type(self).model_fields
-        values = {(field.alias or name): getattr(self, name) for name, field in fields.items()}
-        return {key: _plain(value) for key, value in values.items() if value not in (None, {}, ())}
-
-
-class Wait(Step):
-    """Let time pass."""
-
-    kind: ClassVar[str] = "wait"
-    body: ClassVar[str | None] = "seconds"
-
-    seconds: Duration
-
-    @property
-    def lasts(self) -> float:
-        return self.seconds
-
-    @override
-    def _body(self) -> str:
-        return _seconds(self.seconds)
+    fault: str
+    name: str | None = Field(None, alias="as", description="the injection's name: heals it, and means the nodes it hit")
+    pin: dict[str, Expression] = Field({}, description="roles to remember as they are before the fault")
 
     def __str__(self) -> str:
-        return f"wait {_seconds(self.seconds)}"
+        said = self.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude={"fault", "name", "pin"})
+        words = [f"{key} {_words(value)}" for key, value in said.items()]
+        return " ".join([self.fault, *words, *([f"as {self.name}"] if self.name else [])])
 
 
-class Until(Step):
-    """Wait for one condition. Where it does not come ``within`` so many seconds, the run is ``unknown``."""
+class Injection(Named, Fault):
+    """One fault of the catalogue with its parameters and, perhaps, a name and pins."""
 
-    kind: ClassVar[str] = "until"
 
-    isr: Expression | None = Field(None, description="the ISR of the watched partition is exactly these nodes")
-    leader: str | None = Field(
-        None, description="changed: since the step began another one leads; none: nobody; or a target that leads"
-    )
-    acknowledged: int | None = Field(None, ge=1, description="so many writes of the run were acknowledged")
-    within: Duration = Field(30.0, gt=0)
+def _injectable(kind: str, fault: type[Fault]) -> type[BaseModel]:
+    only: Any = Literal[kind]
+    return create_model(fault.__name__, __base__=(Named, fault), __module__=__name__, fault=(only, ...))
+
+
+if TYPE_CHECKING:
+    AnyInjection = Injection
+else:
+    AnyInjection = Annotated[
+        Union[tuple(_injectable(kind, fault) for kind, fault in FAULTS.items())],  # noqa: UP007 - made of data
+        Field(discriminator="fault"),
+    ]
+
+
+class Condition(_Part):
+    """What an ``until`` awaits: exactly one of ``isr``, ``leader``, ``acknowledged``."""
+
+    isr: Expression | None = Field(None, description="the watched partition's ISR is exactly these nodes")
+    leader: Expression | None = Field(None, description="changed (since the last inject), none, or who leads")
+    acknowledged: int | None = Field(None, ge=1, description="so many writes are acknowledged")
+    within: Duration = Field(30.0, gt=0, description="how long it may take")
 
     @model_validator(mode="after")
-    def _one_condition(self) -> Self:
-        if sum(condition is not None for condition in (self.isr, self.leader, self.acknowledged)) != 1:
+    def _exactly_one(self) -> Self:
+        if sum(value is not None for value in (self.isr, self.leader, self.acknowledged)) != 1:
             raise ValueError("until awaits exactly one of isr, leader, acknowledged")
         return self
 
-    def targets(self) -> Mapping[str, Expression]:
-        """The expressions to resolve, by key."""
-        leader = self.leader if self.leader not in {"changed", "none"} else None
-        return {key: named for key, named in (("isr", self.isr), ("leader", leader)) if named is not None}
-
-    @property
-    def lasts(self) -> float:
-        return self.within
-
-    @override
-    def _body(self) -> Any:
-        return {**super()._body(), "within": _seconds(self.within)}
+    def targets(self) -> list[Expression]:
+        """The expressions that must be resolved to look at it."""
+        roles = [] if self.leader in {None, "changed", "none"} else [self.leader]
+        return [expression for expression in (self.isr, *roles) if expression is not None]
 
     def __str__(self) -> str:
-        if self.isr is not None:
-            awaited = f"ISR is {_named(self.isr)}"
-        elif self.leader is not None:
-            awaited = f"leader is {self.leader}"
-        else:
-            awaited = f"{self.acknowledged} acknowledged"
-        return f"until {awaited}, within {_seconds(self.within)}"
+        if self.acknowledged is not None:
+            return f"{self.acknowledged} acknowledged"
+        return f"ISR {_words(self.isr)}" if self.isr is not None else f"leader {_words(self.leader)}"
 
 
-class Inject(Step):
-    """Inject a fault. ``name`` (``as:``) is what it is healed by, and what the nodes it hits are called afterwards."""
+class Draw(_Part):
+    """Faults drawn by the run's seed, one ``every`` so often, ``for`` so long."""
 
-    kind: ClassVar[str] = "inject"
-
-    fault: SerializeAsAny[Fault]
-    name: str | None = Field(None, alias="as")
-    pin: dict[str, Expression] = Field({}, description="roles remembered as they are before the fault")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _parameters_beside_the_name(cls, given: Any) -> Any:
-        if not isinstance(given, Mapping) or isinstance(given.get("fault"), Fault):
-            return given
-        own = {key: given[key] for key in ("as", "pin") if key in given}
-        return {**own, "fault": _fault({key: value for key, value in given.items() if key not in own})}
-
-    @property
-    def lasts(self) -> float:
-        return 0.0
-
-    @override
-    def _body(self) -> Any:
-        besides = {"as": self.name, "pin": _plain(self.pin)}
-        return {**_written(self.fault), **{key: value for key, value in besides.items() if value}}
-
-    def __str__(self) -> str:
-        named = f" as {self.name}" if self.name else ""
-        return f"inject {_told(self.fault)}{named}"
-
-
-class Heal(Step):
-    """Undo one injection by its name, or ``all``."""
-
-    kind: ClassVar[str] = "heal"
-    body: ClassVar[str | None] = "name"
-
-    name: str
-
-    @property
-    def lasts(self) -> float:
-        return 0.0
-
-    @override
-    def _body(self) -> str:
-        return self.name
-
-    def __str__(self) -> str:
-        return f"heal {self.name}"
-
-
-class RandomFaults(Step):
-    """Inject a fault drawn from ``faults`` every so often; each lasts until the next one comes (seeded)."""
-
-    kind: ClassVar[str] = "random"
-
-    faults: tuple[AnyFault, ...] = Field(min_length=1)
+    faults: list[AnyInjection] = Field(min_length=1)
     every: Duration = Field(10.0, gt=0)
-    duration: Duration = Field(60.0, gt=0, alias="for")
+    for_: Duration = Field(60.0, gt=0, alias="for")
 
     @model_validator(mode="after")
     def _drawable(self) -> Self:
-        for index, fault in enumerate(self.faults):
+        for fault in self.faults:
             if not fault.drawable:
-                raise refusal(
-                    f"{fault.kind()} cannot be drawn at random: it presumes what went before; inject it by a step",
-                    "faults",
-                    index,
-                )
+                raise ValueError(f"random: {fault.fault} presumes an earlier step; it cannot be drawn alone")
+            if fault.name or fault.pin:
+                raise ValueError("random: drawn faults have neither `as` nor `pin`")
         return self
 
-    @property
-    def lasts(self) -> float:
-        return self.duration
+    def __str__(self) -> str:
+        return f"one of {', '.join(str(fault) for fault in self.faults)} every {self.every:g} s for {self.for_:g} s"
 
-    @override
-    def _body(self) -> Any:
-        return {
-            "faults": [_written(fault) for fault in self.faults],
-            "every": _seconds(self.every),
-            "for": _seconds(self.duration),
-        }
+
+class Wait(_Part):
+    """Let so many seconds pass."""
+
+    wait: Duration = Field(ge=0)
 
     def __str__(self) -> str:
-        kinds = ", ".join(dict.fromkeys(fault.kind() for fault in self.faults))
-        return f"random {kinds} every {_seconds(self.every)} for {_seconds(self.duration)}"
+        return f"wait {self.wait:g} s"
+
+    @property
+    def most_seconds(self) -> float:
+        """How long it may take."""
+        return self.wait
 
 
-STEPS: dict[str, type[Step]] = {step.kind: step for step in (Wait, Until, Inject, Heal, RandomFaults)}
+class Until(_Part):
+    """Wait for a condition; one that does not come makes the run ``unknown``."""
+
+    until: Condition
+
+    def __str__(self) -> str:
+        return f"until {self.until} within {self.until.within:g} s"
+
+    @property
+    def most_seconds(self) -> float:
+        """How long it may take."""
+        return self.until.within
 
 
-def step(given: object) -> object:
-    """A step as it is written. Raises ValidationError with the place of the fault below the step."""
-    if isinstance(given, Step):
-        return given
-    if not isinstance(given, Mapping) or len(given) != 1:
-        raise refusal(f"a step is a mapping of one key to what it does: {', '.join(STEPS)}")
-    [(kind, body)] = given.items()
-    if kind not in STEPS:
-        raise refusal(unknown("step", kind, STEPS), kind)
-    wanted = STEPS[kind]
-    try:
-        return wanted.model_validate(body if wanted.body is None else {wanted.body: body})
-    except ValidationError as exc:
-        raise _below(kind, exc, wanted.body) from None
+class Inject(_Part):
+    """Break something."""
+
+    inject: AnyInjection
+
+    def __str__(self) -> str:
+        return f"inject {self.inject}"
+
+    @property
+    def most_seconds(self) -> float:
+        """How long it may take: a moment."""
+        return 0.0
 
 
-AnyStep = Annotated[SerializeAsAny[Step], BeforeValidator(step)]
+class Heal(_Part):
+    """Undo one injection, or all."""
+
+    heal: str
+
+    def __str__(self) -> str:
+        return f"heal {self.heal}"
+
+    @property
+    def most_seconds(self) -> float:
+        """How long it may take: a moment."""
+        return 0.0
 
 
-def _below(kind: str, exc: ValidationError, body: str | None) -> ValidationError:
-    details = [
-        InitErrorDetails(
-            type=PydanticCustomError(error["type"], "{says}", {"says": error["msg"]}),
-            loc=(kind, *(part for part in error["loc"] if part != body)),
-            input=error["input"],
-        )
-        for error in exc.errors()
-    ]
-    return ValidationError.from_exception_data("scenario", details)
+class Random(_Part):
+    """Break things at random."""
+
+    random: Draw
+
+    def __str__(self) -> str:
+        return f"random {self.random}"
+
+    @property
+    def most_seconds(self) -> float:
+        """How long it takes."""
+        return self.random.for_
 
 
-def _written(fault: Fault) -> dict[str, Any]:
-    return {"fault": fault.kind(), **fault.model_dump(mode="json", by_alias=True, exclude_defaults=True)}
+_STEPS: dict[str, type[BaseModel]] = {"wait": Wait, "until": Until, "inject": Inject, "heal": Heal, "random": Random}
 
 
-def _told(fault: Fault) -> str:
-    parameters = fault.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-    return " ".join([fault.kind(), *(f"{key} {_named(value)}" for key, value in parameters.items())])
+def _key(step: Any) -> str | None:
+    if isinstance(step, BaseModel):
+        return type(step).__name__.lower()
+    return next(iter(step), None) if isinstance(step, dict) and len(step) == 1 else None
 
 
-def _named(value: object) -> str:
-    return ", ".join(parts(tuple(value))) if isinstance(value, list | tuple) else str(value)
+Step = Annotated[
+    Annotated[Wait, Tag("wait")]
+    | Annotated[Until, Tag("until")]
+    | Annotated[Inject, Tag("inject")]
+    | Annotated[Heal, Tag("heal")]
+    | Annotated[Random, Tag("random")],
+    Discriminator(
+        _key,
+        custom_error_type="step",
+        custom_error_message=f"a step has exactly one key, one of {', '.join(_STEPS)}",
+    ),
+]
 
 
-def _plain(value: object) -> object:
-    if isinstance(value, Mapping):
-        return {key: _plain(each) for key, each in value.items()}
-    return list(value) if isinstance(value, tuple) else value
-
-
-def _seconds(value: float) -> str:
-    return f"{value:g}s"
+def _words(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str | list | tuple):
+        return ", ".join(parts(value if isinstance(value, str) else tuple(value)))
+    return str(value)

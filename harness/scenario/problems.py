@@ -1,0 +1,26 @@
+"""What is wrong with a scenario, as data: a line that says what to change, and the place it is about."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+Place = tuple[str | int, ...]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A line that says what to change, and where that stands: the keys and indices from the top of the scenario."""
+
+    where: Place
+    says: str
+
+
+def unknown(what: str, given: object, known: Collection[str]) -> str:
+    """``no fault is called 'kil'; did you mean 'kill'?``, or what is known where nothing is near."""
+    return f"no {what} is called {given!r}; {near(given, known)}"
+
+
+def near(given: object, known: Collection[str]) -> str:
+    """``did you mean 'kill'?``, or what is known where nothing is near."""
+    found = get_close_matches(str(given), known, n=1)
+    return f"did you mean {found[0]!r}?" if found else f"known: {', '.join(known)}"

@@ -1,0 +1,150 @@
+"""What the steps of a timeline call things, and whether each name means something by then. Pure."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from harness.core.errors import ScenarioError
+from harness.scenario.problems import Place, Problem
+from harness.scenario.steps import Heal, Inject, Injection, Random, Until
+from nemesis.targets import Expression, check_names, check_new_name, parts
+
+if TYPE_CHECKING:
+    from harness.scenario.model import ClusterSpec, Scenario
+
+_ONE_OF = "one-of "
+
+
+def names_of_the_timeline(scenario: "Scenario") -> Iterator[Problem]:
+    """A problem for each name that means nothing at its step, or that may not be given."""
+    known = _Known(scenario.cluster)
+    for index, step in enumerate(scenario.timeline):
+        where: Place = ("timeline", index)
+        match step:
+            case Inject(inject=injection):
+                yield from _of_an_injection(injection, known, (*where, "inject"))
+                known.remember(injection)
+            case Until(until=condition):
+                yield from _misnamed(condition.targets(), known, (*where, "until"))
+            case Random(random=draw):
+                for number, fault in enumerate(draw.faults):
+                    yield from _misnamed(fault.targets().values(), known, (*where, "random", "faults", number))
+            case Heal(heal=name):
+                yield from _of_a_heal(name, known, (*where, "heal"))
+                known.healed(name)
+    for name in scenario.final_read.down:
+        if name not in {*known.names, *scenario.cluster.node_names}:
+            yield Problem(("final_read", "down"), f"{name!r} is no node, and no step named anything so")
+
+
+@dataclass
+class _Known:
+    """What a timeline has named so far, and which of those names are of nodes that do not run."""
+
+    cluster: "ClusterSpec"
+    injections: set[str] = field(default_factory=set)
+    pins: set[str] = field(default_factory=set)
+    ended: dict[str, frozenset[str]] = field(default_factory=dict)
+
+    @property
+    def names(self) -> set[str]:
+        return self.injections | self.pins
+
+    def misnamed(self, expression: Expression) -> str | None:
+        """Why the expression means nothing in this cluster at this step; None where it does."""
+        try:
+            check_names(expression, self.cluster.node_names, self.names)
+        except ScenarioError as exc:
+            return str(exc)
+        groups = _groups(self.cluster)
+        empty = [name for name in map(_bare, parts(expression)) if name in groups and not groups[name]]
+        return f"target {empty[0]!r}: a cluster with metadata: {self.cluster.metadata} has none" if empty else None
+
+    def misnaming(self, name: str) -> str | None:
+        """Why nothing may be called that at this step; None where it may."""
+        if name in self.injections:
+            return f"something was injected as {name!r} before: give it another name"
+        try:
+            check_new_name(name, self.cluster.node_names)
+        except ScenarioError as exc:
+            return str(exc)
+        return None
+
+    def not_ended(self, expression: Expression) -> str | None:
+        """The first part of ``expression`` that is not known to have been killed or stopped."""
+        ended = frozenset().union(*self.ended.values())
+        groups = _groups(self.cluster)
+        for part in parts(expression):
+            if part not in ended and not (groups.get(part) and groups[part] <= ended):
+                return part
+        return None
+
+    def remember(self, injection: Injection) -> None:
+        """What later steps may refer to."""
+        self.pins |= set(injection.pin)
+        if injection.name is not None:
+            self.injections.add(injection.name)
+        if injection.fault in {"kill", "stop"}:
+            self.ended[injection.name or f"unnamed {len(self.ended)}"] = self._called(injection)
+        elif "kill" in injection.ends:
+            again = self._called(injection)
+            self.ended = {name: nodes - again for name, nodes in self.ended.items()}
+
+    def healed(self, name: str) -> None:
+        """What was killed by that injection, or by all, runs again."""
+        self.ended = {} if name == "all" else {other: nodes for other, nodes in self.ended.items() if other != name}
+
+    def _called(self, injection: Injection) -> frozenset[str]:
+        """Every name that means, from now on, a node that this fault hits. A role that moves is not one."""
+        groups = _groups(self.cluster)
+        hit = {part for expression in injection.targets().values() for part in parts(expression)}
+        pinned = {role for role, expression in injection.pin.items() if set(parts(expression)) <= hit}
+        fixed = {part for part in hit if part in self.names or part in self.cluster.node_names}
+        members = frozenset().union(*(groups.get(part, frozenset()) for part in hit))
+        return frozenset({*pinned, *fixed, *members, *([injection.name] if injection.name else [])})
+
+
+def _of_a_heal(name: str, known: _Known, where: Place) -> Iterator[Problem]:
+    if name != "all" and name not in known.injections:
+        named = ", ".join(sorted(known.injections)) or "nothing (name an injection with `as:`)"
+        yield Problem(where, f"nothing was injected as {name!r} before; named so far: {named}")
+
+
+def _of_an_injection(injection: Injection, known: _Known, where: Place) -> Iterator[Problem]:
+    for role, expression in injection.pin.items():
+        for says in filter(None, (known.misnaming(role), known.misnamed(expression))):
+            yield Problem((*where, "pin", role), says)
+    if injection.name is not None and (misnaming := known.misnaming(injection.name)):
+        yield Problem((*where, "as"), misnaming)
+    here = _Known(known.cluster, known.injections, known.pins | set(injection.pin), known.ended)
+    wrong = list(_misnamed(injection.targets().values(), here, where))
+    yield from wrong
+    if injection.fault == "wipe" and not wrong:
+        for expression in injection.targets().values():
+            if part := here.not_ended(expression):
+                yield Problem(
+                    where,
+                    f"{part!r} was not killed or stopped before: only a stopped node can be wiped; "
+                    "inject kill or stop `as:` a name, and wipe that name",
+                )
+
+
+def _misnamed(targets: Iterable[Expression], known: _Known, where: Place) -> Iterator[Problem]:
+    for expression in targets:
+        if says := known.misnamed(expression):
+            yield Problem(where, says)
+
+
+def _groups(cluster: "ClusterSpec") -> dict[str, frozenset[str]]:
+    """The roles that are groups by the cluster's shape."""
+    members = {"brokers": "b", "controllers": "c", "zookeeper": "z", "all": ""}
+    return {
+        group: frozenset(name for name in cluster.node_names if name.startswith(initial))
+        for group, initial in members.items()
+    }
+
+
+def _bare(part: str) -> str:
+    while part.startswith(_ONE_OF):
+        part = part.removeprefix(_ONE_OF).strip()
+    return part
