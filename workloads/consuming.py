@@ -100,6 +100,12 @@ class Consuming:
         goal = self._goals[slot]
         return goal is not None and self._next[slot] >= goal
 
+    def leave(self) -> None:
+        """Leave the group, if any: the others need not wait until its session expires. Waits for brokers."""
+        if self._grouped:
+            self.flush()
+            self._consumer.close()
+
     def _log_end(self, slot: Slot) -> int | None:
         try:
             watermarks = self._consumer.get_watermark_offsets(TopicPartition(*slot), timeout=_ASK_S, cached=False)

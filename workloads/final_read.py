@@ -99,8 +99,13 @@ def read_to_end(
     ):
         consumer = client(config)
         try:
-            _ask_log_ends(consumer, progress, deadline, once=offline_ok)
-            _read(consumer, progress, ReadRecorder(reads_journal, FINAL_READER, Phase.FINAL), clock, deadline)
+            recorder = ReadRecorder(reads_journal, FINAL_READER, Phase.FINAL)
+            while time.monotonic() < deadline:
+                _ask_log_ends(consumer, progress, deadline)
+                _read(consumer, progress, recorder, clock, deadline)
+                if offline_ok or all(found.known for found in progress.values()):
+                    break
+                consumer.poll(_WAIT_S)
         finally:
             consumer.close()
         rows = [found.row(slot) for slot, found in progress.items()]
@@ -108,32 +113,29 @@ def read_to_end(
     return rows
 
 
-def _ask_log_ends(consumer: Consumer, progress: dict[Slot, Progress], deadline: float, once: bool) -> None:
-    """Ask every partition's leader; those that do not answer again and again until the deadline, or only ``once``."""
-    while True:
-        for slot, found in progress.items():
-            left = deadline - time.monotonic()
-            if found.known or left <= 0:
-                continue
-            try:
-                answer = consumer.get_watermark_offsets(TopicPartition(*slot), timeout=min(_ASK_S, left), cached=False)
-            except KafkaException:
-                # No leader yet: a matter of waiting, until it is one of the outcome.
-                consumer.poll(0)
-                continue
-            if answer is not None:
-                found.log_start, found.log_end = answer
-                found.read_to = found.log_start
-        if once or all(found.known for found in progress.values()) or time.monotonic() >= deadline:
-            return
-        consumer.poll(_WAIT_S)
+def _ask_log_ends(consumer: Consumer, progress: dict[Slot, Progress], deadline: float) -> None:
+    """Ask the leader of every partition that has not answered yet, once."""
+    for slot, found in progress.items():
+        left = deadline - time.monotonic()
+        if found.known or left <= 0:
+            continue
+        try:
+            answer = consumer.get_watermark_offsets(TopicPartition(*slot), timeout=min(_ASK_S, left), cached=False)
+        except KafkaException as exc:
+            # No leader yet: a matter of waiting, until it is one of the outcome.
+            _LOG.info("%s-%d: %s", *slot, exc)
+            continue
+        if answer is not None:
+            found.log_start, found.log_end = answer
+            found.read_to = found.log_start
 
 
 def _read(
     consumer: Consumer, progress: dict[Slot, Progress], recorder: ReadRecorder, clock: Clock, deadline: float
 ) -> None:
-    pending = {slot for slot, found in progress.items() if found.known and not found.complete}
-    consumer.assign([TopicPartition(*slot, progress[slot].log_start) for slot in pending])
+    """Read every partition whose log end is known, until it is reached."""
+    pending = {slot for slot, found in progress.items() if found.known and not found.complete and not found.given_up}
+    consumer.assign([TopicPartition(*slot, progress[slot].read_to) for slot in pending])
     while pending and time.monotonic() < deadline:
         messages = consumer.consume(_BATCH, timeout=_WAIT_S)
         records = [message for message in messages if message.error() is None]

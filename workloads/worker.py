@@ -145,6 +145,7 @@ def consume(spec: ConsumerSpec, commands: Commands, stack: ExitStack) -> Report:
         return caught_up
 
     report = run(commands, consuming.step, finished, flush)
+    consuming.leave()
     report.note = None if caught_up else "did not reach the end of the log in time"
     return report
 

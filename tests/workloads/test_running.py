@@ -2,7 +2,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 
 import psutil
@@ -64,7 +63,7 @@ def test_every_record_of_a_queue_is_acknowledged_read_and_found_in_the_final_log
     assert {row["outcome"] for row in sends.values()} == {"ok"}
     assert all(row["log_start"] == 0 and row["complete"] for row in log_ends)
     sent = {(r["topic"], r["partition"], r["offset"], r["record_id"]) for r in sends.values()}
-    reads = [row for row in journalled("reads").to_pylist()]
+    reads = journalled("reads").to_pylist()
     assert all(row["intact"] for row in reads)
     final = {(r["topic"], r["partition"], r["offset"], r["record_id"]) for r in reads if r["phase"] == "final"}
     live = {(r["topic"], r["partition"], r["offset"], r["record_id"]) for r in reads if r["phase"] == "live"}
@@ -74,3 +73,161 @@ def test_every_record_of_a_queue_is_acknowledged_read_and_found_in_the_final_log
     if queue.keys:
         partitions = {(row["key"], row["partition"]) for row in sends.values()}
         assert len(partitions) == len({key for key, _ in partitions}) == queue.keys
+
+
+def test_the_settings_of_every_worker_are_told(plan: Plan) -> None:
+    workload = start(Queue(acks="1", linger_ms=7), plan)
+    assert list(workload.clients) == ["producer 1", "producer 2", "consumer 3"]
+    assert workload.clients["producer 2"]["acks"] == "1"
+    assert workload.clients["producer 2"]["linger.ms"] == 7
+    assert workload.clients["producer 2"]["enable.idempotence"] is False
+    assert workload.clients["consumer 3"]["isolation.level"] == "read_uncommitted"
+
+
+@pytest.mark.parametrize("rate", [100, 20_000])
+def test_the_rate_is_that_of_all_producers_together(rate: int, plan: Plan, journalled: Journalled) -> None:
+    with start(Queue(rate=rate, consumers=0), plan) as workload:
+        until_acknowledged(workload, rate * 2)
+        workload.finish(within=20)
+    invoked = journalled("sends").column("invoked_ns").to_numpy()
+    seconds = (invoked.max() - invoked.min()) / 1e9
+    assert len(last_rows(journalled("sends"))) / seconds == pytest.approx(rate, rel=0.2)
+
+
+def test_kill_9_of_a_worker_leaves_a_readable_journal_and_is_reported(plan: Plan, journalled: Journalled) -> None:
+    with start(Queue(rate=2000, producers=2), plan) as workload:
+        until_acknowledged(workload, 500)
+        killed_at = plan.clock.now()
+        os.kill(workload.workers[0].pid, signal.SIGKILL)
+        wait_for(workload.deaths, "the death of producer 1", 10)
+        notes = workload.finish(within=20)
+    assert [note.startswith("producer 1 died (exit status -9)") for note in notes] == [True]
+
+    survived, closed = read_journal(journal_path(plan.journals, "sends", "1"), SENDS)
+    assert not closed
+    assert killed_at - max(survived.column("invoked_ns").to_pylist()) < 1e9
+    # What the killed worker had sent after its last flush is in the log: beyond its journalled sequences.
+    final_read(plan)
+    journalled_up_to = max(survived.column("sequence").to_pylist())
+    reads = journalled("reads").to_pylist()
+    mine = {sequence_of(r["record_id"]) for r in reads if r["phase"] == "final" and worker_of(r["record_id"]) == 1}
+    unjournalled = mine - set(survived.column("sequence").to_pylist())
+    assert all(sequence > journalled_up_to for sequence in unjournalled)
+
+
+def test_a_ctrl_c_does_not_reach_a_worker(plan: Plan) -> None:
+    with start(Queue(rate=1000, producers=1, consumers=0), plan) as workload:
+        until_acknowledged(workload, 100)
+        os.kill(workload.workers[0].pid, signal.SIGINT)
+        interrupted_at = plan.clock.now()
+        wait_for(lambda: workload.acknowledged_since(interrupted_at), "acknowledgements after a Ctrl-C", 10)
+        assert workload.finish(within=20) == []
+
+
+def test_leaving_a_workload_ends_every_process(plan: Plan) -> None:
+    with start(Queue(rate=100), plan) as workload:
+        processes = [psutil.Process(worker.pid) for worker in workload.workers]
+    assert not any(process.is_running() for process in processes)
+
+
+HARNESS = """
+import sys
+from pathlib import Path
+from harness.core.clock import Clock
+from workloads.queue import Queue
+from workloads.running import Plan, start
+bootstrap, topic, journals = sys.argv[1:]
+with start(Queue(rate=500), Plan(bootstrap, {topic: 4}, Path(journals), Clock.start(), 1)) as workload:
+    print(*(worker.pid for worker in workload.workers), flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_workers_end_by_themselves_when_the_harness_vanishes(plan: Plan, journalled: Journalled) -> None:
+    (topic,) = plan.topics
+    command = [sys.executable, "-c", HARNESS, plan.bootstrap, topic, str(plan.journals)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as harness:
+        assert harness.stdout is not None
+        workers = [psutil.Process(int(pid)) for pid in harness.stdout.readline().split()]
+        assert len(workers) == 3
+        harness.kill()
+    _, alive = psutil.wait_procs(workers, timeout=10)
+    assert alive == []
+    assert all(read_journal(path, SENDS)[1] for path in plan.journals.glob("sends.*.arrows"))
+    assert journalled("sends").num_rows > 0
+
+
+def test_records_in_flight_are_journalled_while_they_are_and_stay_indeterminate(
+    plan: Plan, journalled: Journalled
+) -> None:
+    """Port 9 answers nobody: nothing is ever acknowledged."""
+    nowhere = Plan("127.0.0.1:9", plan.topics, plan.journals, plan.clock, plan.seed)
+    queue = Queue(rate=100, producers=1, consumers=0)
+    with start(queue, nowhere) as workload:
+        wait_for(workload.counts, "50 sent", 20, good=lambda counts: counts.sent >= 50)
+        assert {row["outcome"] for row in journalled("sends").to_pylist()} == {"info"}
+        (note,) = workload.finish(within=0.5)
+        counts = workload.counts()
+    assert note == f"producer 1: {counts.sent} records still in flight"
+    assert (counts.acknowledged, counts.failed, counts.indeterminate) == (0, 0, counts.sent)
+    rows = last_rows(journalled("sends"))
+    assert len(rows) == counts.sent
+    assert {row["completed_ns"] for row in rows.values()} == {None}
+
+
+def test_records_that_time_out_are_indeterminate_and_say_so(plan: Plan, journalled: Journalled) -> None:
+    nowhere = Plan("127.0.0.1:9", plan.topics, plan.journals, plan.clock, plan.seed)
+    with start(Queue(rate=100, producers=1, consumers=0, delivery_timeout_ms=600), nowhere) as workload:
+        wait_for(workload.counts, "20 indeterminate", 20, good=lambda counts: counts.indeterminate >= 20)
+        assert workload.finish(within=10) == []
+    rows = last_rows(journalled("sends")).values()
+    assert {(row["outcome"], row["error"]) for row in rows} == {("info", "_MSG_TIMED_OUT")}
+
+
+def test_a_worker_that_cannot_start_is_an_error_that_says_why(plan: Plan) -> None:
+    elsewhere = Plan(plan.bootstrap, plan.topics, plan.journals / "missing", plan.clock, plan.seed)
+    elsewhere.journals.mkdir()
+    (elsewhere.journals / "sends.1.arrows").mkdir()
+    with pytest.raises(ClusterError, match="producer 1 died"), start(Queue(consumers=0), elsewhere):
+        raise AssertionError("it started")
+
+
+def test_acks_0_acknowledges_nothing(plan: Plan) -> None:
+    with start(Queue(rate=1000, producers=1, consumers=0, acks="0"), plan) as workload:
+        wait_for(workload.counts, "100 indeterminate", 20, good=lambda counts: counts.indeterminate >= 100)
+        assert workload.finish(within=10) == []
+        counts = workload.counts()
+    assert (counts.acknowledged, counts.failed, counts.last_ack_ns) == (0, 0, None)
+    assert counts.indeterminate == counts.sent
+
+
+def test_a_consumer_whose_position_is_gone_seeks_to_the_log_start_and_says_so(
+    plan: Plan, journalled: Journalled
+) -> None:
+    """The mock cluster keeps at most 5 MiB of a partition: what a stopped consumer has not read goes out of reach."""
+    queue = Queue(producers=1, consumers=1, record_size=100_000, rate=1500, batch_size=1_000_000)
+    with start(queue, plan) as workload:
+        wait_for(workload.counts, "records read", 20, good=lambda counts: counts.read > 0)
+        consumer = psutil.Process(workload.workers[1].pid)
+        consumer.suspend()
+        acknowledged = workload.counts().acknowledged
+        until_acknowledged(workload, acknowledged + 2000)
+        consumer.resume()
+        assert workload.finish(within=20) == []
+    events = [(row["event"], row["error"]) for row in journalled("positions").to_pylist()]
+    assert ("assign", None) in events
+    assert ("end-of-partition", None) in events
+    assert events.count(("seek", None)) == events.count(("error", "_AUTO_OFFSET_RESET")) > 0
+
+
+def test_a_group_records_its_assignments_and_commits(plan: Plan, journalled: Journalled) -> None:
+    with start(Queue(rate=500, producers=1, consumers=2, consume="group"), plan) as workload:
+        wait_for(workload.counts, "records read", 30, good=lambda counts: counts.read > 200)
+        assert workload.finish(within=20) == []
+    positions = journalled("positions").to_pylist()
+    assigned = {row["partition"]: row["reader"] for row in positions if row["event"] == "assign"}
+    assert set(assigned) == {0, 1, 2, 3}
+    committed = [row for row in positions if row["event"] == "commit" and row["error"] is None]
+    assert committed
+    assert all(row["offset"] > 0 for row in committed)
+    assert {row["reader"] for row in positions if row["event"] == "revoke"} >= set(assigned.values())

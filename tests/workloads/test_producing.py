@@ -1,0 +1,128 @@
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from typing import Any
+
+import pyarrow as pa
+from confluent_kafka import KafkaError, Producer
+
+from harness.core.history import SENDS
+from harness.core.journal import Journal, journal_path
+from harness.core.waiting import wait_for
+from workloads.client_settings import Config
+from workloads.producing import Producing
+from workloads.queue import Queue
+from workloads.recorder import SendRecorder
+from workloads.running import Plan, worker_specs
+from workloads.specs import ProducerSpec, Slot
+
+Journalled = Callable[[str], pa.Table]
+
+
+@contextmanager
+def producing(
+    plan: Plan,
+    *,
+    config: Config | None = None,
+    slots: list[Slot] | None = None,
+    record_size: int = 64,
+    client: Callable[[Config], Producer] = Producer,
+) -> Iterator[tuple[Producing, SendRecorder]]:
+    """A producer in this process, some of its settings changed."""
+    spec = worker_specs(Queue(producers=1, consumers=0, record_size=record_size), plan)[0]
+    assert isinstance(spec, ProducerSpec)
+    changed = spec.model_copy(update={"config": spec.config | (config or {}), "slots": slots or spec.slots})
+    with Journal(journal_path(plan.journals, "sends", "1"), SENDS) as journal:
+        recorder = SendRecorder(journal, 1, "all", changed.slots, [])
+        yield Producing(changed, recorder, plan.clock, client), recorder
+        recorder.flush()
+
+
+def drain(producer: Producing) -> None:
+    def waiting() -> int:
+        producer.drain(0.1)
+        return producer.waiting
+
+    wait_for(waiting, "all delivery reports", 20, good=lambda count: not count)
+
+
+def test_a_full_queue_holds_the_producer_back_and_is_no_outcome(plan: Plan, journalled: Journalled) -> None:
+    with producing(plan, config={"queue.buffering.max.messages": 30}) as (producer, _):
+        for _ in range(3):
+            producer.step(0.1)
+        drain(producer)
+    rows = journalled("sends").to_pylist()
+    assert len(rows) == 1500
+    assert {(row["outcome"], row["error"]) for row in rows} == {("ok", None)}
+    for partition in range(4):
+        offsets = [row["offset"] for row in rows if row["partition"] == partition]
+        assert all(earlier < later for earlier, later in pairwise(offsets))
+
+
+def test_what_produce_itself_refuses_can_never_appear(plan: Plan, journalled: Journalled) -> None:
+    (topic,) = plan.topics
+    with producing(plan, slots=[(topic, 0), (topic, 99)]) as (producer, _):
+        # The number of partitions is known once something was delivered.
+        producer.step(0.1)
+        drain(producer)
+        producer.step(0.1)
+        drain(producer)
+    rows = journalled("sends").to_pylist()
+    assert {row["outcome"] for row in rows if row["partition"] == 0} == {"ok"}
+    refused = [row for row in rows if row["partition"] == 99]
+    assert {row["error"] for row in refused} == {"_UNKNOWN_PARTITION"}
+    assert {row["outcome"] for row in refused if row["sequence"] >= 500} == {"fail"}
+
+
+def test_a_record_that_is_too_large_for_the_client_is_refused(plan: Plan, journalled: Journalled) -> None:
+    with producing(plan, config={"message.max.bytes": 1000}, record_size=5000) as (producer, _):
+        producer.step(0.1)
+        drain(producer)
+    rows = journalled("sends").to_pylist()
+    assert {(row["outcome"], row["error"]) for row in rows} == {("fail", "MSG_SIZE_TOO_LARGE")}
+
+
+class DeadOnce:
+    """A client factory whose first producer is declared dead by librdkafka at its second batch."""
+
+    def __init__(self) -> None:
+        self.made = 0
+
+    def __call__(self, config: Config) -> Any:
+        self.made += 1
+        real = Producer(config)
+        return Dying(real) if self.made == 1 else real
+
+
+class Dying:
+    """Takes one batch, then refuses everything as after a fatal error."""
+
+    def __init__(self, real: Producer) -> None:
+        self._real = real
+        self._batches = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+    def produce_batch(self, topic: str, messages: list[dict[str, Any]], **how: Any) -> int:
+        self._batches += 1
+        if self._batches == 1:
+            return self._real.produce_batch(topic, messages, **how)
+        for message in messages:
+            message["_error"] = KafkaError(KafkaError._FATAL)
+        return 0
+
+
+def test_a_producer_that_is_dead_is_replaced_by_its_next_incarnation(plan: Plan, journalled: Journalled) -> None:
+    clients = DeadOnce()
+    (topic,) = plan.topics
+    with producing(plan, slots=[(topic, 0)], client=clients) as (producer, _):
+        for _ in range(3):
+            producer.step(0.1)
+            drain(producer)
+    rows = journalled("sends").to_pylist()
+    assert clients.made == 2
+    assert [row["sequence"] for row in rows] == list(range(1500))
+    assert {(row["outcome"], row["error"]) for row in rows if 500 <= row["sequence"] < 1000} == {("fail", "_FATAL")}
+    assert {row["incarnation"] for row in rows if row["sequence"] < 1000} == {0}
+    assert {(row["incarnation"], row["outcome"]) for row in rows if row["sequence"] >= 1000} == {(1, "ok")}

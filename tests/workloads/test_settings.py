@@ -1,0 +1,87 @@
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, Producer
+from pydantic import ValidationError
+
+from workloads.catalogue import WORKLOADS
+from workloads.client_settings import consumer_config, final_reader_config, producer_config
+from workloads.queue import Queue
+
+
+def test_a_queue_says_how_kafka_is_used_unless_told_otherwise() -> None:
+    assert Queue().model_dump(by_alias=True) == {
+        "kind": "queue",
+        "producers": 2,
+        "consumers": 1,
+        "consume": "assign",
+        "rate": None,
+        "record.size": 64,
+        "keys": None,
+        "acks": "all",
+        "enable.idempotence": True,
+        "retries": 2147483647,
+        "max.in.flight.requests.per.connection": 5,
+        "delivery.timeout.ms": 30000,
+        "linger.ms": 5,
+        "batch.size": 16384,
+        "compression.type": "none",
+        "isolation.level": "read_uncommitted",
+    }
+
+
+def test_the_kind_of_every_workload_is_its_name_in_the_catalogue() -> None:
+    for name, model in WORKLOADS.items():
+        assert model().model_dump()["kind"] == name
+
+
+@pytest.mark.parametrize(("acks", "idempotence"), [(0, False), (1, False), ("all", True), (-1, True), ("-1", True)])
+def test_idempotence_follows_acks_where_it_is_not_given(acks: object, idempotence: bool) -> None:
+    queue = Queue.model_validate({"acks": acks})
+    assert queue.acks == str(acks).replace("-1", "all")
+    assert queue.enable_idempotence is idempotence
+
+
+def test_message_timeout_is_another_name_of_delivery_timeout() -> None:
+    assert Queue.model_validate({"message.timeout.ms": 5000}).delivery_timeout_ms == 5000
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"acks": 1, "enable.idempotence": True}, "enable.idempotence needs acks: all, not 1"),
+        ({"max.in.flight.requests.per.connection": 6}, "at most 5, not 6"),
+        ({"retries": 0}, "retries of at least 1, not 0"),
+        ({"linger.ms": 30000}, "linger.ms .30000. must be below delivery.timeout.ms"),
+        ({"message.timeout.ms": 1000, "delivery.timeout.ms": 1000}, "one setting"),
+        ({"acks": 2}, "'0', '1' or 'all'"),
+        ({"acks": True}, "'0', '1' or 'all'"),
+        ({"record.size": 15}, "greater than or equal to 16"),
+        ({"producers": 0}, "greater than or equal to 1"),
+        ({"consumer": 1}, "Extra inputs"),
+    ],
+)
+def test_what_contradicts_itself_or_does_not_exist_is_refused(given: dict[str, Any], told: str) -> None:
+    with pytest.raises(ValidationError, match=told):
+        Queue.model_validate(given)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"acks": 0},
+        {"acks": 1, "retries": 0, "max.in.flight.requests.per.connection": 1},
+        {"enable.idempotence": False, "max.in.flight.requests.per.connection": 1000},
+        {"record.size": 50_000_000, "batch.size": 1},
+        {"delivery.timeout.ms": 6, "compression.type": "zstd", "isolation.level": "read_committed"},
+    ],
+)
+def test_librdkafka_takes_every_setting_and_warns_of_none(given: dict[str, Any], capfd: pytest.CaptureFixture) -> None:
+    queue = Queue.model_validate(given)
+    config = producer_config(queue, "127.0.0.1:9", "test", queue.record_size)
+    assert config["acks"] == queue.acks
+    Producer(config)
+    Consumer(consumer_config(queue, "127.0.0.1:9", "test", "group")).close()
+    Consumer(final_reader_config("127.0.0.1:9", queue.isolation_level)).close()
+    assert "CONFWARN" not in capfd.readouterr().err
