@@ -1,0 +1,144 @@
+"""The table of promises and excuses, every row both ways: no setting hides a violation."""
+
+from dataclasses import replace
+
+import pytest
+
+from harness.core.guarantees import (
+    PERMISSIONS,
+    PROMISES,
+    Circumstances,
+    Configuration,
+    most_at_once,
+    standing,
+)
+from harness.core.verdict import Standing
+
+SAFE = Configuration(version="4.3.1", replication=3, min_insync_replicas=2)
+QUIET = Circumstances()
+WORST = Circumstances(elected=True, faulted_at_once=3, wiped_at_once=0)
+
+#: For each row: settings and circumstances under which it holds, and then what makes it hold no more, one at a time.
+ROWS = {
+    "one replica": (
+        {"replication": 1, "min_insync_replicas": 1},
+        Circumstances(faulted_at_once=1, wiped_at_once=1),
+        [{"wiped_at_once": 0}],
+    ),
+    "acks without replication": (
+        {"acks": "1"},
+        Circumstances(elected=True),
+        [{"acks": "all"}, {"acks": "-1"}, {"elected": False}],
+    ),
+    "unclean election, one in-sync replica": (
+        {"unclean_election": True, "min_insync_replicas": 1},
+        Circumstances(elected=True),
+        [{"unclean_election": False}, {"min_insync_replicas": 2}, {"elected": False}],
+    ),
+    "unclean election, whole minimum ISR faulted": (
+        {"unclean_election": True},
+        Circumstances(elected=True, faulted_at_once=2),
+        [{"unclean_election": False}, {"faulted_at_once": 1}, {"elected": False}],
+    ),
+    "whole minimum ISR wiped": (
+        {},
+        Circumstances(faulted_at_once=2, wiped_at_once=2, last_replica_guarded=True),
+        [{"wiped_at_once": 1}, {"min_insync_replicas": 3}],
+    ),
+    "last replica standing": (
+        {},
+        Circumstances(elected=True, faulted_at_once=2, wiped_at_once=1),
+        [{"wiped_at_once": 0}, {"faulted_at_once": 1}, {"last_replica_guarded": True}],
+    ),
+    "retries without idempotence": (
+        {"idempotence": False},
+        QUIET,
+        [{"idempotence": True}, {"retries": 0}],
+    ),
+}
+
+
+def given(settings: dict, seen: Circumstances) -> tuple[Configuration, Circumstances]:
+    """SAFE and ``seen``, with each of ``settings`` where it belongs."""
+    of_run = {key: value for key, value in settings.items() if key in Circumstances.__dataclass_fields__}
+    rest = {key: value for key, value in settings.items() if key not in of_run}
+    return SAFE.model_copy(update=rest), replace(seen, **of_run)
+
+
+@pytest.mark.parametrize("row", PERMISSIONS, ids=lambda row: row.name)
+def test_a_row_permits_its_anomalies_and_says_why(row) -> None:
+    settings, seen, _ = ROWS[row.name]
+    for anomaly in row.anomalies:
+        ruling = standing(anomaly, *given(settings, seen))
+        assert (ruling.standing, ruling.because, ruling.source) == (Standing.PERMITTED, row.because, row.source)
+        assert ruling.remedy == row.remedy
+
+
+@pytest.mark.parametrize("row", PERMISSIONS, ids=lambda row: row.name)
+def test_a_row_permits_no_other_anomaly(row) -> None:
+    settings, seen, _ = ROWS[row.name]
+    for anomaly in PROMISES.keys() - row.anomalies:
+        assert standing(anomaly, *given(settings, seen)).standing is Standing.VIOLATION
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"), [(name, remedy) for name, (_, _, remedies) in ROWS.items() for remedy in remedies], ids=str
+)
+def test_without_one_of_its_conditions_a_row_permits_nothing(name: str, remedy: dict) -> None:
+    settings, seen, _ = ROWS[name]
+    row = next(row for row in PERMISSIONS if row.name == name)
+    for anomaly in row.anomalies:
+        assert standing(anomaly, *given(settings | remedy, replace(seen))).standing is Standing.VIOLATION
+
+
+@pytest.mark.parametrize("anomaly", ["phantom", "corrupted", "failed_but_present", "misplaced"])
+def test_no_setting_at_all_permits_what_kafka_never_does(anomaly: str) -> None:
+    careless = SAFE.model_copy(
+        update={"acks": "0", "min_insync_replicas": 1, "unclean_election": True, "idempotence": False, "replication": 1}
+    )
+    seen = Circumstances(elected=True, faulted_at_once=3, wiped_at_once=3)
+    assert standing(anomaly, careless, seen).standing is Standing.VIOLATION
+
+
+def test_acks_1_does_not_excuse_the_duplicates_of_an_idempotent_producer() -> None:
+    assert standing("duplicated", SAFE.model_copy(update={"acks": "1"}), WORST).standing is Standing.VIOLATION
+
+
+def test_acks_1_does_not_excuse_what_a_consumer_was_given() -> None:
+    assert standing("vanished", SAFE.model_copy(update={"acks": "1"}), WORST).standing is Standing.VIOLATION
+
+
+@pytest.mark.parametrize("anomaly", PROMISES)
+def test_a_safe_configuration_makes_everything_a_violation_with_a_promise_and_a_source(anomaly: str) -> None:
+    ruling = standing(anomaly, SAFE, WORST)
+    assert ruling.standing is Standing.VIOLATION
+    assert PROMISES[anomaly].says in ruling.because
+    assert ruling.source == PROMISES[anomaly].source
+    assert ruling.remedy is None
+
+
+def test_every_row_is_tested_and_excuses_only_what_is_promised() -> None:
+    assert [row.name for row in PERMISSIONS] == list(ROWS)
+    assert frozenset().union(*(row.anomalies for row in PERMISSIONS)) <= PROMISES.keys()
+
+
+def fault(nodes: str, injecting: int, healed: int | None, effective: bool = True) -> dict:
+    return {"nodes": nodes.split(), "injecting_ns": injecting, "healed_ns": healed, "effective": effective}
+
+
+@pytest.mark.parametrize(
+    ("faults", "most"),
+    [
+        ([], 0),
+        ([fault("b1", 0, 5)], 1),
+        ([fault("b1 b2", 0, 5)], 2),
+        ([fault("b1", 0, 5), fault("b2", 4, 9)], 2),
+        ([fault("b1", 0, 5), fault("b2", 5, 9)], 1),
+        ([fault("b1", 0, None), fault("b2", 5, 9)], 2),
+        ([fault("b1", 0, 5), fault("b1", 1, 4)], 1),
+        ([fault("b1", 0, 5), fault("c1 clients", 1, 4)], 1),
+        ([fault("b1", 0, 5), fault("b2", 1, 4, effective=False)], 1),
+    ],
+)
+def test_the_most_brokers_that_were_faulted_at_once(faults: list[dict], most: int) -> None:
+    assert most_at_once(faults, frozenset({"b1", "b2", "b3"})) == most

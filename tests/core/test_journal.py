@@ -1,0 +1,85 @@
+"""Journals: what was appended can be read, whatever happened to the writer."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from harness.core.errors import HistoryError
+from harness.core.history import FAULTS, LOG_ENDS
+from harness.core.journal import Journal, journal_path, read_journal, table_of
+
+
+def row(partition: int) -> dict:
+    return {"topic": "t", "partition": partition, "log_start": 0, "log_end": 9, "read_to": 9, "complete": True}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return journal_path(tmp_path, "log_ends", "reader-0")
+
+
+def test_a_journal_is_named_by_its_table_and_worker(path: Path) -> None:
+    assert path.name == "log_ends.reader-0.arrows"
+    assert table_of(path) == "log_ends"
+
+
+def test_a_closed_journal_is_read_whole(path: Path) -> None:
+    with Journal(path, LOG_ENDS) as journal:
+        journal.append_rows([row(0), row(1)])
+        journal.append_rows([])
+        journal.append_rows([row(2)])
+    rows, closed = read_journal(path, LOG_ENDS)
+    assert (rows.to_pylist(), closed) == ([row(0), row(1), row(2)], True)
+
+
+def test_a_journal_without_rows_is_whole_too(path: Path) -> None:
+    Journal(path, LOG_ENDS).close()
+    rows, closed = read_journal(path, LOG_ENDS)
+    assert (rows.num_rows, closed) == (0, True)
+
+
+def test_closing_twice_is_harmless(path: Path) -> None:
+    journal = Journal(path, LOG_ENDS)
+    journal.close()
+    journal.close()
+    assert read_journal(path, LOG_ENDS)[1]
+
+
+def test_a_journal_whose_writer_still_lives_is_read_up_to_its_last_batch(path: Path) -> None:
+    with Journal(path, LOG_ENDS) as journal:
+        journal.append_rows([row(0)])
+        rows, closed = read_journal(path, LOG_ENDS)
+    assert (rows.to_pylist(), closed) == ([row(0)], False)
+
+
+def test_however_a_journal_is_cut_every_whole_batch_is_read(path: Path, tmp_path: Path) -> None:
+    with Journal(path, LOG_ENDS) as journal:
+        for partition in range(3):
+            journal.append_rows([row(partition)])
+    whole = path.read_bytes()
+    cut = tmp_path / "log_ends.cut.arrows"
+    read = []
+    for length in range(len(whole)):
+        cut.write_bytes(whole[:length])
+        rows, closed = read_journal(cut, LOG_ENDS)
+        assert not closed
+        assert rows.to_pylist() == [row(partition) for partition in range(rows.num_rows)]
+        read.append(rows.num_rows)
+    assert read == sorted(read)
+    assert (read[0], read[-1]) == (0, 3)
+
+
+def test_a_journal_of_another_schema_is_refused_by_name(path: Path) -> None:
+    with Journal(path, FAULTS) as journal:
+        journal.append(pa.RecordBatch.from_pylist([], schema=FAULTS))
+    with pytest.raises(HistoryError, match=r"log_ends\.reader-0\.arrows.*no column topic"):
+        read_journal(path, LOG_ENDS)
+
+
+def test_a_column_of_another_type_is_named(path: Path) -> None:
+    other = LOG_ENDS.set(1, pa.field("partition", pa.int64(), nullable=False))
+    with Journal(path, other) as journal:
+        journal.append_rows([row(0)])
+    with pytest.raises(HistoryError, match="partition is int64, not int32"):
+        read_journal(path, LOG_ENDS)

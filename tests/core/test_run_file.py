@@ -1,0 +1,58 @@
+"""run.json: written at once, read back the same, and refused in one line where it is not one."""
+
+from pathlib import Path
+
+import pytest
+
+from harness.core.errors import HistoryError
+from harness.core.guarantees import Configuration
+from harness.core.run_file import RUN_FILE, RunFile, Seat, State, StepReport
+
+
+def run_file(**more: object) -> RunFile:
+    return RunFile(
+        run="s/1", scenario_name="s", scenario={"a": 1}, configuration=Configuration(version="4.3.1"), **more
+    )
+
+
+def test_what_is_written_is_read(tmp_path: Path) -> None:
+    file = run_file(
+        seed=7,
+        state=State.RECORDED,
+        nodes=[Seat(name="b1", role="broker", id=1, address="10.0.0.1")],
+        timeline=[StepReport(step="wait: 5s", at_ns=0, ended_ns=5, met=False, detail="nothing")],
+    )
+    file.write(tmp_path)
+    assert RunFile.read(tmp_path) == file
+    assert [path.name for path in tmp_path.iterdir()] == [RUN_FILE]
+
+
+def test_a_run_file_is_replaced(tmp_path: Path) -> None:
+    run_file().write(tmp_path)
+    run_file(state=State.JUDGED).write(tmp_path)
+    assert RunFile.read(tmp_path).state is State.JUDGED
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "whole file"),
+        ("{", "whole file"),
+        ('{"run": "s/1"}', "scenario_name"),
+        (
+            '{"run": "s/1", "scenario_name": "s", "scenario": {}, "configuration": {"version": "4", "x": 1}}',
+            "configuration.x",
+        ),
+    ],
+)
+def test_another_file_is_refused_in_one_line_that_says_where(text: str, why: str, tmp_path: Path) -> None:
+    (tmp_path / RUN_FILE).write_text(text)
+    with pytest.raises(HistoryError, match=why) as raised:
+        RunFile.read(tmp_path)
+    assert str(tmp_path / RUN_FILE) in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_where_there_is_no_run_it_says_so(tmp_path: Path) -> None:
+    with pytest.raises(HistoryError, match="no run here"):
+        RunFile.read(tmp_path)

@@ -1,0 +1,106 @@
+"""How verdicts merge, what is expected of one, and the text of verdict.json."""
+
+import json
+
+import pytest
+
+from harness.core.verdict import SCHEMA, Anomaly, Expectation, Judgement, Standing, Summary, Verdict, worst
+
+VALID, UNKNOWN, INVALID = Judgement.VALID, Judgement.UNKNOWN, Judgement.INVALID
+
+
+def anomaly(standing: Standing = Standing.PERMITTED) -> Anomaly:
+    return Anomaly(count=1, standing=standing, because="…", source="…")
+
+
+@pytest.mark.parametrize(
+    ("judgements", "merged"),
+    [
+        ([], VALID),
+        ([VALID, VALID], VALID),
+        ([VALID, UNKNOWN], UNKNOWN),
+        ([UNKNOWN, INVALID, VALID], INVALID),
+        ([INVALID, UNKNOWN], INVALID),
+    ],
+)
+def test_the_worst_judgement_counts(judgements: list[Judgement], merged: Judgement) -> None:
+    assert worst(judgements) is merged
+
+
+@pytest.mark.parametrize(
+    ("expectation", "verdict", "found"),
+    [
+        (Expectation(), VALID, {}),
+        (Expectation(verdict=[VALID, UNKNOWN]), UNKNOWN, {}),
+        (Expectation(verdict=INVALID, anomalies=["lost"]), INVALID, {"lost": anomaly()}),
+        (
+            Expectation(verdict=INVALID, anomalies=["lost"], allowed=["vanished"]),
+            INVALID,
+            dict.fromkeys(("lost", "vanished"), anomaly()),
+        ),
+        (Expectation(verdict=[VALID, INVALID], anomalies=["lost"]), VALID, {}),
+        (Expectation(verdict=INVALID, anomalies=["lost"], standing=Standing.PERMITTED), INVALID, {"lost": anomaly()}),
+    ],
+)
+def test_an_expectation_that_is_met(expectation: Expectation, verdict: Judgement, found: dict) -> None:
+    assert expectation.unmet(verdict, found) is None
+
+
+@pytest.mark.parametrize(
+    ("expectation", "verdict", "found", "why"),
+    [
+        (Expectation(), UNKNOWN, {}, "expected valid, judged unknown"),
+        (Expectation(verdict=[VALID, UNKNOWN]), INVALID, {}, "expected valid or unknown, judged invalid"),
+        (
+            Expectation(verdict=INVALID, anomalies=["lost"]),
+            INVALID,
+            {"phantom": anomaly()},
+            "expected lost, found none",
+        ),
+        (
+            Expectation(verdict=INVALID, anomalies=["lost"]),
+            INVALID,
+            dict.fromkeys(("lost", "phantom"), anomaly()),
+            "found phantom, not expected",
+        ),
+        (
+            Expectation(verdict=INVALID, anomalies=["lost"], standing=Standing.PERMITTED),
+            INVALID,
+            {"lost": anomaly(Standing.VIOLATION)},
+            "expected standing permitted, not so for lost",
+        ),
+    ],
+)
+def test_one_that_is_not_says_why(expectation: Expectation, verdict: Judgement, found: dict, why: str) -> None:
+    assert expectation.unmet(verdict, found) == why
+
+
+def test_verdict_json_names_its_schema() -> None:
+    summary = Summary(
+        attempted=0,
+        acknowledged=0,
+        survivors=0,
+        lost=0,
+        unacknowledged_present=0,
+        duplicated=0,
+        ack_rate=None,
+        loss_rate=None,
+        unacknowledged_present_rate=None,
+    )
+    verdict = Verdict(
+        run="s/1",
+        scenario="s",
+        verdict=VALID,
+        expected=True,
+        reasons=["…"],
+        summary=summary,
+        anomalies={},
+        preconditions=[],
+        availability={},
+        faults=[],
+        versions={},
+    )
+    told = json.loads(verdict.to_json())
+    assert (told["schema"], told["verdict"]) == (SCHEMA, "valid")
+    assert "\n" not in verdict.to_json()
+    assert Verdict.model_validate_json(verdict.to_json(indent=2)) == verdict

@@ -1,0 +1,144 @@
+"""Realistic histories with known anomalies at seeded places, and besides them what is legal though suspicious."""
+
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from harness.core.history import record_id
+
+MS = 1_000_000
+WORKERS = 3
+PARTITIONS = 2
+UNKNOWN_WORKER = 9
+ANOMALIES = ("lost", "vanished", "failed_but_present", "duplicated", "phantom", "misplaced", "corrupted")
+
+
+@dataclass
+class Planted:
+    """The rows of one history, and the record ids that each anomaly was planted in."""
+
+    topic: str
+    sends: list[dict[str, Any]] = field(default_factory=list)
+    reads: list[dict[str, Any]] = field(default_factory=list)
+    log_ends: list[dict[str, Any]] = field(default_factory=list)
+    ids: dict[str, set[int]] = field(default_factory=dict)
+
+
+@dataclass
+class _Entry:
+    """A place in a log: whose record, and what readers see of it."""
+
+    record: int
+    final: bool = True
+    live: bool = False
+    intact: bool = True
+
+
+def plant(topic: str, first_worker: int, random: Random, records: int = 300, times: int = 3) -> Planted:
+    """One run of a few workers, in which each anomaly of ANOMALIES is planted ``times`` times.
+
+    Legal and there besides: writes that timed out, present and absent; proven failures, absent; records that a consumer
+    was given more than once; writes still in flight at the end; a leader change in which many time out at once.
+    """
+    history = Planted(topic)
+    logs: list[list[_Entry]] = [[] for _ in range(PARTITIONS)]
+    pools: dict[str, list[dict[str, Any]]] = {"ok": [], "info": [], "fail": []}
+    for n in range(records):
+        send = _send(
+            topic, first_worker + n % WORKERS, n // WORKERS, n, random, changing=records // 2 <= n < records // 2 + 20
+        )
+        pools[send["outcome"]].append(send)
+        history.sends.append(send)
+    chosen = {
+        **_choose(pools["ok"], ("lost", "duplicated", "corrupted"), times, random),
+        **_choose(pools["info"], ("vanished", "misplaced"), times, random),
+        **_choose(pools["fail"], ("failed_but_present",), times, random),
+    }
+    fate = {send["record_id"]: anomaly for anomaly, sends in chosen.items() for send in sends}
+    for send in history.sends:
+        _append(send, fate.get(send["record_id"]), logs, random)
+    strangers = [record_id(first_worker + UNKNOWN_WORKER, n) for n in range(times)]
+    for stranger in strangers:
+        log = random.choice(logs)
+        log.insert(random.randrange(len(log) + 1), _Entry(stranger))
+    history.ids = {anomaly: {send["record_id"] for send in sends} for anomaly, sends in chosen.items()}
+    history.ids["phantom"] = set(strangers)
+    _read(history, logs, random)
+    return history
+
+
+def _send(topic: str, worker: int, sequence: int, n: int, random: Random, changing: bool) -> dict[str, Any]:
+    weights = (0.2, 0.75, 0.05) if changing else (0.8, 0.1, 0.1)
+    outcome = random.choices(("ok", "info", "fail"), weights)[0]
+    in_flight = outcome == "info" and random.random() < 0.2
+    return {
+        "worker": worker,
+        "incarnation": 0,
+        "sequence": sequence,
+        "topic": topic,
+        "partition": random.randrange(PARTITIONS),
+        "record_id": record_id(worker, sequence),
+        "invoked_ns": n * MS,
+        "completed_ns": None if in_flight else (n + random.randint(1, 50)) * MS,
+        "outcome": outcome,
+        "error": {"ok": None, "info": "_MSG_TIMED_OUT", "fail": "_QUEUE_FULL"}[outcome],
+    }
+
+
+def _choose(
+    pool: list[dict[str, Any]], anomalies: tuple[str, ...], times: int, random: Random
+) -> dict[str, list[dict[str, Any]]]:
+    picked = random.sample(pool, times * len(anomalies))
+    return {anomaly: picked[n * times : (n + 1) * times] for n, anomaly in enumerate(anomalies)}
+
+
+def _append(send: dict[str, Any], fate: str | None, logs: list[list[_Entry]], random: Random) -> None:
+    """What the cluster did with a record: its entries in the logs."""
+    log = logs[send["partition"]]
+    delivered = random.random() < 0.7
+    entry = _Entry(send["record_id"], live=delivered)
+    match fate:
+        case "lost":
+            log.append(_Entry(send["record_id"], final=False))
+        case "vanished":
+            log.append(_Entry(send["record_id"], final=False, live=True))
+        case "misplaced":
+            logs[(send["partition"] + 1) % PARTITIONS].append(entry)
+        case "corrupted":
+            log.append(_Entry(send["record_id"], intact=False))
+        case "duplicated":
+            log += [entry, _Entry(send["record_id"])]
+        case "failed_but_present":
+            log.append(entry)
+        case None if send["outcome"] == "ok" or (send["outcome"] == "info" and random.random() < 0.5):
+            log.append(entry)
+
+
+def _read(history: Planted, logs: list[list[_Entry]], random: Random) -> None:
+    sends = {send["record_id"]: send for send in history.sends}
+    for partition, log in enumerate(logs):
+        for offset, entry in enumerate(log):
+            send = sends.get(entry.record)
+            if send is not None and send["outcome"] == "ok":
+                send.setdefault("offset", offset)
+            times = random.choice((1, 1, 1, 2)) if entry.live else 0
+            phases = ["live"] * times + ["final"] * entry.final
+            history.reads += [_delivery(history.topic, partition, offset, entry, phase) for phase in phases]
+        end = {"log_start": 0, "log_end": len(log), "read_to": len(log), "complete": True}
+        history.log_ends.append({"topic": history.topic, "partition": partition, **end})
+
+
+def _delivery(topic: str, partition: int, offset: int, entry: _Entry, phase: str) -> dict[str, Any]:
+    return {
+        "reader": 100 if phase == "final" else 50,
+        "incarnation": 0,
+        "phase": phase,
+        "poll": offset // 50,
+        "topic": topic,
+        "partition": partition,
+        "offset": offset,
+        "record_id": entry.record,
+        "intact": entry.intact,
+        "timestamp_ms": 0,
+        "read_ns": offset * MS,
+    }

@@ -1,0 +1,71 @@
+"""Imports point one way."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+_SCENARIO = ("harness.core", "harness.resources", "checkers", "nemesis", "workloads")
+
+#: Each package, and what it may import of ours besides itself. The longest name that fits a module is its package.
+MAY_IMPORT = {
+    "harness.core": (),
+    "harness.resources": ("harness.core",),
+    "checkers": ("harness.core",),
+    "nemesis": ("harness.core",),
+    "workloads": ("harness.core",),
+    "harness.report": ("harness.core", "harness.resources"),
+    "harness.scenario": _SCENARIO,
+    "harness.cluster": (*_SCENARIO, "harness.scenario"),
+    "harness.run": (*_SCENARIO, "harness.scenario", "harness.cluster", "harness.report"),
+    "harness.cli": (*_SCENARIO, "harness.scenario", "harness.cluster", "harness.report", "harness.run"),
+}
+OURS = ("harness", "checkers", "nemesis", "workloads")
+
+
+def within(module: str, package: str) -> bool:
+    return module == package or module.startswith(package + ".")
+
+
+def imported(path: Path) -> set[str]:
+    """The modules of ours that a file imports, wherever in the file."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return {name for name in names if name.split(".")[0] in OURS}
+
+
+def files(package: str) -> list[Path]:
+    place = ROOT / package.replace(".", "/")
+    return sorted(place.rglob("*.py")) if place.is_dir() else [place.with_suffix(".py")]
+
+
+@pytest.mark.parametrize("package", MAY_IMPORT)
+def test_a_package_imports_only_what_is_below_it(package: str) -> None:
+    allowed = (package, *MAY_IMPORT[package])
+    wrong = [
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in files(package)
+        for name in sorted(imported(path))
+        if not any(within(name, below) for below in allowed)
+    ]
+    assert wrong == []
+
+
+def test_every_package_is_in_the_table() -> None:
+    listed = [path for package in MAY_IMPORT for path in files(package)]
+    every = [path for package in OURS for path in files(package) if path != ROOT / "harness/__init__.py"]
+    assert sorted(listed) == sorted(every)
+
+
+def test_an_import_against_the_grain_would_be_seen(tmp_path: Path) -> None:
+    wrong = tmp_path / "wrong.py"
+    wrong.write_text("def late():\n    from harness.run import store\n    import pyspark\n")
+    assert imported(wrong) == {"harness.run.store"}
+    assert not any(within("harness.run.store", below) for below in MAY_IMPORT["checkers"])
