@@ -1,7 +1,18 @@
-"""What a run tells whoever watches it. The command line shows it; a program may do as it likes, or nothing."""
+"""What a run tells whoever watches it: live on a terminal, plain lines elsewhere, or nothing at all."""
 
-from collections.abc import Sequence
-from typing import Protocol
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol, Self, TextIO
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+#: Seconds between two plain lines about the same state of affairs.
+_EVERY = 5.0
 
 
 class Display(Protocol):
@@ -22,7 +33,17 @@ class Display(Protocol):
         """Something worth a line of its own."""
 
 
-class Silent:
+class _Shown:
+    """Displays are context managers: what they do to a terminal is undone, however a run ends."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return
+
+
+class Silent(_Shown):
     """Shows nothing."""
 
     def phase(self, name: str) -> None:
@@ -38,3 +59,142 @@ class Silent:
 
     def line(self, text: str) -> None:
         """Not shown."""
+
+
+@dataclass(frozen=True)
+class _Status:
+    """One call of ``status``."""
+
+    sent: int
+    acknowledged: int
+    failed: int
+    leader: str | None
+    isr: tuple[str, ...]
+    faults: tuple[str, ...]
+
+    @property
+    def roles(self) -> tuple[object, ...]:
+        """What is worth a line as soon as it changes."""
+        return (self.leader, self.isr, self.faults)
+
+    @property
+    def records(self) -> str:
+        """The counts, in words."""
+        return f"{self.sent:,} sent, {self.acknowledged:,} acknowledged, {self.failed:,} failed"
+
+    @property
+    def led(self) -> str:
+        """Leader and ISR, in words."""
+        return f"leader {self.leader or 'none'}, ISR {' '.join(self.isr) or 'empty'}"
+
+    @property
+    def broken(self) -> str:
+        """The active faults, in words."""
+        return " ".join(self.faults) or "none"
+
+
+class PlainDisplay(_Shown):
+    """A line for what is new, and one about the records every five seconds: for logs. ``now`` tells seconds."""
+
+    def __init__(self, stream: TextIO, now: Callable[[], float] = time.monotonic) -> None:
+        self._stream = stream
+        self._now = now
+        self._began = now()
+        self._step = ""
+        self._last: tuple[float, tuple[object, ...]] | None = None
+
+    def phase(self, name: str) -> None:
+        """A line for each."""
+        self.line(f"== {name}")
+
+    def step(self, text: str, seconds_left: float | None) -> None:
+        """A line when it is another one than before."""
+        if text != self._step:
+            self._step = text
+            self.line(text if seconds_left is None else f"{text} ({seconds_left:.0f} s at most)")
+
+    def status(
+        self, sent: int, acknowledged: int, failed: int, leader: str | None, isr: Sequence[str], faults: Sequence[str]
+    ) -> None:
+        """A line when the leader, the ISR or the faults are others than before, and every five seconds."""
+        status = _Status(sent, acknowledged, failed, leader, tuple(isr), tuple(faults))
+        now = self._now()
+        if self._last is None or self._last[1] != status.roles or now - self._last[0] >= _EVERY:
+            self._last = (now, status.roles)
+            self.line(f"{status.records}; {status.led}; faults: {status.broken}")
+
+    def line(self, text: str) -> None:
+        """The text after the seconds since the display began."""
+        self._stream.write(f"{self._now() - self._began:6.1f} s  {text}\n")
+        self._stream.flush()
+
+
+class LiveDisplay(_Shown):
+    """A few lines that are drawn again and again; phases that are over, and ``line``, stay above them."""
+
+    def __init__(self, console: Console, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
+        self._console = console
+        self._live = Live(get_renderable=self._drawn, console=console, refresh_per_second=4, transient=True)
+        self._phase: tuple[str, float] | None = None
+        self._step: tuple[str, float | None] = ("", None)
+        self._status: _Status | None = None
+
+    def __enter__(self) -> Self:
+        self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended()
+        self._live.stop()
+
+    def phase(self, name: str) -> None:
+        """The one before stays as a line, with the seconds that it took."""
+        self._ended()
+        self._phase = (name, self._now())
+        self._step = ("", None)
+
+    def step(self, text: str, seconds_left: float | None) -> None:
+        """Shown with the seconds that are left, which are counted down."""
+        self._step = (text, None if seconds_left is None else self._now() + seconds_left)
+
+    def status(
+        self, sent: int, acknowledged: int, failed: int, leader: str | None, isr: Sequence[str], faults: Sequence[str]
+    ) -> None:
+        """Shown at the next drawing."""
+        self._status = _Status(sent, acknowledged, failed, leader, tuple(isr), tuple(faults))
+
+    def line(self, text: str) -> None:
+        """Stays above what is drawn."""
+        self._console.print(Text(text))
+
+    def _ended(self) -> None:
+        if self._phase is not None:
+            name, since = self._phase
+            self._console.print(Text.assemble((f"{self._now() - since:6.1f} s  ", "dim"), name))
+            self._phase = None
+
+    def _drawn(self) -> Table:
+        rows = Table.grid(padding=(0, 2))
+        rows.add_column(style="dim", justify="right")
+        rows.add_column()
+        if self._phase is not None:
+            name, since = self._phase
+            rows.add_row(f"{self._now() - since:.0f} s", Text(name, "bold"))
+        text, until = self._step
+        if text:
+            rows.add_row("" if until is None else f"-{max(until - self._now(), 0):.0f} s", Text(text))
+        if self._status is not None:
+            rows.add_row("records", self._status.records)
+            rows.add_row("roles", self._status.led)
+            rows.add_row("faults", Text(self._status.broken, "bold red" if self._status.faults else "green"))
+        return rows
+
+
+AnyDisplay = Silent | PlainDisplay | LiveDisplay
+
+
+def for_terminal(stream: TextIO = sys.stderr) -> AnyDisplay:
+    """The live display where ``stream`` is a terminal that can draw, else plain lines."""
+    console = Console(file=stream)
+    return LiveDisplay(console) if console.is_terminal and not console.is_dumb_terminal else PlainDisplay(stream)
