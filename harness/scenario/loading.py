@@ -1,0 +1,64 @@
+"""Scenarios by name or from a file, with ``--set`` applied, validated; errors say file:line and what to change."""
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from harness.core.errors import ScenarioError
+from harness.resources import scenarios
+from harness.scenario.complaints import complaints
+from harness.scenario.model import Scenario
+from harness.scenario.overrides import override
+from harness.scenario.written import Written, read
+
+_SUFFIXES = (".yaml", ".yml")
+
+
+def load(name_or_path: str, overrides: Sequence[str] = ()) -> Scenario:
+    """The named scenario, or that of a file, with each ``path=value`` of ``overrides`` put in.
+
+    Raises ScenarioError: a line for each thing that is wrong.
+    """
+    written = read(_find(name_or_path))
+    for assignment in overrides:
+        override(written, assignment)
+    return validated(written)
+
+
+def validated(written: Written) -> Scenario:
+    """The scenario that is written; one without a name is called after its file. Raises ScenarioError."""
+    named = {"name": Path(written.origin).stem, **written.data}
+    try:
+        return Scenario.model_validate(named)
+    except ValidationError as exc:
+        raise ScenarioError("\n".join(complaints(exc, written))) from exc
+
+
+def named() -> dict[str, Path]:
+    """The file of every named scenario, in the order of their names."""
+    folder = scenarios()
+    files = (path for suffix in _SUFFIXES for path in folder.rglob(f"*{suffix}"))
+    return {path.relative_to(folder).with_suffix("").as_posix(): path for path in sorted(files)}
+
+
+def catalogue() -> list[Scenario]:
+    """Every named scenario."""
+    return [validated(read(path)) for path in named().values()]
+
+
+def _find(name_or_path: str) -> Path:
+    known = named()
+    if name_or_path in known:
+        return known[name_or_path]
+    path = Path(name_or_path)
+    if path.is_file():
+        return path
+    if path.suffix in _SUFFIXES:
+        raise ScenarioError(f"{path}: no such file")
+    by_last_part = {name.rpartition("/")[2]: name for name in known}
+    near = get_close_matches(name_or_path, [*known, *by_last_part], n=3)
+    meant = dict.fromkeys(by_last_part.get(one, one) for one in near)
+    hint = f"did you mean {' or '.join(meant)}?" if meant else "`kafka-trial scenarios` lists them"
+    raise ScenarioError(f"no scenario is called {name_or_path!r}, and no file; {hint}")

@@ -1,0 +1,54 @@
+"""``--set path=value``: one value of a scenario given otherwise, before anything is validated."""
+
+from typing import Any
+
+import yaml
+
+from harness.core.errors import ScenarioError
+from harness.scenario.problems import Place
+from harness.scenario.schema import keys_at
+from harness.scenario.written import Written
+
+
+def override(written: Written, assignment: str) -> None:
+    """Put the value into ``written``. Keys may have dots in them (Kafka's names): the longest known key wins.
+
+    The value is read as YAML. Raises ScenarioError where the assignment is none, or leads to no place.
+    """
+    path, equals, text = assignment.partition("=")
+    if not equals or not path.strip():
+        raise ScenarioError(f"--set {assignment}: write path=value, such as topic.min.insync.replicas=2")
+    stand = f"--set {path}"
+    try:
+        value = yaml.safe_load(text)
+    except yaml.YAMLError as exc:
+        raise ScenarioError(f"{stand}: {text!r} is no YAML value: put it in quotes") from exc
+    place = _put(written.data, path.strip(), value, (), written, stand)
+    written.stands = {known: said for known, said in written.stands.items() if known[: len(place)] != place}
+    written.stands[place] = stand
+
+
+def _put(node: Any, rest: str, value: Any, place: Place, written: Written, stand: str) -> Place:
+    if isinstance(node, list):
+        first, _, after = rest.partition(".")
+        if not first.isdigit() or int(first) >= len(node):
+            where = ".".join(map(str, place))
+            raise ScenarioError(f"{stand}: {where} has {len(node)} entries, counted from 0; {first!r} is none of them")
+        key: str | int = int(first)
+    elif isinstance(node, dict):
+        key = _key(rest, {*node, *(keys_at(place, written.data) or ())})
+        after = rest[len(key) + 1 :]
+    else:
+        raise ScenarioError(f"{stand}: {'.'.join(map(str, place))} is {node!r}, there is nothing below it to set")
+    if not after:
+        node[key] = value
+        return (*place, key)
+    if isinstance(node, dict) and node.get(str(key)) is None:
+        node[str(key)] = {}
+    return _put(node[key], after, value, (*place, key), written, stand)
+
+
+def _key(rest: str, known: set[str]) -> str:
+    """The longest known key that ``rest`` begins with; all of ``rest`` where there is none."""
+    leading = [key for key in known if rest == key or rest.startswith(f"{key}.")]
+    return max(leading, key=len, default=rest)

@@ -1,0 +1,67 @@
+"""Which keys a scenario may have at a place, read off the models themselves."""
+
+from collections.abc import Mapping
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from pydantic import BaseModel
+
+from harness.scenario.model import Scenario
+from harness.scenario.problems import Place
+from workloads.catalogue import WORKLOADS
+
+Model = type[BaseModel]
+
+
+def keys_of(model: Model) -> list[str]:
+    """The keys of a model as they are written."""
+    return [info.alias or name for name, info in model.model_fields.items()]
+
+
+def keys_at(where: Place, data: Any) -> list[str] | None:
+    """The keys that may be given at a place of ``data``; None where any may (Kafka's own settings), or none is."""
+    annotation: Any = Scenario
+    for part in where:
+        annotation = _below(annotation, part, data)
+        data = _part(data, part)
+    model = _model(annotation, data)
+    return None if model is None else keys_of(model)
+
+
+def _below(annotation: Any, part: str | int, data: Any) -> Any:
+    if isinstance(part, int):
+        return next((get_args(one)[0] for one in _alternatives(annotation) if get_origin(one) in {list, tuple}), None)
+    model = _model(annotation, data)
+    if model is None:
+        return None
+    if part == "workload" and model is Scenario:
+        return WORKLOADS.get(str(_part(_part(data, part), "kind") or "queue"))
+    return next((info.annotation for name, info in model.model_fields.items() if part in {info.alias, name}), None)
+
+
+def _part(data: Any, part: str | int) -> Any:
+    try:
+        return data[part]
+    except (KeyError, IndexError, TypeError):
+        return None
+
+
+def _model(annotation: Any, data: Any) -> Model | None:
+    """The alternative that ``data`` is meant to be: its literals are those of the data, and it shares most keys."""
+    given = data if isinstance(data, Mapping) else {}
+    models = [one for one in _alternatives(annotation) if isinstance(one, type) and issubclass(one, BaseModel)]
+    fitting = [model for model in models if len(models) == 1 or _literals_fit(model, given)]
+    return max(fitting, key=lambda model: len(set(keys_of(model)) & set(given)), default=None)
+
+
+def _literals_fit(model: Model, given: Mapping[str, Any]) -> bool:
+    literals = {name: info.annotation for name, info in model.model_fields.items() if name in {"fault", "kind"}}
+    return all(get_origin(kind) is Literal and given.get(name) in get_args(kind) for name, kind in literals.items())
+
+
+def _alternatives(annotation: Any) -> list[Any]:
+    if get_origin(annotation) is Annotated:
+        return _alternatives(get_args(annotation)[0])
+    if get_origin(annotation) in {Union, UnionType}:
+        return [one for argument in get_args(annotation) for one in _alternatives(argument)]
+    return [annotation]

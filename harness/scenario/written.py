@@ -1,0 +1,92 @@
+"""A scenario as it is written: YAML as plain data that remembers where each key stands."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from harness.core.errors import ScenarioError
+from harness.scenario.problems import Place
+
+
+@dataclass
+class Written:
+    """Plain data, and for each place in it where it was written: ``file.yaml:7`` or ``--set topic.replication``."""
+
+    data: dict[str, Any]
+    origin: str
+    stands: dict[Place, str] = field(default_factory=dict)
+
+    def resolved(self, where: Place) -> Place:
+        """``where`` without the parts that are not in the data: names of alternatives that a validator put there."""
+        node: Any = self.data
+        found: list[str | int] = []
+        for part in where:
+            inside = (isinstance(node, dict) and part in node) or (
+                isinstance(node, list) and isinstance(part, int) and part < len(node)
+            )
+            if inside:
+                node = node[part]
+                found.append(part)
+        return tuple(found)
+
+    def stand(self, where: Place) -> str:
+        """Where the innermost part of ``where`` that was written stands."""
+        return next(
+            (self.stands[where[:end]] for end in range(len(where), 0, -1) if where[:end] in self.stands), self.origin
+        )
+
+
+def parse(text: str, origin: str) -> Written:
+    """Raises ScenarioError, with the line, for what is no YAML mapping, and for a key that is given twice."""
+    loader = yaml.SafeLoader(text)
+    try:
+        root = loader.get_single_node()
+        written = Written({}, origin)
+        data = None if root is None else _plain(loader, root, (), written)
+    except yaml.MarkedYAMLError as exc:
+        line = exc.problem_mark.line + 1 if exc.problem_mark else 1
+        raise ScenarioError(f"{origin}:{line}: no valid YAML: {exc.problem or exc.context}") from exc
+    except yaml.YAMLError as exc:
+        raise ScenarioError(f"{origin}: no valid YAML: {' '.join(str(exc).split())}") from exc
+    except RecursionError as exc:
+        raise ScenarioError(f"{origin}: an alias refers to what it is part of") from exc
+    finally:
+        loader.dispose()
+    if not isinstance(data, dict):
+        raise ScenarioError(f"{origin}:1: a scenario is a mapping of keys such as cluster, topic, workload, timeline")
+    written.data = data
+    return written
+
+
+def read(path: Path) -> Written:
+    """The file at ``path``. Raises ScenarioError where it cannot be read."""
+    try:
+        return parse(path.read_text(encoding="utf-8"), str(path))
+    except OSError as exc:
+        raise ScenarioError(f"{path}: cannot be read ({exc.strerror})") from exc
+    except UnicodeDecodeError as exc:
+        raise ScenarioError(f"{path}: is no text in UTF-8") from exc
+
+
+def _plain(loader: yaml.SafeLoader, node: yaml.Node, place: Place, written: Written) -> Any:
+    if isinstance(node, yaml.MappingNode):
+        loader.flatten_mapping(node)
+        found: dict[str, Any] = {}
+        own_lines: dict[str, int] = {}
+        for key_node, value_node in node.value:
+            key, line = str(key_node.value), key_node.start_mark.line + 1
+            if key in own_lines:
+                raise ScenarioError(
+                    f"{written.origin}:{line}: {key!r} is given twice, on line {own_lines[key]} before: remove one"
+                )
+            own_lines[key] = line
+            written.stands[(*place, key)] = f"{written.origin}:{line}"
+            found[key] = _plain(loader, value_node, (*place, key), written)
+        return found
+    if isinstance(node, yaml.SequenceNode):
+        for index, item in enumerate(node.value):
+            written.stands[(*place, index)] = f"{written.origin}:{item.start_mark.line + 1}"
+        return [_plain(loader, item, (*place, index), written) for index, item in enumerate(node.value)]
+    return loader.construct_object(node)
