@@ -57,5 +57,6 @@ def lacking(needs: Iterable[str], try_script: Callable[[str], object]) -> list[s
         try:
             try_script(need.script)
         except ClusterError as exc:
-            lines.append(f"{need.missing} ({exc}): {need.instead}")
+            said = str(exc).rpartition("failed: ")[2].removeprefix("Error: ").rstrip(".")
+            lines.append(f"{need.missing} ({need.script.split()[0]}: {said}): {need.instead}")
     return lines

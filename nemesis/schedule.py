@@ -20,7 +20,7 @@ class Planned:
 def random_plan(random: Random, faults: Sequence[Fault], every: float, for_: float) -> list[Planned]:
     """One of ``faults`` in each whole ``every`` seconds of ``for_`` seconds, healed before the next begins.
 
-    A fault starts in the first quarter of its time and lasts from a quarter to three quarters of it. Raises ScenarioError
+    A fault starts in the first quarter of its time and lasts one to three quarters of it. Raises ScenarioError
     for a schedule without faults, and for a fault that presumes another.
     """
     if every <= 0 or for_ < every:

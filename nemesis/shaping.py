@@ -47,7 +47,7 @@ def apply_shape(node: Node, shape: Shape, tag: str) -> str:
     if shape.arriving_too:
         script += (
             f"if ! ip link show {_IFB} >/dev/null 2>&1; then\n"
-            f"  ip link add {_IFB} type ifb\n"
+            f"  ip link add {_IFB} txqueuelen 10000 type ifb\n"
             f"  ip link set {_IFB} up\n"
             "  tc qdisc add dev $dev handle ffff: ingress\n"
             "  tc filter add dev $dev parent ffff: protocol ip prio 1 u32 match u32 0 0"

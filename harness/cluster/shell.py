@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from docker import DockerClient
-from docker.errors import APIError, ContainerError, DockerException
+from docker.errors import APIError, DockerException
 from docker.models.containers import Container
 from requests.exceptions import RequestException
 
@@ -110,12 +110,19 @@ def run_toolbox(
     Raises ClusterError: ``doing``, and the last line of the script's standard error where it failed.
     """
     try:
-        said: bytes = client.containers.run(
-            image, ["sh", "-euc", script], labels=dict(labels), user="root", remove=True, **options
-        )
+        container = client.containers.create(image, ["sh", "-euc", script], labels=dict(labels), user="root", **options)
+        try:
+            container.start()
+            status: int = container.wait()["StatusCode"]
+            said = container.logs(stdout=True, stderr=False).decode(errors="replace")
+            complained = container.logs(stdout=False, stderr=True).decode(errors="replace")
+        finally:
+            container.remove(force=True)
     except (DockerException, RequestException) as exc:
         raise ClusterError(f"{doing} failed: {_why(exc)}") from exc
-    return said.decode(errors="replace")
+    if status != 0:
+        raise ClusterError(f"{doing} failed: {_last_line(complained) or f'it exited with {status} and said nothing'}")
+    return said
 
 
 def without_network(client: DockerClient, image: str, labels: Mapping[str, str]) -> Callable[[str], str]:
@@ -140,11 +147,11 @@ def _state(container: Container) -> ProcessState:
 
 
 def _why(exc: Exception) -> str:
-    """The last line of what a script wrote to standard error, or what the engine said."""
-    if isinstance(exc, ContainerError):
-        said = exc.stderr.decode(errors="replace") if isinstance(exc.stderr, bytes) else str(exc.stderr or "")
-        lines = [line.strip() for line in said.splitlines() if line.strip()]
-        return lines[-1] if lines else f"it exited with {exc.exit_status} and said nothing"
+    """What the engine said, in one line."""
     if isinstance(exc, APIError) and exc.explanation:
-        return str(exc.explanation)
-    return str(exc) or type(exc).__name__
+        return _last_line(str(exc.explanation))
+    return _last_line(str(exc)) or type(exc).__name__
+
+
+def _last_line(text: str) -> str:
+    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")

@@ -1,0 +1,127 @@
+"""A cluster that exists on paper: nodes, who has which role, and a shell that remembers what was done to them."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.core.errors import ClusterError
+from harness.core.history import FAULTS as SCHEMA
+from harness.core.journal import Journal, read_journal
+from harness.core.topology import Node, Role, Topology, View
+from nemesis.shell import ProcessState, Signal
+
+B1, B2, B3 = (Node(f"b{i}", Role.BROKER, i, f"10.0.0.{i}") for i in (1, 2, 3))
+C1 = Node("c1", Role.CONTROLLER, 101, "10.0.0.101")
+CLIENTS = Node("clients", Role.CLIENTS, 0, "10.0.0.254")
+TOPOLOGY = Topology((B1, B2, B3, C1), CLIENTS)
+VIEW = View(leader=B1, replicas=(B1, B2, B3), isr=(B1, B2, B3), controller=C1)
+
+_STATES = {"KILL": ProcessState.EXITED, "STOP": ProcessState.STOPPED, "CONT": ProcessState.RUNNING}
+
+
+class FakeShell:
+    """Keeps processes, namespaces and files as data. A namespace holds the tags of what was applied in it.
+
+    ``packets`` is how many packets every rule and every queue reports; ``netem`` is whether the kernel has it.
+    """
+
+    topology = TOPOLOGY
+
+    def __init__(self) -> None:
+        self.states = dict.fromkeys(TOPOLOGY.nodes, ProcessState.RUNNING)
+        self.files = dict.fromkeys(TOPOLOGY.nodes, 3)
+        self.namespaces: dict[Node, set[str]] = defaultdict(set)
+        self.done: list[str] = []
+        self.packets = 7
+        self.netem = True
+        self.broken = False
+
+    def in_network_of(self, node: Node, script: str) -> str:
+        if self.broken:
+            raise ClusterError(f"{node.name}: network script failed: broken")
+        if self.states[node] is ProcessState.EXITED:
+            raise ClusterError(f"{node.name}: no such namespace")
+        self.done.append(f"{node.name} network")
+        rules, queues = re.findall(r"KT-(\w{8})-I", script)[:1], re.findall(r"handle (\w+): (pfifo|netem)", script)
+        if "iptables -w -nvxL" in script or "tc -j -s" in script:
+            return self._listing(script)
+        if queues and not (rules and not self.netem):
+            self.namespaces[node] |= {f"queue {queues[0][0]}"}
+        elif rules and "iptables-restore" in script:
+            self.namespaces[node] |= {f"rules {rules[0]}"}
+        else:
+            self.namespaces[node] -= {f"rules {tag}" for tag in rules}
+            self.namespaces[node] -= {f"queue {minor}" for minor in re.findall(r"grep ' (\w+): '", script)}
+        return "64 bytes: time=0.05 ms\n" if "ping" in script else ""
+
+    def _listing(self, script: str) -> str:
+        rules = f"  {self.packets}  400 DROP  all -- * * 10.0.0.1 0.0.0.0/0\n" if "nvxL" in script else ""
+        ping = "64 bytes: time=400 ms\n" if "ping" in script else ""
+        marker = "QUEUES\n" if "echo QUEUES" in script else ""
+        queues = ",".join(
+            f'{{"handle":"{name}:","packets":{self.packets},"bytes":1,"drops":{self.packets},"qlen":0,'
+            f'"overlimits":{self.packets}}}'
+            for name in ("4b54", *(tag.removeprefix("queue ") for held in self.namespaces.values() for tag in held))
+        )
+        return ping + rules + marker + (f"[{queues}]" if "tc -j" in script else "")
+
+    def signal(self, node: Node, signal: Signal) -> None:
+        self.done.append(f"{node.name} {signal}")
+        self._becomes(node, _STATES[signal])
+
+    def start(self, node: Node) -> None:
+        self.done.append(f"{node.name} start")
+        self._becomes(node, ProcessState.RUNNING)
+
+    def stop(self, node: Node) -> None:
+        self.done.append(f"{node.name} stop")
+        self._becomes(node, ProcessState.EXITED)
+
+    def process(self, node: Node) -> ProcessState:
+        return self.states[node]
+
+    def wipe(self, node: Node) -> int:
+        deleted, self.files[node] = self.files[node], 0
+        return deleted
+
+    def _becomes(self, node: Node, state: ProcessState) -> None:
+        self.states[node] = state
+        if state is ProcessState.EXITED:
+            self.namespaces[node].clear()
+
+    @property
+    def left(self) -> dict[str, set[str]]:
+        """What is in the namespaces, by node, where anything is."""
+        return {node.name: set(tags) for node, tags in self.namespaces.items() if tags}
+
+
+class Rows:
+    """The journal that a nemesis writes, and its rows as a reader sees them."""
+
+    def __init__(self, path: Path) -> None:
+        self.journal = Journal(path, SCHEMA)
+
+    def all(self, fault: str) -> list[dict[str, Any]]:
+        """Every row of a fault, in the order written."""
+        table, _ = read_journal(self.journal.path, SCHEMA)
+        return [row for row in table.to_pylist() if row["fault"] == fault]
+
+    def last(self, fault: str) -> dict[str, Any]:
+        """The row that counts."""
+        return self.all(fault)[-1]
+
+
+@pytest.fixture
+def shell() -> FakeShell:
+    return FakeShell()
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Iterator[Rows]:
+    rows = Rows(tmp_path / "faults.nemesis.arrows")
+    with rows.journal:
+        yield rows

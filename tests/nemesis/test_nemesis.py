@@ -1,0 +1,247 @@
+"""Injecting, remembering, proving and healing, against a shell of plain data."""
+
+import json
+from random import Random
+from typing import Any
+
+import pytest
+
+from harness.core.clock import Clock
+from harness.core.errors import ClusterError, ScenarioError
+from nemesis.catalogue import FAULTS
+from nemesis.fault import Fault
+from nemesis.nemesis import Nemesis
+from nemesis.shell import ProcessState
+
+from .conftest import B1, B2, B3, CLIENTS, TOPOLOGY, VIEW, FakeShell, Rows
+
+#: A fault as a scenario writes it, by kind.
+WRITTEN: dict[str, dict[str, Any]] = {
+    "partition": {"from": "leader", "to": "followers"},
+    "isolate": {"target": "leader"},
+    "kill": {"target": "leader"},
+    "stop": {"target": "leader"},
+    "restart": {"target": "leader"},
+    "start": {"target": "leader"},
+    "pause": {"target": "leader"},
+    "resume": {"target": "leader"},
+    "slow": {"target": "followers", "delay": "250ms"},
+    "flaky": {"target": "brokers", "loss": "2%"},
+    "throttle": {"target": "followers", "rate": "10kbit", "plane": "replication"},
+    "wipe": {"target": "leader"},
+}
+
+#: What has to go before.
+PRESUMED = {"start": "kill", "resume": "pause", "wipe": "kill"}
+
+
+def fault(kind: str, **parameters: Any) -> Fault:
+    return FAULTS[kind].model_validate({**WRITTEN[kind], **parameters})
+
+
+@pytest.fixture
+def nemesis(shell: FakeShell, rows: Rows) -> Nemesis:
+    return Nemesis(shell, lambda: VIEW, rows.journal, Clock.start(), Random(1))
+
+
+def test_every_fault_of_the_catalogue_is_tried() -> None:
+    assert set(WRITTEN) == set(FAULTS)
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+def test_a_fault_is_called_in_scenarios_what_its_class_is_called(kind: str) -> None:
+    assert FAULTS[kind].kind() == kind
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+def test_a_fault_is_journalled_bites_and_heals_to_nothing(
+    kind: str, nemesis: Nemesis, shell: FakeShell, rows: Rows
+) -> None:
+    if kind in PRESUMED:
+        nemesis.inject(fault(PRESUMED[kind]), "presumed")
+    with nemesis:
+        name = nemesis.inject(fault(kind), "it")
+    before, *_, healed = rows.all(name)
+    assert before["injected_ns"] is None
+    assert not before["effective"]
+    assert before["injecting_ns"] <= healed["injected_ns"] <= healed["healing_ns"] <= healed["healed_ns"]
+    assert healed["effective"]
+    assert healed["kind"] == kind
+    assert json.loads(healed["evidence"])
+    assert shell.left == {}
+    assert set(shell.states.values()) == {ProcessState.RUNNING}
+    assert nemesis.active == ()
+
+
+@pytest.mark.parametrize("kind", ["partition", "isolate", "slow", "flaky", "throttle"])
+def test_a_network_fault_that_no_packet_met_did_not_bite(
+    kind: str, nemesis: Nemesis, shell: FakeShell, rows: Rows
+) -> None:
+    shell.packets = 0
+    with nemesis:
+        nemesis.inject(fault(kind), "it")
+    assert not rows.last("it")["effective"]
+
+
+@pytest.mark.parametrize("kind", ["start", "resume"])
+def test_an_act_that_found_nothing_to_do_did_not_bite(kind: str, nemesis: Nemesis, rows: Rows) -> None:
+    nemesis.inject(fault(kind), "it")
+    assert not rows.last("it")["effective"]
+
+
+def test_flaky_loses_packets_with_iptables_where_the_kernel_has_no_netem(
+    nemesis: Nemesis, shell: FakeShell, rows: Rows
+) -> None:
+    shell.netem = False
+    with nemesis:
+        nemesis.inject(fault("flaky"), "it")
+    assert json.loads(rows.last("it")["evidence"])["healing"]["b1"] == {
+        "packets_dropped": 7,
+        "by": "iptables statistic",
+    }
+
+
+def test_a_partition_is_applied_again_when_its_node_was_started(nemesis: Nemesis, shell: FakeShell, rows: Rows) -> None:
+    nemesis.inject(fault("partition"), "cut")
+    cut = shell.left
+    nemesis.inject(fault("kill"), "dead")
+    assert shell.left == {}
+    nemesis.inject(fault("start"))
+    assert shell.left == cut != {}
+    assert [a.name for a in nemesis.active] == ["cut"]
+    nemesis.heal("cut")
+    evidence = json.loads(rows.last("cut")["evidence"])
+    assert set(evidence) == {"injected", "before_process_ended", "applied_again", "healing"}
+
+
+def test_a_partition_is_applied_again_after_a_restart_and_after_a_kill_is_healed(
+    nemesis: Nemesis, shell: FakeShell
+) -> None:
+    nemesis.inject(fault("isolate"))
+    cut = shell.left
+    nemesis.inject(fault("restart"))
+    assert shell.left == cut
+    nemesis.inject(fault("kill"), "dead")
+    nemesis.heal("dead")
+    assert shell.left == cut
+
+
+def test_a_started_node_ends_the_kill_of_that_node_alone(nemesis: Nemesis, rows: Rows) -> None:
+    nemesis.inject(fault("kill", target=["b1", "b2"]), "dead")
+    nemesis.inject(fault("start", target="b1"))
+    assert [(a.kind, a.nodes) for a in nemesis.active] == [("kill", ("b2",))]
+    assert rows.last("dead")["healed_ns"] is None
+    nemesis.inject(fault("start", target="b2"))
+    assert nemesis.active == ()
+    assert rows.last("dead")["healed_ns"] is not None
+    assert rows.last("dead")["nodes"] == ["b1", "b2"]
+
+
+def test_a_node_that_is_to_stay_down_stays_down(nemesis: Nemesis, shell: FakeShell) -> None:
+    nemesis.inject(fault("kill", target=["b1", "b2"]), "dead", pin={"old_leader": "leader"})
+    nemesis.inject(fault("partition", **{"from": "b1", "to": "b3"}))
+    nemesis.heal_all(except_=["old_leader"])
+    assert shell.states[B1] is ProcessState.EXITED
+    assert shell.states[B2] is ProcessState.RUNNING
+    assert [(a.name, a.nodes) for a in nemesis.active] == [("dead", ("b1",))]
+    nemesis.heal_all(except_=["dead"])
+    assert shell.states[B1] is ProcessState.EXITED
+    nemesis.heal_all()
+    assert shell.states[B1] is ProcessState.RUNNING
+
+
+def test_pins_are_roles_as_they_were_before_and_nodes_that_were_hit(nemesis: Nemesis) -> None:
+    nemesis.inject(fault("partition", to="one-of followers"), "cut", pin={"old_leader": "leader"})
+    assert nemesis.pins["old_leader"] == (B1,)
+    assert nemesis.pins["cut"] in {(B1, B2), (B1, B3)}
+    nemesis.inject(fault("isolate", target="old_leader"), "alone")
+    assert nemesis.pins["alone"] == (B1,)
+
+
+def test_unnamed_injections_get_names_of_their_own(nemesis: Nemesis) -> None:
+    assert [nemesis.inject(fault("restart")) for _ in range(3)] == ["restart-1", "restart-2", "restart-3"]
+
+
+def test_healing_twice_changes_nothing(nemesis: Nemesis, shell: FakeShell, rows: Rows) -> None:
+    nemesis.inject(fault("partition"), "cut")
+    nemesis.heal("cut")
+    once = rows.all("cut"), list(shell.done)
+    nemesis.heal("cut")
+    nemesis.heal_all()
+    assert (rows.all("cut"), shell.done) == once
+
+
+def test_an_injection_that_failed_is_healed_as_well(nemesis: Nemesis, shell: FakeShell, rows: Rows) -> None:
+    shell.broken = True
+    with nemesis:
+        with pytest.raises(ClusterError, match="broken"):
+            nemesis.inject(fault("partition"), "cut")
+        assert [a.name for a in nemesis.active] == ["cut"]
+        shell.broken = False
+    assert rows.last("cut")["healed_ns"] is not None
+    assert rows.last("cut")["injected_ns"] is None
+
+
+def test_what_cannot_be_healed_keeps_nothing_else_from_being_healed(nemesis: Nemesis, shell: FakeShell) -> None:
+    nemesis.inject(fault("partition"), "cut")
+    nemesis.inject(fault("pause", target="c1"), "asleep")
+    shell.broken = True
+    with pytest.raises(ClusterError, match=r"^not healed: b1: network script failed: broken$"):
+        nemesis.heal_all()
+    assert [a.name for a in nemesis.active] == ["cut"]
+    shell.broken = False
+    nemesis.heal_all()
+    assert nemesis.active == ()
+
+
+def test_a_stop_of_a_paused_node_lets_it_go_first(nemesis: Nemesis, shell: FakeShell) -> None:
+    nemesis.inject(fault("pause"))
+    nemesis.inject(fault("stop"))
+    assert shell.done == ["b1 STOP", "b1 CONT", "b1 stop"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "name", "why"),
+    [
+        (fault("kill"), "first", "was injected as 'first' before"),
+        (fault("kill"), "leader", "'leader' is a role or a node"),
+        (fault("kill"), "b1", "'b1' is a role or a node"),
+        (fault("kill", target="clients"), None, "`kill` needs a node to hit"),
+        (fault("kill", target="folowers"), None, "did you mean 'followers'"),
+        (fault("partition", to="leader"), None, "both sides are b1"),
+        (fault("slow", delay="1s"), None, "the same traffic of b2, b3 is shaped by 'first' already"),
+    ],
+)
+def test_what_cannot_be_injected_says_why_and_does_nothing(
+    wrong: Fault, name: str | None, why: str, nemesis: Nemesis, shell: FakeShell, rows: Rows
+) -> None:
+    nemesis.inject(fault("throttle"), "first")
+    done = list(shell.done)
+    with pytest.raises((ScenarioError, ClusterError), match=why):
+        nemesis.inject(wrong, name)
+    assert shell.done == done
+    assert [a.name for a in nemesis.active] == ["first"]
+
+
+def test_two_shapes_of_different_planes_go_together(nemesis: Nemesis, shell: FakeShell) -> None:
+    nemesis.inject(fault("throttle"))
+    nemesis.inject(fault("throttle", plane="client"))
+    assert {name: len(held) for name, held in shell.left.items()} == {"b2": 2, "b3": 2}
+
+
+def test_healing_what_was_never_injected_says_what_was(nemesis: Nemesis) -> None:
+    nemesis.inject(fault("pause"), "asleep")
+    with pytest.raises(ScenarioError, match="nothing was injected as 'asleeep'; injected: asleep"):
+        nemesis.heal("asleeep")
+
+
+def test_data_of_a_running_node_is_not_wiped(nemesis: Nemesis, shell: FakeShell) -> None:
+    with pytest.raises(ClusterError, match="wipe: b1 has not exited"):
+        nemesis.inject(fault("wipe"))
+    assert set(shell.files.values()) == {3}
+
+
+def test_the_clients_machine_is_cut_but_never_entered(nemesis: Nemesis, shell: FakeShell) -> None:
+    nemesis.inject(fault("partition", **{"from": "clients", "to": "all"}), "cut")
+    assert set(shell.left) == {node.name for node in TOPOLOGY.nodes}
+    assert CLIENTS not in nemesis.pins["cut"]
