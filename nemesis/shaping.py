@@ -37,8 +37,8 @@ class Traffic:
 
 
 def minor(tag: str) -> str:
-    """The class of an injection, in hexadecimal: never 0 and never one that tc reserves (ffff, ffe0 to fff3)."""
-    return f"{int(tag, 16) % 0xF000 + 0x10:x}"
+    """The class of an injection, in hexadecimal: never 0, and below the root and all that tc reserves."""
+    return f"{int(tag, 16) % 0x4000 + 0x10:x}"
 
 
 def apply_shape(node: Node, shape: Shape, tag: str) -> str:

@@ -246,6 +246,13 @@ def test_a_partition_outlives_the_restart_of_a_node(plain: Plain, journal: Journ
     assert _rows(journal)["cut"]["effective"]
 
 
+def test_a_partition_bites_within_half_a_second_of_the_decision(plain: Plain, journal: Journal) -> None:
+    with _nemesis(plain, journal) as nemesis:
+        nemesis.inject(FAULTS["partition"].model_validate({"from": "leader", "to": "followers"}), "cut")
+    took = (row := _rows(journal)["cut"])["injected_ns"] - row["injecting_ns"]
+    assert took < 500_000_000, f"{took / 1e9:.2f} s"
+
+
 def test_an_isolated_node_can_keep_its_clients(plain: Plain, journal: Journal) -> None:
     with _nemesis(plain, journal) as nemesis:
         nemesis.inject(FAULTS["isolate"].model_validate({"target": "leader", "clients": False}))

@@ -1,0 +1,49 @@
+"""Durations, shares and rates as people write them."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.core.quantities import parse_duration, parse_rate, parse_share
+
+
+@pytest.mark.parametrize(
+    ("written", "seconds"),
+    [("250ms", 0.25), ("10s", 10), ("1.5m", 90), ("2 h", 7200), ("5us", 5e-6), (3, 3), (0.5, 0.5), (" 1S ", 1)],
+)
+def test_a_duration_is_seconds(written: object, seconds: float) -> None:
+    assert parse_duration(written) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize(("written", "fraction"), [("2%", 0.02), ("0.5%", 0.005), ("100%", 1), (0.02, 0.02)])
+def test_a_share_is_a_fraction(written: object, fraction: float) -> None:
+    assert parse_share(written) == pytest.approx(fraction)
+
+
+@pytest.mark.parametrize(("written", "bits"), [("10kbit", 10_000), ("1.5mbit", 1_500_000), ("1gbit", 10**9), (80, 80)])
+def test_a_rate_is_bits_per_second(written: object, bits: int) -> None:
+    assert parse_rate(written) == bits
+
+
+@given(st.integers(0, 10**6))
+def test_what_was_parsed_parses_to_itself(milliseconds: int) -> None:
+    seconds = parse_duration(f"{milliseconds}ms")
+    assert parse_duration(seconds) == seconds
+
+
+@pytest.mark.parametrize("written", ["", "10", "10 parsecs", "-1s", -1, None, True, [], "1s2s", float("inf")])
+def test_what_is_no_duration_is_refused(written: object) -> None:
+    with pytest.raises(ValueError, match="is not a duration such as 250ms"):
+        parse_duration(written)
+
+
+@pytest.mark.parametrize(("written", "why"), [(2, "write 2%"), ("101%", "more than 100%"), ("2", "such as 2%")])
+def test_what_is_no_share_is_refused(written: object, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        parse_share(written)
+
+
+@pytest.mark.parametrize(("written", "why"), [("10", "such as 10kbit"), ("0bit", "`partition`"), ("10kb", "10kbit")])
+def test_what_is_no_rate_is_refused(written: object, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        parse_rate(written)

@@ -1,0 +1,39 @@
+"""What the kernel lacks is said in one line, before anything is started."""
+
+import pytest
+
+from harness.core.errors import ClusterError
+from nemesis.catalogue import FAULTS
+from nemesis.preflight import NEEDS, lacking
+
+from .test_nemesis import WRITTEN
+
+
+def without(*missing: str) -> object:
+    def try_script(script: str) -> str:
+        if any(script == NEEDS[name].script for name in missing):
+            raise ClusterError("trial failed: Error: Specified qdisc kind is unknown.")
+        return ""
+
+    return try_script
+
+
+def test_a_kernel_that_has_all_lacks_nothing() -> None:
+    assert lacking(NEEDS, without()) == []  # type: ignore[arg-type]
+
+
+def test_a_kernel_without_netem_is_told_in_one_line() -> None:
+    (line,) = lacking({"netem", "htb"}, without("netem"))  # type: ignore[arg-type]
+    assert line.startswith("this kernel has no sch_netem (tc: Specified qdisc kind is unknown): `slow`")
+    assert "\n" not in line
+
+
+def test_nothing_is_tried_that_is_not_needed() -> None:
+    tried: list[str] = []
+    lacking({"htb"}, tried.append)
+    assert tried == [NEEDS["htb"].script]
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+def test_every_need_of_the_catalogue_can_be_tried(kind: str) -> None:
+    assert FAULTS[kind].model_validate(WRITTEN[kind]).needs <= set(NEEDS)

@@ -1,0 +1,59 @@
+"""The random mode's schedule."""
+
+from itertools import pairwise
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.core.errors import ScenarioError
+from nemesis.catalogue import FAULTS
+from nemesis.fault import Fault
+from nemesis.schedule import random_plan
+
+DRAWABLE: list[Fault] = [
+    FAULTS["kill"].model_validate({"target": "one-of brokers"}),
+    FAULTS["isolate"].model_validate({"target": "leader"}),
+    FAULTS["restart"].model_validate({"target": "controller"}),
+]
+SEEDS = st.integers(0, 2**32)
+
+
+@given(SEEDS, st.floats(0.1, 60), st.integers(1, 50))
+def test_one_fault_in_each_period_healed_before_the_next(seed: int, every: float, periods: int) -> None:
+    plan = random_plan(Random(seed), DRAWABLE, every, every * (periods + 0.5))
+    assert len(plan) == periods
+    for slot, planned in enumerate(plan):
+        assert slot * every <= planned.at
+        assert planned.at + planned.hold <= (slot + 1) * every + 1e-6
+        assert planned.hold >= every / 4
+        assert planned.fault in DRAWABLE
+
+
+@given(SEEDS)
+def test_the_same_seed_is_the_same_schedule(seed: int) -> None:
+    assert random_plan(Random(seed), DRAWABLE, 10, 60) == random_plan(Random(seed), DRAWABLE, 10, 60)
+
+
+def test_another_seed_is_another_schedule_and_every_fault_comes() -> None:
+    plans = [random_plan(Random(seed), DRAWABLE, 10, 60) for seed in range(20)]
+    assert all(a != b for a, b in pairwise(plans))
+    assert {planned.fault.kind() for plan in plans for planned in plan} == {"kill", "isolate", "restart"}
+
+
+@pytest.mark.parametrize("kind", ["start", "resume", "wipe"])
+def test_a_fault_that_presumes_another_is_not_drawn(kind: str) -> None:
+    with pytest.raises(ScenarioError, match=f"`{kind}` presumes another"):
+        random_plan(Random(0), [*DRAWABLE, FAULTS[kind].model_validate({"target": "b1"})], 10, 60)
+
+
+@pytest.mark.parametrize(("every", "for_"), [(0, 60), (10, 9)])
+def test_a_schedule_in_which_nothing_fits_is_refused(every: float, for_: float) -> None:
+    with pytest.raises(ScenarioError, match="nothing fits"):
+        random_plan(Random(0), DRAWABLE, every, for_)
+
+
+def test_a_schedule_without_faults_is_refused() -> None:
+    with pytest.raises(ScenarioError, match="name at least one fault"):
+        random_plan(Random(0), [], 10, 60)
