@@ -10,29 +10,40 @@ class Pace:
     """A steady rate, in records/s; None is as fast as possible.
 
     A worker that was held back catches up on at most ``most_behind_ns`` worth of records: a blocked cluster is not met
-    with a flood when it comes back.
+    with a flood when it comes back. Records that are due within one ``tick_ns`` are handed over together, the first of
+    them late by that much at most: waking up for each would cost more than the record.
     """
 
     rate: float | None
     start_ns: int
     most_behind_ns: int = _NS // 2
+    tick_ns: int = 5_000_000
     _given: int = 0
+    _ticked_ns: int | None = None
 
     def due(self, now_ns: int, most: int) -> int:
         """How many records to hand over now, at most ``most``; they count as handed over."""
         if self.rate is None:
             return most
+        if self.wait_ns(now_ns):
+            return 0
         behind_ns = now_ns - self._due_ns(self._given)
         if behind_ns > self.most_behind_ns:
             self.start_ns += behind_ns - self.most_behind_ns
         owed = int((now_ns - self.start_ns) * self.rate / _NS) + 1 - self._given
         count = max(0, min(most, owed))
         self._given += count
+        self._ticked_ns = now_ns if count == owed else None
         return count
 
     def wait_ns(self, now_ns: int) -> int:
         """How long it is until the next record is due."""
-        return 0 if self.rate is None else max(0, self._due_ns(self._given) - now_ns)
+        if self.rate is None:
+            return 0
+        due_ns = self._due_ns(self._given)
+        if self._ticked_ns is not None:
+            due_ns = max(due_ns, self._ticked_ns + self.tick_ns)
+        return max(0, due_ns - now_ns)
 
     def _due_ns(self, index: int) -> int:
         assert self.rate is not None
