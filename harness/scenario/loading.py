@@ -40,7 +40,8 @@ def named() -> dict[str, Path]:
     """The file of every named scenario, in the order of their names."""
     folder = scenarios()
     files = (path for suffix in _SUFFIXES for path in folder.rglob(f"*{suffix}"))
-    return {path.relative_to(folder).with_suffix("").as_posix(): path for path in sorted(files)}
+    by_name = {path.relative_to(folder).as_posix().removesuffix(path.suffix): path for path in files}
+    return dict(sorted(by_name.items()))
 
 
 def catalogue() -> list[Scenario]:
