@@ -1,136 +1,25 @@
 """Every fault of the catalogue, on real containers: it bites, its evidence says so, and nothing of it is left."""
 
-import re
-import socket
-import threading
-import uuid
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Any
 
-import docker
 import pytest
 
-from harness.cluster.images import toolbox_image
-from harness.cluster.shell import DockerShell, without_network
 from harness.core.clock import Clock
-from harness.core.errors import ClusterError
 from harness.core.history import FAULTS as SCHEMA
 from harness.core.journal import Journal, read_journal
-from harness.core.topology import CLIENT_PORT, REPLICATION_PORT, Node, Role, Topology, View
+from harness.core.topology import CLIENT_PORT, REPLICATION_PORT, View
 from nemesis.catalogue import FAULTS
-from nemesis.fault import on_each
 from nemesis.nemesis import Nemesis
 from nemesis.preflight import NEEDS, lacking
 from nemesis.shell import ProcessState
 
+from .conftest import Plain
+
 pytestmark = pytest.mark.cluster
-
-#: PID 1 of a plain node: exits on SIGTERM, as Kafka does.
-MAIN = "echo data >/data/one; echo data >/data/two; trap 'exit 0' TERM; while :; do sleep 1 & wait $!; done"
-
-
-@dataclass(frozen=True)
-class Plain:
-    """Three plain containers in the place of brokers, and this machine in the place of the clients."""
-
-    shell: DockerShell
-    try_script: Callable[[str], str]
-
-    def node(self, name: str) -> Node:
-        found = self.shell.topology.named(name)
-        assert found is not None
-        return found
-
-    def ping(self, from_: str, to: str, count: int = 2) -> int:
-        """How many of ``count`` pings were answered."""
-        script = f"ping -n -q -c {count} -i 0.05 -W 1 {self.node(to).address} || true"
-        answered = re.search(r"(\d+) received", self.shell.in_network_of(self.node(from_), script))
-        assert answered is not None
-        return int(answered[1])
-
-    def states(self) -> dict[str, ProcessState]:
-        return {n.name: state for n, state in on_each(self.shell.topology.nodes, self.shell.process).items()}
-
-    def traces(self) -> dict[str, str]:
-        """All that a fault could leave in the nodes' network namespaces."""
-        look = "iptables-save | grep KT || true; tc qdisc show; ip -o link | cut -d: -f2 | cut -d@ -f1"
-        return {
-            n.name: said
-            for n, said in on_each(self.shell.topology.nodes, lambda node: self.shell.in_network_of(node, look)).items()
-        }
-
-    def received(self, by: str, port: int) -> int:
-        """Bytes that a node receives within a second from a server on this machine that sends what it can."""
-        clients = self.shell.topology.clients.address
-        with _serving(clients, port):
-            download = f"bash -c 'timeout 1 cat </dev/tcp/{clients}/{port} | wc -c'"
-            return int(self.shell.in_network_of(self.node(by), download))
-
-
-@contextmanager
-def _serving(address: str, port: int) -> Iterator[None]:
-    def serve() -> None:
-        connection, _ = listening.accept()
-        connection.settimeout(3)
-        with connection, suppress(OSError):
-            while True:
-                connection.send(bytes(65_536))
-
-    with socket.create_server((address, port)) as listening:
-        listening.settimeout(10)
-        thread = threading.Thread(target=serve)
-        thread.start()
-        yield
-        thread.join(30)
-        assert not thread.is_alive()
-
-
-@pytest.fixture(scope="module")
-def engine() -> Iterator[docker.DockerClient]:
-    with closing(docker.from_env(timeout=120)) as client:
-        yield client
-
-
-@pytest.fixture(scope="module")
-def toolbox(engine: docker.DockerClient) -> str:
-    return toolbox_image(engine)
-
-
-@pytest.fixture
-def plain(engine: docker.DockerClient, toolbox: str) -> Iterator[Plain]:
-    run = f"faults-{uuid.uuid4().hex[:8]}"
-    labels = {"kafka-trial.run": run}
-    network = engine.networks.create(run, labels=labels)
-    try:
-        network.reload()
-        names = {f"b{i}": f"{run}-b{i}" for i in (1, 2, 3)}
-        nodes = []
-        for number, (name, container_name) in enumerate(names.items(), 1):
-            container = engine.containers.run(
-                toolbox,
-                ["sh", "-c", MAIN],
-                detach=True,
-                name=container_name,
-                labels=labels,
-                network=run,
-                volumes=["/data"],
-            )
-            container.reload()
-            address = container.attrs["NetworkSettings"]["Networks"][run]["IPAddress"]
-            nodes.append(Node(name, Role.BROKER, number, address))
-        clients = Node("clients", Role.CLIENTS, 0, network.attrs["IPAM"]["Config"][0]["Gateway"])
-        shell = DockerShell(Topology(tuple(nodes), clients), names, toolbox, labels, engine)
-        yield Plain(shell, without_network(engine, toolbox, labels))
-        left = [c.name for c in engine.containers.list(all=True, filters={"label": f"kafka-trial.run={run}"})]
-        assert sorted(left) == sorted(names.values()), "a toolbox container stayed"
-    finally:
-        for container in engine.containers.list(all=True, filters={"label": f"kafka-trial.run={run}"}):
-            container.remove(force=True, v=True)
-        network.remove()
 
 
 @dataclass(frozen=True)
@@ -246,13 +135,6 @@ def test_a_partition_outlives_the_restart_of_a_node(plain: Plain, journal: Journ
     assert _rows(journal)["cut"]["effective"]
 
 
-def test_a_partition_bites_within_half_a_second_of_the_decision(plain: Plain, journal: Journal) -> None:
-    with _nemesis(plain, journal) as nemesis:
-        nemesis.inject(FAULTS["partition"].model_validate({"from": "leader", "to": "followers"}), "cut")
-    took = (row := _rows(journal)["cut"])["injected_ns"] - row["injecting_ns"]
-    assert took < 500_000_000, f"{took / 1e9:.2f} s"
-
-
 def test_an_isolated_node_can_keep_its_clients(plain: Plain, journal: Journal) -> None:
     with _nemesis(plain, journal) as nemesis:
         nemesis.inject(FAULTS["isolate"].model_validate({"target": "leader", "clients": False}))
@@ -266,18 +148,3 @@ def test_a_cut_of_one_plane_leaves_the_others(plain: Plain, journal: Journal) ->
         nemesis.inject(cut)
         assert plain.received("b1", REPLICATION_PORT) > 1_000_000
         assert plain.ping("b1", "clients") == 2
-
-
-def test_a_script_that_fails_says_why_in_one_line(plain: Plain) -> None:
-    with pytest.raises(ClusterError, match=r"^b1: network script failed: no such luck$"):
-        plain.shell.in_network_of(plain.node("b1"), "echo first >&2; echo no such luck >&2; exit 1")
-
-
-def test_the_toolbox_may_only_administer_the_network(plain: Plain) -> None:
-    effective = plain.shell.in_network_of(plain.node("b1"), "grep CapEff /proc/self/status")
-    assert int(effective.split()[1], 16) == (1 << 12 | 1 << 13), "NET_ADMIN and NET_RAW"
-
-
-def test_data_of_a_running_node_is_not_wiped(plain: Plain) -> None:
-    with pytest.raises(ClusterError, match="b1: its data cannot be wiped while it runs"):
-        plain.shell.wipe(plain.node("b1"))

@@ -1,0 +1,121 @@
+"""Plain containers in the place of nodes: what faults do to them is seen without waiting for Kafka."""
+
+import re
+import socket
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+
+import docker
+import pytest
+
+from harness.cluster.images import toolbox_image
+from harness.cluster.shell import DockerShell, without_network
+from harness.core.topology import Node, Role, Topology
+from nemesis.fault import on_each
+from nemesis.shell import ProcessState
+
+#: PID 1 of a plain node: exits on SIGTERM, as Kafka does.
+MAIN = "echo data >/data/one; echo data >/data/two; trap 'exit 0' TERM; while :; do sleep 1 & wait $!; done"
+
+
+@dataclass(frozen=True)
+class Plain:
+    """Three plain containers in the place of brokers, and this machine in the place of the clients."""
+
+    shell: DockerShell
+    try_script: Callable[[str], str]
+
+    def node(self, name: str) -> Node:
+        found = self.shell.topology.named(name)
+        assert found is not None
+        return found
+
+    def ping(self, from_: str, to: str, count: int = 2) -> int:
+        """How many of ``count`` pings were answered."""
+        script = f"ping -n -q -c {count} -i 0.05 -W 1 {self.node(to).address} || true"
+        answered = re.search(r"(\d+) received", self.shell.in_network_of(self.node(from_), script))
+        assert answered is not None
+        return int(answered[1])
+
+    def states(self) -> dict[str, ProcessState]:
+        return {n.name: state for n, state in on_each(self.shell.topology.nodes, self.shell.process).items()}
+
+    def traces(self) -> dict[str, str]:
+        """All that a fault could leave in the nodes' network namespaces."""
+        look = "iptables-save | grep KT || true; tc qdisc show; ip -o link | cut -d: -f2 | cut -d@ -f1"
+        return {
+            n.name: said
+            for n, said in on_each(self.shell.topology.nodes, lambda node: self.shell.in_network_of(node, look)).items()
+        }
+
+    def received(self, by: str, port: int) -> int:
+        """Bytes that a node receives within a second from a server on this machine that sends what it can."""
+        clients = self.shell.topology.clients.address
+        with _serving(clients, port):
+            download = f"bash -c 'timeout 1 cat </dev/tcp/{clients}/{port} | wc -c'"
+            return int(self.shell.in_network_of(self.node(by), download))
+
+
+@contextmanager
+def _serving(address: str, port: int) -> Iterator[None]:
+    def serve() -> None:
+        connection, _ = listening.accept()
+        connection.settimeout(3)
+        with connection, suppress(OSError):
+            while True:
+                connection.send(bytes(65_536))
+
+    with socket.create_server((address, port)) as listening:
+        listening.settimeout(10)
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield
+        thread.join(30)
+        assert not thread.is_alive()
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[docker.DockerClient]:
+    with closing(docker.from_env(timeout=120)) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def toolbox(engine: docker.DockerClient) -> str:
+    return toolbox_image(engine)
+
+
+@pytest.fixture
+def plain(engine: docker.DockerClient, toolbox: str) -> Iterator[Plain]:
+    run = f"faults-{uuid.uuid4().hex[:8]}"
+    labels = {"kafka-trial.run": run}
+    network = engine.networks.create(run, labels=labels)
+    try:
+        network.reload()
+        names = {f"b{i}": f"{run}-b{i}" for i in (1, 2, 3)}
+        nodes = []
+        for number, (name, container_name) in enumerate(names.items(), 1):
+            container = engine.containers.run(
+                toolbox,
+                ["sh", "-c", MAIN],
+                detach=True,
+                name=container_name,
+                labels=labels,
+                network=run,
+                volumes=["/data"],
+            )
+            container.reload()
+            address = container.attrs["NetworkSettings"]["Networks"][run]["IPAddress"]
+            nodes.append(Node(name, Role.BROKER, number, address))
+        clients = Node("clients", Role.CLIENTS, 0, network.attrs["IPAM"]["Config"][0]["Gateway"])
+        shell = DockerShell(Topology(tuple(nodes), clients), names, toolbox, labels, engine)
+        yield Plain(shell, without_network(engine, toolbox, labels))
+        left = [c.name for c in engine.containers.list(all=True, filters={"label": f"kafka-trial.run={run}"})]
+        assert sorted(left) == sorted(names.values()), "a toolbox container stayed"
+    finally:
+        for container in engine.containers.list(all=True, filters={"label": f"kafka-trial.run={run}"}):
+            container.remove(force=True, v=True)
+        network.remove()
