@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import cast
 
 import numpy as np
-from confluent_kafka import KafkaError, Message, Producer
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from harness.core.clock import Clock
 from harness.core.history import record_id
@@ -67,7 +67,7 @@ class Producing:
 
     def drain(self, at_most_s: float) -> None:
         """Hand nothing over; wait for delivery reports."""
-        self._producer.flush(at_most_s)
+        self._let(self._producer.flush, at_most_s)
         self._collect()
 
     def _hand_over(self, count: int, now: int) -> None:
@@ -109,7 +109,7 @@ class Producing:
             if not left:
                 return
             messages = left
-            self._producer.poll(_FULL_QUEUE_WAIT_S)
+            self._let(self._producer.poll, _FULL_QUEUE_WAIT_S)
 
     def _refused(self, message: dict[str, object], error: KafkaError) -> None:
         sequence = message["sequence"]
@@ -125,10 +125,22 @@ class Producing:
             self._bad.append((error, message))
 
     def _serve(self, within_s: float) -> None:
-        self._producer.poll(within_s)
+        self._let(self._producer.poll, within_s)
         self._collect()
         if self._dead:
             self._replace()
+
+    def _let(self, serve: Callable[[float], int], within_s: float) -> None:
+        """Let librdkafka deliver its reports; it tells of a fatal error by raising it here, once.
+
+        An idempotent producer that finds its acknowledged sequence numbers gone dies so (OUT_OF_ORDER_SEQUENCE_NUMBER).
+        """
+        try:
+            serve(within_s)
+        except KafkaException as exc:
+            if not exc.args[0].fatal():
+                raise
+            self._dead = True
 
     def _collect(self) -> None:
         now = self._clock.now()
@@ -149,7 +161,7 @@ class Producing:
 
     def _replace(self) -> None:
         self._producer.purge()
-        self._producer.flush(_FULL_QUEUE_WAIT_S)
+        self._let(self._producer.flush, _FULL_QUEUE_WAIT_S)
         self._collect()
         if not self._waiting:
             self._producer = self._client(self._spec.config)

@@ -6,6 +6,7 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -132,7 +133,7 @@ def _last_of_each_key(rows: pa.Table, key: tuple[str, ...]) -> pa.Table:
     """The last row of each key, in the order of the keys; all rows as they are where there is no key."""
     if not key or rows.num_rows == 0:
         return rows
-    numbered = rows.append_column("row", pa.array(range(rows.num_rows), pa.int64()))
+    numbered = rows.append_column("row", pa.array(np.arange(rows.num_rows)))
     last = numbered.group_by(list(key)).aggregate([("row", "max")])
     order = pc.sort_indices(last, sort_keys=[(name, "ascending") for name in key])
     return rows.take(last.column("row_max").take(order))

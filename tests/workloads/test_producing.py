@@ -4,7 +4,7 @@ from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
-from confluent_kafka import KafkaError, Producer
+from confluent_kafka import KafkaError, KafkaException, Producer
 
 from harness.core.history import SENDS
 from harness.core.journal import Journal, journal_path
@@ -126,3 +126,40 @@ def test_a_producer_that_is_dead_is_replaced_by_its_next_incarnation(plan: Plan,
     assert {(row["outcome"], row["error"]) for row in rows if 500 <= row["sequence"] < 1000} == {("fail", "_FATAL")}
     assert {row["incarnation"] for row in rows if row["sequence"] < 1000} == {0}
     assert {(row["incarnation"], row["outcome"]) for row in rows if row["sequence"] >= 1000} == {(1, "ok")}
+
+
+class FatalWhenPolled:
+    """Raises a fatal error at its first poll, as librdkafka does for OUT_OF_ORDER_SEQUENCE_NUMBER."""
+
+    def __init__(self, real: Producer) -> None:
+        self._real = real
+        self._polled = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+    def poll(self, timeout: float = -1) -> int:
+        if not self._polled:
+            self._polled = True
+            raise KafkaException(KafkaError(KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER, "desynchronized", True))
+        return self._real.poll(timeout)
+
+
+def test_a_fatal_error_that_librdkafka_raises_ends_the_incarnation_not_the_worker(
+    plan: Plan, journalled: Journalled
+) -> None:
+    made: list[Any] = []
+
+    def client(config: Config) -> Any:
+        made.append(FatalWhenPolled(Producer(config)) if not made else Producer(config))
+        return made[-1]
+
+    (topic,) = plan.topics
+    with producing(plan, slots=[(topic, 0)], client=client) as (producer, _):
+        for _ in range(3):
+            producer.step(0.1)
+            drain(producer)
+    assert len(made) == 2
+    rows = journalled("sends").to_pylist()
+    assert [row["sequence"] for row in rows] == list(range(len(rows)))
+    assert {row["incarnation"] for row in rows} == {0, 1}

@@ -1,0 +1,110 @@
+"""Addresses, settings and the Compose document: plain data, no Docker."""
+
+import ipaddress
+
+import pytest
+import yaml
+
+from harness.cluster import compose
+from harness.cluster.images import extras, pom
+from harness.cluster.kafka_config import properties, settings_of
+from harness.cluster.layout import Subnet, free_subnet, topology
+from harness.core.errors import ScenarioError
+from harness.core.topology import Role, Topology
+from harness.core.version import parse_version
+from harness.scenario.model import ClusterSpec
+
+SUBNET = Subnet("10.201.7.0/24")
+
+
+def nodes_of(**fields: object) -> tuple[ClusterSpec, Topology]:
+    spec = ClusterSpec.model_validate(fields)
+    return spec, topology(spec, SUBNET)
+
+
+def test_a_kraft_cluster_has_brokers_and_dedicated_controllers() -> None:
+    _, nodes = nodes_of(brokers=3, controllers=3)
+    assert [n.name for n in nodes.nodes] == ["b1", "b2", "b3", "c1", "c2", "c3"]
+    assert [n.id for n in nodes.having(Role.CONTROLLER)] == [101, 102, 103]
+    assert len({n.address for n in (*nodes.nodes, nodes.clients)}) == 7
+    assert all(ipaddress.ip_address(n.address) in SUBNET for n in nodes.nodes)
+
+
+def test_a_zookeeper_cluster_has_no_controllers() -> None:
+    _, nodes = nodes_of(version="3.9.2", metadata="zookeeper", brokers=4, zookeepers=3)
+    assert [n.name for n in nodes.nodes] == ["b1", "b2", "b3", "b4", "z1", "z2", "z3"]
+
+
+def test_published_ports_are_what_clients_bootstrap_from() -> None:
+    ports = iter([40001, 40002, 40003])
+    nodes = topology(ClusterSpec(clients="published"), SUBNET, lambda: next(ports))
+    assert nodes.bootstrap == "127.0.0.1:40001,127.0.0.1:40002,127.0.0.1:40003"
+
+
+def test_a_free_subnet_overlaps_nothing_that_is_taken() -> None:
+    first = free_subnet([], start=5)
+    second = free_subnet([first], start=5) if first else None
+    assert first is not None
+    assert second is not None
+    assert not first.overlaps(second)
+
+
+def test_no_subnet_is_free_where_all_are_taken() -> None:
+    assert free_subnet([Subnet("10.0.0.0/8")], start=0) is None
+
+
+def test_each_plane_of_a_broker_has_a_listener_of_its_own() -> None:
+    spec, nodes = nodes_of()
+    settings = settings_of(nodes.brokers[0], nodes, spec)
+    assert settings["listeners"] == "CLIENT://:9092,INTERNAL://:9094"
+    assert settings["inter.broker.listener.name"] == "INTERNAL"
+    assert settings["controller.quorum.voters"] == f"101@{nodes.having(Role.CONTROLLER)[0].address}:9093"
+
+
+def test_in_zookeeper_mode_the_controller_speaks_on_a_listener_of_its_own() -> None:
+    spec, nodes = nodes_of(version="3.9.2", metadata="zookeeper")
+    settings = settings_of(nodes.brokers[0], nodes, spec)
+    assert settings["control.plane.listener.name"] == "CONTROLLER"
+    assert settings["zookeeper.connect"] == f"{nodes.having(Role.ZOOKEEPER)[0].address}:2181"
+    assert "process.roles" not in settings
+
+
+def test_a_broker_setting_of_the_scenario_wins() -> None:
+    spec, nodes = nodes_of(config={"replica.lag.time.max.ms": 12000, "auto.create.topics.enable": True})
+    text = properties(settings_of(nodes.brokers[0], nodes, spec))
+    assert "replica.lag.time.max.ms=12000\n" in text
+    assert "auto.create.topics.enable=true\n" in text
+
+
+def test_everything_in_the_compose_document_carries_the_label_of_the_run() -> None:
+    _, nodes = nodes_of()
+    document = compose.document("s/1-2", nodes, SUBNET, "image:1", {})
+    labels = {compose.LABEL: "s/1-2"}
+    assert all(service["labels"] == labels for service in document["services"].values())
+    assert document["networks"]["trial"]["labels"] == labels
+    assert all(volume["labels"] == labels for volume in document["volumes"].values())
+    assert yaml.safe_load(compose.text(document)) == document
+
+
+def test_two_runs_share_no_names() -> None:
+    assert compose.project_of("s/1-2") != compose.project_of("s/1-3")
+    assert compose.cluster_id("s/1-2") != compose.cluster_id("s/1-3")
+
+
+@pytest.mark.parametrize(
+    ("version", "scala", "backend"),
+    [
+        ("4.3.1", "2.13", "log4j-slf4j-impl"),
+        ("3.9.2", "2.13", "slf4j-reload4j"),
+        ("2.8.2", "2.13", "slf4j-log4j12"),
+        ("2.3.1", "2.12", "slf4j-log4j12"),
+    ],
+)
+def test_a_version_is_built_with_its_scala_and_a_logging_backend(version: str, scala: str, backend: str) -> None:
+    assert f"<artifactId>kafka_{scala}</artifactId>" in pom(version)
+    assert backend in {artifact for _, artifact, _ in extras(parse_version(version))}
+
+
+def test_what_is_no_version_is_said_so() -> None:
+    with pytest.raises(ScenarioError, match="'latest' is no Kafka version"):
+        pom("latest")

@@ -1,0 +1,108 @@
+"""Runs on disk: made, sealed, cut off."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from harness.core.errors import EnvironmentLacks, HistoryError
+from harness.core.history import FAULTS, SENDS, TABLES, record_id
+from harness.core.journal import Journal, journal_path
+from harness.core.layout import table_directory
+from harness.core.run_file import RunFile, State
+from harness.run.store import RunRecord, ensure_sealed, new_run, seal
+from harness.scenario.model import Scenario
+
+SCENARIO = Scenario(name="a/story")
+
+
+@pytest.fixture
+def record(tmp_path: Path) -> RunRecord:
+    return new_run(SCENARIO, 7, tmp_path)
+
+
+def send(sequence: int, **fields: Any) -> dict[str, Any]:
+    return {
+        "worker": 1,
+        "incarnation": 0,
+        "sequence": sequence,
+        "topic": "trial",
+        "partition": 0,
+        "record_id": record_id(1, sequence),
+        "invoked_ns": sequence,
+        "outcome": "info",
+        **fields,
+    }
+
+
+def journal(record: RunRecord, *batches: list[dict[str, Any]]) -> Path:
+    path = journal_path(record.journals, "sends", "1")
+    with Journal(path, SENDS) as file:
+        for batch in batches:
+            file.append_rows(batch)
+    return path
+
+
+def sends(record: RunRecord) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = pq.read_table(table_directory(record.directory, "sends")).to_pylist()
+    return rows
+
+
+def test_a_new_run_is_named_after_scenario_time_and_seed(record: RunRecord, tmp_path: Path) -> None:
+    assert record.directory.parent == tmp_path / "a" / "story"
+    assert record.directory.name.endswith("Z-7")
+    assert RunFile.read(record.directory).state is State.RUNNING
+
+
+def test_a_store_that_cannot_be_written_is_said_so(tmp_path: Path) -> None:
+    (tmp_path / "store").write_text("a file, no folder")
+    with pytest.raises(EnvironmentLacks, match="name another --store"):
+        new_run(SCENARIO, 7, tmp_path / "store")
+
+
+def test_sealing_keeps_the_last_row_of_each_send(record: RunRecord) -> None:
+    journal(record, [send(1), send(0)], [send(1, outcome="ok", completed_ns=9, offset=4)])
+    assert seal(record.directory) == []
+    assert [(row["sequence"], row["outcome"]) for row in sends(record)] == [(0, "info"), (1, "ok")]
+
+
+def test_a_sealed_run_has_every_table_and_no_journal(record: RunRecord) -> None:
+    journal(record, [send(0)])
+    seal(record.directory)
+    assert all(any(table_directory(record.directory, table).glob("*.parquet")) for table in TABLES)
+    assert not list(record.journals.glob("*.arrows"))
+
+
+def test_sealing_twice_loses_nothing(record: RunRecord) -> None:
+    journal(record, [send(0)])
+    seal(record.directory)
+    assert ensure_sealed_as(record, State.RECORDED).partial is False
+    assert len(sends(record)) == 1
+
+
+def test_a_journal_that_was_cut_off_is_sealed_as_far_as_it_goes(record: RunRecord) -> None:
+    path = journal(record, [send(0)], [send(1)])
+    path.write_bytes(path.read_bytes()[:-40])
+    file = ensure_sealed_as(record, State.CRASHED)
+    assert file.partial
+    assert any("sends.1.arrows was cut off: 1 rows could be read" in note for note in file.notes)
+    assert [row["sequence"] for row in sends(record)] == [0]
+
+
+def test_a_run_that_recorded_nothing_cannot_be_judged(record: RunRecord) -> None:
+    with pytest.raises(HistoryError, match="recorded nothing"):
+        ensure_sealed_as(record, State.CRASHED)
+
+
+def test_a_journal_of_another_schema_is_named(record: RunRecord) -> None:
+    with Journal(journal_path(record.journals, "sends", "1"), FAULTS):
+        pass
+    with pytest.raises(HistoryError, match=r"sends\.1\.arrows: journal of another schema"):
+        seal(record.directory)
+
+
+def ensure_sealed_as(record: RunRecord, state: State) -> RunFile:
+    record.file.state = state
+    record.save()
+    return ensure_sealed(record.directory)
