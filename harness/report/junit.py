@@ -1,0 +1,58 @@
+"""A verdict as a CI server reads it: one test suite for each run."""
+
+from datetime import UTC, datetime
+from xml.etree import ElementTree as ET
+
+from harness.core.run_file import RunFile
+from harness.core.verdict import Judgement, Precondition, Verdict
+
+
+def render(verdict: Verdict, run_file: RunFile) -> str:
+    """JUnit XML: a test case for the expectation, and one for each precondition.
+
+    Where the expectation is met, a precondition that is not is ``skipped``: it fails no build that expects it.
+    """
+    cases = [_expectation(verdict), *(_precondition(held, verdict) for held in verdict.preconditions)]
+    suite = ET.Element(
+        "testsuite",
+        name=verdict.scenario,
+        tests=str(len(cases)),
+        failures=str(sum(case.find("failure") is not None for case in cases)),
+        skipped=str(sum(case.find("skipped") is not None for case in cases)),
+        errors="0",
+        time=f"{_seconds(run_file):.3f}",
+        timestamp=datetime.fromtimestamp(run_file.origin_unix_ns / 1e9, UTC).strftime("%Y-%m-%dT%H:%M:%S"),
+    )
+    properties = ET.SubElement(suite, "properties")
+    for name, value in {"run": verdict.run, "seed": str(run_file.seed), **verdict.versions}.items():
+        ET.SubElement(properties, "property", name=name, value=value)
+    for case in cases:
+        case.set("classname", verdict.scenario)
+        suite.append(case)
+    suites = ET.Element("testsuites")
+    suites.append(suite)
+    ET.indent(suites)
+    return ET.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _expectation(verdict: Verdict) -> ET.Element:
+    case = ET.Element("testcase", name="expectation")
+    told = "\n".join(verdict.reasons)
+    if not verdict.expected:
+        kind = "unknown" if verdict.verdict is Judgement.UNKNOWN else "invalid"
+        ET.SubElement(case, "failure", type=kind, message=verdict.reasons[-1]).text = told
+    ET.SubElement(case, "system-out").text = told
+    return case
+
+
+def _precondition(held: Precondition, verdict: Verdict) -> ET.Element:
+    case = ET.Element("testcase", name=f"precondition: {held.name}")
+    if not held.met and verdict.expected:
+        ET.SubElement(case, "skipped", message=held.detail)
+    elif not held.met:
+        ET.SubElement(case, "failure", type="precondition", message=held.detail)
+    return case
+
+
+def _seconds(run_file: RunFile) -> float:
+    return max((phase.at_ns for phase in run_file.phases), default=0) / 1e9

@@ -1,0 +1,174 @@
+"""What is told of a verdict, and that machines can read what is meant for them."""
+
+import io
+import json
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+from rich.console import Console
+
+from harness.core.run_file import RunFile
+from harness.core.verdict import Judgement, Standing, Verdict
+from harness.report import html, junit, show, write
+from harness.report.chart import chart, nice
+from tests.report.verdicts import SECOND, example, lost, run_file, verdict
+
+ALL = [
+    verdict(),
+    verdict(Judgement.VALID, expected=False),
+    verdict(Judgement.INVALID),
+    verdict(Judgement.INVALID, expected=False, anomalies={"lost": lost(Standing.VIOLATION, count=2)}),
+    verdict(Judgement.UNKNOWN, expected=False, partial=True),
+    verdict(Judgement.UNKNOWN, availability={}, faults=[]),
+]
+
+
+def told(judged: Verdict, **where: Path) -> str:
+    console = Console(file=io.StringIO(), width=160)
+    show(judged, console, **where)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+@pytest.mark.parametrize("judged", ALL)
+def test_every_verdict_is_told_with_its_reasons(judged: Verdict) -> None:
+    text = told(judged)
+    assert text.startswith(judged.verdict.upper())
+    assert all(reason in text for reason in judged.reasons)
+
+
+def test_an_invalid_verdict_is_told_with_its_anomalies() -> None:
+    text = told(verdict(Judgement.INVALID), directory=Path("store/run"), report=Path("store/run/report.html"))
+    for said in (
+        "INVALID, as expected",
+        "520  52.68 % of acknowledged",
+        "lost 520  permitted",
+        "because: min.insync.replicas=1 with unclean leader election",
+        "source: KIP-106 & Jepsen: Kafka (2013)",
+        "remedy: min.insync.replicas=2",
+        "trial-0    0       worker 0 #0  15.000 s  16.000 s      b1 (epoch 3)  b1   cut <isolate>",
+        "… and 517 more: anomalies/lost/",
+        "longest without an acknowledgement: 6.0 s, from 20.0 s until 26.0 s",
+        "cut: acknowledged again 0.500 s after the injection, never after its heal",
+        "store/run/report.html",
+    ):
+        assert said in text
+    assert "Preconditions not met" not in text
+
+
+def test_an_unknown_verdict_is_told_with_what_was_not_met() -> None:
+    text = told(verdict(Judgement.UNKNOWN, expected=False, partial=True))
+    assert "UNKNOWN (of a partial history), not as expected" in text
+    assert "Preconditions not met\n  faults bit: no evidence: cut" in text
+
+
+def test_a_line_of_a_log_is_not_wrapped() -> None:
+    long = "because " * 60
+    assert f"  {long.strip()}\n" in told(verdict(reasons=[long.strip()]))
+
+
+def test_a_stretch_that_never_ended_says_so() -> None:
+    longest = {"from_ns": SECOND, "to_ns": 3 * SECOND, "lasted_ns": 2 * SECOND, "ended": False}
+    text = told(verdict(availability={"longest_unavailable": longest, "after_faults": []}))
+    assert "2.0 s, from 1.0 s and none came after it" in text
+
+
+@pytest.mark.parametrize("judged", ALL)
+def test_the_page_is_well_formed_and_tells_the_verdict(judged: Verdict) -> None:
+    page = html.render(judged, run_file())
+    root = ET.fromstring(page.removeprefix("<!DOCTYPE html>\n"))
+    words = " ".join("".join(root.itertext()).split())
+    assert judged.verdict.upper() in words
+    assert all(held.detail in words for held in judged.preconditions)
+    assert "acks=all & unclean election lose <writes>" in words
+
+
+def test_the_page_needs_nothing_but_itself() -> None:
+    root = ET.fromstring(html.render(ALL[2], run_file()).removeprefix("<!DOCTYPE html>\n"))
+    assert [e.tag for e in root.iter() if e.tag in {"link", "script", "img"} or "src" in e.attrib] == []
+
+
+def test_the_page_shows_every_example_and_every_fault() -> None:
+    root = ET.fromstring(html.render(ALL[2], run_file()).removeprefix("<!DOCTYPE html>\n"))
+    cells = [cell.text for cell in root.iter("td")]
+    assert [f"worker 0 #{n}" in cells for n in range(20)] == [True] * 20
+    assert [band.text for band in root.iter("text") if band.get("class") == "name"] == ["cut", "<isolate>", "kill"]
+
+
+def test_the_chart_draws_what_was_acknowledged_within_its_frame() -> None:
+    drawn = chart(verdict(), run_file())
+    assert drawn is not None
+    assert [mark.label for mark in drawn.rates] == ["0", "100", "200", "300"]
+    assert drawn.line.startswith(f"M{drawn.left:.1f} ")
+    assert drawn.line.endswith(f"H{drawn.right:.1f}")
+    assert [mark.label for mark in drawn.seconds][:2] == ["10 s", "12 s"]
+    assert [mark.label for mark in drawn.step_numbers] == ["1", "2–3", "4"]
+    assert [mark.met for mark in drawn.steps] == [True, True, True, False]
+
+
+def test_the_chart_lets_a_fault_that_was_never_healed_last_to_its_end() -> None:
+    drawn = chart(verdict(), run_file())
+    assert drawn is not None
+    assert drawn.bands[2].left + drawn.bands[2].width == pytest.approx(drawn.right)
+    assert drawn.bands[2].told == "kill (partition): b1 b2, never healed, no evidence"
+
+
+def test_there_is_no_chart_of_nothing() -> None:
+    nothing = verdict(availability={}, faults=[])
+    assert chart(nothing, run_file().model_copy(update={"timeline": []})) is None
+
+
+@pytest.mark.parametrize(("least", "step"), [(0, 1), (1, 1), (1.1, 2), (3, 5), (7, 10), (120, 200)])
+def test_ticks_are_round(least: float, step: float) -> None:
+    assert nice(least) == step
+
+
+def suite(judged: Verdict) -> ET.Element:
+    found = ET.fromstring(junit.render(judged, run_file())).find("testsuite")
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("judged", ALL)
+def test_junit_has_a_case_for_the_expectation_and_one_for_each_precondition(judged: Verdict) -> None:
+    names = [case.get("name") for case in suite(judged).iter("testcase")]
+    assert names == ["expectation", "precondition: something attempted", "precondition: faults bit"]
+
+
+@pytest.mark.parametrize(
+    ("judged", "failures", "skipped"),
+    [
+        (verdict(), 0, 0),
+        (verdict(Judgement.INVALID), 0, 0),
+        (verdict(Judgement.INVALID, expected=False), 1, 0),
+        (verdict(Judgement.UNKNOWN, expected=False), 2, 0),
+        (verdict(Judgement.UNKNOWN), 0, 1),
+    ],
+)
+def test_junit_fails_where_the_expectation_is_not_met(judged: Verdict, failures: int, skipped: int) -> None:
+    found = suite(judged)
+    assert (found.get("failures"), found.get("skipped")) == (str(failures), str(skipped))
+    assert (len(found.findall("*/failure")), len(found.findall("*/skipped"))) == (failures, skipped)
+
+
+def test_all_of_a_verdict_is_written_beside_its_run(tmp_path: Path) -> None:
+    judged = verdict(Judgement.INVALID)
+    report = write(tmp_path, judged, run_file())
+    assert report == tmp_path / "report.html"
+    assert Verdict.model_validate(json.loads((tmp_path / "verdict.json").read_text())) == judged
+    assert ET.parse(tmp_path / "junit.xml").getroot().tag == "testsuites"
+    assert "lost: 520" in report.read_text()
+
+
+def test_what_a_checker_adds_to_an_example_is_shown_under_its_own_name() -> None:
+    row = {**example(0), "copies": 3, "also_leading": [{"leader": "b2", "leader_epoch": 4, "isr": ["b2"]}]}
+    text = told(verdict(Judgement.INVALID, anomalies={"lost": lost().model_copy(update={"examples": [row]})}))
+    assert "also leading" in text
+    assert "b2 (epoch 4)" in text
+    assert "copies" in text
+
+
+def test_a_run_file_made_by_hand_can_be_stored(tmp_path: Path) -> None:
+    run_file().write(tmp_path)
+    assert RunFile.read(tmp_path) == run_file()
