@@ -14,7 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
 from checkers.availability import availability
 from checkers.catalogue import CHECKERS, Checker
-from checkers.observed import Span, elected, spans, who_led
+from checkers.observed import Span, elected, refilled, spans, who_led
 from checkers.preconditions import preconditions
 from checkers.presence import PLACE, blocks
 from checkers.summary import COUNTS, summary
@@ -109,11 +109,17 @@ def find(checker: Checker, history: History, suspicious: DataFrame, suspects: in
 def circumstances(history: History, seen: Sequence[Span]) -> Circumstances:
     """What happened in a run, as far as Kafka's promises depend on it."""
     run = history.run_file
-    brokers = frozenset(node.name for node in run.nodes if node.role == "broker")
+    brokers = {node.name: node.id for node in run.nodes if node.role == "broker"}
+    wiped = [
+        {**row, "nodes": [name], "healed_ns": refilled(seen, brokers[name], row["injecting_ns"])}
+        for row in history.faults
+        if row["kind"] == "wipe"
+        for name in brokers.keys() & set(row["nodes"])
+    ]
     return Circumstances(
         elected=elected(seen),
-        faulted_at_once=most_at_once(history.faults, brokers),
-        wiped_at_once=most_at_once([row for row in history.faults if row["kind"] == "wipe"], brokers),
+        faulted_at_once=most_at_once(history.faults, frozenset(brokers)),
+        wiped_at_once=most_at_once(wiped, frozenset(brokers)),
         last_replica_guarded=run.features.get("eligible.leader.replicas.version", 0) > 0,
     )
 

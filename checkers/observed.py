@@ -70,6 +70,22 @@ def elected(seen: Iterable[Span]) -> bool:
     return any(len(reign) > 1 for reign in reigns.values())
 
 
+def refilled(seen: Iterable[Span], broker: int, after_ns: int) -> int | None:
+    """When a broker that lost its data had it again: in the ISR of another leader, wherever it ever was in an ISR.
+
+    None where that was not seen, in at least one partition.
+    """
+    followed: dict[Partition, int | None] = {}
+    for span in seen:
+        if broker in span.isr:
+            of = (span.topic, span.partition)
+            again = span.from_ns > after_ns and span.leader not in {broker, -1}
+            if followed.setdefault(of, None) is None and again:
+                followed[of] = span.from_ns
+    times = [at for at in followed.values() if at is not None]
+    return max(times) if times and len(times) == len(followed) else None
+
+
 def who_led(seen: Iterable[Span], of: Partition, at_ns: int, names: Mapping[int, str]) -> dict[str, Any]:
     """Who led a partition at a time: leader, leader_epoch, isr, and ``also_leading`` where another claimed it too.
 

@@ -1,6 +1,8 @@
 """One lazy, quiet Spark session for a process: started at the first call, shared by every thread after it."""
 
+import atexit
 import os
+import shutil
 import tempfile
 import threading
 from collections.abc import Mapping
@@ -77,6 +79,7 @@ def _start(master: str, conf: Mapping[str, str], rows: int) -> None:
         SparkContext(conf=spark_conf, gateway=gateway)
     except Exception as exc:
         raise EnvironmentLacks(f"Spark did not start ({last_line(log)}); it needs Java 17 or later, see {log}") from exc
+    atexit.register(shutil.rmtree, scratch, ignore_errors=True)
 
 
 def settings(master: str, conf: Mapping[str, str], scratch: Path, rows: int = 0) -> dict[str, str]:

@@ -1,0 +1,194 @@
+"""From a history to its verdict: the merge, the headline, the examples, and that nothing but the run decides."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from checkers.catalogue import CHECKERS
+from checkers.evaluate import active, judge, moment, reasons
+from checkers.summary import summary
+from harness.core.guarantees import PROMISES
+from harness.core.layout import ANOMALIES
+from harness.core.verdict import Anomaly, Expectation, Judgement, Precondition, Standing, Verdict
+from tests.checkers.notation import SECOND, tell, write
+
+Judge = Callable[..., Verdict]
+
+#: What 2013 found, in small: a is on all replicas, b and c were on a leader alone, d was not acknowledged but is there.
+STORY = (
+    "send a ok @0 t1..2",
+    "send b ok @1 t4..5",
+    "send c ok @2 t5..6",
+    "send d info t9..",
+    "send e fail t7..7",
+    "live a @0",
+    "live b @1",
+    "final a @0",
+    "final d @1",
+    "end 0..2",
+    "fault cut b1,b2,b3 3..12",
+    "saw b1 @1 leader=1 epoch=0 isr=1,2,3",
+    "saw b2 @1 leader=1 epoch=0 isr=1,2,3",
+    "saw b1 @4 leader=1 epoch=0 isr=1",
+    "saw b1 @6 leader=1 epoch=0 isr=1",
+    "saw b2 @8 leader=2 epoch=1 isr=2",
+)
+CLEAN = ("send a ok @0", "final a @0", "end 0..1", "saw b1 @0 leader=1 epoch=0 isr=1,2,3")
+UNCLEAN = {"unclean_election": True, "min_insync_replicas": 1}
+
+
+@pytest.fixture
+def judged(spark: SparkSession, tmp_path: Path) -> Judge:
+    """Writes a hand history and judges it."""
+
+    def write_and_judge(*lines: str, **settings: Any) -> Verdict:
+        write(tmp_path, [tell(*lines)], **settings)
+        return judge(tmp_path, spark)
+
+    return write_and_judge
+
+
+def test_the_story_of_2013(judged: Judge, tmp_path: Path) -> None:
+    verdict = judged(*STORY, **UNCLEAN, expect=Expectation(verdict=Judgement.INVALID, anomalies=["lost", "vanished"]))
+    assert (verdict.verdict, verdict.expected) == (Judgement.INVALID, True)
+    assert verdict.reasons[0] == (
+        "lost: 2 of 3 acknowledged writes are not in the final log; permitted: min.insync.replicas=1 "
+        "with unclean leader election: the ISR may shrink to the leader, and a replica that lacks what it alone acknowledged may be elected"
+    )
+    assert verdict.summary.model_dump() == {
+        "attempted": 5,
+        "acknowledged": 3,
+        "survivors": 2,
+        "lost": 2,
+        "unacknowledged_present": 1,
+        "duplicated": 0,
+        "ack_rate": 0.6,
+        "loss_rate": 0.666667,
+        "unacknowledged_present_rate": 0.333333,
+    }
+    assert {name: (a.count, a.standing) for name, a in verdict.anomalies.items()} == {
+        "lost": (2, Standing.PERMITTED),
+        "vanished": (1, Standing.PERMITTED),
+    }
+    assert verdict.anomalies["lost"].examples[0] == {
+        "topic": "trial",
+        "partition": 0,
+        "offset": 1,
+        "record_id": 1,
+        "worker": 0,
+        "sequence": 1,
+        "sent_ns": 4 * SECOND,
+        "acknowledged_ns": 5 * SECOND,
+        "leader": 1,
+        "leader_epoch": 0,
+        "isr": [1],
+        "faults": ["cut"],
+    }
+    assert [row["record_id"] for row in pq.read_table(tmp_path / ANOMALIES / "lost").to_pylist()] == [1, 2]
+    assert all(held.met for held in verdict.preconditions)
+
+
+def test_a_run_without_anomalies_whose_assumptions_held_is_valid(judged: Judge, tmp_path: Path) -> None:
+    (tmp_path / ANOMALIES / "lost").mkdir(parents=True)
+    verdict = judged(*CLEAN)
+    assert (verdict.verdict, verdict.expected, verdict.anomalies) == (Judgement.VALID, True, {})
+    assert verdict.reasons == ["no anomaly: all 1 acknowledged writes are in the final log"]
+    assert not (tmp_path / ANOMALIES).exists()
+
+
+def test_one_whose_fault_never_bit_is_unknown(judged: Judge) -> None:
+    verdict = judged(*CLEAN, "fault cut b1 2..3 missed")
+    assert (verdict.verdict, verdict.expected) == (Judgement.UNKNOWN, False)
+    assert verdict.reasons == [
+        "unknown: faults bit: no evidence: cut",
+        "not as expected: expected valid, judged unknown",
+    ]
+
+
+def test_an_anomaly_outweighs_an_assumption(judged: Judge) -> None:
+    verdict = judged("send a ok @0", "end 0..0")
+    assert verdict.verdict is Judgement.INVALID
+    assert verdict.reasons[0].startswith("lost: 1 of 1 acknowledged writes")
+    assert verdict.reasons[1] == "unknown: cluster observed: no observation at all"
+
+
+def test_of_many_records_20_are_shown_and_all_are_kept(judged: Judge, tmp_path: Path) -> None:
+    sends = [f"send r{n} ok @{n} t{30 - n}..99" for n in range(30)]
+    verdict = judged(*sends, "end 0..0")
+    examples = verdict.anomalies["lost"].examples
+    assert verdict.anomalies["lost"].count == 30
+    assert [example["offset"] for example in examples] == list(range(29, 9, -1))
+    assert pq.read_table(tmp_path / ANOMALIES / "lost").num_rows == 30
+
+
+def test_the_same_run_gives_the_same_bytes_however_often_it_is_judged(judged: Judge) -> None:
+    assert judged(*STORY, **UNCLEAN).to_json(indent=2) == judged(*STORY, **UNCLEAN).to_json(indent=2)
+
+
+def test_nothing_at_all_is_unknown_not_valid(judged: Judge) -> None:
+    verdict = judged()
+    assert verdict.verdict is Judgement.UNKNOWN
+    assert "unknown: something attempted: not one write" in verdict.reasons
+    assert verdict.summary.ack_rate is None
+
+
+def test_two_wiped_disks_excuse_what_one_does_not(judged: Judge) -> None:
+    lines = ("send a ok @0", "end 0..0", "saw b3 @0 leader=3 epoch=0 isr=1,2,3", "fault w1 b1 1..1 kind=wipe")
+    assert judged(*lines, min_insync_replicas=2).anomalies["lost"].standing is Standing.VIOLATION
+    both = judged(*lines, "fault w2 b2 5..5 kind=wipe", min_insync_replicas=2)
+    assert both.anomalies["lost"].standing is Standing.PERMITTED
+    between = judged(*lines, "saw b3 @3 leader=3 epoch=0 isr=1,3", "fault w2 b2 5..5 kind=wipe", min_insync_replicas=2)
+    assert between.anomalies["lost"].standing is Standing.VIOLATION
+
+
+def anomaly(standing: Standing) -> Anomaly:
+    return Anomaly(count=2, standing=standing, because="because", source="source")
+
+
+def test_violations_come_before_what_is_permitted() -> None:
+    counts = {"attempted": 9, "acknowledged": 8, "survivors": 6, "unacknowledged_present": 0}
+    found = {"lost": anomaly(Standing.PERMITTED), "phantom": anomaly(Standing.VIOLATION)}
+    met = [Precondition(name="timeline followed", met=False, detail="not met")]
+    assert reasons(summary(counts, 2, 0), found, met, "expected lost alone") == [
+        "phantom: 2 records were read that nobody sent; violation: because",
+        "lost: 2 of 8 acknowledged writes are not in the final log; permitted: because",
+        "unknown: timeline followed: not met",
+        "not as expected: expected lost alone",
+    ]
+
+
+def test_where_nothing_is_ever_acknowledged_loss_is_what_was_attempted_and_is_not_there() -> None:
+    counts = {"attempted": 9, "acknowledged": 0, "survivors": 6, "unacknowledged_present": 6}
+    assert reasons(summary(counts, 0, 0), {}, [], None) == [
+        "no anomaly: nothing was acknowledged; 3 of 9 writes are not in the final log"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("example", "at"),
+    [
+        ({"acknowledged_ns": 3, "sent_ns": 2}, 3),
+        ({"acknowledged_ns": None, "sent_ns": 2, "read_ns": 5}, 2),
+        ({"acknowledged_ns": None, "sent_ns": None, "read_ns": 5}, 5),
+        ({"acknowledged_ns": 0, "sent_ns": 2}, 0),
+    ],
+)
+def test_the_moment_of_an_example(example: dict[str, int | None], at: int) -> None:
+    assert moment(example) == at
+
+
+@pytest.mark.parametrize(("at", "names"), [(0, []), (1, ["cut"]), (4, ["cut", "kill"]), (5, ["kill"]), (99, ["kill"])])
+def test_which_faults_were_active(at: int, names: list[str]) -> None:
+    faults = [
+        {"fault": "cut", "injecting_ns": 1, "healed_ns": 5},
+        {"fault": "kill", "injecting_ns": 4, "healed_ns": None},
+    ]
+    assert active(faults, at) == names
+
+
+def test_every_anomaly_that_is_looked_for_has_a_promise() -> None:
+    assert {checker.anomaly for checker in CHECKERS} == PROMISES.keys()

@@ -1,0 +1,124 @@
+"""Observations as spans, and what is told from them."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from checkers.observed import Span, elected, leaders, refilled, spans, who_led
+from checkers.tables import History
+from tests.checkers.notation import SECOND, tell, write
+
+TRIAL = ("trial", 0)
+NAMES = {1: "b1", 2: "b2", 3: "b3"}
+
+
+def span(
+    observer: str, begin: int, end: int, leader: int, epoch: int | None, isr: tuple[int, ...], partition=0
+) -> Span:
+    return Span(observer, "trial", partition, begin * SECOND, end * SECOND, leader, epoch, isr)
+
+
+@pytest.fixture
+def seen(spark: SparkSession, tmp_path: Path) -> Callable[..., list[Span]]:
+    def fold(*lines: str) -> list[Span]:
+        write(tmp_path, [tell("end 0..0", *lines)])
+        return spans(History.read(tmp_path, spark).observations)
+
+    return fold
+
+
+def test_equal_observations_are_one_span_and_each_change_begins_another(seen) -> None:
+    assert seen(
+        "saw b1 @1 leader=1 epoch=0 isr=1,2",
+        "saw b1 @2 leader=1 epoch=0 isr=2,1",
+        "saw b2 @2 leader=1 epoch=0 isr=1,2",
+        "saw b1 @5 leader=1 epoch=0 isr=1",
+        "saw b1 @6 leader=1 epoch=0 isr=1,2",
+        "saw b1 @7 leader=2 epoch=1 isr=1,2",
+        "saw b1 @9 leader=2 epoch=1 isr=1,2",
+        "saw b1 @3 leader=2 epoch=1 isr=2 p1",
+    ) == [
+        span("b1", 1, 2, 1, 0, (1, 2)),
+        span("b2", 2, 2, 1, 0, (1, 2)),
+        span("b1", 3, 3, 2, 1, (2,), partition=1),
+        span("b1", 5, 5, 1, 0, (1,)),
+        span("b1", 6, 6, 1, 0, (1, 2)),
+        span("b1", 7, 9, 2, 1, (1, 2)),
+    ]
+
+
+def test_leaders_come_in_the_order_they_were_seen_and_no_leader_is_none() -> None:
+    told = [
+        span("b1", 0, 9, 1, 0, (1,)),
+        span("b2", 1, 2, -1, 0, (1,)),
+        span("b2", 3, 9, 2, 1, (2,)),
+        span("b1", 0, 9, 3, 0, (3,), partition=1),
+    ]
+    assert leaders(told, TRIAL) == [1, 2]
+    assert leaders(told, ("trial", 7)) == []
+
+
+@pytest.mark.parametrize(
+    ("told", "was"),
+    [
+        ([], False),
+        ([span("b1", 0, 1, 1, 0, (1,)), span("b2", 2, 3, 1, 0, (1, 2))], False),
+        ([span("b1", 0, 1, 1, 0, (1,)), span("b1", 2, 3, -1, 0, (1,))], False),
+        ([span("b1", 0, 1, 1, 0, (1,)), span("b1", 2, 3, 2, 1, (2,))], True),
+        ([span("b1", 0, 1, 1, 0, (1,)), span("b1", 2, 3, 1, 1, (1,))], True),
+        ([span("b1", 0, 1, 1, 0, (1,)), span("b1", 0, 1, 2, 0, (2,), partition=1)], False),
+    ],
+)
+def test_an_election_is_a_second_leader_or_epoch_of_one_partition(told: list[Span], was: bool) -> None:
+    assert elected(told) is was
+
+
+def test_the_leaders_own_word_counts_before_the_others() -> None:
+    told = [span("b1", 0, 10, 1, 0, (1,)), span("b2", 0, 10, 1, 0, (1, 2, 3))]
+    assert who_led(told, TRIAL, 5 * SECOND, NAMES) == {"leader": 1, "leader_epoch": 0, "isr": [1]}
+
+
+def test_of_two_that_claim_to_lead_the_newer_one_does_and_the_other_is_told() -> None:
+    told = [span("b1", 0, 10, 1, 0, (1, 2)), span("b2", 4, 10, 2, 1, (2,))]
+    assert who_led(told, TRIAL, 5 * SECOND, NAMES) == {
+        "leader": 2,
+        "leader_epoch": 1,
+        "isr": [2],
+        "also_leading": [{"leader": 1, "leader_epoch": 0, "isr": [1, 2]}],
+    }
+    assert who_led(told, TRIAL, 3 * SECOND, NAMES)["leader"] == 1
+
+
+def test_a_leader_that_fell_silent_long_ago_is_not_asked() -> None:
+    told = [span("b1", 0, 1, 1, 0, (1, 2)), span("b2", 6, 10, 2, 1, (2,))]
+    assert who_led(told, TRIAL, 7 * SECOND, NAMES) == {"leader": 2, "leader_epoch": 1, "isr": [2]}
+
+
+def test_where_nobody_told_nobody_led() -> None:
+    nobody = {"leader": None, "leader_epoch": None, "isr": None}
+    assert who_led([], TRIAL, 5, NAMES) == nobody
+    assert who_led([span("b1", 0, 9, -1, 0, (1,))], TRIAL, 5, NAMES) == nobody
+
+
+@pytest.mark.parametrize(
+    ("told", "at"),
+    [
+        ([span("b2", 0, 9, 2, 0, (1, 2))], None),
+        ([span("b2", 0, 4, 2, 0, (1, 2)), span("b2", 6, 9, 2, 0, (1, 2))], 6),
+        ([span("b1", 0, 4, 1, 0, (1, 2)), span("b1", 6, 9, 1, 1, (1,))], None),
+        (
+            [
+                span("b2", 0, 4, 2, 0, (1, 2)),
+                span("b2", 0, 4, 2, 0, (1, 2), partition=1),
+                span("b2", 6, 9, 2, 0, (1, 2)),
+                span("b2", 8, 9, 2, 0, (1, 2), partition=1),
+            ],
+            8,
+        ),
+        ([span("b2", 0, 4, 2, 0, (1, 2)), span("b2", 0, 4, 2, 0, (1, 2), 1), span("b2", 6, 9, 2, 0, (1, 2))], None),
+    ],
+)
+def test_a_wiped_broker_is_refilled_when_it_follows_another_everywhere(told: list[Span], at: int | None) -> None:
+    assert refilled(told, 1, 5 * SECOND) == (None if at is None else at * SECOND)

@@ -1,0 +1,86 @@
+"""The session: one, quiet, tidy, and an error that says what to do."""
+
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from checkers.session import driver_memory, last_line, session, settings
+
+
+def test_there_is_one_session_for_all_threads(spark: SparkSession) -> None:
+    with ThreadPoolExecutor(max_workers=4) as pool:
+        sessions = list(pool.map(lambda _: session(), range(8)))
+    assert {id(one.sparkContext) for one in sessions} == {id(spark.sparkContext)}
+
+
+def test_the_callers_settings_win(tmp_path: Path) -> None:
+    assert settings("local[2]", {"spark.driver.memory": "1g"}, tmp_path)["spark.driver.memory"] == "1g"
+
+
+def test_another_machine_must_be_able_to_reach_the_driver(tmp_path: Path) -> None:
+    assert settings("local[2]", {}, tmp_path)["spark.driver.host"] == "127.0.0.1"
+    assert "spark.driver.host" not in settings("spark://there:7077", {}, tmp_path)
+
+
+def test_only_long_jobs_get_the_optimising_compiler(tmp_path: Path) -> None:
+    assert "TieredStopAtLevel=1" in settings("local", {}, tmp_path)["spark.driver.extraJavaOptions"]
+    assert "TieredStopAtLevel" not in settings("local", {}, tmp_path, rows=10**7)["spark.driver.extraJavaOptions"]
+
+
+def test_driver_memory_is_at_most_6_gib() -> None:
+    assert 0 < driver_memory() <= 6 << 30
+
+
+def test_the_last_line_of_a_log(tmp_path: Path) -> None:
+    log = tmp_path / "spark.log"
+    log.write_text("starting\n\nno such class\n\n")
+    assert last_line(log) == "no such class"
+    log.write_text("")
+    assert last_line(log) == "it said nothing"
+
+
+def test_without_java_it_says_so_in_one_line(tmp_path: Path) -> None:
+    script = (
+        "from checkers.session import session\n"
+        "from harness.core.errors import EnvironmentLacks\n"
+        "try:\n    session()\nexcept EnvironmentLacks as error:\n    print(error)\n"
+    )
+    environment = {**os.environ, "JAVA_HOME": str(tmp_path), "PYTHONPATH": str(Path(__file__).parents[2])}
+    command = [sys.executable, "-c", script]
+    told = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert told.stdout.startswith("Spark did not start (")
+    assert "Java 17" in told.stdout
+    assert (told.stdout.count("\n"), told.stderr) == (1, "")
+
+
+_JUDGE = """
+import sys
+from pathlib import Path
+from checkers.evaluate import judge
+from checkers.session import session
+spark = session(master="local[1]", conf={"spark.sql.shuffle.partitions": "3"})
+print(judge(Path(sys.argv[1]), spark).to_json())
+"""
+
+
+def test_another_master_in_another_process_judges_the_same_and_leaves_nothing_behind(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    from checkers.evaluate import judge
+    from tests.checkers.notation import tell, write
+
+    lines = [f"send r{n} ok @{n} p{n % 2}" for n in range(60)] + [f"final r{n} @{n} p{n % 2}" for n in range(0, 60, 3)]
+    run, elsewhere = tmp_path / "run", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    write(run, [tell(*lines, "final x @99", "end 0..60", "end 0..60 p1", "saw b1 @1 leader=1 epoch=0 isr=1,2")])
+    here = judge(run, spark).to_json()
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    command = [sys.executable, "-c", _JUDGE, str(run)]
+    there = subprocess.run(command, env=environment, cwd=elsewhere, capture_output=True, text=True, check=True)
+    assert there.stdout == here + "\n"
+    assert there.stderr == ""
+    assert list(elsewhere.iterdir()) == []

@@ -1,0 +1,99 @@
+"""What keeps a stored run from being judged: one line that names the file and what differs."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from checkers.tables import OPTIONAL, History, differences, parts, rows, spark_schema
+from harness.core.errors import HistoryError
+from harness.core.history import FAULTS, LOG_ENDS, TABLES
+from harness.core.layout import table_directory, write_table
+from harness.core.run_file import RUN_FILE
+from tests.checkers.notation import tell, write
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    write(tmp_path, [tell("send a ok @0", "final a @0", "live a @0", "end 0..1", "fault cut b1 2..3")])
+    return tmp_path
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_every_table_of_the_contract_can_be_read_by_spark(table: str) -> None:
+    assert spark_schema(TABLES[table]).names == TABLES[table].names
+
+
+def test_a_run_is_read(run: Path, spark: SparkSession) -> None:
+    history = History.read(run, spark)
+    assert [row.outcome for row in history.sends.collect()] == ["ok"]
+    assert [end["log_end"] for end in history.ends] == [1]
+    assert [fault["fault"] for fault in history.faults] == ["cut"]
+    assert history.last_ns == 1_000_000_000
+    assert rows(run) == 3
+
+
+@pytest.mark.parametrize("table", TABLES.keys() - OPTIONAL)
+def test_a_missing_table_is_named(table: str, run: Path, spark: SparkSession) -> None:
+    for path in parts(run, table):
+        path.unlink()
+    with pytest.raises(HistoryError, match=f"history/{table}: no Parquet here"):
+        History.read(run, spark)
+
+
+@pytest.mark.parametrize("table", sorted(OPTIONAL))
+def test_a_table_that_a_run_need_not_have_is_empty_where_it_is_missing(
+    table: str, run: Path, spark: SparkSession
+) -> None:
+    for path in parts(run, table):
+        path.unlink()
+    assert History.read(run, spark).table(table).count() == 0
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1", b"not a Parquet file at all", None], ids=str)
+def test_a_file_that_is_cut_or_no_parquet_is_named(content: bytes | None, run: Path, spark: SparkSession) -> None:
+    path = parts(run, "reads")[0]
+    path.write_bytes(path.read_bytes()[:-20] if content is None else content)
+    with pytest.raises(HistoryError, match=r"reads/part\.parquet: not a whole Parquet file") as raised:
+        History.read(run, spark)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_parquet_of_another_table_is_named_with_what_differs(run: Path, spark: SparkSession) -> None:
+    pq.write_table(FAULTS.empty_table(), table_directory(run, "log_ends") / "other.parquet")
+    with pytest.raises(HistoryError, match=r"log_ends/other\.parquet: not the log_ends .*no column topic"):
+        History.read(run, spark)
+
+
+def test_without_run_json_there_is_no_run(run: Path, spark: SparkSession) -> None:
+    (run / RUN_FILE).unlink()
+    with pytest.raises(HistoryError, match="no run here"):
+        History.read(run, spark)
+
+
+@pytest.mark.parametrize(
+    ("found", "difference"),
+    [
+        (LOG_ENDS, []),
+        (pa.schema(list(reversed(list(LOG_ENDS)))), []),
+        (LOG_ENDS.remove(0), ["no column topic"]),
+        (LOG_ENDS.append(pa.field("more", pa.int8())), ["unknown column more"]),
+        (LOG_ENDS.set(1, pa.field("partition", pa.int64())), ["partition is int64, not int32"]),
+    ],
+    ids=["same", "other order", "less", "more", "other type"],
+)
+def test_how_schemas_differ(found: pa.Schema, difference: list[str]) -> None:
+    assert differences(found, LOG_ENDS) == difference
+
+
+def test_the_name_of_a_lists_element_is_no_difference() -> None:
+    other = FAULTS.set(2, pa.field("nodes", pa.list_(pa.field("element", pa.string()))))
+    assert differences(other, FAULTS) == []
+
+
+def test_parts_are_read_in_the_order_of_their_names(tmp_path: Path) -> None:
+    for part in ("b", "a"):
+        write_table(tmp_path, "log_ends", LOG_ENDS.empty_table(), part)
+    assert [path.stem for path in parts(tmp_path, "log_ends")] == ["a", "b"]
