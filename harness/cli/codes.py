@@ -1,0 +1,44 @@
+"""Exit codes: of errors by their class, of verdicts by what was expected."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from harness.core.errors import ClusterError, EnvironmentLacks, HistoryError, KafkaTrialError, ScenarioError
+
+if TYPE_CHECKING:
+    from harness.core.verdict import Verdict
+
+MET = 0
+NOT_MET = 1
+UNKNOWN = 2
+CANNOT_RUN = 3
+BAD_INPUT = 254
+CRASHED = 255
+
+#: The first class that an error is of gives its code.
+ERRORS: tuple[tuple[type[KafkaTrialError], int], ...] = (
+    (ScenarioError, BAD_INPUT),
+    (HistoryError, BAD_INPUT),
+    (EnvironmentLacks, CANNOT_RUN),
+    (ClusterError, CRASHED),
+    (KafkaTrialError, CRASHED),
+)
+
+_SEVERITY = [MET, UNKNOWN, NOT_MET]
+
+
+def of_error(error: KafkaTrialError) -> int:
+    """The exit code of an error that a user can act on."""
+    return next(code for kind, code in ERRORS if isinstance(error, kind))
+
+
+def of_verdict(verdict: "Verdict") -> int:
+    """What was expected is success, whatever the verdict."""
+    if verdict.expected:
+        return MET
+    return UNKNOWN if verdict.verdict == "unknown" else NOT_MET
+
+
+def worst(codes: Iterable[int]) -> int:
+    """Not met, then unknown, then met."""
+    return max(codes, key=_SEVERITY.index, default=MET)

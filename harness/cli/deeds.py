@@ -1,0 +1,54 @@
+"""What the commands do, behind one seam: heavy parts are imported when they are needed, and tests give their own."""
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from docker import DockerClient
+
+    from harness.core.verdict import Verdict
+    from harness.run.display import Display
+    from harness.scenario.model import Scenario
+
+    Run = Callable[[Scenario, Path, int, Display, bool], tuple[Path, Verdict]]
+    Judge = Callable[[Path], Verdict]
+
+
+def _run(scenario: "Scenario", store: Path, seed: int, display: "Display", keep: bool) -> "tuple[Path, Verdict]":
+    from harness.run.lifecycle import run
+
+    return run(scenario, store, seed, display, keep)
+
+
+def _judge(master: str | None, conf: Mapping[str, str], rows: int) -> "Judge":
+    from checkers.evaluate import judge
+    from checkers.session import session
+
+    spark = session(master, conf, rows)
+    return lambda directory: judge(directory, spark)
+
+
+def _connect() -> "DockerClient":
+    from harness.cluster.engine import connect
+
+    return connect()
+
+
+def _cleanup(run: str | None) -> list[str]:
+    from harness.cluster.cleanup import cleanup
+
+    return cleanup(run)
+
+
+@dataclass(frozen=True)
+class Deeds:
+    """``judge`` makes a judge of run directories from a Spark master, Spark settings, and the number of rows."""
+
+    run: "Run" = _run
+    judge: "Callable[[str | None, Mapping[str, str], int], Judge]" = _judge
+    connect: "Callable[[], DockerClient]" = _connect
+    cleanup: Callable[[str | None], list[str]] = _cleanup
+    writable: Callable[[Path], bool] = lambda directory: os.access(directory, os.W_OK)

@@ -1,0 +1,62 @@
+"""``kafka-trial``: the commands, and the one place where errors become a line and an exit code."""
+
+import signal
+import sys
+import traceback
+from collections.abc import Sequence
+
+import click
+
+from harness.cli import cleanup, codes, doctor, judging, running, scenarios
+from harness.cli.deeds import Deeds
+from harness.core.errors import KafkaTrialError
+
+
+@click.group(
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    epilog="Exit codes: 0 valid or as expected, 1 invalid or not as expected, 2 unknown, 3 this machine cannot run it,"
+    " 254 bad arguments, scenario or history, 255 crashed.",
+)
+@click.version_option(package_name="kafka-trial", prog_name="kafka-trial")
+def cli() -> None:
+    """Break real Kafka clusters, and judge from the recorded history what became of every record."""
+
+
+for command in (running.run, judging.check, scenarios.scenarios, cleanup.cleanup, doctor.doctor):
+    cli.add_command(command)
+
+
+def main() -> None:
+    """The program. Being terminated is being interrupted: faults are healed and the cluster is removed."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    sys.exit(invoke(sys.argv[1:]))
+
+
+def invoke(arguments: Sequence[str], deeds: Deeds | None = None) -> int:
+    """Run one command line and return its exit code; errors are told on stderr."""
+    try:
+        return int(cli.main(list(arguments), prog_name="kafka-trial", standalone_mode=False, obj=deeds or Deeds()) or 0)
+    except click.exceptions.NoArgsIsHelpError as exc:
+        click.echo(exc.format_message(), err=True)
+        return codes.BAD_INPUT
+    except click.ClickException as exc:
+        hint = f"; see {exc.ctx.command_path} --help" if isinstance(exc, click.UsageError) and exc.ctx else ""
+        _tell(exc.format_message().rstrip(".") + hint)
+        return codes.BAD_INPUT
+    except click.Abort as exc:
+        _tell("interrupted", exc.__cause__ or exc)
+        return codes.CRASHED
+    except KafkaTrialError as exc:
+        _tell(str(exc), exc)
+        return codes.of_error(exc)
+    except Exception:  # noqa: BLE001 - the last resort: a defect is shown whole, and has an exit code of its own
+        traceback.print_exc()
+        return codes.CRASHED
+
+
+def _tell(message: str, exc: BaseException | None = None) -> None:
+    """One line for each thing that is wrong, the first with what else was noted of the error."""
+    first, *more = message.splitlines() or [""]
+    notes = "".join(f"; {note}" for note in getattr(exc, "__notes__", ()))
+    for line in (first + notes, *more):
+        click.echo(f"kafka-trial: {line}", err=True)
