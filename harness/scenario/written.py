@@ -86,7 +86,9 @@ def _plain(loader: yaml.SafeLoader, node: yaml.Node, place: Place, written: Writ
             found[key] = _plain(loader, value_node, (*place, key), written)
         return found
     if isinstance(node, yaml.SequenceNode):
+        items = []
         for index, item in enumerate(node.value):
             written.stands[(*place, index)] = f"{written.origin}:{item.start_mark.line + 1}"
-        return [_plain(loader, item, (*place, index), written) for index, item in enumerate(node.value)]
+            items.append(_plain(loader, item, (*place, index), written))
+        return items
     return loader.construct_object(node)

@@ -1,0 +1,172 @@
+"""What cannot be together is refused in one line that says what to change; its nearest legal twin is not."""
+
+from collections.abc import Callable
+
+import pytest
+
+from harness.scenario.model import Scenario
+
+Made = Callable[..., Scenario]
+Refused = Callable[..., list[str]]
+
+PARTITION = "{inject: {fault: partition, from: %s, to: %s}}"
+ZOOKEEPER = "cluster={version: 3.9.2, metadata: zookeeper, brokers: 4}"
+
+#: What is refused: the changes that make it so, and what the line says.
+REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
+    "more replicas than brokers": (
+        ("topic.replication=4",),
+        "topic.replication: replication 4 needs as many brokers, the cluster has 3",
+    ),
+    "a minimum ISR above the replicas": (("topic.min.insync.replicas=4",), "is more than replication 3"),
+    "ZooKeeper with 4.x": (
+        ("cluster={version: 4.0.0, metadata: zookeeper}",),
+        "cluster.version: Kafka 4.0.0 has no ZooKeeper mode: use 3.9.2 or earlier, or metadata: kraft",
+    ),
+    "KRaft before 3.3": (("cluster.version=3.2.3",), "Kafka 3.2.3 is not ready for KRaft"),
+    "two controllers": (("cluster.controllers=2",), "controllers is 1 or 3, not 2"),
+    "controllers in ZooKeeper mode": (
+        ("cluster={version: 3.9.2, metadata: zookeeper, controllers: 1}",),
+        "metadata: zookeeper has no controllers",
+    ),
+    "ZooKeeper nodes in KRaft": (("cluster.zookeepers=1",), "metadata: kraft has no zookeepers"),
+    "four ZooKeeper nodes": (
+        ("cluster={version: 3.9.2, metadata: zookeeper, zookeepers: 4}",),
+        "zookeepers is 1 or 3, not 4",
+    ),
+    "no version": (("cluster.version=newest",), "cluster.version: 'newest' is no Kafka version such as 4.3.1"),
+    "half a version": (("cluster.version=4",), "cluster.version: 4 is no Kafka version"),
+    "no /24": (("cluster.subnet=10.1.0.0/16",), "cluster.subnet: '10.1.0.0/16' is no IPv4 /24"),
+    "no subnet": (("cluster.subnet=here",), "'here' is no IPv4 /24"),
+    "a topic setting for brokers": (
+        ("cluster.config={min.insync.replicas: 2}",),
+        "give it as topic.min.insync.replicas",
+    ),
+    "a topic setting in two places": (
+        ("topic.config={unclean.leader.election.enable: true}",),
+        "give it as topic.unclean.leader.election.enable",
+    ),
+    "permitted loss without unclean election": (
+        ("topic.unclean.leader.election.enable=null", "timeline=[wait: 1s]"),
+        "expect: with acks: all and no disk wiped, loss is permitted by unclean election alone",
+    ),
+    "an anomaly that nobody looks for": (("expect.anomalies=[losst]",), "did you mean 'lost'?"),
+    "an assignment for fewer partitions": (
+        ("topic.assignment=[[1, 2, 3]]", "topic.partitions=2"),
+        "1 partitions are assigned, the topic has 2",
+    ),
+    "an assignment to fewer replicas": (("topic.assignment=[[1, 2]]",), "[1, 2] are not 3 different brokers"),
+    "an assignment to one broker twice": (("topic.assignment=[[1, 2, 2]]",), "[1, 2, 2] are not 3 different brokers"),
+    "an assignment to nobody": (("topic.assignment=[[1, 2, 4]]",), "there is no broker 4: they are 1 to 3"),
+    "avoiding the controller in KRaft": (("topic.avoid=controller",), "in KRaft no broker is the controller"),
+    "avoiding the controller with no broker to spare": (
+        ("cluster={version: 3.9.2, metadata: zookeeper, brokers: 3}", "topic.avoid=controller"),
+        "raise cluster.brokers",
+    ),
+    "avoiding and assigning": (
+        (ZOOKEEPER, "topic.avoid=controller", "topic.assignment=[[1, 2, 3]]"),
+        "assignment says where replicas are: remove avoid",
+    ),
+    "watching another topic": (("watch=other/0",), "watch: no topic 'other'; the topics are trial"),
+    "watching another partition": (("watch=1",), "watch: no partition 1: the topic has 1"),
+    "healing what nobody injected": (("timeline.3.heal=deed",), "nothing was injected as 'deed' before"),
+    "a target that nobody named": (("timeline.0.inject.target=leadr",), "did you mean 'leader'?"),
+    "a target that is named later": (("timeline.0.inject.target=dead",), "target 'dead' is no role"),
+    "a node that is not there": (("timeline.0.inject.target=b4",), "target 'b4' is no role, node or pinned name"),
+    "ZooKeeper's nodes in KRaft": (
+        ("timeline.0.inject.target=zookeeper",),
+        "target 'zookeeper': a cluster with metadata: kraft has none",
+    ),
+    "one of nobody": (("timeline.0.inject.target=one-of zookeeper",), "target 'zookeeper': a cluster"),
+    "a pin of nobody": (("timeline.0.inject.pin={old_leader: boss}",), "target 'boss' is no role"),
+    "a pin that hides a role": (("timeline.0.inject.pin.followers=leader",), "'followers' is a role or a node"),
+    "a name that hides a node": (("timeline.0.inject.as=b1",), "'b1' is a role or a node"),
+    "a name given twice": (
+        ("timeline=[inject: {fault: kill, target: b1, as: x}, inject: {fault: kill, target: b2, as: x}]",),
+        "something was injected as 'x' before",
+    ),
+    "awaiting a leader that nobody named": (("timeline.1.until.leader=old",), "target 'old' is no role"),
+    "awaiting an ISR that nobody named": (("timeline.1.until={isr: [b1, bx]}",), "target 'bx' is no role"),
+    "random faults on nobody": (
+        ("timeline=[random: {faults: [{fault: kill, target: x}]}]", "expect={}"),
+        "target 'x' is no role",
+    ),
+    "wiping a node that runs": (("timeline.2.inject.target=b2",), "'b2' was not killed or stopped before"),
+    "wiping whoever leads after the kill": (("timeline.2.inject.target=leader",), "'leader' was not killed"),
+    "wiping what was healed": (
+        ("timeline.1={heal: dead}",),
+        "'old_leader' was not killed or stopped before",
+    ),
+    "wiping what was started": (
+        ("timeline.1={inject: {fault: start, target: old_leader}}",),
+        "'old_leader' was not killed or stopped before",
+    ),
+    "leaving nobody down": (("final_read.down=[b9]",), "final_read.down: 'b9' is no node"),
+    "idempotence with acks=1": (
+        ("workload={acks: 1, enable.idempotence: true}",),
+        "workload: enable.idempotence needs acks: all",
+    ),
+}
+
+#: The nearest thing that is legal.
+LEGAL: dict[str, tuple[str, ...]] = {
+    "as many replicas as brokers": ("cluster.brokers=4", "topic.replication=4"),
+    "a minimum ISR of all replicas": ("topic.min.insync.replicas=3",),
+    "the last ZooKeeper": ("cluster={version: 3.9.2, metadata: zookeeper}",),
+    "the first KRaft": ("cluster.version=3.3.0",),
+    "three controllers": ("cluster.controllers=3",),
+    "three ZooKeeper nodes": ("cluster={version: 3.9.2, metadata: zookeeper, zookeepers: 3}",),
+    "a /24": ("cluster.subnet=10.1.7.0/24",),
+    "any broker setting": ("cluster.config={num.io.threads: 2}",),
+    "any topic setting": ("topic.config={max.message.bytes: 1000}",),
+    "a violation without unclean election": (
+        "topic.unclean.leader.election.enable=false",
+        "timeline=[wait: 1s]",
+        "expect.standing=violation",
+    ),
+    "permitted loss by acks=1": (
+        "topic.unclean.leader.election.enable=null",
+        "timeline=[wait: 1s]",
+        "workload.acks=1",
+    ),
+    "permitted loss by a wiped disk": ("topic.unclean.leader.election.enable=null",),
+    "an assignment": ("topic.assignment=[[3, 1, 2]]",),
+    "avoiding the controller": (ZOOKEEPER, "topic.avoid=controller"),
+    "the watched topic among many": ("topic.count=3", "topic.partitions=2", "watch=trial-2/1"),
+    "healing by name": ("timeline.3.heal=dead",),
+    "a node": ("timeline.0.inject.target=[b1, b2]", "timeline.2.inject.target=b2"),
+    "one of a role": ("timeline.0.inject.target=one-of followers", "timeline.2.inject.target=dead"),
+    "ZooKeeper's nodes in ZooKeeper mode": (ZOOKEEPER, "timeline.1={inject: {fault: pause, target: z1}}"),
+    "wiping by the injection's name": ("timeline.2.inject.target=dead",),
+    "wiping all that were killed": ("timeline.0.inject.target=brokers", "timeline.2.inject.target=[b1, b2]"),
+    "wiping a group that was stopped": (
+        "timeline.0={inject: {fault: stop, target: brokers}}",
+        "timeline.2.inject.target=brokers",
+    ),
+    "a known leader": ("timeline.1.until.leader=[b1, b2]",),
+    "nobody leading": ("timeline.1.until.leader=none",),
+    "leaving a pin down": ("final_read.down=[old_leader]",),
+    "leaving an injection": ("final_read.down=[dead]",),
+    "leaving a node down": ("final_read.down=[b1]",),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_it_is_refused_in_one_line(refused: Refused, case: str) -> None:
+    changes, says = REFUSED[case]
+    lines = refused(*changes)
+    assert [line for line in lines if says in line] != [], lines
+
+
+@pytest.mark.parametrize("case", LEGAL)
+def test_its_nearest_legal_twin_is_taken(made: Made, case: str) -> None:
+    assert made(*LEGAL[case]).name == "good"
+
+
+def test_every_contradiction_is_told_not_just_the_first(refused: Refused) -> None:
+    lines = refused("topic.replication=4", "topic.min.insync.replicas=5", "timeline.3.heal=deed")
+    assert [line.split(": ")[1] for line in lines] == [
+        "topic.replication",
+        "topic.min.insync.replicas",
+        "timeline.3.heal",
+    ]

@@ -1,0 +1,206 @@
+"""Errors say file:line and what to change; ``--set`` finds keys that have dots in them."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from harness.core.errors import ScenarioError
+from harness.scenario.configuration import configuration
+from harness.scenario.loading import load
+from harness.scenario.model import Scenario
+
+File = Callable[[str], Path]
+
+
+def why(name: str, *overrides: str) -> str:
+    with pytest.raises(ScenarioError) as caught:
+        load(name, overrides)
+    return str(caught.value)
+
+
+# names and files
+
+
+def test_a_scenario_is_loaded_by_name() -> None:
+    assert load("jepsen-2013/min-isr-2").topic.min_isr == 2
+
+
+def test_a_scenario_without_a_name_is_called_after_its_file(written_to: File) -> None:
+    assert load(str(written_to("topic: {partitions: 2}\n"))).name == "mine"
+
+
+def test_an_unknown_name_gets_near_matches() -> None:
+    assert "did you mean jepsen-2013/unclean-election or" in why("jepsen-2013/unclean-elction")
+    assert "did you mean jepsen-2013/min-isr-2?" in why("min-isr")
+    assert "`kafka-trial scenarios` lists them" in why("zzz")
+
+
+def test_a_file_that_is_not_there_is_told_as_a_file() -> None:
+    assert why("nowhere/mine.yaml") == "nowhere/mine.yaml: no such file"
+
+
+def test_a_file_that_is_no_text_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_bytes(b"\xff\xfe\x00")
+    assert why(str(path)) == f"{path}: is no text in UTF-8"
+
+
+# what is written wrongly
+
+WRONG: dict[str, tuple[str, str]] = {
+    "an unknown key": ("cluster:\n  brokrs: 3\n", "2: cluster.brokrs: no such key; did you mean 'brokers'?"),
+    "an underscore for dots": (
+        "topic:\n  partitions: 1\n  min_insync_replica: 2\n",
+        "3: topic.min_insync_replica: no such key; did you mean 'min.insync.replicas'?",
+    ),
+    "an unknown key of the workload": (
+        "workload: {\n  enable.idempotenc: true}\n",
+        "2: workload.enable.idempotenc: no such key; did you mean 'enable.idempotence'?",
+    ),
+    "an unknown key of a fault": (
+        "timeline:\n  - inject: {fault: partition, from: b1, to: b2,\n             both_way: true}\n",
+        "3: timeline.0.inject.both_way: no such key; did you mean 'both_ways'?",
+    ),
+    "an unknown fault": (
+        "timeline:\n  - wait: 1s\n  - inject: {fault: partitio, from: b1, to: b2}\n",
+        "3: timeline.1.inject: no fault is called 'partitio'; did you mean 'partition'?",
+    ),
+    "no fault": (
+        "timeline:\n  - inject: {target: b1}\n",
+        "2: timeline.0.inject: say which one: key 'fault' is missing",
+    ),
+    "a parameter left out": (
+        "timeline:\n  - inject: {fault: partition, from: b1}\n",
+        "2: timeline.0.inject: key 'to' is missing",
+    ),
+    "an unknown step": (
+        "timeline:\n  - explode: b1\n",
+        "2: timeline.0: a step has exactly one key, one of wait, until, inject, heal, random",
+    ),
+    "two steps in one": ("timeline:\n  - {wait: 1s, heal: all}\n", "2: timeline.0: a step has exactly one key"),
+    "no duration": ("timeline:\n  - wait: 5 parsecs\n", "2: timeline.0.wait: '5 parsecs' is not a duration"),
+    "two conditions": ("timeline:\n  - until: {leader: none, acknowledged: 3}\n", "2: timeline.0.until: until awaits"),
+    "another word": (
+        "cluster:\n  metadata: zookeper\n",
+        "2: cluster.metadata: should be 'kraft' or 'zookeeper', not 'zookeper'",
+    ),
+    "a number that is none": ("topic: {partitions: many}\n", "1: topic.partitions: should be a valid integer"),
+    "a contradiction": ("topic:\n\n  replication: 5\n", "3: topic.replication: replication 5 needs as many brokers"),
+    "a key given twice": (
+        "topic:\n  replication: 3\n  replication: 2\n",
+        "3: 'replication' is given twice, on line 2 before: remove one",
+    ),
+    "no YAML": ("topic: {partitions: 1\n", "2: no valid YAML:"),
+    "no mapping": ("- wait: 1s\n", "1: a scenario is a mapping of keys"),
+    "nothing": ("", "1: a scenario is a mapping of keys"),
+    "a name that leaves the store": ("name: ../elsewhere\n", "1: name: "),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_is_written_wrongly_is_told_with_its_line(written_to: File, case: str) -> None:
+    text, says = WRONG[case]
+    path = written_to(text)
+    [line] = why(str(path)).splitlines()
+    assert line.startswith(f"{path}:{says}")
+
+
+def test_an_alias_to_what_it_is_part_of_is_told(written_to: File) -> None:
+    assert "alias" in why(str(written_to("cluster: &c\n  config: *c\n")))
+
+
+def test_all_that_is_wrong_is_told_in_the_order_of_the_lines(written_to: File) -> None:
+    path = written_to("cluster: {brokrs: 1}\ntimeline:\n  - wait: x\n  - explode: 1\ntopic: {partitions: x}\n")
+    assert [line.removeprefix(f"{path}:")[0] for line in why(str(path)).splitlines()] == ["1", "3", "4", "5"]
+
+
+# --set
+
+
+@pytest.mark.parametrize(
+    ("assignment", "look", "value"),
+    [
+        ("topic.min.insync.replicas=1", lambda s: s.topic.min_isr, 1),
+        ("topic.unclean.leader.election.enable=false", lambda s: s.topic.unclean, False),
+        ("workload.acks=1", lambda s: s.workload.acks, "1"),
+        ("workload.max.in.flight.requests.per.connection=2", lambda s: s.workload.max_in_flight, 2),
+        ("workload.message.timeout.ms=4000", lambda s: s.workload.delivery_timeout_ms, 4000),
+        ("cluster.version=3.9.2", lambda s: s.cluster.version, "3.9.2"),
+        ("cluster.config.replica.lag.time.max.ms=3000", lambda s: s.cluster.config, {"replica.lag.time.max.ms": 3000}),
+        ("topic.config.max.message.bytes=9", lambda s: s.topic.config, {"max.message.bytes": 9}),
+        ("timeline.0.wait=3s", lambda s: s.timeline[0].wait, 3.0),
+        ("timeline.2.until.within=1m", lambda s: s.timeline[2].until.within, 60.0),
+        ("timeline.1.inject.plane=replication", lambda s: s.timeline[1].inject.plane, "replication"),
+        ("final_read.isolation.level=read_committed", lambda s: s.isolation_level, "read_committed"),
+        ("requires.acknowledged=7", lambda s: s.requires.acknowledged, 7),
+        ("expect={verdict: [valid, unknown]}", lambda s: s.expect.verdicts, ["valid", "unknown"]),
+    ],
+)
+def test_set_gives_one_value_otherwise(assignment: str, look: Callable[[Scenario], object], value: object) -> None:
+    assert look(load("jepsen-2013/min-isr-2", [assignment])) == value
+
+
+def test_the_last_set_wins() -> None:
+    scenario = load("jepsen-2013/min-isr-2", ["topic.min.insync.replicas=1", "topic.min.insync.replicas=3"])
+    assert scenario.topic.min_isr == 3
+
+
+@pytest.mark.parametrize(
+    ("assignment", "says"),
+    [
+        ("topic", "--set topic: write path=value"),
+        ("=3", "--set =3: write path=value"),
+        ("clutser.version=1", "no such key; did you mean 'cluster'?"),
+        ("topic.replicaton=3", "--set topic.replicaton: topic.replicaton: no such key; did you mean 'replication'?"),
+        ("topic.replication=[", "'[' is no YAML value"),
+        ("notes=a: b: c", "'a: b: c' is no YAML value: put it in quotes"),
+        ("topic.replication.x=3", "topic.replication is 3, there is nothing below it to set"),
+        ("timeline.99.wait=3", "timeline has 8 entries, counted from 0; '99' is none of them"),
+        ("workload.kind=stack", "--set workload.kind: workload.kind: should be 'queue', not 'stack'"),
+        ("topic.replication=9", "--set topic.replication: topic.replication: replication 9 needs as many brokers"),
+    ],
+)
+def test_a_set_that_leads_nowhere_is_told(assignment: str, says: str) -> None:
+    assert says in why("jepsen-2013/min-isr-2", assignment)
+
+
+# what the rest of the harness takes from a scenario
+
+
+def test_the_configuration_is_what_promises_depend_on() -> None:
+    found = configuration(load("lose-messages/leader-killed-acks-1", ["workload.consume=group", "topic.replication=2"]))
+    assert (found.acks, found.idempotence, found.unclean_election) == ("1", False, False)
+    assert (found.replication, found.min_insync_replicas, found.grouped) == (2, 1, True)
+
+
+def test_topic_settings_are_told_to_kafka_in_its_own_words() -> None:
+    topic = load("jepsen-2013/min-isr-2", ["topic.config.preallocate=true", "topic.count=2"]).topic
+    assert topic.names == ["trial-0", "trial-1"]
+    assert topic.settings == {
+        "preallocate": "true",
+        "min.insync.replicas": "2",
+        "unclean.leader.election.enable": "true",
+    }
+
+
+def test_unclean_election_is_off_unless_it_is_given() -> None:
+    topic = load("jepsen-2013/min-isr-2", ["topic.unclean.leader.election.enable=null"]).topic
+    assert topic.unclean is None
+    assert topic.settings["unclean.leader.election.enable"] == "false"
+
+
+def test_the_watched_partition_is_that_of_the_first_topic_unless_it_is_named() -> None:
+    many = ["topic.count=2", "topic.partitions=3"]
+    here = load("jepsen-2013/min-isr-2", [*many, "watch=2"])
+    there = load("jepsen-2013/min-isr-2", [*many, "watch=trial-1/2"])
+    assert (here.watch_topic, here.watch_partition) == ("trial-0", 2)
+    assert (there.watch_topic, there.watch_partition) == ("trial-1", 2)
+
+
+def test_nodes_are_named_by_their_role() -> None:
+    assert load("jepsen-2013/min-isr-2", ["cluster.controllers=3"]).cluster.node_names == [
+        *("b1", "b2", "b3"),
+        *("c1", "c2", "c3"),
+    ]
+    assert load("jepsen-2013/unclean-election-zookeeper").cluster.node_names == ["b1", "b2", "b3", "b4", "z1"]

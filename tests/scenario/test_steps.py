@@ -1,0 +1,78 @@
+"""Steps are written as one-key mappings, and every fault of the catalogue can be injected."""
+
+import pytest
+from pydantic import TypeAdapter
+
+from harness.scenario.steps import Heal, Inject, Random, Step, Until, Wait
+from nemesis.catalogue import FAULTS
+
+STEP: TypeAdapter[Step] = TypeAdapter(Step)
+
+#: What each fault needs to be told, besides its target.
+PARAMETERS = {
+    "partition": {"from": "leader", "to": "followers"},
+    "slow": {"target": "leader", "delay": "250ms"},
+    "flaky": {"target": "leader", "loss": "2%"},
+    "throttle": {"target": "leader", "rate": "10kbit"},
+}
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+def test_every_fault_of_the_catalogue_can_be_injected_and_written_again(kind: str) -> None:
+    parameters = PARAMETERS.get(kind, {"target": "leader"})
+    step = STEP.validate_python({"inject": {"fault": kind, **parameters, "as": "it", "pin": {"old": "leader"}}})
+    assert isinstance(step, Inject)
+    assert isinstance(step.inject, FAULTS[kind])
+    assert step.inject.kind() == kind == step.inject.fault
+    assert (step.inject.name, step.inject.pin) == ("it", {"old": "leader"})
+    assert STEP.validate_python(step.model_dump(mode="json", by_alias=True)) == step
+
+
+@pytest.mark.parametrize(
+    ("written", "told", "seconds"),
+    [
+        ({"wait": "1.5s"}, "wait 1.5 s", 1.5),
+        ({"until": {"isr": ["b1", "b2"], "within": "2m"}}, "until ISR b1, b2 within 120 s", 120.0),
+        ({"until": {"leader": "changed"}}, "until leader changed within 30 s", 30.0),
+        ({"until": {"acknowledged": 500}}, "until 500 acknowledged within 30 s", 30.0),
+        ({"heal": "all"}, "heal all", 0.0),
+        (
+            {"inject": {"fault": "partition", "from": "leader", "to": ["b2", "b3"], "both_ways": False, "as": "cut"}},
+            "inject partition from leader to b2, b3 both_ways false as cut",
+            0.0,
+        ),
+        (
+            {"random": {"faults": [{"fault": "kill", "target": "one-of brokers"}], "every": "5s", "for": "20s"}},
+            "random one of kill target one-of brokers every 5 s for 20 s",
+            20.0,
+        ),
+    ],
+)
+def test_a_step_says_what_it_does_and_how_long_it_may_take(
+    written: dict[str, object], told: str, seconds: float
+) -> None:
+    step = STEP.validate_python(written)
+    assert str(step) == told
+    assert step.most_seconds == seconds
+
+
+def test_there_are_five_kinds_of_step() -> None:
+    written = [
+        {"wait": 1},
+        {"until": {"leader": "none"}},
+        {"inject": {"fault": "kill", "target": "b1"}},
+        {"heal": "all"},
+        {"random": {"faults": [{"fault": "kill", "target": "b1"}]}},
+    ]
+    assert [type(STEP.validate_python(step)) for step in written] == [Wait, Until, Inject, Heal, Random]
+
+
+@pytest.mark.parametrize("kind", [kind for kind, fault in FAULTS.items() if not fault.drawable])
+def test_what_presumes_an_earlier_step_cannot_be_drawn(kind: str) -> None:
+    with pytest.raises(ValueError, match=f"{kind} presumes an earlier step"):
+        STEP.validate_python({"random": {"faults": [{"fault": kind, "target": "b1"}]}})
+
+
+def test_drawn_faults_have_no_names() -> None:
+    with pytest.raises(ValueError, match="neither `as` nor `pin`"):
+        STEP.validate_python({"random": {"faults": [{"fault": "kill", "target": "b1", "as": "x"}]}})
