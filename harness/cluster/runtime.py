@@ -65,7 +65,7 @@ def up(spec: ClusterSpec, run: str, directory: Path, client: DockerClient, keep:
             run_compose(directory, compose.project_of(run), "up", "--no-start")
         run_compose(directory, compose.project_of(run), "start")
         containers = {node.name: compose.container_name(run, node) for node in nodes.nodes}
-        shell = DockerShell(nodes, containers, toolbox, {compose.LABEL: run})
+        shell = DockerShell(nodes, containers, toolbox, {compose.LABEL: run}, client)
         yield Cluster(run, spec, nodes, image, shell, client)
     finally:
         _keep_logs(client, run, directory / LOGS)

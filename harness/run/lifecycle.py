@@ -25,18 +25,17 @@ from harness.core.verdict import Verdict
 from harness.report import write
 from harness.run.display import Display
 from harness.run.store import RunRecord, new_run, seal
-from harness.run.timeline import Stage, follow
+from harness.run.timeline import Stage, follow, seen
 from harness.run.versions import versions
 from harness.scenario.model import Scenario
-from harness.scenario.steps import Inject
-from harness.scenario.steps import Random as Drawn
 from nemesis.nemesis import Nemesis
 from nemesis.preflight import lacking
 from workloads.final_read import read_to_end
 from workloads.running import Plan, start
 
-_RECOVERY_SECONDS = 45.0
+_RECOVERY_SECONDS = 30.0
 _DRAIN_SECONDS = 60.0
+_GIVE_UP_SECONDS = 3.0
 _READ_SECONDS = 120.0
 
 
@@ -49,9 +48,9 @@ def run(scenario: Scenario, store: Path, seed: int, display: Display, keep: bool
     client = connect()
     preflight(scenario, client)
     with recording(new_run(scenario, seed, store)) as record:
+        phase = partial(begin, record, display)
         with ExitStack() as stack:
-            begin = partial(phase, record, display)
-            begin("cluster up")
+            phase("cluster up")
             cluster = stack.enter_context(up(scenario.cluster, record.file.run, record.directory, client, keep))
             record.nodes(cluster.topology)
             record.file.features = await_registered(cluster)
@@ -69,15 +68,12 @@ def run(scenario: Scenario, store: Path, seed: int, display: Display, keep: bool
             workload = stack.enter_context(start(scenario.workload, plan))
             record.file.clients = workload.clients
             stage = Stage(record, cluster.topology, observer, nemesis, workload, display, random)
-            begin("timeline")
+            phase("timeline")
             follow(scenario.timeline, stage)
-            begin("heal")
+            phase("heal")
             warm_up()
-            down = heal(stage, scenario)
-            begin("drain")
-            record.file.notes += workload.finish(_DRAIN_SECONDS)
-            whole_again(stage, scenario, down)
-            begin("final read")
+            recover(stage, scenario)
+            phase("final read")
             read_to_end(
                 cluster.topology.bootstrap,
                 topics,
@@ -87,8 +83,8 @@ def run(scenario: Scenario, store: Path, seed: int, display: Display, keep: bool
                 _READ_SECONDS,
                 offline_ok=True,
             )
-            begin("cluster down")
-        begin("judge")
+            phase("cluster down")
+        phase("judge")
         record.file.notes += seal(record.directory)
         record.file.state = State.RECORDED
         record.save()
@@ -101,9 +97,7 @@ def run(scenario: Scenario, store: Path, seed: int, display: Display, keep: bool
 
 def preflight(scenario: Scenario, client: DockerClient) -> None:
     """Raises EnvironmentLacks, a line for each thing that this machine's kernel lacks for the scenario's faults."""
-    injections = [step.inject for step in scenario.timeline if isinstance(step, Inject)]
-    injections += [fault for step in scenario.timeline if isinstance(step, Drawn) for fault in step.random.faults]
-    needs = {need for injection in injections for need in injection.needs}
+    needs = {need for fault in scenario.faults for need in fault.needs}
     if needs:
         missing = lacking(needs, without_network(client, toolbox_image(client), {}))
         if missing:
@@ -124,7 +118,7 @@ def recording(record: RunRecord) -> Iterator[RunRecord]:
         raise
 
 
-def phase(record: RunRecord, display: Display, name: str) -> None:
+def begin(record: RunRecord, display: Display, name: str) -> None:
     """Note and show that a phase of the run begins."""
     record.phase(name)
     display.phase(name)
@@ -135,28 +129,28 @@ def warm_up() -> None:
     threading.Thread(target=session, name="spark", daemon=True).start()
 
 
-def heal(stage: Stage, scenario: Scenario) -> set[str]:
-    """Heal all faults and go on until writes are acknowledged again; returns the names of nodes that stay down."""
+def recover(stage: Stage, scenario: Scenario) -> None:
+    """Heal all faults, go on until writes are acknowledged again, drain, and wait until the ISR is whole.
+
+    What does not come about is reported, and makes the run ``unknown``; a cluster that acknowledges nothing any more
+    is not waited for again.
+    """
     at_ns = stage.record.clock.now()
     stage.nemesis.heal_all(except_=scenario.final_read.down)
     down = {name for active in stage.nemesis.active for name in active.nodes}
     healed_ns = stage.record.clock.now()
-    if scenario.workload.acks == "0":
-        return down
-    acknowledged = stage.until(
-        lambda: stage.workload.acknowledged_since(healed_ns), _RECOVERY_SECONDS, "writes acknowledged again"
-    )
-    detail = "" if acknowledged else f"none within {_RECOVERY_SECONDS:g} s"
-    stage.report("writes acknowledged after the heal", at_ns, met=acknowledged, detail=detail)
-    return down
-
-
-def whole_again(stage: Stage, scenario: Scenario, down: set[str]) -> None:
-    """Wait until every partition has its full ISR, the nodes that stay ``down`` apart; report where it has not."""
+    patience, drain = _RECOVERY_SECONDS, _DRAIN_SECONDS
+    if scenario.workload.acks != "0":
+        awaited = "writes acknowledged after the heal"
+        came = stage.until(lambda: stage.workload.acknowledged_since(healed_ns), patience, awaited)
+        stage.report(awaited, at_ns, met=came, detail="" if came else f"none within {patience:g} s; {seen(stage)}")
+        patience, drain = (patience, drain) if came else (0.0, _GIVE_UP_SECONDS)
+    begin(stage.record, stage.display, "drain")
+    stage.record.file.notes += stage.workload.finish(drain)
     at_ns = stage.record.clock.now()
     excused = [node for name in down if (node := stage.topology.named(name))]
     try:
-        await_whole_isr(stage.observer, scenario.topic, _RECOVERY_SECONDS, without=excused)
+        await_whole_isr(stage.observer, scenario.topic, patience, without=excused)
         stage.report("full ISR after the heal", at_ns)
     except ClusterError as exc:
         stage.report("full ISR after the heal", at_ns, met=False, detail=str(exc))

@@ -12,7 +12,7 @@ from harness.core.verdict import Expectation
 from harness.core.version import parse_version
 from harness.scenario.contradictions import contradictions
 from harness.scenario.problems import Problem
-from harness.scenario.steps import Step
+from harness.scenario.steps import Inject, Injection, Random, Step
 from workloads.client_settings import Isolation
 from workloads.queue import Queue
 
@@ -142,6 +142,13 @@ class Scenario(_Part):
     def most_seconds(self) -> float:
         """How long the timeline takes at most."""
         return sum(step.most_seconds for step in self.timeline)
+
+    @property
+    def faults(self) -> list[Injection]:
+        """Every fault that the timeline injects, or may draw."""
+        injected = [step.inject for step in self.timeline if isinstance(step, Inject)]
+        drawn = [fault for step in self.timeline if isinstance(step, Random) for fault in step.random.faults]
+        return [*injected, *drawn]
 
     @property
     def watch_topic(self) -> str:

@@ -1,0 +1,44 @@
+"""The program as a user has it: ``kafka-trial`` in a process of its own."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+COMMAND = [sys.executable, "-m", "harness.cli.main"]
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a command left: its exit code, both outputs, and the verdict where it printed one."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def verdict(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.out)
+        return found
+
+
+def kafka_trial(*arguments: str | Path, timeout: float = 240) -> Done:
+    done = subprocess.run(
+        [*COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=timeout, check=False
+    )
+    return Done(done.returncode, done.stdout, done.stderr)
+
+
+def begin(*arguments: str | Path) -> subprocess.Popen[str]:
+    """A command that goes on, in a process group of its own, so that signals are the test's to send."""
+    return subprocess.Popen(
+        [*COMMAND, *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        start_new_session=True,
+    )

@@ -1,0 +1,107 @@
+"""Every named scenario, run for real as a user runs it: its expectation, and what its story says besides."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from docker import DockerClient
+from pyspark.sql import SparkSession
+
+from checkers.evaluate import judge
+from harness.cluster.shell import without_network
+from harness.core.layout import VERDICT_FILE
+from harness.run.store import ensure_sealed
+from harness.scenario.loading import load, named
+from nemesis.preflight import lacking
+from tests.cluster.command import kafka_trial
+
+pytestmark = pytest.mark.cluster
+
+Verdict = dict[str, Any]
+
+
+def loses(verdict: Verdict) -> None:
+    assert verdict["verdict"] == "invalid"
+    assert verdict["summary"]["lost"] > 0
+    assert verdict["anomalies"]["lost"]["standing"] == "permitted"
+    assert len(verdict["anomalies"]["lost"]["examples"]) == min(20, verdict["summary"]["lost"])
+
+
+def keeps(verdict: Verdict) -> None:
+    assert verdict["verdict"] == "valid"
+    assert verdict["summary"]["lost"] == 0
+    assert verdict["summary"]["survivors"] == verdict["summary"]["acknowledged"] > 0
+
+
+def keeps_while_blocked(verdict: Verdict) -> None:
+    keeps(verdict)
+    assert verdict["availability"]["longest_unavailable"]["lasted_ns"] > 5e9
+
+
+def acknowledges_nothing(verdict: Verdict) -> None:
+    assert verdict["verdict"] == "valid"
+    assert verdict["summary"]["acknowledged"] == 0
+    assert 0 < verdict["summary"]["unacknowledged_present"] < verdict["summary"]["attempted"]
+
+
+def may_lose(verdict: Verdict) -> None:
+    assert verdict["verdict"] in {"valid", "invalid"}
+    assert set(verdict["anomalies"]) <= {"lost", "duplicated"}
+
+
+def never_valid(verdict: Verdict) -> None:
+    assert verdict["verdict"] in {"invalid", "unknown"}
+    if verdict["verdict"] == "unknown":
+        assert any("none within" in reason for reason in verdict["reasons"])
+
+
+STORIES: dict[str, Callable[[Verdict], None]] = {
+    "jepsen-2013/clean-election": keeps_while_blocked,
+    "jepsen-2013/min-isr-2": keeps_while_blocked,
+    "jepsen-2013/unclean-election": loses,
+    "jepsen-2013/unclean-election-zookeeper": loses,
+    "lose-messages/flaky-2-percent": keeps,
+    "lose-messages/leader-isolated-acks-1": loses,
+    "lose-messages/leader-isolated-acks-all": keeps,
+    "lose-messages/leader-killed-acks-0": acknowledges_nothing,
+    "lose-messages/leader-killed-acks-1": may_lose,
+    "lose-messages/leader-killed-acks-all": keeps,
+    "lose-messages/leader-wiped": never_valid,
+    "lose-messages/leader-wiped-3.9": loses,
+    "lose-messages/slow-followers-clean": keeps,
+    "lose-messages/slow-followers-unclean": loses,
+    "lose-messages/throttled-followers": loses,
+}
+
+
+def test_every_scenario_has_its_story_here() -> None:
+    assert set(STORIES) == set(named())
+
+
+@pytest.mark.parametrize("name", sorted(STORIES))
+def test_a_scenario_does_what_it_claims(
+    name: str, tmp_path: Path, engine: DockerClient, toolbox: str, spark: SparkSession
+) -> None:
+    needs = {need for fault in load(name).faults for need in fault.needs}
+    missing = lacking(needs, without_network(engine, toolbox, {}))
+    done = kafka_trial("run", name, "--store", tmp_path, "--seed", "1", "--json")
+    if missing:
+        assert done.code == 3
+        assert done.err.splitlines()[-1] == f"kafka-trial: {'; '.join(missing)}"
+        return
+    assert done.code == 0, done.err[-3000:] + done.out[-3000:]
+    verdict = done.verdict
+    assert verdict["expected"]
+    assert not verdict["partial"]
+    STORIES[name](verdict)
+    for fault in verdict["faults"]:
+        assert fault["effective"], fault
+    directory = tmp_path / verdict["run"]
+    assert (directory / "report.html").stat().st_size > 0
+    assert all(log.stat().st_size > 0 for log in (directory / "logs").glob("*.log"))
+    ensure_sealed(directory)
+    assert judge(directory, spark).to_json() == done.out.strip(), "a stored run is judged to the same verdict"
+    assert judge(directory, spark).to_json(indent=2) == (directory / VERDICT_FILE).read_text().rstrip("\n")
+    left = engine.containers.list(all=True, filters={"label": f"kafka-trial.run={verdict['run']}"})
+    assert left == []
