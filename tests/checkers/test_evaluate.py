@@ -57,7 +57,8 @@ def test_the_story_of_2013(judged: Judge, tmp_path: Path) -> None:
     assert (verdict.verdict, verdict.expected) == (Judgement.INVALID, True)
     assert verdict.reasons[0] == (
         "lost: 2 of 3 acknowledged writes are not in the final log; permitted: min.insync.replicas=1 "
-        "with unclean leader election: the ISR may shrink to the leader, and a replica that lacks what it alone acknowledged may be elected"
+        "with unclean leader election: the ISR may shrink to the leader, "
+        "and a replica that lacks what it alone acknowledged may be elected"
     )
     assert verdict.summary.model_dump() == {
         "attempted": 5,
