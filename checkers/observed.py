@@ -87,19 +87,27 @@ def refilled(seen: Iterable[Span], broker: int, after_ns: int) -> int | None:
 
 
 def who_led(seen: Iterable[Span], of: Partition, at_ns: int, names: Mapping[int, str]) -> dict[str, Any]:
-    """Who led a partition at a time: leader, leader_epoch, isr, and ``also_leading`` where another claimed it too.
+    """Who led a partition at a time: leader, leader_epoch, isr.
 
     A leader's own word counts first, the one of the highest epoch; where no leader's is fresh, the others' latest.
-    ``names`` gives brokers by their id.
+    ``also_leading`` where another broker claimed it too; ``changed_to`` where it fell between two observations that
+    differ, so that either may have been so. ``names`` gives brokers by their id.
     """
-    views = _views_at([s for s in seen if (s.topic, s.partition) == of], at_ns)
+    told = [s for s in seen if (s.topic, s.partition) == of]
+    views = _views_at(told, at_ns)
     own = [view for view in views if names.get(view.leader) == view.observer]
     ranked = sorted(own or [v for v in views if v.leader >= 0], key=_authority, reverse=True)
     if not ranked:
         return {"leader": None, "leader_epoch": None, "isr": None}
     others = [view for view in own if view.leader != ranked[0].leader]
     also = {"also_leading": [_claim(view) for view in sorted(others, key=_authority)]} if others else {}
-    return {**_claim(ranked[0]), **also}
+    return {**_claim(ranked[0]), **also, **_change(told, ranked[0], at_ns)}
+
+
+def _change(told: list[Span], view: Span, at_ns: int) -> dict[str, Any]:
+    later = (s for s in told if s.observer == view.observer and s.from_ns > at_ns)
+    following = next(later, None) if at_ns > view.to_ns else None
+    return {"changed_to": _claim(following)} if following else {}
 
 
 def _views_at(seen: list[Span], at_ns: int) -> list[Span]:

@@ -91,6 +91,18 @@ def test_of_two_that_claim_to_lead_the_newer_one_does_and_the_other_is_told() ->
     assert who_led(told, TRIAL, 3 * SECOND, NAMES)["leader"] == 1
 
 
+def test_what_fell_between_two_observations_is_told_with_both() -> None:
+    told = [span("b1", 0, 4, 1, 0, (1, 2)), span("b1", 6, 10, 1, 0, (1,))]
+    assert who_led(told, TRIAL, 5 * SECOND, NAMES) == {
+        "leader": 1,
+        "leader_epoch": 0,
+        "isr": [1, 2],
+        "changed_to": {"leader": 1, "leader_epoch": 0, "isr": [1]},
+    }
+    assert "changed_to" not in who_led(told, TRIAL, 4 * SECOND, NAMES)
+    assert "changed_to" not in who_led(told, TRIAL, 11 * SECOND, NAMES)
+
+
 def test_a_leader_that_fell_silent_long_ago_is_not_asked() -> None:
     told = [span("b1", 0, 1, 1, 0, (1, 2)), span("b2", 6, 10, 2, 1, (2,))]
     assert who_led(told, TRIAL, 7 * SECOND, NAMES) == {"leader": 2, "leader_epoch": 1, "isr": [2]}
