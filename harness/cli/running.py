@@ -1,5 +1,6 @@
 """``kafka-trial run``."""
 
+import sys
 from pathlib import Path
 
 import click
@@ -37,7 +38,7 @@ def run(
     from harness.scenario.loading import load
 
     wanted = load(scenario, overrides)
-    with for_terminal() as display:
+    with for_terminal(sys.stderr) as display:
         directory, verdict = deeds.run(wanted, store, fresh_seed() if seed is None else seed, display, keep)
     tell(verdict, directory, directory / "report.html", as_json)
     return codes.of_verdict(verdict)

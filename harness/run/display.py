@@ -1,6 +1,5 @@
 """What a run tells whoever watches it: live on a terminal, plain lines elsewhere, or nothing at all."""
 
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -135,10 +134,10 @@ class LiveDisplay(_Shown):
     def __init__(self, console: Console, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
         self._console = console
-        self._live = Live(get_renderable=self._drawn, console=console, refresh_per_second=4, transient=True)
         self._phase: tuple[str, float] | None = None
         self._step: tuple[str, float | None] = ("", None)
         self._status: _Status | None = None
+        self._live = Live(get_renderable=self._drawn, console=console, refresh_per_second=4, transient=True)
 
     def __enter__(self) -> Self:
         self._live.start()
@@ -194,7 +193,7 @@ class LiveDisplay(_Shown):
 AnyDisplay = Silent | PlainDisplay | LiveDisplay
 
 
-def for_terminal(stream: TextIO = sys.stderr) -> AnyDisplay:
+def for_terminal(stream: TextIO) -> AnyDisplay:
     """The live display where ``stream`` is a terminal that can draw, else plain lines."""
     console = Console(file=stream)
     return LiveDisplay(console) if console.is_terminal and not console.is_dumb_terminal else PlainDisplay(stream)

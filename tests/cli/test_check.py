@@ -1,0 +1,141 @@
+"""``kafka-trial check``: which runs it finds, what it writes, and stored runs that cannot be judged."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from checkers.evaluate import judge
+from harness.cli import codes
+from harness.cli.deeds import Deeds
+from harness.core.history import SENDS
+from harness.core.journal import Journal, journal_path
+from harness.core.run_file import RunFile, State
+from harness.core.verdict import Judgement, Verdict
+from tests.checkers.notation import tell
+from tests.cli.conftest import Invoke, judging
+from tests.cli.test_commands import assert_one_line
+from tests.report.verdicts import verdict
+
+
+def test_check_judges_a_stored_run_and_writes_beside_it(stored: Path, spark: SparkSession, kafka_trial: Invoke) -> None:
+    real = Deeds(judge=lambda master, conf, rows: lambda directory: judge(directory, spark))
+    done = kafka_trial("check", stored, deeds=real)
+    assert done.code == codes.NOT_MET
+    assert done.out.startswith("INVALID, not as expected by-hand/1\n  lost: 1 of 2 acknowledged writes")
+    kept = Verdict.model_validate(json.loads((stored / "verdict.json").read_text()))
+    assert (kept.verdict, kept.summary.lost) == (Judgement.INVALID, 1)
+    assert {"report.html", "junit.xml", "anomalies"} <= {path.name for path in stored.iterdir()}
+    assert RunFile.read(stored).state is State.JUDGED
+
+
+def test_check_judges_a_run_on_a_read_only_store_and_writes_nothing(
+    stored: Path, spark: SparkSession, kafka_trial: Invoke
+) -> None:
+    before = {path: path.stat().st_mtime_ns for path in stored.rglob("*")}
+    real = Deeds(
+        judge=lambda master, conf, rows: lambda directory: judge(directory, spark), writable=lambda directory: False
+    )
+    done = kafka_trial("check", stored, "--json", deeds=real)
+    assert done.code == codes.NOT_MET
+    assert json.loads(done.out)["summary"]["lost"] == 1
+    assert done.err == f"kafka-trial: {stored} is read-only: judged, and nothing written\n"
+    assert {path: path.stat().st_mtime_ns for path in stored.rglob("*")} == before
+
+
+def test_check_finds_every_run_below_and_exits_with_the_worst(stored: Path, kafka_trial: Invoke) -> None:
+    for name in ("2", "deeper/3"):
+        shutil.copytree(stored, stored.parent / name)
+    store = stored.parents[1]
+    verdicts = [verdict(), verdict(Judgement.UNKNOWN, expected=False), verdict(Judgement.INVALID)]
+    done = kafka_trial("check", store, stored, "--json", deeds=judging(*verdicts))
+    assert done.code == codes.UNKNOWN
+    assert [json.loads(line)["verdict"] for line in done.out.splitlines()] == ["valid", "unknown", "invalid"]
+
+
+def test_check_hands_settings_to_spark(stored: Path, kafka_trial: Invoke) -> None:
+    asked: list[object] = []
+
+    def court(master: str | None, conf: object, rows: int) -> object:
+        asked.append((master, conf, rows))
+        return lambda directory: verdict()
+
+    arguments = ("--master", "local[2]", "--conf", "spark.driver.memory=1g", "--conf", "spark.x=a=b")
+    assert kafka_trial("check", stored, *arguments, deeds=judging(judge=court)).code == 0
+    assert asked == [("local[2]", {"spark.driver.memory": "1g", "spark.x": "a=b"}, 3)]
+
+
+def test_check_refuses_a_setting_without_a_value(stored: Path, kafka_trial: Invoke) -> None:
+    done = kafka_trial("check", stored, "--conf", "spark.x", deeds=judging())
+    assert_one_line(done, codes.BAD_INPUT, "'spark.x' is not KEY=VALUE")
+
+
+def test_check_refuses_a_folder_without_runs(tmp_path: Path, kafka_trial: Invoke) -> None:
+    assert_one_line(kafka_trial("check", tmp_path, deeds=judging()), codes.BAD_INPUT, f"{tmp_path}: no run here")
+
+
+def test_check_refuses_a_run_with_a_missing_table(stored: Path, kafka_trial: Invoke) -> None:
+    shutil.rmtree(stored / "history" / "sends")
+    assert_one_line(kafka_trial("check", stored, deeds=judging()), codes.BAD_INPUT, "history/sends")
+
+
+def test_check_refuses_parquet_of_another_schema(stored: Path, kafka_trial: Invoke) -> None:
+    pq.write_table(pa.table({"worker": [1]}), stored / "history" / "sends" / "other.parquet")
+    assert_one_line(kafka_trial("check", stored, deeds=judging()), codes.BAD_INPUT, "other.parquet: not the sends")
+
+
+def test_check_refuses_what_is_no_parquet(stored: Path, kafka_trial: Invoke) -> None:
+    (stored / "history" / "reads" / "part.parquet").write_bytes(b"PAR1, so to speak")
+    assert_one_line(kafka_trial("check", stored, deeds=judging()), codes.BAD_INPUT, "not a whole Parquet file")
+
+
+def test_check_refuses_a_run_file_of_another_version(stored: Path, kafka_trial: Invoke) -> None:
+    (stored / "run.json").write_text('{"run": "x"}')
+    done = kafka_trial("check", stored, deeds=judging())
+    assert_one_line(done, codes.BAD_INPUT, "run.json: not a run file of this version")
+
+
+def test_check_refuses_a_run_that_recorded_nothing(stored: Path, kafka_trial: Invoke) -> None:
+    shutil.rmtree(stored / "history")
+    RunFile.read(stored).model_copy(update={"state": State.CRASHED}).write(stored)
+    assert_one_line(kafka_trial("check", stored, deeds=judging()), codes.BAD_INPUT, "crashed and recorded nothing")
+
+
+def test_check_judges_the_other_runs_where_one_cannot_be(stored: Path, kafka_trial: Invoke) -> None:
+    broken = stored.parent / "0"
+    shutil.copytree(stored, broken)
+    shutil.rmtree(broken / "history" / "log_ends")
+    done = kafka_trial("check", stored.parent, deeds=judging())
+    assert done.code == codes.BAD_INPUT
+    assert done.out.startswith("VALID")
+    assert done.err.count("\n") == 1
+    assert "0/history/log_ends" in done.err
+
+
+@pytest.mark.parametrize("writable", [True, False])
+def test_check_judges_what_an_interrupted_run_left(writable: bool, stored: Path, kafka_trial: Invoke) -> None:
+    shutil.rmtree(stored / "history")
+    RunFile.read(stored).model_copy(update={"state": State.RUNNING}).write(stored)
+    (stored / "journals").mkdir()
+    journal = journal_path(stored / "journals", "sends", "0")
+    with Journal(journal, SENDS) as rows:
+        for name in ("send a ok @0", "send b ok @1"):
+            rows.append_rows(tell(name).rows["sends"])
+    journal.write_bytes(journal.read_bytes()[:-100])
+    seen: list[RunFile] = []
+
+    def look(directory: Path) -> Verdict:
+        seen.append(RunFile.read(directory))
+        return verdict(Judgement.UNKNOWN, expected=False, partial=True)
+
+    deeds = judging(judge=lambda master, conf, rows: look, writable=lambda directory: writable)
+    done = kafka_trial("check", stored, deeds=deeds)
+    assert done.code == codes.UNKNOWN
+    assert "UNKNOWN (of a partial history)" in done.out
+    assert seen[0].partial
+    assert "sends.0.arrows was cut off" in seen[0].notes[0]
+    assert journal.exists() is not writable

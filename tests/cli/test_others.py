@@ -1,0 +1,92 @@
+"""``scenarios``, ``cleanup`` and ``doctor``."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.cli import codes
+from harness.cli.deeds import Deeds
+from harness.cli.doctor import java
+from harness.core.errors import ClusterError, EnvironmentLacks
+from harness.scenario.loading import catalogue, load
+from tests.cli.conftest import Invoke
+from tests.cli.test_commands import assert_one_line
+
+
+def test_scenarios_lists_each_with_source_claim_and_expectation(kafka_trial: Invoke) -> None:
+    done = kafka_trial("scenarios")
+    assert done.code == 0
+    for scenario in catalogue():
+        assert f"{scenario.name}\n  source: {scenario.source}\n  claim:  {scenario.claim}\n  expect: " in done.out
+
+
+def test_scenarios_show_prints_a_scenario_that_can_be_run(tmp_path: Path, kafka_trial: Invoke) -> None:
+    done = kafka_trial("scenarios", "show", "jepsen-2013/unclean-election", "--set", "workload.rate=50")
+    written = tmp_path / "shown.yaml"
+    written.write_text(done.out)
+    shown, original = load(str(written)), load("jepsen-2013/unclean-election")
+    assert shown.workload.rate == 50
+    assert shown.model_copy(update={"workload": original.workload}) == original
+
+
+def test_scenarios_show_refuses_what_is_none(kafka_trial: Invoke) -> None:
+    assert_one_line(kafka_trial("scenarios", "show", "nothing-of-the-kind"), codes.BAD_INPUT, "no scenario is called")
+
+
+def test_cleanup_says_what_it_removed(kafka_trial: Invoke) -> None:
+    asked: list[str | None] = []
+
+    def remove(run: str | None) -> list[str]:
+        asked.append(run)
+        return ["container kt-1-b1", "network kt-1"]
+
+    done = kafka_trial("cleanup", "mine/1", deeds=Deeds(cleanup=remove))
+    assert (done.code, done.out) == (0, "removed container kt-1-b1\nremoved network kt-1\n")
+    assert kafka_trial("cleanup", deeds=Deeds(cleanup=remove)).code == 0
+    assert asked == ["mine/1", None]
+
+
+def test_cleanup_takes_the_directory_of_a_run_for_its_name(stored: Path, kafka_trial: Invoke) -> None:
+    asked: list[str | None] = []
+    deeds = Deeds(cleanup=lambda run: asked.append(run) or [])
+    assert kafka_trial("cleanup", stored, deeds=deeds).out == "nothing to remove\n"
+    assert asked == ["by-hand/1"]
+
+
+def test_cleanup_tells_what_stays(kafka_trial: Invoke) -> None:
+    def remove(run: str | None) -> list[str]:
+        raise ClusterError("kt-1-b1 could not be removed: device busy")
+
+    assert_one_line(kafka_trial("cleanup", deeds=Deeds(cleanup=remove)), codes.CRASHED, "kt-1-b1 could not be removed")
+
+
+def test_cleanup_without_docker_says_so(tmp_path: Path, kafka_trial: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCKER_HOST", "tcp://127.0.0.1:1")
+    assert_one_line(kafka_trial("cleanup"), codes.CANNOT_RUN, "no Docker engine answers")
+
+
+def test_doctor_without_docker_says_what_to_do(kafka_trial: Invoke) -> None:
+    def refuse() -> Any:
+        raise EnvironmentLacks("no Docker engine answers: start one")
+
+    done = kafka_trial("doctor", deeds=Deeds(connect=refuse))
+    assert done.code == codes.CANNOT_RUN
+    assert "MISSING docker      no Docker engine answers: start one\n" in done.out
+
+
+def test_doctor_knows_a_java_that_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(EnvironmentLacks, match="Java 17 or later"):
+        java()
+
+
+@pytest.mark.parametrize("said", ['openjdk version "11.0.2" 2019-01-15', "what?"])
+def test_doctor_knows_a_java_that_is_old(said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "bin").mkdir()
+    program = tmp_path / "bin" / "java"
+    program.write_text(f"#!/bin/sh\necho '{said}' >&2\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(EnvironmentLacks, match="Java 17 or later"):
+        java()
