@@ -4,6 +4,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Sequence
+from types import FrameType
 
 import click
 
@@ -28,8 +29,20 @@ for command in (running.run, judging.check, scenarios.scenarios, cleanup.cleanup
 
 def main() -> None:
     """The program. Being terminated is being interrupted: faults are healed and the cluster is removed."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for interruption in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(interruption, _interrupt)
     sys.exit(invoke(sys.argv[1:]))
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """The first interrupts; those that follow must not keep the cluster from being removed."""
+    for interruption in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(interruption, _patience)
+    signal.default_int_handler(number, frame)
+
+
+def _patience(_number: int, _frame: FrameType | None) -> None:
+    _tell("already stopping: faults are healed and the cluster is removed first")
 
 
 def invoke(arguments: Sequence[str], deeds: Deeds | None = None) -> int:

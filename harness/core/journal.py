@@ -23,7 +23,7 @@ def table_of(path: Path) -> str:
 
 
 class Journal:
-    """One writer's rows of one table. Not shared between threads. Every ``append`` has reached the kernel when it returns."""
+    """One writer's rows of one table, for one thread. What was appended has reached the kernel."""
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
         self.path = path

@@ -116,6 +116,8 @@ def recording(record: RunRecord) -> Iterator[RunRecord]:
         record.save()
         exc.add_note(f"what was recorded is kept in {record.directory}")
         raise
+    finally:
+        record.release()
 
 
 def begin(record: RunRecord, display: Display, name: str) -> None:

@@ -1,5 +1,6 @@
 """Where runs are kept: a directory for each, its run.json, and its journals sealed into Parquet."""
 
+import fcntl
 import random
 import shutil
 import time
@@ -20,7 +21,7 @@ from harness.core.topology import Topology
 from harness.scenario.configuration import configuration
 from harness.scenario.model import Scenario
 
-DEFAULT_STORE = Path("store")
+_LOCK = ".recording"
 
 
 class RunRecord:
@@ -30,6 +31,12 @@ class RunRecord:
         self.directory = directory
         self.file = file
         self.clock = clock
+        self._lock = (directory / _LOCK).open("w")
+        fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def release(self) -> None:
+        """Let others judge it: it is not being recorded any more. (The end of the process releases it too.)"""
+        self._lock.close()
 
     @property
     def journals(self) -> Path:
@@ -115,11 +122,13 @@ def seal(directory: Path) -> list[str]:
 def ensure_sealed(directory: Path) -> RunFile:
     """The run file of a run that can be judged: one that was cut off is sealed as far as it goes, and marked partial.
 
-    Raises HistoryError where there is nothing to judge.
+    Raises HistoryError where there is nothing to judge, or the run is still being recorded.
     """
     file = RunFile.read(directory)
     if file.state in {State.RECORDED, State.JUDGED}:
         return file
+    if _locked(directory):
+        raise HistoryError(f"{directory}: this run is still going: judge it when it is over")
     if any((directory / JOURNALS).glob(f"*{SUFFIX}")):
         file.notes += seal(directory)
     elif not (directory / HISTORY).is_dir():
@@ -127,6 +136,19 @@ def ensure_sealed(directory: Path) -> RunFile:
     file.partial = True
     file.write(directory)
     return file
+
+
+def _locked(directory: Path) -> bool:
+    """Whether a process that records this run is alive."""
+    path = directory / _LOCK
+    if not path.exists():
+        return False
+    with path.open() as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
 
 
 def _last_of_each_key(rows: pa.Table, key: tuple[str, ...]) -> pa.Table:

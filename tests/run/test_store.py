@@ -1,5 +1,6 @@
 """Runs on disk: made, sealed, cut off."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,10 @@ SCENARIO = Scenario(name="a/story")
 
 
 @pytest.fixture
-def record(tmp_path: Path) -> RunRecord:
-    return new_run(SCENARIO, 7, tmp_path)
+def record(tmp_path: Path) -> Iterator[RunRecord]:
+    made = new_run(SCENARIO, 7, tmp_path)
+    yield made
+    made.release()
 
 
 def send(sequence: int, **fields: Any) -> dict[str, Any]:
@@ -102,7 +105,15 @@ def test_a_journal_of_another_schema_is_named(record: RunRecord) -> None:
         seal(record.directory)
 
 
+def test_a_run_that_is_still_going_is_left_alone(record: RunRecord) -> None:
+    path = journal(record, [send(0)])
+    with pytest.raises(HistoryError, match="still going"):
+        ensure_sealed(record.directory)
+    assert path.exists()
+
+
 def ensure_sealed_as(record: RunRecord, state: State) -> RunFile:
     record.file.state = state
     record.save()
+    record.release()
     return ensure_sealed(record.directory)
