@@ -8,11 +8,16 @@ from harness.scenario.problems import Place, near
 from harness.scenario.schema import keys_at
 from harness.scenario.written import Written
 
+#: Refused only because something else was.
+_CONSEQUENCES = {"default_factory_not_called"}
+
 
 def complaints(exc: ValidationError, written: Written) -> list[str]:
     """``file.yaml:7: topic.replication: …``, a line for each place, in the order in which they stand."""
     said: dict[Place, str] = {}
     for error in exc.errors(include_url=False):
+        if error["type"] in _CONSEQUENCES:
+            continue
         where = written.resolved(error["loc"])
         said.setdefault(where, _line(error, where, written))
     order = list(written.stands)
@@ -20,25 +25,31 @@ def complaints(exc: ValidationError, written: Written) -> list[str]:
 
 
 def _line(error: Any, where: Place, written: Written) -> str:
-    path = ".".join(map(str, where))
-    return f"{written.stand(where)}: {path + ': ' if path else ''}{_says(error, where, written)}"
+    path, stand = ".".join(map(str, where)), written.stand(where)
+    told = not path or stand == f"--set {path}"
+    return f"{stand}: {'' if told else path + ': '}{_says(error, where, written)}"
 
 
 def _says(error: Any, where: Place, written: Written) -> str:
     kind, given, context = error["type"], error["input"], error.get("ctx", {})
-    if kind == "extra_forbidden":
-        return _unknown_key(str(where[-1]), keys_at(where[:-1], written.data) or [])
-    if kind == "missing":
-        return f"key {error['loc'][-1]!r} is missing"
-    if kind == "union_tag_invalid":
-        known = [tag.strip("'") for tag in str(context["expected_tags"]).split(", ")]
-        return f"no {_discriminator(context)} is called {context['tag']!r}; {near(context['tag'], known)}"
-    if kind == "union_tag_not_found":
-        return f"say which one: key {_discriminator(context)!r} is missing"
-    if kind == "value_error":
-        return str(context["error"])
-    message = str(error["msg"])
-    return f"{message.replace('Input should', 'should', 1)}, not {given!r}" if "Input should" in message else message
+    match kind:
+        case "extra_forbidden":
+            says = _unknown_key(str(where[-1]), keys_at(where[:-1], written.data) or [])
+        case "missing":
+            says = f"key {error['loc'][-1]!r} is missing"
+        case "union_tag_invalid":
+            known = [tag.strip("'") for tag in str(context["expected_tags"]).split(", ")]
+            says = f"no {_discriminator(context)} is called {context['tag']!r}; {near(context['tag'], known)}"
+        case "union_tag_not_found":
+            says = f"say which one: key {_discriminator(context)!r} is missing"
+        case "model_type" | "model_attributes_type" | "dict_type":
+            says = f"should be a mapping of keys to values, not {given!r}"
+        case "value_error":
+            says = str(context["error"])
+        case _:
+            subject, should, wanted = str(error["msg"]).partition(" should ")
+            says = f"should {wanted}, not {given!r}" if subject in {"Input", "String"} and should else error["msg"]
+    return says
 
 
 def _unknown_key(key: str, known: list[str]) -> str:

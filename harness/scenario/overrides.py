@@ -21,7 +21,7 @@ def override(written: Written, assignment: str) -> None:
     stand = f"--set {path}"
     try:
         value = yaml.safe_load(text)
-    except yaml.YAMLError as exc:
+    except (yaml.YAMLError, ValueError) as exc:
         raise ScenarioError(f"{stand}: {text!r} is no YAML value: put it in quotes") from exc
     place = _put(written.data, path.strip(), value, (), written, stand)
     written.stands = {known: said for known, said in written.stands.items() if known[: len(place)] != place}

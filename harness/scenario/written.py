@@ -91,4 +91,14 @@ def _plain(loader: yaml.SafeLoader, node: yaml.Node, place: Place, written: Writ
             written.stands[(*place, index)] = f"{written.origin}:{item.start_mark.line + 1}"
             items.append(_plain(loader, item, (*place, index), written))
         return items
-    return loader.construct_object(node)
+    return _scalar(loader, node, written)
+
+
+def _scalar(loader: yaml.SafeLoader, node: yaml.Node, written: Written) -> Any:
+    try:
+        return loader.construct_object(node)
+    except ValueError as exc:
+        where = f"{written.origin}:{node.start_mark.line + 1}"
+        raise ScenarioError(
+            f"{where}: {node.value!r} looks like a date or a number, and is none: put it in quotes"
+        ) from exc

@@ -36,6 +36,7 @@ REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "no version": (("cluster.version=newest",), "cluster.version: 'newest' is no Kafka version such as 4.3.1"),
     "half a version": (("cluster.version=4",), "cluster.version: 4 is no Kafka version"),
+    "a version that YAML reads as a number": (("cluster.version=3.10",), "cluster.version: 3.1 is no Kafka version"),
     "no /24": (("cluster.subnet=10.1.0.0/16",), "cluster.subnet: '10.1.0.0/16' is no IPv4 /24"),
     "no subnet": (("cluster.subnet=here",), "'here' is no IPv4 /24"),
     "a topic setting for brokers": (
@@ -165,8 +166,8 @@ def test_its_nearest_legal_twin_is_taken(made: Made, case: str) -> None:
 
 def test_every_contradiction_is_told_not_just_the_first(refused: Refused) -> None:
     lines = refused("topic.replication=4", "topic.min.insync.replicas=5", "timeline.3.heal=deed")
-    assert [line.split(": ")[1] for line in lines] == [
-        "topic.replication",
-        "topic.min.insync.replicas",
-        "timeline.3.heal",
+    assert [line.split(": ")[0] for line in lines] == [
+        "--set topic.replication",
+        "--set topic.min.insync.replicas",
+        "--set timeline.3.heal",
     ]

@@ -85,6 +85,13 @@ WRONG: dict[str, tuple[str, str]] = {
         "cluster:\n  metadata: zookeper\n",
         "2: cluster.metadata: should be 'kraft' or 'zookeeper', not 'zookeper'",
     ),
+    "a date that is none": ("notes: x\nclaim: 2026-99-99\n", "2: '2026-99-99' looks like a date"),
+    "no mapping of keys": ("topic: 3\n", "1: topic: should be a mapping of keys to values, not 3"),
+    "a setting that another one depends on": (
+        "workload:\n  acks: 2\n",
+        "2: workload.acks: should be '0', '1' or 'all'",
+    ),
+    "another pattern": ("requires: {leader: moved}\n", "1: requires.leader: should match pattern"),
     "a number that is none": ("topic: {partitions: many}\n", "1: topic.partitions: should be a valid integer"),
     "a contradiction": ("topic:\n\n  replication: 5\n", "3: topic.replication: replication 5 needs as many brokers"),
     "a key given twice": (
@@ -152,13 +159,15 @@ def test_the_last_set_wins() -> None:
         ("topic", "--set topic: write path=value"),
         ("=3", "--set =3: write path=value"),
         ("clutser.version=1", "no such key; did you mean 'cluster'?"),
-        ("topic.replicaton=3", "--set topic.replicaton: topic.replicaton: no such key; did you mean 'replication'?"),
+        ("topic.replicaton=3", "--set topic.replicaton: no such key; did you mean 'replication'?"),
         ("topic.replication=[", "'[' is no YAML value"),
+        ("notes=2026-99-99", "'2026-99-99' is no YAML value: put it in quotes"),
+        ("workload.acks=3", "--set workload.acks: should be '0', '1' or 'all', not '3'"),
         ("notes=a: b: c", "'a: b: c' is no YAML value: put it in quotes"),
         ("topic.replication.x=3", "topic.replication is 3, there is nothing below it to set"),
         ("timeline.99.wait=3", "timeline has 8 entries, counted from 0; '99' is none of them"),
-        ("workload.kind=stack", "--set workload.kind: workload.kind: should be 'queue', not 'stack'"),
-        ("topic.replication=9", "--set topic.replication: topic.replication: replication 9 needs as many brokers"),
+        ("workload.kind=stack", "--set workload.kind: should be 'queue', not 'stack'"),
+        ("topic.replication=9", "--set topic.replication: replication 9 needs as many brokers"),
     ],
 )
 def test_a_set_that_leads_nowhere_is_told(assignment: str, says: str) -> None:
