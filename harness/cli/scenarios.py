@@ -32,12 +32,10 @@ def scenarios(context: click.Context) -> None:
 @click.option("--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Change a setting, as for `run`.")
 def show(scenario: str, overrides: tuple[str, ...]) -> None:
     """Print a scenario resolved: every setting, those it does not name too. It is a scenario file itself."""
-    import yaml
-
     from harness.scenario.loading import load
+    from harness.scenario.resolved import resolved_yaml
 
-    resolved = load(scenario, overrides).model_dump(mode="json", by_alias=True, exclude_none=True)
-    click.echo(yaml.safe_dump(resolved, sort_keys=False, allow_unicode=True, width=100), nl=False)
+    click.echo(resolved_yaml(load(scenario, overrides)), nl=False)
 
 
 def expected(expect: "Expectation") -> str:

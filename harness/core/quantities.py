@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from typing import Annotated
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, PlainSerializer
 
 _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _PERCENT = {"%": 0.01}
@@ -45,7 +45,23 @@ def _parse(value: object, units: Mapping[str, float], wanted: str) -> float:
     return float(found[1]) * units[found[2]]
 
 
+def duration_text(seconds: float) -> str:
+    """``"5s"``, ``"250ms"``: what ``parse_duration`` reads back."""
+    return f"{seconds * 1000:.10g}ms" if 0 < seconds < 1 else f"{seconds:.10g}s"
+
+
+def share_text(share: float) -> str:
+    """``"2%"``: what ``parse_share`` reads back."""
+    return f"{share * 100:.10g}%"
+
+
+def rate_text(rate: int) -> str:
+    """``"10kbit"``: what ``parse_rate`` reads back."""
+    unit = next(unit for unit in reversed(_BITS) if rate % _BITS[unit] == 0)
+    return f"{rate // int(_BITS[unit])}{unit}"
+
+
 #: Fields of a scenario: written with a unit, kept as seconds, as a fraction of 1, as bits per second.
-Duration = Annotated[float, BeforeValidator(parse_duration)]
-Share = Annotated[float, BeforeValidator(parse_share)]
-Rate = Annotated[int, BeforeValidator(parse_rate)]
+Duration = Annotated[float, BeforeValidator(parse_duration), PlainSerializer(duration_text, when_used="json")]
+Share = Annotated[float, BeforeValidator(parse_share), PlainSerializer(share_text, when_used="json")]
+Rate = Annotated[int, BeforeValidator(parse_rate), PlainSerializer(rate_text, when_used="json")]

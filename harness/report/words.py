@@ -99,6 +99,12 @@ def _leader(row: Row) -> str:
     return f"{row['leader']}" + ("" if epoch is None else f" (epoch {epoch})")
 
 
+def _changing(row: Row, told: Callable[[Row], str]) -> str:
+    """What was seen before, and after an arrow what was seen next where that is something else."""
+    seen = [told(row), told(row["changed_to"])] if row.get("changed_to") else [told(row)]
+    return " → ".join(dict.fromkeys(seen))
+
+
 #: An example's columns: what the header says, and what a row has there. Keys not named here follow as they are.
 _COLUMNS: tuple[tuple[str, tuple[str, ...], Callable[[Row], str]], ...] = (
     ("partition", ("topic", "partition"), lambda row: f"{row['topic']}-{row['partition']}"),
@@ -107,8 +113,8 @@ _COLUMNS: tuple[tuple[str, tuple[str, ...], Callable[[Row], str]], ...] = (
     ("sent", ("sent_ns",), lambda row: seconds(row["sent_ns"])),
     ("acknowledged", ("acknowledged_ns",), lambda row: seconds(row["acknowledged_ns"])),
     ("read", ("read_ns",), lambda row: seconds(row["read_ns"])),
-    ("leader", ("leader", "leader_epoch"), _leader),
-    ("ISR", ("isr",), lambda row: plain(row["isr"])),
+    ("leader", ("leader", "leader_epoch", "changed_to"), lambda row: _changing(row, _leader)),
+    ("ISR", ("isr",), lambda row: _changing(row, lambda seen: plain(seen["isr"]))),
     ("also leading", ("also_leading",), lambda row: ", ".join(_leader(one) for one in row["also_leading"])),
     ("faults", ("faults",), lambda row: plain(row["faults"])),
 )

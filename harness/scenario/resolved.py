@@ -13,7 +13,7 @@ _WIDTH = 120
 def resolved_yaml(scenario: Scenario) -> str:
     """Every setting, given or not, and of each step what is not the default; what is empty is left out.
 
-    It is a scenario file itself: loading it gives an equal scenario. Durations are seconds, shares fractions of 1.
+    It is a scenario file itself: loading it gives an equal scenario.
     """
     said = scenario.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"timeline"})
     expect, requires = said.pop("expect"), said.pop("requires")

@@ -4,7 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.core.quantities import parse_duration, parse_rate, parse_share
+from harness.core.quantities import (
+    duration_text,
+    parse_duration,
+    parse_rate,
+    parse_share,
+    rate_text,
+    share_text,
+)
 
 
 @pytest.mark.parametrize(
@@ -47,3 +54,21 @@ def test_what_is_no_share_is_refused(written: object, why: str) -> None:
 def test_what_is_no_rate_is_refused(written: object, why: str) -> None:
     with pytest.raises(ValueError, match=why):
         parse_rate(written)
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(5.0, "5s"), (0.25, "250ms"), (0.0, "0s"), (90.0, "90s"), (1.5, "1.5s")])
+def test_a_duration_is_written_as_it_is_read(seconds: float, text: str) -> None:
+    assert duration_text(seconds) == text
+    assert parse_duration(text) == seconds
+
+
+@pytest.mark.parametrize(("share", "text"), [(0.02, "2%"), (0.07, "7%"), (1.0, "100%"), (0.005, "0.5%")])
+def test_a_share_is_written_as_it_is_read(share: float, text: str) -> None:
+    assert share_text(share) == text
+    assert parse_share(text) == share
+
+
+@pytest.mark.parametrize(("rate", "text"), [(5000, "5kbit"), (8, "8bit"), (2_000_000, "2mbit"), (1500, "1500bit")])
+def test_a_rate_is_written_as_it_is_read(rate: int, text: str) -> None:
+    assert rate_text(rate) == text
+    assert parse_rate(text) == rate
