@@ -25,7 +25,7 @@ def main() -> None:
     parser.add_argument("scenario", nargs="?", default="jepsen-2013/unclean-election")
     scenario = parser.parse_args().scenario
     with tempfile.TemporaryDirectory(prefix="kafka-trial-bench-") as store:
-        command = [sys.executable, "-m", "harness.cli.main", "run", scenario, "--store", store, "--json"]
+        command = [str(Path(sys.executable).with_name("kafka-trial")), "run", scenario, "--store", store, "--json"]
         started = time.monotonic()
         done = subprocess.run(command, stdout=subprocess.PIPE, check=False)
         wall = time.monotonic() - started

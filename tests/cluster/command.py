@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-COMMAND = [sys.executable, "-m", "harness.cli.main"]
+COMMAND = [str(Path(sys.executable).with_name("kafka-trial"))]
 
 
 @dataclass(frozen=True)
