@@ -13,14 +13,11 @@ from harness.cli.deeds import Deeds
 def cleanup(deeds: Deeds, run: str | None) -> None:
     """Remove what runs left on this machine.
 
-    RUN is a run's name or its directory: its containers, networks and volumes go. Without RUN, those of every run do,
-    of one that is under way too. What was recorded stays.
+    RUN is a run's name or its directory: its containers, networks and volumes go. Without RUN, those of every run do
+    that is not still going. What was recorded stays.
     """
-    removed = deeds.cleanup(_named(run))
-    for line in removed:
-        click.echo(f"removed {line}")
-    if not removed:
-        click.echo("nothing to remove")
+    for line in deeds.cleanup(_named(run)) or ["nothing to remove"]:
+        click.echo(line)
 
 
 def _named(run: str | None) -> str | None:

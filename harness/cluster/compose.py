@@ -3,6 +3,7 @@
 import base64
 import hashlib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -10,8 +11,9 @@ import yaml
 from harness.cluster.layout import Subnet
 from harness.core.topology import CLIENT_PORT, Node, Role, Topology
 
-#: Every container, network and volume of a run carries it, with the run as its value.
+#: Every container, network and volume of a run carries these: which run it is of, and where that is kept.
 LABEL = "kafka-trial.run"
+DIRECTORY_LABEL = "kafka-trial.directory"
 
 _HEAP = {Role.BROKER: "-Xms384m -Xmx384m", Role.CONTROLLER: "-Xms192m -Xmx192m", Role.ZOOKEEPER: "-Xms96m -Xmx96m"}
 
@@ -31,23 +33,31 @@ def container_name(run: str, node: Node) -> str:
     return f"{project_of(run)}-{node.name}"
 
 
-def document(run: str, topology: Topology, subnet: Subnet, image: str, mounts: Mapping[str, str]) -> dict[str, Any]:
+def labels_of(run: str, directory: Path) -> dict[str, str]:
+    """The labels by which a fresh process knows what belongs to a run, and whether the run is still going."""
+    return {LABEL: run, DIRECTORY_LABEL: str(directory)}
+
+
+def document(
+    run: str, topology: Topology, subnet: Subnet, image: str, mounts: Mapping[str, str], labels: Mapping[str, str]
+) -> dict[str, Any]:
     """The services, network and volumes of a run.
 
     ``mounts`` maps files of this machine to where every node shall find them (the start script, for an image not ours);
     each node's settings are mounted from ``./config/<node>.properties`` besides.
     """
-    labels = {LABEL: run}
+    marked = dict(labels)
+    nodes = {node.name: _service(run, node, topology, image, mounts) for node in topology.nodes}
     return {
-        "services": {node.name: _service(run, node, topology, image, mounts) for node in topology.nodes},
+        "services": {name: {**service, "labels": dict(marked)} for name, service in nodes.items()},
         "networks": {
             "trial": {
                 "driver": "bridge",
-                "labels": labels,
+                "labels": dict(marked),
                 "ipam": {"config": [{"subnet": str(subnet), "gateway": topology.clients.address}]},
             }
         },
-        "volumes": {_volume(node): {"labels": labels} for node in topology.nodes},
+        "volumes": {_volume(node): {"labels": dict(marked)} for node in topology.nodes},
     }
 
 
@@ -81,6 +91,5 @@ def _service(run: str, node: Node, topology: Topology, image: str, mounts: Mappi
         ],
         "networks": {"trial": {"ipv4_address": node.address}},
         **({"ports": [f"127.0.0.1:{node.published}:{CLIENT_PORT}"]} if node.published else {}),
-        "labels": {LABEL: run},
         "restart": "no",
     }

@@ -65,7 +65,7 @@ def up(spec: ClusterSpec, run: str, directory: Path, client: DockerClient, keep:
             run_compose(directory, compose.project_of(run), "up", "--no-start")
         run_compose(directory, compose.project_of(run), "start")
         containers = {node.name: compose.container_name(run, node) for node in nodes.nodes}
-        shell = DockerShell(nodes, containers, toolbox, {compose.LABEL: run}, client)
+        shell = DockerShell(nodes, containers, toolbox, compose.labels_of(run, directory), client)
         yield Cluster(run, spec, nodes, image, shell, client)
     finally:
         _keep_logs(client, run, directory / LOGS)
@@ -78,7 +78,9 @@ def _write(spec: ClusterSpec, run: str, nodes: Topology, subnet: Subnet, image: 
     for node in nodes.nodes:
         (directory / "config" / f"{node.name}.properties").write_text(properties(settings_of(node, nodes, spec)))
     ours = {str(recipes() / "kafka" / name): f"/opt/kafka/{name}" for name in ("start", *_LOGGING)}
-    document = compose.document(run, nodes, subnet, image, ours if spec.image else {})
+    document = compose.document(
+        run, nodes, subnet, image, ours if spec.image else {}, compose.labels_of(run, directory)
+    )
     (directory / "compose.yaml").write_text(compose.text(document))
 
 

@@ -1,6 +1,5 @@
 """Where runs are kept: a directory for each, its run.json, and its journals sealed into Parquet."""
 
-import fcntl
 import random
 import shutil
 import time
@@ -16,12 +15,11 @@ from harness.core.errors import EnvironmentLacks, HistoryError
 from harness.core.history import KEYS, TABLES
 from harness.core.journal import SUFFIX, read_journal, table_of
 from harness.core.layout import HISTORY, JOURNALS, LOGS, write_table
+from harness.core.lock import RecordingLock, is_recorded
 from harness.core.run_file import RUN_FILE, PhaseReport, RunFile, Seat, State
 from harness.core.topology import Topology
 from harness.scenario.configuration import configuration
 from harness.scenario.model import Scenario
-
-_LOCK = ".recording"
 
 
 class RunRecord:
@@ -31,12 +29,11 @@ class RunRecord:
         self.directory = directory
         self.file = file
         self.clock = clock
-        self._lock = (directory / _LOCK).open("w")
-        fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        self._lock = RecordingLock(directory)
 
     def release(self) -> None:
         """Let others judge it: it is not being recorded any more. (The end of the process releases it too.)"""
-        self._lock.close()
+        self._lock.release()
 
     @property
     def journals(self) -> Path:
@@ -127,7 +124,7 @@ def ensure_sealed(directory: Path) -> RunFile:
     file = RunFile.read(directory)
     if file.state in {State.RECORDED, State.JUDGED}:
         return file
-    if _locked(directory):
+    if is_recorded(directory):
         raise HistoryError(f"{directory}: this run is still going: judge it when it is over")
     if any((directory / JOURNALS).glob(f"*{SUFFIX}")):
         file.notes += seal(directory)
@@ -136,19 +133,6 @@ def ensure_sealed(directory: Path) -> RunFile:
     file.partial = True
     file.write(directory)
     return file
-
-
-def _locked(directory: Path) -> bool:
-    """Whether a process that records this run is alive."""
-    path = directory / _LOCK
-    if not path.exists():
-        return False
-    with path.open() as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-    return False
 
 
 def _last_of_each_key(rows: pa.Table, key: tuple[str, ...]) -> pa.Table:

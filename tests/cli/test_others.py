@@ -39,7 +39,7 @@ def test_cleanup_says_what_it_removed(kafka_trial: Invoke) -> None:
 
     def remove(run: str | None) -> list[str]:
         asked.append(run)
-        return ["container kt-1-b1", "network kt-1"]
+        return ["removed container kt-1-b1", "removed network kt-1"]
 
     done = kafka_trial("cleanup", "mine/1", deeds=Deeds(cleanup=remove))
     assert (done.code, done.out) == (0, "removed container kt-1-b1\nremoved network kt-1\n")

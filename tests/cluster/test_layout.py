@@ -1,6 +1,7 @@
 """Addresses, settings and the Compose document: plain data, no Docker."""
 
 import ipaddress
+from pathlib import Path
 
 import pytest
 import yaml
@@ -78,8 +79,8 @@ def test_a_broker_setting_of_the_scenario_wins() -> None:
 
 def test_everything_in_the_compose_document_carries_the_label_of_the_run() -> None:
     _, nodes = nodes_of()
-    document = compose.document("s/1-2", nodes, SUBNET, "image:1", {})
-    labels = {compose.LABEL: "s/1-2"}
+    labels = compose.labels_of("s/1-2", Path("/store/s/1-2"))
+    document = compose.document("s/1-2", nodes, SUBNET, "image:1", {}, labels)
     assert all(service["labels"] == labels for service in document["services"].values())
     assert document["networks"]["trial"]["labels"] == labels
     assert all(volume["labels"] == labels for volume in document["volumes"].values())
