@@ -97,7 +97,7 @@ def _addresses() -> Iterator[None]:
 
 
 def _subnet(client: DockerClient, wanted: str | None, run: str) -> Subnet:
-    taken = {**_networks(client), **_routes()}
+    taken = {**_routes(), **_networks(client)}
     if wanted is not None:
         chosen = ipaddress.IPv4Network(wanted)
         clash = next((name for subnet, name in taken.items() if chosen.overlaps(subnet)), None)

@@ -60,7 +60,7 @@ def endless(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], Path]]:
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        process.communicate()
 
 
 def test_ctrl_c_removes_the_cluster_and_keeps_what_was_recorded(
