@@ -14,6 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
 from checkers.availability import availability
 from checkers.catalogue import CHECKERS, Checker
+from checkers.forensics import runs
 from checkers.observed import Span, elected, refilled, spans, who_led
 from checkers.preconditions import preconditions
 from checkers.presence import PLACE, blocks
@@ -56,7 +57,7 @@ def judge(directory: Path, spark: SparkSession) -> Verdict:
     sizes = {f.checker.anomaly: f.count for f in found}
     report = summary(counts, lost=sizes.get("lost", 0), duplicated=sizes.get("duplicated", 0))
     ruled = rule(history.run_file, found, circumstances(history, seen))
-    anomalies = {name: explained(history, seen, anomaly) for name, anomaly in ruled.items()}
+    anomalies = {name: explained(history, seen, name, anomaly) for name, anomaly in ruled.items()}
     met = preconditions(history.run_file, report, history.ends, history.faults, seen)
     return verdict(history, report, anomalies, met, service)
 
@@ -140,8 +141,8 @@ def rule(run: RunFile, found: Sequence[Found], happened: Circumstances) -> dict[
     }
 
 
-def explained(history: History, seen: Sequence[Span], anomaly: Anomaly) -> Anomaly:
-    """``anomaly`` with its examples told who led, and which faults were active, when each was acknowledged."""
+def explained(history: History, seen: Sequence[Span], name: str, anomaly: Anomaly) -> Anomaly:
+    """``anomaly`` with its runs, and its examples told who led and which faults were active at each's moment."""
     names = {node.id: node.name for node in history.run_file.nodes if node.role == "broker"}
     examples = [
         {
@@ -152,7 +153,7 @@ def explained(history: History, seen: Sequence[Span], anomaly: Anomaly) -> Anoma
         for row in anomaly.examples
         for at in [moment(row)]
     ]
-    return anomaly.model_copy(update={"examples": examples})
+    return anomaly.model_copy(update={"examples": examples, "runs": runs(history, name, seen)})
 
 
 def moment(example: Mapping[str, Any]) -> int:
@@ -203,15 +204,17 @@ def reasons(
     """Why the verdict is what it is, one line each, violations first: the first line is the headline."""
     said = {checker.anomaly: checker.said for checker in CHECKERS}
     order = sorted(anomalies, key=lambda name: anomalies[name].standing is not Standing.VIOLATION)
-    lines = [_finding(name, said[name], anomalies[name], report) for name in order]
+    lines = [line for name in order for line in _finding(name, said[name], anomalies[name], report)]
     lines += [f"unknown: {held.name}: {held.detail}" for held in met if not held.met]
     lines += [] if lines else [_clean(report)]
     return lines + ([f"not as expected: {unexpected}"] if unexpected else [])
 
 
-def _finding(name: str, said: str, anomaly: Anomaly, report: Summary) -> str:
+def _finding(name: str, said: str, anomaly: Anomaly, report: Summary) -> list[str]:
+    """What was found, and the biggest run of it."""
     of = f" of {report.acknowledged}" if name == "lost" else ""
-    return f"{name}: {anomaly.count}{of} {said}; {anomaly.standing}: {anomaly.because}"
+    finding = f"{name}: {anomaly.count}{of} {said}; {anomaly.standing}: {anomaly.because}"
+    return [finding, *(f"{name}: {run['text']}" for run in anomaly.runs[:1])]
 
 
 def _clean(report: Summary) -> str:
