@@ -29,7 +29,7 @@ _SECOND_NS = 1_000_000_000
 #: The anomalies that come in runs, and what became of the records of one.
 FATES: dict[str, str] = {
     "lost": "lost",
-    "vanished": "read live, then vanished",
+    "vanished": "vanished",
     "duplicated": "in the log more than once",
     "reordered": "in another order than they were sent",
 }
@@ -83,14 +83,15 @@ def runs(history: History, anomaly: str, seen: Sequence[Span]) -> list[dict[str,
     led = {of: reigns(seen, of) for of in sorted(partitions)}
     width = bucket_width(extent(kept), len(led))
     rows = history.spark.read.schema(_COLUMNS).parquet(str(kept.absolute()))
-    found = joined(islands(rows, eras(history.spark, led), width), width)
     names = {node.id: node.name for node in history.run_file.nodes if node.role == "broker"}
+    found = joined(islands(rows, eras(history.spark, led), width), width)
+    found = joined(reattributed(found, width, led, claims(seen, names)), width)
     return [
         told(
             anomaly,
             island,
             led.get(island.of, []),
-            [s for s in seen if (s.topic, s.partition) == island.of],
+            [span for span in seen if (span.topic, span.partition) == island.of],
             history.faults,
             names,
         )
@@ -161,6 +162,52 @@ def joined(parts: Iterable[Island], width: int) -> list[Island]:
     return found
 
 
+def claims(seen: Iterable[Span], names: Mapping[int, str]) -> dict[tuple[Partition, int, int | None], list[Span]]:
+    """The spans in which a broker said of itself that it led, by partition, leader and epoch."""
+    own: dict[tuple[Partition, int, int | None], list[Span]] = {}
+    for span in seen:
+        if names.get(span.leader) == span.observer:
+            own.setdefault(((span.topic, span.partition), span.leader, span.leader_epoch), []).append(span)
+    return own
+
+
+def reattributed(
+    parts: Iterable[Island],
+    width: int,
+    led: Mapping[Partition, Sequence[Reign]],
+    own: Mapping[tuple[Partition, int, int | None], Sequence[Span]],
+) -> list[Island]:
+    """Islands that continue the log of a leader that did not know yet that another led are that leader's.
+
+    A deposed leader goes on acknowledging until it hears of its successor (with acks=1: KIP-101, Kafka design). What
+    it took then stands right behind what it took before, while the successor's log goes on where it had come to.
+    """
+    found: list[Island] = []
+    for part in sorted(parts, key=_place):
+        before = next((one for one in found if _continues(one, part, width) and _claimed(one, part, led, own)), None)
+        found.append(part if before is None else replace(part, reign=before.reign))
+    return found
+
+
+def _continues(one: Island, other: Island, width: int) -> bool:
+    if one.of != other.of or one.reign >= other.reign or one.last_offset is None or other.first_offset is None:
+        return False
+    return 0 < other.first_offset - one.last_offset <= width
+
+
+def _claimed(
+    one: Island,
+    other: Island,
+    led: Mapping[Partition, Sequence[Reign]],
+    own: Mapping[tuple[Partition, int, int | None], Sequence[Span]],
+) -> bool:
+    if not one.reign:
+        return False
+    reign = led[one.of][one.reign - 1]
+    spans = own.get((one.of, reign.leader, reign.leader_epoch), [])
+    return any(span.from_ns <= other.first_ns <= span.to_ns for span in spans)
+
+
 def biggest(found: Iterable[Island]) -> list[Island]:
     """Those that are told, the biggest first."""
     return sorted(found, key=lambda island: (-island.count, *_place(island)))[:TOLD]
@@ -187,22 +234,16 @@ def told(
             "at_ns": following.from_ns,
             "in_isr": None if before is None else following.leader in before,
         }
-    until = island.last_ns if following is None else following.from_ns
+    deposed_ns = None if following is None or following.from_ns > island.last_ns else following.from_ns
+    since, until = (island.first_ns, island.last_ns) if following is None else (island.last_ns, following.from_ns)
+    again = reign is not None and following is not None and following.leader == reign.leader
+    sentence = (
+        f"{island.topic}-{island.partition}: {_offsets(island)}, "
+        f"{_acknowledged(island, reign, isrs, names)}{_deposed(deposed_ns)}, "
+        f"{_fate(anomaly, island, elected, faults, names, again)}"
+    )
     return {
-        "text": ", ".join(
-            [
-                f"{island.topic}-{island.partition}: {_offsets(island)}",
-                _acknowledged(island, reign, isrs, names),
-                _fate(
-                    anomaly,
-                    island,
-                    elected,
-                    faults,
-                    names,
-                    again=reign is not None and following is not None and following.leader == reign.leader,
-                ),
-            ]
-        ),
+        "text": sentence,
         "topic": island.topic,
         "partition": island.partition,
         "first_offset": island.first_offset,
@@ -214,7 +255,7 @@ def told(
         "leader_epoch": None if reign is None else reign.leader_epoch,
         "isr": isrs,
         "elected": elected,
-        "faults": [row["fault"] for row in overlapping(faults, island.last_ns, until)],
+        "faults": [row["fault"] for row in overlapping(faults, min(since, until), until)],
     }
 
 
@@ -290,6 +331,10 @@ def _acknowledged(island: Island, reign: Reign | None, isrs: Sequence[Sequence[i
     return f"{verb} {when} {who} {_leader(reign.leader, reign.leader_epoch, names)} {_isrs(reign.leader, isrs, names)}"
 
 
+def _deposed(at_ns: int | None) -> str:
+    return "" if at_ns is None else f" (though another led from {_seconds(at_ns)} s)"
+
+
 def _isrs(leader: int, isrs: Sequence[Sequence[int]], names: Mapping[int, str]) -> str:
     return ", then ".join(
         "alone in the ISR"
@@ -312,10 +357,10 @@ def _fate(
         fate += f" (again up to offset {island.again_to})"
     if elected is None:
         during = [row["fault"] for row in overlapping(faults, island.first_ns, island.last_ns)]
-        active = f" while {_all(during)} {_were(during)} active" if during else ""
-        return f"{fate}; no other leader was seen after them{active and ', sent or acknowledged' + active}"
+        seen = f"{fate}; no leader was elected after them"
+        return f"{seen}; {_all(during)} {_were(during)} active then" if during else seen
     at = elected["at_ns"]
-    between = overlapping(faults, island.last_ns, at)
+    between = overlapping(faults, min(island.last_ns, at), at)
     active = [row["fault"] for row in between if row["healed_ns"] is None or row["healed_ns"] > at]
     ended = [row["fault"] for row in between if row["fault"] not in active]
     stood = {True: "in the ISR", False: "not in the ISR", None: "of whose ISR nothing was seen"}[elected["in_isr"]]
