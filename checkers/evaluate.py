@@ -14,6 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
 from checkers.availability import availability
 from checkers.catalogue import CHECKERS, Checker
+from checkers.faults import active
 from checkers.forensics import runs
 from checkers.observed import Span, elected, refilled, spans, who_led
 from checkers.preconditions import preconditions
@@ -159,15 +160,6 @@ def explained(history: History, seen: Sequence[Span], name: str, anomaly: Anomal
 def moment(example: Mapping[str, Any]) -> int:
     """When the record of an example was acknowledged; where it never was, when it was sent, or else read."""
     return next((example[k] for k in ("acknowledged_ns", "sent_ns", "read_ns") if example.get(k) is not None), 0)
-
-
-def active(faults: Sequence[Mapping[str, Any]], at_ns: int) -> list[str]:
-    """The faults that were in force at a time."""
-    return [
-        row["fault"]
-        for row in faults
-        if row["injecting_ns"] <= at_ns and (row["healed_ns"] is None or at_ns < row["healed_ns"])
-    ]
 
 
 def verdict(

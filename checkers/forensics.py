@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
+from checkers.faults import active, overlapping
 from checkers.observed import Partition, Reign, Span, isr_before, reigns
 from checkers.tables import History
 from harness.core.layout import ANOMALIES
@@ -255,7 +256,7 @@ def told(
         "leader_epoch": None if reign is None else reign.leader_epoch,
         "isr": isrs,
         "elected": elected,
-        "faults": [row["fault"] for row in overlapping(faults, min(since, until), until)],
+        "faults": overlapping(faults, min(since, until), until),
     }
 
 
@@ -273,15 +274,6 @@ def isrs_of(seen: Iterable[Span], reign: Reign, island: Island, names: Mapping[i
         if not isrs or isrs[-1] != list(span.isr):
             isrs.append(list(span.isr))
     return isrs
-
-
-def overlapping(faults: Iterable[Mapping[str, Any]], from_ns: int, to_ns: int) -> list[Mapping[str, Any]]:
-    """The faults in force at some time from one instant to another."""
-    return [
-        row
-        for row in faults
-        if row["injecting_ns"] <= to_ns and (row["healed_ns"] is None or row["healed_ns"] > from_ns)
-    ]
 
 
 def _place(island: Island) -> tuple[str, int, int, int, int]:
@@ -356,13 +348,12 @@ def _fate(
     if island.again_to is not None:
         fate += f" (again up to offset {island.again_to})"
     if elected is None:
-        during = [row["fault"] for row in overlapping(faults, island.first_ns, island.last_ns)]
+        during = overlapping(faults, island.first_ns, island.last_ns)
         seen = f"{fate}; no leader was elected after them"
         return f"{seen}; {_all(during)} {_were(during)} active then" if during else seen
     at = elected["at_ns"]
-    between = overlapping(faults, min(island.last_ns, at), at)
-    active = [row["fault"] for row in between if row["healed_ns"] is None or row["healed_ns"] > at]
-    ended = [row["fault"] for row in between if row["fault"] not in active]
+    then = active(faults, at)
+    ended = [fault for fault in overlapping(faults, min(island.last_ns, at), at) if fault not in then]
     stood = {True: "in the ISR", False: "not in the ISR", None: "of whose ISR nothing was seen"}[elected["in_isr"]]
     # An election from outside of the ISR explains the loss; of any other it is only known that it came next.
     how = ("when" if elected["in_isr"] is False else "after") if anomaly in _GONE else "; next,"
@@ -370,8 +361,8 @@ def _fate(
         f"{fate}{'' if how.startswith(';') else ' '}{how} {_name(elected['leader'], names)}, {stood}, was elected"
         f"{' again' if again else ''} at {_seconds(at)} s{_epoch(elected['leader_epoch'])}"
         + (f" after {_all(ended)}" if ended else "")
-        + (" and" if ended and active else "")
-        + (f" while {_all(active)} {_were(active)} active" if active else "")
+        + (" and" if ended and then else "")
+        + (f" while {_all(then)} {_were(then)} active" if then else "")
     )
 
 

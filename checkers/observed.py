@@ -97,6 +97,29 @@ def isr_before(seen: Iterable[Span], reign: Reign) -> tuple[int, ...] | None:
     return None if last is None else last.isr
 
 
+def fold(rows: Iterable[Mapping[str, Any]]) -> list[Span]:
+    """What ``spans`` makes of a whole history, of a few observations at hand."""
+    found: dict[tuple[str, str, int], list[Span]] = {}
+    for row in sorted(rows, key=lambda row: row["at_ns"]):
+        own = found.setdefault((row["observer"], row["topic"], row["partition"]), [])
+        at, isr = row["at_ns"], tuple(sorted(row["isr"]))
+        if own and (own[-1].leader, own[-1].leader_epoch, own[-1].isr) == (row["leader"], row["leader_epoch"], isr):
+            own[-1] = replace(own[-1], to_ns=at)
+        else:
+            who = (row["observer"], row["topic"], row["partition"])
+            own.append(Span(*who, at, at, row["leader"], row["leader_epoch"], isr))
+    return sorted(
+        (span for own in found.values() for span in own),
+        key=lambda span: (span.from_ns, span.topic, span.partition, span.observer),
+    )
+
+
+def views(seen: Iterable[Span], of: Partition, at_ns: int) -> list[Span]:
+    """What each broker had told last of a partition at a time, unless it fell silent long before; by observer."""
+    told = [span for span in seen if (span.topic, span.partition) == of]
+    return sorted(_views_at(told, at_ns), key=lambda span: span.observer)
+
+
 def leaders(seen: Iterable[Span], of: Partition) -> list[int]:
     """The brokers that led a partition, in the order in which they were first seen to."""
     return list(dict.fromkeys(s.leader for s in seen if (s.topic, s.partition) == of and s.leader >= 0))
