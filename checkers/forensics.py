@@ -349,7 +349,7 @@ def _fate(
         fate += f" (again up to offset {island.again_to})"
     if elected is None:
         during = overlapping(faults, island.first_ns, island.last_ns)
-        seen = f"{fate}; no leader was elected after them"
+        seen = f"{fate}; no election was seen after them"
         return f"{seen}; {_all(during)} {_were(during)} active then" if during else seen
     at = elected["at_ns"]
     then = active(faults, at)

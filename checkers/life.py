@@ -276,7 +276,7 @@ def _log(archive: Archive, of: Partition) -> str:
 def _instead(archive: Archive, record: int, of: Partition, rows: list[Row]) -> str:
     """What stands where the record was told to be."""
     offset = next((r["offset"] for r in rows if (r["topic"], r["partition"]) == of and r["offset"] is not None), None)
-    if offset is None:
+    if offset is None or (of in archive.ends and offset >= archive.ends[of]["log_end"]):
         return ""
     there = archive.rows(
         "reads",

@@ -86,12 +86,16 @@ def isr_before(seen: Iterable[Span], reign: Reign) -> tuple[int, ...] | None:
 
     ``seen`` is of one partition. None where nothing was.
     """
+    epoch = _known(reign.leader_epoch)
     earlier = [
         span
         for span in seen
         if span.from_ns <= reign.from_ns
-        and (span.leader, span.leader_epoch) != (reign.leader, reign.leader_epoch)
-        and _known(span.leader_epoch) <= _known(reign.leader_epoch)
+        and (
+            _known(span.leader_epoch) < epoch
+            or (_known(span.leader_epoch) == epoch and span.leader < 0)
+            or (epoch < 0 and span.leader != reign.leader)
+        )
     ]
     last = max(earlier, key=_authority, default=None)
     return None if last is None else last.isr
