@@ -58,7 +58,9 @@ def judge(directory: Path, spark: SparkSession) -> Verdict:
     sizes = {f.checker.anomaly: f.count for f in found}
     report = summary(counts, lost=sizes.get("lost", 0), duplicated=sizes.get("duplicated", 0))
     ruled = rule(history.run_file, found, circumstances(history, seen))
-    anomalies = {name: explained(history, seen, name, anomaly) for name, anomaly in ruled.items()}
+    with ThreadPoolExecutor(max_workers=3) as pool:
+        told = pool.map(lambda name: explained(history, seen, name, ruled[name]), ruled)
+        anomalies = dict(zip(ruled, told, strict=True))
     met = preconditions(history.run_file, report, history.ends, history.faults, seen)
     return verdict(history, report, anomalies, met, service)
 

@@ -44,13 +44,15 @@ _COLUMNS = (
     " last_offset bigint"
 )
 _AT = "coalesce(acknowledged_ns, sent_ns, read_ns, 0L)"
+#: Who led first led before that was first seen.
+_REIGN = f"if(coalesce(size(begun), 0) <= 0, 0, greatest(1, size(filter(begun, since -> since <= {_AT}))))"
 
 
 @dataclass(frozen=True)
 class Island:
     """Records of one partition and reign that stand close together. Offsets are None where Kafka told none.
 
-    ``reign`` counts the reigns of the partition that had begun (0: none was observed); ``first_ns`` and ``last_ns``
+    ``reign`` counts the reigns of the partition that had begun (0: none ever was observed); ``first_ns`` and ``last_ns``
     are of acknowledgements, and of sends (or reads) where ``acknowledged`` is 0.
     """
 
@@ -135,7 +137,7 @@ def islands(rows: DataFrame, begun: DataFrame, width: int) -> list[Island]:
             "*",
             f"{_AT} as at_ns",
             f"offset div {width} as bucket",
-            f"if(begun is null, 0, size(filter(begun, since -> since <= {_AT}))) as reign",
+            f"{_REIGN} as reign",
         )
         .groupBy("topic", "partition", "reign", "bucket")
         .agg(
@@ -318,7 +320,7 @@ def _acknowledged(island: Island, reign: Reign | None, isrs: Sequence[Sequence[i
     verb = "acknowledged" if island.acknowledged else "never acknowledged, sent"
     when = _times(island.first_ns, island.last_ns)
     if reign is None:
-        return f"{verb} {when} before any leader was observed"
+        return f"{verb} {when} under a leader that nobody observed"
     who = "by" if island.acknowledged else "while the leader was"
     return f"{verb} {when} {who} {_leader(reign.leader, reign.leader_epoch, names)} {_isrs(reign.leader, isrs, names)}"
 
@@ -345,7 +347,7 @@ def _fate(
     again: bool,
 ) -> str:
     fate = FATES[anomaly]
-    if island.again_to is not None:
+    if anomaly == "duplicated" and island.again_to is not None:
         fate += f" (again up to offset {island.again_to})"
     if elected is None:
         during = overlapping(faults, island.first_ns, island.last_ns)

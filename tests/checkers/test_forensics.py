@@ -130,7 +130,7 @@ def test_leaders_partitions_and_distances_part_runs(found: Runs) -> None:
         (1, 0, 0, None),
     ]
     assert "1 record whose offsets Kafka did not tell" in runs[1]["text"]
-    assert "before any leader was observed" in runs[4]["text"]
+    assert "under a leader that nobody observed" in runs[4]["text"]
 
 
 def test_duplicates_are_told_with_where_they_stand_again(found: Runs) -> None:
@@ -246,3 +246,12 @@ def test_the_recorded_run_is_told_as_it_was(spark: SparkSession, tmp_path: Path)
         "lost: trial-0: offsets 1117–3482 (2,366 records), acknowledged 24.8–30.1 s by b1 (epoch 0) alone in the ISR, "
         "lost when b2, not in the ISR, was elected at 35.6 s (epoch 1) while cut and alone were active"
     )
+
+
+def test_what_was_taken_before_anything_was_seen_was_taken_by_who_led_first(spark: SparkSession) -> None:
+    columns = (
+        "topic string, partition int, offset long, sent_ns long, acknowledged_ns long, read_ns long, last_offset long"
+    )
+    table = spark.createDataFrame([("trial", 0, 1, 1, 2, None, None), ("trial", 1, 1, 1, 2, None, None)], columns)
+    begun = eras(spark, {TRIAL: [Reign(1, 0, 9)], ("trial", 1): []})
+    assert [(part.partition, part.reign) for part in islands(table, begun, 64)] == [(0, 1), (1, 0)]
