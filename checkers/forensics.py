@@ -52,7 +52,7 @@ _REIGN = f"if(coalesce(size(begun), 0) <= 0, 0, greatest(1, size(filter(begun, s
 class Island:
     """Records of one partition and reign that stand close together. Offsets are None where Kafka told none.
 
-    ``reign`` counts the reigns of the partition that had begun (0: none ever was observed); ``first_ns`` and ``last_ns``
+    ``reign`` counts the reigns of the partition that had begun (0: none was ever seen); ``first_ns`` and ``last_ns``
     are of acknowledgements, and of sends (or reads) where ``acknowledged`` is 0.
     """
 
