@@ -14,6 +14,8 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
 from checkers.availability import availability
 from checkers.catalogue import CHECKERS, Checker
+from checkers.faults import active
+from checkers.forensics import runs
 from checkers.observed import Span, elected, refilled, spans, who_led
 from checkers.preconditions import preconditions
 from checkers.presence import PLACE, blocks
@@ -56,7 +58,9 @@ def judge(directory: Path, spark: SparkSession) -> Verdict:
     sizes = {f.checker.anomaly: f.count for f in found}
     report = summary(counts, lost=sizes.get("lost", 0), duplicated=sizes.get("duplicated", 0))
     ruled = rule(history.run_file, found, circumstances(history, seen))
-    anomalies = {name: explained(history, seen, anomaly) for name, anomaly in ruled.items()}
+    with ThreadPoolExecutor(max_workers=3) as pool:
+        told = pool.map(lambda name: explained(history, seen, name, ruled[name]), ruled)
+        anomalies = dict(zip(ruled, told, strict=True))
     met = preconditions(history.run_file, report, history.ends, history.faults, seen)
     return verdict(history, report, anomalies, met, service)
 
@@ -140,8 +144,8 @@ def rule(run: RunFile, found: Sequence[Found], happened: Circumstances) -> dict[
     }
 
 
-def explained(history: History, seen: Sequence[Span], anomaly: Anomaly) -> Anomaly:
-    """``anomaly`` with its examples told who led, and which faults were active, when each was acknowledged."""
+def explained(history: History, seen: Sequence[Span], name: str, anomaly: Anomaly) -> Anomaly:
+    """``anomaly`` with its runs, and its examples told who led and which faults were active at each's moment."""
     names = {node.id: node.name for node in history.run_file.nodes if node.role == "broker"}
     examples = [
         {
@@ -152,21 +156,12 @@ def explained(history: History, seen: Sequence[Span], anomaly: Anomaly) -> Anoma
         for row in anomaly.examples
         for at in [moment(row)]
     ]
-    return anomaly.model_copy(update={"examples": examples})
+    return anomaly.model_copy(update={"examples": examples, "runs": runs(history, name, seen)})
 
 
 def moment(example: Mapping[str, Any]) -> int:
     """When the record of an example was acknowledged; where it never was, when it was sent, or else read."""
     return next((example[k] for k in ("acknowledged_ns", "sent_ns", "read_ns") if example.get(k) is not None), 0)
-
-
-def active(faults: Sequence[Mapping[str, Any]], at_ns: int) -> list[str]:
-    """The faults that were in force at a time."""
-    return [
-        row["fault"]
-        for row in faults
-        if row["injecting_ns"] <= at_ns and (row["healed_ns"] is None or at_ns < row["healed_ns"])
-    ]
 
 
 def verdict(
@@ -203,15 +198,17 @@ def reasons(
     """Why the verdict is what it is, one line each, violations first: the first line is the headline."""
     said = {checker.anomaly: checker.said for checker in CHECKERS}
     order = sorted(anomalies, key=lambda name: anomalies[name].standing is not Standing.VIOLATION)
-    lines = [_finding(name, said[name], anomalies[name], report) for name in order]
+    lines = [line for name in order for line in _finding(name, said[name], anomalies[name], report)]
     lines += [f"unknown: {held.name}: {held.detail}" for held in met if not held.met]
     lines += [] if lines else [_clean(report)]
     return lines + ([f"not as expected: {unexpected}"] if unexpected else [])
 
 
-def _finding(name: str, said: str, anomaly: Anomaly, report: Summary) -> str:
+def _finding(name: str, said: str, anomaly: Anomaly, report: Summary) -> list[str]:
+    """What was found, and the biggest run of it."""
     of = f" of {report.acknowledged}" if name == "lost" else ""
-    return f"{name}: {anomaly.count}{of} {said}; {anomaly.standing}: {anomaly.because}"
+    finding = f"{name}: {anomaly.count}{of} {said}; {anomaly.standing}: {anomaly.because}"
+    return [finding, *(f"{name}: {run['text']}" for run in anomaly.runs[:1])]
 
 
 def _clean(report: Summary) -> str:

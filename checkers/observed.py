@@ -56,6 +56,74 @@ def spans(observations: DataFrame) -> list[Span]:
     return sorted(found, key=lambda span: (span.from_ns, span.topic, span.partition, span.observer))
 
 
+@dataclass(frozen=True)
+class Reign:
+    """One leader and epoch of a partition, and when any broker was first seen to know of it."""
+
+    leader: int
+    leader_epoch: int | None
+    from_ns: int
+
+
+def reigns(seen: Iterable[Span], of: Partition) -> list[Reign]:
+    """The reigns of a partition in the order of their epochs (of their beginnings, where no epoch is told).
+
+    A broker that was cut off may tell of an old reign late: a reign never begins before the one that it follows.
+    """
+    begun: dict[tuple[int, int], int] = {}
+    for span in seen:
+        if (span.topic, span.partition) == of and span.leader >= 0:
+            who = (_known(span.leader_epoch), span.leader)
+            begun[who] = min(span.from_ns, begun.get(who, span.from_ns))
+    found: list[Reign] = []
+    for (epoch, leader), at in sorted(begun.items(), key=lambda item: (item[0][0], item[1], item[0][1])):
+        found.append(Reign(leader, None if epoch < 0 else epoch, max(at, found[-1].from_ns) if found else at))
+    return found
+
+
+def isr_before(seen: Iterable[Span], reign: Reign) -> tuple[int, ...] | None:
+    """The ISR out of which the leader of a reign was elected: what was told last before, of the epochs before it.
+
+    ``seen`` is of one partition. None where nothing was.
+    """
+    epoch = _known(reign.leader_epoch)
+    earlier = [
+        span
+        for span in seen
+        if span.from_ns <= reign.from_ns
+        and (
+            _known(span.leader_epoch) < epoch
+            or (_known(span.leader_epoch) == epoch and span.leader < 0)
+            or (epoch < 0 and span.leader != reign.leader)
+        )
+    ]
+    last = max(earlier, key=_authority, default=None)
+    return None if last is None else last.isr
+
+
+def fold(rows: Iterable[Mapping[str, Any]]) -> list[Span]:
+    """What ``spans`` makes of a whole history, of a few observations at hand."""
+    found: dict[tuple[str, str, int], list[Span]] = {}
+    for row in sorted(rows, key=lambda row: row["at_ns"]):
+        own = found.setdefault((row["observer"], row["topic"], row["partition"]), [])
+        at, isr = row["at_ns"], tuple(sorted(row["isr"]))
+        if own and (own[-1].leader, own[-1].leader_epoch, own[-1].isr) == (row["leader"], row["leader_epoch"], isr):
+            own[-1] = replace(own[-1], to_ns=at)
+        else:
+            who = (row["observer"], row["topic"], row["partition"])
+            own.append(Span(*who, at, at, row["leader"], row["leader_epoch"], isr))
+    return sorted(
+        (span for own in found.values() for span in own),
+        key=lambda span: (span.from_ns, span.topic, span.partition, span.observer),
+    )
+
+
+def views(seen: Iterable[Span], of: Partition, at_ns: int) -> list[Span]:
+    """What each broker had told last of a partition at a time, unless it fell silent long before; by observer."""
+    told = [span for span in seen if (span.topic, span.partition) == of]
+    return sorted(_views_at(told, at_ns), key=lambda span: span.observer)
+
+
 def leaders(seen: Iterable[Span], of: Partition) -> list[int]:
     """The brokers that led a partition, in the order in which they were first seen to."""
     return list(dict.fromkeys(s.leader for s in seen if (s.topic, s.partition) == of and s.leader >= 0))
@@ -117,7 +185,11 @@ def _views_at(seen: list[Span], at_ns: int) -> list[Span]:
 
 
 def _authority(span: Span) -> tuple[int, int, str]:
-    return (-1 if span.leader_epoch is None else span.leader_epoch, span.from_ns, span.observer)
+    return (_known(span.leader_epoch), span.from_ns, span.observer)
+
+
+def _known(epoch: int | None) -> int:
+    return -1 if epoch is None else epoch
 
 
 def _claim(span: Span) -> dict[str, Any]:

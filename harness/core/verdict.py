@@ -37,7 +37,11 @@ class _Part(BaseModel):
 
 
 class Anomaly(_Part):
-    """All records of a run that share one anomaly. ``examples`` has at most 20 of ``count``."""
+    """All records of a run that share one anomaly. ``examples`` has at most 20 of ``count``.
+
+    ``runs`` are the records grouped by where they stood and under whom, at most 20, the biggest first; the ``text`` of
+    each is a sentence (checkers/forensics.py). Empty of an anomaly that does not come in runs.
+    """
 
     count: int
     standing: Standing
@@ -45,6 +49,7 @@ class Anomaly(_Part):
     source: str
     remedy: str | None = None
     examples: list[dict[str, Any]] = []
+    runs: list[dict[str, Any]] = []
 
 
 class Precondition(_Part):

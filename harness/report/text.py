@@ -48,6 +48,10 @@ def _anomaly(console: Console, name: str, anomaly: Anomaly) -> None:
     for label, said in (("because", anomaly.because), ("source", anomaly.source), ("remedy", anomaly.remedy)):
         if said:
             _line(console, f"{label}: {said}")
+    for run in anomaly.runs[:_EXAMPLES]:
+        _line(console, f"run: {run['text']}")
+    if len(anomaly.runs) > _EXAMPLES:
+        _line(console, f"… and {len(anomaly.runs) - _EXAMPLES} more runs: verdict.json")
     headers, cells = words.table(anomaly.examples[:_EXAMPLES])
     if cells:
         examples = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from checkers.observed import Span, elected, leaders, refilled, spans, who_led
+from checkers.observed import Reign, Span, elected, fold, isr_before, leaders, refilled, reigns, spans, views, who_led
 from checkers.tables import History
 from tests.checkers.notation import SECOND, tell, write
 
@@ -47,6 +47,59 @@ def test_equal_observations_are_one_span_and_each_change_begins_another(seen) ->
         span("b1", 6, 6, 1, 0, (1, 2)),
         span("b1", 7, 9, 2, 1, (1, 2)),
     ]
+
+
+def test_a_few_rows_are_folded_as_a_whole_history_is(seen) -> None:
+    lines = (
+        "saw b1 @1 leader=1 epoch=0 isr=1,2",
+        "saw b2 @1 leader=1 epoch=0 isr=1,2",
+        "saw b1 @2 leader=1 epoch=0 isr=2,1",
+        "saw b1 @4 leader=1 epoch=0 isr=1 p1",
+        "saw b1 @4 leader=1 epoch=0 isr=1",
+        "saw b1 @5 leader=1 epoch=0 isr=2,1",
+        "saw b2 @6 leader=2 epoch=1 isr=2",
+    )
+    assert fold(reversed(tell(*lines).rows["observations"])) == seen(*lines)
+
+
+def test_what_each_broker_told_last_is_its_view_unless_it_fell_silent() -> None:
+    told = [span("b2", 0, 9, 1, 0, (1, 2)), span("b1", 0, 4, 1, 0, (1, 2)), span("b1", 5, 9, 1, 0, (1,))]
+    assert views([*told, span("b3", 0, 1, 1, 0, (1,))], TRIAL, 6 * SECOND) == [told[2], told[0]]
+
+
+def test_reigns_come_by_epoch_and_none_begins_before_the_one_that_it_follows() -> None:
+    told = [
+        span("b1", 0, 9, 1, 0, (1,)),
+        span("b2", 3, 9, 2, 1, (2,)),
+        span("b3", 2, 2, -1, 1, (1,)),
+        span("b3", 4, 9, 1, 2, (1,)),
+        span("b3", 5, 9, 2, 1, (2,)),
+        span("b1", 1, 9, 3, 0, (3,), partition=1),
+    ]
+    assert reigns(told, TRIAL) == [Reign(1, 0, 0), Reign(2, 1, 3 * SECOND), Reign(1, 2, 4 * SECOND)]
+    late = [span("b1", 5, 9, 1, 0, (1,)), span("b2", 3, 9, 2, 1, (2,))]
+    assert reigns(late, TRIAL) == [Reign(1, 0, 5 * SECOND), Reign(2, 1, 5 * SECOND)]
+
+
+def test_where_no_epoch_is_told_reigns_come_as_they_were_seen() -> None:
+    told = [span("b2", 3, 9, 2, None, (2,)), span("b1", 0, 9, 1, None, (1,))]
+    assert reigns(told, TRIAL) == [Reign(1, None, 0), Reign(2, None, 3 * SECOND)]
+
+
+def test_a_leader_is_elected_out_of_the_isr_that_was_told_last_before_it() -> None:
+    told = [
+        span("b1", 0, 3, 1, 0, (1, 2)),
+        span("b3", 0, 9, 1, 0, (1, 2, 3)),
+        span("b1", 4, 9, 1, 0, (1,)),
+        span("b2", 6, 9, 2, 1, (2,)),
+        span("b1", 8, 9, 1, 0, (1, 2, 3)),
+    ]
+    assert isr_before(told, Reign(2, 1, 6 * SECOND)) == (1,)
+    assert isr_before(told, Reign(1, 0, 0)) is None
+    leaderless = span("b3", 5, 9, -1, 1, (1, 3))
+    assert isr_before([*told, leaderless], Reign(2, 1, 6 * SECOND)) == (1, 3)
+    unnumbered = [span("b1", 0, 5, 1, None, (1,)), span("b2", 6, 9, 2, None, (2,))]
+    assert isr_before(unnumbered, Reign(2, None, 6 * SECOND)) == (1,)
 
 
 def test_leaders_come_in_the_order_they_were_seen_and_no_leader_is_none() -> None:

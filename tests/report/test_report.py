@@ -169,6 +169,17 @@ def test_what_a_checker_adds_to_an_example_is_shown_under_its_own_name() -> None
     assert "copies" in text
 
 
+def test_runs_are_told_in_every_report() -> None:
+    runs = [{"text": f"trial-0: run <{n}>"} for n in range(5)]
+    judged = verdict(Judgement.INVALID, anomalies={"lost": lost().model_copy(update={"runs": runs})})
+    text = told(judged)
+    assert "run: trial-0: run <2>" in text
+    assert "run <3>" not in text
+    assert "… and 2 more runs: verdict.json" in text
+    root = ET.fromstring(html.render(judged, run_file()).removeprefix("<!DOCTYPE html>\n"))
+    assert [f"trial-0: run <{n}>" for n in range(5)] == [e.text for e in root.iter("li") if "run <" in (e.text or "")]
+
+
 def test_a_run_file_made_by_hand_can_be_stored(tmp_path: Path) -> None:
     run_file().write(tmp_path)
     assert RunFile.read(tmp_path) == run_file()

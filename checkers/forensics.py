@@ -1,0 +1,397 @@
+"""Cause: the records of an anomaly grouped into runs, each told as one sentence from observations and faults.
+
+A run is what stood close together in one partition's log and was acknowledged under one leader and epoch. Spark folds
+the records into buckets of offsets; what is told of them is then arithmetic on a few thousand buckets. Records that
+share a bucket, or stand in neighbouring ones no farther apart than a bucket is wide, are of one run: between the
+acknowledged ones stand others that were not.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
+
+from checkers.faults import active, overlapping
+from checkers.observed import Partition, Reign, Span, isr_before, reigns
+from checkers.tables import History
+from harness.core.layout import ANOMALIES
+
+#: How many runs of an anomaly are told, the biggest first.
+TOLD = 20
+
+_NARROWEST = 64
+_MOST_BUCKETS = 20_000
+_SECOND_NS = 1_000_000_000
+
+#: The anomalies that come in runs, and what became of the records of one.
+FATES: dict[str, str] = {
+    "lost": "lost",
+    "vanished": "vanished",
+    "duplicated": "in the log more than once",
+    "reordered": "in another order than they were sent",
+}
+
+#: Of these, an election is told as what they were lost by.
+_GONE = frozenset({"lost", "vanished"})
+
+#: The columns of any anomaly that runs are made of; one that an anomaly lacks is null.
+_COLUMNS = (
+    "topic string, partition int, offset bigint, sent_ns bigint, acknowledged_ns bigint, read_ns bigint,"
+    " last_offset bigint"
+)
+_AT = "coalesce(acknowledged_ns, sent_ns, read_ns, 0L)"
+#: Who led first led before that was first seen.
+_REIGN = f"if(coalesce(size(begun), 0) <= 0, 0, greatest(1, size(filter(begun, since -> since <= {_AT}))))"
+
+
+@dataclass(frozen=True)
+class Island:
+    """Records of one partition and reign that stand close together. Offsets are None where Kafka told none.
+
+    ``reign`` counts the reigns of the partition that had begun (0: none was ever seen); ``first_ns`` and ``last_ns``
+    are of acknowledgements, and of sends (or reads) where ``acknowledged`` is 0.
+    """
+
+    topic: str
+    partition: int
+    reign: int
+    first_offset: int | None
+    last_offset: int | None
+    again_to: int | None
+    count: int
+    acknowledged: int
+    first_ns: int
+    last_ns: int
+
+    @property
+    def of(self) -> Partition:
+        """Its partition."""
+        return self.topic, self.partition
+
+
+def runs(history: History, anomaly: str, seen: Sequence[Span]) -> list[dict[str, Any]]:
+    """The ``runs`` of an anomaly that was found in ``history`` and kept beside it: at most TOLD, the biggest first.
+
+    Each is {text, topic, partition, first_offset, last_offset, count, first_ns, last_ns, leader, leader_epoch, isr,
+    elected, faults}; none of an anomaly that does not come in runs.
+    """
+    if anomaly not in FATES:
+        return []
+    kept = history.directory / ANOMALIES / anomaly
+    partitions = {(row["topic"], row["partition"]) for row in history.ends} | {(s.topic, s.partition) for s in seen}
+    led = {of: reigns(seen, of) for of in sorted(partitions)}
+    width = bucket_width(extent(kept), len(led))
+    rows = history.spark.read.schema(_COLUMNS).parquet(str(kept.absolute()))
+    names = {node.id: node.name for node in history.run_file.nodes if node.role == "broker"}
+    found = joined(islands(rows, eras(history.spark, led), width), width)
+    found = joined(reattributed(found, width, led, claims(seen, names)), width)
+    return [
+        told(
+            anomaly,
+            island,
+            led.get(island.of, []),
+            [span for span in seen if (span.topic, span.partition) == island.of],
+            history.faults,
+            names,
+        )
+        for island in biggest(found)
+    ]
+
+
+def extent(kept: Path) -> int:
+    """From the lowest to the highest offset of Parquet files, by the statistics in their footers; 0 where none is."""
+    lowest: list[int] = []
+    highest: list[int] = []
+    for part in kept.glob("*.parquet"):
+        footer = pq.read_metadata(part)
+        column = footer.schema.to_arrow_schema().get_field_index("offset")
+        for group in range(footer.num_row_groups):
+            statistics = footer.row_group(group).column(column).statistics
+            if statistics is not None and statistics.has_min_max:
+                lowest.append(statistics.min)
+                highest.append(statistics.max)
+    return max(highest) - min(lowest) + 1 if lowest else 0
+
+
+def bucket_width(offsets: int, partitions: int) -> int:
+    """The offsets of a bucket: a power of two, so that a run has a bounded number of buckets."""
+    least = max(_NARROWEST, -(-offsets * max(partitions, 1) // _MOST_BUCKETS))
+    return 1 << (least - 1).bit_length()
+
+
+def eras(spark: SparkSession, led: Mapping[Partition, Sequence[Reign]]) -> DataFrame:
+    """When the reigns of each partition began. Returns: topic, partition, begun"""
+    rows = [(topic, partition, [reign.from_ns for reign in own]) for (topic, partition), own in led.items()]
+    return spark.createDataFrame(rows, "topic string, partition int, begun array<bigint>")
+
+
+def islands(rows: DataFrame, begun: DataFrame, width: int) -> list[Island]:
+    """The records of an anomaly (columns as in _COLUMNS) folded by partition, reign and bucket of offsets."""
+    folded = (
+        rows.join(F.broadcast(begun), on=["topic", "partition"], how="left")
+        .selectExpr(
+            "*",
+            f"{_AT} as at_ns",
+            f"offset div {width} as bucket",
+            f"{_REIGN} as reign",
+        )
+        .groupBy("topic", "partition", "reign", "bucket")
+        .agg(
+            F.min("offset").alias("first_offset"),
+            F.max("offset").alias("last_offset"),
+            F.max("last_offset").alias("again_to"),
+            F.count("*").alias("count"),
+            F.count("acknowledged_ns").alias("acknowledged"),
+            F.coalesce(F.min("acknowledged_ns"), F.min("at_ns")).alias("first_ns"),
+            F.coalesce(F.max("acknowledged_ns"), F.max("at_ns")).alias("last_ns"),
+        )
+        .drop("bucket")
+    )
+    return sorted((Island(**row.asDict()) for row in folded.collect()), key=_place)
+
+
+def joined(parts: Iterable[Island], width: int) -> list[Island]:
+    """Islands no farther apart than ``width`` offsets made one, in the order of their places."""
+    found: list[Island] = []
+    for part in sorted(parts, key=_place):
+        if found and _adjoin(found[-1], part, width):
+            found[-1] = _sum(found[-1], part)
+        else:
+            found.append(part)
+    return found
+
+
+def claims(seen: Iterable[Span], names: Mapping[int, str]) -> dict[tuple[Partition, int, int | None], list[Span]]:
+    """The spans in which a broker said of itself that it led, by partition, leader and epoch."""
+    own: dict[tuple[Partition, int, int | None], list[Span]] = {}
+    for span in seen:
+        if names.get(span.leader) == span.observer:
+            own.setdefault(((span.topic, span.partition), span.leader, span.leader_epoch), []).append(span)
+    return own
+
+
+def reattributed(
+    parts: Iterable[Island],
+    width: int,
+    led: Mapping[Partition, Sequence[Reign]],
+    own: Mapping[tuple[Partition, int, int | None], Sequence[Span]],
+) -> list[Island]:
+    """Islands that continue the log of a leader that did not know yet that another led are that leader's.
+
+    A deposed leader goes on acknowledging until it hears of its successor (with acks=1: KIP-101, Kafka design). What
+    it took then stands right behind what it took before, while the successor's log goes on where it had come to.
+    """
+    found: list[Island] = []
+    for part in sorted(parts, key=_place):
+        before = next((one for one in found if _continues(one, part, width) and _claimed(one, part, led, own)), None)
+        found.append(part if before is None else replace(part, reign=before.reign))
+    return found
+
+
+def _continues(one: Island, other: Island, width: int) -> bool:
+    if one.of != other.of or one.reign >= other.reign or one.last_offset is None or other.first_offset is None:
+        return False
+    return 0 < other.first_offset - one.last_offset <= width
+
+
+def _claimed(
+    one: Island,
+    other: Island,
+    led: Mapping[Partition, Sequence[Reign]],
+    own: Mapping[tuple[Partition, int, int | None], Sequence[Span]],
+) -> bool:
+    if not one.reign:
+        return False
+    reign = led[one.of][one.reign - 1]
+    spans = own.get((one.of, reign.leader, reign.leader_epoch), [])
+    return any(span.from_ns <= other.first_ns <= span.to_ns for span in spans)
+
+
+def biggest(found: Iterable[Island]) -> list[Island]:
+    """Those that are told, the biggest first."""
+    return sorted(found, key=lambda island: (-island.count, *_place(island)))[:TOLD]
+
+
+def told(
+    anomaly: str,
+    island: Island,
+    led: Sequence[Reign],
+    seen: Sequence[Span],
+    faults: Sequence[Mapping[str, Any]],
+    names: Mapping[int, str],
+) -> dict[str, Any]:
+    """A run as verdict.json has it. ``seen`` is of its partition; ``names`` gives brokers by their id."""
+    reign = led[island.reign - 1] if island.reign else None
+    following = led[island.reign] if island.reign < len(led) else None
+    isrs = [] if reign is None else isrs_of(seen, reign, island, names)
+    elected = None
+    if following is not None:
+        before = isr_before(seen, following)
+        elected = {
+            "leader": following.leader,
+            "leader_epoch": following.leader_epoch,
+            "at_ns": following.from_ns,
+            "in_isr": None if before is None else following.leader in before,
+        }
+    deposed_ns = None if following is None or following.from_ns > island.last_ns else following.from_ns
+    since, until = (island.first_ns, island.last_ns) if following is None else (island.last_ns, following.from_ns)
+    again = reign is not None and following is not None and following.leader == reign.leader
+    sentence = (
+        f"{island.topic}-{island.partition}: {_offsets(island)}, "
+        f"{_acknowledged(island, reign, isrs, names)}{_deposed(deposed_ns)}, "
+        f"{_fate(anomaly, island, elected, faults, names, again)}"
+    )
+    return {
+        "text": sentence,
+        "topic": island.topic,
+        "partition": island.partition,
+        "first_offset": island.first_offset,
+        "last_offset": island.last_offset,
+        "count": island.count,
+        "first_ns": island.first_ns,
+        "last_ns": island.last_ns,
+        "leader": None if reign is None else reign.leader,
+        "leader_epoch": None if reign is None else reign.leader_epoch,
+        "isr": isrs,
+        "elected": elected,
+        "faults": overlapping(faults, min(since, until), until),
+    }
+
+
+def isrs_of(seen: Iterable[Span], reign: Reign, island: Island, names: Mapping[int, str]) -> list[list[int]]:
+    """The ISRs of a reign while a run was acknowledged, in order: the leader's own word, or else the others'.
+
+    Where no observation falls into that time, the last one before it.
+    """
+    under = [s for s in seen if (s.leader, s.leader_epoch) == (reign.leader, reign.leader_epoch)]
+    own = [s for s in under if s.observer == names.get(s.leader)] or under
+    during = [s for s in own if s.from_ns <= island.last_ns and s.to_ns >= island.first_ns]
+    before = [s for s in own if s.from_ns <= island.first_ns][-1:]
+    isrs: list[list[int]] = []
+    for span in during or before or own[:1]:
+        if not isrs or isrs[-1] != list(span.isr):
+            isrs.append(list(span.isr))
+    return isrs
+
+
+def _place(island: Island) -> tuple[str, int, int, int, int]:
+    offset = -1 if island.first_offset is None else island.first_offset
+    return island.topic, island.partition, island.reign, offset, island.first_ns
+
+
+def _adjoin(one: Island, other: Island, width: int) -> bool:
+    if (one.of, one.reign) != (other.of, other.reign):
+        return False
+    if one.last_offset is None or other.first_offset is None:
+        return one.last_offset is other.first_offset
+    return other.first_offset - one.last_offset <= width
+
+
+def _sum(one: Island, other: Island) -> Island:
+    # The times of what was acknowledged count; those of a part where nothing was are of another kind.
+    kinds = [part for part in (one, other) if part.acknowledged] or [one, other]
+    return replace(
+        one,
+        last_offset=max((o for o in (one.last_offset, other.last_offset) if o is not None), default=None),
+        again_to=max((o for o in (one.again_to, other.again_to) if o is not None), default=None),
+        count=one.count + other.count,
+        acknowledged=one.acknowledged + other.acknowledged,
+        first_ns=min(part.first_ns for part in kinds),
+        last_ns=max(part.last_ns for part in kinds),
+    )
+
+
+def _offsets(island: Island) -> str:
+    records = f"{island.count:,} record{'' if island.count == 1 else 's'}"
+    first, last = island.first_offset, island.last_offset
+    if first is None or last is None:
+        return f"{records} whose offsets Kafka did not tell"
+    if first == last:
+        return f"offset {first} ({records})"
+    dense = island.count == last - first + 1
+    return f"offsets {first}–{last} ({records}{'' if dense else ' among them'})"
+
+
+def _acknowledged(island: Island, reign: Reign | None, isrs: Sequence[Sequence[int]], names: Mapping[int, str]) -> str:
+    verb = "acknowledged" if island.acknowledged else "never acknowledged, sent"
+    when = _times(island.first_ns, island.last_ns)
+    if reign is None:
+        return f"{verb} {when} under a leader that nobody observed"
+    who = "by" if island.acknowledged else "while the leader was"
+    return f"{verb} {when} {who} {_leader(reign.leader, reign.leader_epoch, names)} {_isrs(reign.leader, isrs, names)}"
+
+
+def _deposed(at_ns: int | None) -> str:
+    return "" if at_ns is None else f" (though another led from {_seconds(at_ns)} s)"
+
+
+def _isrs(leader: int, isrs: Sequence[Sequence[int]], names: Mapping[int, str]) -> str:
+    return ", then ".join(
+        "alone in the ISR"
+        if list(isr) == [leader]
+        else f"with the ISR {' '.join(_name(b, names) for b in isr) or 'empty'}"
+        for isr in isrs
+    )
+
+
+def _fate(
+    anomaly: str,
+    island: Island,
+    elected: Mapping[str, Any] | None,
+    faults: Sequence[Mapping[str, Any]],
+    names: Mapping[int, str],
+    again: bool,
+) -> str:
+    fate = FATES[anomaly]
+    if anomaly == "duplicated" and island.again_to is not None:
+        fate += f" (again up to offset {island.again_to})"
+    if elected is None:
+        during = overlapping(faults, island.first_ns, island.last_ns)
+        seen = f"{fate}; no election was seen after them"
+        return f"{seen}; {_all(during)} {_were(during)} active then" if during else seen
+    at = elected["at_ns"]
+    then = active(faults, at)
+    ended = [fault for fault in overlapping(faults, min(island.last_ns, at), at) if fault not in then]
+    stood = {True: "in the ISR", False: "not in the ISR", None: "of whose ISR nothing was seen"}[elected["in_isr"]]
+    # An election from outside of the ISR explains the loss; of any other it is only known that it came next.
+    how = ("when" if elected["in_isr"] is False else "after") if anomaly in _GONE else "; next,"
+    return (
+        f"{fate}{'' if how.startswith(';') else ' '}{how} {_name(elected['leader'], names)}, {stood}, was elected"
+        f"{' again' if again else ''} at {_seconds(at)} s{_epoch(elected['leader_epoch'])}"
+        + (f" after {_all(ended)}" if ended else "")
+        + (" and" if ended and then else "")
+        + (f" while {_all(then)} {_were(then)} active" if then else "")
+    )
+
+
+def _times(first_ns: int, last_ns: int) -> str:
+    first, last = _seconds(first_ns), _seconds(last_ns)
+    return f"at {first} s" if first == last else f"{first}–{last} s"
+
+
+def _seconds(at_ns: int) -> str:
+    return f"{at_ns / _SECOND_NS:.1f}"
+
+
+def _leader(leader: int, epoch: int | None, names: Mapping[int, str]) -> str:
+    return _name(leader, names) + _epoch(epoch)
+
+
+def _epoch(epoch: int | None) -> str:
+    return "" if epoch is None else f" (epoch {epoch})"
+
+
+def _name(broker: int, names: Mapping[int, str]) -> str:
+    return names.get(broker, f"broker {broker}")
+
+
+def _all(faults: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(faults[:-1]), *faults[-1:]]))
+
+
+def _were(faults: Sequence[str]) -> str:
+    return "was" if len(faults) == 1 else "were"

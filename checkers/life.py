@@ -1,0 +1,312 @@
+"""The life of one record: sent, acknowledged, read, and what the brokers told and which faults were active at each.
+
+Judges nothing, and reads only the rows that it needs, without Spark.
+"""
+
+import json
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from checkers.faults import active
+from checkers.observed import Partition, Span, fold, views
+from harness.core.errors import HistoryError
+from harness.core.history import TABLES, Outcome, Phase, sequence_of, worker_of
+from harness.core.layout import ANOMALIES, VERDICT_FILE, table_directory
+from harness.core.run_file import RunFile
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class View:
+    """What one broker told of a partition: ``leader`` is its name, or None where it knew of none."""
+
+    observer: str
+    leader: str | None
+    leader_epoch: int | None
+    isr: list[str]
+
+
+@dataclass(frozen=True)
+class Moment:
+    """One thing that happened to a record. ``event``: sent, acknowledged, failed, unknown, read live/final/replica."""
+
+    at_ns: int
+    event: str
+    said: str
+    topic: str
+    partition: int
+    offset: int | None
+    views: list[View]
+    faults: list[str]
+
+
+@dataclass(frozen=True)
+class Life:
+    """All that is known of a record. ``anomalies`` are {name, standing, run}: the last two only of a judged run."""
+
+    record_id: int
+    worker: int
+    sequence: int
+    moments: list[Moment]
+    ended: list[str]
+    anomalies: list[Row] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Archive:
+    """A stored run, looked into row by row."""
+
+    directory: Path
+    file: RunFile
+
+    @classmethod
+    def open(cls, directory: Path) -> "Archive":
+        """Raises HistoryError where there is no run, or its history is not sealed yet."""
+        archive = cls(directory, RunFile.read(directory))
+        if not table_directory(directory, "sends").is_dir():
+            where = table_directory(directory, "sends")
+            raise HistoryError(f"{where}: no history here yet; `kafka-trial check {directory}` seals what was recorded")
+        return archive
+
+    def rows(self, table: str, wanted: pc.Expression | None = None) -> list[Row]:
+        """The rows of a table that meet an expression. Raises HistoryError where a file is not one of ours."""
+        try:
+            found: list[Row] = self._dataset(table).to_table(filter=wanted).to_pylist()
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OSError) as exc:
+            raise HistoryError(f"{table_directory(self.directory, table)}: {str(exc).splitlines()[0]}") from exc
+        return found
+
+    def range_of(self, table: str, column: str, wanted: pc.Expression) -> tuple[int, int] | None:
+        """The least and the greatest of a column, in the rows that meet an expression."""
+        found = self._dataset(table).to_table(columns=[column], filter=wanted)[column]
+        least = pc.min_max(found).as_py()
+        return None if least["min"] is None else (least["min"], least["max"])
+
+    def distinct(self, table: str, column: str) -> list[Any]:
+        """The values of a column, each once, in their order."""
+        return sorted(pc.unique(self._dataset(table).to_table(columns=[column])[column]).to_pylist())
+
+    def _dataset(self, table: str) -> ds.Dataset:
+        files = sorted(str(path) for path in table_directory(self.directory, table).glob("*.parquet"))
+        return (
+            ds.dataset(files, schema=TABLES[table], format="parquet")
+            if files
+            else ds.dataset(pa.Table.from_pylist([], TABLES[table]))
+        )
+
+    @cached_property
+    def names(self) -> dict[int, str]:
+        """The brokers by their id."""
+        return {node.id: node.name for node in self.file.nodes if node.role == "broker"}
+
+    @cached_property
+    def seen(self) -> list[Span]:
+        """What the brokers told, folded."""
+        return fold(self.rows("observations"))
+
+    @cached_property
+    def faults(self) -> list[Row]:
+        """The faults in the order of their injection."""
+        return sorted(self.rows("faults"), key=lambda row: (row["injecting_ns"], row["fault"]))
+
+    @cached_property
+    def ends(self) -> dict[Partition, Row]:
+        """Where the final read of each partition had to reach."""
+        return {(row["topic"], row["partition"]): row for row in self.rows("log_ends")}
+
+    @cached_property
+    def verdict(self) -> Row | None:
+        """verdict.json; None of a run that was not judged."""
+        path = self.directory / VERDICT_FILE
+        if not path.is_file():
+            return None
+        try:
+            told = json.loads(path.read_text())
+        except ValueError as exc:
+            raise HistoryError(f"{path}: not JSON ({exc}); `kafka-trial check` writes it anew") from exc
+        return told if isinstance(told, dict) else None
+
+
+def by_record(archive: Archive, record: int) -> Life:
+    """The life of the record of this id. Raises HistoryError where the run knows of none."""
+    mine = pc.field("record_id") == record
+    sends, reads = archive.rows("sends", mine), archive.rows("reads", mine)
+    if not sends and not reads:
+        worker = worker_of(record)
+        sent = archive.range_of("sends", "sequence", pc.field("worker") == worker)
+        known = f"worker {worker} sent #{sent[0]}–#{sent[1]}" if sent else f"the workers that sent: {_workers(archive)}"
+        name = f"record {record} (worker {worker} #{sequence_of(record)})"
+        raise HistoryError(f"{archive.directory}: nothing is known of {name}; {known}")
+    moments = [moment for row in sends for moment in _of_send(archive, row)]
+    moments += [_of_read(archive, row) for row in reads]
+    return Life(
+        record_id=record,
+        worker=worker_of(record),
+        sequence=sequence_of(record),
+        moments=sorted(moments, key=lambda moment: moment.at_ns),
+        ended=_ended(archive, record, sends, reads),
+        anomalies=_anomalies(archive, record),
+    )
+
+
+def by_offset(archive: Archive, of: Partition, offset: int) -> list[Life]:
+    """The lives of all records that were acknowledged or read at an offset, the first to be there first.
+
+    Raises HistoryError where nothing was.
+    """
+    topic, partition = of
+    here = (pc.field("topic") == topic) & (pc.field("partition") == partition)
+    there = here & (pc.field("offset") == offset)
+    acknowledged = [
+        (row["completed_ns"] or row["invoked_ns"], row["record_id"]) for row in archive.rows("sends", there)
+    ]
+    read = [(row["read_ns"], row["record_id"]) for row in archive.rows("reads", there)]
+    records = dict.fromkeys(record for _, record in sorted(acknowledged + [r for r in read if r[1] is not None]))
+    if records:
+        return [by_record(archive, record) for record in records]
+    if read:
+        raise HistoryError(f"{topic}-{partition}:{offset} was read, and is no record of ours: it has no record id")
+    ranges = [archive.range_of(table, "offset", here) for table in ("sends", "reads")]
+    known = [one for one in ranges if one is not None]
+    if known:
+        told = f"offsets {min(low for low, _ in known)}–{max(high for _, high in known)} are known there"
+    else:
+        told = f"the run has {', '.join(f'{t}-{p}' for t, p in sorted(archive.ends)) or 'no partition'}"
+    raise HistoryError(f"{archive.directory}: nothing was acknowledged or read at {topic}-{partition}:{offset}; {told}")
+
+
+def runs(archive: Archive) -> dict[str, list[str]]:
+    """The sentences of each anomaly's runs, from verdict.json. Raises HistoryError where the run was not judged."""
+    if archive.verdict is None:
+        raise HistoryError(f"{archive.directory / VERDICT_FILE}: not judged yet; `kafka-trial check` judges it")
+    anomalies = archive.verdict.get("anomalies", {})
+    if any("runs" not in anomaly for anomaly in anomalies.values()):
+        raise HistoryError(
+            f"{archive.directory / VERDICT_FILE}: of before causes were told; `kafka-trial check` tells them"
+        )
+    return {name: [run["text"] for run in anomaly.get("runs", [])] for name, anomaly in anomalies.items()}
+
+
+def _of_send(archive: Archive, row: Row) -> list[Moment]:
+    by = f"worker {row['worker']} (incarnation {row['incarnation']})"
+    place = f"{row['topic']}-{row['partition']}"
+    key = f" under the key {row['key']}" if row["key"] is not None else ""
+    moments = [_moment(archive, row, row["invoked_ns"], "sent", f"sent by {by} to {place}{key}", None)]
+    if row["completed_ns"] is None:
+        return moments
+    error = f": {row['error']}" if row["error"] else ""
+    at = f"at offset {row['offset']}" if row["offset"] is not None else "without an offset"
+    event, said = {
+        Outcome.OK: ("acknowledged", f"acknowledged {at}"),
+        Outcome.FAIL: ("failed", f"failed{error}"),
+        Outcome.INFO: ("unknown", f"given up, outcome unknown{error}"),
+    }[Outcome(row["outcome"])]
+    return [*moments, _moment(archive, row, row["completed_ns"], event, said, row["offset"])]
+
+
+def _of_read(archive: Archive, row: Row) -> Moment:
+    epoch = "" if row["leader_epoch"] is None else f", leader epoch {row['leader_epoch']}"
+    damaged = "" if row["intact"] else ", its checksum wrong"
+    what = {
+        Phase.LIVE: "read live",
+        Phase.FINAL: "found by the final read",
+        Phase.REPLICA: "found in a replica's log",
+    }[Phase(row["phase"])]
+    where = f"at {row['topic']}-{row['partition']}:{row['offset']}"
+    said = f"{what} {where} by reader {row['reader']} (incarnation {row['incarnation']}{epoch}){damaged}"
+    return _moment(archive, row, row["read_ns"], f"read {row['phase']}", said, row["offset"])
+
+
+def _moment(archive: Archive, row: Row, at_ns: int, event: str, said: str, offset: int | None) -> Moment:
+    of = (row["topic"], row["partition"])
+    told = [
+        View(
+            span.observer,
+            None if span.leader < 0 else _name(archive, span.leader),
+            span.leader_epoch,
+            [_name(archive, broker) for broker in span.isr],
+        )
+        for span in views(archive.seen, of, at_ns)
+    ]
+    return Moment(at_ns, event, said, *of, offset, told, active(archive.faults, at_ns))
+
+
+def _name(archive: Archive, broker: int) -> str:
+    return archive.names.get(broker, f"broker {broker}")
+
+
+def _workers(archive: Archive) -> str:
+    return ", ".join(map(str, archive.distinct("sends", "worker"))) or "none"
+
+
+def _ended(archive: Archive, record: int, sends: list[Row], reads: list[Row]) -> list[str]:
+    """Where the record ended: one line for each partition that it was sent to, acknowledged in, or found in."""
+    final = [row for row in reads if row["phase"] == Phase.FINAL]
+    places = dict.fromkeys((row["topic"], row["partition"]) for row in (*sends, *reads))
+    lines = []
+    for of in places:
+        offsets = sorted({row["offset"] for row in final if (row["topic"], row["partition"]) == of})
+        log = _log(archive, of)
+        if offsets:
+            times = f", {len(offsets)} times" if len(offsets) > 1 else ""
+            lines.append(f"in {log}, at offset {', '.join(map(str, offsets))}{times}")
+        else:
+            lines.append(f"not in {log}{_instead(archive, record, of, [*sends, *reads])}")
+    return lines
+
+
+def _log(archive: Archive, of: Partition) -> str:
+    name = f"the final log of {of[0]}-{of[1]}"
+    end = archive.ends.get(of)
+    if end is None:
+        return f"{name} (which was not read)"
+    if end["log_end"] < 0:
+        return f"{name} (whose end is unknown)"
+    read = "read whole" if end["complete"] else f"read to {end['read_to']} only"
+    return f"{name} (from {end['log_start']}, ends before {end['log_end']}, {read})"
+
+
+def _instead(archive: Archive, record: int, of: Partition, rows: list[Row]) -> str:
+    """What stands where the record was told to be."""
+    offset = next((r["offset"] for r in rows if (r["topic"], r["partition"]) == of and r["offset"] is not None), None)
+    if offset is None or (of in archive.ends and offset >= archive.ends[of]["log_end"]):
+        return ""
+    there = archive.rows(
+        "reads",
+        (pc.field("topic") == of[0])
+        & (pc.field("partition") == of[1])
+        & (pc.field("offset") == offset)
+        & (pc.field("phase") == Phase.FINAL.value),
+    )
+    other = next((row["record_id"] for row in there if row["record_id"] not in {record, None}), None)
+    if other is not None:
+        return f"; at offset {offset} stands record {other} (worker {worker_of(other)} #{sequence_of(other)})"
+    return f"; nothing of ours stands at offset {offset}"
+
+
+def _anomalies(archive: Archive, record: int) -> list[Row]:
+    judged = (archive.verdict or {}).get("anomalies", {})
+    found: list[Row] = []
+    for kept in sorted((archive.directory / ANOMALIES).glob("*/")):
+        files = sorted(str(path) for path in kept.glob("*.parquet"))
+        rows = ds.dataset(files).to_table(filter=pc.field("record_id") == record).to_pylist() if files else []
+        for row in rows[:1]:
+            anomaly = judged.get(kept.name, {})
+            run = next((run["text"] for run in anomaly.get("runs", []) if _within(row, run)), None)
+            found.append({"name": kept.name, "standing": anomaly.get("standing"), "run": run})
+    return found
+
+
+def _within(row: Row, run: Row) -> bool:
+    if (row["topic"], row["partition"]) != (run["topic"], run["partition"]) or run["first_offset"] is None:
+        return False
+    when = row["acknowledged_ns"]
+    timely = when is None or run["first_ns"] <= when <= run["last_ns"]
+    return timely and row["offset"] is not None and run["first_offset"] <= row["offset"] <= run["last_offset"]

@@ -1,0 +1,106 @@
+"""``kafka-trial explain``: the life of one record of a stored run."""
+
+import json
+import re
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from checkers.life import Archive, Life, Moment, View
+
+_OFFSET = re.compile(r"(?P<topic>.+)-(?P<partition>\d+):(?P<offset>\d+)")
+
+
+@click.command()
+@click.argument("run", metavar="RUN_DIR", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--record", type=click.IntRange(min=0), metavar="ID", help="The record of this id.")
+@click.option("--offset", "place", metavar="TOPIC-PARTITION:OFFSET", help="Whatever stood at this offset.")
+@click.option("--worker", type=click.IntRange(min=0), help="With --sequence: a worker's nth record, counted from 0.")
+@click.option("--sequence", type=click.IntRange(min=0), help="With --worker.")
+@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
+def explain(
+    run: Path, record: int | None, place: str | None, worker: int | None, sequence: int | None, as_json: bool
+) -> None:
+    """Tell the life of one record of a stored run, or of what stood at an offset.
+
+    When it was sent, acknowledged and read, what each broker told then of leader and ISR, which faults were active,
+    where it ended, and the anomalies that it is in. Without a record, the causes of all anomalies are told.
+    """
+    if (worker is None) != (sequence is None):
+        raise click.UsageError("--worker and --sequence name a record together")
+    wanted = [given for given in (record, place, worker) if given is not None]
+    if len(wanted) > 1:
+        raise click.UsageError("one of --record, --offset, and --worker with --sequence, not several")
+    at = None if place is None else _place(place)
+    from checkers.life import Archive, by_offset, by_record, runs
+    from harness.core.history import record_id
+
+    archive = Archive.open(run)
+    if not wanted:
+        _causes(archive, runs(archive), as_json)
+        return
+    if at is not None:
+        lives = by_offset(archive, at[0], at[1])
+    elif record is not None:
+        lives = [by_record(archive, record)]
+    else:
+        lives = [by_record(archive, record_id(worker or 0, sequence or 0))]
+    if as_json:
+        click.echo(json.dumps({"run": archive.file.run, "records": [asdict(life) for life in lives]}))
+        return
+    click.echo("\n\n".join("\n".join(lines(life, archive.verdict is not None)) for life in lives))
+
+
+def lines(life: "Life", judged: bool = True) -> list[str]:
+    """A life as text: one line for each thing that happened, under it what the brokers told where that changed."""
+    from harness.report.words import seconds
+
+    told = [f"record {life.record_id}: worker {life.worker} #{life.sequence}"]
+    before: Moment | None = None
+    for moment in life.moments:
+        told.append(f"{seconds(moment.at_ns):>12}  {moment.said}")
+        if before is None or (moment.views, moment.faults) != (before.views, before.faults):
+            told += [f"{'':14}{view}" for view in _views(moment.views)]
+            told.append(f"{'':14}faults active: {', '.join(moment.faults) or 'none'}")
+        before = moment
+    told += [f"{'ended:':>12}  {line}" for line in life.ended]
+    for anomaly in life.anomalies:
+        standing = f" ({anomaly['standing']})" if anomaly["standing"] else ""
+        told.append(f"{'anomaly:':>12}  {anomaly['name']}{standing}")
+        if anomaly["run"]:
+            told.append(f"{'':14}{anomaly['run']}")
+    if not life.anomalies:
+        told.append(f"{'anomaly:':>12}  {'none' if judged else 'not judged yet: `kafka-trial check` does that'}")
+    return told
+
+
+def _views(views: "list[View]") -> list[str]:
+    """What the brokers told, a line for each version of it."""
+    versions: dict[str, list[str]] = {}
+    for view in views:
+        epoch = "" if view.leader_epoch is None else f" (epoch {view.leader_epoch})"
+        leads = f"{view.leader} leads" if view.leader else "nobody leads"
+        versions.setdefault(f"{leads}{epoch}, ISR {' '.join(view.isr) or 'empty'}", []).append(view.observer)
+    return [f"{', '.join(who)}: {said}" for said, who in versions.items()] or ["no broker told who led"]
+
+
+def _causes(archive: "Archive", told: dict[str, list[str]], as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps({"run": archive.file.run, "runs": told}))
+        return
+    for name, sentences in told.items():
+        click.echo(name)
+        for sentence in sentences or ["its records are in no runs: see the examples in verdict.json"]:
+            click.echo(f"  {sentence}")
+    if not told:
+        click.echo("no anomaly; --record, --offset, or --worker with --sequence tells of one record")
+
+
+def _place(given: str) -> tuple[tuple[str, int], int]:
+    found = _OFFSET.fullmatch(given)
+    if found is None:
+        raise click.BadParameter(f"{given!r} is not TOPIC-PARTITION:OFFSET, such as trial-0:42", param_hint="--offset")
+    return (found["topic"], int(found["partition"])), int(found["offset"])

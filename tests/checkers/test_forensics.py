@@ -1,0 +1,257 @@
+"""Runs of records, and the sentence that each is told as."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from checkers.catalogue import CHECKERS
+from checkers.evaluate import judge
+from checkers.forensics import (
+    FATES,
+    TOLD,
+    Island,
+    biggest,
+    bucket_width,
+    claims,
+    eras,
+    islands,
+    joined,
+    reattributed,
+    told,
+)
+from checkers.observed import Reign, Span
+from harness.core.verdict import Verdict
+from tests.checkers.notation import SECOND, tell, write
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+TRIAL = ("trial", 0)
+NAMES = {1: "b1", 2: "b2", 3: "b3"}
+BOTH = [Reign(1, 0, 0), Reign(2, 1, 8 * SECOND)]
+SEEN = [
+    Span("b1", "trial", 0, 0, 3 * SECOND, 1, 0, (1, 2)),
+    Span("b1", "trial", 0, 4 * SECOND, 12 * SECOND, 1, 0, (1,)),
+    Span("b2", "trial", 0, 8 * SECOND, 30 * SECOND, 2, 1, (2,)),
+]
+
+Runs = Callable[..., Mapping[str, list[dict[str, Any]]]]
+
+
+def island(first: int | None, last: int | None, begin: float = 5, end: float = 6, **changes: Any) -> Island:
+    count = 1 if first is None or last is None else last - first + 1
+    whole = Island(
+        topic="trial",
+        partition=0,
+        reign=1,
+        first_offset=first,
+        last_offset=last,
+        again_to=None,
+        count=count,
+        acknowledged=count,
+        first_ns=int(begin * SECOND),
+        last_ns=int(end * SECOND),
+    )
+    return replace(whole, **changes)
+
+
+def fault(name: str, begun: float, healed: float | None) -> dict[str, Any]:
+    at = None if healed is None else int(healed * SECOND)
+    return {"fault": name, "injecting_ns": int(begun * SECOND), "healed_ns": at}
+
+
+@pytest.fixture
+def found(spark: SparkSession, tmp_path: Path) -> Runs:
+    """Writes a hand history, judges it, and gives the runs of each anomaly."""
+
+    def write_and_judge(*lines: str) -> Mapping[str, list[dict[str, Any]]]:
+        write(tmp_path, [tell(*lines)], unclean_election=True)
+        return {name: anomaly.runs for name, anomaly in judge(tmp_path, spark).anomalies.items()}
+
+    return write_and_judge
+
+
+def test_what_was_lost_under_one_leader_is_one_run(found: Runs) -> None:
+    runs = found(
+        "send a ok @0 t1..2",
+        "send b ok @1 t4..5",
+        "send c ok @2 t5..6",
+        "live b @1",
+        "final a @0",
+        "end 0..1",
+        "fault cut b1,b2,b3 3..12",
+        "fault blip b2 6..7",
+        "saw b1 @1 leader=1 epoch=0 isr=1,2,3",
+        "saw b1 @4 leader=1 epoch=0 isr=1",
+        "saw b1 @6 leader=1 epoch=0 isr=1",
+        "saw b2 @8 leader=2 epoch=1 isr=2",
+    )
+    assert runs["lost"] == [
+        {
+            "text": "trial-0: offsets 1–2 (2 records), acknowledged 5.0–6.0 s by b1 (epoch 0) alone in the ISR, "
+            "lost when b2, not in the ISR, was elected at 8.0 s (epoch 1) after blip and while cut was active",
+            "topic": "trial",
+            "partition": 0,
+            "first_offset": 1,
+            "last_offset": 2,
+            "count": 2,
+            "first_ns": 5 * SECOND,
+            "last_ns": 6 * SECOND,
+            "leader": 1,
+            "leader_epoch": 0,
+            "isr": [[1]],
+            "elected": {"leader": 2, "leader_epoch": 1, "at_ns": 8 * SECOND, "in_isr": False},
+            "faults": ["cut", "blip"],
+        }
+    ]
+    assert [run["text"].split(", ")[0] for run in runs["vanished"]] == ["trial-0: offset 1 (1 record)"]
+
+
+def test_leaders_partitions_and_distances_part_runs(found: Runs) -> None:
+    runs = found(
+        "send a ok @0 t1..2",
+        "send b ok @1 t1..2",
+        "send far ok @500 t1..2",
+        "send later ok @2 t10..11",
+        "send other ok @0 p1 t1..2",
+        "send none ok t1..2",
+        "end 0..0",
+        "end 0..0 p1",
+        "saw b1 @1 leader=1 epoch=0 isr=1,2,3",
+        "saw b2 @8 leader=2 epoch=1 isr=2",
+    )["lost"]
+    assert [(run["partition"], run["first_offset"], run["last_offset"], run["leader"]) for run in runs] == [
+        (0, 0, 1, 1),
+        (0, None, None, 1),
+        (0, 500, 500, 1),
+        (0, 2, 2, 2),
+        (1, 0, 0, None),
+    ]
+    assert "1 record whose offsets Kafka did not tell" in runs[1]["text"]
+    assert "under a leader that nobody observed" in runs[4]["text"]
+
+
+def test_duplicates_are_told_with_where_they_stand_again(found: Runs) -> None:
+    [run] = found("send a info t1..2", "final a @0", "final a @7", "end 0..8", "saw b1 @1 leader=1 epoch=0 isr=1,2,3")[
+        "duplicated"
+    ]
+    assert run["text"] == (
+        "trial-0: offset 0 (1 record), never acknowledged, sent at 1.0 s while the leader was b1 (epoch 0) "
+        "with the ISR b1 b2 b3, in the log more than once (again up to offset 7); no election was seen after them"
+    )
+
+
+def test_what_is_folded_is_what_is_there(spark: SparkSession) -> None:
+    offsets = [*range(1000), *range(2000, 2100), 5000]
+    rows = [("trial", 0, n, 0, (n % 10) * SECOND, None, None) for n in offsets]
+    columns = (
+        "topic string, partition int, offset long, sent_ns long, acknowledged_ns long, read_ns long, last_offset long"
+    )
+    table = spark.createDataFrame(rows, columns)
+    parts = islands(table, eras(spark, {TRIAL: BOTH}), 64)
+    assert sum(part.count for part in parts) == len(offsets)
+    assert {(part.reign, part.first_ns // SECOND, part.last_ns // SECOND) for part in parts if part.count > 9} == {
+        (1, 0, 7),
+        (2, 8, 9),
+    }
+    assert sorted((part.reign, part.first_offset, part.last_offset, part.count) for part in joined(parts, 64)) == [
+        (1, 0, 997, 800),
+        (1, 2000, 2097, 80),
+        (1, 5000, 5000, 1),
+        (2, 8, 999, 200),
+        (2, 2008, 2099, 20),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("offsets", "partitions", "width"), [(0, 0, 64), (1_000, 1, 64), (10**8, 1, 8192), (10**8, 12, 65536)]
+)
+def test_there_is_a_bounded_number_of_buckets(offsets: int, partitions: int, width: int) -> None:
+    assert bucket_width(offsets, partitions) == width
+    assert offsets * partitions // width <= 20_000
+
+
+def test_islands_as_near_as_a_bucket_is_wide_are_one_and_farther_ones_are_not() -> None:
+    near = joined([island(64, 70, 6, 9), island(0, 6, 5, 7)], 64)
+    assert near == [island(0, 70, 5, 9, count=14, acknowledged=14)]
+    assert len(joined([island(0, 6), island(71, 80)], 64)) == 2
+    assert len(joined([island(0, 6), island(7, 8, reign=2)], 64)) == 2
+    assert len(joined([island(0, 6), island(None, None)], 64)) == 2
+
+
+def test_a_run_has_the_times_of_what_was_acknowledged_in_it() -> None:
+    [whole] = joined([island(0, 1, 1, 2, acknowledged=0), island(2, 3, 5, 6)], 64)
+    assert (whole.first_ns, whole.last_ns, whole.acknowledged) == (5 * SECOND, 6 * SECOND, 2)
+
+
+def test_what_a_deposed_leader_took_before_it_knew_is_its_own() -> None:
+    parts = [island(0, 9), island(10, 19, 9, 11, reign=2)]
+    assert joined(reattributed(parts, 64, {TRIAL: BOTH}, claims(SEEN, NAMES)), 64) == [island(0, 19, 5, 11)]
+
+
+@pytest.mark.parametrize(
+    "later", [island(10, 19, 13, 14, reign=2), island(200, 210, 9, 11, reign=2), island(5, 9, 9, 11, reign=2)]
+)
+def test_what_it_no_longer_claimed_or_does_not_continue_is_its_successors(later: Island) -> None:
+    parts = [island(0, 9), later]
+    assert later in reattributed(parts, 64, {TRIAL: BOTH}, claims(SEEN, NAMES))
+
+
+def test_the_biggest_are_told_and_equal_ones_in_the_order_of_their_places() -> None:
+    many = [island(1000 * n, 1000 * n + n % 3) for n in range(40)]
+    first = biggest(reversed(many))
+    assert len(first) == TOLD
+    assert first == sorted(many, key=lambda one: (-one.count, one.first_offset))[:TOLD]
+
+
+@pytest.mark.parametrize(
+    ("anomaly", "run", "led", "faults", "says"),
+    [
+        ("lost", island(0, 9, 2, 5), BOTH, [], "with the ISR b1 b2, then alone in the ISR, lost when b2, not in the"),
+        ("lost", island(0, 9, count=7), BOTH, [], "offsets 0–9 (7 records among them)"),
+        ("lost", island(0, 1233), BOTH, [], "(1,234 records)"),
+        ("lost", island(0, 9, 5, 9), BOTH, [], "alone in the ISR (though another led from 8.0 s), lost when b2"),
+        ("lost", island(0, 9), BOTH, [fault("cut", 1, None), fault("kill", 5, 9)], "while cut and kill were active"),
+        ("lost", island(0, 9), BOTH, [fault("wipe", 7, 7.5), fault("old", 1, 2)], "(epoch 1) after wipe"),
+        (
+            "lost",
+            island(0, 9),
+            BOTH[:1],
+            [fault("cut", 5, 7)],
+            "lost; no election was seen after them; cut was active",
+        ),
+        ("lost", island(0, 9), [BOTH[0], Reign(1, 1, 8 * SECOND)], [], "lost after b1, in the ISR, was elected again"),
+        ("reordered", island(0, 9), BOTH, [], "in another order than they were sent; next, b2, not in the ISR, was"),
+        ("vanished", island(0, 9), [BOTH[0], Reign(7, 1, 8 * SECOND)], [], "vanished when broker 7, not in the ISR"),
+    ],
+)
+def test_a_run_is_told_from_what_was_seen(anomaly: str, run: Island, led: list, faults: list, says: str) -> None:
+    assert says in told(anomaly, run, led, SEEN, faults, NAMES)["text"]
+
+
+def test_what_comes_in_runs_is_looked_for() -> None:
+    assert FATES.keys() - {"reordered"} <= {checker.anomaly for checker in CHECKERS}
+
+
+def test_the_recorded_run_is_told_as_it_was(spark: SparkSession, tmp_path: Path) -> None:
+    [file] = EXAMPLES.rglob("run.json")
+    (tmp_path / "history").symlink_to(file.parent / "history")
+    (tmp_path / "run.json").write_text(file.read_text())
+    verdict: Verdict = judge(tmp_path, spark)
+    lost = verdict.anomalies["lost"]
+    assert [run["count"] for run in lost.runs] == [lost.count]
+    assert verdict.reasons[1] == (
+        "lost: trial-0: offsets 1117–3482 (2,366 records), acknowledged 24.8–30.1 s by b1 (epoch 0) alone in the ISR, "
+        "lost when b2, not in the ISR, was elected at 35.6 s (epoch 1) while cut and alone were active"
+    )
+
+
+def test_what_was_taken_before_anything_was_seen_was_taken_by_who_led_first(spark: SparkSession) -> None:
+    columns = (
+        "topic string, partition int, offset long, sent_ns long, acknowledged_ns long, read_ns long, last_offset long"
+    )
+    table = spark.createDataFrame([("trial", 0, 1, 1, 2, None, None), ("trial", 1, 1, 1, 2, None, None)], columns)
+    begun = eras(spark, {TRIAL: [Reign(1, 0, 9)], ("trial", 1): []})
+    assert [(part.partition, part.reign) for part in islands(table, begun, 64)] == [(0, 1), (1, 0)]

@@ -1,0 +1,111 @@
+"""The life of a record, from the rows that tell of it."""
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from checkers.life import Archive, View, by_offset, by_record, runs
+from harness.core.errors import HistoryError
+from harness.core.history import record_id
+from tests.checkers.notation import SECOND, tell, write
+
+STORY = (
+    "send a ok @0 t1..2",
+    "send b ok @1 t4..5",
+    "send c info t9..",
+    "send d fail t7..8",
+    "live b @1",
+    "final a @0",
+    "final c @1",
+    "final ? @2",
+    "end 0..3",
+    "fault cut b1,b2,b3 3..6",
+    "saw b1 @1 leader=1 epoch=0 isr=1,2,3",
+    "saw b1 @4 leader=1 epoch=0 isr=1",
+    "saw b2 @4 leader=-1 epoch=1 isr=1,2",
+)
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Archive:
+    write(tmp_path, [tell(*STORY)])
+    return Archive.open(tmp_path)
+
+
+def test_a_record_was_sent_acknowledged_read_and_is_gone(archive: Archive) -> None:
+    life = by_record(archive, 1)
+    assert [(moment.event, moment.at_ns // SECOND) for moment in life.moments] == [
+        ("sent", 4),
+        ("acknowledged", 5),
+        ("read live", 50),
+    ]
+    assert life.moments[1].said == "acknowledged at offset 1"
+    assert life.moments[0].faults == ["cut"]
+    assert life.moments[0].views == [View("b1", "b1", 0, ["b1"]), View("b2", None, 1, ["b1", "b2"])]
+    assert life.moments[2].views == []
+    assert life.ended == [
+        "not in the final log of trial-0 (from 0, ends before 3, read whole); at offset 1 stands record 2 (worker 0 #2)"
+    ]
+
+
+def test_a_record_that_was_never_acknowledged_may_be_there(archive: Archive) -> None:
+    life = by_record(archive, 2)
+    assert [moment.event for moment in life.moments] == ["sent", "read final"]
+    assert life.ended[0].endswith("read whole), at offset 1")
+
+
+def test_a_failed_record_ends_nowhere(archive: Archive) -> None:
+    life = by_record(archive, 3)
+    assert life.moments[1].event == "failed"
+    assert life.ended == ["not in the final log of trial-0 (from 0, ends before 3, read whole)"]
+
+
+def test_what_stood_at_an_offset_comes_in_the_order_of_its_coming(archive: Archive) -> None:
+    assert [life.record_id for life in by_offset(archive, ("trial", 0), 1)] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("ask", "says"),
+    [
+        (lambda a: by_record(a, record_id(0, 9)), r"record 9 \(worker 0 #9\); worker 0 sent #0–#3"),
+        (lambda a: by_record(a, record_id(5, 0)), "the workers that sent: 0"),
+        (lambda a: by_offset(a, ("trial", 0), 77), "read at trial-0:77; offsets 0–2 are known there"),
+        (lambda a: by_offset(a, ("trial", 4), 0), "the run has trial-0"),
+        (lambda a: by_offset(a, ("trial", 0), 2), "trial-0:2 was read, and is no record of ours"),
+        (runs, "not judged yet"),
+    ],
+)
+def test_what_is_not_known_is_told_with_what_is(archive: Archive, ask, says: str) -> None:
+    with pytest.raises(HistoryError, match=says):
+        ask(archive)
+
+
+def test_a_history_that_is_not_sealed_is_told(archive: Archive, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "run.json").write_text((tmp_path / "run.json").read_text())
+    with pytest.raises(HistoryError, match="no history here yet"):
+        Archive.open(tmp_path / "elsewhere")
+
+
+def test_a_file_that_is_no_parquet_is_named(archive: Archive, tmp_path: Path) -> None:
+    (tmp_path / "history" / "sends" / "part.parquet").write_bytes(b"no")
+    with pytest.raises(HistoryError, match="history/sends"):
+        by_record(archive, 1)
+
+
+def test_a_record_is_told_with_its_anomalies_and_their_runs(archive: Archive, tmp_path: Path) -> None:
+    kept = tmp_path / "anomalies" / "lost"
+    kept.mkdir(parents=True)
+    row = {"topic": "trial", "partition": 0, "offset": 1, "record_id": 1, "acknowledged_ns": 5 * SECOND}
+    pq.write_table(pa.Table.from_pylist([row]), kept / "part.parquet")
+    run = {"text": "why", "topic": "trial", "partition": 0, "first_offset": 1, "last_offset": 1}
+    other = {**run, "text": "not this", "first_ns": 6 * SECOND, "last_ns": 9 * SECOND}
+    mine = {**run, "first_ns": 5 * SECOND, "last_ns": 5 * SECOND}
+    judged = {"anomalies": {"lost": {"standing": "permitted", "runs": [other, mine]}}}
+    (tmp_path / "verdict.json").write_text(json.dumps(judged))
+    assert by_record(archive, 1).anomalies == [{"name": "lost", "standing": "permitted", "run": "why"}]
+    assert by_record(archive, 0).anomalies == []
+    assert runs(archive) == {"lost": ["not this", "why"]}
