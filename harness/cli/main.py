@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import click
 
-from harness.cli import cleanup, codes, doctor, judging, running, scenarios
+from harness.cli import cleanup, codes, doctor, importing, judging, running, scenarios
 from harness.cli.deeds import Deeds
 from harness.core.errors import KafkaTrialError
 
@@ -22,7 +22,7 @@ def cli() -> None:
     """Break real Kafka clusters, and judge from the recorded history what became of every record."""
 
 
-for command in (running.run, judging.check, scenarios.scenarios, cleanup.cleanup, doctor.doctor):
+for command in (running.run, judging.check, importing.imports, scenarios.scenarios, cleanup.cleanup, doctor.doctor):
     cli.add_command(command)
 
 
