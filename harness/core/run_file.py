@@ -91,6 +91,11 @@ class RunFile(_Part):
     partial: bool = Field(False, description="the history is not whole: a worker or the harness was cut off")
     notes: list[str] = Field([], description="why the run is not what it should be: one line each")
 
+    @property
+    def final_read(self) -> bool:
+        """Whether every log was to be read to its end when all was over."""
+        return self.origin is Origin.KAFKA_TRIAL
+
     def write(self, directory: Path) -> None:
         """Replace run.json in ``directory`` at once: a reader sees the old one or the new one, never a half."""
         beside = directory / f".{RUN_FILE}"
