@@ -14,7 +14,6 @@ from typing import Any, TextIO
 
 from harness.core.errors import HistoryError
 
-_PIECE = 1 << 20
 #: A string that goes on for longer is none, but a file that is not EDN.
 _LONGEST_TOKEN = 1 << 26
 
@@ -37,11 +36,13 @@ _CONSTANTS = {"nil": None, "true": True, "false": False}
 class EdnFile:
     """The forms of a file, one after another; also those of one vector or list that is the whole of it.
 
-    Iterating raises HistoryError, ``file:line: …``, where the file cannot be read, is cut off, or is not EDN.
+    ``piece``: how many characters of it are held at a time. Iterating raises HistoryError, ``file:line: …``, where the
+    file cannot be read, is cut off, or is not EDN.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, piece: int = 1 << 20) -> None:
         self.path = path
+        self._piece = piece
         #: The line on which the form that was read last begins.
         self.line = 1
 
@@ -65,7 +66,7 @@ class EdnFile:
         outer: list[tuple[str, list[Any]]] = []
         items: list[Any] = []
         value: Any
-        for tokens in _pieces(file):
+        for tokens in _pieces(file, self._piece):
             for token in tokens:
                 # In the order of how often each is met: this loop is where the time of an import goes.
                 if token.isdecimal():
@@ -130,10 +131,10 @@ class EdnFile:
         return _CONSTANTS[token] if token in _CONSTANTS else _number(token)
 
 
-def _pieces(file: TextIO) -> Iterator[list[str]]:
+def _pieces(file: TextIO, size: int) -> Iterator[list[str]]:
     """The tokens of a file, a piece of it at a time; a piece ends where no token is cut."""
     rest = ""
-    while piece := file.read(_PIECE):
+    while piece := file.read(size):
         text = rest + piece
         end = max(text.rfind(" "), text.rfind("\n"), text.rfind(",")) + 1
         tokens = _TOKEN.findall(text, 0, end)
