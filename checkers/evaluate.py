@@ -13,13 +13,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
 from checkers.availability import availability
-from checkers.catalogue import CHECKERS, Checker
+from checkers.catalogue import CHECKERS, Checker, asked_of
 from checkers.faults import active
 from checkers.forensics import runs
 from checkers.observed import Span, elected, refilled, spans, who_led
 from checkers.preconditions import preconditions
 from checkers.presence import PLACE, blocks
-from checkers.summary import COUNTS, summary
+from checkers.summary import COUNTS, COUNTS_OF_READERS, summary
 from checkers.tables import History
 from harness.core.guarantees import Circumstances, most_at_once, standing
 from harness.core.layout import ANOMALIES
@@ -51,7 +51,7 @@ def judge(directory: Path, spark: SparkSession) -> Verdict:
     history = History.read(directory, spark)
     # Three questions that need nothing of each other: Spark plans and compiles one while it runs another.
     with ThreadPoolExecutor(max_workers=3) as pool:
-        asked = pool.submit(records, history)
+        asked = pool.submit(records, history, asked_of(history.run_file))
         looked = pool.submit(spans, history.observations)
         served = pool.submit(availability, history)
         (counts, found), seen, service = asked.result(), looked.result(), served.result()
@@ -69,7 +69,7 @@ def records(history: History, checkers: Sequence[Checker] = CHECKERS) -> tuple[d
     """What became of every record: the counts of the pass, and what each checker found."""
     shutil.rmtree(history.directory / ANOMALIES, ignore_errors=True)
     folded = blocks(history)
-    counts = count(folded, checkers)
+    counts = count(folded, checkers, COUNTS if history.run_file.final_read else COUNTS_OF_READERS)
     asked = [checker for checker in checkers if counts[checker.anomaly]]
     if not asked:
         return counts, []
@@ -81,9 +81,9 @@ def records(history: History, checkers: Sequence[Checker] = CHECKERS) -> tuple[d
     return counts, [f for f in found if f.count]
 
 
-def count(folded: DataFrame, checkers: Sequence[Checker]) -> dict[str, int]:
+def count(folded: DataFrame, checkers: Sequence[Checker], summed: Mapping[str, str] = COUNTS) -> dict[str, int]:
     """How many suspects each checker has, and the summary's counts, in one job."""
-    sums = {c.anomaly: f"bit_count({c.suspects}) + {c.besides}" for c in checkers} | COUNTS
+    sums = {c.anomaly: f"bit_count({c.suspects}) + {c.besides}" for c in checkers} | dict(summed)
     named = folded.selectExpr(*(f"cast({sql} as bigint) as {name}" for name, sql in sums.items()))
     [row] = named.groupBy().sum().toDF(*sums).collect()
     return {name: value or 0 for name, value in row.asDict().items()}
@@ -125,6 +125,7 @@ def circumstances(history: History, seen: Sequence[Span]) -> Circumstances:
         faulted_at_once=most_at_once(history.faults, frozenset(brokers)),
         wiped_at_once=most_at_once(wiped, frozenset(brokers)),
         last_replica_guarded=run.features.get("eligible.leader.replicas.version", 0) > 0,
+        final_read=run.final_read,
     )
 
 
@@ -171,9 +172,12 @@ def verdict(
     met: list[Precondition],
     service: dict[str, Any],
 ) -> Verdict:
-    """The merge: any anomaly is invalid; else any assumption that did not hold is unknown; else valid."""
+    """The merge: any anomaly is what its checker says, invalid for all but one; else any assumption that did not hold
+    is unknown; else valid."""
     run = history.run_file
-    judged = worst([*(Judgement.INVALID for _ in anomalies), *(Judgement.UNKNOWN for held in met if not held.met)])
+    asked = asked_of(run)
+    found = (checker.judged for checker in asked if checker.anomaly in anomalies)
+    judged = worst([*found, *(Judgement.UNKNOWN for held in met if not held.met)])
     unexpected = run.expect.unmet(judged, anomalies)
     return Verdict(
         schema_number=1,
@@ -182,7 +186,7 @@ def verdict(
         verdict=judged,
         expected=unexpected is None,
         partial=run.partial,
-        reasons=reasons(report, anomalies, met, unexpected),
+        reasons=reasons(report, anomalies, met, unexpected, asked),
         summary=report,
         anomalies=anomalies,
         preconditions=met,
@@ -193,26 +197,30 @@ def verdict(
 
 
 def reasons(
-    report: Summary, anomalies: Mapping[str, Anomaly], met: Sequence[Precondition], unexpected: str | None
+    report: Summary,
+    anomalies: Mapping[str, Anomaly],
+    met: Sequence[Precondition],
+    unexpected: str | None,
+    asked: Sequence[Checker] = CHECKERS,
 ) -> list[str]:
     """Why the verdict is what it is, one line each, violations first: the first line is the headline."""
-    said = {checker.anomaly: checker.said for checker in CHECKERS}
+    said = {checker.anomaly: checker.said for checker in asked}
     order = sorted(anomalies, key=lambda name: anomalies[name].standing is not Standing.VIOLATION)
     lines = [line for name in order for line in _finding(name, said[name], anomalies[name], report)]
     lines += [f"unknown: {held.name}: {held.detail}" for held in met if not held.met]
-    lines += [] if lines else [_clean(report)]
+    lines += [] if lines else [_clean(report, "are in the final log" if asked is CHECKERS else "were read")]
     return lines + ([f"not as expected: {unexpected}"] if unexpected else [])
 
 
 def _finding(name: str, said: str, anomaly: Anomaly, report: Summary) -> list[str]:
     """What was found, and the biggest run of it."""
-    of = f" of {report.acknowledged}" if name == "lost" else ""
+    of = f" of {report.acknowledged}" if name in {"lost", "unseen"} else ""
     finding = f"{name}: {anomaly.count}{of} {said}; {anomaly.standing}: {anomaly.because}"
     return [finding, *(f"{name}: {run['text']}" for run in anomaly.runs[:1])]
 
 
-def _clean(report: Summary) -> str:
+def _clean(report: Summary, survived: str) -> str:
     if report.acknowledged:
-        return f"no anomaly: all {report.acknowledged} acknowledged writes are in the final log"
+        return f"no anomaly: all {report.acknowledged} acknowledged writes {survived}"
     absent = report.attempted - report.survivors
     return f"no anomaly: nothing was acknowledged; {absent} of {report.attempted} writes are not in the final log"

@@ -10,6 +10,9 @@ COUNTS = {
     "unacknowledged_present": "bit_count(undecided & found)",
 }
 
+#: The same of a run without a final read: what was read at all survived.
+COUNTS_OF_READERS = {name: sql.replace("found", "delivered") for name, sql in COUNTS.items()}
+
 
 def summary(counts: dict[str, int], lost: int, duplicated: int) -> Summary:
     """``counts`` as COUNTS names them; rates are fractions of the acknowledged, the ack rate of the attempted."""

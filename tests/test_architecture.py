@@ -16,11 +16,19 @@ MAY_IMPORT = {
     "checkers": ("harness.core",),
     "nemesis": ("harness.core",),
     "workloads": ("harness.core",),
+    "harness.importing": ("harness.core",),
     "harness.report": ("harness.core", "harness.resources"),
     "harness.scenario": _SCENARIO,
     "harness.cluster": (*_SCENARIO, "harness.scenario"),
     "harness.run": (*_SCENARIO, "harness.scenario", "harness.cluster", "harness.report"),
-    "harness.cli": (*_SCENARIO, "harness.scenario", "harness.cluster", "harness.report", "harness.run"),
+    "harness.cli": (
+        *_SCENARIO,
+        "harness.scenario",
+        "harness.cluster",
+        "harness.report",
+        "harness.run",
+        "harness.importing",
+    ),
 }
 OURS = ("harness", "checkers", "nemesis", "workloads")
 

@@ -8,7 +8,7 @@ from types import FrameType
 
 import click
 
-from harness.cli import cleanup, codes, doctor, explaining, judging, running, scenarios
+from harness.cli import cleanup, codes, doctor, explaining, importing, judging, running, scenarios
 from harness.cli.deeds import Deeds
 from harness.core.errors import KafkaTrialError
 
@@ -23,7 +23,16 @@ def cli() -> None:
     """Break real Kafka clusters, and judge from the recorded history what became of every record."""
 
 
-for command in (running.run, judging.check, explaining.explain, scenarios.scenarios, cleanup.cleanup, doctor.doctor):
+COMMANDS = (
+    running.run,
+    judging.check,
+    explaining.explain,
+    importing.imports,
+    scenarios.scenarios,
+    cleanup.cleanup,
+    doctor.doctor,
+)
+for command in COMMANDS:
     cli.add_command(command)
 
 

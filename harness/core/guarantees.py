@@ -43,13 +43,14 @@ class Circumstances:
 
     ``elected``: a partition had more than one leader or leader epoch. ``faulted_at_once``, ``wiped_at_once``: the most
     brokers that were under any fault, or without their data, at the same time. ``last_replica_guarded``: eligible
-    leader replicas (KIP-966) are on.
+    leader replicas (KIP-966) are on. ``final_read``: every log was read to its end when all was over.
     """
 
     elected: bool = False
     faulted_at_once: int = 0
     wiped_at_once: int = 0
     last_replica_guarded: bool = False
+    final_read: bool = True
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,7 @@ _APPENDED = "a record is in the log of a partition only if a producer sent it th
 
 PROMISES: dict[str, Promise] = {
     "lost": Promise("a committed record is not lost while one in-sync replica is alive", _DESIGN),
+    "unseen": Promise("consumers are given every committed record", _DESIGN),
     "vanished": Promise("consumers are given committed records only, and those are not lost", _DESIGN),
     "failed_but_present": Promise("a record that was refused before a broker took it is in no log", _PRODUCER),
     "duplicated": Promise("an idempotent producer's record is written to the log exactly once", "KIP-98, KIP-679"),
@@ -161,6 +163,14 @@ PERMISSIONS: tuple[Permission, ...] = (
         "retries without idempotence: a write whose acknowledgement was lost is sent and appended again",
         f"{_PRODUCER}, retries; KIP-98",
         "enable.idempotence=true",
+    ),
+    Permission(
+        "no final read",
+        frozenset({"unseen"}),
+        lambda _, seen: not seen.final_read,
+        "no log was read to its end when all was over: those who read may not have come that far",
+        "Jepsen, jepsen.tests.kafka, lost-write-cases",
+        "consumers that poll every partition to its end after the last fault",
     ),
 )
 

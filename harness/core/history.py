@@ -50,7 +50,11 @@ SENDS = pa.schema(
     ]
 )
 
+#: The offset of a record that another tool's history tells without one.
+UNTOLD = -1
+
 #: One row for each record delivered to a reader. ``record_id`` is null where the payload is not one of ours.
+#: ``offset`` is UNTOLD in some imported histories, never in ours.
 READS = pa.schema(
     [
         _required("reader", pa.int32()),

@@ -1,6 +1,7 @@
 """Where a run keeps what, and how a table of its history is stored."""
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -30,6 +31,17 @@ def write_table(run: Path, table: str, rows: pa.Table, part: str = "part") -> Pa
     directory = table_directory(run, table)
     directory.mkdir(parents=True, exist_ok=True)
     path = directory / f"{part}.parquet"
-    texts = [field.name for field in TABLES[table] if pa.types.is_string(field.type)]
-    pq.write_table(rows.cast(TABLES[table]), path, compression="zstd", use_dictionary=texts, row_group_size=_ROW_GROUP)
+    pq.write_table(rows.cast(TABLES[table]), path, **_encoding(table), row_group_size=_ROW_GROUP)
     return path
+
+
+def parquet_writer(run: Path, table: str, part: str = "part") -> pq.ParquetWriter:
+    """The same file open, for rows that come in batches: each ``write_table`` of it makes a row group."""
+    directory = table_directory(run, table)
+    directory.mkdir(parents=True, exist_ok=True)
+    return pq.ParquetWriter(directory / f"{part}.parquet", TABLES[table], **_encoding(table))
+
+
+def _encoding(table: str) -> dict[str, Any]:
+    texts = [field.name for field in TABLES[table] if pa.types.is_string(field.type)]
+    return {"compression": "zstd", "use_dictionary": texts}

@@ -22,6 +22,13 @@ class State(StrEnum):
     CRASHED = "crashed"
 
 
+class Origin(StrEnum):
+    """Who recorded a run: only kafka-trial reads every log to its end when all is over, and watches who leads."""
+
+    KAFKA_TRIAL = "kafka-trial"
+    JEPSEN = "jepsen"
+
+
 class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
 
@@ -63,6 +70,7 @@ class RunFile(_Part):
     """The whole of run.json. ``origin_unix_ns`` is the wall clock at the origin of every ``…_ns`` of the history."""
 
     run: str
+    origin: Origin = Origin.KAFKA_TRIAL
     scenario_name: str
     scenario: dict[str, Any]
     configuration: Configuration
@@ -82,6 +90,11 @@ class RunFile(_Part):
     timeline: list[StepReport] = []
     partial: bool = Field(False, description="the history is not whole: a worker or the harness was cut off")
     notes: list[str] = Field([], description="why the run is not what it should be: one line each")
+
+    @property
+    def final_read(self) -> bool:
+        """Whether every log was to be read to its end when all was over."""
+        return self.origin is Origin.KAFKA_TRIAL
 
     def write(self, directory: Path) -> None:
         """Replace run.json in ``directory`` at once: a reader sees the old one or the new one, never a half."""

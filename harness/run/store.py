@@ -21,6 +21,8 @@ from harness.core.topology import Topology
 from harness.scenario.configuration import configuration
 from harness.scenario.model import Scenario
 
+DEFAULT_STORE = Path("store")
+
 
 class RunRecord:
     """A run that is being recorded: its directory and clock, and run.json as it grows."""

@@ -55,6 +55,11 @@ ROWS = {
         QUIET,
         [{"idempotence": True}, {"retries": 0}],
     ),
+    "no final read": (
+        {},
+        Circumstances(final_read=False),
+        [{"final_read": True}],
+    ),
 }
 
 

@@ -1,0 +1,80 @@
+"""A history of Jepsen's workload ``jepsen.tests.kafka``, made a run that the checkers judge (docs/jepsen.md)."""
+
+import shutil
+import tempfile
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from harness.core.errors import HistoryError, ScenarioError
+from harness.core.guarantees import Configuration
+from harness.core.history import TABLES
+from harness.core.layout import write_table
+from harness.core.run_file import Origin, RunFile, State
+from harness.importing.edn import EdnFile
+from harness.importing.operations import TOPIC, Conversion
+from harness.importing.tables import TableFile
+
+SCENARIO = "jepsen"
+
+
+def import_jepsen(source: Path, out: Path, settings: Mapping[str, str] | None = None) -> RunFile:
+    """Make the run directory ``out`` of the history in the file ``source``; the run's run.json.
+
+    ``settings`` are what the history does not tell of the cluster and its clients, by their names in Configuration.
+    Raises HistoryError, ``file:line: …``, where the file is cut off or no such history, or where ``out`` is in use;
+    ScenarioError where a setting is none. ``out`` then is as it was.
+    """
+    configuration = _configuration(settings or {})
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise HistoryError(f"{out}: is there already: name another --out")
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        beside = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
+    except OSError as exc:
+        raise HistoryError(f"{out}: cannot be written ({exc.strerror}): name another --out") from exc
+    try:
+        told = _convert(EdnFile(source), beside)
+        run = out.resolve()
+        file = RunFile(
+            run=f"{run.parent.name}/{run.name}",
+            origin=Origin.JEPSEN,
+            scenario_name=SCENARIO,
+            scenario={"name": SCENARIO, "imported": source.name, **told.summary()},
+            configuration=configuration,
+            watch_topic=TOPIC,
+            state=State.RECORDED,
+            notes=told.notes,
+        )
+        file.write(beside)
+        beside.chmod(0o755)
+        beside.replace(out)
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+    return file
+
+
+def _configuration(settings: Mapping[str, str]) -> Configuration:
+    try:
+        return Configuration.model_validate({"version": "unknown", **settings})
+    except ValidationError as exc:
+        first = exc.errors()[0]
+        name = ".".join(str(part) for part in first["loc"])
+        known = ", ".join(Configuration.model_fields)
+        raise ScenarioError(f"--set {name}: {first['msg']}; there are {known}") from exc
+
+
+def _convert(file: EdnFile, run: Path) -> Conversion:
+    for table in TABLES.keys() - {"sends", "reads", "positions"}:
+        write_table(run, table, TABLES[table].empty_table())
+    with ExitStack() as stack:
+        sends, reads, positions = (
+            stack.enter_context(TableFile(run, table)) for table in ("sends", "reads", "positions")
+        )
+        conversion = Conversion(file, sends, reads, positions)
+        for operation in file:
+            conversion.take(operation)
+        conversion.finish()
+    return conversion

@@ -1,0 +1,54 @@
+"""The tables of a history written as they grow, a batch at a time."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from harness.core.history import TABLES
+from harness.core.layout import parquet_writer
+
+#: Rows that are held before they are written: a row group.
+_BATCH = 1 << 16
+
+Row = tuple[Any, ...]
+
+
+class TableFile:
+    """One table of a run, its rows appended as tuples in the order of the schema's columns."""
+
+    def __init__(self, run: Path, table: str) -> None:
+        self.rows = 0
+        self._schema = TABLES[table]
+        self._waiting: list[Row] = []
+        self._file: pq.ParquetWriter = parquet_writer(run, table)
+
+    def __enter__(self) -> "TableFile":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._flush()
+        self._file.close()
+
+    def append(self, row: Row) -> None:
+        """Add a row."""
+        self._waiting.append(row)
+        if len(self._waiting) >= _BATCH:
+            self._flush()
+
+    def extend(self, rows: Iterable[Row]) -> None:
+        """Add some rows."""
+        self._waiting.extend(rows)
+        if len(self._waiting) >= _BATCH:
+            self._flush()
+
+    def _flush(self) -> None:
+        if not self._waiting:
+            return
+        columns = zip(*self._waiting, strict=True)
+        arrays = [pa.array(column, field.type) for column, field in zip(columns, self._schema, strict=True)]
+        self._file.write_table(pa.Table.from_arrays(arrays, schema=self._schema))
+        self.rows += len(self._waiting)
+        self._waiting.clear()

@@ -1,0 +1,296 @@
+"""The operations of a history as rows, by hand; and what is no such history, in one line."""
+
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pyarrow.parquet as pq
+import pytest
+
+from checkers.tables import OPTIONAL, verify
+from harness.core.errors import HistoryError, KafkaTrialError, ScenarioError
+from harness.core.history import TABLES, UNTOLD, worker_of
+from harness.core.layout import table_directory
+from harness.core.run_file import Origin, RunFile, State
+from harness.importing.jepsen import import_jepsen
+from harness.importing.naming import NOBODY
+from tests.importing.notation import MS, edn, polled, sent, write
+
+
+class Imported:
+    """A history by hand, imported."""
+
+    def __init__(self, directory: Path, *lines: str, **settings: str) -> None:
+        self.out = directory / "store" / "run"
+        self.file = import_jepsen(write(directory / "history.edn", *lines), self.out, settings)
+
+    def rows(self, table: str, *columns: str) -> list[Any]:
+        """The rows of a table: as dicts, or the values of some columns."""
+        rows = pq.read_table(table_directory(self.out, table)).to_pylist()
+        return [tuple(row[name] for name in columns) for row in rows] if columns else rows
+
+
+def test_a_send_is_a_row(tmp_path: Path) -> None:
+    assert Imported(tmp_path, *sent(1, 7, "[3 7]", process=2)).rows("sends") == [
+        {
+            **{"worker": 2, "incarnation": 0, "sequence": 0, "topic": "jepsen", "partition": 1, "record_id": 2 << 40},
+            **{"key": "7", "invoked_ns": MS, "completed_ns": 2 * MS, "outcome": "ok", "error": None, "offset": 3},
+            "transaction": None,
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    ("told", "kind", "outcome", "offset"),
+    [
+        ("[3 7]", "ok", "ok", 3),
+        ("[nil 7]", "ok", "ok", None),
+        ("7", "ok", "ok", None),
+        ("7", "info", "info", None),
+        ("[3 7]", "info", "info", 3),
+        ("7", "fail", "fail", None),
+    ],
+)
+def test_what_became_of_a_send(told: str, kind: str, outcome: str, offset: int | None, tmp_path: Path) -> None:
+    done = Imported(tmp_path, *sent(1, 7, told, kind=kind))
+    assert done.rows("sends", "outcome", "offset", "completed_ns") == [(outcome, offset, 2 * MS)]
+
+
+def test_a_send_that_never_completed_is_undecided(tmp_path: Path) -> None:
+    done = Imported(tmp_path, "0 invoke send [[:send 1 7]]")
+    assert done.rows("sends", "outcome", "completed_ns") == [("info", None)]
+
+
+def test_a_crashed_operation_may_tell_nothing_but_its_error(tmp_path: Path) -> None:
+    done = Imported(tmp_path, "0 invoke send [[:send 1 7]]", "0 info send nil, :error [:timeout {:a 1}]")
+    assert done.rows("sends", "outcome", "error") == [("info", "[:timeout {:a 1}]")]
+
+
+def test_what_a_poll_brought_are_rows(tmp_path: Path) -> None:
+    done = Imported(tmp_path, *sent(1, 7, "[3 7]"), *polled("1 [[3 7]]", process=5))
+    assert done.rows("reads") == [
+        {
+            **{"reader": 5, "incarnation": 0, "phase": "live", "poll": 1, "topic": "jepsen", "partition": 1},
+            **{
+                "offset": 3,
+                "leader_epoch": None,
+                "record_id": 0,
+                "intact": True,
+                "timestamp_ms": -1,
+                "read_ns": 4 * MS,
+            },
+        }
+    ]
+
+
+@pytest.mark.parametrize("kind", ["ok", "info", "fail"])
+def test_what_was_delivered_was_delivered_however_the_poll_ended(kind: str, tmp_path: Path) -> None:
+    done = Imported(tmp_path, *sent(1, 7, "[3 7]"), *polled("1 [[3 7]]", kind=kind))
+    assert done.rows("reads", "record_id") == [(0,)]
+
+
+@pytest.mark.parametrize("value", ["[[:poll]]", "[[:poll {}]]", "[[:poll nil]]", "[[:poll {1 []}]]", "[]", "nil"])
+def test_a_poll_may_bring_nothing(value: str, tmp_path: Path) -> None:
+    done = Imported(tmp_path, "0 invoke poll [[:poll]]", f"0 ok poll {value}")
+    assert done.rows("reads") == []
+
+
+def test_a_read_without_an_offset_is_told_so(tmp_path: Path) -> None:
+    assert Imported(tmp_path, *sent(1, 7, "7"), *polled("1 [[nil 7]]")).rows("reads", "offset") == [(UNTOLD,)]
+
+
+def test_a_txn_sends_and_polls(tmp_path: Path) -> None:
+    done = Imported(
+        tmp_path,
+        "0 invoke txn [[:send 1 7] [:poll] [:send 2 8] [:poll]]",
+        "0 ok txn [[:send 1 [0 7]] [:poll {2 [[0 8]]}] [:send 2 [0 8]] [:poll {1 [[0 7]]}]]",
+    )
+    assert done.rows("sends", "sequence", "partition", "offset") == [(0, 1, 0), (1, 2, 0)]
+    assert done.rows("reads", "poll", "partition", "record_id") == [(1, 2, 1), (2, 1, 0)]
+
+
+def test_the_same_value_of_two_keys_is_two_records(tmp_path: Path) -> None:
+    done = Imported(tmp_path, *sent(1, 7, "[0 7]"), *sent(2, 7, "[0 7]"), *polled("1 [[0 7]], 2 [[0 7]]"))
+    assert done.rows("reads", "partition", "record_id") == [(1, 0), (2, 1)]
+
+
+def test_what_no_one_sent_is_a_stranger_with_an_id_and_a_note(tmp_path: Path) -> None:
+    done = Imported(tmp_path, *sent(1, 7, "[0 7]"), *polled("1 [[0 7] [1 99]]"), *polled("1 [[1 99] [2 98]]"))
+    workers = [worker_of(record) for (record,) in done.rows("reads", "record_id")]
+    assert workers == [0, NOBODY, NOBODY, NOBODY]
+    assert len(set(done.rows("reads", "record_id"))) == 3
+    assert done.file.notes == [
+        "jepsen-1 at 1: no one sent the value 99 (line 4)",
+        "jepsen-1 at 2: no one sent the value 98 (line 6)",
+    ]
+
+
+def test_a_crashed_process_goes_on_as_the_next_incarnation_and_its_sequence_goes_on(tmp_path: Path) -> None:
+    done = Imported(
+        tmp_path,
+        *sent(0, 1, "[0 1]", process=0),
+        *sent(0, 2, "[1 2]", process=1),
+        *("0 invoke crash nil", "0 info crash nil"),
+        *sent(0, 3, "[2 3]", process=2),
+        *sent(0, 4, "4", process=2, kind="info"),
+        *sent(0, 5, "[4 5]", process=4),
+        *sent(0, 6, "[5 6]", process=1),
+    )
+    placed = [(0, 0, 0), (1, 0, 0), (0, 1, 1), (0, 1, 2), (0, 2, 3), (1, 0, 1)]
+    assert done.rows("sends", "worker", "incarnation", "sequence") == placed
+    assert done.file.scenario["concurrency"] == 2
+
+
+def test_a_process_that_ends_itself_goes_on_as_another_too(tmp_path: Path) -> None:
+    done = Imported(
+        tmp_path,
+        *sent(0, 1, "[0 1]", process=0),
+        *("0 invoke send [[:send 0 2]]", "0 fail send [[:send 0 2]], :error :producer-fenced, :end-process? true"),
+        *sent(0, 3, "[1 3]", process=1),
+    )
+    assert done.rows("sends", "worker", "incarnation") == [(0, 0), (0, 0), (0, 1)]
+
+
+def test_the_nemesis_is_none_of_it(tmp_path: Path) -> None:
+    done = Imported(tmp_path, "nemesis info start {:grudge {}}", *sent(1, 7, "7"), "nemesis info stop nil")
+    assert done.file.scenario["operations"] == 2
+
+
+def test_a_new_choice_of_keys_moves_the_reader(tmp_path: Path) -> None:
+    done = Imported(
+        tmp_path,
+        *("0 invoke assign [1 2]", "0 ok assign [1 2]"),
+        *("0 invoke assign [2 3]", "0 fail assign [2 3]"),
+        *("0 invoke assign [2 3]", "0 ok assign [2 3], :seek-to-beginning? true"),
+    )
+    assert done.rows("positions", "at_ns", "event", "partition", "offset") == [
+        (2 * MS, "assign", 1, None),
+        (2 * MS, "assign", 2, None),
+        (6 * MS, "revoke", 1, None),
+        (6 * MS, "assign", 3, None),
+        (6 * MS, "seek", 2, 0),
+        (6 * MS, "seek", 3, 0),
+    ]
+
+
+def test_what_a_group_was_assigned_is_new_with_every_poll(tmp_path: Path) -> None:
+    done = Imported(
+        tmp_path,
+        *("0 invoke subscribe [1 2]", "0 ok subscribe [1 2]"),
+        *sent(1, 7, "[0 7]"),
+        *polled("1 [[0 7]]", process=0),
+    )
+    assert done.rows("positions", "at_ns", "event", "partition") == [(5 * MS, "assign", 1)]
+
+
+def test_a_poll_that_was_rolled_back_is_followed_by_a_seek(tmp_path: Path) -> None:
+    done = Imported(
+        tmp_path, *sent(1, 7, "[0 7]"), *polled("1 [[0 7]]", kind="fail"), *polled("1 [[0 7]]"), *polled("1 [[0 7]]")
+    )
+    assert done.rows("positions", "at_ns", "event", "partition") == [(5 * MS, "seek", 1)]
+
+
+def test_other_keys_than_numbers_are_told_in_the_run_file(tmp_path: Path) -> None:
+    done = Imported(tmp_path, "0 invoke send [[:send :y 1] [:send :x 1]]")
+    assert done.rows("sends", "partition") == [(0,), (1,)]
+    assert done.file.scenario["keys"] == {":y": 0, ":x": 1}
+
+
+def test_debugging_its_partitions_changes_nothing(tmp_path: Path) -> None:
+    done = Imported(
+        tmp_path,
+        "0 invoke debug-topic-partitions [1]",
+        '0 ok debug-topic-partitions {:node "n1", :partitions {1 {:leader 1}}}',
+        *sent(1, 7, "[0 7]"),
+    )
+    assert len(done.rows("sends")) == 1
+
+
+def test_a_run_is_whole_and_says_where_it_is_from(tmp_path: Path) -> None:
+    done = Imported(tmp_path, *sent(1, 7, "[3 7]"), acks="1", idempotence="false")
+    file = RunFile.read(done.out)
+    assert (file.origin, file.final_read, file.state) == (Origin.JEPSEN, False, State.RECORDED)
+    assert (file.run, file.scenario_name, file.partial) == ("store/run", "jepsen", False)
+    assert (file.configuration.acks, file.configuration.idempotence) == ("1", False)
+    for table in TABLES.keys() - OPTIONAL:
+        verify(done.out, table)
+    assert [path.name for path in done.out.parent.iterdir()] == ["run"]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (edn(*sent(1, 7, "[3 7]"))[:-9], "history.edn:2: the file is cut off"),
+        (edn("0 ok send [[:send 1 [3 7]]]"), ":1: process 0 completes a :send that it did not invoke"),
+        (edn("0 invoke poll [[:poll]]", "0 ok send []"), ":2: process 0 completes a :send"),
+        (edn("0 invoke poll [[:poll]]", "0 invoke poll [[:poll]]"), ":2: process 0 invokes"),
+        (edn("0 invoke read nil"), ":1: :f :read is another workload's"),
+        (edn("0 invoke txn [[:r 1 nil]]"), ":1: [:r 1 nil] is neither a [:send k v] nor a [:poll …]"),
+        (edn("0 invoke send 7"), ":1: the :value of a :send must be a vector"),
+        (edn("0 invoke send [[:send 1]]"), ":1: [:send 1] is no [:send k v]"),
+        (edn("0 invoke send [[:send :a 1] [:send 1 1]]"), ":1: 1 is no key"),
+        (edn(*sent(1, 7, "[3 8]")), ":2: an operation completes other sends than it invoked"),
+        (edn(*sent(1, 7, "[3 7]"), *sent(1, 7, "[4 7]")), ":3: value 7 is sent to partition 1 twice"),
+        (edn(*polled("1 [7]")), ":2: 7, polled of key 1, is no [offset v]"),
+        (edn("0 invoke poll [[:poll]]", "0 ok poll [[:poll [1]]]"), ":2: [:poll [1]] is no [:poll {k"),
+        (edn("0 invoke assign 1", "0 ok assign 1"), ":2: the :value of an :assign must be keys"),
+        (edn("0 began poll [[:poll]]"), ":1: :type :began is none of :invoke"),
+        ("{:process 0, :type :invoke, :f :poll, :value [[:poll]]}", ":1: an operation without a :time"),
+        ("{:process 8388607, :time 1, :type :invoke, :f :poll, :value [[:poll]]}", ":1: process 8388607: there cannot"),
+        ("hello world", ":1: no operation of a Jepsen history"),
+        ('{:name "test.edn"}', ":1: no operation of a Jepsen history"),
+        (edn("nemesis info start nil"), "history.edn: no operation of jepsen.tests.kafka in it"),
+        ("", "history.edn: no operation of jepsen.tests.kafka in it"),
+    ],
+)
+def test_another_file_is_refused_in_one_line_and_leaves_nothing(text: str, says: str, tmp_path: Path) -> None:
+    source = tmp_path / "history.edn"
+    source.write_text(text)
+    with pytest.raises(HistoryError) as raised:
+        import_jepsen(source, tmp_path / "store" / "run")
+    assert says in str(raised.value)
+    assert "\n" not in str(raised.value)
+    assert list((tmp_path / "store").iterdir()) == []
+
+
+def test_what_is_there_is_not_overwritten(tmp_path: Path) -> None:
+    done = Imported(tmp_path, *sent(1, 7, "[3 7]"))
+    with pytest.raises(HistoryError, match="is there already"):
+        import_jepsen(tmp_path / "history.edn", done.out)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert import_jepsen(tmp_path / "history.edn", empty) == RunFile.read(empty)
+    with pytest.raises(HistoryError, match="cannot be written"):
+        import_jepsen(tmp_path / "history.edn", tmp_path / "history.edn" / "run")
+
+
+@pytest.mark.parametrize(("name", "value"), [("colour", "red"), ("replication", "many")])
+def test_a_setting_that_is_none_is_told(name: str, value: str, tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match=f"--set {name}") as raised:
+        Imported(tmp_path, *sent(1, 7, "[3 7]"), **{name: value})
+    assert isinstance(raised.value, KafkaTrialError)
+
+
+def generated(path: Path, operations: int) -> Path:
+    """Ten processes that send to eight keys and poll them to the end."""
+    with path.open("w") as file:
+        for n in range(operations // 4):
+            key, value, at = n % 8, n // 8, 4 * n
+            for line in (
+                *sent(key, value, f"[{value} {value}]", process=n % 10),
+                *polled(f"{key} [[{value} {value}]]", process=n % 10),
+            ):
+                file.write(edn(line).replace(":index 0, :time 1000000", f":index {at}, :time {at}"))
+                at += 1
+    return path
+
+
+def test_a_long_history_takes_little_memory(tmp_path: Path) -> None:
+    source = generated(tmp_path / "history.edn", 100_000)
+    import_jepsen(generated(tmp_path / "short.edn", 1_000), tmp_path / "short")  # what is loaded once is loaded
+    before = psutil.Process().memory_info().rss
+    import_jepsen(source, tmp_path / "run")
+    grown = psutil.Process().memory_info().rss - before
+    rows = {name: pq.read_table(table_directory(tmp_path / "run", name)).num_rows for name in ("sends", "reads")}
+    assert rows == {"sends": 25_000, "reads": 25_000}
+    assert grown < 100 << 20
