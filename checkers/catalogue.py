@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 
-from checkers import delivery
+from checkers import delivery, log
 from checkers.tables import History
 
 Find = Callable[[History, DataFrame], DataFrame]
@@ -25,6 +25,11 @@ class Checker:
 
 _COPIED = "if(copies > bit_count(found), found, 0L)"
 _UNSENT = "whole & ~(acknowledged | failed | undecided)"
+_MOVED = "acknowledged_at != found_at"
+_STRAYED = (
+    f"if(acknowledged != 0 and {_MOVED} or glances > 0 and seen_at != found_at or glances != bit_count(delivered),"
+    " acknowledged | whole, 0L)"
+)
 
 CHECKERS: tuple[Checker, ...] = (
     Checker(
@@ -45,5 +50,18 @@ CHECKERS: tuple[Checker, ...] = (
         "damaged",
         delivery.corrupted,
         besides="corrupt",
+    ),
+    Checker(
+        "rewritten_offset",
+        "offsets had more than one record",
+        _STRAYED,
+        log.rewritten_offset,
+        besides="copies + glances + alien",
+    ),
+    Checker(
+        "acknowledged_elsewhere",
+        "records are not at the offset they were acknowledged at, but at another",
+        f"if(complete and {_MOVED}, acknowledged & found, 0L)",
+        log.acknowledged_elsewhere,
     ),
 )

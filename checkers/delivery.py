@@ -19,8 +19,8 @@ _SENT = "invoked_ns as sent_ns"
 _ACKNOWLEDGED = "if(outcome = 'ok', completed_ns, null) as acknowledged_ns"
 
 #: RECORD as an expression on a row of ``sends``, and on a delivery joined with the times of its send.
-_OF_SEND = ["topic", "partition", "offset", "record_id", "worker", "sequence", _SENT, _ACKNOWLEDGED]
-_OF_READ = ["topic", "partition", "offset", "record_id", _WORKER, _SEQUENCE, "sent_ns", "acknowledged_ns"]
+OF_SEND = ["topic", "partition", "offset", "record_id", "worker", "sequence", _SENT, _ACKNOWLEDGED]
+OF_READ = ["topic", "partition", "offset", "record_id", _WORKER, _SEQUENCE, "sent_ns", "acknowledged_ns"]
 
 
 def lost(history: History, marks: DataFrame) -> DataFrame:
@@ -30,7 +30,7 @@ def lost(history: History, marks: DataFrame) -> DataFrame:
     Guarantee: a committed message is not lost as long as one in-sync replica is alive (Kafka design, Replication).
     Returns: RECORD
     """
-    return _retained(history, flagged(history.sends.where("outcome = 'ok'"), marks)).selectExpr(*_OF_SEND)
+    return _retained(history, flagged(history.sends.where("outcome = 'ok'"), marks)).selectExpr(*OF_SEND)
 
 
 def failed_but_present(history: History, marks: DataFrame) -> DataFrame:
@@ -40,7 +40,7 @@ def failed_but_present(history: History, marks: DataFrame) -> DataFrame:
     """
     failed = flagged(history.sends.where("outcome = 'fail'"), marks)
     there = flagged(history.reads, marks).groupBy("record_id").agg(F.min("offset").alias("read_offset"))
-    return failed.join(there, on="record_id", how="inner").selectExpr(*_OF_SEND, "error", "read_offset")
+    return failed.join(there, on="record_id", how="inner").selectExpr(*OF_SEND, "error", "read_offset")
 
 
 def duplicated(history: History, marks: DataFrame) -> DataFrame:
@@ -55,7 +55,7 @@ def duplicated(history: History, marks: DataFrame) -> DataFrame:
         .agg(F.min("offset").alias("offset"), F.max("offset").alias("last_offset"), F.count("*").alias("copies"))
         .where("copies > 1")
     )
-    return _with_times(copies, flagged(history.sends, marks)).selectExpr(*_OF_READ, "last_offset", "copies")
+    return with_times(copies, flagged(history.sends, marks)).selectExpr(*OF_READ, "last_offset", "copies")
 
 
 def phantom(history: History, marks: DataFrame) -> DataFrame:
@@ -68,7 +68,7 @@ def phantom(history: History, marks: DataFrame) -> DataFrame:
     unsent = flagged(whole, marks).join(_senders(history, marks), on="record_id", how="left_anti")
     strange = _recorded(history, unsent.select(*whole.columns)).unionAll(whole.where("record_id is null"))
     return _deliveries(strange).selectExpr(
-        *_OF_READ[:6], "cast(null as bigint) as sent_ns", "cast(null as bigint) as acknowledged_ns", "read_ns"
+        *OF_READ[:6], "cast(null as bigint) as sent_ns", "cast(null as bigint) as acknowledged_ns", "read_ns"
     )
 
 
@@ -83,7 +83,7 @@ def misplaced(history: History, marks: DataFrame) -> DataFrame:
         "record_id", "topic as sent_topic", "partition as sent_partition", _SENT, _ACKNOWLEDGED
     )
     return found.join(senders, on="record_id", how="inner").selectExpr(
-        *_OF_READ, "sent_topic", "sent_partition", "read_ns"
+        *OF_READ, "sent_topic", "sent_partition", "read_ns"
     )
 
 
@@ -95,7 +95,7 @@ def corrupted(history: History, marks: DataFrame) -> DataFrame:
     """
     damaged = history.reads.where("not intact")
     shown = flagged(damaged, marks).unionAll(damaged.where("record_id is null"))
-    return _with_times(_deliveries(shown), flagged(history.sends, marks)).selectExpr(*_OF_READ, "read_ns")
+    return with_times(_deliveries(shown), flagged(history.sends, marks)).selectExpr(*OF_READ, "read_ns")
 
 
 def vanished(history: History, marks: DataFrame) -> DataFrame:
@@ -105,7 +105,7 @@ def vanished(history: History, marks: DataFrame) -> DataFrame:
     watermark, and what is below it is not to be lost. Returns: RECORD, read_ns
     """
     gone = _retained(history, _deliveries(flagged(history.reads.where("phase = 'live'"), marks)))
-    return _with_times(gone, flagged(history.sends, marks)).selectExpr(*_OF_READ, "read_ns")
+    return with_times(gone, flagged(history.sends, marks)).selectExpr(*OF_READ, "read_ns")
 
 
 def _retained(history: History, rows: DataFrame) -> DataFrame:
@@ -146,5 +146,5 @@ def _deliveries(reads: DataFrame) -> DataFrame:
     return reads.groupBy("topic", "partition", "offset", "record_id").agg(F.min("read_ns").alias("read_ns"))
 
 
-def _with_times(found: DataFrame, sends: DataFrame) -> DataFrame:
+def with_times(found: DataFrame, sends: DataFrame) -> DataFrame:
     return found.join(sends.selectExpr("record_id", _SENT, _ACKNOWLEDGED), on="record_id", how="left")

@@ -95,9 +95,18 @@ PROMISES: dict[str, Promise] = {
     "phantom": Promise(_APPENDED, "Kafka documentation, Design, Message Delivery Semantics"),
     "misplaced": Promise(_APPENDED, "Kafka documentation, Design, The Producer"),
     "corrupted": Promise("a record is read as it was written: batches carry a CRC that is checked", "KIP-98"),
+    "rewritten_offset": Promise(
+        "an offset names one record for ever once that is committed: replicas truncate only what is not",
+        "KIP-101, KIP-279",
+    ),
+    "acknowledged_elsewhere": Promise(
+        "the offset that a producer is told is the record's place in the log", "Kafka javadoc, RecordMetadata.offset"
+    ),
 }
 
-_LOSS = frozenset({"lost", "vanished"})
+#: What was cut off the end of a log: its records are gone, and others get their offsets.
+_UNREAD_LOSS = frozenset({"lost", "rewritten_offset", "acknowledged_elsewhere"})
+_LOSS = _UNREAD_LOSS | {"vanished"}
 
 #: The first row that holds rules.
 PERMISSIONS: tuple[Permission, ...] = (
@@ -111,7 +120,7 @@ PERMISSIONS: tuple[Permission, ...] = (
     ),
     Permission(
         "acks without replication",
-        frozenset({"lost"}),
+        _UNREAD_LOSS,
         lambda c, seen: not c.acks_all and (seen.elected or seen.wiped_at_once >= 1),
         "acks=1 (or 0): the leader acknowledges alone, and what no follower fetched goes when another leads",
         f"{_PRODUCER}, acks; Vanlightly 2018, How to Lose Messages on a Kafka Cluster",

@@ -169,6 +169,89 @@ CASES = [
     ),
 ]
 
+LOG = [
+    case(
+        "an offset acknowledged for one record that names another in the end is rewritten",
+        *("send a ok @0", "send b info", "final b @0", "end 0..1"),
+        rewritten_offset="a",
+        lost="a",
+    ),
+    case(
+        "so is one that was read as one record and then as another",
+        *("send a info", "send b info", "live a @0", "final b @0", "final a @1", "end 0..2"),
+        rewritten_offset="a",
+    ),
+    case(
+        "and one whose first record was delivered twice",
+        *("send a info", "send b ok @0", "live a @0", "live a @0", "final b @0", "final a @1", "end 0..2"),
+        rewritten_offset="a",
+    ),
+    case(
+        "one that two acknowledgements name",
+        *("send a ok @0", "send b ok @0", "final a @0", "end 0..1"),
+        rewritten_offset="b",
+        lost="b",
+    ),
+    case(
+        "one that a replica has another record at",
+        *("send a ok @0", "send b info", "final a @0", "replica b @0", "end 0..1"),
+        rewritten_offset="b",
+    ),
+    case(
+        "one that the final read itself gave twice",
+        *("send a ok @0", "send b ok @0", "final a @0", "final b @0", "end 0..1"),
+        rewritten_offset="b",
+    ),
+    case(
+        "one that was read as something without an id",
+        *("send a ok @0", "live ? @0", "final a @0", "end 0..1"),
+        rewritten_offset="?",
+        phantom="?",
+    ),
+    case(
+        "one offset of two partitions is two offsets",
+        *("send a ok @0 p0", "send b ok @0 p1", "live a @0 p0", "final a @0 p0", "final b @0 p1"),
+        *("end 0..1 p0", "end 0..1 p1"),
+    ),
+    case(
+        "an offset whose record is gone, and that nothing else has, is not rewritten",
+        *("send a ok @0", "send b ok @1", "live a @0", "final b @1", "end 0..2"),
+        lost="a",
+        vanished="a",
+    ),
+    case(
+        "a damaged payload shows no other record",
+        *("send a ok @0", "send b info", "live b @0 damaged", "final a @0", "end 0..1"),
+        corrupted="b",
+        vanished="b",
+    ),
+    case(
+        "a record acknowledged at one offset and found at another is acknowledged elsewhere",
+        *("send a ok @0", "final a @1", "end 0..2"),
+        acknowledged_elsewhere="a",
+    ),
+    case(
+        "a duplicate that is there where it was acknowledged is not",
+        *("send a ok @1", "final a @0", "final a @1", "end 0..2"),
+        duplicated="a",
+    ),
+    case(
+        "one that is at two other offsets is",
+        *("send a ok @2", "final a @0", "final a @1", "end 0..2"),
+        duplicated="a",
+        acknowledged_elsewhere="a",
+    ),
+    case(
+        "a record acknowledged without an offset is wherever it is",
+        *("send a ok", "send b info", "final a @3", "final b @1", "end 0..4"),
+    ),
+    case(
+        "nothing is elsewhere where the final read is not complete",
+        *("send a ok @1", "final a @0", "end 0..2 read 1"),
+    ),
+]
+CASES += LOG
+
 PARTIAL = [
     case(
         "where a journal was cut off, what its worker sent after it is unrecorded, not a phantom",

@@ -1,6 +1,7 @@
 """Realistic histories with known anomalies at seeded places, and besides them what is legal though suspicious."""
 
 from dataclasses import dataclass, field
+from itertools import accumulate
 from random import Random
 from typing import Any
 
@@ -10,7 +11,17 @@ MS = 1_000_000
 WORKERS = 3
 PARTITIONS = 2
 UNKNOWN_WORKER = 9
-ANOMALIES = ("lost", "vanished", "failed_but_present", "duplicated", "phantom", "misplaced", "corrupted")
+ANOMALIES = (
+    "lost",
+    "vanished",
+    "failed_but_present",
+    "duplicated",
+    "phantom",
+    "misplaced",
+    "corrupted",
+    "rewritten_offset",
+    "acknowledged_elsewhere",
+)
 
 
 @dataclass
@@ -26,12 +37,13 @@ class Planted:
 
 @dataclass
 class _Entry:
-    """A place in a log: whose record, and what readers see of it."""
+    """A place in a log: whose record, and what readers see of it. One that ``shares`` has the offset of the next."""
 
     record: int
     final: bool = True
     live: bool = False
     intact: bool = True
+    shares: bool = False
 
 
 def plant(topic: str, first_worker: int, random: Random, records: int = 300, times: int = 3) -> Planted:
@@ -50,17 +62,24 @@ def plant(topic: str, first_worker: int, random: Random, records: int = 300, tim
         pools[send["outcome"]].append(send)
         history.sends.append(send)
     chosen = {
-        **_choose(pools["ok"], ("lost", "duplicated", "corrupted"), times, random),
-        **_choose(pools["info"], ("vanished", "misplaced"), times, random),
+        **_choose(pools["ok"], ("lost", "duplicated", "corrupted", "acknowledged_elsewhere"), times, random),
+        **_choose(pools["info"], ("vanished", "misplaced", "rewritten_offset"), times, random),
         **_choose(pools["fail"], ("failed_but_present",), times, random),
     }
     fate = {send["record_id"]: anomaly for anomaly, sends in chosen.items() for send in sends}
     for send in history.sends:
         _append(send, fate.get(send["record_id"]), logs, random)
+    untouched = {send["record_id"] for send in pools["ok"]} - fate.keys()
+    for send in chosen["rewritten_offset"]:
+        log = logs[send["partition"]]
+        place = random.choice([n for n, entry in enumerate(log) if entry.record in untouched])
+        log.insert(place, _Entry(send["record_id"], final=False, live=True, shares=True))
+        untouched.discard(log[place + 1].record)
     strangers = [record_id(first_worker + UNKNOWN_WORKER, n) for n in range(times)]
     for stranger in strangers:
         log = random.choice(logs)
-        log.insert(random.randrange(len(log) + 1), _Entry(stranger))
+        places = [n for n in range(len(log) + 1) if n == 0 or not log[n - 1].shares]
+        log.insert(random.choice(places), _Entry(stranger))
     history.ids = {anomaly: {send["record_id"] for send in sends} for anomaly, sends in chosen.items()}
     history.ids["phantom"] = set(strangers)
     _read(history, logs, random)
@@ -104,6 +123,10 @@ def _append(send: dict[str, Any], fate: str | None, logs: list[list[_Entry]], ra
             log.append(_Entry(send["record_id"], final=False, live=True))
         case "misplaced":
             logs[(send["partition"] + 1) % PARTITIONS].append(entry)
+        case "acknowledged_elsewhere":
+            log += [_Entry(send["record_id"], final=False), entry]
+        case "rewritten_offset":
+            log.append(entry)
         case "corrupted":
             log.append(_Entry(send["record_id"], intact=False))
         case "duplicated":
@@ -117,14 +140,15 @@ def _append(send: dict[str, Any], fate: str | None, logs: list[list[_Entry]], ra
 def _read(history: Planted, logs: list[list[_Entry]], random: Random) -> None:
     sends = {send["record_id"]: send for send in history.sends}
     for partition, log in enumerate(logs):
-        for offset, entry in enumerate(log):
+        offsets = [0, *accumulate(int(not entry.shares) for entry in log)]
+        for offset, entry in zip(offsets, log, strict=False):
             send = sends.get(entry.record)
             if send is not None and send["outcome"] == "ok":
                 send.setdefault("offset", offset)
             times = random.choice((1, 1, 1, 2)) if entry.live else 0
             phases = ["live"] * times + ["final"] * entry.final
             history.reads += [_delivery(history.topic, partition, offset, entry, phase) for phase in phases]
-        end = {"log_start": 0, "log_end": len(log), "read_to": len(log), "complete": True}
+        end = {"log_start": 0, "log_end": offsets[-1], "read_to": offsets[-1], "complete": True}
         history.log_ends.append({"topic": history.topic, "partition": partition, **end})
 
 
