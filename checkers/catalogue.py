@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 
-from checkers import delivery, log
+from checkers import delivery, log, order
+from checkers.presence import STANDS
 from checkers.tables import History
 
 Find = Callable[[History, DataFrame], DataFrame]
@@ -14,17 +15,20 @@ Find = Callable[[History, DataFrame], DataFrame]
 @dataclass(frozen=True)
 class Checker:
     """One question. ``suspects`` are the bits of a block (checkers/presence.py) that may be in the anomaly, and
-    ``besides`` a number of rows without a record id that are; where both are nothing, ``find`` is not asked."""
+    ``besides`` a number of rows that may be without being marked so; where both are nothing, ``find`` is not asked.
+    ``rule``: which rows of its answer are the anomaly."""
 
     anomaly: str
     said: str
     suspects: str
     find: Find
     besides: str = "0L"
+    rule: str = "true"
 
 
 _COPIED = "if(copies > bit_count(found), found, 0L)"
 _UNSENT = "whole & ~(acknowledged | failed | undecided)"
+_UNSETTLED = f"if({STANDS}, 0L, found | acknowledged)"
 _MOVED = "acknowledged_at != found_at"
 _STRAYED = (
     f"if(acknowledged != 0 and {_MOVED} or glances > 0 and seen_at != found_at or glances != bit_count(delivered),"
@@ -63,5 +67,21 @@ CHECKERS: tuple[Checker, ...] = (
         "records are not at the offset they were acknowledged at, but at another",
         f"if(complete and {_MOVED}, acknowledged & found, 0L)",
         log.acknowledged_elsewhere,
+    ),
+    Checker(
+        "reordered",
+        "records stand in the log after what their producer sent later",
+        _UNSETTLED,
+        order.reordered,
+        besides="copies",
+        rule="after_sequence > sequence",
+    ),
+    Checker(
+        "real_time_order",
+        "records stand in the log after what was sent when they were acknowledged",
+        _UNSETTLED,
+        order.real_time_order,
+        besides="copies",
+        rule="after_sent_ns > acknowledged_ns",
     ),
 )

@@ -94,7 +94,7 @@ def marked(folded: DataFrame, asked: Sequence[Checker]) -> DataFrame:
 def find(checker: Checker, history: History, suspicious: DataFrame, suspects: int) -> Found:
     """Answer one question exactly, and keep all of its records beside the run."""
     marks = suspicious.selectExpr(*PLACE, f"{checker.anomaly} as bits").where("bits != 0")
-    found = checker.find(history, F.broadcast(marks) if suspects <= _FEW else marks)
+    found = checker.find(history, F.broadcast(marks) if suspects <= _FEW else marks).where(checker.rule)
     kept = history.directory / ANOMALIES / checker.anomaly
     found.write.parquet(str(kept.absolute()))
     number = sum(pq.read_metadata(part).num_rows for part in kept.glob("*.parquet"))

@@ -15,7 +15,7 @@ from checkers.tables import History
 #: Where a block is: the records of one block that belong to one partition make one row.
 PLACE = ["topic", "partition", "block"]
 
-_BLOCK = "shiftright(record_id, 6)"
+BLOCK = "shiftright(record_id, 6)"
 _BIT = "shiftleft(1L, cast(record_id & 63 as int))"
 _NONE = "0L"
 _PLACED = "xxhash64(record_id, offset)"
@@ -60,7 +60,7 @@ def blocks(history: History) -> DataFrame:
 
     Returns: topic, partition, block, the names of the tables above, complete
     """
-    place = {"topic": "topic", "partition": "partition", "block": _BLOCK}
+    place = {"topic": "topic", "partition": "partition", "block": BLOCK}
     sent = history.sends.selectExpr(
         *_named({**place, **_SENT, **_SENT_TO, **_nothing({**_READ, **_READ_AT, **_COUNTED})})
     )
@@ -88,7 +88,7 @@ def flagged(rows: DataFrame, marks: DataFrame, on: list[str] | None = None) -> D
     Returns: the columns of ``rows``
     """
     return (
-        rows.withColumn("block", F.expr(_BLOCK))
+        rows.withColumn("block", F.expr(BLOCK))
         .join(marks.select(*(on or PLACE), "bits"), on=on or PLACE, how="inner")
         .where(f"bits & {_BIT} != 0")
         .select(*rows.columns)

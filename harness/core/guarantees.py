@@ -102,10 +102,14 @@ PROMISES: dict[str, Promise] = {
     "acknowledged_elsewhere": Promise(
         "the offset that a producer is told is the record's place in the log", "Kafka javadoc, RecordMetadata.offset"
     ),
+    "reordered": Promise("records of one idempotent producer are appended in the order they were sent", "KIP-98"),
+    "real_time_order": Promise(
+        "what a leader acknowledges is in its log, and what comes later is appended after it", _DESIGN
+    ),
 }
 
-#: What was cut off the end of a log: its records are gone, and others get their offsets.
-_UNREAD_LOSS = frozenset({"lost", "rewritten_offset", "acknowledged_elsewhere"})
+#: What was cut off the end of a log: its records are gone, or only a later copy is left; others get their offsets.
+_UNREAD_LOSS = frozenset({"lost", "rewritten_offset", "acknowledged_elsewhere", "real_time_order"})
 _LOSS = _UNREAD_LOSS | {"vanished"}
 
 #: The first row that holds rules.
@@ -170,6 +174,14 @@ PERMISSIONS: tuple[Permission, ...] = (
         "retries without idempotence: a write whose acknowledgement was lost is sent and appended again",
         f"{_PRODUCER}, retries; KIP-98",
         "enable.idempotence=true",
+    ),
+    Permission(
+        "retries of several in flight",
+        frozenset({"reordered"}),
+        lambda c, _: not c.idempotence and c.retries > 0 and c.max_in_flight > 1,
+        "retries without idempotence and with several requests in flight: one that is sent again comes after the next",
+        f"{_PRODUCER}, max.in.flight.requests.per.connection; KAFKA-5494",
+        "enable.idempotence=true, or max.in.flight.requests.per.connection=1",
     ),
 )
 

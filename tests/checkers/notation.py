@@ -1,6 +1,7 @@
 """Hand histories in a notation that is read at a glance; times are seconds.
 
 send a ok @0              record a was sent and acknowledged at offset 0 (also: fail, info; worker: w1; partition: p1)
+send a ok @0 i1           … by its worker's second incarnation
 send a ok @0 t1..2        … invoked at 1 s, completed at 2 s (t1.. is still in flight)
 final a @0                the final read found it there (also: live, replica; partition: p1; topic: elsewhere)
 final ? @0                … a payload without an id;  final a @0 damaged: its checksum fails
@@ -57,7 +58,7 @@ class Told:
         self.rows["sends"].append(
             {
                 "worker": worker,
-                "incarnation": 0,
+                "incarnation": int(_tagged("i", more) or 0),
                 "sequence": sequence,
                 **self._place(more),
                 "record_id": self.ids[name],

@@ -21,6 +21,8 @@ ANOMALIES = (
     "corrupted",
     "rewritten_offset",
     "acknowledged_elsewhere",
+    "reordered",
+    "real_time_order",
 )
 
 
@@ -50,7 +52,8 @@ def plant(topic: str, first_worker: int, random: Random, records: int = 300, tim
     """One run of a few workers, in which each anomaly of ANOMALIES is planted ``times`` times.
 
     Legal and there besides: writes that timed out, present and absent; proven failures, absent; records that a consumer
-    was given more than once; writes still in flight at the end; a leader change in which many time out at once.
+    was given more than once; writes still in flight at the end; a leader change in which many time out at once; records
+    of several workers that were in flight together, appended in another order than they were sent.
     """
     history = Planted(topic)
     logs: list[list[_Entry]] = [[] for _ in range(PARTITIONS)]
@@ -70,6 +73,8 @@ def plant(topic: str, first_worker: int, random: Random, records: int = 300, tim
     for send in history.sends:
         _append(send, fate.get(send["record_id"]), logs, random)
     untouched = {send["record_id"] for send in pools["ok"]} - fate.keys()
+    sends = {send["record_id"]: send for send in history.sends}
+    moved = {how: _displace(how, times, logs, sends, untouched, random) for how in ("reordered", "real_time_order", "")}
     for send in chosen["rewritten_offset"]:
         log = logs[send["partition"]]
         place = random.choice([n for n, entry in enumerate(log) if entry.record in untouched])
@@ -81,6 +86,7 @@ def plant(topic: str, first_worker: int, random: Random, records: int = 300, tim
         places = [n for n in range(len(log) + 1) if n == 0 or not log[n - 1].shares]
         log.insert(random.choice(places), _Entry(stranger))
     history.ids = {anomaly: {send["record_id"] for send in sends} for anomaly, sends in chosen.items()}
+    history.ids |= {how: records for how, records in moved.items() if how}
     history.ids["phantom"] = set(strangers)
     _read(history, logs, random)
     return history
@@ -135,6 +141,42 @@ def _append(send: dict[str, Any], fate: str | None, logs: list[list[_Entry]], ra
             log.append(entry)
         case None if send["outcome"] == "ok" or (send["outcome"] == "info" and random.random() < 0.5):
             log.append(entry)
+
+
+def _displace(
+    how: str,
+    times: int,
+    logs: list[list[_Entry]],
+    sends: dict[int, dict[str, Any]],
+    untouched: set[int],
+    random: Random,
+) -> set[int]:
+    """Move records behind one that came later: of their own worker while in flight (``reordered``), of another after
+    they were acknowledged (``real_time_order``), or of another while in flight, which is legal."""
+    moved: set[int] = set()
+    for record in random.sample(sorted(untouched), len(untouched)):
+        if record not in untouched:
+            continue
+        log = logs[(send := sends[record])["partition"]]
+        place = next(n for n, entry in enumerate(log) if entry.record == record)
+        in_flight = 1 * MS if how == "real_time_order" else 50 * MS
+        passed: list[_Entry] = []
+        for entry in log[place + 1 :]:
+            passed.append(entry)
+            other = sends[entry.record]
+            own = other["worker"] == send["worker"]
+            late = other["invoked_ns"] > send["invoked_ns"] + in_flight
+            if entry.record in untouched and own == (how == "reordered") and late == (how == "real_time_order"):
+                log.insert(place + len(passed), log.pop(place))
+                send["completed_ns"] = send["invoked_ns"] + in_flight
+                moved.add(record)
+                untouched -= {record, entry.record}
+                break
+            if own or late:
+                break
+        if len(moved) == times:
+            return moved
+    raise AssertionError(f"too few records to plant {how}")
 
 
 def _read(history: Planted, logs: list[list[_Entry]], random: Random) -> None:
