@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 
-from checkers import delivery, log, order
+from checkers import delivery, log, order, reader
 from checkers.presence import STANDS
 from checkers.tables import History
 
@@ -16,7 +16,9 @@ Find = Callable[[History, DataFrame], DataFrame]
 class Checker:
     """One question. ``suspects`` are the bits of a block (checkers/presence.py) that may be in the anomaly, and
     ``besides`` a number of rows that may be without being marked so; where both are nothing, ``find`` is not asked.
-    ``rule``: which rows of its answer are the anomaly."""
+    ``rule``: which rows of its answer are the anomaly.
+    ``timed``: whether its answer has the times of the sends; to add them costs a pass, which is spared where nothing
+    was found."""
 
     anomaly: str
     said: str
@@ -24,6 +26,7 @@ class Checker:
     find: Find
     besides: str = "0L"
     rule: str = "true"
+    timed: bool = True
 
 
 _COPIED = "if(copies > bit_count(found), found, 0L)"
@@ -61,6 +64,7 @@ CHECKERS: tuple[Checker, ...] = (
         _STRAYED,
         log.rewritten_offset,
         besides="copies + glances + alien",
+        timed=False,
     ),
     Checker(
         "acknowledged_elsewhere",
@@ -83,5 +87,32 @@ CHECKERS: tuple[Checker, ...] = (
         order.real_time_order,
         besides="copies",
         rule="after_sent_ns > acknowledged_ns",
+    ),
+    Checker(
+        "skipped",
+        "records of the final log were passed over by a reader",
+        "0L",
+        reader.skipped,
+        besides="live",
+        timed=False,
+        rule="offset >= passed_from and offset < passed_to",
+    ),
+    Checker(
+        "went_back",
+        "deliveries were behind their reader's place",
+        "0L",
+        reader.went_back,
+        besides="live",
+        timed=False,
+        rule="offset < gone_to",
+    ),
+    Checker(
+        "two_owners",
+        "times two members of a group had one partition at once",
+        "0L",
+        reader.two_owners,
+        besides="live",
+        timed=False,
+        rule="since_ns < other_until_ns",
     ),
 )

@@ -146,5 +146,12 @@ def _deliveries(reads: DataFrame) -> DataFrame:
     return reads.groupBy("topic", "partition", "offset", "record_id").agg(F.min("read_ns").alias("read_ns"))
 
 
+def timed(history: History, found: DataFrame) -> DataFrame:
+    """A few records with what their sends tell. Returns: RECORD, then the other columns of ``found``"""
+    sends = history.sends.join(F.broadcast(found.select("record_id")), on="record_id", how="left_semi")
+    others = [name for name in found.columns if name not in RECORD]
+    return with_times(found, sends).selectExpr(*OF_READ, *others)
+
+
 def with_times(found: DataFrame, sends: DataFrame) -> DataFrame:
     return found.join(sends.selectExpr("record_id", _SENT, _ACKNOWLEDGED), on="record_id", how="left")

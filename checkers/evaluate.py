@@ -14,9 +14,11 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
 from checkers.availability import availability
 from checkers.catalogue import CHECKERS, Checker
+from checkers.delivery import timed
 from checkers.observed import Span, elected, refilled, spans, who_led
 from checkers.preconditions import preconditions
 from checkers.presence import PLACE, blocks
+from checkers.reader import redelivered
 from checkers.summary import COUNTS, summary
 from checkers.tables import History
 from harness.core.guarantees import Circumstances, most_at_once, standing
@@ -47,18 +49,20 @@ def judge(directory: Path, spark: SparkSession) -> Verdict:
     HistoryError where the run cannot be judged at all.
     """
     history = History.read(directory, spark)
-    # Three questions that need nothing of each other: Spark plans and compiles one while it runs another.
-    with ThreadPoolExecutor(max_workers=3) as pool:
+    # Four questions that need nothing of each other: Spark plans and compiles one while it runs another.
+    with ThreadPoolExecutor(max_workers=4) as pool:
         asked = pool.submit(records, history)
         looked = pool.submit(spans, history.observations)
         served = pool.submit(availability, history)
+        given = pool.submit(redelivered, history)
         (counts, found), seen, service = asked.result(), looked.result(), served.result()
+        again = given.result()
     sizes = {f.checker.anomaly: f.count for f in found}
     report = summary(counts, lost=sizes.get("lost", 0), duplicated=sizes.get("duplicated", 0))
     ruled = rule(history.run_file, found, circumstances(history, seen))
     anomalies = {name: explained(history, seen, anomaly) for name, anomaly in ruled.items()}
     met = preconditions(history.run_file, report, history.ends, history.faults, seen)
-    return verdict(history, report, anomalies, met, service)
+    return verdict(history, report, anomalies, met, service).model_copy(update={"redelivered": again})
 
 
 def records(history: History, checkers: Sequence[Checker] = CHECKERS) -> tuple[dict[str, int], list[Found]]:
@@ -96,14 +100,26 @@ def find(checker: Checker, history: History, suspicious: DataFrame, suspects: in
     marks = suspicious.selectExpr(*PLACE, f"{checker.anomaly} as bits").where("bits != 0")
     found = checker.find(history, F.broadcast(marks) if suspects <= _FEW else marks).where(checker.rule)
     kept = history.directory / ANOMALIES / checker.anomaly
+    number = _keep(found, kept)
+    if not number:
+        return Found(checker, 0, [])
+    if not checker.timed:
+        untimed = kept.rename(kept.with_name(f".{kept.name}"))
+        found = timed(history, history.spark.read.schema(found.schema).parquet(str(untimed.absolute())))
+        _keep(found, kept)
+        shutil.rmtree(untimed)
+    stored = history.spark.read.schema(found.schema).parquet(str(kept.absolute()))
+    first = stored.orderBy("topic", "partition", F.expr("coalesce(sent_ns, 0)"), "record_id", "offset")
+    return Found(checker, number, [row.asDict() for row in first.limit(_EXAMPLES).collect()])
+
+
+def _keep(found: DataFrame, kept: Path) -> int:
+    """Store all rows of ``found``, and return how many they are; nothing is kept of none."""
     found.write.parquet(str(kept.absolute()))
     number = sum(pq.read_metadata(part).num_rows for part in kept.glob("*.parquet"))
     if not number:
         shutil.rmtree(kept)
-        return Found(checker, 0, [])
-    stored = history.spark.read.schema(found.schema).parquet(str(kept.absolute()))
-    first = stored.orderBy("topic", "partition", F.expr("coalesce(sent_ns, 0)"), "record_id", "offset")
-    return Found(checker, number, [row.asDict() for row in first.limit(_EXAMPLES).collect()])
+    return number
 
 
 def circumstances(history: History, seen: Sequence[Span]) -> Circumstances:

@@ -7,12 +7,11 @@ design, Replication).
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
-from checkers.delivery import OF_READ, OF_SEND, with_times
+from checkers.delivery import OF_SEND
 from checkers.presence import flagged
 from checkers.tables import History
 
 _SLOT = ["topic", "partition", "offset"]
-_SIGHT = [*_SLOT, "record_id"]
 
 #: A payload without an id is a record too: one that is none of the others.
 _NO_ID = -1
@@ -32,7 +31,7 @@ def rewritten_offset(history: History, marks: DataFrame) -> DataFrame:
     strayed = flagged(acknowledged, marks).select(*_SLOT).unionAll(flagged(intact, marks).select(*_SLOT))
     doubtful = strayed.unionAll(_crowded(intact)).dropDuplicates(_SLOT)
     seen = _sights(acknowledged, "false").unionAll(_sights(intact, "phase = 'final'"))
-    rewritten = (
+    return (
         seen.join(doubtful, on=_SLOT, how="left_semi")
         .groupBy(*_SLOT)
         .agg(
@@ -40,10 +39,8 @@ def rewritten_offset(history: History, marks: DataFrame) -> DataFrame:
             F.expr("min(record_id) filter (where last)").alias("stands"),
         )
         .where("size(records) > 1")
-        .selectExpr(*_SLOT, "records", "stands", "nullif(filter(records, r -> not (r <=> stands))[0], -1) as record_id")
+        .selectExpr(*_SLOT, "nullif(filter(records, r -> not (r <=> stands))[0], -1) as record_id", "records", "stands")
     )
-    sends = history.sends.join(rewritten.select("record_id"), on="record_id", how="left_semi")
-    return with_times(rewritten, sends).selectExpr(*OF_READ, "records", "stands")
 
 
 def acknowledged_elsewhere(history: History, marks: DataFrame) -> DataFrame:

@@ -1,19 +1,19 @@
 """Order: what stands in the log after something that it should stand before.
 
 Only records of the final log are compared, each at its first offset: what is lost, or is a later copy, has no place in
-an order. Both questions ask of each record for the greatest value before it in the log. That is answered in buckets of
-offsets, sorted apart, with the greatest of all earlier buckets carried over: a partition is never one task.
+an order. Both questions ask of each record for the greatest value before it in the log.
 """
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
+from checkers.before import greatest_before
 from checkers.delivery import OF_SEND
 from checkers.presence import BLOCK, PLACE, flagged
 from checkers.tables import History
 
 #: Offsets that one task sorts at a time.
-_BUCKET_BITS = 16
+_BUCKET = "shiftright(offset, 16)"
 
 _PARTITION = ["topic", "partition"]
 _PRODUCER = [*_PARTITION, "worker", "incarnation"]
@@ -70,17 +70,7 @@ def overtaken(rows: DataFrame, lane: list[str], value: str) -> DataFrame:
 
     Returns: the columns of ``rows``, before (a struct of ``value``, record_id, offset; null for the first)
     """
-    bucketed = rows.withColumn("bucket", F.expr(f"shiftright(offset, {_BUCKET_BITS})"))
-    own = F.struct(value, "record_id", "offset")
-    until_now = Window.partitionBy(*lane).orderBy("bucket").rowsBetween(Window.unboundedPreceding, -1)
-    peaks = bucketed.groupBy(*lane, "bucket").agg(F.max(own).alias("peak"))
-    carried = peaks.select(*lane, "bucket", F.max("peak").over(until_now).alias("carried"))
-    inside = Window.partitionBy(*lane, "bucket").orderBy("offset").rowsBetween(Window.unboundedPreceding, -1)
-    return (
-        bucketed.withColumn("near", F.max(own).over(inside))
-        .join(F.broadcast(carried), on=[*lane, "bucket"], how="inner")
-        .select(*rows.columns, F.greatest("near", "carried").alias("before"))
-    )
+    return greatest_before(rows, lane, ["offset"], _BUCKET, {"before": F.struct(value, "record_id", "offset")})
 
 
 def _witness(value: str, name: str) -> list[str]:

@@ -48,6 +48,7 @@ _COUNTED = {
     "copies": "cast(phase = 'final' and record_id is not null as bigint)",
     "corrupt": "cast(not intact as bigint)",
     "alien": "cast(intact and record_id is null as bigint)",
+    "live": "cast(phase = 'live' as bigint)",
     "glances": "cast(phase != 'final' and intact and record_id is not null as bigint)",
 }
 

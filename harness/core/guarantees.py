@@ -106,6 +106,18 @@ PROMISES: dict[str, Promise] = {
     "real_time_order": Promise(
         "what a leader acknowledges is in its log, and what comes later is appended after it", _DESIGN
     ),
+    "skipped": Promise(
+        "a consumer is given every record of its partitions, in the order of the log",
+        "Kafka documentation, Design, The Consumer",
+    ),
+    "went_back": Promise(
+        "a consumer's position only moves forward unless it is told to seek",
+        "Kafka javadoc, KafkaConsumer, Offsets and Consumer Position",
+    ),
+    "two_owners": Promise(
+        "each partition is assigned to exactly one consumer of a group at a time",
+        "Kafka documentation, Design, Consumer Position",
+    ),
 }
 
 #: What was cut off the end of a log: its records are gone, or only a later copy is left; others get their offsets.
@@ -182,6 +194,15 @@ PERMISSIONS: tuple[Permission, ...] = (
         "retries without idempotence and with several requests in flight: one that is sent again comes after the next",
         f"{_PRODUCER}, max.in.flight.requests.per.connection; KAFKA-5494",
         "enable.idempotence=true, or max.in.flight.requests.per.connection=1",
+    ),
+    Permission(
+        "a member cut off from its coordinator",
+        frozenset({"two_owners"}),
+        lambda c, seen: c.grouped and seen.faulted_at_once >= 1,
+        "while brokers are faulted a group may give a member's partitions away before the member learns that its "
+        "session is over",
+        "Kafka documentation, consumer configuration, session.timeout.ms; KIP-62",
+        "none: fence what a member does with its records, by transactions or by the group's generation",
     ),
 )
 

@@ -104,7 +104,7 @@ CASES = [
     ),
     case(
         "a redelivery of one offset is no duplicate",
-        *("send a ok @0", "live a @0", "live a @0", "final a @0", "final a @0", "end 0..1"),
+        *("send a ok @0", "live a @0", "live a @0 r1", "final a @0", "final a @0", "end 0..1"),
     ),
     case(
         "a neighbour of a duplicate is none",
@@ -183,7 +183,7 @@ LOG = [
     ),
     case(
         "and one whose first record was delivered twice",
-        *("send a info", "send b ok @0 w1", "live a @0", "live a @0", "final b @0", "final a @1", "end 0..2"),
+        *("send a info", "send b ok @0 w1", "live a @0", "live a @0 r1", "final b @0", "final a @1", "end 0..2"),
         rewritten_offset="a",
     ),
     case(
@@ -316,7 +316,95 @@ ORDER = [
         real_time_order="a",
     ),
 ]
-CASES += LOG + ORDER
+ABC = ("send a ok @0", "send b ok @1", "send c ok @2", "final a @0", "final b @1", "final c @2", "end 0..3")
+READER = [
+    case(
+        "a record between two deliveries that a reader was not given was skipped",
+        *(*ABC, "live a @0", "live c @2"),
+        skipped="b",
+    ),
+    case(
+        "so was one between the start of an assignment and its first delivery",
+        *(*ABC, "place assign @0 t3", "live b @1", "live c @2"),
+        skipped="a",
+    ),
+    case(
+        "and what stands before the end that a reader came to",
+        *(*ABC, "live a @0 t5", "place end-of-partition @3 t6"),
+        skipped="b c",
+    ),
+    case(
+        "across seconds, too",
+        *(*ABC, "live a @0 t5", "live c @2 t9"),
+        skipped="b",
+    ),
+    *(
+        case(
+            f"a {event} between two deliveries: nothing was skipped",
+            *(*ABC, "live a @0 t5", f"place {event} t6", "live c @2 t7"),
+        )
+        for event in ("seek", "assign", "revoke", "lost")
+    ),
+    case(
+        "two readers, and two incarnations of one, each start where they start",
+        *(*ABC, "live a @0 r1 t5", "live c @2 r2 t6", "live b @1 r1 i1 t7"),
+    ),
+    case(
+        "offsets that nothing has in the end are not skipped",
+        *("send a ok @0", "send b info", "send c ok @2", "live a @0", "live c @2", "final a @0", "final c @2"),
+        "end 0..3",
+    ),
+    case(
+        "a reader that stops early skipped nothing",
+        *(*ABC, "live a @0"),
+    ),
+    case(
+        "a delivery behind an earlier one of the same assignment went back",
+        *(*ABC, "live a @0 t5", "live b @1 t6", "live a @0 t7", "live b @1 t8", "live c @2 t9"),
+        went_back="a b",
+    ),
+    case(
+        "one delivery twice in a row did, too",
+        *(*ABC, "live a @0 t5", "live a @0 t6"),
+        went_back="a",
+    ),
+    case(
+        "after a seek it did not",
+        *(*ABC, "live a @0 t5", "live b @1 t6", "place seek t7", "live a @0 t8"),
+    ),
+    case(
+        "nor where another partition's reader sought",
+        *("send a ok @0 p0", "final a @0 p0", "live a @0 p0 t5", "place seek p1 t6", "live a @0 p0 t7"),
+        *("end 0..1 p0", "end 0..0 p1"),
+        went_back="a",
+    ),
+    case(
+        "what one worker's reader has behind another's is its own affair",
+        *(*ABC, "live a @0 r1 t5", "live b @1 r1 t6", "live a @0 r2 t7"),
+    ),
+]
+CASES += LOG + ORDER + READER
+
+GROUPED = [
+    case(
+        "two members that deliver one partition by turns own it both",
+        *(*ABC, "place assign r1 t1", "live a @0 r1 t5", "place assign r2 t6", "live a @0 r2 t7", "live b @1 r1 t8"),
+        two_owners="a",
+    ),
+    case(
+        "a member that gave the partition up is followed by another",
+        *(*ABC, "live a @0 r1 t5", "place revoke r1 t6", "place assign r2 t7", "live b @1 r2 t8"),
+    ),
+    case(
+        "one that died, too, though nobody told of it",
+        *(*ABC, "place assign r1 t1", "live a @0 r1 t5", "place assign r2 t7", "live a @0 r2 t8", "live b @1 r2 t8"),
+    ),
+    case(
+        "two partitions have two owners",
+        *("send a ok @0 p0", "send b ok @0 p1", "final a @0 p0", "final b @0 p1", "end 0..1 p0", "end 0..1 p1"),
+        *("live a @0 p0 r1 t5", "live b @0 p1 r2 t4"),
+    ),
+]
 
 PARTIAL = [
     case(
@@ -350,22 +438,22 @@ def found_in(run: Path, histories: list[Told]) -> list[Sets]:
 def judged(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Sets]:
     """All cases judged as one run, each a topic of its own, and the partial ones as another."""
     found: dict[str, Sets] = {}
-    for cases, partial in ((CASES, False), (PARTIAL, True)):
+    for cases, settings in ((CASES, {}), (PARTIAL, {"partial": True}), (GROUPED, {"grouped": True})):
         run = tmp_path_factory.mktemp("run")
-        write(run, told(cases), partial=partial)
+        write(run, told(cases), **settings)
         records(History.read(run, spark))
         found |= dict(zip((one.says for one in cases), found_in(run, told(cases)), strict=True))
     return found
 
 
-@pytest.mark.parametrize("one", [*CASES, *PARTIAL], ids=lambda one: one.says)
+@pytest.mark.parametrize("one", [*CASES, *PARTIAL, *GROUPED], ids=lambda one: one.says)
 def test_what_is_found(one: Case, judged: dict[str, Sets]) -> None:
     assert judged[one.says] == one.found
 
 
 @pytest.mark.parametrize("checker", CHECKERS, ids=lambda checker: checker.anomaly)
 def test_every_checker_has_a_case_and_a_twin(checker) -> None:
-    assert any(checker.anomaly in one.found for one in CASES)
+    assert any(checker.anomaly in one.found for one in [*CASES, *GROUPED])
     assert any(checker.anomaly not in one.found for one in CASES)
 
 
@@ -373,7 +461,7 @@ def test_every_checker_has_a_case_and_a_twin(checker) -> None:
 def inverted(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> list[Sets]:
     """The cases judged by checkers that each suspect exactly the records that they should not."""
     run = tmp_path_factory.mktemp("inverted")
-    write(run, told(CASES))
+    write(run, told([*CASES, *GROUPED]), grouped=True)
     seen = "(acknowledged | failed | undecided | found | delivered | whole | damaged)"
     wrong = [
         replace(c, suspects=f"{seen} & ~({c.suspects})", besides="0L")
@@ -382,15 +470,15 @@ def inverted(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> l
         for c in CHECKERS
     ]
     records(History.read(run, spark), wrong)
-    return found_in(run, told(CASES))
+    return found_in(run, told([*CASES, *GROUPED]))
 
 
 @pytest.mark.parametrize("checker", CHECKERS, ids=lambda checker: checker.anomaly)
 def test_an_inverted_checker_is_found_out(checker, inverted: list[Sets]) -> None:
-    expected = [one.found.get(checker.anomaly, set()) for one in CASES]
+    expected = [one.found.get(checker.anomaly, set()) for one in [*CASES, *GROUPED]]
     assert [sets.get(checker.anomaly, set()) for sets in inverted] != expected
 
 
 @pytest.mark.parametrize("checker", CHECKERS, ids=lambda checker: checker.anomaly)
 def test_a_checker_that_is_switched_off_is_found_out(checker) -> None:
-    assert any(one.found.get(checker.anomaly) for one in CASES)
+    assert any(one.found.get(checker.anomaly) for one in [*CASES, *GROUPED])

@@ -60,6 +60,11 @@ ROWS = {
         QUIET,
         [{"idempotence": True}, {"retries": 0}, {"max_in_flight": 1}],
     ),
+    "a member cut off from its coordinator": (
+        {"grouped": True},
+        Circumstances(faulted_at_once=1),
+        [{"grouped": False}, {"faulted_at_once": 0}],
+    ),
 }
 
 
