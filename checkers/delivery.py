@@ -47,7 +47,8 @@ def duplicated(history: History, marks: DataFrame) -> DataFrame:
     """Records at two or more offsets of one partition's final log.
 
     Guarantee: an idempotent producer's record is written to the log once (KIP-98; by default since 3.0, KIP-679).
-    Returns: RECORD (``offset`` is the first), last_offset, copies
+    Returns: RECORD (``offset`` is the first), last_offset, copies, which (``idempotent producer``; else ``same
+    incarnation``: a retry; or ``across incarnations``: handed over again by a producer that replaced the first)
     """
     copies = (
         _deliveries(flagged(history.reads.where("phase = 'final'"), marks))
@@ -55,7 +56,21 @@ def duplicated(history: History, marks: DataFrame) -> DataFrame:
         .agg(F.min("offset").alias("offset"), F.max("offset").alias("last_offset"), F.count("*").alias("copies"))
         .where("copies > 1")
     )
-    return with_times(copies, flagged(history.sends, marks)).selectExpr(*OF_READ, "last_offset", "copies")
+    sends = (
+        flagged(history.sends, marks)
+        .selectExpr("record_id", "incarnation", _SENT, _ACKNOWLEDGED)
+        .groupBy("record_id")
+        .agg(
+            F.min("sent_ns").alias("sent_ns"),
+            F.min("acknowledged_ns").alias("acknowledged_ns"),
+            F.count_distinct("incarnation").alias("incarnations"),
+        )
+    )
+    retried = "if(incarnations > 1, 'across incarnations', 'same incarnation')"
+    which = "'idempotent producer'" if history.run_file.configuration.idempotence else retried
+    return copies.join(sends, on="record_id", how="left").selectExpr(
+        *OF_READ, "last_offset", "copies", f"{which} as which"
+    )
 
 
 def phantom(history: History, marks: DataFrame) -> DataFrame:

@@ -19,6 +19,7 @@ from checkers.observed import Span, elected, refilled, spans, who_led
 from checkers.preconditions import preconditions
 from checkers.presence import PLACE, blocks
 from checkers.reader import redelivered
+from checkers.service import SAID, overrun
 from checkers.summary import COUNTS, summary
 from checkers.tables import History
 from harness.core.guarantees import Circumstances, most_at_once, standing
@@ -61,6 +62,7 @@ def judge(directory: Path, spark: SparkSession) -> Verdict:
     report = summary(counts, lost=sizes.get("lost", 0), duplicated=sizes.get("duplicated", 0))
     ruled = rule(history.run_file, found, circumstances(history, seen))
     anomalies = {name: explained(history, seen, anomaly) for name, anomaly in ruled.items()}
+    anomalies |= overrun(history.run_file.limits, service, history.faults, history.last_ns)
     met = preconditions(history.run_file, report, history.ends, history.faults, seen)
     return verdict(history, report, anomalies, met, service).model_copy(update={"redelivered": again})
 
@@ -116,7 +118,7 @@ def find(checker: Checker, history: History, suspicious: DataFrame, suspects: in
 def _keep(found: DataFrame, kept: Path) -> int:
     """Store all rows of ``found``, and return how many they are; nothing is kept of none."""
     found.write.parquet(str(kept.absolute()))
-    number = sum(pq.read_metadata(part).num_rows for part in kept.glob("*.parquet"))
+    number: int = sum(pq.read_metadata(part).num_rows for part in kept.glob("*.parquet"))
     if not number:
         shutil.rmtree(kept)
     return number
@@ -217,7 +219,7 @@ def reasons(
     report: Summary, anomalies: Mapping[str, Anomaly], met: Sequence[Precondition], unexpected: str | None
 ) -> list[str]:
     """Why the verdict is what it is, one line each, violations first: the first line is the headline."""
-    said = {checker.anomaly: checker.said for checker in CHECKERS}
+    said = {checker.anomaly: checker.said for checker in CHECKERS} | SAID
     order = sorted(anomalies, key=lambda name: anomalies[name].standing is not Standing.VIOLATION)
     lines = [_finding(name, said[name], anomalies[name], report) for name in order]
     lines += [f"unknown: {held.name}: {held.detail}" for held in met if not held.met]

@@ -120,6 +120,9 @@ PROMISES: dict[str, Promise] = {
     ),
 }
 
+#: What is no promise of Kafka's, but a limit that a scenario may set (its ``limits:``).
+SERVICE = frozenset({"unavailability", "slow_recovery"})
+
 #: What was cut off the end of a log: its records are gone, or only a later copy is left; others get their offsets.
 _UNREAD_LOSS = frozenset({"lost", "rewritten_offset", "acknowledged_elsewhere", "real_time_order"})
 _LOSS = _UNREAD_LOSS | {"vanished"}

@@ -482,3 +482,23 @@ def test_an_inverted_checker_is_found_out(checker, inverted: list[Sets]) -> None
 @pytest.mark.parametrize("checker", CHECKERS, ids=lambda checker: checker.anomaly)
 def test_a_checker_that_is_switched_off_is_found_out(checker) -> None:
     assert any(one.found.get(checker.anomaly) for one in [*CASES, *GROUPED])
+
+
+@pytest.mark.parametrize(
+    ("idempotence", "second", "which"),
+    [
+        (True, 0, "idempotent producer"),
+        (False, 0, "same incarnation"),
+        (False, 1, "across incarnations"),
+    ],
+)
+def test_a_duplicate_says_which_it_is(
+    idempotence: bool, second: int, which: str, spark: SparkSession, tmp_path: Path
+) -> None:
+    one = Told().tell(("send a info", f"send again ok @1 i{second}", "final a @0", "final a @1", "end 0..2"))
+    one.rows["sends"][1]["record_id"] = one.ids["a"]
+    write(tmp_path, [one], idempotence=idempotence)
+    records(History.read(tmp_path, spark), [c for c in CHECKERS if c.anomaly == "duplicated"])
+    [row] = pq.read_table(tmp_path / ANOMALIES / "duplicated").to_pylist()
+    assert (row["which"], row["offset"], row["last_offset"], row["copies"]) == (which, 0, 1, 2)
+    assert row["acknowledged_ns"] == one.rows["sends"][1]["completed_ns"]

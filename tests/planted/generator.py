@@ -1,13 +1,14 @@
 """Realistic histories with known anomalies at seeded places, and besides them what is legal though suspicious."""
 
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from random import Random
 from typing import Any
 
 from harness.core.history import record_id
 
 MS = 1_000_000
+_MEMBER, _OTHER = 50, 51
 WORKERS = 3
 PARTITIONS = 2
 UNKNOWN_WORKER = 9
@@ -23,6 +24,9 @@ ANOMALIES = (
     "acknowledged_elsewhere",
     "reordered",
     "real_time_order",
+    "skipped",
+    "went_back",
+    "two_owners",
 )
 
 
@@ -32,20 +36,29 @@ class Planted:
 
     topic: str
     sends: list[dict[str, Any]] = field(default_factory=list)
+    positions: list[dict[str, Any]] = field(default_factory=list)
     reads: list[dict[str, Any]] = field(default_factory=list)
     log_ends: list[dict[str, Any]] = field(default_factory=list)
     ids: dict[str, set[int]] = field(default_factory=dict)
 
 
+_READING = ("skipped", "went_back", "two_owners")
+_LEGAL = ("rebalance", "seek")
+
+
 @dataclass
 class _Entry:
-    """A place in a log: whose record, and what readers see of it. One that ``shares`` has the offset of the next."""
+    """A place in a log: whose record, and what readers see of it. One that ``shares`` has the offset of the next.
+
+    ``read``: what happens as the consumer gets there.
+    """
 
     record: int
     final: bool = True
-    live: bool = False
+    live: bool = True
     intact: bool = True
     shares: bool = False
+    read: str = ""
 
 
 def plant(topic: str, first_worker: int, random: Random, records: int = 300, times: int = 3) -> Planted:
@@ -53,7 +66,8 @@ def plant(topic: str, first_worker: int, random: Random, records: int = 300, tim
 
     Legal and there besides: writes that timed out, present and absent; proven failures, absent; records that a consumer
     was given more than once; writes still in flight at the end; a leader change in which many time out at once; records
-    of several workers that were in flight together, appended in another order than they were sent.
+    of several workers that were in flight together, appended in another order than they were sent; a consumer that is
+    put back by a rebalance, and one that seeks over a record.
     """
     history = Planted(topic)
     logs: list[list[_Entry]] = [[] for _ in range(PARTITIONS)]
@@ -79,6 +93,7 @@ def plant(topic: str, first_worker: int, random: Random, records: int = 300, tim
         log = logs[send["partition"]]
         place = random.choice([n for n, entry in enumerate(log) if entry.record in untouched])
         log.insert(place, _Entry(send["record_id"], final=False, live=True, shares=True))
+        log[place + 1].live = False
         untouched.discard(log[place + 1].record)
     strangers = [record_id(first_worker + UNKNOWN_WORKER, n) for n in range(times)]
     for stranger in strangers:
@@ -86,6 +101,19 @@ def plant(topic: str, first_worker: int, random: Random, records: int = 300, tim
         places = [n for n in range(len(log) + 1) if n == 0 or not log[n - 1].shares]
         log.insert(random.choice(places), _Entry(stranger))
     history.ids = {anomaly: {send["record_id"] for send in sends} for anomaly, sends in chosen.items()}
+    for happening in (*_LEGAL, *_READING):
+        # One that two members get is in the middle of the stay of one of them.
+        inside = {
+            entry.record
+            for log in logs
+            for before, entry in pairwise(log)
+            if happening != "two_owners" or (before.live and not before.read)
+        }
+        picked = random.sample(sorted(untouched & inside), times)
+        untouched -= {*picked}
+        for entry in (entry for log in logs for entry in log if entry.record in picked):
+            entry.read = happening
+        history.ids |= {happening: set(picked)} if happening in _READING else {}
     history.ids |= {how: records for how, records in moved.items() if how}
     history.ids["phantom"] = set(strangers)
     _read(history, logs, random)
@@ -120,17 +148,16 @@ def _choose(
 def _append(send: dict[str, Any], fate: str | None, logs: list[list[_Entry]], random: Random) -> None:
     """What the cluster did with a record: its entries in the logs."""
     log = logs[send["partition"]]
-    delivered = random.random() < 0.7
-    entry = _Entry(send["record_id"], live=delivered)
+    entry = _Entry(send["record_id"])
     match fate:
         case "lost":
-            log.append(_Entry(send["record_id"], final=False))
+            log.append(_Entry(send["record_id"], final=False, live=False))
         case "vanished":
             log.append(_Entry(send["record_id"], final=False, live=True))
         case "misplaced":
             logs[(send["partition"] + 1) % PARTITIONS].append(entry)
         case "acknowledged_elsewhere":
-            log += [_Entry(send["record_id"], final=False), entry]
+            log += [_Entry(send["record_id"], final=False, live=False), entry]
         case "rewritten_offset":
             log.append(entry)
         case "corrupted":
@@ -187,24 +214,63 @@ def _read(history: Planted, logs: list[list[_Entry]], random: Random) -> None:
             send = sends.get(entry.record)
             if send is not None and send["outcome"] == "ok":
                 send.setdefault("offset", offset)
-            times = random.choice((1, 1, 1, 2)) if entry.live else 0
-            phases = ["live"] * times + ["final"] * entry.final
-            history.reads += [_delivery(history.topic, partition, offset, entry, phase) for phase in phases]
+            if entry.live:
+                _consume(history, partition, offset, entry)
+            if entry.final:
+                history.reads.append(_delivery(history, partition, offset, entry, 100, phase="final"))
+        _tell(history, partition, "end-of-partition", offsets[-1])
         end = {"log_start": 0, "log_end": offsets[-1], "read_to": offsets[-1], "complete": True}
         history.log_ends.append({"topic": history.topic, "partition": partition, **end})
 
 
-def _delivery(topic: str, partition: int, offset: int, entry: _Entry, phase: str) -> dict[str, Any]:
+def _consume(history: Planted, partition: int, offset: int, entry: _Entry) -> None:
+    """What a group's member gets of one place, and what becomes of its own place there."""
+
+    def get(reader: int = _MEMBER, incarnation: int = 0) -> None:
+        history.reads.append(_delivery(history, partition, offset, entry, reader, incarnation))
+
+    match entry.read:
+        case "skipped":
+            return
+        case "went_back":
+            get()
+        case "two_owners":
+            get(_OTHER, incarnation=entry.record % 1000)
+        case "rebalance":
+            get()
+            _tell(history, partition, "revoke", offset + 1)
+            _tell(history, partition, "assign", offset)
+        case "seek":
+            _tell(history, partition, "seek", offset + 1)
+            return
+    get()
+
+
+def _tell(history: Planted, partition: int, event: str, offset: int) -> None:
+    seat = {"reader": _MEMBER, "incarnation": 0, "topic": history.topic, "partition": partition}
+    history.positions.append({**seat, "at_ns": len(history.reads) * MS - MS // 2, "event": event, "offset": offset})
+
+
+def _delivery(
+    history: Planted,
+    partition: int,
+    offset: int,
+    entry: _Entry,
+    reader: int,
+    incarnation: int = 0,
+    phase: str = "live",
+) -> dict[str, Any]:
+    at = len(history.reads)
     return {
-        "reader": 100 if phase == "final" else 50,
-        "incarnation": 0,
+        "reader": reader,
+        "incarnation": incarnation,
         "phase": phase,
-        "poll": offset // 50,
-        "topic": topic,
+        "poll": at,
+        "topic": history.topic,
         "partition": partition,
         "offset": offset,
         "record_id": entry.record,
         "intact": entry.intact,
         "timestamp_ms": 0,
-        "read_ns": offset * MS,
+        "read_ns": at * MS,
     }
