@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 
-from checkers import delivery, without_final_read
+from checkers import delivery, log, order, reader, without_final_read
+from checkers.presence import STANDS
 from checkers.tables import History
 from harness.core.run_file import RunFile
 from harness.core.verdict import Judgement
@@ -16,7 +17,10 @@ Find = Callable[[History, DataFrame], DataFrame]
 @dataclass(frozen=True)
 class Checker:
     """One question. ``suspects`` are the bits of a block (checkers/presence.py) that may be in the anomaly, and
-    ``besides`` a number of rows without a record id that are; where both are nothing, ``find`` is not asked.
+    ``besides`` a number of rows that may be without being marked so; where both are nothing, ``find`` is not asked.
+    ``rule``: which rows of its answer are the anomaly.
+    ``timed``: whether its answer has the times of the sends; to add them costs a pass, which is spared where nothing
+    was found.
     ``judged``: what a run with this anomaly is at least."""
 
     anomaly: str
@@ -25,12 +29,21 @@ class Checker:
     find: Find
     besides: str = "0L"
     judged: Judgement = Judgement.INVALID
+    rule: str = "true"
+    timed: bool = True
 
 
 _COPIED = "if(copies > bit_count(found), found, 0L)"
 _UNSENT = "whole & ~(acknowledged | failed | undecided)"
+_UNSETTLED = f"if({STANDS}, 0L, found | acknowledged)"
+_MOVED = "acknowledged_at != found_at"
+_STRAYED = (
+    f"if(acknowledged != 0 and {_MOVED} or glances > 0 and seen_at != found_at or glances != bit_count(delivered),"
+    " acknowledged | whole, 0L)"
+)
 
-CHECKERS: tuple[Checker, ...] = (
+#: What became of each record.
+DELIVERY: tuple[Checker, ...] = (
     Checker(
         "lost", "acknowledged writes are not in the final log", "if(complete, acknowledged & ~found, 0L)", delivery.lost
     ),
@@ -52,6 +65,69 @@ CHECKERS: tuple[Checker, ...] = (
     ),
 )
 
+#: How it stands in the log, in which order, and how readers came by it.
+LOG_ORDER_READER: tuple[Checker, ...] = (
+    Checker(
+        "rewritten_offset",
+        "offsets had more than one record",
+        _STRAYED,
+        log.rewritten_offset,
+        besides="copies + glances + alien",
+        timed=False,
+    ),
+    Checker(
+        "acknowledged_elsewhere",
+        "records are not at the offset they were acknowledged at, but at another",
+        f"if(complete and {_MOVED}, acknowledged & found, 0L)",
+        log.acknowledged_elsewhere,
+    ),
+    Checker(
+        "reordered",
+        "records stand in the log after what their producer sent later",
+        _UNSETTLED,
+        order.reordered,
+        besides="copies",
+        rule="after_sequence > sequence",
+    ),
+    Checker(
+        "real_time_order",
+        "records stand in the log after what was sent when they were acknowledged",
+        _UNSETTLED,
+        order.real_time_order,
+        besides="copies",
+        rule="after_sent_ns > acknowledged_ns",
+    ),
+    Checker(
+        "skipped",
+        "records of the final log were passed over by a reader",
+        "0L",
+        reader.skipped,
+        besides="live",
+        timed=False,
+        rule="offset >= passed_from and offset < passed_to",
+    ),
+    Checker(
+        "went_back",
+        "deliveries were behind their reader's place",
+        "0L",
+        reader.went_back,
+        besides="live",
+        timed=False,
+        rule="offset < gone_to",
+    ),
+    Checker(
+        "two_owners",
+        "times two members of a group had one partition at once",
+        "0L",
+        reader.two_owners,
+        besides="live",
+        timed=False,
+        rule="since_ns < other_until_ns",
+    ),
+)
+
+CHECKERS: tuple[Checker, ...] = (*DELIVERY, *LOG_ORDER_READER)
+
 #: What is asked of a run without a final read: these in place of the ones above of the same name.
 WITHOUT_FINAL_READ: tuple[Checker, ...] = (
     Checker(
@@ -72,8 +148,8 @@ WITHOUT_FINAL_READ: tuple[Checker, ...] = (
 
 
 def asked_of(run: RunFile) -> tuple[Checker, ...]:
-    """The questions that can be asked of a run."""
+    """The questions that can be asked of a run. Log, order and reader need a final read to be compared with."""
     if run.final_read:
         return CHECKERS
     instead = {checker.anomaly for checker in WITHOUT_FINAL_READ}
-    return (*WITHOUT_FINAL_READ, *(checker for checker in CHECKERS if checker.anomaly not in instead))
+    return (*WITHOUT_FINAL_READ, *(checker for checker in DELIVERY if checker.anomaly not in instead))

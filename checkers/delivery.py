@@ -19,8 +19,8 @@ _SENT = "invoked_ns as sent_ns"
 _ACKNOWLEDGED = "if(outcome = 'ok', completed_ns, null) as acknowledged_ns"
 
 #: RECORD as an expression on a row of ``sends``, and on a delivery joined with the times of its send.
-_OF_SEND = ["topic", "partition", "offset", "record_id", "worker", "sequence", _SENT, _ACKNOWLEDGED]
-_OF_READ = ["topic", "partition", "offset", "record_id", _WORKER, _SEQUENCE, "sent_ns", "acknowledged_ns"]
+OF_SEND = ["topic", "partition", "offset", "record_id", "worker", "sequence", _SENT, _ACKNOWLEDGED]
+OF_READ = ["topic", "partition", "offset", "record_id", _WORKER, _SEQUENCE, "sent_ns", "acknowledged_ns"]
 
 
 def lost(history: History, marks: DataFrame) -> DataFrame:
@@ -30,7 +30,7 @@ def lost(history: History, marks: DataFrame) -> DataFrame:
     Guarantee: a committed message is not lost as long as one in-sync replica is alive (Kafka design, Replication).
     Returns: RECORD
     """
-    return _retained(history, flagged(history.sends.where("outcome = 'ok'"), marks)).selectExpr(*_OF_SEND)
+    return _retained(history, flagged(history.sends.where("outcome = 'ok'"), marks)).selectExpr(*OF_SEND)
 
 
 def failed_but_present(history: History, marks: DataFrame) -> DataFrame:
@@ -40,14 +40,15 @@ def failed_but_present(history: History, marks: DataFrame) -> DataFrame:
     """
     failed = flagged(history.sends.where("outcome = 'fail'"), marks)
     there = flagged(history.reads, marks).groupBy("record_id").agg(F.min("offset").alias("read_offset"))
-    return failed.join(there, on="record_id", how="inner").selectExpr(*_OF_SEND, "error", "read_offset")
+    return failed.join(there, on="record_id", how="inner").selectExpr(*OF_SEND, "error", "read_offset")
 
 
 def duplicated(history: History, marks: DataFrame) -> DataFrame:
     """Records at two or more offsets of one partition's final log.
 
     Guarantee: an idempotent producer's record is written to the log once (KIP-98; by default since 3.0, KIP-679).
-    Returns: RECORD (``offset`` is the first), last_offset, copies
+    Returns: RECORD (``offset`` is the first), last_offset, copies, which (``idempotent producer``; else ``same
+    incarnation``: a retry; or ``across incarnations``: handed over again by a producer that replaced the first)
     """
     copies = (
         _deliveries(flagged(history.reads.where("phase = 'final'"), marks))
@@ -55,7 +56,21 @@ def duplicated(history: History, marks: DataFrame) -> DataFrame:
         .agg(F.min("offset").alias("offset"), F.max("offset").alias("last_offset"), F.count("*").alias("copies"))
         .where("copies > 1")
     )
-    return _with_times(copies, flagged(history.sends, marks)).selectExpr(*_OF_READ, "last_offset", "copies")
+    sends = (
+        flagged(history.sends, marks)
+        .selectExpr("record_id", "incarnation", _SENT, _ACKNOWLEDGED)
+        .groupBy("record_id")
+        .agg(
+            F.min("sent_ns").alias("sent_ns"),
+            F.min("acknowledged_ns").alias("acknowledged_ns"),
+            F.count_distinct("incarnation").alias("incarnations"),
+        )
+    )
+    retried = "if(incarnations > 1, 'across incarnations', 'same incarnation')"
+    which = "'idempotent producer'" if history.run_file.configuration.idempotence else retried
+    return copies.join(sends, on="record_id", how="left").selectExpr(
+        *OF_READ, "last_offset", "copies", f"{which} as which"
+    )
 
 
 def phantom(history: History, marks: DataFrame) -> DataFrame:
@@ -68,7 +83,7 @@ def phantom(history: History, marks: DataFrame) -> DataFrame:
     unsent = flagged(whole, marks).join(_senders(history, marks), on="record_id", how="left_anti")
     strange = _recorded(history, unsent.select(*whole.columns)).unionAll(whole.where("record_id is null"))
     return _deliveries(strange).selectExpr(
-        *_OF_READ[:6], "cast(null as bigint) as sent_ns", "cast(null as bigint) as acknowledged_ns", "read_ns"
+        *OF_READ[:6], "cast(null as bigint) as sent_ns", "cast(null as bigint) as acknowledged_ns", "read_ns"
     )
 
 
@@ -83,7 +98,7 @@ def misplaced(history: History, marks: DataFrame) -> DataFrame:
         "record_id", "topic as sent_topic", "partition as sent_partition", _SENT, _ACKNOWLEDGED
     )
     return found.join(senders, on="record_id", how="inner").selectExpr(
-        *_OF_READ, "sent_topic", "sent_partition", "read_ns"
+        *OF_READ, "sent_topic", "sent_partition", "read_ns"
     )
 
 
@@ -95,7 +110,7 @@ def corrupted(history: History, marks: DataFrame) -> DataFrame:
     """
     damaged = history.reads.where("not intact")
     shown = flagged(damaged, marks).unionAll(damaged.where("record_id is null"))
-    return _with_times(_deliveries(shown), flagged(history.sends, marks)).selectExpr(*_OF_READ, "read_ns")
+    return with_times(_deliveries(shown), flagged(history.sends, marks)).selectExpr(*OF_READ, "read_ns")
 
 
 def vanished(history: History, marks: DataFrame) -> DataFrame:
@@ -105,7 +120,7 @@ def vanished(history: History, marks: DataFrame) -> DataFrame:
     watermark, and what is below it is not to be lost. Returns: RECORD, read_ns
     """
     gone = _retained(history, _deliveries(flagged(history.reads.where("phase = 'live'"), marks)))
-    return _with_times(gone, flagged(history.sends, marks)).selectExpr(*_OF_READ, "read_ns")
+    return with_times(gone, flagged(history.sends, marks)).selectExpr(*OF_READ, "read_ns")
 
 
 def _retained(history: History, rows: DataFrame) -> DataFrame:
@@ -146,5 +161,12 @@ def _deliveries(reads: DataFrame) -> DataFrame:
     return reads.groupBy("topic", "partition", "offset", "record_id").agg(F.min("read_ns").alias("read_ns"))
 
 
-def _with_times(found: DataFrame, sends: DataFrame) -> DataFrame:
+def timed(history: History, found: DataFrame) -> DataFrame:
+    """A few records with what their sends tell. Returns: RECORD, then the other columns of ``found``"""
+    sends = history.sends.join(F.broadcast(found.select("record_id")), on="record_id", how="left_semi")
+    others = [name for name in found.columns if name not in RECORD]
+    return with_times(found, sends).selectExpr(*OF_READ, *others)
+
+
+def with_times(found: DataFrame, sends: DataFrame) -> DataFrame:
     return found.join(sends.selectExpr("record_id", _SENT, _ACKNOWLEDGED), on="record_id", how="left")

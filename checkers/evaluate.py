@@ -14,11 +14,14 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
 from checkers.availability import availability
 from checkers.catalogue import CHECKERS, Checker, asked_of
+from checkers.delivery import timed
 from checkers.faults import active
 from checkers.forensics import runs
 from checkers.observed import Span, elected, refilled, spans, who_led
 from checkers.preconditions import preconditions
 from checkers.presence import PLACE, blocks
+from checkers.reader import redelivered
+from checkers.service import SAID, overrun
 from checkers.summary import COUNTS, COUNTS_OF_READERS, summary
 from checkers.tables import History
 from harness.core.guarantees import Circumstances, most_at_once, standing
@@ -49,20 +52,23 @@ def judge(directory: Path, spark: SparkSession) -> Verdict:
     HistoryError where the run cannot be judged at all.
     """
     history = History.read(directory, spark)
-    # Three questions that need nothing of each other: Spark plans and compiles one while it runs another.
-    with ThreadPoolExecutor(max_workers=3) as pool:
+    # Four questions that need nothing of each other: Spark plans and compiles one while it runs another.
+    with ThreadPoolExecutor(max_workers=4) as pool:
         asked = pool.submit(records, history, asked_of(history.run_file))
         looked = pool.submit(spans, history.observations)
         served = pool.submit(availability, history)
+        given = pool.submit(redelivered, history)
         (counts, found), seen, service = asked.result(), looked.result(), served.result()
+        again = given.result()
     sizes = {f.checker.anomaly: f.count for f in found}
     report = summary(counts, lost=sizes.get("lost", 0), duplicated=sizes.get("duplicated", 0))
     ruled = rule(history.run_file, found, circumstances(history, seen))
     with ThreadPoolExecutor(max_workers=3) as pool:
         told = pool.map(lambda name: explained(history, seen, name, ruled[name]), ruled)
         anomalies = dict(zip(ruled, told, strict=True))
+    anomalies |= overrun(history.run_file.limits, service, history.faults, history.last_ns)
     met = preconditions(history.run_file, report, history.ends, history.faults, seen)
-    return verdict(history, report, anomalies, met, service)
+    return verdict(history, report, anomalies, met, service).model_copy(update={"redelivered": again})
 
 
 def records(history: History, checkers: Sequence[Checker] = CHECKERS) -> tuple[dict[str, int], list[Found]]:
@@ -98,16 +104,28 @@ def marked(folded: DataFrame, asked: Sequence[Checker]) -> DataFrame:
 def find(checker: Checker, history: History, suspicious: DataFrame, suspects: int) -> Found:
     """Answer one question exactly, and keep all of its records beside the run."""
     marks = suspicious.selectExpr(*PLACE, f"{checker.anomaly} as bits").where("bits != 0")
-    found = checker.find(history, F.broadcast(marks) if suspects <= _FEW else marks)
+    found = checker.find(history, F.broadcast(marks) if suspects <= _FEW else marks).where(checker.rule)
     kept = history.directory / ANOMALIES / checker.anomaly
-    found.write.parquet(str(kept.absolute()))
-    number = sum(pq.read_metadata(part).num_rows for part in kept.glob("*.parquet"))
+    number = _keep(found, kept)
     if not number:
-        shutil.rmtree(kept)
         return Found(checker, 0, [])
+    if not checker.timed:
+        untimed = kept.rename(kept.with_name(f".{kept.name}"))
+        found = timed(history, history.spark.read.schema(found.schema).parquet(str(untimed.absolute())))
+        _keep(found, kept)
+        shutil.rmtree(untimed)
     stored = history.spark.read.schema(found.schema).parquet(str(kept.absolute()))
     first = stored.orderBy("topic", "partition", F.expr("coalesce(sent_ns, 0)"), "record_id", "offset")
     return Found(checker, number, [row.asDict() for row in first.limit(_EXAMPLES).collect()])
+
+
+def _keep(found: DataFrame, kept: Path) -> int:
+    """Store all rows of ``found``, and return how many they are; nothing is kept of none."""
+    found.write.parquet(str(kept.absolute()))
+    number: int = sum(pq.read_metadata(part).num_rows for part in kept.glob("*.parquet"))
+    if not number:
+        shutil.rmtree(kept)
+    return number
 
 
 def circumstances(history: History, seen: Sequence[Span]) -> Circumstances:
@@ -176,7 +194,8 @@ def verdict(
     is unknown; else valid."""
     run = history.run_file
     asked = asked_of(run)
-    found = (checker.judged for checker in asked if checker.anomaly in anomalies)
+    least = {checker.anomaly: checker.judged for checker in asked}
+    found = (least.get(name, Judgement.INVALID) for name in anomalies)
     judged = worst([*found, *(Judgement.UNKNOWN for held in met if not held.met)])
     unexpected = run.expect.unmet(judged, anomalies)
     return Verdict(
@@ -204,7 +223,7 @@ def reasons(
     asked: Sequence[Checker] = CHECKERS,
 ) -> list[str]:
     """Why the verdict is what it is, one line each, violations first: the first line is the headline."""
-    said = {checker.anomaly: checker.said for checker in asked}
+    said = {checker.anomaly: checker.said for checker in asked} | SAID
     order = sorted(anomalies, key=lambda name: anomalies[name].standing is not Standing.VIOLATION)
     lines = [line for name in order for line in _finding(name, said[name], anomalies[name], report)]
     lines += [f"unknown: {held.name}: {held.detail}" for held in met if not held.met]

@@ -15,15 +15,24 @@ from checkers.tables import History
 #: Where a block is: the records of one block that belong to one partition make one row.
 PLACE = ["topic", "partition", "block"]
 
-_BLOCK = "shiftright(record_id, 6)"
+BLOCK = "shiftright(record_id, 6)"
 _BIT = "shiftleft(1L, cast(record_id & 63 as int))"
 _NONE = "0L"
+_PLACED = "xxhash64(record_id, offset)"
 
 #: What a row of ``sends`` adds to its block.
 _SENT = {
     "acknowledged": f"if(outcome = 'ok', {_BIT}, 0L)",
     "failed": f"if(outcome = 'fail', {_BIT}, 0L)",
     "undecided": f"if(outcome = 'info', {_BIT}, 0L)",
+}
+
+#: A digest of where records are: the xor of one hash for each pair of a record and its offset. Equal digests of the
+#: acknowledgements and of the final log mean that every record stands where it was acknowledged (but for 1 in 2^64).
+_SENT_TO = {"acknowledged_at": f"if(outcome = 'ok' and offset is not null, {_PLACED}, 0L)"}
+_READ_AT = {
+    "found_at": f"if(phase = 'final' and record_id is not null, {_PLACED}, 0L)",
+    "seen_at": f"if(phase != 'final' and intact and record_id is not null, {_PLACED}, 0L)",
 }
 
 #: What a row of ``reads`` adds. ``whole``: delivered with its checksum right, in any phase.
@@ -39,23 +48,38 @@ _COUNTED = {
     "copies": "cast(phase = 'final' and record_id is not null as bigint)",
     "corrupt": "cast(not intact as bigint)",
     "alien": "cast(intact and record_id is null as bigint)",
+    "live": "cast(phase = 'live' as bigint)",
+    "glances": "cast(phase != 'final' and intact and record_id is not null as bigint)",
 }
+
+#: Whether a block's acknowledged records and those in the final log are the same, each once, whole, at one offset.
+STANDS = "acknowledged_at = found_at and found = acknowledged and copies = bit_count(found) and damaged = 0"
 
 
 def blocks(history: History) -> DataFrame:
     """One row for each block and partition: the bits above, the counts, and whether the final read is complete.
 
-    Returns: topic, partition, block, acknowledged, failed, undecided, found, delivered, whole, damaged, copies,
-    corrupt, alien, complete
+    Returns: topic, partition, block, the names of the tables above, complete
     """
-    place = {"topic": "topic", "partition": "partition", "block": _BLOCK}
-    sent = history.sends.selectExpr(*_named({**place, **_SENT, **_nothing(_READ), **_nothing(_COUNTED)}))
-    read = history.reads.selectExpr(*_named({**place, **_nothing(_SENT), **_READ, **_COUNTED}))
-    bits = (F.bit_or(name).alias(name) for name in (*_SENT, *_READ))
-    folded = sent.unionAll(read).groupBy(*PLACE).agg(*bits, *(F.sum(name).alias(name) for name in _COUNTED))
+    place = {"topic": "topic", "partition": "partition", "block": BLOCK}
+    sent = history.sends.selectExpr(
+        *_named({**place, **_SENT, **_SENT_TO, **_nothing({**_READ, **_READ_AT, **_COUNTED})})
+    )
+    read = history.reads.selectExpr(
+        *_named({**place, **_nothing({**_SENT, **_SENT_TO}), **_READ, **_READ_AT, **_COUNTED})
+    )
+    folded = (
+        sent.unionByName(read)
+        .groupBy(*PLACE)
+        .agg(
+            *(F.bit_or(name).alias(name) for name in (*_SENT, *_READ)),
+            *(F.bit_xor(name).alias(name) for name in (*_SENT_TO, *_READ_AT)),
+            *(F.sum(name).alias(name) for name in _COUNTED),
+        )
+    )
     ends = history.log_ends.select("topic", "partition", "complete")
     return folded.join(F.broadcast(ends), on=["topic", "partition"], how="left").selectExpr(
-        *PLACE, *_SENT, *_READ, *_COUNTED, "coalesce(complete, false) as complete"
+        *PLACE, *_SENT, *_SENT_TO, *_READ, *_READ_AT, *_COUNTED, "coalesce(complete, false) as complete"
     )
 
 
@@ -65,7 +89,7 @@ def flagged(rows: DataFrame, marks: DataFrame, on: list[str] | None = None) -> D
     Returns: the columns of ``rows``
     """
     return (
-        rows.withColumn("block", F.expr(_BLOCK))
+        rows.withColumn("block", F.expr(BLOCK))
         .join(marks.select(*(on or PLACE), "bits"), on=on or PLACE, how="inner")
         .where(f"bits & {_BIT} != 0")
         .select(*rows.columns)

@@ -97,9 +97,37 @@ PROMISES: dict[str, Promise] = {
     "phantom": Promise(_APPENDED, "Kafka documentation, Design, Message Delivery Semantics"),
     "misplaced": Promise(_APPENDED, "Kafka documentation, Design, The Producer"),
     "corrupted": Promise("a record is read as it was written: batches carry a CRC that is checked", "KIP-98"),
+    "rewritten_offset": Promise(
+        "an offset names one record for ever once that is committed: replicas truncate only what is not",
+        "KIP-101, KIP-279",
+    ),
+    "acknowledged_elsewhere": Promise(
+        "the offset that a producer is told is the record's place in the log", "Kafka javadoc, RecordMetadata.offset"
+    ),
+    "reordered": Promise("records of one idempotent producer are appended in the order they were sent", "KIP-98"),
+    "real_time_order": Promise(
+        "what a leader acknowledges is in its log, and what comes later is appended after it", _DESIGN
+    ),
+    "skipped": Promise(
+        "a consumer is given every record of its partitions, in the order of the log",
+        "Kafka documentation, Design, The Consumer",
+    ),
+    "went_back": Promise(
+        "a consumer's position only moves forward unless it is told to seek",
+        "Kafka javadoc, KafkaConsumer, Offsets and Consumer Position",
+    ),
+    "two_owners": Promise(
+        "each partition is assigned to exactly one consumer of a group at a time",
+        "Kafka documentation, Design, Consumer Position",
+    ),
 }
 
-_LOSS = frozenset({"lost", "vanished"})
+#: What is no promise of Kafka's, but a limit that a scenario may set (its ``limits:``).
+SERVICE = frozenset({"unavailability", "slow_recovery"})
+
+#: What was cut off the end of a log: its records are gone, or only a later copy is left; others get their offsets.
+_UNREAD_LOSS = frozenset({"lost", "rewritten_offset", "acknowledged_elsewhere", "real_time_order"})
+_LOSS = _UNREAD_LOSS | {"vanished"}
 
 #: The first row that holds rules.
 PERMISSIONS: tuple[Permission, ...] = (
@@ -113,7 +141,7 @@ PERMISSIONS: tuple[Permission, ...] = (
     ),
     Permission(
         "acks without replication",
-        frozenset({"lost"}),
+        _UNREAD_LOSS,
         lambda c, seen: not c.acks_all and (seen.elected or seen.wiped_at_once >= 1),
         "acks=1 (or 0): the leader acknowledges alone, and what no follower fetched goes when another leads",
         f"{_PRODUCER}, acks; Vanlightly 2018, How to Lose Messages on a Kafka Cluster",
@@ -171,6 +199,23 @@ PERMISSIONS: tuple[Permission, ...] = (
         "no log was read to its end when all was over: those who read may not have come that far",
         "Jepsen, jepsen.tests.kafka, lost-write-cases",
         "consumers that poll every partition to its end after the last fault",
+    ),
+    Permission(
+        "retries of several in flight",
+        frozenset({"reordered"}),
+        lambda c, _: not c.idempotence and c.retries > 0 and c.max_in_flight > 1,
+        "retries without idempotence and with several requests in flight: one that is sent again comes after the next",
+        f"{_PRODUCER}, max.in.flight.requests.per.connection; KAFKA-5494",
+        "enable.idempotence=true, or max.in.flight.requests.per.connection=1",
+    ),
+    Permission(
+        "a member cut off from its coordinator",
+        frozenset({"two_owners"}),
+        lambda c, seen: c.grouped and seen.faulted_at_once >= 1,
+        "while brokers are faulted a group may give a member's partitions away before the member learns that its "
+        "session is over",
+        "Kafka documentation, consumer configuration, session.timeout.ms; KIP-62",
+        "none: fence what a member does with its records, by transactions or by the group's generation",
     ),
 )
 

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from harness.core.errors import HistoryError
 from harness.core.guarantees import Configuration
+from harness.core.quantities import Duration
 from harness.core.verdict import Expectation
 
 RUN_FILE = "run.json"
@@ -38,6 +39,13 @@ class Requirements(_Part):
 
     acknowledged: int = Field(1, ge=0, description="at least this many acknowledged writes")
     leader: str | None = Field(None, pattern="^(changed|unchanged)$", description="whether the watched leader moved")
+
+
+class Limits(_Part):
+    """How long service may be gone (a scenario's ``limits:``), in seconds; None where the scenario does not say."""
+
+    unavailable: Duration | None = Field(None, description="the longest time that a partition acknowledges nothing")
+    recovery: Duration | None = Field(None, description="from the heal of a fault to the next acknowledgement")
 
 
 class StepReport(_Part):
@@ -76,6 +84,7 @@ class RunFile(_Part):
     configuration: Configuration
     expect: Expectation = Expectation()
     requires: Requirements = Requirements()
+    limits: Limits = Limits()
     watch_topic: str = "trial"
     watch_partition: int = 0
     seed: int = 0

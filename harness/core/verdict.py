@@ -118,6 +118,7 @@ class Verdict(_Part):
     anomalies: dict[str, Anomaly]
     preconditions: list[Precondition]
     availability: dict[str, Any]
+    redelivered: dict[str, int] = Field({}, description="deliveries of what a group had had before, by cause: legal")
     faults: list[dict[str, Any]]
     versions: dict[str, str]
 

@@ -78,6 +78,7 @@ def new_run(scenario: Scenario, seed: int, store: Path) -> RunRecord:
         configuration=configuration(scenario),
         expect=scenario.expect,
         requires=scenario.requires,
+        limits=scenario.limits,
         watch_topic=scenario.watch_topic,
         watch_partition=scenario.watch_partition,
         seed=seed,

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from harness.core.guarantees import PROMISES
+from harness.core.guarantees import PROMISES, SERVICE
 from harness.core.verdict import Standing
 from harness.core.version import parse_version
 from harness.scenario.problems import Problem, unknown
@@ -117,8 +117,8 @@ def _of_the_expectation(scenario: "Scenario") -> Iterator[Problem]:
     expect = scenario.expect
     for key, names in (("anomalies", expect.anomalies), ("allowed", expect.allowed)):
         for name in names:
-            if name not in PROMISES:
-                yield Problem(("expect", key), unknown("anomaly", name, PROMISES))
+            if name not in PROMISES.keys() | SERVICE:
+                yield Problem(("expect", key), unknown("anomaly", name, sorted(PROMISES.keys() | SERVICE)))
     permitted = expect.standing is Standing.PERMITTED and _LOSS & set(expect.anomalies)
     wiped = any(isinstance(step, Inject) and step.inject.fault == "wipe" for step in scenario.timeline)
     if permitted and scenario.workload.acks == "all" and not wiped and not scenario.topic.unclean:

@@ -7,7 +7,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from harness.core.errors import ScenarioError
-from harness.core.run_file import Requirements
+from harness.core.run_file import Limits, Requirements
 from harness.core.verdict import Expectation
 from harness.core.version import parse_version
 from harness.scenario.contradictions import contradictions
@@ -131,6 +131,7 @@ class Scenario(_Part):
     )
     final_read: FinalRead = FinalRead()
     requires: Requirements = Requirements()
+    limits: Limits = Limits()
     expect: Expectation = Expectation()
 
     @model_validator(mode="after")

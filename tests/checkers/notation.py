@@ -1,10 +1,13 @@
 """Hand histories in a notation that is read at a glance; times are seconds.
 
 send a ok @0              record a was sent and acknowledged at offset 0 (also: fail, info; worker: w1; partition: p1)
+send a ok @0 i1           … by its worker's second incarnation
 send a ok @0 t1..2        … invoked at 1 s, completed at 2 s (t1.. is still in flight)
 final a @0                the final read found it there (also: live, replica; partition: p1; topic: elsewhere)
 final ? @0                … a payload without an id;  final a @0 damaged: its checksum fails
 final w0#7 @3             … the record that worker 0's 8th would be
+live a @0 r1 t7           reader 1 (1's second incarnation: i1) was given it at 7 s
+place r1 assign @0 t3     reader 1 was assigned p0 from offset 0 on (also: revoke, lost, seek, end-of-partition)
 end 0..2                  the log of p0 began at 0 and ended at 2, and was read whole (also: read 1; partition: p1)
 fault cut b1,b2 3..9      injected at 3 s, healed at 9 s (3.. never was); also: kind=wipe, missed
 saw b1 @3 leader=1 epoch=0 isr=1,2,3
@@ -41,7 +44,8 @@ class Told:
         """Add what ``lines`` say."""
         for line in lines:
             verb, *words = line.split()
-            getattr(self, f"_{verb}", self._read(verb))(words)
+            known = {"place": self._place_of_reader}.get(verb) or getattr(self, f"_{verb}", self._read(verb))
+            known(words)
         return self
 
     def name_of(self, record: int | None) -> str:
@@ -57,7 +61,7 @@ class Told:
         self.rows["sends"].append(
             {
                 "worker": worker,
-                "incarnation": 0,
+                "incarnation": int(_tagged("i", more) or 0),
                 "sequence": sequence,
                 **self._place(more),
                 "record_id": self.ids[name],
@@ -71,10 +75,10 @@ class Told:
     def _read(self, phase: str) -> Any:
         def read(words: list[str]) -> None:
             name, *more = words
+            told = _tagged("t", more)
             self.rows["reads"].append(
                 {
-                    "reader": 100,
-                    "incarnation": 0,
+                    **self._reader(more),
                     "phase": phase,
                     "poll": len(self.rows["reads"]),
                     **self._place(more),
@@ -82,11 +86,21 @@ class Told:
                     "record_id": None if name == "?" else self._id(name),
                     "intact": "damaged" not in more,
                     "timestamp_ms": 0,
-                    "read_ns": 50 * SECOND + len(self.rows["reads"]),
+                    "read_ns": _span(told)[0] if told else 50 * SECOND + len(self.rows["reads"]),
                 }
             )
 
         return read
+
+    def _place_of_reader(self, words: list[str]) -> None:
+        event = next(word for word in words if re.fullmatch(r"[a-z-]+", word))
+        at_ns, _ = _span(_tagged("t", words) or "0")
+        self.rows["positions"].append(
+            {**self._reader(words), "at_ns": at_ns, "event": event, **self._place(words), "offset": _at(words)}
+        )
+
+    def _reader(self, words: list[str]) -> dict[str, int]:
+        return {"reader": 100 + int(_tagged("r", words) or 0), "incarnation": int(_tagged("i", words) or 0)}
 
     def _id(self, name: str) -> int:
         numbered = re.fullmatch(r"w(\d+)#(\d+)", name)

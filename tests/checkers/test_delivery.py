@@ -104,7 +104,7 @@ CASES = [
     ),
     case(
         "a redelivery of one offset is no duplicate",
-        *("send a ok @0", "live a @0", "live a @0", "final a @0", "final a @0", "end 0..1"),
+        *("send a ok @0", "live a @0", "live a @0 r1", "final a @0", "final a @0", "end 0..1"),
     ),
     case(
         "a neighbour of a duplicate is none",
@@ -169,6 +169,243 @@ CASES = [
     ),
 ]
 
+LOG = [
+    case(
+        "an offset acknowledged for one record that names another in the end is rewritten",
+        *("send a ok @0", "send b info", "final b @0", "end 0..1"),
+        rewritten_offset="a",
+        lost="a",
+    ),
+    case(
+        "so is one that was read as one record and then as another",
+        *("send a info", "send b info w1", "live a @0", "final b @0", "final a @1", "end 0..2"),
+        rewritten_offset="a",
+    ),
+    case(
+        "and one whose first record was delivered twice",
+        *("send a info", "send b ok @0 w1", "live a @0", "live a @0 r1", "final b @0", "final a @1", "end 0..2"),
+        rewritten_offset="a",
+    ),
+    case(
+        "one that two acknowledgements name",
+        *("send a ok @0", "send b ok @0", "final a @0", "end 0..1"),
+        rewritten_offset="b",
+        lost="b",
+    ),
+    case(
+        "one that a replica has another record at",
+        *("send a ok @0", "send b info", "final a @0", "replica b @0", "end 0..1"),
+        rewritten_offset="b",
+    ),
+    case(
+        "one that the final read itself gave twice",
+        *("send a ok @0", "send b ok @0", "final a @0", "final b @0", "end 0..1"),
+        rewritten_offset="b",
+    ),
+    case(
+        "one that was read as something without an id",
+        *("send a ok @0", "live ? @0", "final a @0", "end 0..1"),
+        rewritten_offset="?",
+        phantom="?",
+    ),
+    case(
+        "one offset of two partitions is two offsets",
+        *("send a ok @0 p0", "send b ok @0 p1", "live a @0 p0", "final a @0 p0", "final b @0 p1"),
+        *("end 0..1 p0", "end 0..1 p1"),
+    ),
+    case(
+        "an offset whose record is gone, and that nothing else has, is not rewritten",
+        *("send a ok @0", "send b ok @1", "live a @0", "final b @1", "end 0..2"),
+        lost="a",
+        vanished="a",
+    ),
+    case(
+        "a damaged payload shows no other record",
+        *("send a ok @0", "send b info", "live b @0 damaged", "final a @0", "end 0..1"),
+        corrupted="b",
+        vanished="b",
+    ),
+    case(
+        "a record acknowledged at one offset and found at another is acknowledged elsewhere",
+        *("send a ok @0", "final a @1", "end 0..2"),
+        acknowledged_elsewhere="a",
+    ),
+    case(
+        "a duplicate that is there where it was acknowledged is not",
+        *("send a ok @1", "final a @0", "final a @1", "end 0..2"),
+        duplicated="a",
+    ),
+    case(
+        "one that is at two other offsets is",
+        *("send a ok @2", "final a @0", "final a @1", "end 0..2"),
+        duplicated="a",
+        acknowledged_elsewhere="a",
+    ),
+    case(
+        "a record acknowledged without an offset is wherever it is",
+        *("send a ok", "send b info", "final a @1", "final b @3", "end 0..4"),
+    ),
+    case(
+        "nothing is elsewhere where the final read is not complete",
+        *("send a ok @1", "final a @0", "end 0..2 read 1"),
+    ),
+]
+ORDER = [
+    case(
+        "a record that stands after what its producer sent later is reordered",
+        *("send a ok @1 t0..9", "send b ok @0 t0..9", "final b @0", "final a @1", "end 0..2"),
+        reordered="a",
+    ),
+    case(
+        "one that was never acknowledged, too; and however far back the later one is",
+        *("send a info", "send b ok @0 t0..9", "send c ok @1 t0..9", "final b @0", "final c @1", "final a @99999"),
+        "end 0..100000",
+        reordered="a",
+    ),
+    case(
+        "records of two producers have no order between them",
+        *("send a ok @1 t0..9 w0", "send b ok @0 t0..9 w1", "final b @0", "final a @1", "end 0..2"),
+    ),
+    case(
+        "nor those of two incarnations of one",
+        *("send a ok @1 t0..9 i0", "send b ok @0 t0..9 i1", "final b @0", "final a @1", "end 0..2"),
+    ),
+    case(
+        "nor those of two partitions",
+        *("send a ok @1 t0..9 p0", "send b ok @0 t0..9 p1", "final b @0 p1", "final a @1 p0", "end 0..2 p0"),
+        "end 0..1 p1",
+    ),
+    case(
+        "a later copy of a record is a duplicate, not reordered",
+        *("send a ok @0 t0..9", "send b ok @1 t0..9", "final a @0", "final b @1", "final a @2", "end 0..3"),
+        duplicated="a",
+    ),
+    case(
+        "what is lost is overtaken by nothing, and overtakes nothing",
+        *("send a ok @1 t0..9", "send b ok @0 t0..9", "final a @1", "end 0..2"),
+        lost="b",
+    ),
+    case(
+        "a record acknowledged before another was sent, and that stands after it, breaks real-time order",
+        *("send a ok @1 t0..1 w0", "send b ok @0 t2..3 w1", "final b @0", "final a @1", "end 0..2"),
+        real_time_order="a",
+    ),
+    case(
+        "also where the other was never acknowledged, and far away",
+        *("send a ok @70000 t0..1 w0", "send b info t2..3 w1", "send c ok @1 t0..9 w2", "final b @0", "final c @1"),
+        *("final a @70000", "end 0..70001"),
+        real_time_order="a",
+    ),
+    case(
+        "a record sent while another was in flight may stand before it",
+        *("send a ok @1 t0..2 w0", "send b ok @0 t1..3 w1", "final b @0", "final a @1", "end 0..2"),
+    ),
+    case(
+        "one that was never acknowledged may stand anywhere",
+        *("send a info t0..1 w0", "send b ok @0 t2..3 w1", "final b @0", "final a @1", "end 0..2"),
+    ),
+    case(
+        "a copy after what was sent later breaks no order: its first stands before",
+        *("send a ok @0 t0..1 w0", "send b ok @1 t2..3 w1", "final a @0", "final b @1", "final a @2", "end 0..3"),
+        duplicated="a",
+    ),
+    case(
+        "what is in the log twice, first before what was acknowledged long ago, breaks it there",
+        *("send a ok @1 t0..1 w0", "send b ok @2 t2..3 w1", "final b @0", "final a @1", "final b @2", "end 0..3"),
+        duplicated="b",
+        real_time_order="a",
+    ),
+]
+ABC = ("send a ok @0", "send b ok @1", "send c ok @2", "final a @0", "final b @1", "final c @2", "end 0..3")
+READER = [
+    case(
+        "a record between two deliveries that a reader was not given was skipped",
+        *(*ABC, "live a @0", "live c @2"),
+        skipped="b",
+    ),
+    case(
+        "so was one between the start of an assignment and its first delivery",
+        *(*ABC, "place assign @0 t3", "live b @1", "live c @2"),
+        skipped="a",
+    ),
+    case(
+        "and what stands before the end that a reader came to",
+        *(*ABC, "live a @0 t5", "place end-of-partition @3 t6"),
+        skipped="b c",
+    ),
+    case(
+        "across seconds, too",
+        *(*ABC, "live a @0 t5", "live c @2 t9"),
+        skipped="b",
+    ),
+    *(
+        case(
+            f"a {event} between two deliveries: nothing was skipped",
+            *(*ABC, "live a @0 t5", f"place {event} t6", "live c @2 t7"),
+        )
+        for event in ("seek", "assign", "revoke", "lost")
+    ),
+    case(
+        "two readers, and two incarnations of one, each start where they start",
+        *(*ABC, "live a @0 r1 t5", "live c @2 r2 t6", "live b @1 r1 i1 t7"),
+    ),
+    case(
+        "offsets that nothing has in the end are not skipped",
+        *("send a ok @0", "send b info", "send c ok @2", "live a @0", "live c @2", "final a @0", "final c @2"),
+        "end 0..3",
+    ),
+    case(
+        "a reader that stops early skipped nothing",
+        *(*ABC, "live a @0"),
+    ),
+    case(
+        "a delivery behind an earlier one of the same assignment went back",
+        *(*ABC, "live a @0 t5", "live b @1 t6", "live a @0 t7", "live b @1 t8", "live c @2 t9"),
+        went_back="a b",
+    ),
+    case(
+        "one delivery twice in a row did, too",
+        *(*ABC, "live a @0 t5", "live a @0 t6"),
+        went_back="a",
+    ),
+    case(
+        "after a seek it did not",
+        *(*ABC, "live a @0 t5", "live b @1 t6", "place seek t7", "live a @0 t8"),
+    ),
+    case(
+        "nor where another partition's reader sought",
+        *("send a ok @0 p0", "final a @0 p0", "live a @0 p0 t5", "place seek p1 t6", "live a @0 p0 t7"),
+        *("end 0..1 p0", "end 0..0 p1"),
+        went_back="a",
+    ),
+    case(
+        "what one worker's reader has behind another's is its own affair",
+        *(*ABC, "live a @0 r1 t5", "live b @1 r1 t6", "live a @0 r2 t7"),
+    ),
+]
+CASES += LOG + ORDER + READER
+
+GROUPED = [
+    case(
+        "two members that deliver one partition by turns own it both",
+        *(*ABC, "place assign r1 t1", "live a @0 r1 t5", "place assign r2 t6", "live a @0 r2 t7", "live b @1 r1 t8"),
+        two_owners="a",
+    ),
+    case(
+        "a member that gave the partition up is followed by another",
+        *(*ABC, "live a @0 r1 t5", "place revoke r1 t6", "place assign r2 t7", "live b @1 r2 t8"),
+    ),
+    case(
+        "one that died, too, though nobody told of it",
+        *(*ABC, "place assign r1 t1", "live a @0 r1 t5", "place assign r2 t7", "live a @0 r2 t8", "live b @1 r2 t8"),
+    ),
+    case(
+        "two partitions have two owners",
+        *("send a ok @0 p0", "send b ok @0 p1", "final a @0 p0", "final b @0 p1", "end 0..1 p0", "end 0..1 p1"),
+        *("live a @0 p0 r1 t5", "live b @0 p1 r2 t4"),
+    ),
+]
+
 PARTIAL = [
     case(
         "where a journal was cut off, what its worker sent after it is unrecorded, not a phantom",
@@ -201,22 +438,22 @@ def found_in(run: Path, histories: list[Told]) -> list[Sets]:
 def judged(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Sets]:
     """All cases judged as one run, each a topic of its own, and the partial ones as another."""
     found: dict[str, Sets] = {}
-    for cases, partial in ((CASES, False), (PARTIAL, True)):
+    for cases, settings in ((CASES, {}), (PARTIAL, {"partial": True}), (GROUPED, {"grouped": True})):
         run = tmp_path_factory.mktemp("run")
-        write(run, told(cases), partial=partial)
+        write(run, told(cases), **settings)
         records(History.read(run, spark))
         found |= dict(zip((one.says for one in cases), found_in(run, told(cases)), strict=True))
     return found
 
 
-@pytest.mark.parametrize("one", [*CASES, *PARTIAL], ids=lambda one: one.says)
+@pytest.mark.parametrize("one", [*CASES, *PARTIAL, *GROUPED], ids=lambda one: one.says)
 def test_what_is_found(one: Case, judged: dict[str, Sets]) -> None:
     assert judged[one.says] == one.found
 
 
 @pytest.mark.parametrize("checker", CHECKERS, ids=lambda checker: checker.anomaly)
 def test_every_checker_has_a_case_and_a_twin(checker) -> None:
-    assert any(checker.anomaly in one.found for one in CASES)
+    assert any(checker.anomaly in one.found for one in [*CASES, *GROUPED])
     assert any(checker.anomaly not in one.found for one in CASES)
 
 
@@ -224,19 +461,44 @@ def test_every_checker_has_a_case_and_a_twin(checker) -> None:
 def inverted(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> list[Sets]:
     """The cases judged by checkers that each suspect exactly the records that they should not."""
     run = tmp_path_factory.mktemp("inverted")
-    write(run, told(CASES))
+    write(run, told([*CASES, *GROUPED]), grouped=True)
     seen = "(acknowledged | failed | undecided | found | delivered | whole | damaged)"
-    wrong = [replace(c, suspects=f"{seen} & ~({c.suspects})", besides="0L") for c in CHECKERS]
+    wrong = [
+        replace(c, suspects=f"{seen} & ~({c.suspects})", besides="0L")
+        if c.rule == "true"
+        else replace(c, rule=f"not ({c.rule})")
+        for c in CHECKERS
+    ]
     records(History.read(run, spark), wrong)
-    return found_in(run, told(CASES))
+    return found_in(run, told([*CASES, *GROUPED]))
 
 
 @pytest.mark.parametrize("checker", CHECKERS, ids=lambda checker: checker.anomaly)
 def test_an_inverted_checker_is_found_out(checker, inverted: list[Sets]) -> None:
-    expected = [one.found.get(checker.anomaly, set()) for one in CASES]
+    expected = [one.found.get(checker.anomaly, set()) for one in [*CASES, *GROUPED]]
     assert [sets.get(checker.anomaly, set()) for sets in inverted] != expected
 
 
 @pytest.mark.parametrize("checker", CHECKERS, ids=lambda checker: checker.anomaly)
 def test_a_checker_that_is_switched_off_is_found_out(checker) -> None:
-    assert any(one.found.get(checker.anomaly) for one in CASES)
+    assert any(one.found.get(checker.anomaly) for one in [*CASES, *GROUPED])
+
+
+@pytest.mark.parametrize(
+    ("idempotence", "second", "which"),
+    [
+        (True, 0, "idempotent producer"),
+        (False, 0, "same incarnation"),
+        (False, 1, "across incarnations"),
+    ],
+)
+def test_a_duplicate_says_which_it_is(
+    idempotence: bool, second: int, which: str, spark: SparkSession, tmp_path: Path
+) -> None:
+    one = Told().tell(("send a info", f"send again ok @1 i{second}", "final a @0", "final a @1", "end 0..2"))
+    one.rows["sends"][1]["record_id"] = one.ids["a"]
+    write(tmp_path, [one], idempotence=idempotence)
+    records(History.read(tmp_path, spark), [c for c in CHECKERS if c.anomaly == "duplicated"])
+    [row] = pq.read_table(tmp_path / ANOMALIES / "duplicated").to_pylist()
+    assert (row["which"], row["offset"], row["last_offset"], row["copies"]) == (which, 0, 1, 2)
+    assert row["acknowledged_ns"] == one.rows["sends"][1]["completed_ns"]

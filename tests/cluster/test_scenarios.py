@@ -47,7 +47,7 @@ def acknowledges_nothing(verdict: Verdict) -> None:
 
 def may_lose(verdict: Verdict) -> None:
     assert verdict["verdict"] in {"valid", "invalid"}
-    assert set(verdict["anomalies"]) <= {"lost", "duplicated"}
+    assert set(verdict["anomalies"]) <= set(load("lose-messages/leader-killed-acks-1").expect.allowed)
 
 
 def never_valid(verdict: Verdict) -> None:

@@ -26,6 +26,7 @@ def write(run: Path, planted: list[Planted]) -> None:
     rows = {
         "sends": [row for history in planted for row in history.sends],
         "reads": [row for history in planted for row in history.reads],
+        "positions": [row for history in planted for row in history.positions],
         "log_ends": [row for history in planted for row in history.log_ends],
     }
     for table, schema in TABLES.items():
@@ -34,7 +35,7 @@ def write(run: Path, planted: list[Planted]) -> None:
         run="planted/1",
         scenario_name="planted",
         scenario={},
-        configuration=Configuration(version="4.3.1"),
+        configuration=Configuration(version="4.3.1", grouped=True),
         state=State.RECORDED,
     ).write(run)
 

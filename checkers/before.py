@@ -1,0 +1,26 @@
+"""What came before each row of a long sequence, without any task that has the whole of it."""
+
+from collections.abc import Mapping
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
+
+
+def greatest_before(
+    rows: DataFrame, lane: list[str], order: list[str], bucket: str, values: Mapping[str, Column]
+) -> DataFrame:
+    """``rows``, and of those before each in its ``lane`` the greatest of each of ``values``, null where there is none.
+
+    ``bucket``: SQL that cuts a lane, which is in the order of the columns ``order``, into pieces fit for one task.
+    Buckets are sorted apart, and the greatest of all earlier ones is carried over. Returns: the columns of ``rows``,
+    the names of ``values``
+    """
+    bucketed = rows.withColumn("bucket", F.expr(bucket))
+    earlier = Window.partitionBy(*lane).orderBy("bucket").rowsBetween(Window.unboundedPreceding, -1)
+    peaks = bucketed.groupBy(*lane, "bucket").agg(*(F.max(value).alias(name) for name, value in values.items()))
+    carried = peaks.select(*lane, "bucket", *(F.max(name).over(earlier).alias(f"carried_{name}") for name in values))
+    above = Window.partitionBy(*lane, "bucket").orderBy(*order).rowsBetween(Window.unboundedPreceding, -1)
+    near = bucketed.select("*", *(F.max(value).over(above).alias(f"near_{name}") for name, value in values.items()))
+    return near.join(F.broadcast(carried), on=[*lane, "bucket"], how="inner").select(
+        *rows.columns, *(F.greatest(f"near_{name}", f"carried_{name}").alias(name) for name in values)
+    )

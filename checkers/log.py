@@ -1,0 +1,82 @@
+"""The log itself: offsets that were given to more than one record, and records that moved.
+
+Guarantee: the log is append-only, and an offset is one record's for ever once that record is committed (KIP-101; Kafka
+design, Replication).
+"""
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
+
+from checkers.delivery import OF_SEND
+from checkers.presence import flagged
+from checkers.tables import History
+
+_SLOT = ["topic", "partition", "offset"]
+
+#: A payload without an id is a record too: one that is none of the others.
+_NO_ID = -1
+
+
+def rewritten_offset(history: History, marks: DataFrame) -> DataFrame:
+    """Offsets at which two or more records were acknowledged, or read by a consumer, the final read, or of a replica.
+
+    Two records can only be seen at one offset where one of them is not there in the final read, or where the final read
+    itself shows both: so only such offsets are looked at. A payload that fails its checksum shows no id to rely on.
+    Guarantee: what is committed is not truncated, so that its offset is not given again (KIP-101, KIP-279). Returns:
+    RECORD (of one that is there no more), records (all ids seen there, -1 for a payload without), stands (the one of
+    the final log)
+    """
+    acknowledged = history.sends.where("outcome = 'ok' and offset is not null")
+    intact = history.reads.where("intact")
+    strayed = flagged(acknowledged, marks).select(*_SLOT).unionAll(flagged(intact, marks).select(*_SLOT))
+    doubtful = strayed.unionAll(_crowded(intact)).dropDuplicates(_SLOT)
+    seen = _sights(acknowledged, "false").unionAll(_sights(intact, "phase = 'final'"))
+    return (
+        seen.join(doubtful, on=_SLOT, how="left_semi")
+        .groupBy(*_SLOT)
+        .agg(
+            F.array_sort(F.collect_set("record_id")).alias("records"),
+            F.expr("min(record_id) filter (where last)").alias("stands"),
+        )
+        .where("size(records) > 1")
+        .selectExpr(*_SLOT, "nullif(filter(records, r -> not (r <=> stands))[0], -1) as record_id", "records", "stands")
+    )
+
+
+def acknowledged_elsewhere(history: History, marks: DataFrame) -> DataFrame:
+    """Records acknowledged at one offset, and in the complete final log only at others.
+
+    Guarantee: the offset in an acknowledgement is where the record is (RecordMetadata.offset). Returns: RECORD (as
+    acknowledged), read_offset
+    """
+    acknowledged = flagged(history.sends.where("outcome = 'ok' and offset is not null"), marks)
+    there = (
+        flagged(history.reads.where("phase = 'final'"), marks)
+        .groupBy("topic", "partition", "record_id")
+        .agg(F.collect_set("offset").alias("offsets"))
+    )
+    return (
+        acknowledged.join(there, on=["topic", "partition", "record_id"], how="inner")
+        .where("not array_contains(offsets, offset)")
+        .selectExpr(*OF_SEND, "array_min(offsets) as read_offset")
+    )
+
+
+def _sights(rows: DataFrame, last: str) -> DataFrame:
+    return rows.selectExpr(*_SLOT, f"coalesce(record_id, {_NO_ID}L) as record_id", f"{last} as last")
+
+
+def _crowded(intact: DataFrame) -> DataFrame:
+    """Offsets that the final read delivered more than once, or where a payload without an id was: of 64 offsets, one
+    row is shuffled."""
+    place = ["topic", "partition", "shiftright(offset, 6) as offsets"]
+    bit = "shiftleft(1L, cast(offset & 63 as int))"
+    folded = (
+        intact.where("phase = 'final'")
+        .selectExpr(*place, f"{bit} as bit")
+        .groupBy("topic", "partition", "offsets")
+        .agg(F.count("*").alias("rows"), F.bit_or("bit").alias("bits"))
+        .where("rows > bit_count(bits)")
+        .selectExpr("topic", "partition", "explode(sequence(offsets * 64, offsets * 64 + 63)) as offset")
+    )
+    return folded.unionAll(intact.where("record_id is null").select(*_SLOT))
