@@ -137,6 +137,25 @@ def test_nothing_at_all_is_unknown_not_valid(judged: Judge) -> None:
     assert verdict.summary.ack_rate is None
 
 
+def test_what_a_group_was_given_again_is_counted_by_cause_and_is_no_anomaly(judged: Judge) -> None:
+    verdict = judged(
+        *(
+            "send a ok @0",
+            "send b ok @1",
+            "final a @0",
+            "final b @1",
+            "end 0..2",
+            "saw b1 @0 leader=1 epoch=0 isr=1,2,3",
+        ),
+        *("place r1 assign @0 t1", "live a @0 r1 t2", "live b @1 r1 t3", "place r1 revoke @2 t4"),
+        *("place r2 assign @1 t5", "live b @1 r2 t6"),
+        *("place r3 assign @0 t8", "live a @0 r3 t9", "place r3 seek @0 t10", "live a @0 r3 t11"),
+        grouped=True,
+    )
+    assert verdict.redelivered == {"rebalance": 2, "uncommitted": 1}
+    assert (verdict.verdict, verdict.anomalies) == (Judgement.VALID, {})
+
+
 def test_two_wiped_disks_excuse_what_one_does_not(judged: Judge) -> None:
     lines = ("send a ok @0", "end 0..0", "saw b3 @0 leader=3 epoch=0 isr=1,2,3", "fault w1 b1 1..1 kind=wipe")
     assert judged(*lines, min_insync_replicas=2).anomalies["lost"].standing is Standing.VIOLATION
