@@ -53,7 +53,11 @@ def judged(spark: SparkSession, tmp_path: Path) -> Judge:
 
 
 def test_the_story_of_2013(judged: Judge, tmp_path: Path) -> None:
-    verdict = judged(*STORY, **UNCLEAN, expect=Expectation(verdict=Judgement.INVALID, anomalies=["lost", "vanished"]))
+    verdict = judged(
+        *STORY,
+        **UNCLEAN,
+        expect=Expectation(verdict=Judgement.INVALID, anomalies=["lost", "vanished", "rewritten_offset"]),
+    )
     assert (verdict.verdict, verdict.expected) == (Judgement.INVALID, True)
     assert verdict.reasons[0] == (
         "lost: 2 of 3 acknowledged writes are not in the final log; permitted: min.insync.replicas=1 "
@@ -74,6 +78,7 @@ def test_the_story_of_2013(judged: Judge, tmp_path: Path) -> None:
     assert {name: (a.count, a.standing) for name, a in verdict.anomalies.items()} == {
         "lost": (2, Standing.PERMITTED),
         "vanished": (1, Standing.PERMITTED),
+        "rewritten_offset": (1, Standing.PERMITTED),
     }
     assert verdict.anomalies["lost"].examples[0] == {
         "topic": "trial",
