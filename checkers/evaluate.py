@@ -84,6 +84,8 @@ def records(history: History, checkers: Sequence[Checker] = CHECKERS) -> tuple[d
         found = [find(checker, history, suspicious, counts[checker.anomaly]) for checker in asked]
     finally:
         suspicious.unpersist()
+    if not any(f.count for f in found):
+        shutil.rmtree(history.directory / ANOMALIES, ignore_errors=True)
     return counts, [f for f in found if f.count]
 
 

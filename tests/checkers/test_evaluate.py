@@ -53,7 +53,11 @@ def judged(spark: SparkSession, tmp_path: Path) -> Judge:
 
 
 def test_the_story_of_2013(judged: Judge, tmp_path: Path) -> None:
-    verdict = judged(*STORY, **UNCLEAN, expect=Expectation(verdict=Judgement.INVALID, anomalies=["lost", "vanished"]))
+    verdict = judged(
+        *STORY,
+        **UNCLEAN,
+        expect=Expectation(verdict=Judgement.INVALID, anomalies=["lost", "vanished", "rewritten_offset"]),
+    )
     assert (verdict.verdict, verdict.expected) == (Judgement.INVALID, True)
     assert verdict.reasons[0] == (
         "lost: 2 of 3 acknowledged writes are not in the final log; permitted: min.insync.replicas=1 "
@@ -74,6 +78,7 @@ def test_the_story_of_2013(judged: Judge, tmp_path: Path) -> None:
     assert {name: (a.count, a.standing) for name, a in verdict.anomalies.items()} == {
         "lost": (2, Standing.PERMITTED),
         "vanished": (1, Standing.PERMITTED),
+        "rewritten_offset": (1, Standing.PERMITTED),
     }
     assert verdict.anomalies["lost"].examples[0] == {
         "topic": "trial",
@@ -135,6 +140,25 @@ def test_nothing_at_all_is_unknown_not_valid(judged: Judge) -> None:
     assert verdict.verdict is Judgement.UNKNOWN
     assert "unknown: something attempted: not one write" in verdict.reasons
     assert verdict.summary.ack_rate is None
+
+
+def test_what_a_group_was_given_again_is_counted_by_cause_and_is_no_anomaly(judged: Judge) -> None:
+    verdict = judged(
+        *(
+            "send a ok @0",
+            "send b ok @1",
+            "final a @0",
+            "final b @1",
+            "end 0..2",
+            "saw b1 @0 leader=1 epoch=0 isr=1,2,3",
+        ),
+        *("place r1 assign @0 t1", "live a @0 r1 t2", "live b @1 r1 t3", "place r1 revoke @2 t4"),
+        *("place r2 assign @1 t5", "live b @1 r2 t6"),
+        *("place r3 assign @0 t8", "live a @0 r3 t9", "place r3 seek @0 t10", "live a @0 r3 t11"),
+        grouped=True,
+    )
+    assert verdict.redelivered == {"rebalance": 2, "uncommitted": 1}
+    assert (verdict.verdict, verdict.anomalies) == (Judgement.VALID, {})
 
 
 def test_two_wiped_disks_excuse_what_one_does_not(judged: Judge) -> None:

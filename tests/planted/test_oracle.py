@@ -1,0 +1,88 @@
+"""The checkers and a judge of another make agree, set by set, on random histories: all of them judged in one run."""
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from pyspark.sql import SparkSession
+
+from checkers.evaluate import records
+from checkers.tables import History
+from harness.core.layout import ANOMALIES
+from tests.checkers.notation import WORKERS_OF_A_HISTORY, Told, write
+from tests.planted.oracle import Sets, judged
+
+_HISTORIES = 300
+
+_small = st.integers(0, 3)
+_names = st.sampled_from("abcd")
+_at = st.one_of(st.just(""), st.integers(0, 4).map("@{}".format))
+
+
+def _sent(name: str) -> st.SearchStrategy[str]:
+    outcome = st.sampled_from(["ok", "ok", "ok", "info", "fail"])
+    span = st.tuples(_small, st.integers(1, 3)).map(lambda t: f"t{t[0]}..{t[0] + t[1]}")
+    return st.builds(
+        "send {} {} {} {} w{} p{}".format, st.just(name), outcome, _at, span, st.integers(0, 1), st.just(0)
+    )
+
+
+_reads = st.builds(
+    "{} {} @{} r{} t{} {}".format,
+    st.sampled_from(["final", "final", "live", "live", "replica"]),
+    st.sampled_from("aabbccddx?"),
+    st.integers(0, 4),
+    st.integers(0, 1),
+    st.integers(5, 9),
+    st.sampled_from(["", "", "", "", "", "", "damaged", "p1"]),
+)
+_places = st.builds(
+    "place {} r{} t{}.5 {}".format,
+    st.sampled_from(["seek", "assign", "revoke", "end-of-partition"]),
+    st.integers(0, 1),
+    st.integers(4, 9),
+    _at,
+)
+_ends = st.sampled_from(["end 0..5", "end 0..5", "end 0..5", "end 0..5 read 3", "end 1..5"])
+_history = st.builds(
+    lambda sends, rest, end: (*sends, *rest, end, "end 0..5 p1"),
+    st.tuples(*(_sent(name) for name in "abcd")),
+    st.lists(st.one_of(_reads, _reads, _reads, _places), min_size=2, max_size=12),
+    _ends,
+)
+
+
+@settings(
+    max_examples=_HISTORIES,
+    database=None,
+    derandomize=True,
+    deadline=None,
+    phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+@given(drawn=st.data())
+def _draw(drawn: st.DataObject) -> None:
+    _drawn.append(drawn.draw(_history))
+
+
+_drawn: list[tuple[str, ...]] = []
+
+
+def test_both_find_the_same(spark: SparkSession, tmp_path: Path) -> None:
+    _drawn.clear()
+    _draw()
+    histories = [Told(f"h-{n}", n * WORKERS_OF_A_HISTORY).tell(lines) for n, lines in enumerate(_drawn)]
+    for told in histories:
+        for n, row in enumerate(told.rows["positions"]):
+            row["at_ns"] += n  # no two at once: their order would be anybody's
+    write(tmp_path, histories)
+    records(History.read(tmp_path, spark))
+    found: list[Sets] = [{} for _ in histories]
+    for kept in (tmp_path / ANOMALIES).glob("*"):
+        for row in pq.read_table(kept).to_pylist():
+            found[int(row["topic"].removeprefix("h-"))].setdefault(kept.name, set()).add(row["record_id"])
+    assert len(histories) >= _HISTORIES // 2
+    expected = [judged(told.rows) for told in histories]
+    differ = [n for n, sets in enumerate(found) if sets != expected[n]]
+    assert not differ, "\n".join(["", *_drawn[differ[0]], str(found[differ[0]]), str(expected[differ[0]]), str(differ)])
