@@ -1,9 +1,19 @@
 """A scenario: the shape of a cluster, its settings, a workload, a timeline of faults, and what is expected."""
 
 import ipaddress
-from typing import Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal, Self, Union
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from harness.core.errors import ScenarioError
@@ -13,15 +23,36 @@ from harness.core.version import parse_version
 from harness.scenario.contradictions import contradictions
 from harness.scenario.problems import Problem
 from harness.scenario.steps import Inject, Injection, Random, Step
+from workloads.catalogue import WORKLOADS
 from workloads.client_settings import Isolation
 from workloads.queue import Queue
+
+if TYPE_CHECKING:
+    from workloads.transactions import Transactions
 
 DEFAULT_VERSION = "4.3.1"
 
 Setting = str | int | float | bool
 
+
+def _kind(workload: object) -> object:
+    """The ``kind`` of a workload; without one it is a queue."""
+    return workload.get("kind", "queue") if isinstance(workload, dict) else getattr(workload, "kind", None)
+
+
 #: A workload of the catalogue, told apart by ``kind``.
-Workload = Annotated[Queue, Field(description="who writes and reads, and with which settings")]
+if TYPE_CHECKING:
+    Workload = Queue | Transactions
+else:
+    Workload = Annotated[
+        Union[tuple(Annotated[model, Tag(kind)] for kind, model in WORKLOADS.items())],  # noqa: UP007 - made of data
+        Discriminator(
+            _kind,
+            custom_error_type="workload",
+            custom_error_message=f"kind is one of {', '.join(WORKLOADS)}",
+        ),
+        Field(description="who writes and reads, and with which settings"),
+    ]
 
 
 class _Part(BaseModel):
