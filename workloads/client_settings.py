@@ -166,6 +166,11 @@ def transactor_config(
     }
 
 
+def admin_config(bootstrap: str) -> Config:
+    """What a client is given that neither writes nor reads."""
+    return _COMMON | {"bootstrap.servers": bootstrap, "client.id": "kafka-trial-admin"}
+
+
 def final_reader_config(bootstrap: str, isolation_level: Isolation) -> Config:
     """What the final read is given. It joins no group; librdkafka wants a name all the same."""
     return _reader_config(bootstrap, "kafka-trial-final", "kafka-trial-final", isolation_level)

@@ -62,7 +62,7 @@ def test_one_of_draws_from_the_seed() -> None:
     assert drawn == [who("one-of followers", seed=seed) for seed in range(20)]
 
 
-@pytest.mark.parametrize("role", ["leader", "followers", "controller", "one-of followers"])
+@pytest.mark.parametrize("role", ["leader", "followers", "controller", "coordinator", "one-of followers"])
 def test_a_role_that_nobody_has_now_is_the_clusters_error(role: str) -> None:
     with pytest.raises(ClusterError, match="nobody has this role now"):
         who(role, LEADERLESS)
