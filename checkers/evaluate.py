@@ -12,6 +12,7 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
+from checkers import transactions
 from checkers.availability import availability
 from checkers.catalogue import CHECKERS, Checker
 from checkers.observed import Span, elected, refilled, spans, who_led
@@ -58,7 +59,7 @@ def judge(directory: Path, spark: SparkSession) -> Verdict:
     ruled = rule(history.run_file, found, circumstances(history, seen))
     anomalies = {name: explained(history, seen, anomaly) for name, anomaly in ruled.items()}
     met = preconditions(history.run_file, report, history.ends, history.faults, seen)
-    return verdict(history, report, anomalies, met, service)
+    return verdict(history, report, anomalies, met, service, transactions.report(history))
 
 
 def records(history: History, checkers: Sequence[Checker] = CHECKERS) -> tuple[dict[str, int], list[Found]]:
@@ -66,7 +67,7 @@ def records(history: History, checkers: Sequence[Checker] = CHECKERS) -> tuple[d
     shutil.rmtree(history.directory / ANOMALIES, ignore_errors=True)
     folded = blocks(history)
     counts = count(folded, checkers)
-    asked = [checker for checker in checkers if counts[checker.anomaly]]
+    asked = [c for c in checkers if counts[c.anomaly] or (c.when is not None and c.when(history))]
     if not asked:
         return counts, []
     suspicious = marked(folded, asked).persist(StorageLevel.MEMORY_AND_DISK)
@@ -175,6 +176,7 @@ def verdict(
     anomalies: dict[str, Anomaly],
     met: list[Precondition],
     service: dict[str, Any],
+    of_transactions: dict[str, Any],
 ) -> Verdict:
     """The merge: any anomaly is invalid; else any assumption that did not hold is unknown; else valid."""
     run = history.run_file
@@ -192,6 +194,7 @@ def verdict(
         anomalies=anomalies,
         preconditions=met,
         availability=service,
+        transactions=of_transactions,
         faults=history.faults,
         versions=run.versions,
     )

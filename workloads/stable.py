@@ -64,7 +64,7 @@ def watch(ask: Callable[[IsolationLevel], Ends], journals: Path, clock: Clock, w
 
 def _ends(client: AdminClient, slots: list[Slot], level: IsolationLevel) -> Ends:
     """The ends of the logs whose leader answered."""
-    latest = OffsetSpec.latest()
+    latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
     asked = client.list_offsets(
         {TopicPartition(*slot): latest for slot in slots}, isolation_level=level, request_timeout=_ASK_S
     )

@@ -95,9 +95,25 @@ PROMISES: dict[str, Promise] = {
     "phantom": Promise(_APPENDED, "Kafka documentation, Design, Message Delivery Semantics"),
     "misplaced": Promise(_APPENDED, "Kafka documentation, Design, The Producer"),
     "corrupted": Promise("a record is read as it was written: batches carry a CRC that is checked", "KIP-98"),
+    "aborted_read": Promise(
+        "with isolation.level=read_committed, records of aborted transactions are not returned",
+        "KIP-98; Kafka documentation, consumer configuration, isolation.level",
+    ),
+    "early_read": Promise(
+        "with isolation.level=read_committed, nothing is returned from the first open transaction on",
+        "KIP-98; Kafka documentation, consumer configuration, isolation.level",
+    ),
+    "fractured": Promise("the writes of a transaction are visible all or not at all", "KIP-98, Summary of Guarantees"),
+    "committed_lost": Promise(
+        "a transaction whose commit was answered is committed, and its records are not lost", f"KIP-98; {_DESIGN}"
+    ),
+    "hanging_transaction": Promise(
+        "a transaction is completed, or aborted after transaction.timeout.ms", "KIP-98; KIP-890; KAFKA-14402"
+    ),
 }
 
-_LOSS = frozenset({"lost", "vanished"})
+#: What may come of it where replicas lose what they acknowledged: a transaction's records, or the marker that ends it.
+_LOSS = frozenset({"lost", "vanished", "committed_lost", "fractured", "hanging_transaction"})
 
 #: The first row that holds rules.
 PERMISSIONS: tuple[Permission, ...] = (

@@ -113,6 +113,7 @@ class Verdict(_Part):
     anomalies: dict[str, Anomaly]
     preconditions: list[Precondition]
     availability: dict[str, Any]
+    transactions: dict[str, Any] = {}
     faults: list[dict[str, Any]]
     versions: dict[str, str]
 

@@ -7,9 +7,7 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
-    Discriminator,
     Field,
-    Tag,
     ValidationError,
     field_validator,
     model_validator,
@@ -35,9 +33,9 @@ DEFAULT_VERSION = "4.3.1"
 Setting = str | int | float | bool
 
 
-def _kind(workload: object) -> object:
-    """The ``kind`` of a workload; without one it is a queue."""
-    return workload.get("kind", "queue") if isinstance(workload, dict) else getattr(workload, "kind", None)
+def _of_a_kind(workload: object) -> object:
+    """A workload that does not say its ``kind`` is a queue."""
+    return {"kind": "queue", **workload} if isinstance(workload, dict) else workload
 
 
 #: A workload of the catalogue, told apart by ``kind``.
@@ -45,13 +43,9 @@ if TYPE_CHECKING:
     Workload = Queue | Transactions
 else:
     Workload = Annotated[
-        Union[tuple(Annotated[model, Tag(kind)] for kind, model in WORKLOADS.items())],  # noqa: UP007 - made of data
-        Discriminator(
-            _kind,
-            custom_error_type="workload",
-            custom_error_message=f"kind is one of {', '.join(WORKLOADS)}",
-        ),
-        Field(description="who writes and reads, and with which settings"),
+        Union[tuple(WORKLOADS.values())],  # noqa: UP007 - made of data
+        Field(discriminator="kind", description="who writes and reads, and with which settings"),
+        BeforeValidator(_of_a_kind),
     ]
 
 

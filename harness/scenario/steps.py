@@ -1,4 +1,4 @@
-"""The steps of a timeline, as a scenario writes them: ``wait``, ``until``, ``inject``, ``heal``, ``replace``, ``random``."""
+"""The steps of a timeline, as written: ``wait``, ``until``, ``inject``, ``heal``, ``replace`` and ``random``."""
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, Union
 

@@ -26,6 +26,7 @@ MEANT: dict[str, tuple[Node, ...]] = {
     "leader": (B1,),
     "followers": (B2, B3),
     "controller": (C1,),
+    "coordinator": (B2,),
     "brokers": (B1, B2, B3),
     "controllers": (C1,),
     "all": (B1, B2, B3, C1),
