@@ -82,8 +82,8 @@ POSITIONS = pa.schema(
 )
 
 #: One row for each transaction; ``intent`` is commit or abort. Journalled before what it tells of: without
-#: ``ending_ns`` its producer asked for neither. A commit that was asked for and not answered is info, one that was never
-#: asked for is fail.
+#: ``ending_ns`` its producer asked for neither. A commit that was asked for and not answered is info; one that was
+#: given up before it was asked for is fail.
 TRANSACTIONS = pa.schema(
     [
         _required("worker", pa.int32()),
