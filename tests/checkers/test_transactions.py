@@ -3,12 +3,13 @@ reader 4 read_uncommitted."""
 
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from pyspark.sql import SparkSession
 
 from checkers import transactions
-from checkers.catalogue import CHECKERS
+from checkers.catalogue import CHECKERS, Checker
 from checkers.evaluate import judge, records
 from checkers.tables import History
 from harness.core.verdict import Judgement
@@ -187,3 +188,32 @@ def test_the_verdict_counts_how_transactions_ended_and_how_the_unknown_were_reso
         "unknown_resolved": {"whole": 1, "absent": 1},
     }
     assert (verdict.summary.acknowledged, verdict.summary.survivors) == (1, 2)
+
+
+#: Each condition turned round, as text of checkers/transactions.py.
+INVERSIONS = {
+    "aborted_read": ('where(f"not ({_ASKED})")', "where(_ASKED)"),
+    "early_read": ("read_ns < ending_ns", "read_ns >= ending_ns"),
+    "fractured": ("0 < found and found < records", "found = 0"),
+    "committed_lost": ("outcome = 'ok' and found = 0", "outcome != 'ok' and found = 0"),
+    "hanging_transaction": ("offset < high_watermark", "offset >= high_watermark"),
+}
+
+
+def inverted(checker: Checker) -> Checker:
+    """The checker as it would be with its condition inverted."""
+    right, wrong = INVERSIONS[checker.anomaly]
+    source = Path(transactions.__file__).read_text()
+    assert source.count(right) == 1
+    module = ModuleType("inverted")
+    exec(compile(source.replace(right, wrong), "inverted", "exec"), vars(module))
+    return replace(checker, find=getattr(module, checker.anomaly))
+
+
+def test_every_inverted_checker_is_found_out(spark: SparkSession, tmp_path: Path) -> None:
+    write(tmp_path, told(CASES), **settings("read_committed"))
+    records(History.read(tmp_path, spark), [inverted(checker) for checker in OF_TRANSACTIONS])
+    found = found_in(tmp_path, told(CASES))
+    for checker in OF_TRANSACTIONS:
+        expected = [one.found.get(checker.anomaly, set()) for one in CASES]
+        assert [sets.get(checker.anomaly, set()) for sets in found] != expected, checker.anomaly
