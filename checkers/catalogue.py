@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 
-from checkers import delivery, log, order, reader, without_final_read
+from checkers import delivery, log, order, reader, transactions, without_final_read
 from checkers.presence import STANDS
 from checkers.tables import History
 from harness.core.run_file import RunFile
@@ -21,7 +21,8 @@ class Checker:
     ``rule``: which rows of its answer are the anomaly.
     ``timed``: whether its answer has the times of the sends; to add them costs a pass, which is spared where nothing
     was found.
-    ``judged``: what a run with this anomaly is at least."""
+    ``judged``: what a run with this anomaly is at least.
+    ``when``: instead of ``suspects``, for a question that is none of single records: which histories it is asked of."""
 
     anomaly: str
     said: str
@@ -31,6 +32,7 @@ class Checker:
     judged: Judgement = Judgement.INVALID
     rule: str = "true"
     timed: bool = True
+    when: Callable[[History], bool] | None = None
 
 
 _COPIED = "if(copies > bit_count(found), found, 0L)"
@@ -41,6 +43,11 @@ _STRAYED = (
     f"if(acknowledged != 0 and {_MOVED} or glances > 0 and seen_at != found_at or glances != bit_count(delivered),"
     " acknowledged | whole, 0L)"
 )
+
+
+def _of_transactions(anomaly: str, said: str, find: Find) -> Checker:
+    return Checker(anomaly, said, "0L", find, when=transactions.recorded)
+
 
 #: What became of each record.
 DELIVERY: tuple[Checker, ...] = (
@@ -120,13 +127,26 @@ LOG_ORDER_READER: tuple[Checker, ...] = (
         "times two members of a group had one partition at once",
         "0L",
         reader.two_owners,
-        besides="live",
+        when=lambda history: history.run_file.configuration.grouped,
         timed=False,
         rule="since_ns < other_until_ns",
     ),
 )
 
-CHECKERS: tuple[Checker, ...] = (*DELIVERY, *LOG_ORDER_READER)
+#: Whether transactions are whole.
+TRANSACTIONS: tuple[Checker, ...] = (
+    _of_transactions(
+        "aborted_read", "records of aborted transactions were read with read_committed", transactions.aborted_read
+    ),
+    _of_transactions("early_read", "records were read before their commit was asked for", transactions.early_read),
+    _of_transactions("fractured", "transactions are in the final log in part", transactions.fractured),
+    _of_transactions("committed_lost", "committed transactions are not in the final log", transactions.committed_lost),
+    _of_transactions(
+        "hanging_transaction", "partitions have a transaction that nobody ends", transactions.hanging_transaction
+    ),
+)
+
+CHECKERS: tuple[Checker, ...] = (*DELIVERY, *LOG_ORDER_READER, *TRANSACTIONS)
 
 #: What is asked of a run without a final read: these in place of the ones above of the same name.
 WITHOUT_FINAL_READ: tuple[Checker, ...] = (

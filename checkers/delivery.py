@@ -119,7 +119,7 @@ def vanished(history: History, marks: DataFrame) -> DataFrame:
     Guarantee: only committed messages are given out to consumers (Kafka design, Replication): they read below the high
     watermark, and what is below it is not to be lost. Returns: RECORD, read_ns
     """
-    gone = _retained(history, _deliveries(flagged(history.reads.where("phase = 'live'"), marks)))
+    gone = _retained(history, _deliveries(flagged(history.reads.where(history.lasting), marks)))
     return with_times(gone, flagged(history.sends, marks)).selectExpr(*OF_READ, "read_ns")
 
 

@@ -12,6 +12,7 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
+from checkers import transactions
 from checkers.availability import availability
 from checkers.catalogue import CHECKERS, Checker, asked_of
 from checkers.delivery import timed
@@ -32,6 +33,9 @@ from harness.core.verdict import Anomaly, Judgement, Precondition, Standing, Sum
 _EXAMPLES = 20
 #: Marked blocks that fit a broadcast (some 40 bytes each) beside everything else that a driver holds.
 _FEW = 1 << 20
+
+#: Questions asked at once: Spark plans and compiles some while it runs another.
+_AT_ONCE = 4
 
 Row = dict[str, Any]
 
@@ -68,7 +72,8 @@ def judge(directory: Path, spark: SparkSession) -> Verdict:
         anomalies = dict(zip(ruled, told, strict=True))
     anomalies |= overrun(history.run_file.limits, service, history.faults, history.last_ns)
     met = preconditions(history.run_file, report, history.ends, history.faults, seen)
-    return verdict(history, report, anomalies, met, service).model_copy(update={"redelivered": again})
+    done = transactions.report(history)
+    return verdict(history, report, anomalies, met, service, done).model_copy(update={"redelivered": again})
 
 
 def records(history: History, checkers: Sequence[Checker] = CHECKERS) -> tuple[dict[str, int], list[Found]]:
@@ -76,12 +81,13 @@ def records(history: History, checkers: Sequence[Checker] = CHECKERS) -> tuple[d
     shutil.rmtree(history.directory / ANOMALIES, ignore_errors=True)
     folded = blocks(history)
     counts = count(folded, checkers, COUNTS if history.run_file.final_read else COUNTS_OF_READERS)
-    asked = [checker for checker in checkers if counts[checker.anomaly]]
+    asked = [c for c in checkers if counts[c.anomaly] or (c.when is not None and c.when(history))]
     if not asked:
         return counts, []
     suspicious = marked(folded, asked).persist(StorageLevel.MEMORY_AND_DISK)
     try:
-        found = [find(checker, history, suspicious, counts[checker.anomaly]) for checker in asked]
+        with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
+            found = list(pool.map(lambda checker: find(checker, history, suspicious, counts[checker.anomaly]), asked))
     finally:
         suspicious.unpersist()
     if not any(f.count for f in found):
@@ -191,6 +197,7 @@ def verdict(
     anomalies: dict[str, Anomaly],
     met: list[Precondition],
     service: dict[str, Any],
+    of_transactions: dict[str, Any],
 ) -> Verdict:
     """The merge: any anomaly is what its checker says, invalid for all but one; else any assumption that did not hold
     is unknown; else valid."""
@@ -212,6 +219,7 @@ def verdict(
         anomalies=anomalies,
         preconditions=met,
         availability=service,
+        transactions=of_transactions,
         faults=history.faults,
         versions=run.versions,
     )

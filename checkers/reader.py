@@ -89,13 +89,22 @@ def two_owners(history: History, _: DataFrame) -> DataFrame:
     return pairs.selectExpr(*_RECORD, "since_ns", "other_reader", "other_until_ns")
 
 
+def _placed_again(history: History) -> bool:
+    """Whether any reader was put somewhere in a partition more than once: else it can be given nothing again."""
+    placed = history.table("positions").where("event in ('assign', 'seek')")
+    return not placed.groupBy("reader", "topic", "partition").count().where("count > 1").isEmpty()
+
+
 def redelivered(history: History) -> dict[str, int]:
     """How many deliveries gave a group (or a reader of its own) what it had had before, by how that stay had ended.
 
     Legal at-least-once (Kafka design, Message Delivery Semantics). ``rebalance``: it was revoked or lost; ``crash``:
     nothing ended it; ``uncommitted``: the reader was put elsewhere itself. Inside a stay it is ``went_back`` instead.
     """
-    party = "0" if history.run_file.configuration.grouped else "reader"
+    grouped = history.run_file.configuration.grouped
+    if not grouped and not _placed_again(history):
+        return {}
+    party = "0" if grouped else "reader"
     given = places(history).where("offset is not null").withColumn("party", F.expr(party))
     stays = given.groupBy("party", *_STAY).agg(F.min("offset").alias("least"), F.max("offset").alias("most"))
     others = stays.selectExpr(

@@ -61,13 +61,50 @@ class History:
 
     @cached_property
     def sends(self) -> DataFrame:
-        """Every record handed to a producer."""
-        return self.table("sends")
+        """Every record handed to a producer.
+
+        Where the final read is read_committed, a record of a transaction is acknowledged only with its commit: without
+        one, a delivery report promises nothing, and ``outcome`` is info (KIP-98, 4).
+        """
+        sends = self.table("sends")
+        return _committed(sends, self.transactions) if self.transactional and self._final_is_committed else sends
 
     @cached_property
     def reads(self) -> DataFrame:
         """Every record delivered to a reader."""
         return self.table("reads")
+
+    @cached_property
+    def transactions(self) -> DataFrame:
+        """Every transaction."""
+        return self.table("transactions")
+
+    @cached_property
+    def transactional(self) -> bool:
+        """Whether there are any transactions."""
+        return any(metadata(path).num_rows for path in parts(self.directory, "transactions"))
+
+    @property
+    def read_committed(self) -> str:
+        """SQL on ``reads``: delivered to a reader of isolation level read_committed."""
+        clients = self.run_file.clients.items()
+        readers = [name.split()[1] for name, config in clients if config.get("isolation.level") == "read_committed"]
+        live = f"phase = 'live' and reader in ({', '.join(readers)})" if readers else "false"
+        return f"({live}) or phase = 'final'" if self._final_is_committed else live
+
+    @property
+    def lasting(self) -> str:
+        """SQL on ``reads``: delivered during the run, and not to be missing at the end.
+
+        What a read_uncommitted reader was given of a transaction may be aborted, and is then no part of a final read
+        with read_committed.
+        """
+        both = self.transactional and self._final_is_committed
+        return f"phase = 'live' and ({self.read_committed})" if both else "phase = 'live'"
+
+    @property
+    def _final_is_committed(self) -> bool:
+        return self.run_file.configuration.isolation_level == "read_committed"
 
     @cached_property
     def observations(self) -> DataFrame:
@@ -100,6 +137,16 @@ class History:
         for path in parts(self.directory, table):
             rows += pq.read_table(path).to_pylist()
         return rows
+
+
+def _committed(sends: DataFrame, transactions: DataFrame) -> DataFrame:
+    """``sends`` where a delivery report within a transaction counts only if its commit succeeded."""
+    committed = transactions.where("intent = 'commit' and outcome = 'ok'").selectExpr(
+        "worker", "transaction", "true as committed"
+    )
+    void = "outcome = 'ok' and transaction is not null and committed is null"
+    columns = [f"if({void}, 'info', outcome) as outcome" if name == "outcome" else name for name in sends.columns]
+    return sends.join(committed, on=["worker", "transaction"], how="left").selectExpr(*columns)
 
 
 def parts(directory: Path, table: str) -> list[Path]:

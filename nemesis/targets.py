@@ -30,6 +30,7 @@ _MOVING: dict[str, Callable[[View], tuple[Node, ...]]] = {
     "leader": lambda view: _present(view.leader),
     "followers": lambda view: view.followers,
     "controller": lambda view: _present(view.controller),
+    "coordinator": lambda view: _present(view.coordinator),
 }
 
 #: Groups that are what the cluster's shape makes them.

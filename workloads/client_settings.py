@@ -156,6 +156,21 @@ def consumer_config(settings: ClientSettings, bootstrap: str, client_id: str, gr
     }
 
 
+def transactor_config(
+    settings: ClientSettings, bootstrap: str, client_id: str, record_size: int, transactional_id: str, timeout_ms: int
+) -> Config:
+    """What a transactional producer is given: ``timeout_ms`` is after how long the coordinator aborts by itself."""
+    return producer_config(settings, bootstrap, client_id, record_size) | {
+        "transactional.id": transactional_id,
+        "transaction.timeout.ms": timeout_ms,
+    }
+
+
+def admin_config(bootstrap: str) -> Config:
+    """What a client is given that neither writes nor reads."""
+    return _COMMON | {"bootstrap.servers": bootstrap, "client.id": "kafka-trial-admin"}
+
+
 def final_reader_config(bootstrap: str, isolation_level: Isolation) -> Config:
     """What the final read is given. It joins no group; librdkafka wants a name all the same."""
     return _reader_config(bootstrap, "kafka-trial-final", "kafka-trial-final", isolation_level)

@@ -20,3 +20,8 @@ class Queue(ClientSettings):
     rate: int | None = Field(None, ge=1, description="records/s over all producers; null: as fast as possible")
     record_size: int = Field(64, ge=HEADER_SIZE, le=50_000_000, alias="record.size", description="bytes of a value")
     keys: int | None = Field(None, ge=1, description="distinct keys, each always in one partition; null: no keys")
+
+    @property
+    def grouped(self) -> bool:
+        """Whether its consumers share the partitions as a group."""
+        return self.consume == "group"

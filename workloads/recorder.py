@@ -50,10 +50,11 @@ class _Sends:
     key: Ints
     invoked_ns: Ints
     incarnation: Ints
+    transaction: Ints
 
     @classmethod
     def joined(cls, parts: "Sequence[_Sends]") -> "_Sends":
-        names = ("sequence", "slot", "key", "invoked_ns", "incarnation")
+        names = ("sequence", "slot", "key", "invoked_ns", "incarnation", "transaction")
         return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
     def where(self, chosen: NDArray[np.bool_]) -> "_Sends":
@@ -62,7 +63,7 @@ class _Sends:
 
 def _none_sent() -> _Sends:
     empty = np.empty(0, np.int64)
-    return _Sends(empty, empty, empty, empty, empty)
+    return _Sends(empty, empty, empty, empty, empty, empty)
 
 
 class SendRecorder:
@@ -86,7 +87,9 @@ class SendRecorder:
         self._delivered: list[tuple[Ints, Ints, int]] = []
         self._failed: list[tuple[int, int, int | None, int]] = []
 
-    def invoked(self, first: int, slot: Ints, key: Ints | None, at_ns: int, incarnation: int) -> None:
+    def invoked(
+        self, first: int, slot: Ints, key: Ints | None, at_ns: int, incarnation: int, transaction: int = _UNKNOWN
+    ) -> None:
         """Records from sequence ``first`` on are about to be handed over, each to its slot and with its key."""
         count = len(slot)
         self._invoked.append(
@@ -96,6 +99,7 @@ class SendRecorder:
                 np.full(count, _UNKNOWN) if key is None else key,
                 np.full(count, at_ns),
                 np.full(count, incarnation),
+                np.full(count, transaction),
             )
         )
 
@@ -170,7 +174,7 @@ class SendRecorder:
             "outcome": _OUTCOME_NAMES.take(pa.array(outcome)),
             "error": pa.array(list(self._error_names), pa.string()).take(_known(error)),
             "offset": _known(offset),
-            "transaction": pa.nulls(count, pa.int64()),
+            "transaction": _known(sends.transaction),
         }
         self._journal.append(pa.record_batch([columns[name] for name in SENDS.names], schema=SENDS))
 
@@ -244,3 +248,38 @@ class PositionRecorder:
         """Write all events since the last flush."""
         self._journal.append_rows(self._rows)
         self._rows.clear()
+
+
+class TransactionRecorder:
+    """Records the transactions of one worker. A row is in the journal before what it tells of is asked for.
+
+    So even of a worker that was killed everything is known: a transaction whose row has no ``ending_ns`` was neither
+    committed nor aborted by it.
+    """
+
+    def __init__(self, journal: Journal, worker: int) -> None:
+        self._journal = journal
+        self._worker = worker
+        self._row: dict[str, Any] = {}
+
+    def began(self, transaction: int, incarnation: int, intent: str, at_ns: int) -> None:
+        """A transaction is about to begin; ``intent`` is commit or abort."""
+        self._row = {
+            "worker": self._worker,
+            "incarnation": incarnation,
+            "transaction": transaction,
+            "intent": intent,
+            "began_ns": at_ns,
+            "outcome": str(Outcome.INFO),
+        }
+        self._journal.append_rows([self._row])
+
+    def ending(self, at_ns: int) -> None:
+        """Its commit or abort is about to be asked for."""
+        self._row["ending_ns"] = at_ns
+        self._journal.append_rows([self._row])
+
+    def ended(self, outcome: Outcome, at_ns: int, error: str | None) -> None:
+        """It is over, as far as its producer can tell."""
+        self._row |= {"ended_ns": at_ns, "outcome": str(outcome), "error": error}
+        self._journal.append_rows([self._row])

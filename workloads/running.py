@@ -16,9 +16,10 @@ from pydantic import ValidationError
 from harness.core.clock import Clock
 from harness.core.errors import ClusterError
 from harness.core.waiting import wait_for
-from workloads.client_settings import consumer_config, producer_config
+from workloads.client_settings import Isolation, consumer_config, producer_config, transactor_config
 from workloads.queue import Queue
-from workloads.specs import ConsumerSpec, ProducerSpec, Report, Slot
+from workloads.specs import AnySpec, ConsumerSpec, ProducerSpec, Report, Slot, TransactorSpec
+from workloads.transactions import Transactions, transactional_id
 
 _START_S = 60.0
 _MARGIN_S = 5.0
@@ -54,10 +55,17 @@ class Counts:
     last_ack_ns: int | None
 
 
-def worker_specs(queue: Queue, plan: Plan) -> list[ProducerSpec | ConsumerSpec]:
+def worker_specs(workload: Queue | Transactions, plan: Plan) -> list[AnySpec]:
     """What each worker is told: producers are 1, 2 …, the consumers follow them."""
+    return _of_transactions(workload, plan) if isinstance(workload, Transactions) else _of_a_queue(workload, plan)
+
+
+def _common(plan: Plan) -> dict[str, Any]:
+    return {"slots": plan.slots, "journals": plan.journals, "origin_ns": plan.clock.origin_ns}
+
+
+def _of_a_queue(queue: Queue, plan: Plan) -> list[AnySpec]:
     group = f"kafka-trial-{plan.clock.origin_ns}"
-    common: dict[str, Any] = {"slots": plan.slots, "journals": plan.journals, "origin_ns": plan.clock.origin_ns}
     producers = [
         ProducerSpec(
             worker=worker,
@@ -67,7 +75,7 @@ def worker_specs(queue: Queue, plan: Plan) -> list[ProducerSpec | ConsumerSpec]:
             record_size=queue.record_size,
             keys=queue.keys,
             seed=plan.seed,
-            **common,
+            **_common(plan),
         )
         for worker in range(1, queue.producers + 1)
     ]
@@ -75,10 +83,50 @@ def worker_specs(queue: Queue, plan: Plan) -> list[ProducerSpec | ConsumerSpec]:
         ConsumerSpec(
             worker=worker,
             config=consumer_config(queue, plan.bootstrap, f"kafka-trial-{worker}", group),
-            grouped=queue.consume == "group",
-            **common,
+            grouped=queue.grouped,
+            **_common(plan),
         )
         for worker in range(queue.producers + 1, queue.producers + queue.consumers + 1)
+    ]
+    return [*producers, *consumers]
+
+
+def _of_transactions(spec: Transactions, plan: Plan) -> list[AnySpec]:
+    producers = [
+        TransactorSpec(
+            worker=worker,
+            config=transactor_config(
+                spec,
+                plan.bootstrap,
+                f"kafka-trial-{worker}",
+                spec.record_size,
+                transactional_id(plan.clock.origin_ns, worker),
+                spec.transaction_timeout_ms,
+            ),
+            rate=None if spec.rate is None else spec.rate / spec.producers,
+            record_size=spec.record_size,
+            records=spec.records,
+            aborted=spec.aborted,
+            seed=plan.seed,
+            **_common(plan),
+        )
+        for worker in range(1, spec.producers + 1)
+    ]
+    levels: list[Isolation] = ["read_committed", "read_uncommitted"]
+    readers = enumerate(levels * spec.consumers, spec.producers + 1)
+    consumers = [
+        ConsumerSpec(
+            worker=worker,
+            config=consumer_config(
+                spec.model_copy(update={"isolation_level": level}),
+                plan.bootstrap,
+                f"kafka-trial-{worker}",
+                f"kafka-trial-{plan.clock.origin_ns}",
+            ),
+            grouped=False,
+            **_common(plan),
+        )
+        for worker, level in readers
     ]
     return [*producers, *consumers]
 
@@ -86,10 +134,10 @@ def worker_specs(queue: Queue, plan: Plan) -> list[ProducerSpec | ConsumerSpec]:
 class Worker:
     """One worker process. In a session of its own: a Ctrl-C in the terminal is the harness's to handle."""
 
-    def __init__(self, spec: ProducerSpec | ConsumerSpec) -> None:
+    def __init__(self, spec: AnySpec) -> None:
         self.spec = spec
         self.report: Report | None = None
-        self._stderr_path = spec.journals / f"worker.{spec.worker}.log"
+        self._stderr_path = spec.journals / f"worker.{getattr(spec, 'journal', spec.worker)}.log"
         with self._stderr_path.open("wb") as stderr:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "workloads.worker"],
@@ -142,6 +190,12 @@ class Worker:
             return False
         return True
 
+    def kill(self) -> None:
+        """End it as ``kill -9`` does: it writes nothing more."""
+        self._process.kill()
+        self._process.wait()
+        self.end()
+
     def end(self) -> None:
         """Close its input, upon which it flushes and ends; kill it where it does not. Twice is harmless."""
         stdin = self._process.stdin
@@ -180,8 +234,9 @@ class Worker:
 class Workload:
     """All workers of a run. Leaving it ends every process."""
 
-    def __init__(self, specs: list[ProducerSpec | ConsumerSpec]) -> None:
+    def __init__(self, specs: list[AnySpec]) -> None:
         self._workers: list[Worker] = []
+        self._replaced: list[Worker] = []
         self._specs = specs
 
     @property
@@ -224,7 +279,8 @@ class Workload:
 
     def counts(self) -> Counts:
         """Sums over all workers, at most half a second old."""
-        reports = [worker.report for worker in self._workers if worker.report is not None]
+        everyone = [*self._workers, *self._replaced]
+        reports = [worker.report for worker in everyone if worker.report is not None]
         return Counts(
             sent=sum(report.sent for report in reports),
             acknowledged=sum(report.acknowledged for report in reports),
@@ -239,6 +295,19 @@ class Workload:
         last = self.counts().last_ack_ns
         return last is not None and last > at_ns
 
+    def replace(self, number: int) -> str:
+        """Kill a transactional producer (SIGKILL), and start another with the same transactional.id in its place.
+
+        Returns what was done, in a few words. Raises ClusterError where there is none of this number.
+        """
+        for place, worker in enumerate(self._workers):
+            if isinstance(worker.spec, TransactorSpec) and worker.spec.worker == number:
+                worker.kill()
+                self._replaced.append(worker)
+                self._workers[place] = Worker(worker.spec.model_copy(update={"life": worker.spec.life + 1}))
+                return f"killed process {worker.pid}, started process {self._workers[place].pid}"
+        raise ClusterError(f"there is no transactional producer {number} to replace")
+
     def deaths(self) -> list[str]:
         """One line for each worker that ended without having been told to."""
         return [death for worker in self._workers if (death := worker.death) is not None]
@@ -251,8 +320,8 @@ class Workload:
         """
         deadline = time.monotonic() + within
         notes: list[str] = []
-        for role in ("producer", "consumer"):
-            asked = [worker for worker in self._workers if worker.spec.role == role]
+        for roles in ({"producer", "transactor"}, {"consumer"}):
+            asked = [worker for worker in self._workers if worker.spec.role in roles]
             for worker in asked:
                 worker.finish(max(0.0, deadline - time.monotonic()))
             for worker in asked:
@@ -273,6 +342,6 @@ class Workload:
             worker.end()
 
 
-def start(spec: Queue, plan: Plan) -> Workload:
+def start(spec: Queue | Transactions, plan: Plan) -> Workload:
     """The workload of a scenario, not running yet: entering it starts its workers."""
     return Workload(worker_specs(spec, plan))

@@ -32,6 +32,31 @@ class ProducerSpec(_Spec):
     most_waiting: int = MOST_WAITING
 
 
+class TransactorSpec(_Spec):
+    """A producer of transactions of ``records`` each, ``aborted`` of them (a share) on purpose.
+
+    ``life``: how many processes of this worker there were before. Each has numbers of its own: see ``first``.
+    """
+
+    role: Literal["transactor"] = "transactor"
+    rate: float | None
+    record_size: int
+    records: int
+    aborted: float
+    seed: int
+    life: int = 0
+
+    @property
+    def first(self) -> int:
+        """The first sequence, and the first transaction, of this process: above all of its predecessors'."""
+        return self.life << 32
+
+    @property
+    def journal(self) -> str:
+        """What its journals are called: those of its predecessors stay as they are."""
+        return f"{self.worker}.{self.life}" if self.life else str(self.worker)
+
+
 class ConsumerSpec(_Spec):
     """A consumer: reads all its ``slots``, or as a member of a group those of their topics that it is given."""
 
@@ -39,9 +64,9 @@ class ConsumerSpec(_Spec):
     grouped: bool
 
 
-WorkerSpec = TypeAdapter[ProducerSpec | ConsumerSpec](
-    Annotated[ProducerSpec | ConsumerSpec, Field(discriminator="role")]
-)
+AnySpec = ProducerSpec | TransactorSpec | ConsumerSpec
+
+WorkerSpec = TypeAdapter[AnySpec](Annotated[AnySpec, Field(discriminator="role")])
 
 
 class Report(BaseModel):

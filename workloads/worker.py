@@ -14,13 +14,14 @@ from collections.abc import Callable
 from contextlib import ExitStack
 
 from harness.core.clock import Clock
-from harness.core.history import POSITIONS, READS, SENDS, Phase
+from harness.core.history import POSITIONS, READS, SENDS, TRANSACTIONS, Phase
 from harness.core.journal import Journal, journal_path
 from workloads.consuming import Consuming
 from workloads.keys import key_names
 from workloads.producing import Producing
-from workloads.recorder import PositionRecorder, ReadRecorder, SendRecorder
-from workloads.specs import ConsumerSpec, ProducerSpec, Report, WorkerSpec
+from workloads.recorder import PositionRecorder, ReadRecorder, SendRecorder, TransactionRecorder
+from workloads.specs import ConsumerSpec, ProducerSpec, Report, TransactorSpec, WorkerSpec
+from workloads.transacting import Transacting
 
 _FLUSH_EVERY_S = 0.25
 _WAIT_S = 0.05
@@ -119,6 +120,33 @@ def produce(spec: ProducerSpec, commands: Commands, stack: ExitStack) -> Report:
     return report
 
 
+def transact(spec: TransactorSpec, commands: Commands, stack: ExitStack) -> Report:
+    """Write transactions until told to finish; the last report says whether one then was still open."""
+    clock = Clock(spec.origin_ns)
+    sends_journal = stack.enter_context(Journal(journal_path(spec.journals, "sends", spec.journal), SENDS))
+    transactions_journal = stack.enter_context(
+        Journal(journal_path(spec.journals, "transactions", spec.journal), TRANSACTIONS)
+    )
+    sends = SendRecorder(sends_journal, spec.worker, "all", spec.slots, [])
+    stack.callback(sends.flush)
+    transacting = Transacting(spec, sends, TransactionRecorder(transactions_journal, spec.worker), clock)
+    over = False
+
+    def flush() -> Report:
+        sends.flush()
+        return Report(**vars(sends.tally))
+
+    def finished(at_most_s: float) -> bool:
+        nonlocal over
+        over = transacting.finished(at_most_s)
+        return over
+
+    report = run(commands, transacting.step, finished, flush)
+    report.indeterminate += sends.still_open()
+    report.note = None if over else "its last transaction was still open"
+    return report
+
+
 def consume(spec: ConsumerSpec, commands: Commands, stack: ExitStack) -> Report:
     """Read until told to finish, and then to the end of what was in the log at that moment."""
     clock = Clock(spec.origin_ns)
@@ -159,6 +187,8 @@ def main() -> None:
         with ExitStack() as stack:
             if isinstance(spec, ProducerSpec):
                 report = produce(spec, commands, stack)
+            elif isinstance(spec, TransactorSpec):
+                report = transact(spec, commands, stack)
             else:
                 report = consume(spec, commands, stack)
         report.finished = True

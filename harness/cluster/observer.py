@@ -61,11 +61,20 @@ def _epoch(sight: Sight) -> int:
 class Observer:
     """What the brokers say: journalled as it is heard, and at hand as a View."""
 
-    def __init__(self, topology: Topology, topics: Sequence[str], watch: tuple[str, int], clock: Clock) -> None:
+    def __init__(
+        self,
+        topology: Topology,
+        topics: Sequence[str],
+        watch: tuple[str, int],
+        clock: Clock,
+        transactional_id: str | None = None,
+    ) -> None:
         self._topology = topology
         self._topics = list(topics)
         self._watch = watch
         self._clock = clock
+        self._transactional_id = transactional_id
+        self._coordinators: dict[str, tuple[int, int | None]] = {}
         self._lock = threading.Lock()
         self._latest: dict[tuple[str, str, int], Sight] = {}
         self._controllers: dict[str, tuple[int, int | None]] = {}
@@ -77,14 +86,16 @@ class Observer:
         with self._lock:
             sight = prevailing(self._of(*self._watch), self._clock.now())
             controller = self._controller()
+            coordinator = self._elected(self._coordinators)
         if sight is None:
-            return View(None, (), (), controller)
+            return View(None, (), (), controller, coordinator)
         broker = self._topology.broker
         return View(
             broker(sight.leader),
             tuple(node for number in sight.replicas if (node := broker(number))),
             tuple(node for number in sight.isr if (node := broker(number))),
             controller,
+            coordinator,
         )
 
     def partitions(self) -> dict[tuple[str, int], Sight]:
@@ -134,6 +145,7 @@ class Observer:
                     led.setdefault(topic.name, []).append(partition.partition_index)
         highs = wire.offsets(led) if led else {}
         controller = self._ask_controller(wire, response)
+        coordinator = None if self._transactional_id is None else wire.coordinator(self._transactional_id)
         heard = [
             _sight(node, at_ns, topic.name, partition, highs)
             for topic in response.topics
@@ -141,6 +153,7 @@ class Observer:
         ]
         with self._lock:
             self._controllers[node.name] = (at_ns, controller)
+            self._coordinators[node.name] = (at_ns, coordinator)
             self._latest.update({(s.observer, s.topic, s.partition): s for s in heard})
         for sight in heard:
             self._heard.put(sight)
@@ -153,7 +166,11 @@ class Observer:
         return dedicated[0].id if len(dedicated) == 1 else wire.active_controller()
 
     def _controller(self) -> Node | None:
-        fresh = [told for told in self._controllers.values() if self._clock.now() - told[0] <= _FRESH_NS]
+        return self._elected(self._controllers)
+
+    def _elected(self, told_by: Mapping[str, tuple[int, int | None]]) -> Node | None:
+        """The node that most brokers name, of those that answered lately."""
+        fresh = [told for told in told_by.values() if self._clock.now() - told[0] <= _FRESH_NS]
         votes = Counter(number for _, number in fresh if number is not None and number >= 0)
         if not votes:
             return None
@@ -173,10 +190,18 @@ class Observer:
 
 @contextmanager
 def observe(
-    topology: Topology, topics: Sequence[str], watch: tuple[str, int], journals: Path, clock: Clock
+    topology: Topology,
+    topics: Sequence[str],
+    watch: tuple[str, int],
+    journals: Path,
+    clock: Clock,
+    transactional_id: str | None = None,
 ) -> Iterator[Observer]:
-    """An observer at work: a thread for each broker and one that journals ``observations``."""
-    observer = Observer(topology, topics, watch, clock)
+    """An observer at work: a thread for each broker and one that journals ``observations``.
+
+    With a ``transactional_id`` it also asks who coordinates its transactions.
+    """
+    observer = Observer(topology, topics, watch, clock, transactional_id)
     with Journal(journal_path(journals, "observations", "observer"), OBSERVATIONS) as journal:
         jobs: list[tuple[Callable[..., None], Node | Journal]] = [(observer.ask, node) for node in topology.brokers]
         threads = [

@@ -9,13 +9,14 @@ from typing import Any, Self
 
 from kafka.protocol.admin import DescribeQuorumRequest
 from kafka.protocol.consumer import ListOffsetsRequest
-from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
+from kafka.protocol.metadata import ApiVersionsRequest, FindCoordinatorRequest, MetadataRequest
 from kafka.protocol.parser import KafkaProtocol
 
 from harness.core.errors import ClusterError
 
 _LATEST = -1
 _EARLIEST = -2
+_OF_TRANSACTIONS = 1
 _LEADER_EPOCHS_SINCE = 7
 
 
@@ -76,6 +77,11 @@ class Wire:
         )
         leaders = [p.leader_id for t in response.topics for p in t.partitions if p.error_code == 0]
         return next((leader for leader in leaders if leader >= 0), None)
+
+    def coordinator(self, transactional_id: str) -> int | None:
+        """The node id of the coordinator of a transactional.id, None while there is none (KIP-98, FindCoordinator)."""
+        response = self._ask(FindCoordinatorRequest, most=3, key=transactional_id, key_type=_OF_TRANSACTIONS)
+        return int(response.node_id) if response.error_code == 0 else None
 
     def features(self) -> dict[str, int]:
         """The finalized feature levels (KIP-584): empty before 2.7."""

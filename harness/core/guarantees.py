@@ -120,6 +120,21 @@ PROMISES: dict[str, Promise] = {
         "each partition is assigned to exactly one consumer of a group at a time",
         "Kafka documentation, Design, Consumer Position",
     ),
+    "aborted_read": Promise(
+        "with isolation.level=read_committed, records of aborted transactions are not returned",
+        "KIP-98; Kafka documentation, consumer configuration, isolation.level",
+    ),
+    "early_read": Promise(
+        "with isolation.level=read_committed, nothing is returned from the first open transaction on",
+        "KIP-98; Kafka documentation, consumer configuration, isolation.level",
+    ),
+    "fractured": Promise("the writes of a transaction are visible all or not at all", "KIP-98, Summary of Guarantees"),
+    "committed_lost": Promise(
+        "a transaction whose commit was answered is committed, and its records are not lost", f"KIP-98; {_DESIGN}"
+    ),
+    "hanging_transaction": Promise(
+        "a transaction is completed, or aborted after transaction.timeout.ms", "KIP-98; KIP-890; KAFKA-14402"
+    ),
 }
 
 #: What is no promise of Kafka's, but a limit that a scenario may set (its ``limits:``).
@@ -127,7 +142,8 @@ SERVICE = frozenset({"unavailability", "slow_recovery"})
 
 #: What was cut off the end of a log: its records are gone, or only a later copy is left; others get their offsets.
 _UNREAD_LOSS = frozenset({"lost", "rewritten_offset", "acknowledged_elsewhere", "real_time_order"})
-_LOSS = _UNREAD_LOSS | {"vanished"}
+#: And of a transaction: its records, or the marker that ends it.
+_LOSS = _UNREAD_LOSS | {"vanished", "committed_lost", "fractured", "hanging_transaction"}
 
 #: The first row that holds rules.
 PERMISSIONS: tuple[Permission, ...] = (

@@ -72,6 +72,7 @@ READS = pa.schema(
 )
 
 #: What happened to a reader's place in a partition: assign, revoke, lost, seek, commit, end-of-partition, error.
+#: Of the final reader: last-stable and high-watermark, the ends of a log once all transactions should be over.
 POSITIONS = pa.schema(
     [
         _required("reader", pa.int32()),
@@ -84,6 +85,9 @@ POSITIONS = pa.schema(
     ]
 )
 
+#: One row for each transaction; ``intent`` is commit or abort. Journalled before what it tells of: without
+#: ``ending_ns`` its producer asked for neither. A commit that was asked for and not answered is info; one that was
+#: given up before it was asked for is fail.
 TRANSACTIONS = pa.schema(
     [
         _required("worker", pa.int32()),

@@ -84,12 +84,16 @@ class Topology:
 
 @dataclass(frozen=True)
 class View:
-    """Who has which role now, for the partition that the scenario watches: what targets are resolved against."""
+    """Who has which role now, for the partition that the scenario watches: what targets are resolved against.
+
+    ``coordinator``: of the first transactional producer.
+    """
 
     leader: Node | None
     replicas: tuple[Node, ...]
     isr: tuple[Node, ...]
     controller: Node | None
+    coordinator: Node | None = None
 
     @property
     def followers(self) -> tuple[Node, ...]:

@@ -119,6 +119,7 @@ class Verdict(_Part):
     preconditions: list[Precondition]
     availability: dict[str, Any]
     redelivered: dict[str, int] = Field({}, description="deliveries of what a group had had before, by cause: legal")
+    transactions: dict[str, Any] = {}
     faults: list[dict[str, Any]]
     versions: dict[str, str]
 

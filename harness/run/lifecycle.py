@@ -32,6 +32,8 @@ from nemesis.nemesis import Nemesis
 from nemesis.preflight import lacking
 from workloads.final_read import read_to_end
 from workloads.running import Plan, start
+from workloads.stable import SETTLING_S, await_stable
+from workloads.transactions import Transactions, transactional_id
 
 _RECOVERY_SECONDS = 30.0
 _DRAIN_SECONDS = 60.0
@@ -56,8 +58,9 @@ def run(scenario: Scenario, store: Path, seed: int, display: Display, keep: bool
             record.file.features = await_registered(cluster)
             create_topics(cluster, scenario.topic)
             watch = (scenario.watch_topic, scenario.watch_partition)
+            coordinated = transactional_id(record.clock.origin_ns, 1) if transactional(scenario) else None
             observer = stack.enter_context(
-                observe(cluster.topology, scenario.topic.names, watch, record.journals, record.clock)
+                observe(cluster.topology, scenario.topic.names, watch, record.journals, record.clock, coordinated)
             )
             await_whole_isr(observer, scenario.topic, _RECOVERY_SECONDS)
             faults = stack.enter_context(Journal(journal_path(record.journals, "faults", "nemesis"), FAULTS))
@@ -73,6 +76,10 @@ def run(scenario: Scenario, store: Path, seed: int, display: Display, keep: bool
             phase("heal")
             warm_up()
             recover(stage, scenario)
+            if isinstance(scenario.workload, Transactions):
+                phase("transactions settle")
+                settled = scenario.workload.transaction_timeout_ms / 1e3 + SETTLING_S
+                await_stable(cluster.topology.bootstrap, topics, record.journals, record.clock, settled)
             phase("final read")
             read_to_end(
                 cluster.topology.bootstrap,
@@ -93,6 +100,11 @@ def run(scenario: Scenario, store: Path, seed: int, display: Display, keep: bool
         record.save()
         write(record.directory, verdict, record.file)
     return record.directory, verdict
+
+
+def transactional(scenario: Scenario) -> bool:
+    """Whether its producers write in transactions."""
+    return isinstance(scenario.workload, Transactions)
 
 
 def preflight(scenario: Scenario, client: DockerClient) -> None:

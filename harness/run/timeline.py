@@ -74,31 +74,33 @@ def follow(timeline: Sequence[steps.Step], stage: Stage) -> None:
         at_ns = stage.record.clock.now()
         stage.display.step(str(step), None)
         try:
-            missed = _play(step, stage)
+            missed, done = _play(step, stage)
         except ClusterError as exc:
-            missed = str(exc)
-        stage.report(str(step), at_ns, met=missed is None, detail=missed or "")
+            missed, done = str(exc), ""
+        stage.report(str(step), at_ns, met=missed is None, detail=missed or done)
         if missed is not None:
             stage.display.line(f"{step}: {missed}")
             return
 
 
-def _play(step: steps.Step, stage: Stage) -> str | None:
-    """Play one step; None where it was met, else what was seen instead."""
+def _play(step: steps.Step, stage: Stage) -> tuple[str | None, str]:
+    """Play one step; None where it was met, else what was seen instead; and what was done, where that says more."""
     match step:
         case steps.Wait():
             stage.until(lambda: False, step.wait, str(step))
         case steps.Until():
-            return _await(step, stage)
+            return _await(step, stage), ""
         case steps.Inject():
             _inject(step.inject, stage)
         case steps.Heal(heal="all"):
             stage.nemesis.heal_all()
         case steps.Heal():
             stage.nemesis.heal(step.heal)
+        case steps.Replace():
+            return None, stage.workload.replace(step.replace.producer)
         case steps.Random():
             _draw(step.random, stage)
-    return None
+    return None, ""
 
 
 def _inject(injection: steps.Injection, stage: Stage) -> None:

@@ -19,5 +19,5 @@ def configuration(scenario: Scenario) -> Configuration:
         retries=workload.retries,
         max_in_flight=workload.max_in_flight,
         isolation_level=scenario.isolation_level,
-        grouped=workload.consume == "group",
+        grouped=workload.grouped,
     )

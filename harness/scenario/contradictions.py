@@ -7,8 +7,9 @@ from harness.core.guarantees import PROMISES, SERVICE
 from harness.core.verdict import Standing
 from harness.core.version import parse_version
 from harness.scenario.problems import Problem, unknown
-from harness.scenario.steps import Inject
+from harness.scenario.steps import Inject, Random, Replace
 from harness.scenario.timeline_names import names_of_the_timeline
+from nemesis.targets import parts
 
 if TYPE_CHECKING:
     from harness.scenario.model import ClusterSpec, Scenario
@@ -28,6 +29,7 @@ def contradictions(scenario: "Scenario") -> list[Problem]:
         *_of_the_topic(scenario),
         *_of_the_watched_partition(scenario),
         *names_of_the_timeline(scenario),
+        *_of_the_workload(scenario),
         *_of_the_expectation(scenario),
     ]
 
@@ -111,6 +113,25 @@ def _of_the_watched_partition(scenario: "Scenario") -> Iterator[Problem]:
         yield Problem(("watch",), f"no topic {scenario.watch_topic!r}; the topics are {', '.join(topic.names[:5])}")
     if scenario.watch_partition >= topic.partitions:
         yield Problem(("watch",), f"no partition {scenario.watch_partition}: the topic has {topic.partitions}")
+
+
+def _of_the_workload(scenario: "Scenario") -> Iterator[Problem]:
+    """Only a workload of transactions has coordinators, and producers that another may take the place of."""
+    transactional = scenario.workload.kind == "transactions"
+    for index, step in enumerate(scenario.timeline):
+        where = ("timeline", index)
+        if isinstance(step, Replace):
+            number, most = step.replace.producer, scenario.workload.producers
+            if not transactional:
+                yield Problem((*where, "replace"), "only a transactional producer is replaced: use kind: transactions")
+            elif number > most:
+                yield Problem((*where, "replace", "producer"), f"there is no producer {number}: they are 1 to {most}")
+        faults = step.random.faults if isinstance(step, Random) else [step.inject] if isinstance(step, Inject) else []
+        meant = [
+            part for fault in faults for one in (*fault.targets().values(), *fault.pin.values()) for part in parts(one)
+        ]
+        if not transactional and any(part.rpartition(" ")[2] == "coordinator" for part in meant):
+            yield Problem(where, "target 'coordinator': only transactions have one; use kind: transactions")
 
 
 def _of_the_expectation(scenario: "Scenario") -> Iterator[Problem]:

@@ -1,9 +1,17 @@
 """A scenario: the shape of a cluster, its settings, a workload, a timeline of faults, and what is expected."""
 
 import ipaddress
-from typing import Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal, Self, Union
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from harness.core.errors import ScenarioError
@@ -13,15 +21,32 @@ from harness.core.version import parse_version
 from harness.scenario.contradictions import contradictions
 from harness.scenario.problems import Problem
 from harness.scenario.steps import Inject, Injection, Random, Step
+from workloads.catalogue import WORKLOADS
 from workloads.client_settings import Isolation
 from workloads.queue import Queue
+
+if TYPE_CHECKING:
+    from workloads.transactions import Transactions
 
 DEFAULT_VERSION = "4.3.1"
 
 Setting = str | int | float | bool
 
+
+def _of_a_kind(workload: object) -> object:
+    """A workload that does not say its ``kind`` is a queue."""
+    return {"kind": "queue", **workload} if isinstance(workload, dict) else workload
+
+
 #: A workload of the catalogue, told apart by ``kind``.
-Workload = Annotated[Queue, Field(description="who writes and reads, and with which settings")]
+if TYPE_CHECKING:
+    Workload = Queue | Transactions
+else:
+    Workload = Annotated[
+        Union[tuple(WORKLOADS.values())],  # noqa: UP007 - made of data
+        Field(discriminator="kind", description="who writes and reads, and with which settings"),
+        BeforeValidator(_of_a_kind),
+    ]
 
 
 class _Part(BaseModel):

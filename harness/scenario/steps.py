@@ -1,4 +1,4 @@
-"""The steps of a timeline: ``wait``, ``until``, ``inject``, ``heal`` and ``random``, as a scenario writes them."""
+"""The steps of a timeline, as written: ``wait``, ``until``, ``inject``, ``heal``, ``replace`` and ``random``."""
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, Union
 
@@ -146,6 +146,29 @@ class Heal(_Part):
         return 0.0
 
 
+class Replacement(_Part):
+    """A transactional producer of ours: 1 is the first."""
+
+    producer: int = Field(ge=1)
+
+
+class Replace(_Part):
+    """Kill a transactional producer in the middle of what it does; another with its transactional.id takes its place.
+
+    The one that takes its place fences what is left of the dead one (KIP-98, 2.5).
+    """
+
+    replace: Replacement
+
+    def __str__(self) -> str:
+        return f"replace producer {self.replace.producer}"
+
+    @property
+    def most_seconds(self) -> float:
+        """How long it may take: a moment."""
+        return 0.0
+
+
 class Random(_Part):
     """Break things at random."""
 
@@ -160,7 +183,14 @@ class Random(_Part):
         return self.random.for_
 
 
-_STEPS: dict[str, type[BaseModel]] = {"wait": Wait, "until": Until, "inject": Inject, "heal": Heal, "random": Random}
+_STEPS: dict[str, type[BaseModel]] = {
+    "wait": Wait,
+    "until": Until,
+    "inject": Inject,
+    "heal": Heal,
+    "replace": Replace,
+    "random": Random,
+}
 
 
 def _key(step: Any) -> str | None:
@@ -174,6 +204,7 @@ Step = Annotated[
     | Annotated[Until, Tag("until")]
     | Annotated[Inject, Tag("inject")]
     | Annotated[Heal, Tag("heal")]
+    | Annotated[Replace, Tag("replace")]
     | Annotated[Random, Tag("random")],
     Discriminator(
         _key,

@@ -10,6 +10,10 @@ live a @0 r1 t7           reader 1 (1's second incarnation: i1) was given it at 
 place r1 assign @0 t3     reader 1 was assigned p0 from offset 0 on (also: revoke, lost, seek, end-of-partition)
 end 0..2                  the log of p0 began at 0 and ended at 2, and was read whole (also: read 1; partition: p1)
 fault cut b1,b2 3..9      injected at 3 s, healed at 9 s (3.. never was); also: kind=wipe, missed
+txn 1 commit ok 0..5..6   worker 0's transaction 1: intent, outcome, begun at 0 s, to end from 5 s on, over at 6 s
+send a ok @0 x1           record a was sent in transaction 1 of its worker
+live a @0 r3 t7           reader 3 was given it at 7 s
+stable @0 high=1          the last stable offset of p0 was 0, its high watermark 1
 saw b1 @3 leader=1 epoch=0 isr=1,2,3
 """
 
@@ -69,8 +73,32 @@ class Told:
                 "completed_ns": completed,
                 "outcome": outcome,
                 "offset": _at(more),
+                "transaction": None if (tagged := _tagged("x", more)) is None else int(tagged),
             }
         )
+
+    def _txn(self, words: list[str]) -> None:
+        number, intent, outcome, times, *more = words
+        began, ending, ended = (int(float(at) * SECOND) if at else None for at in f"{times}....".split("..")[:3])
+        self.rows["transactions"].append(
+            {
+                "worker": self.first_worker + int(_tagged("w", more) or 0),
+                "incarnation": 0,
+                "transaction": int(number),
+                "intent": intent,
+                "began_ns": began,
+                "ending_ns": ending,
+                "ended_ns": ended,
+                "outcome": outcome,
+            }
+        )
+
+    def _stable(self, words: list[str]) -> None:
+        high = next(int(word[5:]) for word in words if word.startswith("high="))
+        at_ns = 60 * SECOND + len(self.rows["positions"])
+        for event, offset in (("last-stable", _at(words)), ("high-watermark", high)):
+            row = {"reader": 1000, "incarnation": 0, "at_ns": at_ns, "event": event, "offset": offset}
+            self.rows["positions"].append({**row, **self._place(words)})
 
     def _read(self, phase: str) -> Any:
         def read(words: list[str]) -> None:

@@ -56,7 +56,25 @@ def never_valid(verdict: Verdict) -> None:
         assert any("none within" in reason for reason in verdict["reasons"])
 
 
+def exactly_once(verdict: Verdict) -> None:
+    keeps(verdict)
+    assert verdict["anomalies"] == {}
+    told = verdict["transactions"]
+    assert told["committed"] > 20
+    assert told["aborted"] > 0
+    resolved = told["unknown_resolved"]
+    assert resolved["whole"] + resolved["absent"] == told["unknown"]
+
+
+def exactly_once_after_a_kill(verdict: Verdict) -> None:
+    exactly_once(verdict)
+    assert 0 < verdict["transactions"]["never_ended"] <= 3, "of three producers killed"
+
+
 STORIES: dict[str, Callable[[Verdict], None]] = {
+    "exactly-once/coordinator-killed": exactly_once,
+    "exactly-once/leader-killed": exactly_once,
+    "exactly-once/producer-killed-and-fenced": exactly_once_after_a_kill,
     "jepsen-2013/clean-election": keeps_while_blocked,
     "jepsen-2013/min-isr-2": keeps_while_blocked,
     "jepsen-2013/unclean-election": loses,

@@ -18,7 +18,7 @@ B1, B2, B3 = (Node(f"b{i}", Role.BROKER, i, f"10.0.0.{i}") for i in (1, 2, 3))
 C1 = Node("c1", Role.CONTROLLER, 101, "10.0.0.101")
 CLIENTS = Node("clients", Role.CLIENTS, 0, "10.0.0.254")
 TOPOLOGY = Topology((B1, B2, B3, C1), CLIENTS)
-VIEW = View(leader=B1, replicas=(B1, B2, B3), isr=(B1, B2, B3), controller=C1)
+VIEW = View(leader=B1, replicas=(B1, B2, B3), isr=(B1, B2, B3), controller=C1, coordinator=B2)
 
 _STATES = {"KILL": ProcessState.EXITED, "STOP": ProcessState.STOPPED, "CONT": ProcessState.RUNNING}
 

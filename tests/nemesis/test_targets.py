@@ -26,6 +26,7 @@ MEANT: dict[str, tuple[Node, ...]] = {
     "leader": (B1,),
     "followers": (B2, B3),
     "controller": (C1,),
+    "coordinator": (B2,),
     "brokers": (B1, B2, B3),
     "controllers": (C1,),
     "all": (B1, B2, B3, C1),
@@ -62,7 +63,7 @@ def test_one_of_draws_from_the_seed() -> None:
     assert drawn == [who("one-of followers", seed=seed) for seed in range(20)]
 
 
-@pytest.mark.parametrize("role", ["leader", "followers", "controller", "one-of followers"])
+@pytest.mark.parametrize("role", ["leader", "followers", "controller", "coordinator", "one-of followers"])
 def test_a_role_that_nobody_has_now_is_the_clusters_error(role: str) -> None:
     with pytest.raises(ClusterError, match="nobody has this role now"):
         who(role, LEADERLESS)

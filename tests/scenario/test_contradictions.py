@@ -171,3 +171,38 @@ def test_every_contradiction_is_told_not_just_the_first(refused: Refused) -> Non
         "--set topic.min.insync.replicas",
         "--set timeline.3.heal",
     ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        (["timeline.0={replace: {producer: 1}}", "timeline.2={wait: 1s}"], "only a transactional producer is replaced"),
+        (
+            [
+                "workload={kind: transactions, producers: 2}",
+                "timeline.0={replace: {producer: 3}}",
+                "timeline.2={wait: 1s}",
+            ],
+            "there is no producer 3: they are 1 to 2",
+        ),
+        (
+            ["timeline.0.inject.target=coordinator", "timeline.2={wait: 1s}"],
+            "'coordinator': only transactions have one",
+        ),
+        (["timeline.0.inject.pin={old_leader: one-of coordinator}"], "'coordinator': only transactions have one"),
+        (["workload={kind: transactions, acks: 1}"], "transactions need enable.idempotence: true"),
+        (
+            ["workload={kind: transactions, transaction.timeout.ms: 10000}"],
+            "delivery.timeout.ms (30000) must not exceed transaction.timeout.ms (10000)",
+        ),
+    ],
+    ids=str,
+)
+def test_what_only_transactions_have_or_may_not_have(changes: list[str], says: str, refused: Refused) -> None:
+    assert any(says in line for line in refused(*changes)), refused(*changes)
+
+
+def test_a_coordinator_is_a_target_where_there_are_transactions(made: Made) -> None:
+    scenario = made("workload={kind: transactions}", "timeline.0.inject.target=[leader, coordinator]")
+    assert scenario.workload.kind == "transactions"
+    assert scenario.isolation_level == "read_committed"

@@ -76,7 +76,7 @@ WRONG: dict[str, tuple[str, str]] = {
     ),
     "an unknown step": (
         "timeline:\n  - explode: b1\n",
-        "2: timeline.0: a step has exactly one key, one of wait, until, inject, heal, random",
+        "2: timeline.0: a step has exactly one key, one of wait, until, inject, heal, replace, random",
     ),
     "two steps in one": ("timeline:\n  - {wait: 1s, heal: all}\n", "2: timeline.0: a step has exactly one key"),
     "no duration": ("timeline:\n  - wait: 5 parsecs\n", "2: timeline.0.wait: '5 parsecs' is not a duration"),
@@ -166,8 +166,8 @@ def test_the_last_set_wins() -> None:
         ("notes=a: b: c", "'a: b: c' is no YAML value: put it in quotes"),
         ("topic.replication.x=3", "topic.replication is 3, there is nothing below it to set"),
         ("timeline.99.wait=3", "timeline has 8 entries, counted from 0; '99' is none of them"),
-        ("workload.kind=stack", "--set workload.kind: should be 'queue', not 'stack'"),
-        ("topic.replication=9", "--set topic.replication: replication 9 needs as many brokers"),
+        ("workload.kind=stack", "workload: no kind is called 'stack'; "),
+        ("topic.replication=9", "--set topic.replication: topic.replication: replication 9 needs as many brokers"),
     ],
 )
 def test_a_set_that_leads_nowhere_is_told(assignment: str, says: str) -> None:

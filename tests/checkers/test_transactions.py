@@ -1,0 +1,222 @@
+"""Transactions by hand: each anomaly in the smallest history that has it, beside its twin. Reader 3 is read_committed,
+reader 4 read_uncommitted."""
+
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from pyspark.sql import SparkSession
+
+from checkers import transactions
+from checkers.catalogue import CHECKERS, Checker
+from checkers.evaluate import judge, records
+from checkers.tables import History
+from harness.core.verdict import Judgement
+from tests.checkers.notation import tell, write
+from tests.checkers.test_delivery import Case, Sets, case, found_in, told
+
+CLIENTS = {
+    "consumer 103": {"isolation.level": "read_committed"},
+    "consumer 104": {"isolation.level": "read_uncommitted"},
+}
+
+COMMITTED = ("txn 1 commit ok 0..5..6",)
+TWO = ("send a ok @0 x1 t1..2", "send b ok @0 p1 x1 t1..2")
+BOTH_ENDS = ("end 0..2", "end 0..2 p1")
+
+CASES = [
+    case(
+        "a committed transaction that is read whole",
+        *(*COMMITTED, *TWO, "live a @0 r3 t7", "live b @0 p1 r3 t7", "final a @0", "final b @0 p1", *BOTH_ENDS),
+    ),
+    case(
+        "records of an aborted transaction that are absent are neither lost nor, seen uncommitted, vanished",
+        *("txn 1 abort ok 0..5..6", *TWO, "live a @0 r4 t2", "live b @0 p1 r4 t2", *BOTH_ENDS),
+    ),
+    case(
+        "a record of an aborted transaction that read_committed delivers",
+        *("txn 1 abort ok 0..5..6", *TWO, "live a @0 r3 t7", *BOTH_ENDS),
+        aborted_read="a",
+        vanished="a",
+    ),
+    case(
+        "the same in the final read",
+        *("txn 1 abort ok 0..5..6", *TWO, "final b @0 p1", *BOTH_ENDS),
+        aborted_read="b",
+    ),
+    case(
+        "an abort that nobody answered is an abort all the same",
+        *("txn 1 abort info 0..5..", *TWO, "final b @0 p1", *BOTH_ENDS),
+        aborted_read="b",
+    ),
+    case(
+        "what was to be committed and never was asked to be is never read",
+        *("txn 1 commit fail 0..5..6", *TWO, "final a @0", "txn 2 commit info 0..", "send c ok @1 x2", "final c @1"),
+        *BOTH_ENDS,
+        aborted_read="a c",
+    ),
+    case(
+        "a producer that was killed in the middle left nothing to read, and nothing is lost",
+        *("txn 1 commit info 0..", *TWO, "live a @0 r4 t2", *BOTH_ENDS),
+    ),
+    case(
+        "a record that is read before its commit is asked for",
+        *(*COMMITTED, *TWO, "live a @0 r3 t4", "live b @0 p1 r3 t5", "final a @0", "final b @0 p1", *BOTH_ENDS),
+        early_read="a",
+    ),
+    case(
+        "read_uncommitted may read it then",
+        *(*COMMITTED, *TWO, "live a @0 r4 t4", "final a @0", "final b @0 p1", *BOTH_ENDS),
+    ),
+    case(
+        "a committed transaction of which a part is missing",
+        *(*COMMITTED, *TWO, "final a @0", *BOTH_ENDS),
+        fractured="b",
+        lost="b",
+    ),
+    case(
+        "an unknown commit of which a part is missing: fractured, but nothing is lost",
+        *("txn 1 commit info 0..5..6", *TWO, "final a @0", *BOTH_ENDS),
+        fractured="b",
+    ),
+    case(
+        "what is missing in a partition that was not read to its end is not known to be",
+        *(*COMMITTED, *TWO, "final a @0", "end 0..2", "end 0..2 p1 read 0"),
+    ),
+    case(
+        "what retention deleted is not missing",
+        *(*COMMITTED, *TWO, "final a @0", "end 0..2", "end 1..2 p1"),
+    ),
+    case(
+        "a committed transaction that is absent",
+        *(*COMMITTED, *TWO, *BOTH_ENDS),
+        committed_lost="a",
+        lost="a b",
+    ),
+    case(
+        "an unknown one that is absent, or whole, has only been resolved",
+        *("txn 1 commit info 0..5..6", *TWO, "txn 2 commit info 0..5..", "send c ok @1 x2", "final c @1", *BOTH_ENDS),
+    ),
+    case(
+        "transactions of the same number of other workers are told apart",
+        *(*COMMITTED, *TWO, "final a @0", "final b @0 p1"),
+        *("txn 1 abort ok 0..5..6 w1", "send c ok @1 x1 w1", *BOTH_ENDS),
+    ),
+    case(
+        "a record outside of every transaction is lost as ever",
+        *(*COMMITTED, *TWO, "final a @0", "final b @0 p1", "send c ok @1", *BOTH_ENDS),
+        lost="c",
+    ),
+    case(
+        "a last stable offset below the high watermark is a transaction that hangs",
+        *("txn 1 commit info 0..", "send a ok @0 x1", "end 0..0", "stable @0 high=1"),
+        hanging_transaction="?",
+    ),
+    case(
+        "a log that is stable to its end has none; the last word counts",
+        *("txn 1 abort ok 0..5..6", "send a ok @0 x1", "end 0..2", "stable @0 high=2", "stable @2 high=2"),
+    ),
+]
+
+UNCOMMITTED = [
+    case(
+        "a read_uncommitted final read has aborted records, and none is missing",
+        *("txn 1 abort ok 0..5..6", *TWO, "final a @0", "final b @0 p1", *BOTH_ENDS),
+    ),
+    case(
+        "an acknowledged record that is not even there uncommitted is lost, aborted or not",
+        *("txn 1 abort ok 0..5..6", *TWO, "final a @0", *BOTH_ENDS),
+        lost="b",
+    ),
+]
+
+OF_TRANSACTIONS = [checker for checker in CHECKERS if checker.when is not None]
+
+
+def settings(level: str) -> dict:
+    return {"isolation_level": level, "clients": CLIENTS}
+
+
+@pytest.fixture(scope="module")
+def judged(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Sets]:
+    found: dict[str, Sets] = {}
+    for cases, level in ((CASES, "read_committed"), (UNCOMMITTED, "read_uncommitted")):
+        run = tmp_path_factory.mktemp("run")
+        write(run, told(cases), **settings(level))
+        records(History.read(run, spark))
+        found |= dict(zip((one.says for one in cases), found_in(run, told(cases)), strict=True))
+    return found
+
+
+@pytest.mark.parametrize("one", [*CASES, *UNCOMMITTED], ids=lambda one: one.says)
+def test_what_is_found(one: Case, judged: dict[str, Sets]) -> None:
+    assert judged[one.says] == one.found
+
+
+@pytest.mark.parametrize("checker", OF_TRANSACTIONS, ids=lambda checker: checker.anomaly)
+def test_a_checker_that_is_switched_off_is_found_out_and_it_has_a_twin(checker) -> None:
+    assert any(one.found.get(checker.anomaly) for one in CASES)
+    assert any(checker.anomaly not in one.found for one in CASES)
+
+
+def test_without_transactions_nothing_is_asked(spark: SparkSession, tmp_path: Path) -> None:
+    write(tmp_path, [tell("send a ok @0", "final a @0", "end 0..1")], **settings("read_committed"))
+    history = History.read(tmp_path, spark)
+    asked = [replace(checker, find=lambda *_: pytest.fail("it was asked")) for checker in OF_TRANSACTIONS]
+    assert records(history, asked)[1] == []
+    assert transactions.report(history) == {}
+
+
+def test_the_verdict_counts_how_transactions_ended_and_how_the_unknown_were_resolved(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    lines = [
+        *("txn 1 commit ok 0..5..6", "send a ok @0 x1", "final a @0"),
+        *("txn 2 commit info 0..5..6", "send b ok @1 x2", "final b @1"),
+        *("txn 3 commit info 0..5..6", "send c ok @2 x3"),
+        *("txn 4 commit info 0..", "txn 5 abort ok 0..5..6", "txn 6 abort info 0..5..6", "txn 7 commit fail 0..5..6"),
+        *("end 0..4", "saw b1 @0 leader=1 epoch=0 isr=1,2,3"),
+    ]
+    write(tmp_path, [tell(*lines)], **settings("read_committed"))
+    verdict = judge(tmp_path, spark)
+    assert verdict.verdict is Judgement.VALID, verdict.reasons
+    assert verdict.transactions == {
+        "committed": 1,
+        "aborted": 1,
+        "failed": 1,
+        "abort_unknown": 1,
+        "never_ended": 1,
+        "unknown": 2,
+        "unknown_resolved": {"whole": 1, "absent": 1},
+    }
+    assert (verdict.summary.acknowledged, verdict.summary.survivors) == (1, 2)
+
+
+#: Each condition turned round, as text of checkers/transactions.py.
+INVERSIONS = {
+    "aborted_read": ('where(f"not ({_ASKED})")', "where(_ASKED)"),
+    "early_read": ("read_ns < ending_ns", "read_ns >= ending_ns"),
+    "fractured": ("0 < found and found < records", "found = 0"),
+    "committed_lost": ("outcome = 'ok' and found = 0", "outcome != 'ok' and found = 0"),
+    "hanging_transaction": ("offset < high_watermark", "offset >= high_watermark"),
+}
+
+
+def inverted(checker: Checker) -> Checker:
+    """The checker as it would be with its condition inverted."""
+    right, wrong = INVERSIONS[checker.anomaly]
+    source = Path(transactions.__file__).read_text()
+    assert source.count(right) == 1
+    module = ModuleType("inverted")
+    exec(compile(source.replace(right, wrong), "inverted", "exec"), vars(module))
+    return replace(checker, find=getattr(module, checker.anomaly))
+
+
+def test_every_inverted_checker_is_found_out(spark: SparkSession, tmp_path: Path) -> None:
+    write(tmp_path, told(CASES), **settings("read_committed"))
+    records(History.read(tmp_path, spark), [inverted(checker) for checker in OF_TRANSACTIONS])
+    found = found_in(tmp_path, told(CASES))
+    for checker in OF_TRANSACTIONS:
+        expected = [one.found.get(checker.anomaly, set()) for one in CASES]
+        assert [sets.get(checker.anomaly, set()) for sets in found] != expected, checker.anomaly

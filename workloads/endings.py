@@ -1,0 +1,83 @@
+"""What a transactional producer does after an error, and what is then known of its transaction.
+
+librdkafka sorts the errors of its transactional calls itself and says so by three flags (rdkafka.h, "Transactional
+producer API", error handling); KafkaError carries them. The table below is what each means here.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from confluent_kafka import KafkaError
+
+from harness.core.history import Outcome
+
+
+class Action(StrEnum):
+    """What comes next: the same call again, an abort, or another producer with the same transactional.id."""
+
+    AGAIN = "again"
+    ABORT = "abort"
+    REPLACE = "replace"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What one kind of error means. The first rule that holds is the one."""
+
+    kind: str
+    holds: Callable[[KafkaError], bool]
+    action: Action
+    because: str
+    source: str
+
+
+_API = "librdkafka rdkafka.h, transactional producer API"
+
+RULES: tuple[Rule, ...] = (
+    Rule(
+        "fatal",
+        lambda error: bool(error.fatal()),
+        Action.REPLACE,
+        "fenced, or its state at the coordinator is gone: this producer can never write again",
+        f"{_API}, rd_kafka_error_is_fatal; KIP-98, fencing",
+    ),
+    Rule(
+        "abortable",
+        lambda error: bool(error.txn_requires_abort()),
+        Action.ABORT,
+        "the transaction cannot be committed any more; the producer can go on after an abort",
+        f"{_API}, rd_kafka_error_txn_requires_abort; KIP-360",
+    ),
+    Rule(
+        "retriable",
+        lambda error: bool(error.retriable()),
+        Action.AGAIN,
+        "the call is still under way: calling it again resumes it",
+        f"{_API}, rd_kafka_error_is_retriable",
+    ),
+    Rule(
+        "other",
+        lambda _: True,
+        Action.REPLACE,
+        "the producer refuses the call: what state it is in is not known",
+        f"{_API}, RD_KAFKA_RESP_ERR__STATE",
+    ),
+)
+
+
+def after(error: KafkaError) -> Rule:
+    """What to do after this error of a transactional call."""
+    return next(rule for rule in RULES if rule.holds(error))
+
+
+def outcome(intent: str, commit_invoked: bool, succeeded: bool) -> Outcome:
+    """What is known of a transaction that is over.
+
+    ``ok``: it ended as intended. ``fail``: it was to be committed, and nobody ever asked for that. A commit that was
+    asked for and that did not succeed is ``info``, whatever the error: the coordinator may have written its decision
+    before the answer was lost, and completes it even for a producer that is fenced meanwhile (KIP-98, 5.2; KIP-360).
+    """
+    if succeeded:
+        return Outcome.OK
+    return Outcome.FAIL if intent == "commit" and not commit_invoked else Outcome.INFO

@@ -1,0 +1,229 @@
+"""The transactional producer's side of a worker: one transaction after the other, each told before it is done."""
+
+from collections.abc import Callable
+from enum import Enum, auto
+from typing import cast
+
+import numpy as np
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+
+from harness.core.clock import Clock
+from harness.core.history import Outcome, record_id
+from workloads.client_settings import Config
+from workloads.endings import Action, after, outcome
+from workloads.pace import Pace
+from workloads.payload import Encoder
+from workloads.recorder import SendRecorder, TransactionRecorder
+from workloads.specs import TransactorSpec
+
+_CHUNK = 500
+#: How long one transactional call may block; librdkafka goes on with it, and the next call resumes it.
+_CALL_S = 0.5
+_PURGE_S = 0.05
+
+
+class _Stage(Enum):
+    INITIALISING = auto()
+    READY = auto()
+    WRITING = auto()
+    AWAITING = auto()
+    COMMITTING = auto()
+    ABORTING = auto()
+    REPLACING = auto()
+
+
+class Transacting:
+    """One transactional producer: begins, writes to several partitions in turn, awaits the reports, ends.
+
+    A transaction with a record that failed is aborted, whatever was intended. What to do after an error of librdkafka
+    says workloads/endings.py. A producer that is dead (fenced, or fatal) is replaced by one with the same
+    transactional.id: the next ``incarnation``. Every record is journalled before it is handed over, so that a killed
+    worker's history is whole.
+    """
+
+    def __init__(
+        self,
+        spec: TransactorSpec,
+        sends: SendRecorder,
+        transactions: TransactionRecorder,
+        clock: Clock,
+        client: Callable[[Config], Producer] = Producer,
+    ) -> None:
+        self._spec = spec
+        self._sends = sends
+        self._transactions = transactions
+        self._clock = clock
+        self._client = client
+        self._producer = client(spec.config)
+        self._incarnation = spec.life * 100
+        self._random = np.random.default_rng([spec.seed, spec.worker, spec.life])
+        self._encode = Encoder(spec.record_size)
+        self._pace = Pace(spec.rate, clock.now())
+        self._stage = _Stage.INITIALISING
+        self._closing = False
+        self._next = spec.first
+        self._transaction = spec.first - 1
+        self._intent = ""
+        self._written = 0
+        self._waiting = 0
+        self._commit_invoked = False
+        self._error: str | None = None
+        self._reports: list[tuple[KafkaError | None, Message]] = []
+        self._acts: dict[_Stage, Callable[[float], None]] = {
+            _Stage.INITIALISING: self._initialise,
+            _Stage.READY: self._begin,
+            _Stage.WRITING: self._write,
+            _Stage.AWAITING: self._await_reports,
+            _Stage.COMMITTING: self._commit,
+            _Stage.ABORTING: self._abort,
+            _Stage.REPLACING: self._replace,
+        }
+
+    def step(self, at_most_s: float) -> None:
+        """Do what comes next. Takes ``at_most_s`` seconds at most, or half a second where a coordinator is asked."""
+        try:
+            self._acts[self._stage](at_most_s)
+        except KafkaException as exc:
+            self._react(exc.args[0])
+
+    def finished(self, at_most_s: float) -> bool:
+        """Begin no more; whether the transaction that was open is over. Works towards it."""
+        self._closing = True
+        if self._over:
+            return True
+        self.step(at_most_s)
+        return self._over
+
+    @property
+    def _over(self) -> bool:
+        return self._stage in {_Stage.READY, _Stage.INITIALISING}
+
+    def _initialise(self, _: float) -> None:
+        self._producer.init_transactions(_CALL_S)
+        self._stage = _Stage.READY
+
+    def _begin(self, _: float) -> None:
+        self._transaction += 1
+        self._intent = "abort" if self._random.random() < self._spec.aborted else "commit"
+        self._written, self._commit_invoked, self._error = 0, False, None
+        self._transactions.began(self._transaction, self._incarnation, self._intent, self._clock.now())
+        self._stage = _Stage.WRITING
+        self._producer.begin_transaction()
+
+    def _write(self, at_most_s: float) -> None:
+        now = self._clock.now()
+        left = self._spec.records - self._written
+        if self._closing or self._error or not left:
+            self._stage = _Stage.AWAITING
+        elif count := self._pace.due(now, min(_CHUNK, left)):
+            self._hand_over(count, now)
+            self._serve(0)
+        else:
+            self._serve(min(at_most_s, max(0.001, self._pace.wait_ns(now) / 1e9)))
+
+    def _hand_over(self, count: int, now: int) -> None:
+        first = self._next
+        self._next += count
+        self._written += count
+        self._waiting += count
+        slots = np.arange(first, first + count) % len(self._spec.slots)
+        self._sends.invoked(first, slots, None, now, self._incarnation, self._transaction)
+        self._sends.flush()
+        for row, payload in enumerate(self._encode(record_id(self._spec.worker, first), count)):
+            topic, partition = self._spec.slots[slots[row]]
+            try:
+                self._producer.produce(topic, payload, partition=partition, on_delivery=self._delivered)
+            except (KafkaException, BufferError) as exc:
+                self._refused(first + row, _error_of(exc))
+
+    def _refused(self, sequence: int, error: KafkaError) -> None:
+        """``produce()`` did not take it: the transaction is not whole, and is aborted."""
+        self._waiting -= 1
+        self._error = self._error or error.name()
+        self._sends.failed(sequence, error.name(), None, self._clock.now())
+
+    def _await_reports(self, at_most_s: float) -> None:
+        """A transaction is ended when the fate of each of its records is known, and journalled."""
+        self._serve(at_most_s)
+        if self._waiting:
+            return
+        self._commit_invoked = self._intent == "commit" and self._error is None
+        self._announce_ending()
+        self._stage = _Stage.COMMITTING if self._commit_invoked else _Stage.ABORTING
+
+    def _announce_ending(self) -> None:
+        self._sends.flush()
+        self._transactions.ending(self._clock.now())
+
+    def _commit(self, _: float) -> None:
+        self._producer.commit_transaction(_CALL_S)
+        self._end(succeeded=True)
+        self._stage = _Stage.READY
+
+    def _abort(self, _: float) -> None:
+        self._producer.abort_transaction(_CALL_S)
+        self._collect()
+        self._end(succeeded=self._intent == "abort")
+        self._stage = _Stage.READY
+
+    def _react(self, error: KafkaError) -> None:
+        self._collect()
+        action = after(error).action
+        if action is Action.AGAIN:
+            return
+        self._error = self._error or error.name()
+        abortable = {_Stage.WRITING, _Stage.AWAITING, _Stage.COMMITTING}
+        if action is Action.ABORT and self._stage in abortable:
+            if not self._commit_invoked:
+                self._announce_ending()
+            self._stage = _Stage.ABORTING
+        else:
+            self._stage = _Stage.REPLACING
+
+    def _replace(self, _: float) -> None:
+        """Give the dead producer's records up, then start another."""
+        self._producer.purge()
+        self._producer.flush(_PURGE_S)
+        self._collect()
+        if self._waiting:
+            return
+        self._end(succeeded=False)
+        self._producer = self._client(self._spec.config)
+        self._incarnation += 1
+        self._stage = _Stage.INITIALISING
+
+    def _end(self, succeeded: bool) -> None:
+        """Journal how the open transaction ended; nothing where none is open."""
+        if not self._intent:
+            return
+        self._sends.flush()
+        found: Outcome = outcome(self._intent, self._commit_invoked, succeeded)
+        self._transactions.ended(found, self._clock.now(), self._error)
+        self._intent = ""
+
+    def _delivered(self, error: KafkaError | None, message: Message) -> None:
+        self._reports.append((error, message))
+
+    def _serve(self, within_s: float) -> None:
+        self._producer.poll(within_s)
+        self._collect()
+
+    def _collect(self) -> None:
+        reports, self._reports = self._reports, []
+        now = self._clock.now()
+        base = record_id(self._spec.worker, 0)
+        good = [message for error, message in reports if error is None]
+        if good:
+            payloads = cast("list[bytes]", [message.value() for message in good])
+            self._sends.delivered(self._encode.ids(payloads) - base, [message.offset() for message in good], now)
+        for error, message in reports:
+            if error is not None:
+                payload = cast("bytes", message.value())
+                self._error = self._error or error.name()
+                self._sends.failed(int(self._encode.ids([payload])[0]) - base, error.name(), error.code(), now)
+        self._waiting -= len(reports)
+
+
+def _error_of(exc: KafkaException | BufferError) -> KafkaError:
+    found = exc.args[0] if isinstance(exc, KafkaException) else None
+    return found if isinstance(found, KafkaError) else KafkaError(KafkaError._QUEUE_FULL)
