@@ -127,7 +127,7 @@ LOG_ORDER_READER: tuple[Checker, ...] = (
         "times two members of a group had one partition at once",
         "0L",
         reader.two_owners,
-        when=lambda history: history.run_file.configuration.grouped,
+        besides="live",
         timed=False,
         rule="since_ns < other_until_ns",
     ),

@@ -243,8 +243,8 @@ def test_the_recorded_run_is_told_as_it_was(spark: SparkSession, tmp_path: Path)
     lost = verdict.anomalies["lost"]
     assert [run["count"] for run in lost.runs] == [lost.count]
     assert verdict.reasons[1] == (
-        "lost: trial-0: offsets 1117–3482 (2,366 records), acknowledged 24.8–30.1 s by b1 (epoch 0) alone in the ISR, "
-        "lost when b2, not in the ISR, was elected at 35.6 s (epoch 1) while cut and alone were active"
+        "lost: trial-0: offsets 1137–3611 (2,475 records), acknowledged 26.0–31.3 s by b3 (epoch 0) alone in the ISR, "
+        "lost when b1, not in the ISR, was elected at 37.0 s (epoch 1) while cut and alone were active"
     )
 
 

@@ -167,7 +167,7 @@ def test_the_last_set_wins() -> None:
         ("topic.replication.x=3", "topic.replication is 3, there is nothing below it to set"),
         ("timeline.99.wait=3", "timeline has 8 entries, counted from 0; '99' is none of them"),
         ("workload.kind=stack", "workload: no kind is called 'stack'; "),
-        ("topic.replication=9", "--set topic.replication: topic.replication: replication 9 needs as many brokers"),
+        ("topic.replication=9", "--set topic.replication: replication 9 needs as many brokers"),
     ],
 )
 def test_a_set_that_leads_nowhere_is_told(assignment: str, says: str) -> None:
