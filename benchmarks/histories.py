@@ -18,7 +18,8 @@ def write_run(run: Path, records: int, workers: int = 4, partitions: int = 4, lo
     """A run of ``records`` sends and about as many final reads, a fraction ``lost`` of them missing; returns ``run``.
 
     Worker w sends its nth record to partition n mod ``partitions``; one in a thousand timed out and half of those are
-    there. A worker's sends are one part, the final read of all partitions another.
+    there, at the offset that the others' acknowledgements leave for it. A worker's sends are one part, and the final
+    read of a partition.
     """
     random = np.random.default_rng(records)
     each = records // workers
@@ -30,8 +31,8 @@ def write_run(run: Path, records: int, workers: int = 4, partitions: int = 4, lo
         present = (draw >= 0.0005) & (random.random(each) >= lost)
         ids = sequences + record_id(worker, 0)
         invoked = sequences * _RATE_NS + worker
-        survivors.append(np.stack([ids[present], invoked[present], sequences[present] % partitions]))
         offsets = (sequences // partitions) * workers + worker
+        survivors.append(np.stack([ids[present], invoked[present], sequences[present] % partitions, offsets[present]]))
         table = pa.table(
             {
                 "worker": np.full(each, worker, np.int32),
@@ -54,9 +55,9 @@ def write_run(run: Path, records: int, workers: int = 4, partitions: int = 4, lo
     ends = []
     for partition in range(partitions):
         here = found[:, found[2] == partition]
-        here = here[:, np.argsort(here[1], kind="stable")]
+        here = here[:, np.argsort(here[3], kind="stable")]
         count = here.shape[1]
-        ends.append(count)
+        ends.append(int(here[3][-1]) + 1)
         table = pa.table(
             {
                 "reader": np.full(count, 100, np.int32),
@@ -65,7 +66,7 @@ def write_run(run: Path, records: int, workers: int = 4, partitions: int = 4, lo
                 "poll": np.arange(count, dtype=np.int64) // 500,
                 "topic": _constant(_TOPIC, count),
                 "partition": np.full(count, partition, np.int32),
-                "offset": np.arange(count, dtype=np.int64),
+                "offset": here[3],
                 "leader_epoch": np.zeros(count, np.int32),
                 "record_id": here[0],
                 "intact": np.ones(count, bool),
