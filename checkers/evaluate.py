@@ -73,7 +73,7 @@ def judge(directory: Path, spark: SparkSession) -> Verdict:
     anomalies |= overrun(history.run_file.limits, service, history.faults, history.last_ns)
     met = preconditions(history.run_file, report, history.ends, history.faults, seen)
     done = transactions.report(history)
-    return verdict(history, report, anomalies, met, service, done).model_copy(update={"redelivered": again})
+    return verdict(history, report, anomalies, met, service, done, again)
 
 
 def records(history: History, checkers: Sequence[Checker] = CHECKERS) -> tuple[dict[str, int], list[Found]]:
@@ -198,6 +198,7 @@ def verdict(
     met: list[Precondition],
     service: dict[str, Any],
     of_transactions: dict[str, Any],
+    redelivered_by_cause: dict[str, int],
 ) -> Verdict:
     """The merge: any anomaly is what its checker says, invalid for all but one; else any assumption that did not hold
     is unknown; else valid."""
@@ -220,6 +221,7 @@ def verdict(
         preconditions=met,
         availability=service,
         transactions=of_transactions,
+        redelivered=redelivered_by_cause,
         faults=history.faults,
         versions=run.versions,
     )
