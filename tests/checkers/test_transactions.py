@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from checkers import transactions
-from checkers.catalogue import CHECKERS, Checker
+from checkers.catalogue import TRANSACTIONS, Checker
 from checkers.evaluate import judge, records
 from checkers.tables import History
 from harness.core.verdict import Judgement
@@ -131,7 +131,7 @@ UNCOMMITTED = [
     ),
 ]
 
-OF_TRANSACTIONS = [checker for checker in CHECKERS if checker.when is not None]
+OF_TRANSACTIONS = TRANSACTIONS
 
 
 def settings(level: str) -> dict:
