@@ -74,6 +74,7 @@ class World:
     untouched: set[int] = field(default_factory=set)
     subjects: dict[str, list[Subject]] = field(default_factory=dict)
     findings: list[tuple[str, str, Subject]] = field(default_factory=list)
+    times_planted: Counter[str] = field(default_factory=Counter)
 
     def log_of(self, send: Row) -> list[Place]:
         """The log that a record was sent to."""
@@ -96,6 +97,7 @@ class World:
 
     def own(self, plot: str, *subjects: Subject) -> None:
         """These are ``plot``'s: whatever is found in them is told of it, and no other may have them."""
+        self.times_planted[plot] += 1
         self.subjects.setdefault(plot, []).extend(subjects)
         self.untouched.difference_update(subject for subject in subjects if isinstance(subject, int))
 
@@ -103,17 +105,19 @@ class World:
         """The history as its recorders would have told it."""
         named = Counter((plot, anomaly, _identity(self, subject)) for plot, anomaly, subject in self.findings)
         owned = {_identity(self, subject): plot for plot, subjects in self.subjects.items() for subject in subjects}
-        return Planted(self.topic, self.tables, owned, named)
+        return Planted(self.topic, self.tables, owned, named, self.times_planted)
 
 
 @dataclass(frozen=True)
 class Planted:
-    """The rows of one history, the plot that each finding would be of, and what the checkers are to find."""
+    """The rows of one history, the plot that each finding would be of, what the checkers are to find, and how often
+    each plot was planted."""
 
     topic: str
     tables: dict[str, list[Row]]
     owned: dict[Identity, str]
     expected: Counter[tuple[str, str, Identity]]
+    times: Counter[str]
 
 
 @dataclass(frozen=True)

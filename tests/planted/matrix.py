@@ -12,19 +12,29 @@ REST = "all other records"
 
 def lines(kind: Kind, planted: Sequence[Planted], found: Findings, anomalies: Iterable[str]) -> list[str]:
     """One row for each plot: how often it was planted, and how many rows each checker found of it."""
-    columns = list(anomalies)
+    columns = [*anomalies]
+    cells = _cells(planted, found)
+    times = sum((history.times for history in planted), Counter[str]())
+    twins = {plot.name: f"  twin of {', '.join(plot.twin_of)}" for plot in kind.plots if plot.twin_of}
+    rows = [*(plot.name for plot in kind.plots), REST]
+    width = max(map(len, rows))
+    return [
+        f"{kind.name}: {len(planted)} histories",
+        "  ".join(f"{n}: {name}" for n, name in enumerate(columns, 1)),
+        f"{'':<{width}} planted" + "".join(f"{n:>5}" for n, _ in enumerate(columns, 1)),
+        *(
+            f"{row:<{width}} {times[row] or '':>7}"
+            + "".join(f"{cells[row, anomaly] or '·':>5}" for anomaly in columns)
+            + twins.get(row, "")
+            for row in rows
+        ),
+    ]
+
+
+def _cells(planted: Sequence[Planted], found: Findings) -> Counter[tuple[str, str]]:
     owner = {(history.topic, identity): plot for history in planted for identity, plot in history.owned.items()}
-    cells = Counter({(owner.get(key, REST), anomaly): 0 for anomaly, counted in found.items() for key in counted})
+    cells = Counter[tuple[str, str]]()
     for anomaly, counted in found.items():
         for key, number in counted.items():
             cells[owner.get(key, REST), anomaly] += number
-    rows = [plot.name for plot in kind.plots] + [REST]
-    width = max(map(len, rows))
-    heads = [f"{n}" for n, _ in enumerate(columns, 1)]
-    table = [f"{kind.name}: {len(planted)} histories; rows: what was planted (a twin: nothing is to be found)"]
-    table += ["  " + "  ".join(f"{n} {name}" for n, name in zip(heads, columns, strict=True))]
-    table += [" " * width + "".join(f"{head:>6}" for head in heads)]
-    for row in rows:
-        counts = (cells[row, anomaly] for anomaly in columns)
-        table.append(f"{row:<{width}}" + "".join(f"{count or '·':>6}" for count in counts))
-    return table
+    return cells

@@ -23,7 +23,7 @@ EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 _TIMES = 3
 _SEED = 2013
 #: So far from each other that no two plants are neighbours.
-_APART = 12
+_APART = 5
 _CONSUMER = "consumer 3"
 
 
@@ -76,14 +76,16 @@ class Recorded:
 
 
 def _untouched(run: Recorded) -> list[Row]:
-    """The sends that stand where they were acknowledged and that the consumer was given once, in the order of the log:
-    after what was lost, without the ends of what was read in one poll."""
-    live = Counter(row["record_id"] for row in run.tables["reads"] if row["phase"] == "live")
+    """The sends that stand where they were acknowledged, and of whose offset no other record is known, in the order of
+    the log, but for its ends."""
+    seen: dict[int, set[int]] = {}
+    for row in (*run.tables["reads"], *run.tables["sends"]):
+        seen.setdefault(row["offset"], set()).add(row["record_id"])
     final = {row["record_id"]: row["offset"] for row in run.tables["reads"] if row["phase"] == "final"}
     stand = [
         send
         for send in run.tables["sends"]
-        if live[send["record_id"]] == 1 and final.get(send["record_id"]) == send["offset"]
+        if final.get(send["record_id"]) == send["offset"] and len(seen[send["offset"]]) == 1
     ]
     return sorted(stand, key=lambda send: send["offset"])[_APART:-_APART]
 
@@ -98,24 +100,28 @@ def _picked(places: Iterable[int], taken: set[int], random: Random) -> list[int]
             picked.append(place)
             taken.add(place)
     assert len(picked) == _TIMES
-    return picked
+    return sorted(picked)
 
 
 @dataclass
 class Scene:
-    """Where plants go: the sends that nothing is wrong with, in the order of the log; when each was delivered, and the
-    end of the log."""
+    """Where plants go: the sends that nothing is wrong with, in the order of the log; when each was first
+    delivered, and an offset beyond all that are known."""
 
     run: Recorded
     log: list[Row]
     poll: dict[int, int]
-    end: int
+    beyond: int
 
     @classmethod
     def of(cls, run: Recorded) -> "Scene":
         """The scene before anything is planted."""
-        poll = {row["record_id"]: row["read_ns"] for row in run.tables["reads"] if row["phase"] == "live"}
-        return cls(run, _untouched(run), poll, run.tables["log_ends"][0]["log_end"])
+        poll: dict[int, int] = {}
+        for row in run.tables["reads"]:
+            if row["phase"] == "live":
+                poll.setdefault(row["record_id"], row["read_ns"])
+        beyond = 1 + max(row["offset"] for table in ("sends", "reads") for row in run.tables[table])
+        return cls(run, _untouched(run), poll, beyond)
 
     def anywhere(self) -> Iterable[int]:
         """Every place."""
@@ -194,7 +200,7 @@ def _failed(scene: Scene, _: int, one: Row, __: Row) -> None:
 
 
 def _duplicated(scene: Scene, n: int, one: Row, _: Row) -> None:
-    scene.run.give(one, "final", offset=scene.end + n)
+    scene.run.give(one, "final", offset=scene.beyond + n)
     scene.run.finds("duplicated", one["record_id"])
 
 
@@ -206,8 +212,8 @@ def _replaced_by_a_stranger(scene: Scene, n: int, one: Row, _: Row) -> None:
 
 
 def _misplaced(scene: Scene, n: int, one: Row, _: Row) -> None:
-    for phase in ("live", "final"):
-        next(scene.run.of(one, phase)).update(partition=1, offset=n)
+    scene.run.drop(one["record_id"], "live")
+    next(scene.run.of(one, "final")).update(partition=1, offset=n)
     if n == 0:
         end = {"partition": 1, "log_end": _TIMES, "read_to": _TIMES}
         scene.run.tables["log_ends"].append({**scene.run.tables["log_ends"][0], **end})
@@ -225,12 +231,12 @@ def _another_on_a_replica(scene: Scene, _: int, one: Row, other: Row) -> None:
 
 
 def _acknowledged_elsewhere(scene: Scene, n: int, one: Row, _: Row) -> None:
-    one["offset"] = scene.end + 100 + n
+    one["offset"] = scene.beyond + 100 + n
     scene.run.finds("acknowledged_elsewhere", one["record_id"])
 
 
 def _skipped(scene: Scene, _: int, one: Row, __: Row) -> None:
-    scene.run.drop(one["record_id"], "live")
+    scene.run.tables["reads"].remove(next(scene.run.of(one, "live")))
     scene.run.finds("skipped", one["record_id"])
 
 
@@ -275,9 +281,9 @@ def _absent(scene: Scene, n: int, one: Row, other: Row) -> None:
 
 def _hanging(scene: Scene, n: int, _: Row, __: Row) -> None:
     if n == 0:  # there is one partition
-        for event, offset in (("last-stable", scene.end), ("high-watermark", scene.end + 1)):
+        for event, offset in (("last-stable", scene.beyond), ("high-watermark", scene.beyond + 1)):
             scene.run.tables["positions"].append({**scene.run.tables["positions"][0], "event": event, "offset": offset})
-        scene.run.finds("hanging_transaction", (0, scene.end))
+        scene.run.finds("hanging_transaction", (0, scene.beyond))
 
 
 #: What is planted, and where it may be. Those that few places suit come first.
