@@ -57,7 +57,11 @@ _TRIED = dict(
         strict=True,
     )
 )
-_CASES = [(kind, mutant) for kind, checkers in _TRIED.items() for mutant in mutants(checkers)]
+_CASES = [
+    pytest.param(kind, mutant, id=f"{kind.name}: {mutant.anomaly}")
+    for kind, checkers in _TRIED.items()
+    for mutant in mutants(checkers)
+]
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +79,7 @@ def noticed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> di
     return told
 
 
-@pytest.mark.parametrize(("kind", "mutant"), _CASES, ids=lambda one: getattr(one, "anomaly", ""))
+@pytest.mark.parametrize(("kind", "mutant"), _CASES)
 def test_a_checker_that_is_wrong_is_found_out(kind: Kind, mutant: Checker, noticed: dict[str, set[str]]) -> None:
     assert mutant.anomaly in noticed[kind.name]
 
