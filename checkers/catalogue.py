@@ -96,8 +96,11 @@ LOG_ORDER_READER: tuple[Checker, ...] = (
     Checker(
         "acknowledged_elsewhere",
         "records are not at the offset they were acknowledged at, but at another",
-        f"if(complete and {_MOVED}, acknowledged & found, 0L)",
+        "0L",
         log.acknowledged_elsewhere,
+        {Pass.BLOCKS: "bit_count(acknowledged & damaged)", Pass.LOG: "moved"},
+        Pass.LOG,
+        rule="read_offset != offset",
     ),
     Checker(
         "reordered",

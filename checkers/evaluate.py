@@ -35,7 +35,7 @@ from harness.core.verdict import Anomaly, Judgement, Precondition, Standing, Sum
 
 _EXAMPLES = 20
 #: Questions asked at once: Spark plans and compiles some while it runs another.
-_AT_ONCE = 4
+_AT_ONCE = 2
 
 Row = dict[str, Any]
 

@@ -45,11 +45,13 @@ def rewritten_offset(history: History, marks: DataFrame) -> DataFrame:
 
 
 def acknowledged_elsewhere(history: History, marks: DataFrame) -> DataFrame:
-    """Records acknowledged at one offset, and in the complete final log only at others.
+    """Records acknowledged at one offset, and where they are in the complete final log; the rule is that they are not
+    there, but at others only.
 
     Guarantee: the offset in an acknowledgement is where the record is (RecordMetadata.offset). Returns: RECORD (as
     acknowledged), read_offset
     """
+    whole = F.broadcast(history.log_ends.where("complete").select("topic", "partition"))
     acknowledged = flagged(history.sends.where("outcome = 'ok' and offset is not null"), marks)
     there = (
         flagged(history.reads.where("phase = 'final'"), marks)
@@ -58,8 +60,8 @@ def acknowledged_elsewhere(history: History, marks: DataFrame) -> DataFrame:
     )
     return (
         acknowledged.join(there, on=["topic", "partition", "record_id"], how="inner")
-        .where("not array_contains(offsets, offset)")
-        .selectExpr(*OF_SEND, "array_min(offsets) as read_offset")
+        .join(whole, on=["topic", "partition"], how="left_semi")
+        .selectExpr(*OF_SEND, "if(array_contains(offsets, offset), offset, array_min(offsets)) as read_offset")
     )
 
 

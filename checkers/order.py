@@ -25,8 +25,9 @@ def crossings(history: History, marks: DataFrame) -> DataFrame:
 
     One sort of the log answers for all that is in one bucket; between buckets it is enough to compare extremes. ``log``
     numbers the partitions: numbers sort several times as fast as names. ``marks`` as in ``standing``. Returns: log,
-    bucket, worker, incarnation, shared (places where two records stand at one offset), and how many records are in the
-    anomaly, or at least 1 where any is: reordered, overtaken
+    bucket, worker, incarnation, moved (records that stand first where they were not acknowledged), shared (places where
+    two records stand at one offset), and how many records are in the anomaly, or at least 1 where any is: reordered,
+    overtaken
     """
     logs = history.log_ends.selectExpr(
         *_PARTITION, f"cast(row_number() over (order by {', '.join(_PARTITION)}) as int) as log"
@@ -36,6 +37,7 @@ def crossings(history: History, marks: DataFrame) -> DataFrame:
         .join(F.broadcast(logs), on=_PARTITION, how="left")
         .selectExpr(
             *("log", f"{_BUCKET} as bucket", "worker", "incarnation", "offset", "sequence"),
+            "acknowledged_at != offset as moved",
             *("invoked_ns as sent_ns", "if(outcome = 'ok', completed_ns, null) as acknowledged_ns"),
         )
     )
@@ -47,6 +49,7 @@ def crossings(history: History, marks: DataFrame) -> DataFrame:
         f"max(sequence) over (partition by log, bucket, worker, incarnation {earlier}) as sequence_before",
     )
     folded = near.groupBy("log", "bucket", "worker", "incarnation").agg(
+        F.count_if("moved").alias("moved"),
         F.expr("count_if(offset_before = offset)").alias("shared"),
         F.expr("count_if(sequence_before > sequence)").alias("reordered"),
         F.expr("count_if(sent_before_ns > acknowledged_ns)").alias("overtaken"),
@@ -61,7 +64,7 @@ def crossings(history: History, marks: DataFrame) -> DataFrame:
         f"max(sent_ns) over (partition by log {earlier}) > acknowledged_ns as late",
     )
     return across.selectExpr(
-        *("log", "bucket", "worker", "incarnation", "shared"),
+        *("log", "bucket", "worker", "incarnation", "moved", "shared"),
         "reordered + if(behind, 1, 0) as reordered",
         "overtaken + if(late, 1, 0) as overtaken",
     )
@@ -92,12 +95,12 @@ def real_time_order(history: History, marks: DataFrame) -> DataFrame:
 
 
 def standing(history: History, marks: DataFrame) -> DataFrame:
-    """Every send that is in the final log, ``offset`` being where it stands first.
+    """Every send that is in the final log: ``offset`` is where it stands first, ``acknowledged_at`` where it should.
 
     ``marks`` has the records of all blocks where the acknowledgements do not tell that alone (presence.UNSETTLED).
-    Returns: the columns of ``sends``
+    Returns: the columns of ``sends``, acknowledged_at (null where no offset was told)
     """
-    sends = history.sends
+    sends = history.sends.withColumn("acknowledged_at", F.expr("if(outcome = 'ok', offset, null)"))
     told = (
         sends.where("outcome = 'ok' and offset is not null")
         .withColumn("block", F.expr(BLOCK))

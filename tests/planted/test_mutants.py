@@ -22,7 +22,6 @@ _BOUNDARIES = (
     ("went_back", "rule", "offset < gone_to", "offset <= gone_to"),
     ("lost", "suspects", "complete", "true"),
     ("vanished", "suspects", "complete", "true"),
-    ("acknowledged_elsewhere", "suspects", "complete", "true"),
 )
 
 
