@@ -44,8 +44,8 @@ RUNS = {"queue": QUEUES}
 
 
 def test_every_workload_of_the_catalogue_is_run_here() -> None:
-    """``transactions`` is run in test_transactions.py."""
-    assert {*RUNS, "transactions"} == WORKLOADS.keys()
+    """``transactions`` and ``groups`` are run in test_transactions.py and test_groups.py."""
+    assert {*RUNS, "groups", "transactions"} == WORKLOADS.keys()
 
 
 @pytest.mark.parametrize("shape", QUEUES)
