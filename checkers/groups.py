@@ -40,9 +40,10 @@ def missed(history: History, _: DataFrame) -> DataFrame:
         .selectExpr(*_BLOCK, "stand & ~given as bits")
         .where("bits != 0")
     )
+    # A broadcast comes first: where nothing is undelivered, the log is not read again.
     return (
         behind.where("phase = 'final'")
-        .join(undelivered, on=_BLOCK, how="inner")
+        .join(F.broadcast(undelivered), on=_BLOCK, how="inner")
         .where("bits & bit != 0")
         .groupBy(*_PARTITION, "offset", "record_id")
         .agg(F.max("committed").alias("committed"))

@@ -189,7 +189,8 @@ class Consuming:
         if error.code() == KafkaError._PARTITION_EOF:
             self._positions.happened("end-of-partition", topic, partition, now, offset)
             if slot in self._next and offset is not None:
-                self._next[slot] = offset
+                # Of the same poll, records may have come after it.
+                self._next[slot] = max(self._next[slot], offset)
             return
         self._positions.happened("error", topic, partition, now, offset, error.name())
         if error.code() in _POSITION_LOST and slot in self._next:

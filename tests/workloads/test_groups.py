@@ -1,6 +1,6 @@
 """Members of a group on librdkafka's mock cluster: what is journalled around a commit, and what a kill leaves.
 
-(The mock cluster refuses no commit: for that the consumer is scripted.)
+(While it rebalances the mock cluster refuses every commit. A broker does so only while members are told theirs.)
 """
 
 from collections.abc import Callable, Iterator
@@ -114,7 +114,8 @@ def test_a_member_that_leaves_has_processed_what_it_committed_and_committed_what
         wait_for(lambda: owners(journalled) == {(2, 0)}, "one member owns all partitions", 30)
         assert workload.finish(within=30) == []
         sent = workload.counts().acknowledged
-    assert len(live(journalled)) == len(places(live(journalled))) == sent, "each is processed once"
+    assert len(places(live(journalled))) == sent
+    assert commit == "after-processing" or len(live(journalled)) == sent, "at most once"
 
 
 def test_only_members_that_are_there_go_and_only_those_that_went_come(plan: Plan) -> None:
