@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import pyarrow.parquet as pq
 from hypothesis import HealthCheck, Phase, given, settings
@@ -41,7 +42,7 @@ _reads = st.builds(
 )
 _places = st.builds(
     "place {} r{} t{}.5 {}".format,
-    st.sampled_from(["seek", "assign", "revoke", "end-of-partition", "commit"]),
+    st.sampled_from(["seek", "assign", "revoke", "end-of-partition"]),
     st.integers(0, 1),
     st.integers(4, 9),
     _at,
@@ -71,10 +72,21 @@ def _draw(drawn: st.DataObject) -> None:
 _drawn: list[tuple[str, ...]] = []
 
 
+def _commits(random: Random) -> list[str]:
+    """What readers committed besides, some of it in vain."""
+    said = "place commit r{} t{}.5 @{} {}"
+    return [
+        said.format(random.randrange(2), random.randint(4, 9), random.randint(0, 5), random.choice(["", "", "failed"]))
+        for _ in range(random.randrange(3))
+    ]
+
+
 def test_both_find_the_same(spark: SparkSession, tmp_path: Path) -> None:
     _drawn.clear()
     _draw()
-    histories = [Told(f"h-{n}", n * WORKERS_OF_A_HISTORY).tell(lines) for n, lines in enumerate(_drawn)]
+    histories = [
+        Told(f"h-{n}", n * WORKERS_OF_A_HISTORY).tell([*lines, *_commits(Random(n))]) for n, lines in enumerate(_drawn)
+    ]
     for told in histories:
         for n, row in enumerate(told.rows["positions"]):
             row["at_ns"] += n  # no two at once: their order would be anybody's

@@ -18,8 +18,9 @@ from harness.core.waiting import wait_for
 from workloads.consuming import Consuming
 from workloads.groups import Groups
 from workloads.payload import Encoder
+from workloads.plan import Plan, worker_specs
 from workloads.recorder import PositionRecorder, ReadRecorder
-from workloads.running import Plan, start, worker_specs
+from workloads.running import start
 from workloads.specs import ConsumerSpec
 
 Journalled = Callable[[str], pa.Table]
