@@ -84,9 +84,8 @@ def _commits(random: Random) -> list[str]:
 def test_both_find_the_same(spark: SparkSession, tmp_path: Path) -> None:
     _drawn.clear()
     _draw()
-    histories = [
-        Told(f"h-{n}", n * WORKERS_OF_A_HISTORY).tell([*lines, *_commits(Random(n))]) for n, lines in enumerate(_drawn)
-    ]
+    lines = [[*drawn, *_commits(Random(n))] for n, drawn in enumerate(_drawn)]
+    histories = [Told(f"h-{n}", n * WORKERS_OF_A_HISTORY).tell(said) for n, said in enumerate(lines)]
     for told in histories:
         for n, row in enumerate(told.rows["positions"]):
             row["at_ns"] += n  # no two at once: their order would be anybody's
@@ -101,4 +100,4 @@ def test_both_find_the_same(spark: SparkSession, tmp_path: Path) -> None:
     assert len(histories) >= _HISTORIES // 2
     expected = [judged(told.rows) for told in histories]
     differ = [n for n, sets in enumerate(found) if sets != expected[n]]
-    assert not differ, "\n".join(["", *_drawn[differ[0]], str(found[differ[0]]), str(expected[differ[0]]), str(differ)])
+    assert not differ, "\n".join(["", *lines[differ[0]], str(found[differ[0]]), str(expected[differ[0]]), str(differ)])
