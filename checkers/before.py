@@ -12,14 +12,16 @@ def greatest_before(
     """``rows``, and of those before each in its ``lane`` the greatest of each of ``values``, null where there is none.
 
     ``bucket``: SQL that cuts a lane, which is in the order of the columns ``order``, into pieces fit for one task.
-    Buckets are sorted apart, and the greatest of all earlier ones is carried over. Returns: the columns of ``rows``,
-    the names of ``values``
+    Buckets are sorted apart, and the greatest of all earlier ones is carried over. Where ``order`` is one column, rows
+    that are equal in it do not come before each other. Returns: the columns of ``rows``, the names of ``values``
     """
     bucketed = rows.withColumn("bucket", F.expr(bucket))
     earlier = Window.partitionBy(*lane).orderBy("bucket").rowsBetween(Window.unboundedPreceding, -1)
     peaks = bucketed.groupBy(*lane, "bucket").agg(*(F.max(value).alias(name) for name, value in values.items()))
     carried = peaks.select(*lane, "bucket", *(F.max(name).over(earlier).alias(f"carried_{name}") for name in values))
-    above = Window.partitionBy(*lane, "bucket").orderBy(*order).rowsBetween(Window.unboundedPreceding, -1)
+    ordered = Window.partitionBy(*lane, "bucket").orderBy(*order)
+    frame = ordered.rangeBetween if len(order) == 1 else ordered.rowsBetween
+    above = frame(Window.unboundedPreceding, -1)
     near = bucketed.select("*", *(F.max(value).over(above).alias(f"near_{name}") for name, value in values.items()))
     return near.join(F.broadcast(carried), on=[*lane, "bucket"], how="inner").select(
         *rows.columns, *(F.greatest(f"near_{name}", f"carried_{name}").alias(name) for name in values)

@@ -1,12 +1,12 @@
 """Every anomaly that is looked for: one line each, named as in verdict.json."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
 
 from pyspark.sql import DataFrame
 
 from checkers import delivery, groups, log, order, reader, transactions, without_final_read
-from checkers.presence import STANDS
 from checkers.tables import History
 from harness.core.run_file import RunFile
 from harness.core.verdict import Judgement
@@ -14,21 +14,32 @@ from harness.core.verdict import Judgement
 Find = Callable[[History, DataFrame], DataFrame]
 
 
+class Pass(StrEnum):
+    """The passes over a history, each of which tells whether some checkers need be asked at all: over records, 64 to a
+    row (checkers/presence.py), over the order of the log (checkers/order.py), over polls (checkers/polls.py)."""
+
+    BLOCKS = "blocks"
+    LOG = "log"
+    POLLS = "polls"
+
+
 @dataclass(frozen=True)
 class Checker:
-    """One question. ``suspects`` are the bits of a block (checkers/presence.py) that may be in the anomaly, and
-    ``besides`` a number of rows that may be without being marked so; where both are nothing, ``find`` is not asked.
+    """One question. ``suspects`` are the bits of a block that may be in the anomaly, and ``doubts``, by pass, a number
+    that is 0 where nothing else may be: SQL on a row of that pass. Where all are 0, ``find`` is not asked.
+    ``given``: what ``find`` gets besides the history: the marked bits of blocks, those of all unsettled blocks, polls.
     ``rule``: which rows of its answer are the anomaly.
     ``timed``: whether its answer has the times of the sends; to add them costs a pass, which is spared where nothing
     was found.
     ``judged``: what a run with this anomaly is at least.
-    ``when``: instead of ``suspects``, for a question that is none of single records: which histories it is asked of."""
+    ``when``: instead of suspects and doubts, which histories it is asked of."""
 
     anomaly: str
     said: str
     suspects: str
     find: Find
-    besides: str = "0L"
+    doubts: Mapping[Pass, str] = field(default_factory=dict)
+    given: Pass = Pass.BLOCKS
     judged: Judgement = Judgement.INVALID
     rule: str = "true"
     timed: bool = True
@@ -37,7 +48,6 @@ class Checker:
 
 _COPIED = "if(copies > bit_count(found), found, 0L)"
 _UNSENT = "whole & ~(acknowledged | failed | undecided)"
-_UNSETTLED = f"if({STANDS}, 0L, found | acknowledged)"
 _MOVED = "acknowledged_at != found_at"
 _STRAYED = (
     f"if(acknowledged != 0 and {_MOVED} or glances > 0 and seen_at != found_at or glances != bit_count(delivered),"
@@ -61,14 +71,14 @@ DELIVERY: tuple[Checker, ...] = (
         "failed_but_present", "failed writes are present", "failed & (found | delivered)", delivery.failed_but_present
     ),
     Checker("duplicated", "records are in the final log more than once", _COPIED, delivery.duplicated),
-    Checker("phantom", "records were read that nobody sent", _UNSENT, delivery.phantom, besides="alien"),
+    Checker("phantom", "records were read that nobody sent", _UNSENT, delivery.phantom, {Pass.BLOCKS: "alien"}),
     Checker("misplaced", "records are in another partition than they were sent to", _UNSENT, delivery.misplaced),
     Checker(
         "corrupted",
         "records fail their checksum, or are none of ours",
         "damaged",
         delivery.corrupted,
-        besides="corrupt",
+        {Pass.BLOCKS: "corrupt"},
     ),
 )
 
@@ -79,7 +89,7 @@ LOG_ORDER_READER: tuple[Checker, ...] = (
         "offsets had more than one record",
         _STRAYED,
         log.rewritten_offset,
-        besides="copies + glances + alien",
+        {Pass.BLOCKS: f"copies - bit_count(found) + alien + bit_count({_UNSENT})", Pass.LOG: "shared"},
         timed=False,
     ),
     Checker(
@@ -91,17 +101,19 @@ LOG_ORDER_READER: tuple[Checker, ...] = (
     Checker(
         "reordered",
         "records stand in the log after what their producer sent later",
-        _UNSETTLED,
+        "0L",
         order.reordered,
-        besides="copies",
+        {Pass.LOG: "reordered + shared"},
+        Pass.LOG,
         rule="after_sequence > sequence",
     ),
     Checker(
         "real_time_order",
         "records stand in the log after what was sent when they were acknowledged",
-        _UNSETTLED,
+        "0L",
         order.real_time_order,
-        besides="copies",
+        {Pass.LOG: "overtaken + shared"},
+        Pass.LOG,
         rule="after_sent_ns > acknowledged_ns",
     ),
     Checker(
@@ -109,7 +121,8 @@ LOG_ORDER_READER: tuple[Checker, ...] = (
         "records of the final log were passed over by a reader",
         "0L",
         reader.skipped,
-        besides="live",
+        {Pass.POLLS: f"cast({reader.PASSED_OVER} or {reader.WITH_HOLES} as int)"},
+        Pass.POLLS,
         timed=False,
         rule="offset >= passed_from and offset < passed_to",
     ),
@@ -118,7 +131,8 @@ LOG_ORDER_READER: tuple[Checker, ...] = (
         "deliveries were behind their reader's place",
         "0L",
         reader.went_back,
-        besides="live",
+        {Pass.POLLS: f"cast({reader.BEHIND} as int)"},
+        Pass.POLLS,
         timed=False,
         rule="offset < gone_to",
     ),
@@ -127,7 +141,8 @@ LOG_ORDER_READER: tuple[Checker, ...] = (
         "times two members of a group had one partition at once",
         "0L",
         reader.two_owners,
-        besides="live",
+        given=Pass.POLLS,
+        when=lambda history: history.run_file.configuration.grouped,
         timed=False,
         rule="since_ns < other_until_ns",
     ),

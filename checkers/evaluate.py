@@ -1,7 +1,8 @@
-"""From a stored run to its verdict: one pass over the records, then only what the pass found suspicious."""
+"""From a stored run to its verdict: a few passes over the records, then only what they found suspicious."""
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,13 +15,15 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
 from checkers import transactions
 from checkers.availability import availability
-from checkers.catalogue import CHECKERS, Checker, asked_of
+from checkers.catalogue import CHECKERS, Checker, Pass, asked_of
 from checkers.delivery import timed
 from checkers.faults import active
 from checkers.forensics import runs
 from checkers.observed import Span, elected, refilled, spans, who_led
+from checkers.order import crossings
+from checkers.polls import polls
 from checkers.preconditions import preconditions
-from checkers.presence import PLACE, blocks
+from checkers.presence import PLACE, UNSETTLED, blocks
 from checkers.reader import redelivered
 from checkers.service import SAID, overrun
 from checkers.summary import COUNTS, COUNTS_OF_READERS, summary
@@ -56,14 +59,16 @@ def judge(directory: Path, spark: SparkSession) -> Verdict:
     HistoryError where the run cannot be judged at all.
     """
     history = History.read(directory, spark)
+    given = polls(history).persist(StorageLevel.MEMORY_AND_DISK)
     # Four questions that need nothing of each other: Spark plans and compiles one while it runs another.
     with ThreadPoolExecutor(max_workers=4) as pool:
-        asked = pool.submit(records, history, asked_of(history.run_file))
+        judged = pool.submit(records, history, asked_of(history.run_file), given)
         looked = pool.submit(spans, history.observations)
         served = pool.submit(availability, history)
-        given = pool.submit(redelivered, history)
-        (counts, found), seen, service = asked.result(), looked.result(), served.result()
-        again = given.result()
+        repeated = pool.submit(redelivered, history, given)
+        (counts, found), seen, service = judged.result(), looked.result(), served.result()
+        again = repeated.result()
+    given.unpersist()
     sizes = {f.checker.anomaly: f.count for f in found}
     report = summary(counts, lost=sizes.get("lost", 0), duplicated=sizes.get("duplicated", 0))
     ruled = rule(history.run_file, found, circumstances(history, seen))
@@ -76,43 +81,67 @@ def judge(directory: Path, spark: SparkSession) -> Verdict:
     return verdict(history, report, anomalies, met, service, done, again)
 
 
-def records(history: History, checkers: Sequence[Checker] = CHECKERS) -> tuple[dict[str, int], list[Found]]:
-    """What became of every record: the counts of the pass, and what each checker found."""
+def records(
+    history: History, checkers: Sequence[Checker] = CHECKERS, given: DataFrame | None = None
+) -> tuple[dict[str, int], list[Found]]:
+    """What became of every record: the counts of the summary, and what each checker found.
+
+    ``given``: the ``polls`` of the history, where its caller has them already.
+    """
     shutil.rmtree(history.directory / ANOMALIES, ignore_errors=True)
-    folded = blocks(history)
-    counts = count(folded, checkers, COUNTS if history.run_file.final_read else COUNTS_OF_READERS)
-    asked = [c for c in checkers if counts[c.anomaly] or (c.when is not None and c.when(history))]
-    if not asked:
-        return counts, []
-    suspicious = marked(folded, asked).persist(StorageLevel.MEMORY_AND_DISK)
+    folded = blocks(history).persist(StorageLevel.MEMORY_AND_DISK)
     try:
-        with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
-            found = list(pool.map(lambda checker: find(checker, history, suspicious, counts[checker.anomaly]), asked))
+        return asked(history, checkers, folded, polls(history) if given is None else given)
     finally:
-        suspicious.unpersist()
+        folded.unpersist()
+
+
+def asked(
+    history: History, checkers: Sequence[Checker], folded: DataFrame, given: DataFrame
+) -> tuple[dict[str, int], list[Found]]:
+    """What became of every record, by its blocks and polls."""
+    summed = COUNTS if history.run_file.final_read else COUNTS_OF_READERS
+    suspects = {c.anomaly: c.suspects for c in checkers} | {"unsettled": UNSETTLED}
+    counts = count(folded, {name: f"bit_count({bits})" for name, bits in suspects.items()} | summed)
+    unsettled = marked(folded, UNSETTLED, counts.pop("unsettled"))
+
+    def evidence(checker: Checker) -> DataFrame:
+        if checker.given is Pass.BLOCKS:
+            return marked(folded, checker.suspects, counts[checker.anomaly])
+        return unsettled if checker.given is Pass.LOG else given
+
+    passes: dict[Pass, Callable[[], DataFrame]] = {
+        Pass.BLOCKS: lambda: folded,
+        Pass.LOG: lambda: crossings(history, unsettled),
+        Pass.POLLS: lambda: given,
+    }
+    doubts = {of: {c.anomaly: c.doubts[of] for c in checkers if of in c.doubts} for of in passes}
+    with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
+        doubted = pool.map(lambda of: count(passes[of](), doubts[of]) if doubts[of] else {}, passes)
+        cause = sum(map(Counter, doubted), Counter(counts))
+        suspected = [c for c in checkers if (cause[c.anomaly] if c.when is None else c.when(history))]
+        found = list(pool.map(lambda c: find(c, history, evidence(c)), suspected))
     if not any(f.count for f in found):
         shutil.rmtree(history.directory / ANOMALIES, ignore_errors=True)
     return counts, [f for f in found if f.count]
 
 
-def count(folded: DataFrame, checkers: Sequence[Checker], summed: Mapping[str, str] = COUNTS) -> dict[str, int]:
-    """How many suspects each checker has, and the summary's counts, in one job."""
-    sums = {c.anomaly: f"bit_count({c.suspects}) + {c.besides}" for c in checkers} | dict(summed)
-    named = folded.selectExpr(*(f"cast({sql} as bigint) as {name}" for name, sql in sums.items()))
+def count(rows: DataFrame, sums: Mapping[str, str]) -> dict[str, int]:
+    """The sum of each SQL expression over all rows, in one job; 0 where there are none."""
+    named = rows.selectExpr(*(f"cast({sql} as bigint) as {name}" for name, sql in sums.items()))
     [row] = named.groupBy().sum().toDF(*sums).collect()
     return {name: value or 0 for name, value in row.asDict().items()}
 
 
-def marked(folded: DataFrame, asked: Sequence[Checker]) -> DataFrame:
-    """The blocks that are suspicious to any of ``asked``, with each one's bits under its anomaly's name."""
-    named = folded.selectExpr(*PLACE, *(f"{checker.suspects} as {checker.anomaly}" for checker in asked))
-    return named.where(" | ".join(checker.anomaly for checker in asked) + " != 0")
+def marked(folded: DataFrame, suspects: str, number: int) -> DataFrame:
+    """The blocks that have suspects, ``number`` at most. Returns: PLACE, bits"""
+    marks = folded.selectExpr(*PLACE, f"{suspects} as bits").where("bits != 0")
+    return F.broadcast(marks) if number <= _FEW else marks
 
 
-def find(checker: Checker, history: History, suspicious: DataFrame, suspects: int) -> Found:
+def find(checker: Checker, history: History, given: DataFrame) -> Found:
     """Answer one question exactly, and keep all of its records beside the run."""
-    marks = suspicious.selectExpr(*PLACE, f"{checker.anomaly} as bits").where("bits != 0")
-    found = checker.find(history, F.broadcast(marks) if suspects <= _FEW else marks).where(checker.rule)
+    found = checker.find(history, given).where(checker.rule)
     kept = history.directory / ANOMALIES / checker.anomaly
     number = _keep(found, kept)
     if not number:

@@ -21,15 +21,20 @@ def rewritten_offset(history: History, marks: DataFrame) -> DataFrame:
     """Offsets at which two or more records were acknowledged, or read by a consumer, the final read, or of a replica.
 
     Two records can only be seen at one offset where one of them is not there in the final read, or where the final read
-    itself shows both: so only such offsets are looked at. A payload that fails its checksum shows no id to rely on.
-    Guarantee: what is committed is not truncated, so that its offset is not given again (KIP-101, KIP-279). Returns:
+    itself shows both: so only such offsets are looked at; ``marks`` has the records that may be of the former. A
+    payload that fails its checksum shows no id to rely on. Guarantee: what is committed is not truncated, so that its
+    offset is not given again (KIP-101, KIP-279). Returns:
     RECORD (of one that is there no more), records (all ids seen there, -1 for a payload without), stands (the one of
     the final log)
     """
     acknowledged = history.sends.where("outcome = 'ok' and offset is not null")
     intact = history.reads.where("intact")
-    strayed = flagged(acknowledged, marks).select(*_SLOT).unionAll(flagged(intact, marks).select(*_SLOT))
-    doubtful = strayed.unionAll(_crowded(intact)).dropDuplicates(_SLOT)
+    placed = flagged(acknowledged, marks).selectExpr(*_SLOT, "record_id", "true as told")
+    read = flagged(intact, marks).selectExpr(*_SLOT, "record_id", "phase != 'final' as told")
+    strayed = (
+        placed.unionAll(read).groupBy(*_SLOT, "record_id").agg(F.bool_and("told").alias("strayed")).where("strayed")
+    )
+    doubtful = strayed.select(*_SLOT).unionAll(_crowded(intact)).dropDuplicates(_SLOT)
     seen = _sights(acknowledged, "false").unionAll(_sights(intact, "phase = 'final'"))
     return (
         seen.join(doubtful, on=_SLOT, how="left_semi")

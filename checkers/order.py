@@ -1,7 +1,8 @@
 """Order: what stands in the log after something that it should stand before.
 
 Only records of the final log are compared, each at its first offset: what is lost, or is a later copy, has no place in
-an order. Both questions ask of each record for the greatest value before it in the log.
+an order. Both questions ask of each record for the greatest value before it in the log. They are first asked together,
+of numbers alone (``crossings``); who was overtaken by whom is only told where anything was.
 """
 
 from pyspark.sql import DataFrame
@@ -17,6 +18,53 @@ _BUCKET = "shiftright(offset, 16)"
 
 _PARTITION = ["topic", "partition"]
 _PRODUCER = [*_PARTITION, "worker", "incarnation"]
+
+
+def crossings(history: History, marks: DataFrame) -> DataFrame:
+    """How often the order of a log is broken, for each producer's incarnation and bucket of a partition's offsets.
+
+    One sort of the log answers for all that is in one bucket; between buckets it is enough to compare extremes. ``log``
+    numbers the partitions: numbers sort several times as fast as names. ``marks`` as in ``standing``. Returns: log,
+    bucket, worker, incarnation, shared (places where two records stand at one offset), and how many records are in the
+    anomaly, or at least 1 where any is: reordered, overtaken
+    """
+    logs = history.log_ends.selectExpr(
+        *_PARTITION, f"cast(row_number() over (order by {', '.join(_PARTITION)}) as int) as log"
+    )
+    rows = (
+        standing(history, marks)
+        .join(F.broadcast(logs), on=_PARTITION, how="left")
+        .selectExpr(
+            *("log", f"{_BUCKET} as bucket", "worker", "incarnation", "offset", "sequence"),
+            *("invoked_ns as sent_ns", "if(outcome = 'ok', completed_ns, null) as acknowledged_ns"),
+        )
+    )
+    earlier = "order by offset rows between unbounded preceding and 1 preceding"
+    near = rows.selectExpr(
+        "*",
+        f"max(sent_ns) over (partition by log, bucket {earlier}) as sent_before_ns",
+        f"max(offset) over (partition by log, bucket {earlier}) as offset_before",
+        f"max(sequence) over (partition by log, bucket, worker, incarnation {earlier}) as sequence_before",
+    )
+    folded = near.groupBy("log", "bucket", "worker", "incarnation").agg(
+        F.expr("count_if(offset_before = offset)").alias("shared"),
+        F.expr("count_if(sequence_before > sequence)").alias("reordered"),
+        F.expr("count_if(sent_before_ns > acknowledged_ns)").alias("overtaken"),
+        F.expr("struct(min(sequence) as least, max(sequence) as most)").alias("sequences"),
+        F.min("acknowledged_ns").alias("acknowledged_ns"),
+        F.max("sent_ns").alias("sent_ns"),
+    )
+    earlier = "order by bucket range between unbounded preceding and 1 preceding"
+    across = folded.selectExpr(
+        "*",
+        f"max(sequences.most) over (partition by log, worker, incarnation {earlier}) > sequences.least as behind",
+        f"max(sent_ns) over (partition by log {earlier}) > acknowledged_ns as late",
+    )
+    return across.selectExpr(
+        *("log", "bucket", "worker", "incarnation", "shared"),
+        "reordered + if(behind, 1, 0) as reordered",
+        "overtaken + if(late, 1, 0) as overtaken",
+    )
 
 
 def reordered(history: History, marks: DataFrame) -> DataFrame:
@@ -46,7 +94,7 @@ def real_time_order(history: History, marks: DataFrame) -> DataFrame:
 def standing(history: History, marks: DataFrame) -> DataFrame:
     """Every send that is in the final log, ``offset`` being where it stands first.
 
-    ``marks`` has the records of all blocks where the acknowledgements do not tell that alone (presence.STANDS).
+    ``marks`` has the records of all blocks where the acknowledgements do not tell that alone (presence.UNSETTLED).
     Returns: the columns of ``sends``
     """
     sends = history.sends

@@ -48,12 +48,13 @@ _COUNTED = {
     "copies": "cast(phase = 'final' and record_id is not null as bigint)",
     "corrupt": "cast(not intact as bigint)",
     "alien": "cast(intact and record_id is null as bigint)",
-    "live": "cast(phase = 'live' as bigint)",
     "glances": "cast(phase != 'final' and intact and record_id is not null as bigint)",
 }
 
 #: Whether a block's acknowledged records and those in the final log are the same, each once, whole, at one offset.
-STANDS = "acknowledged_at = found_at and found = acknowledged and copies = bit_count(found) and damaged = 0"
+_STANDS = "acknowledged_at = found_at and found = acknowledged and copies = bit_count(found) and damaged = 0"
+#: The records of all other blocks: for where those stand, the final log must be asked.
+UNSETTLED = f"if({_STANDS}, 0L, found | acknowledged)"
 
 
 def blocks(history: History) -> DataFrame:

@@ -1,26 +1,28 @@
 """Readers: what they passed over, were given out of order or twice, and shared though it was theirs alone.
 
-A *stay* is what one reader has of a partition between two events that put it somewhere or take it away (assign, revoke,
-lost, seek). Inside a stay its place only moves forward, by what the log has. What is told of a poll is in the order of
-offsets: the history does not know the order inside one. The times of a record's send are added where any was found.
+Every question is first asked of polls (checkers/polls.py), and only where a poll is suspicious of its records. Inside a
+stay a reader's place only moves forward, by what the log has. What is told of a poll is in the order of offsets and
+ids: the history does not know the order inside one. The times of a record's send are added where any was found.
 """
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
-from checkers.before import greatest_before
+from checkers.polls import POLL, STAY
 from checkers.tables import History
 
-_SEAT = ["reader", "incarnation", "topic", "partition"]
-_STAY = [*_SEAT, "stay"]
 _RECORD = ["topic", "partition", "offset", "record_id", "at_ns as read_ns", "reader"]
-_RESETS = "('assign', 'revoke', 'lost', 'seek')"
-#: What one task sorts at a time: a second of a reader's deliveries.
-_BUCKET = "at_ns div 1000000000"
 _SPAN_BITS = 10
 
+#: SQL on a row of polls: that it may be in the anomaly.
+PASSED_OVER = "arrived > left_at"
+WITH_HOLES = "last - first >= distinct"
+BEHIND = "first < gone_to or given > distinct"
+#: … or that its reader has been put somewhere a second time.
+AGAIN = "given > 0 and (stay > 1 or incarnation > 0)"
 
-def skipped(history: History, _: DataFrame) -> DataFrame:
+
+def skipped(history: History, polls: DataFrame) -> DataFrame:
     """Records of the final log beside the offsets that a reader passed over between two places of one stay; the rule
     is that they were among them.
 
@@ -28,12 +30,12 @@ def skipped(history: History, _: DataFrame) -> DataFrame:
     log. Guarantee: a consumer is given its partitions' records in the order of the log (Kafka design, The Consumer).
     Returns: RECORD, read_ns, reader, passed_from, passed_to
     """
-    before = greatest_before(
-        places(history), _STAY, ["at_ns", "next"], _BUCKET, {"last": F.struct("at_ns", F.col("next").alias("next"))}
+    between = polls.where(PASSED_OVER).withColumnsRenamed({"left_at": "passed_from", "arrived": "passed_to"})
+    inside = _before_in_poll(history, polls.where(WITH_HOLES)).withColumnsRenamed(
+        {"left_at": "passed_from", "offset": "passed_to"}
     )
-    gaps = before.where("arrived > last.next").selectExpr(
-        "topic", "partition", "reader", "at_ns", "last.next as passed_from", "arrived as passed_to"
-    )
+    gap = ["topic", "partition", "reader", "at_ns", "passed_from", "passed_to"]
+    gaps = between.select(*gap).unionAll(inside.where("passed_to > passed_from").select(*gap))
     blocks = gaps.withColumn(
         "span", F.expr(f"explode(sequence(shiftright(passed_from, {_SPAN_BITS}), shiftright(passed_to, {_SPAN_BITS})))")
     )
@@ -46,17 +48,18 @@ def skipped(history: History, _: DataFrame) -> DataFrame:
     return passed.selectExpr(*_RECORD, "passed_from", "passed_to")
 
 
-def went_back(history: History, _: DataFrame) -> DataFrame:
-    """Every delivery with the furthest place of its stay before it; the rule is that it lies behind that.
+def went_back(history: History, polls: DataFrame) -> DataFrame:
+    """Every delivery of a suspicious poll with the furthest place of its stay before it; the rule is that it lies
+    behind that.
 
     Guarantee: a consumer's position advances, but for seeks (KafkaConsumer, Offsets and Consumer Position). Returns:
     RECORD, read_ns, reader, gone_to
     """
-    before = greatest_before(places(history), _STAY, ["at_ns", "next"], _BUCKET, {"gone_to": F.col("next")})
-    return before.where("offset is not null").selectExpr(*_RECORD, "gone_to")
+    told = _before_in_poll(history, polls.where(BEHIND)).withColumn("gone_to", F.greatest("gone_to", "furthest"))
+    return told.selectExpr(*_RECORD, "gone_to")
 
 
-def two_owners(history: History, _: DataFrame) -> DataFrame:
+def two_owners(history: History, polls: DataFrame) -> DataFrame:
     """Two members' stays in one partition, told by the first record of the later one; the rule is that it began
     before the last delivery of the other.
 
@@ -65,48 +68,43 @@ def two_owners(history: History, _: DataFrame) -> DataFrame:
     other_reader, other_until_ns
     """
     stays = (
-        places(history)
-        .where("offset is not null")
-        .groupBy(*_STAY)
-        .agg(F.min(F.struct("at_ns", "offset", "record_id")).alias("first"), F.max("at_ns").alias("until_ns"))
-        .where("true" if history.run_file.configuration.grouped else "false")
+        polls.where("given > 0")
+        .groupBy(*STAY)
+        .agg(F.min(F.struct("at_ns", "first")).alias("begun"), F.max("at_ns").alias("until_ns"))
     )
     others = stays.selectExpr(
         "topic",
         "partition",
         "struct(reader, incarnation) as other",
-        "struct(first.at_ns, reader, incarnation) as other_begun",
+        "struct(begun.at_ns, reader, incarnation) as other_begun",
         "until_ns as other_until_ns",
     )
     pairs = (
         stays.join(others, on=["topic", "partition"], how="inner")
-        .where("struct(reader, incarnation) != other and struct(first.at_ns, reader, incarnation) > other_begun")
+        .where("struct(reader, incarnation) != other and struct(begun.at_ns, reader, incarnation) > other_begun")
         .selectExpr(
-            *("topic", "partition", "first.offset", "first.record_id", "first.at_ns", "reader"),
-            *("first.at_ns as since_ns", "other.reader as other_reader", "other_until_ns"),
+            *("topic", "partition", "reader", "incarnation", "begun.at_ns", "begun.first as offset"),
+            *("begun.at_ns as since_ns", "other.reader as other_reader", "other_until_ns"),
         )
     )
-    return pairs.selectExpr(*_RECORD, "since_ns", "other_reader", "other_until_ns")
+    first = _delivered(history).groupBy(*POLL, "offset").agg(F.min("record_id").alias("record_id"))
+    return first.join(F.broadcast(pairs), on=[*POLL, "offset"], how="inner").selectExpr(
+        *_RECORD, "since_ns", "other_reader", "other_until_ns"
+    )
 
 
-def _placed_again(history: History) -> bool:
-    """Whether any reader was put somewhere in a partition more than once: else it can be given nothing again."""
-    placed = history.table("positions").where("event in ('assign', 'seek')")
-    return not placed.groupBy("reader", "topic", "partition").count().where("count > 1").isEmpty()
-
-
-def redelivered(history: History) -> dict[str, int]:
+def redelivered(history: History, polls: DataFrame) -> dict[str, int]:
     """How many deliveries gave a group (or a reader of its own) what it had had before, by how that stay had ended.
 
     Legal at-least-once (Kafka design, Message Delivery Semantics). ``rebalance``: it was revoked or lost; ``crash``:
     nothing ended it; ``uncommitted``: the reader was put elsewhere itself. Inside a stay it is ``went_back`` instead.
     """
     grouped = history.run_file.configuration.grouped
-    if not grouped and not _placed_again(history):
+    if not grouped and polls.where(AGAIN).isEmpty():
         return {}
     party = "0" if grouped else "reader"
-    given = places(history).where("offset is not null").withColumn("party", F.expr(party))
-    stays = given.groupBy("party", *_STAY).agg(F.min("offset").alias("least"), F.max("offset").alias("most"))
+    given = polls.where("given > 0").withColumn("party", F.expr(party))
+    stays = given.groupBy("party", *STAY).agg(F.min("first").alias("least"), F.max("last").alias("most"))
     others = stays.selectExpr(
         *("party", "topic", "partition", "struct(reader, incarnation, stay) as other"),
         *("least as other_least", "most as other_most"),
@@ -114,12 +112,15 @@ def redelivered(history: History) -> dict[str, int]:
     shared = (
         stays.join(others, on=["party", "topic", "partition"], how="inner")
         .where("struct(reader, incarnation, stay) != other and least <= other_most and other_least <= most")
-        .select("party", *_STAY)
-        .dropDuplicates()
+        .groupBy("party", *STAY)
+        .agg(F.min("other_least").alias("from"), F.max("other_most").alias("to"))
     )
-    told = F.struct("at_ns", *_STAY, "ended_by")
+    told = F.struct("at_ns", *STAY, "ended_by")
     rows = (
-        given.join(F.broadcast(shared), on=["party", *_STAY], how="left_semi")
+        _delivered(history)
+        .join(given.select("party", *POLL, "stay", "ended_by"), on=POLL, how="inner")
+        .join(F.broadcast(shared), on=["party", *STAY], how="inner")
+        .where("offset between from and to")
         .groupBy("party", "topic", "partition", "offset", "record_id")
         .agg(F.array_sort(F.collect_list(told)).alias("times"))
         .where("size(times) > 1")
@@ -137,34 +138,21 @@ def redelivered(history: History) -> dict[str, int]:
     return {row["cause"]: row["count"] for row in sorted(rows)}
 
 
-def places(history: History) -> DataFrame:
-    """Where readers stood in the run: each delivery, each start that is known, each end of a partition that was told.
+def _delivered(history: History) -> DataFrame:
+    """Every live delivery. Returns: reader, incarnation, topic, partition, at_ns, offset, record_id"""
+    return history.reads.where("phase = 'live'").selectExpr(*POLL[:-1], "read_ns as at_ns", "offset", "record_id")
 
-    Returns: reader, incarnation, topic, partition, stay (how many resets came before), at_ns, offset and record_id (of
-    a delivery), arrived (the offset it came to without being told to; null for a start), next, ended_by (the event
-    that ended the stay, or null)
+
+def _before_in_poll(history: History, polls: DataFrame) -> DataFrame:
+    """The deliveries of a few polls, and where each poll had come to right before and at most.
+
+    Returns: reader, incarnation, topic, partition, at_ns, offset, record_id, gone_to (of the poll), left_at, furthest
+    (null for the first)
     """
-    resets = (
-        history.table("positions")
-        .where(f"event in {_RESETS}")
-        .groupBy(*_SEAT)
-        .agg(F.array_sort(F.collect_list(F.struct("at_ns", "event"))).alias("resets"))
-    )
-    none = "cast(null as bigint)"
-    delivered = history.reads.where("phase = 'live'").selectExpr(
-        *_SEAT, "read_ns as at_ns", "offset", "record_id", "offset as arrived", "offset + 1 as next"
-    )
-    told = history.table("positions").where("event in ('assign', 'seek', 'end-of-partition') and offset is not null")
-    stood = told.selectExpr(
-        *(*_SEAT, "at_ns", f"{none} as offset", f"{none} as record_id"),
-        *("if(event = 'end-of-partition', offset, null) as arrived", "offset as next"),
-    )
-    return (
-        delivered.unionByName(stood)
-        .join(F.broadcast(resets), on=_SEAT, how="left")
-        .withColumn("stay", F.expr("coalesce(size(filter(resets, r -> r.at_ns <= at_ns)), 0)"))
-        .selectExpr(*_STAY, "at_ns", "offset", "record_id", "arrived", "next", "get(resets, stay).event as ended_by")
-    )
+    above = Window.partitionBy(*POLL).orderBy("offset", "record_id").rowsBetween(Window.unboundedPreceding, -1)
+    furthest = F.max(F.col("offset") + 1).over(above)
+    rows = _delivered(history).join(polls.select(*POLL, "gone_to"), on=POLL, how="inner")
+    return rows.select("*", furthest.alias("furthest"), furthest.alias("left_at"))
 
 
 def _not_committed(history: History) -> DataFrame:

@@ -116,7 +116,7 @@ def _readers(found: Sets, reads: list[Row], positions: list[Row]) -> None:
         happened = [(p["at_ns"], 0, p["event"], p["offset"], None) for p in told]
         happened += [(r["read_ns"], 1, "read", r["offset"], r["record_id"]) for r in live if is_of(r, seat)]
         place = furthest = None
-        for _, _, event, offset, record in sorted(happened, key=lambda h: (h[0], h[1], h[3] or 0)):
+        for _, _, event, offset, record in sorted(happened, key=_in_order):
             if event in _RESETS:
                 place = furthest = offset if event in {"assign", "seek"} else None
                 continue
@@ -140,6 +140,11 @@ def _group(found: Sets, reads: list[Row], positions: list[Row]) -> None:
         past = any(p["event"] == "commit" and not p["error"] and (p["offset"] or 0) > r["offset"] for p in here)
         if past and r["offset"] >= begun and (slot(r), r["offset"]) not in given:
             found["missed"].add(r["record_id"])
+
+
+def _in_order(happened: tuple[int, int, str, int | None, int | None]) -> tuple[int, int, int, int]:
+    at_ns, told_or_read, _, offset, record = happened
+    return at_ns, told_or_read, offset or 0, -1 if record is None else record
 
 
 def slot(row: Row) -> tuple[str, int]:
