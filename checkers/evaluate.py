@@ -23,7 +23,7 @@ from checkers.observed import Span, elected, refilled, spans, who_led
 from checkers.order import crossings
 from checkers.polls import polls
 from checkers.preconditions import preconditions
-from checkers.presence import PLACE, UNSETTLED, blocks
+from checkers.presence import EVERY, FEW, PLACE, UNSETTLED, blocks
 from checkers.reader import redelivered
 from checkers.service import SAID, overrun
 from checkers.summary import COUNTS, COUNTS_OF_READERS, summary
@@ -34,9 +34,6 @@ from harness.core.run_file import RunFile
 from harness.core.verdict import Anomaly, Judgement, Precondition, Standing, Summary, Verdict, worst
 
 _EXAMPLES = 20
-#: Marked blocks that fit a broadcast (some 40 bytes each) beside everything else that a driver holds.
-_FEW = 1 << 20
-
 #: Questions asked at once: Spark plans and compiles some while it runs another.
 _AT_ONCE = 4
 
@@ -58,21 +55,26 @@ def judge(directory: Path, spark: SparkSession) -> Verdict:
     Writes all records of each anomaly found to ``<directory>/anomalies/<name>/``, and no other file. Raises
     HistoryError where the run cannot be judged at all.
     """
-    history = History.read(directory, spark)
+    try:
+        return _judged(History.read(directory, spark))
+    finally:
+        spark.catalog.clearCache()
+
+
+def _judged(history: History) -> Verdict:
     given = polls(history).persist(StorageLevel.MEMORY_AND_DISK)
     # Four questions that need nothing of each other: Spark plans and compiles one while it runs another.
-    with ThreadPoolExecutor(max_workers=4) as pool:
+    with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
         judged = pool.submit(records, history, asked_of(history.run_file), given)
         looked = pool.submit(spans, history.observations)
         served = pool.submit(availability, history)
         repeated = pool.submit(redelivered, history, given)
         (counts, found), seen, service = judged.result(), looked.result(), served.result()
         again = repeated.result()
-    given.unpersist()
     sizes = {f.checker.anomaly: f.count for f in found}
     report = summary(counts, lost=sizes.get("lost", 0), duplicated=sizes.get("duplicated", 0))
     ruled = rule(history.run_file, found, circumstances(history, seen))
-    with ThreadPoolExecutor(max_workers=3) as pool:
+    with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
         told = pool.map(lambda name: explained(history, seen, name, ruled[name]), ruled)
         anomalies = dict(zip(ruled, told, strict=True))
     anomalies |= overrun(history.run_file.limits, service, history.faults, history.last_ns)
@@ -90,13 +92,10 @@ def records(
     """
     shutil.rmtree(history.directory / ANOMALIES, ignore_errors=True)
     folded = blocks(history).persist(StorageLevel.MEMORY_AND_DISK)
-    try:
-        return asked(history, checkers, folded, polls(history) if given is None else given)
-    finally:
-        folded.unpersist()
+    return answers(history, checkers, folded, polls(history) if given is None else given)
 
 
-def asked(
+def answers(
     history: History, checkers: Sequence[Checker], folded: DataFrame, given: DataFrame
 ) -> tuple[dict[str, int], list[Found]]:
     """What became of every record, by its blocks and polls."""
@@ -106,9 +105,11 @@ def asked(
     unsettled = marked(folded, UNSETTLED, counts.pop("unsettled"))
 
     def evidence(checker: Checker) -> DataFrame:
-        if checker.given is Pass.BLOCKS:
-            return marked(folded, checker.suspects, counts[checker.anomaly])
-        return unsettled if checker.given is Pass.LOG else given
+        if checker.given is not Pass.BLOCKS:
+            return unsettled if checker.given is Pass.LOG else given
+        if doubted[Pass.LOG].get(checker.anomaly):
+            return marked(folded, EVERY, counts["attempted"])
+        return marked(folded, checker.suspects, counts[checker.anomaly])
 
     passes: dict[Pass, Callable[[], DataFrame]] = {
         Pass.BLOCKS: lambda: folded,
@@ -117,8 +118,9 @@ def asked(
     }
     doubts = {of: {c.anomaly: c.doubts[of] for c in checkers if of in c.doubts} for of in passes}
     with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
-        doubted = pool.map(lambda of: count(passes[of](), doubts[of]) if doubts[of] else {}, passes)
-        cause = sum(map(Counter, doubted), Counter(counts))
+        asked = pool.map(lambda of: count(passes[of](), doubts[of]) if doubts[of] else {}, passes)
+        doubted = dict(zip(passes, asked, strict=True))
+        cause = sum(map(Counter, doubted.values()), Counter(counts))
         suspected = [c for c in checkers if (cause[c.anomaly] if c.when is None else c.when(history))]
         found = list(pool.map(lambda c: find(c, history, evidence(c)), suspected))
     if not any(f.count for f in found):
@@ -136,7 +138,7 @@ def count(rows: DataFrame, sums: Mapping[str, str]) -> dict[str, int]:
 def marked(folded: DataFrame, suspects: str, number: int) -> DataFrame:
     """The blocks that have suspects, ``number`` at most. Returns: PLACE, bits"""
     marks = folded.selectExpr(*PLACE, f"{suspects} as bits").where("bits != 0")
-    return F.broadcast(marks) if number <= _FEW else marks
+    return F.broadcast(marks) if number <= FEW else marks
 
 
 def find(checker: Checker, history: History, given: DataFrame) -> Found:

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
 from checkers.delivery import OF_SEND
-from checkers.presence import flagged
+from checkers.presence import few, flagged
 from checkers.tables import History
 
 _SLOT = ["topic", "partition", "offset"]
@@ -21,20 +21,16 @@ def rewritten_offset(history: History, marks: DataFrame) -> DataFrame:
     """Offsets at which two or more records were acknowledged, or read by a consumer, the final read, or of a replica.
 
     Two records can only be seen at one offset where one of them is not there in the final read, or where the final read
-    itself shows both: so only such offsets are looked at; ``marks`` has the records that may be of the former. A
-    payload that fails its checksum shows no id to rely on. Guarantee: what is committed is not truncated, so that its
+    itself shows both: ``marks`` has the records of which one may be, and only their offsets are looked at. A payload
+    that fails its checksum shows no id to rely on. Guarantee: what is committed is not truncated, so that its
     offset is not given again (KIP-101, KIP-279). Returns:
     RECORD (of one that is there no more), records (all ids seen there, -1 for a payload without), stands (the one of
     the final log)
     """
     acknowledged = history.sends.where("outcome = 'ok' and offset is not null")
     intact = history.reads.where("intact")
-    placed = flagged(acknowledged, marks).selectExpr(*_SLOT, "record_id", "true as told")
-    read = flagged(intact, marks).selectExpr(*_SLOT, "record_id", "phase != 'final' as told")
-    strayed = (
-        placed.unionAll(read).groupBy(*_SLOT, "record_id").agg(F.bool_and("told").alias("strayed")).where("strayed")
-    )
-    doubtful = strayed.select(*_SLOT).unionAll(_crowded(intact)).dropDuplicates(_SLOT)
+    slots = _doubtful(flagged(acknowledged, marks), flagged(intact, marks))
+    doubtful = few(slots.unionAll(intact.where("record_id is null").select(*_SLOT)).dropDuplicates(_SLOT))
     seen = _sights(acknowledged, "false").unionAll(_sights(intact, "phase = 'final'"))
     return (
         seen.join(doubtful, on=_SLOT, how="left_semi")
@@ -71,17 +67,18 @@ def _sights(rows: DataFrame, last: str) -> DataFrame:
     return rows.selectExpr(*_SLOT, f"coalesce(record_id, {_NO_ID}L) as record_id", f"{last} as last")
 
 
-def _crowded(intact: DataFrame) -> DataFrame:
-    """Offsets that the final read delivered more than once, or where a payload without an id was: of 64 offsets, one
-    row is shuffled."""
-    place = ["topic", "partition", "shiftright(offset, 6) as offsets"]
-    bit = "shiftleft(1L, cast(offset & 63 as int))"
-    folded = (
-        intact.where("phase = 'final'")
-        .selectExpr(*place, f"{bit} as bit")
-        .groupBy("topic", "partition", "offsets")
-        .agg(F.count("*").alias("rows"), F.bit_or("bit").alias("bits"))
-        .where("rows > bit_count(bits)")
-        .selectExpr("topic", "partition", "explode(sequence(offsets * 64, offsets * 64 + 63)) as offset")
+def _doubtful(acknowledged: DataFrame, intact: DataFrame) -> DataFrame:
+    """The offsets of these acknowledgements and reads, but for those where one record was acknowledged, and is."""
+    told = _sights(acknowledged, "false").selectExpr("*", "1 as acknowledged")
+    read = _sights(intact, "phase = 'final'").selectExpr("*", "0 as acknowledged")
+    return (
+        told.unionAll(read)
+        .groupBy(*_SLOT)
+        .agg(
+            F.sum("acknowledged").alias("acknowledged"),
+            F.count_if("last").alias("found"),
+            F.expr("min(record_id) = max(record_id)").alias("alone"),
+        )
+        .where("not (acknowledged = 1 and found = 1 and alone)")
+        .select(*_SLOT)
     )
-    return folded.unionAll(intact.where("record_id is null").select(*_SLOT))

@@ -7,6 +7,7 @@ into blocks by ``bit_or`` before anything is shuffled, and a question over all r
 
 from collections.abc import Iterable, Mapping
 
+from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
@@ -14,6 +15,9 @@ from checkers.tables import History
 
 #: Where a block is: the records of one block that belong to one partition make one row.
 PLACE = ["topic", "partition", "block"]
+
+#: Rows that fit a broadcast (some 40 bytes each) beside everything else that a driver holds.
+FEW = 1 << 20
 
 BLOCK = "shiftright(record_id, 6)"
 _BIT = "shiftleft(1L, cast(record_id & 63 as int))"
@@ -55,6 +59,8 @@ _COUNTED = {
 _STANDS = "acknowledged_at = found_at and found = acknowledged and copies = bit_count(found) and damaged = 0"
 #: The records of all other blocks: for where those stand, the final log must be asked.
 UNSETTLED = f"if({_STANDS}, 0L, found | acknowledged)"
+#: Every record that is said to be anywhere.
+EVERY = "acknowledged | whole"
 
 
 def blocks(history: History) -> DataFrame:
@@ -95,6 +101,12 @@ def flagged(rows: DataFrame, marks: DataFrame, on: list[str] | None = None) -> D
         .where(f"bits & {_BIT} != 0")
         .select(*rows.columns)
     )
+
+
+def few(rows: DataFrame) -> DataFrame:
+    """``rows``, computed once and kept until the run is judged; to be broadcast where they fit."""
+    kept = rows.persist(StorageLevel.MEMORY_AND_DISK)
+    return F.broadcast(kept) if kept.count() <= FEW else kept
 
 
 def _named(expressions: Mapping[str, str]) -> list[str]:

@@ -1,276 +1,302 @@
-"""Realistic histories with known anomalies at seeded places, and besides them what is legal though suspicious."""
+"""Realistic histories with known anomalies at seeded places, and beside each the nearest legal history, its twin.
 
+A history begins legal: workers that send several records at a time, of which some time out and some fail; a leader
+change in which many time out at once; workers that are replaced; logs in which what was in flight together
+stands in any order. Then each plot changes what became of a few records. What is seen of the logs follows from that.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, pairwise
 from random import Random
 from typing import Any
 
 from harness.core.history import record_id
 
+Row = dict[str, Any]
+#: What tells one finding from another in a topic: the record's id or, where it has none, its partition and offset.
+Identity = int | tuple[int, int]
+
 MS = 1_000_000
-_MEMBER, _OTHER = 50, 51
+STEP = 1_000
+LAG = 60 * MS
+END = 10_000 * MS
 WORKERS = 3
-PARTITIONS = 2
+_REPLACED = 4
+#: Of this many, the last is not read to its end.
+PARTITIONS = 3
+UNREAD = PARTITIONS - 1
+WORKERS_OF_A_SEED = 16
 UNKNOWN_WORKER = 9
-ANOMALIES = (
-    "lost",
-    "vanished",
-    "failed_but_present",
-    "duplicated",
-    "phantom",
-    "misplaced",
-    "corrupted",
-    "rewritten_offset",
-    "acknowledged_elsewhere",
-    "reordered",
-    "real_time_order",
-    "skipped",
-    "went_back",
-    "two_owners",
-)
+MEMBERS = (50, 51)
+STRAY_MEMBER = 59
+FINAL_READER, REPLICA_READER = 100, 200
 
 
-@dataclass
-class Planted:
-    """The rows of one history, and the record ids that each anomaly was planted in."""
+@dataclass(eq=False)
+class Place:
+    """A place in a log: whose record stood there, and who saw it. ``shares`` the offset of the next place.
+
+    ``reading``: what happens as the consumer gets there. ``damaged``: the phases in which its checksum fails.
+    ``told``: whether those who read it say at which offset.
+    """
+
+    record: int | None
+    at_ns: int
+    final: int = 1
+    live: bool = True
+    replica: bool = False
+    damaged: frozenset[str] = frozenset()
+    shares: bool = False
+    told: bool = True
+    reading: str = ""
+    offset: int = -1
+
+
+#: What a finding is about; a place without a record has an offset only in the end.
+Subject = Identity | Place
+
+
+@dataclass(eq=False)
+class World:
+    """One history while it is made. ``acknowledged_at``: of records that were told another place than where they first
+    stand, that place, or None for none. ``untouched``: records that no plot has changed."""
 
     topic: str
-    sends: list[dict[str, Any]] = field(default_factory=list)
-    positions: list[dict[str, Any]] = field(default_factory=list)
-    reads: list[dict[str, Any]] = field(default_factory=list)
-    log_ends: list[dict[str, Any]] = field(default_factory=list)
-    ids: dict[str, set[int]] = field(default_factory=dict)
+    first_worker: int
+    random: Random
+    times: int
+    tables: dict[str, list[Row]] = field(default_factory=lambda: {name: [] for name in _TABLES})
+    logs: list[list[Place]] = field(default_factory=list)
+    sends: dict[int, Row] = field(default_factory=dict)
+    places: dict[int, Place] = field(default_factory=dict)
+    acknowledged_at: dict[int, Place | None] = field(default_factory=dict)
+    untouched: set[int] = field(default_factory=set)
+    subjects: dict[str, list[Subject]] = field(default_factory=dict)
+    findings: list[tuple[str, str, Subject]] = field(default_factory=list)
+    times_planted: Counter[str] = field(default_factory=Counter)
+
+    def log_of(self, send: Row) -> list[Place]:
+        """The log that a record was sent to."""
+        return self.logs[send["partition"]]
+
+    def index_of(self, send: Row) -> int:
+        """Where in its log a record first stands."""
+        return self.log_of(send).index(self.places[send["record_id"]])
+
+    def insert(self, log: list[Place], index: int, place: Place) -> Place:
+        """Put ``place`` into ``log`` from ``index`` on, but not between two that share an offset."""
+        while 0 < index < len(log) and log[index - 1].shares:
+            index += 1
+        log.insert(index, place)
+        return place
+
+    def found(self, plot: str, anomalies: Iterable[str], *subjects: Subject) -> None:
+        """What the checkers are to find of ``plot``, in each of ``subjects``."""
+        self.findings += [(plot, anomaly, subject) for anomaly in anomalies for subject in subjects]
+
+    def own(self, plot: str, *subjects: Subject) -> None:
+        """These are ``plot``'s: whatever is found in them is told of it, and no other may have them."""
+        self.times_planted[plot] += 1
+        self.subjects.setdefault(plot, []).extend(subjects)
+        self.untouched.difference_update(subject for subject in subjects if isinstance(subject, int))
+
+    def planted(self) -> "Planted":
+        """The history as its recorders would have told it."""
+        named = Counter((plot, anomaly, _identity(self, subject)) for plot, anomaly, subject in self.findings)
+        owned = {_identity(self, subject): plot for plot, subjects in self.subjects.items() for subject in subjects}
+        return Planted(self.topic, self.tables, owned, named, self.times_planted)
 
 
-_READING = ("skipped", "went_back", "two_owners")
-_LEGAL = ("rebalance", "seek")
+@dataclass(frozen=True)
+class Planted:
+    """The rows of one history, the plot that each finding would be of, what the checkers are to find, and how often
+    each plot was planted."""
+
+    topic: str
+    tables: dict[str, list[Row]]
+    owned: dict[Identity, str]
+    expected: Counter[tuple[str, str, Identity]]
+    times: Counter[str]
 
 
-@dataclass
-class _Entry:
-    """A place in a log: whose record, and what readers see of it. One that ``shares`` has the offset of the next.
+@dataclass(frozen=True)
+class Plot:
+    """Something that happens to a record with the outcome ``of``.
 
-    ``read``: what happens as the consumer gets there.
+    ``act`` does it, and tells what else of the history is now part of it; None where this record does not suit.
+    ``finds``: the anomalies that the record then is in, by the rules, and ``finds_beside`` those that the rest is in.
+    Neither for a twin, the nearest history that is legal, of the anomalies ``twin_of``.
     """
 
-    record: int
-    final: bool = True
-    live: bool = True
-    intact: bool = True
-    shares: bool = False
-    read: str = ""
+    name: str
+    of: str
+    act: Callable[[World, Row], Sequence[Subject] | None]
+    finds: tuple[str, ...] = ()
+    finds_beside: tuple[str, ...] = ()
+    twin_of: tuple[str, ...] = ()
 
 
-def plant(topic: str, first_worker: int, random: Random, records: int = 300, times: int = 3) -> Planted:
-    """One run of a few workers, in which each anomaly of ANOMALIES is planted ``times`` times.
+_TABLES = ("sends", "reads", "positions", "transactions", "log_ends")
 
-    Legal and there besides: writes that timed out, present and absent; proven failures, absent; records that a consumer
-    was given more than once; writes still in flight at the end; a leader change in which many time out at once; records
-    of several workers that were in flight together, appended in another order than they were sent; a consumer that is
-    put back by a rebalance, and one that seeks over a record.
-    """
-    history = Planted(topic)
-    logs: list[list[_Entry]] = [[] for _ in range(PARTITIONS)]
-    pools: dict[str, list[dict[str, Any]]] = {"ok": [], "info": [], "fail": []}
+
+def begin(topic: str, first_worker: int, random: Random, records: int, times: int) -> World:
+    """A legal history: what was sent, and the logs in which all of it stands."""
+    world = World(topic, first_worker, random, times)
+    replaced = [random.sample(range(records), _REPLACED) for _ in range(WORKERS)]
     for n in range(records):
-        send = _send(
-            topic, first_worker + n % WORKERS, n // WORKERS, n, random, changing=records // 2 <= n < records // 2 + 20
-        )
-        pools[send["outcome"]].append(send)
-        history.sends.append(send)
-    chosen = {
-        **_choose(pools["ok"], ("lost", "duplicated", "corrupted", "acknowledged_elsewhere"), times, random),
-        **_choose(pools["info"], ("vanished", "misplaced", "rewritten_offset"), times, random),
-        **_choose(pools["fail"], ("failed_but_present",), times, random),
-    }
-    fate = {send["record_id"]: anomaly for anomaly, sends in chosen.items() for send in sends}
-    for send in history.sends:
-        _append(send, fate.get(send["record_id"]), logs, random)
-    untouched = {send["record_id"] for send in pools["ok"]} - fate.keys()
-    sends = {send["record_id"]: send for send in history.sends}
-    moved = {how: _displace(how, times, logs, sends, untouched, random) for how in ("reordered", "real_time_order", "")}
-    for send in chosen["rewritten_offset"]:
-        log = logs[send["partition"]]
-        place = random.choice([n for n, entry in enumerate(log) if entry.record in untouched])
-        log.insert(place, _Entry(send["record_id"], final=False, live=True, shares=True))
-        log[place + 1].live = False
-        untouched.discard(log[place + 1].record)
-    strangers = [record_id(first_worker + UNKNOWN_WORKER, n) for n in range(times)]
-    for stranger in strangers:
-        log = random.choice(logs)
-        places = [n for n in range(len(log) + 1) if n == 0 or not log[n - 1].shares]
-        log.insert(random.choice(places), _Entry(stranger))
-    history.ids = {anomaly: {send["record_id"] for send in sends} for anomaly, sends in chosen.items()}
-    for happening in (*_LEGAL, *_READING):
-        # One that two members get is in the middle of the stay of one of them.
-        inside = {
-            entry.record
-            for log in logs
-            for before, entry in pairwise(log)
-            if happening != "two_owners" or (before.live and not before.read)
+        changing = records // 2 <= n < records // 2 + 20
+        worker = n % WORKERS
+        send = _send(world, worker, n, incarnation=sum(n >= at for at in replaced[worker]), changing=changing)
+        world.sends[send["record_id"]] = send
+    world.logs = [[] for _ in range(PARTITIONS)]
+    last: dict[tuple[int, ...], int] = {}
+    for send in world.sends.values():
+        # A producer's records of one partition are appended in the order they were sent.
+        lane = lane_of(send)
+        answered = send["completed_ns"] or send["invoked_ns"] + 50 * MS
+        at_ns = max(random.randrange(send["invoked_ns"] + 1, answered), last.get(lane, 0) + 1)
+        last[lane] = at_ns
+        if send["completed_ns"] is not None:
+            send["completed_ns"] = max(answered, at_ns + 1)
+        world.places[send["record_id"]] = place = Place(send["record_id"], at_ns)
+        world.logs[send["partition"]].append(place)
+    for log in world.logs:
+        log.sort(key=lambda place: place.at_ns)
+    world.untouched = {record for record, send in world.sends.items() if send["partition"] != UNREAD}
+    world.tables["sends"] = [*world.sends.values()]
+    return world
+
+
+def carry_out(world: World, plots: Iterable[Plot]) -> None:
+    """Each of ``plots`` as often as the history wants. Raises AssertionError where too few records suit."""
+    for plot in plots:
+        suited = sorted(record for record in world.untouched if world.sends[record]["outcome"] == plot.of)
+        world.random.shuffle(suited)
+        done = 0
+        while done < world.times:
+            assert suited, f"too few records for {plot.name}"
+            record = suited.pop()
+            others = plot.act(world, world.sends[record]) if record in world.untouched else None
+            if others is not None:
+                world.own(plot.name, record, *others)
+                world.found(plot.name, plot.finds, record)
+                world.found(plot.name, plot.finds_beside, *others)
+                done += 1
+
+
+def settle(world: World) -> None:
+    """Of what nobody was told the end of, some is in the log; of what failed, none."""
+    for record in sorted(world.untouched):
+        outcome = world.sends[record]["outcome"]
+        if outcome == "fail" or (outcome == "info" and world.random.random() < 0.5):
+            remove(world, world.sends[record])
+    for place in [*world.logs[UNREAD]]:
+        if place.record is not None and world.sends[place.record]["outcome"] == "fail":
+            world.logs[UNREAD].remove(place)
+
+
+def remove(world: World, send: Row) -> None:
+    """A record that never came into the log."""
+    world.log_of(send).remove(world.places.pop(send["record_id"]))
+
+
+def lane_of(send: Row) -> tuple[int, ...]:
+    """Whose order a record's place is bound to."""
+    return send["worker"], send["incarnation"], send["partition"]
+
+
+def delete_first(world: World, partition: int, name: str) -> None:
+    """Retention: the first records of a log were acknowledged, and read, and are deleted."""
+    for place in world.logs[partition][: world.times]:
+        place.final = 0
+        world.sends[place.record].update(outcome="ok", error=None, completed_ns=place.at_ns + MS)
+        world.own(name, place.record)
+
+
+def number(world: World) -> None:
+    """Give every place its offset, and every acknowledgement the place that it told."""
+    for log in world.logs:
+        offset = 0
+        for place in log:
+            place.offset = offset
+            offset += not place.shares
+    for record, send in world.sends.items():
+        place = world.acknowledged_at.get(record, world.places.get(record))
+        if send["outcome"] == "ok" and place is not None:
+            send["offset"] = place.offset
+
+
+def read_finally(world: World, starts: dict[int, int] | None = None) -> None:
+    """The final read of every log, but for the end of the last one; and what was read of a replica."""
+    for partition, log in enumerate(world.logs):
+        length = end_of(log)
+        read_to = length * 2 // 3 if partition == UNREAD else length
+        for place in log:
+            given = place.final if place.offset < read_to else 0
+            for phase, times in (("final", given), ("replica", int(place.replica))):
+                reader = FINAL_READER if phase == "final" else REPLICA_READER
+                for _ in range(times):
+                    deliver(world, place, partition, reader, END + len(world.tables["reads"]) * STEP, phase=phase)
+        end = {"log_start": (starts or {}).get(partition, 0), "log_end": length, "read_to": read_to}
+        complete = read_to == length
+        world.tables["log_ends"].append({"topic": world.topic, "partition": partition, **end, "complete": complete})
+
+
+def end_of(log: list[Place]) -> int:
+    """The offset after the last."""
+    return log[-1].offset + 1 if log else 0
+
+
+def deliver(
+    world: World, place: Place, partition: int, reader: int, at_ns: int, incarnation: int = 0, phase: str = "live"
+) -> None:
+    """A record is given to a reader."""
+    world.tables["reads"].append(
+        {
+            "reader": reader,
+            "incarnation": incarnation,
+            "phase": phase,
+            "poll": len(world.tables["reads"]),
+            "topic": world.topic,
+            "partition": partition,
+            "offset": place.offset if place.told else -1,
+            "record_id": place.record,
+            "intact": phase not in place.damaged,
+            "timestamp_ms": 0,
+            "read_ns": at_ns,
         }
-        picked = random.sample(sorted(untouched & inside), times)
-        untouched -= {*picked}
-        for entry in (entry for log in logs for entry in log if entry.record in picked):
-            entry.read = happening
-        history.ids |= {happening: set(picked)} if happening in _READING else {}
-    history.ids |= {how: records for how, records in moved.items() if how}
-    history.ids["phantom"] = set(strangers)
-    _read(history, logs, random)
-    return history
+    )
 
 
-def _send(topic: str, worker: int, sequence: int, n: int, random: Random, changing: bool) -> dict[str, Any]:
-    weights = (0.2, 0.75, 0.05) if changing else (0.8, 0.1, 0.1)
+def tell(world: World, partition: int, reader: int, at_ns: int, event: str, offset: int) -> None:
+    """Something happens to a reader's place in a partition."""
+    seat = {"reader": reader, "incarnation": 0, "topic": world.topic, "partition": partition}
+    world.tables["positions"].append({**seat, "at_ns": at_ns, "event": event, "offset": offset})
+
+
+def _send(world: World, worker: int, n: int, incarnation: int, changing: bool) -> Row:
+    random = world.random
+    weights = (0.2, 0.7, 0.1) if changing else (0.72, 0.18, 0.1)
     outcome = random.choices(("ok", "info", "fail"), weights)[0]
     in_flight = outcome == "info" and random.random() < 0.2
+    sequence = n // WORKERS
+    invoked_ns = n * MS + random.randrange(MS // 2)
     return {
-        "worker": worker,
-        "incarnation": 0,
+        "worker": world.first_worker + worker,
+        "incarnation": incarnation,
         "sequence": sequence,
-        "topic": topic,
-        "partition": random.randrange(PARTITIONS),
-        "record_id": record_id(worker, sequence),
-        "invoked_ns": n * MS,
-        "completed_ns": None if in_flight else (n + random.randint(1, 50)) * MS,
+        "topic": world.topic,
+        "partition": random.choices(range(PARTITIONS), (9, 9, 2))[0],
+        "record_id": record_id(world.first_worker + worker, sequence),
+        "invoked_ns": invoked_ns,
+        "completed_ns": None if in_flight else invoked_ns + random.randint(1 * MS, 50 * MS),
         "outcome": outcome,
         "error": {"ok": None, "info": "_MSG_TIMED_OUT", "fail": "_QUEUE_FULL"}[outcome],
     }
 
 
-def _choose(
-    pool: list[dict[str, Any]], anomalies: tuple[str, ...], times: int, random: Random
-) -> dict[str, list[dict[str, Any]]]:
-    picked = random.sample(pool, times * len(anomalies))
-    return {anomaly: picked[n * times : (n + 1) * times] for n, anomaly in enumerate(anomalies)}
-
-
-def _append(send: dict[str, Any], fate: str | None, logs: list[list[_Entry]], random: Random) -> None:
-    """What the cluster did with a record: its entries in the logs."""
-    log = logs[send["partition"]]
-    entry = _Entry(send["record_id"])
-    match fate:
-        case "lost":
-            log.append(_Entry(send["record_id"], final=False, live=False))
-        case "vanished":
-            log.append(_Entry(send["record_id"], final=False, live=True))
-        case "misplaced":
-            logs[(send["partition"] + 1) % PARTITIONS].append(entry)
-        case "acknowledged_elsewhere":
-            log += [_Entry(send["record_id"], final=False, live=False), entry]
-        case "rewritten_offset":
-            log.append(entry)
-        case "corrupted":
-            log.append(_Entry(send["record_id"], intact=False))
-        case "duplicated":
-            log += [entry, _Entry(send["record_id"])]
-        case "failed_but_present":
-            log.append(entry)
-        case None if send["outcome"] == "ok" or (send["outcome"] == "info" and random.random() < 0.5):
-            log.append(entry)
-
-
-def _displace(
-    how: str,
-    times: int,
-    logs: list[list[_Entry]],
-    sends: dict[int, dict[str, Any]],
-    untouched: set[int],
-    random: Random,
-) -> set[int]:
-    """Move records behind one that came later: of their own worker while in flight (``reordered``), of another after
-    they were acknowledged (``real_time_order``), or of another while in flight, which is legal."""
-    moved: set[int] = set()
-    for record in random.sample(sorted(untouched), len(untouched)):
-        if record not in untouched:
-            continue
-        log = logs[(send := sends[record])["partition"]]
-        place = next(n for n, entry in enumerate(log) if entry.record == record)
-        in_flight = 1 * MS if how == "real_time_order" else 50 * MS
-        passed: list[_Entry] = []
-        for entry in log[place + 1 :]:
-            passed.append(entry)
-            other = sends[entry.record]
-            own = other["worker"] == send["worker"]
-            late = other["invoked_ns"] > send["invoked_ns"] + in_flight
-            if entry.record in untouched and own == (how == "reordered") and late == (how == "real_time_order"):
-                log.insert(place + len(passed), log.pop(place))
-                send["completed_ns"] = send["invoked_ns"] + in_flight
-                moved.add(record)
-                untouched -= {record, entry.record}
-                break
-            if own or late:
-                break
-        if len(moved) == times:
-            return moved
-    raise AssertionError(f"too few records to plant {how}")
-
-
-def _read(history: Planted, logs: list[list[_Entry]], random: Random) -> None:
-    sends = {send["record_id"]: send for send in history.sends}
-    for partition, log in enumerate(logs):
-        offsets = [0, *accumulate(int(not entry.shares) for entry in log)]
-        for offset, entry in zip(offsets, log, strict=False):
-            send = sends.get(entry.record)
-            if send is not None and send["outcome"] == "ok":
-                send.setdefault("offset", offset)
-            if entry.live:
-                _consume(history, partition, offset, entry)
-            if entry.final:
-                history.reads.append(_delivery(history, partition, offset, entry, 100, phase="final"))
-        _tell(history, partition, "end-of-partition", offsets[-1])
-        end = {"log_start": 0, "log_end": offsets[-1], "read_to": offsets[-1], "complete": True}
-        history.log_ends.append({"topic": history.topic, "partition": partition, **end})
-
-
-def _consume(history: Planted, partition: int, offset: int, entry: _Entry) -> None:
-    """What a group's member gets of one place, and what becomes of its own place there."""
-
-    def get(reader: int = _MEMBER, incarnation: int = 0) -> None:
-        history.reads.append(_delivery(history, partition, offset, entry, reader, incarnation))
-
-    match entry.read:
-        case "skipped":
-            return
-        case "went_back":
-            get()
-        case "two_owners":
-            get(_OTHER, incarnation=entry.record % 1000)
-        case "rebalance":
-            get()
-            _tell(history, partition, "revoke", offset + 1)
-            _tell(history, partition, "assign", offset)
-        case "seek":
-            _tell(history, partition, "seek", offset + 1)
-            return
-    get()
-
-
-def _tell(history: Planted, partition: int, event: str, offset: int) -> None:
-    seat = {"reader": _MEMBER, "incarnation": 0, "topic": history.topic, "partition": partition}
-    history.positions.append({**seat, "at_ns": len(history.reads) * MS - MS // 2, "event": event, "offset": offset})
-
-
-def _delivery(
-    history: Planted,
-    partition: int,
-    offset: int,
-    entry: _Entry,
-    reader: int,
-    incarnation: int = 0,
-    phase: str = "live",
-) -> dict[str, Any]:
-    at = len(history.reads)
-    return {
-        "reader": reader,
-        "incarnation": incarnation,
-        "phase": phase,
-        "poll": at,
-        "topic": history.topic,
-        "partition": partition,
-        "offset": offset,
-        "record_id": entry.record,
-        "intact": entry.intact,
-        "timestamp_ms": 0,
-        "read_ns": at * MS,
-    }
+def _identity(world: World, subject: Subject) -> Identity:
+    if not isinstance(subject, Place):
+        return subject
+    return next((n, subject.offset) for n, log in enumerate(world.logs) if subject in log)

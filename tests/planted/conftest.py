@@ -1,0 +1,51 @@
+"""Every kind of planted history, judged once for all tests; what was found is printed at the end of the test run."""
+
+from dataclasses import dataclass
+
+import pytest
+from pyspark.sql import SparkSession
+
+from checkers.catalogue import asked_of
+from tests.planted import judging, matrix
+from tests.planted.generator import Planted
+from tests.planted.judging import KINDS, Findings, Kind
+
+SEEDS = range(200)
+
+_TABLES = pytest.StashKey[list[str]]()
+
+
+@dataclass(frozen=True)
+class Judged:
+    """All histories of one kind, what their checkers are, and what those found."""
+
+    kind: Kind
+    planted: list[Planted]
+    asked: list[str]
+    found: Findings
+
+
+@pytest.fixture(scope="session")
+def judged(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config
+) -> dict[str, Judged]:
+    """Each kind's histories of all seeds, judged as one run."""
+    done = {}
+    tables = pytestconfig.stash.setdefault(_TABLES, [])
+    for kind in KINDS:
+        run = tmp_path_factory.mktemp("planted")
+        planted = judging.plant(kind, SEEDS)
+        asked = [checker.anomaly for checker in asked_of(judging.write(run, kind, planted))]
+        found = judging.judge(run, spark)
+        done[kind.name] = Judged(kind, planted, asked, found)
+        tables += ["", *matrix.lines(kind, planted, found, asked)]
+    return done
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Print what was planted against what was found."""
+    tables = config.stash.get(_TABLES, [])
+    if tables:
+        terminalreporter.section("planted anomalies, and what was found")
+        for line in tables:
+            terminalreporter.write_line(line)

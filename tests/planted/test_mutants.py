@@ -1,0 +1,97 @@
+"""A checker that is wrong is found out: whatever is turned round or left out, other sets than the planted are found."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+import pytest
+from pyspark.sql import SparkSession
+
+from checkers.catalogue import CHECKERS, DELIVERY, LOG_ORDER_READER, TRANSACTIONS, WITHOUT_FINAL_READ, Checker
+from tests.checkers.test_transactions import inverted as inverted_inside
+from tests.planted import judging
+from tests.planted.judging import KINDS, Kind
+
+_SEEDS = range(2)
+_SEEN = "(acknowledged | failed | undecided | found | delivered | whole | damaged)"
+
+#: Conditions made a little too wide or too narrow: of which checker, what, and what instead.
+_BOUNDARIES = (
+    ("real_time_order", "rule", "after_sent_ns > acknowledged_ns", "after_sent_ns >= acknowledged_ns"),
+    ("skipped", "rule", "offset >= passed_from", "offset > passed_from"),
+    ("skipped", "rule", "offset < passed_to", "offset <= passed_to"),
+    ("went_back", "rule", "offset < gone_to", "offset <= gone_to"),
+    ("lost", "suspects", "complete", "true"),
+    ("vanished", "suspects", "complete", "true"),
+    ("acknowledged_elsewhere", "suspects", "complete", "true"),
+)
+
+
+def inverted(checker: Checker) -> Checker:
+    """The checker that finds what it should not, and nothing that it should."""
+    if checker in TRANSACTIONS:
+        return inverted_inside(checker)
+    if checker.rule != "true":
+        return replace(checker, rule=f"not ({checker.rule})")
+    return replace(checker, suspects=f"{_SEEN} & ~({checker.suspects})", doubts={})
+
+
+def mutants(checkers: Iterable[Checker]) -> Iterator[Checker]:
+    """Every mutant of these checkers, each with a name that tells whose it is."""
+    for checker in checkers:
+        yield replace(inverted(checker), anomaly=f"{checker.anomaly}__inverted")
+        for n, (anomaly, where, right, wrong) in enumerate(_BOUNDARIES):
+            condition = getattr(checker, where)
+            if checker.anomaly == anomaly and right in condition:
+                yield replace(checker, **{where: condition.replace(right, wrong), "anomaly": f"{anomaly}__{n}"})
+
+
+#: Which checkers are tried on which kind of histories.
+_TRIED = dict(
+    zip(
+        KINDS,
+        (
+            (*DELIVERY, *LOG_ORDER_READER),
+            TRANSACTIONS,
+            WITHOUT_FINAL_READ,
+        ),
+        strict=True,
+    )
+)
+_CASES = [
+    pytest.param(kind, mutant, id=f"{kind.name}: {mutant.anomaly}")
+    for kind, checkers in _TRIED.items()
+    for mutant in mutants(checkers)
+]
+
+
+@pytest.fixture(scope="module")
+def noticed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
+    """By kind of histories: the mutants that find other than what is planted."""
+    told = {}
+    for kind, checkers in _TRIED.items():
+        run = tmp_path_factory.mktemp("mutants")
+        planted = judging.plant(kind, _SEEDS)
+        wanted = judging.expected(planted)
+        judging.write(run, kind, planted)
+        tried = tuple(mutants(checkers))
+        found = judging.judge(run, spark, tried)
+        told[kind.name] = {one.anomaly for one in tried if found.get(one.anomaly) != wanted[one.anomaly.split("__")[0]]}
+    return told
+
+
+@pytest.mark.parametrize(("kind", "mutant"), _CASES)
+def test_a_checker_that_is_wrong_is_found_out(kind: Kind, mutant: Checker, noticed: dict[str, set[str]]) -> None:
+    assert mutant.anomaly in noticed[kind.name]
+
+
+def test_every_checker_has_a_mutant_and_every_boundary_is_a_condition_that_is_there() -> None:
+    assert len(_CASES) == len(CHECKERS) + len(WITHOUT_FINAL_READ) + len(_BOUNDARIES)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_a_checker_that_is_switched_off_is_found_out(kind: Kind) -> None:
+    """Whoever finds nothing does not find what is planted in every history."""
+    for history in judging.plant(kind, _SEEDS):
+        planted = judging.expected([history])
+        assert {anomaly for plot in kind.plots for anomaly in plot.finds} <= planted.keys()
+        assert {checker.anomaly for checker in _TRIED[kind]} <= planted.keys()
