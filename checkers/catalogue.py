@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from pyspark.sql import DataFrame
 
-from checkers import delivery, log, order, reader, transactions, without_final_read
+from checkers import delivery, groups, log, order, reader, transactions, without_final_read
 from checkers.tables import History
 from harness.core.run_file import RunFile
 from harness.core.verdict import Judgement
@@ -165,7 +165,19 @@ TRANSACTIONS: tuple[Checker, ...] = (
     ),
 )
 
-CHECKERS: tuple[Checker, ...] = (*DELIVERY, *LOG_ORDER_READER, *TRANSACTIONS)
+#: Whether a group processed all that it committed.
+GROUPS: tuple[Checker, ...] = (
+    Checker(
+        "missed",
+        "records were committed past by the group, and processed by no member",
+        "0L",
+        groups.missed,
+        timed=False,
+        when=groups.recorded,
+    ),
+)
+
+CHECKERS: tuple[Checker, ...] = (*DELIVERY, *LOG_ORDER_READER, *TRANSACTIONS, *GROUPS)
 
 #: What is asked of a run without a final read: these in place of the ones above of the same name.
 WITHOUT_FINAL_READ: tuple[Checker, ...] = (

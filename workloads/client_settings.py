@@ -145,14 +145,19 @@ def producer_config(settings: ClientSettings, bootstrap: str, client_id: str, re
     }
 
 
-def consumer_config(settings: ClientSettings, bootstrap: str, client_id: str, group: str) -> Config:
-    """What a live consumer is given. An offset that the log no longer has is an error, which the worker records."""
+def consumer_config(
+    settings: ClientSettings, bootstrap: str, client_id: str, group: str, session_ms: int = 10_000
+) -> Config:
+    """What a live consumer is given. An offset that the log no longer has is an error, which the worker records.
+
+    ``session_ms``: how long a member of a group may be silent before its partitions are given to others.
+    """
     return _reader_config(bootstrap, client_id, group, settings.isolation_level) | {
         "group.protocol": "classic",
-        "heartbeat.interval.ms": 2_000,
+        "heartbeat.interval.ms": session_ms // 5,
         "max.poll.interval.ms": 300_000,
         "partition.assignment.strategy": "range,roundrobin",
-        "session.timeout.ms": 10_000,
+        "session.timeout.ms": session_ms,
     }
 
 

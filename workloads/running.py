@@ -5,42 +5,22 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from pydantic import ValidationError
 
-from harness.core.clock import Clock
 from harness.core.errors import ClusterError
 from harness.core.waiting import wait_for
-from workloads.client_settings import Isolation, consumer_config, producer_config, transactor_config
-from workloads.queue import Queue
-from workloads.specs import AnySpec, ConsumerSpec, ProducerSpec, Report, Slot, TransactorSpec
-from workloads.transactions import Transactions, transactional_id
+from workloads.plan import AnyWorkload, Plan, worker_specs
+from workloads.specs import AnySpec, ConsumerSpec, Report, TransactorSpec
 
 _START_S = 60.0
 _MARGIN_S = 5.0
 _TERMINATE_S = 2.0
+_LEAVE_S = 20.0
 _STDERR_LINES = 5
-
-
-@dataclass(frozen=True)
-class Plan:
-    """Where a workload runs: ``topics`` by their number of partitions, ``journals`` a directory that exists."""
-
-    bootstrap: str
-    topics: Mapping[str, int]
-    journals: Path
-    clock: Clock
-    seed: int
-
-    @property
-    def slots(self) -> list[Slot]:
-        """Every topic-partition."""
-        return [(topic, partition) for topic, count in self.topics.items() for partition in range(count)]
 
 
 @dataclass(frozen=True)
@@ -55,89 +35,13 @@ class Counts:
     last_ack_ns: int | None
 
 
-def worker_specs(workload: Queue | Transactions, plan: Plan) -> list[AnySpec]:
-    """What each worker is told: producers are 1, 2 …, the consumers follow them."""
-    return _of_transactions(workload, plan) if isinstance(workload, Transactions) else _of_a_queue(workload, plan)
-
-
-def _common(plan: Plan) -> dict[str, Any]:
-    return {"slots": plan.slots, "journals": plan.journals, "origin_ns": plan.clock.origin_ns}
-
-
-def _of_a_queue(queue: Queue, plan: Plan) -> list[AnySpec]:
-    group = f"kafka-trial-{plan.clock.origin_ns}"
-    producers = [
-        ProducerSpec(
-            worker=worker,
-            config=producer_config(queue, plan.bootstrap, f"kafka-trial-{worker}", queue.record_size),
-            acks=queue.acks,
-            rate=None if queue.rate is None else queue.rate / queue.producers,
-            record_size=queue.record_size,
-            keys=queue.keys,
-            seed=plan.seed,
-            **_common(plan),
-        )
-        for worker in range(1, queue.producers + 1)
-    ]
-    consumers = [
-        ConsumerSpec(
-            worker=worker,
-            config=consumer_config(queue, plan.bootstrap, f"kafka-trial-{worker}", group),
-            grouped=queue.grouped,
-            **_common(plan),
-        )
-        for worker in range(queue.producers + 1, queue.producers + queue.consumers + 1)
-    ]
-    return [*producers, *consumers]
-
-
-def _of_transactions(spec: Transactions, plan: Plan) -> list[AnySpec]:
-    producers = [
-        TransactorSpec(
-            worker=worker,
-            config=transactor_config(
-                spec,
-                plan.bootstrap,
-                f"kafka-trial-{worker}",
-                spec.record_size,
-                transactional_id(plan.clock.origin_ns, worker),
-                spec.transaction_timeout_ms,
-            ),
-            rate=None if spec.rate is None else spec.rate / spec.producers,
-            record_size=spec.record_size,
-            records=spec.records,
-            aborted=spec.aborted,
-            seed=plan.seed,
-            **_common(plan),
-        )
-        for worker in range(1, spec.producers + 1)
-    ]
-    levels: list[Isolation] = ["read_committed", "read_uncommitted"]
-    readers = enumerate(levels * spec.consumers, spec.producers + 1)
-    consumers = [
-        ConsumerSpec(
-            worker=worker,
-            config=consumer_config(
-                spec.model_copy(update={"isolation_level": level}),
-                plan.bootstrap,
-                f"kafka-trial-{worker}",
-                f"kafka-trial-{plan.clock.origin_ns}",
-            ),
-            grouped=False,
-            **_common(plan),
-        )
-        for worker, level in readers
-    ]
-    return [*producers, *consumers]
-
-
 class Worker:
     """One worker process. In a session of its own: a Ctrl-C in the terminal is the harness's to handle."""
 
     def __init__(self, spec: AnySpec) -> None:
         self.spec = spec
         self.report: Report | None = None
-        self._stderr_path = spec.journals / f"worker.{getattr(spec, 'journal', spec.worker)}.log"
+        self._stderr_path = spec.journals / f"worker.{spec.journal}.log"
         with self._stderr_path.open("wb") as stderr:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "workloads.worker"],
@@ -236,7 +140,7 @@ class Workload:
 
     def __init__(self, specs: list[AnySpec]) -> None:
         self._workers: list[Worker] = []
-        self._replaced: list[Worker] = []
+        self._gone: list[Worker] = []
         self._specs = specs
 
     @property
@@ -279,7 +183,7 @@ class Workload:
 
     def counts(self) -> Counts:
         """Sums over all workers, at most half a second old."""
-        everyone = [*self._workers, *self._replaced]
+        everyone = [*self._workers, *self._gone]
         reports = [worker.report for worker in everyone if worker.report is not None]
         return Counts(
             sent=sum(report.sent for report in reports),
@@ -300,13 +204,43 @@ class Workload:
 
         Returns what was done, in a few words. Raises ClusterError where there is none of this number.
         """
-        for place, worker in enumerate(self._workers):
-            if isinstance(worker.spec, TransactorSpec) and worker.spec.worker == number:
-                worker.kill()
-                self._replaced.append(worker)
-                self._workers[place] = Worker(worker.spec.model_copy(update={"life": worker.spec.life + 1}))
-                return f"killed process {worker.pid}, started process {self._workers[place].pid}"
-        raise ClusterError(f"there is no transactional producer {number} to replace")
+        producers = [w for w in self._workers if isinstance(w.spec, TransactorSpec) and w.spec.worker == number]
+        if not producers:
+            raise ClusterError(f"there is no transactional producer {number} to replace")
+        return f"{self._kill(producers[0])}, {self._succeed(producers[0])}"
+
+    def kill(self, member: int) -> str:
+        """Kill a member of the group (SIGKILL): 1 is the first. The group learns of it when its session is over.
+
+        Returns what was done, in a few words. Raises ClusterError where it is not in the group.
+        """
+        return self._kill(self._member(member))
+
+    def leave(self, member: int) -> str:
+        """Have a member leave the group, which then need not wait for it: it commits what it processed, and ends.
+
+        Returns what was done, in a few words. Raises ClusterError where it is not in the group, or does not end.
+        """
+        worker = self._member(member)
+        worker.finish(0)
+        if not worker.wait(_LEAVE_S):
+            raise ClusterError(f"{worker.name} did not leave the group within {_LEAVE_S:g} s")
+        worker.end()
+        if worker.death:
+            raise ClusterError(worker.death)
+        self._remove(worker)
+        return f"process {worker.pid} left"
+
+    def join(self, member: int) -> str:
+        """Have a member that was killed or has left join again: as the next incarnation of the same worker.
+
+        Returns what was done, in a few words. Raises ClusterError where there was none, or it has not gone.
+        """
+        worker = self._worker_of(member)
+        gone = [process for process in self._gone if process.spec.worker == worker]
+        if not gone or any(process.spec.worker == worker for process in self._workers):
+            raise ClusterError(f"member {member} has not gone: it cannot join again")
+        return self._succeed(gone[-1])
 
     def deaths(self) -> list[str]:
         """One line for each worker that ended without having been told to."""
@@ -334,6 +268,32 @@ class Workload:
                     notes.append(f"{worker.name}: {worker.report.note}")
         return notes
 
+    def _member(self, number: int) -> Worker:
+        worker = self._worker_of(number)
+        for process in self._workers:
+            if process.spec.worker == worker:
+                return process
+        raise ClusterError(f"member {number} is not in the group")
+
+    def _worker_of(self, member: int) -> int:
+        members = [spec.worker for spec in self._specs if isinstance(spec, ConsumerSpec) and spec.grouped]
+        if member > len(members):
+            raise ClusterError(f"there is no member {member}: they are 1 to {len(members)}")
+        return members[member - 1]
+
+    def _kill(self, worker: Worker) -> str:
+        worker.kill()
+        self._remove(worker)
+        return f"killed process {worker.pid}"
+
+    def _succeed(self, gone: Worker) -> str:
+        self._workers.append(Worker(gone.spec.model_copy(update={"life": gone.spec.life + 1})))
+        return f"started process {self._workers[-1].pid}"
+
+    def _remove(self, worker: Worker) -> None:
+        self._workers.remove(worker)
+        self._gone.append(worker)
+
     def _silent_workers(self) -> list[str]:
         return [worker.name for worker in self._workers if worker.report is None and worker.running]
 
@@ -342,6 +302,6 @@ class Workload:
             worker.end()
 
 
-def start(spec: Queue | Transactions, plan: Plan) -> Workload:
+def start(spec: AnyWorkload, plan: Plan) -> Workload:
     """The workload of a scenario, not running yet: entering it starts its workers."""
     return Workload(worker_specs(spec, plan))

@@ -18,6 +18,12 @@ class _Spec(BaseModel):
     slots: list[Slot] = Field(description="topic and partition")
     journals: Path
     origin_ns: int
+    life: int = Field(0, description="how many processes of this worker there were before")
+
+    @property
+    def journal(self) -> str:
+        """What its journals are called: those of its predecessors stay as they are."""
+        return f"{self.worker}.{self.life}" if self.life else str(self.worker)
 
 
 class ProducerSpec(_Spec):
@@ -35,7 +41,7 @@ class ProducerSpec(_Spec):
 class TransactorSpec(_Spec):
     """A producer of transactions of ``records`` each, ``aborted`` of them (a share) on purpose.
 
-    ``life``: how many processes of this worker there were before. Each has numbers of its own: see ``first``.
+    Each process of one worker has numbers of its own: see ``first``.
     """
 
     role: Literal["transactor"] = "transactor"
@@ -44,24 +50,24 @@ class TransactorSpec(_Spec):
     records: int
     aborted: float
     seed: int
-    life: int = 0
 
     @property
     def first(self) -> int:
         """The first sequence, and the first transaction, of this process: above all of its predecessors'."""
         return self.life << 32
 
-    @property
-    def journal(self) -> str:
-        """What its journals are called: those of its predecessors stay as they are."""
-        return f"{self.worker}.{self.life}" if self.life else str(self.worker)
-
 
 class ConsumerSpec(_Spec):
-    """A consumer: reads all its ``slots``, or as a member of a group those of their topics that it is given."""
+    """A consumer: reads all its ``slots``, or as a member of a group those of their topics that it is given.
+
+    ``processing``: the seconds that the records of one poll take to be processed, null where reading them is all.
+    ``commits_first``: before that, not after.
+    """
 
     role: Literal["consumer"] = "consumer"
     grouped: bool
+    processing: float | None = None
+    commits_first: bool = False
 
 
 AnySpec = ProducerSpec | TransactorSpec | ConsumerSpec

@@ -150,12 +150,10 @@ def transact(spec: TransactorSpec, commands: Commands, stack: ExitStack) -> Repo
 def consume(spec: ConsumerSpec, commands: Commands, stack: ExitStack) -> Report:
     """Read until told to finish, and then to the end of what was in the log at that moment."""
     clock = Clock(spec.origin_ns)
-    reads_journal = stack.enter_context(Journal(journal_path(spec.journals, "reads", str(spec.worker)), READS))
-    positions_journal = stack.enter_context(
-        Journal(journal_path(spec.journals, "positions", str(spec.worker)), POSITIONS)
-    )
-    reads = ReadRecorder(reads_journal, spec.worker, Phase.LIVE)
-    positions = PositionRecorder(positions_journal, spec.worker)
+    reads_journal = stack.enter_context(Journal(journal_path(spec.journals, "reads", spec.journal), READS))
+    positions_journal = stack.enter_context(Journal(journal_path(spec.journals, "positions", spec.journal), POSITIONS))
+    reads = ReadRecorder(reads_journal, spec.worker, Phase.LIVE, spec.life)
+    positions = PositionRecorder(positions_journal, spec.worker, spec.life)
     stack.callback(positions.flush)
     stack.callback(reads.flush)
     consuming = Consuming(spec, reads, positions, clock)

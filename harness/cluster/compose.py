@@ -24,8 +24,12 @@ def project_of(run: str) -> str:
 
 
 def cluster_id(run: str) -> str:
-    """Kafka's cluster id: 16 bytes in URL-safe base64."""
-    return base64.urlsafe_b64encode(hashlib.sha256(run.encode()).digest()[:16]).decode().rstrip("=")
+    """Kafka's cluster id: 16 bytes in URL-safe base64.
+
+    The first bit is 0, so that it never begins with a dash, which Kafka's command line would take for an option.
+    """
+    digest = hashlib.sha256(run.encode()).digest()[:16]
+    return base64.urlsafe_b64encode(bytes([digest[0] & 0x7F]) + digest[1:]).decode().rstrip("=")
 
 
 def container_name(run: str, node: Node) -> str:

@@ -14,7 +14,11 @@ from harness.core.verdict import Standing
 
 
 class Configuration(BaseModel):
-    """The settings of a run that promises depend on, as run.json keeps them."""
+    """The settings of a run that promises depend on, as run.json keeps them.
+
+    ``grouped``: its consumers share the partitions as a group. ``commits_first``: a member of it commits what a poll
+    brought before it processes that.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -30,6 +34,7 @@ class Configuration(BaseModel):
     max_in_flight: int = 5
     isolation_level: str = "read_uncommitted"
     grouped: bool = False
+    commits_first: bool = False
 
     @property
     def acks_all(self) -> bool:
@@ -119,6 +124,10 @@ PROMISES: dict[str, Promise] = {
     "two_owners": Promise(
         "each partition is assigned to exactly one consumer of a group at a time",
         "Kafka documentation, Design, Consumer Position",
+    ),
+    "missed": Promise(
+        "of what a group that commits after processing has committed, each record was processed at least once",
+        "Kafka documentation, Design, Message Delivery Semantics",
     ),
     "aborted_read": Promise(
         "with isolation.level=read_committed, records of aborted transactions are not returned",
@@ -223,6 +232,15 @@ PERMISSIONS: tuple[Permission, ...] = (
         "retries without idempotence and with several requests in flight: one that is sent again comes after the next",
         f"{_PRODUCER}, max.in.flight.requests.per.connection; KAFKA-5494",
         "enable.idempotence=true, or max.in.flight.requests.per.connection=1",
+    ),
+    Permission(
+        "commit before processing",
+        frozenset({"missed"}),
+        lambda c, _: c.commits_first,
+        "commit before processing (at-most-once): what a member had committed and not processed yet when it died is "
+        "processed by nobody",
+        "Kafka documentation, Design, Message Delivery Semantics",
+        "commit after processing",
     ),
     Permission(
         "a member cut off from its coordinator",

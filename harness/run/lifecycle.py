@@ -31,7 +31,8 @@ from harness.scenario.model import Scenario
 from nemesis.nemesis import Nemesis
 from nemesis.preflight import lacking
 from workloads.final_read import read_to_end
-from workloads.running import Plan, start
+from workloads.plan import Plan
+from workloads.running import start
 from workloads.stable import SETTLING_S, await_stable
 from workloads.transactions import Transactions, transactional_id
 

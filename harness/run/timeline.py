@@ -98,6 +98,12 @@ def _play(step: steps.Step, stage: Stage) -> tuple[str | None, str]:
             stage.nemesis.heal(step.heal)
         case steps.Replace():
             return None, stage.workload.replace(step.replace.producer)
+        case steps.Kill():
+            return None, stage.workload.kill(step.kill.member)
+        case steps.Leave():
+            return None, stage.workload.leave(step.leave.member)
+        case steps.Join():
+            return None, stage.workload.join(step.join.member)
         case steps.Random():
             _draw(step.random, stage)
     return None, ""

@@ -2,6 +2,7 @@
 
 from harness.core.guarantees import Configuration
 from harness.scenario.model import Scenario
+from workloads.groups import Groups
 
 
 def configuration(scenario: Scenario) -> Configuration:
@@ -20,4 +21,5 @@ def configuration(scenario: Scenario) -> Configuration:
         max_in_flight=workload.max_in_flight,
         isolation_level=scenario.isolation_level,
         grouped=workload.grouped,
+        commits_first=isinstance(workload, Groups) and workload.commits_first,
     )

@@ -7,7 +7,7 @@ from harness.core.guarantees import PROMISES, SERVICE
 from harness.core.verdict import Standing
 from harness.core.version import parse_version
 from harness.scenario.problems import Problem, unknown
-from harness.scenario.steps import Inject, Random, Replace
+from harness.scenario.steps import Inject, Join, Kill, Leave, Random, Replace
 from harness.scenario.timeline_names import names_of_the_timeline
 from nemesis.targets import parts
 
@@ -30,6 +30,7 @@ def contradictions(scenario: "Scenario") -> list[Problem]:
         *_of_the_watched_partition(scenario),
         *names_of_the_timeline(scenario),
         *_of_the_workload(scenario),
+        *_of_the_members(scenario),
         *_of_the_expectation(scenario),
     ]
 
@@ -132,6 +133,28 @@ def _of_the_workload(scenario: "Scenario") -> Iterator[Problem]:
         ]
         if not transactional and any(part.rpartition(" ")[2] == "coordinator" for part in meant):
             yield Problem(where, "target 'coordinator': only transactions have one; use kind: transactions")
+
+
+def _of_the_members(scenario: "Scenario") -> Iterator[Problem]:
+    """Only a workload of groups has members that come and go, each of them where it is."""
+    workload = scenario.workload
+    gone: set[int] = set()
+    for index, step in enumerate(scenario.timeline):
+        match step:
+            case Kill(kill=meant) | Leave(leave=meant) | Join(join=meant):
+                where = ("timeline", index)
+            case _:
+                continue
+        number = meant.member
+        if workload.kind != "groups":
+            yield Problem(where, "only the members of a group come and go: use kind: groups")
+        elif number > workload.members:
+            yield Problem(where, f"there is no member {number}: they are 1 to {workload.members}")
+        elif isinstance(step, Join) and number not in gone:
+            yield Problem(where, f"member {number} is in the group: kill it before, or let it leave")
+        elif not isinstance(step, Join) and number in gone:
+            yield Problem(where, f"member {number} is not in the group any more: let it join before")
+        gone = gone - {number} if isinstance(step, Join) else gone | {number}
 
 
 def _of_the_expectation(scenario: "Scenario") -> Iterator[Problem]:

@@ -26,6 +26,7 @@ from workloads.client_settings import Isolation
 from workloads.queue import Queue
 
 if TYPE_CHECKING:
+    from workloads.groups import Groups
     from workloads.transactions import Transactions
 
 DEFAULT_VERSION = "4.3.1"
@@ -40,7 +41,7 @@ def _of_a_kind(workload: object) -> object:
 
 #: A workload of the catalogue, told apart by ``kind``.
 if TYPE_CHECKING:
-    Workload = Queue | Transactions
+    Workload = Queue | Groups | Transactions
 else:
     Workload = Annotated[
         Union[tuple(WORKLOADS.values())],  # noqa: UP007 - made of data

@@ -1,4 +1,5 @@
-"""The steps of a timeline, as written: ``wait``, ``until``, ``inject``, ``heal``, ``replace`` and ``random``."""
+"""The steps of a timeline, as written: ``wait``, ``until``, ``inject``, ``heal``, ``random``, and those of our own
+clients: ``replace``, ``kill``, ``leave`` and ``join``."""
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, Union
 
@@ -118,7 +119,14 @@ class Until(_Part):
         return self.until.within
 
 
-class Inject(_Part):
+class _AtOnce(_Part):
+    @property
+    def most_seconds(self) -> float:
+        """How long it may take: a moment."""
+        return 0.0
+
+
+class Inject(_AtOnce):
     """Break something."""
 
     inject: AnyInjection
@@ -126,24 +134,14 @@ class Inject(_Part):
     def __str__(self) -> str:
         return f"inject {self.inject}"
 
-    @property
-    def most_seconds(self) -> float:
-        """How long it may take: a moment."""
-        return 0.0
 
-
-class Heal(_Part):
+class Heal(_AtOnce):
     """Undo one injection, or all."""
 
     heal: str
 
     def __str__(self) -> str:
         return f"heal {self.heal}"
-
-    @property
-    def most_seconds(self) -> float:
-        """How long it may take: a moment."""
-        return 0.0
 
 
 class Replacement(_Part):
@@ -152,7 +150,7 @@ class Replacement(_Part):
     producer: int = Field(ge=1)
 
 
-class Replace(_Part):
+class Replace(_AtOnce):
     """Kill a transactional producer in the middle of what it does; another with its transactional.id takes its place.
 
     The one that takes its place fences what is left of the dead one (KIP-98, 2.5).
@@ -163,10 +161,41 @@ class Replace(_Part):
     def __str__(self) -> str:
         return f"replace producer {self.replace.producer}"
 
-    @property
-    def most_seconds(self) -> float:
-        """How long it may take: a moment."""
-        return 0.0
+
+class Member(_Part):
+    """A member of our consumer group: 1 is the first."""
+
+    member: int = Field(ge=1)
+
+    def __str__(self) -> str:
+        return f"member {self.member}"
+
+
+class Kill(_AtOnce):
+    """Kill a member in the middle of what it does: the group waits for it until its session is over."""
+
+    kill: Member
+
+    def __str__(self) -> str:
+        return f"kill {self.kill}"
+
+
+class Leave(_AtOnce):
+    """Have a member finish what it does and leave the group, which then need not wait for it."""
+
+    leave: Member
+
+    def __str__(self) -> str:
+        return f"leave {self.leave}"
+
+
+class Join(_AtOnce):
+    """Have a member that was killed or has left join again, as the next incarnation of the same worker."""
+
+    join: Member
+
+    def __str__(self) -> str:
+        return f"join {self.join}"
 
 
 class Random(_Part):
@@ -189,6 +218,9 @@ _STEPS: dict[str, type[BaseModel]] = {
     "inject": Inject,
     "heal": Heal,
     "replace": Replace,
+    "kill": Kill,
+    "leave": Leave,
+    "join": Join,
     "random": Random,
 }
 
@@ -205,6 +237,9 @@ Step = Annotated[
     | Annotated[Inject, Tag("inject")]
     | Annotated[Heal, Tag("heal")]
     | Annotated[Replace, Tag("replace")]
+    | Annotated[Kill, Tag("kill")]
+    | Annotated[Leave, Tag("leave")]
+    | Annotated[Join, Tag("join")]
     | Annotated[Random, Tag("random")],
     Discriminator(
         _key,

@@ -7,7 +7,8 @@ final a @0                the final read found it there (also: live, replica; pa
 final ? @0                … a payload without an id;  final a @0 damaged: its checksum fails
 final w0#7 @3             … the record that worker 0's 8th would be
 live a @0 r1 t7           reader 1 (1's second incarnation: i1) was given it at 7 s
-place r1 assign @0 t3     reader 1 was assigned p0 from offset 0 on (also: revoke, lost, seek, end-of-partition)
+place r1 assign @0 t3     reader 1 was assigned p0 from offset 0 on (also: revoke, lost, seek, end-of-partition, commit)
+place r1 commit @2 failed … and its commit was refused
 end 0..2                  the log of p0 began at 0 and ended at 2, and was read whole (also: read 1; partition: p1)
 fault cut b1,b2 3..9      injected at 3 s, healed at 9 s (3.. never was); also: kind=wipe, missed
 txn 1 commit ok 0..5..6   worker 0's transaction 1: intent, outcome, begun at 0 s, to end from 5 s on, over at 6 s
@@ -123,9 +124,8 @@ class Told:
     def _place_of_reader(self, words: list[str]) -> None:
         event = next(word for word in words if re.fullmatch(r"[a-z-]+", word))
         at_ns, _ = _span(_tagged("t", words) or "0")
-        self.rows["positions"].append(
-            {**self._reader(words), "at_ns": at_ns, "event": event, **self._place(words), "offset": _at(words)}
-        )
+        row = {**self._reader(words), "at_ns": at_ns, "event": event, **self._place(words), "offset": _at(words)}
+        self.rows["positions"].append(row | {"error": "ILLEGAL_GENERATION" if "failed" in words else None})
 
     def _reader(self, words: list[str]) -> dict[str, int]:
         return {"reader": 100 + int(_tagged("r", words) or 0), "incarnation": int(_tagged("i", words) or 0)}

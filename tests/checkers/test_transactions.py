@@ -131,8 +131,6 @@ UNCOMMITTED = [
     ),
 ]
 
-OF_TRANSACTIONS = TRANSACTIONS
-
 
 def settings(level: str) -> dict:
     return {"isolation_level": level, "clients": CLIENTS}
@@ -154,7 +152,7 @@ def test_what_is_found(one: Case, judged: dict[str, Sets]) -> None:
     assert judged[one.says] == one.found
 
 
-@pytest.mark.parametrize("checker", OF_TRANSACTIONS, ids=lambda checker: checker.anomaly)
+@pytest.mark.parametrize("checker", TRANSACTIONS, ids=lambda checker: checker.anomaly)
 def test_a_checker_that_is_switched_off_is_found_out_and_it_has_a_twin(checker) -> None:
     assert any(one.found.get(checker.anomaly) for one in CASES)
     assert any(checker.anomaly not in one.found for one in CASES)
@@ -163,7 +161,7 @@ def test_a_checker_that_is_switched_off_is_found_out_and_it_has_a_twin(checker) 
 def test_without_transactions_nothing_is_asked(spark: SparkSession, tmp_path: Path) -> None:
     write(tmp_path, [tell("send a ok @0", "final a @0", "end 0..1")], **settings("read_committed"))
     history = History.read(tmp_path, spark)
-    asked = [replace(checker, find=lambda *_: pytest.fail("it was asked")) for checker in OF_TRANSACTIONS]
+    asked = [replace(checker, find=lambda *_: pytest.fail("it was asked")) for checker in TRANSACTIONS]
     assert records(history, asked)[1] == []
     assert transactions.report(history) == {}
 
@@ -215,8 +213,8 @@ def inverted(checker: Checker) -> Checker:
 
 def test_every_inverted_checker_is_found_out(spark: SparkSession, tmp_path: Path) -> None:
     write(tmp_path, told(CASES), **settings("read_committed"))
-    records(History.read(tmp_path, spark), [inverted(checker) for checker in OF_TRANSACTIONS])
+    records(History.read(tmp_path, spark), [inverted(checker) for checker in TRANSACTIONS])
     found = found_in(tmp_path, told(CASES))
-    for checker in OF_TRANSACTIONS:
+    for checker in TRANSACTIONS:
         expected = [one.found.get(checker.anomaly, set()) for one in CASES]
         assert [sets.get(checker.anomaly, set()) for sets in found] != expected, checker.anomaly

@@ -92,6 +92,12 @@ def test_two_runs_share_no_names() -> None:
     assert compose.cluster_id("s/1-2") != compose.cluster_id("s/1-3")
 
 
+def test_no_cluster_id_looks_like_an_option() -> None:
+    ids = [compose.cluster_id(f"s/1-{n}") for n in range(1_000)]
+    assert not [one for one in ids if one.startswith("-")]
+    assert {len(one) for one in ids} == {22}
+
+
 @pytest.mark.parametrize(
     ("version", "scala", "backend"),
     [

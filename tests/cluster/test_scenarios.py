@@ -70,7 +70,22 @@ def exactly_once_after_a_kill(verdict: Verdict) -> None:
     assert 0 < verdict["transactions"]["never_ended"] <= 3, "of three producers killed"
 
 
+def at_least_once(verdict: Verdict) -> None:
+    keeps(verdict)
+    assert verdict["anomalies"] == {}
+    assert verdict["redelivered"]["crash"] > 0, "no kill found anything between its processing and its commit"
+
+
+def at_most_once(verdict: Verdict) -> None:
+    assert verdict["verdict"] == "invalid"
+    assert verdict["summary"]["lost"] == 0
+    assert {name: found["standing"] for name, found in verdict["anomalies"].items()} == {"missed": "permitted"}
+    assert verdict["redelivered"] == {}
+
+
 STORIES: dict[str, Callable[[Verdict], None]] = {
+    "delivery/at-least-once": at_least_once,
+    "delivery/at-most-once": at_most_once,
     "exactly-once/coordinator-killed": exactly_once,
     "exactly-once/leader-killed": exactly_once,
     "exactly-once/producer-killed-and-fenced": exactly_once_after_a_kill,

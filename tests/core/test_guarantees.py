@@ -65,6 +65,11 @@ ROWS = {
         QUIET,
         [{"idempotence": True}, {"retries": 0}, {"max_in_flight": 1}],
     ),
+    "commit before processing": (
+        {"commits_first": True},
+        QUIET,
+        [{"commits_first": False}],
+    ),
     "a member cut off from its coordinator": (
         {"grouped": True},
         Circumstances(faulted_at_once=1),

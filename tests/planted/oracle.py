@@ -10,7 +10,10 @@ _RESETS = {"assign", "revoke", "lost", "seek"}
 
 
 def judged(tables: dict[str, list[Row]]) -> Sets:
-    """The record ids of each anomaly in one history (not grouped, without transactions); those found only."""
+    """The record ids of each anomaly in one history (without transactions); those found only.
+
+    Of anomalies that only a group can have: ``missed``, wherever anything was committed.
+    """
     found: Sets = defaultdict(set)
     sends, reads = tables["sends"], tables["reads"]
     _what_was_sent(found, sends, reads, tables["log_ends"])
@@ -18,6 +21,7 @@ def judged(tables: dict[str, list[Row]]) -> Sets:
     _offsets(found, sends, reads)
     _order(found, sends, reads)
     _readers(found, reads, tables["positions"])
+    _group(found, reads, tables["positions"])
     return {anomaly: records for anomaly, records in found.items() if records}
 
 
@@ -108,7 +112,8 @@ def _order(found: Sets, sends: list[Row], reads: list[Row]) -> None:
 def _readers(found: Sets, reads: list[Row], positions: list[Row]) -> None:
     final, live = _phase(reads, "final"), _phase(reads, "live")
     for seat in {(r["reader"], r["incarnation"], slot(r)) for r in live}:
-        happened = [(p["at_ns"], 0, p["event"], p["offset"], None) for p in positions if is_of(p, seat)]
+        told = [p for p in positions if is_of(p, seat) and p["event"] != "commit"]
+        happened = [(p["at_ns"], 0, p["event"], p["offset"], None) for p in told]
         happened += [(r["read_ns"], 1, "read", r["offset"], r["record_id"]) for r in live if is_of(r, seat)]
         place = furthest = None
         for _, _, event, offset, record in sorted(happened, key=_in_order):
@@ -124,6 +129,17 @@ def _readers(found: Sets, reads: list[Row], positions: list[Row]) -> None:
                 found["went_back"].add(record)
             place = offset + (event == "read")
             furthest = max(place, furthest or 0)
+
+
+def _group(found: Sets, reads: list[Row], positions: list[Row]) -> None:
+    given = {(slot(r), r["offset"]) for r in _phase(reads, "live")}
+    for r in _phase(reads, "final"):
+        here = [p for p in positions if slot(p) == slot(r)]
+        placed = sorted((p["at_ns"], p["offset"] or 0) for p in here if p["event"] in {"assign", "seek"})
+        begun = placed[0][1] if placed else 0
+        past = any(p["event"] == "commit" and not p["error"] and (p["offset"] or 0) > r["offset"] for p in here)
+        if past and r["offset"] >= begun and (slot(r), r["offset"]) not in given:
+            found["missed"].add(r["record_id"])
 
 
 def _in_order(happened: tuple[int, int, str, int | None, int | None]) -> tuple[int, int, int, int]:

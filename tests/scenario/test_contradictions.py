@@ -206,3 +206,31 @@ def test_a_coordinator_is_a_target_where_there_are_transactions(made: Made) -> N
     scenario = made("workload={kind: transactions}", "timeline.0.inject.target=[leader, coordinator]")
     assert scenario.workload.kind == "transactions"
     assert scenario.isolation_level == "read_committed"
+
+
+GROUP = "workload={kind: groups, members: 2}"
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        (["timeline=[kill: {member: 1}]"], "timeline.0: only the members of a group come and go: use kind: groups"),
+        ([GROUP, "timeline=[leave: {member: 3}]"], "there is no member 3: they are 1 to 2"),
+        ([GROUP, "timeline=[join: {member: 1}]"], "member 1 is in the group: kill it before, or let it leave"),
+        (
+            [GROUP, "timeline=[kill: {member: 1}, join: {member: 2}, leave: {member: 1}]"],
+            "timeline.2: member 1 is not in the group any more: let it join before",
+        ),
+        ([GROUP, "timeline=[leave: {member: 1}, kill: {member: 1}]"], "member 1 is not in the group any more"),
+        (["workload={kind: groups, commit: sometimes}"], "'before-processing' or 'after-processing'"),
+        (["workload={kind: groups, processing: 11s}"], "less than or equal to 10"),
+    ],
+    ids=str,
+)
+def test_members_come_and_go_only_where_they_are(changes: list[str], says: str, refused: Refused) -> None:
+    assert any(says in line for line in refused(*changes)), refused(*changes)
+
+
+def test_a_member_may_go_and_come_again_and_again(made: Made) -> None:
+    comings = "kill: {member: 1}, join: {member: 1}, leave: {member: 1}, join: {member: 1}, kill: {member: 2}"
+    assert len(made(GROUP, f"timeline=[{comings}]", "expect={}").timeline) == 5

@@ -76,7 +76,8 @@ WRONG: dict[str, tuple[str, str]] = {
     ),
     "an unknown step": (
         "timeline:\n  - explode: b1\n",
-        "2: timeline.0: a step has exactly one key, one of wait, until, inject, heal, replace, random",
+        "2: timeline.0: a step has exactly one key, one of wait, until, inject, heal, "
+        "replace, kill, leave, join, random",
     ),
     "two steps in one": ("timeline:\n  - {wait: 1s, heal: all}\n", "2: timeline.0: a step has exactly one key"),
     "no duration": ("timeline:\n  - wait: 5 parsecs\n", "2: timeline.0.wait: '5 parsecs' is not a duration"),
@@ -181,6 +182,13 @@ def test_the_configuration_is_what_promises_depend_on() -> None:
     found = configuration(load("lose-messages/leader-killed-acks-1", ["workload.consume=group", "topic.replication=2"]))
     assert (found.acks, found.idempotence, found.unclean_election) == ("1", False, False)
     assert (found.replication, found.min_insync_replicas, found.grouped) == (2, 1, True)
+    assert not found.commits_first
+
+
+@pytest.mark.parametrize(("commit", "first"), [("before-processing", True), ("after-processing", False)])
+def test_the_configuration_says_when_a_group_commits(commit: str, first: bool) -> None:
+    found = configuration(load("jepsen-2013/min-isr-2", [f"workload={{kind: groups, commit: {commit}}}"]))
+    assert (found.grouped, found.commits_first) == (True, first)
 
 
 def test_topic_settings_are_told_to_kafka_in_its_own_words() -> None:

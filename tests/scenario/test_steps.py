@@ -3,7 +3,7 @@
 import pytest
 from pydantic import TypeAdapter
 
-from harness.scenario.steps import Heal, Inject, Random, Replace, Step, Until, Wait
+from harness.scenario.steps import Heal, Inject, Join, Kill, Leave, Random, Replace, Step, Until, Wait
 from nemesis.catalogue import FAULTS
 
 STEP: TypeAdapter[Step] = TypeAdapter(Step)
@@ -37,6 +37,9 @@ def test_every_fault_of_the_catalogue_can_be_injected_and_written_again(kind: st
         ({"until": {"acknowledged": 500}}, "until 500 acknowledged within 30 s", 30.0),
         ({"heal": "all"}, "heal all", 0.0),
         ({"replace": {"producer": 2}}, "replace producer 2", 0.0),
+        ({"kill": {"member": 1}}, "kill member 1", 0.0),
+        ({"leave": {"member": 2}}, "leave member 2", 0.0),
+        ({"join": {"member": 3}}, "join member 3", 0.0),
         (
             {"inject": {"fault": "partition", "from": "leader", "to": ["b2", "b3"], "both_ways": False, "as": "cut"}},
             "inject partition from leader to b2, b3 both_ways false as cut",
@@ -57,16 +60,20 @@ def test_a_step_says_what_it_does_and_how_long_it_may_take(
     assert step.most_seconds == seconds
 
 
-def test_there_are_six_kinds_of_step() -> None:
+def test_there_are_nine_kinds_of_step() -> None:
     written = [
         {"wait": 1},
         {"until": {"leader": "none"}},
         {"inject": {"fault": "kill", "target": "b1"}},
         {"heal": "all"},
         {"replace": {"producer": 1}},
+        {"kill": {"member": 1}},
+        {"leave": {"member": 1}},
+        {"join": {"member": 1}},
         {"random": {"faults": [{"fault": "kill", "target": "b1"}]}},
     ]
-    assert [type(STEP.validate_python(step)) for step in written] == [Wait, Until, Inject, Heal, Replace, Random]
+    kinds = [Wait, Until, Inject, Heal, Replace, Kill, Leave, Join, Random]
+    assert [type(STEP.validate_python(step)) for step in written] == kinds
 
 
 @pytest.mark.parametrize("kind", [kind for kind, fault in FAULTS.items() if not fault.drawable])

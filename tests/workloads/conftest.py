@@ -10,7 +10,7 @@ from confluent_kafka import Producer
 from harness.core.clock import Clock
 from harness.core.history import TABLES
 from harness.core.journal import read_journal
-from workloads.running import Plan
+from workloads.plan import Plan
 
 #: The mock cluster makes every topic with so many partitions.
 PARTITIONS = 4

@@ -10,7 +10,7 @@ from harness.core.journal import read_journal
 from workloads.client_settings import Isolation
 from workloads.final_read import Progress, read_to_end
 from workloads.payload import Encoder
-from workloads.running import Plan
+from workloads.plan import Plan
 
 Journalled = Callable[[str], pa.Table]
 

@@ -10,10 +10,10 @@ from harness.core.history import SENDS
 from harness.core.journal import Journal, journal_path
 from harness.core.waiting import wait_for
 from workloads.client_settings import Config
+from workloads.plan import Plan, worker_specs
 from workloads.producing import Producing
 from workloads.queue import Queue
 from workloads.recorder import SendRecorder
-from workloads.running import Plan, worker_specs
 from workloads.specs import ProducerSpec, Slot
 
 Journalled = Callable[[str], pa.Table]

@@ -14,8 +14,9 @@ from harness.core.journal import journal_path, read_journal
 from harness.core.waiting import wait_for
 from workloads.catalogue import WORKLOADS
 from workloads.final_read import read_to_end
+from workloads.plan import Plan
 from workloads.queue import Queue
-from workloads.running import Plan, Workload, start
+from workloads.running import Workload, start
 
 Journalled = Callable[[str], pa.Table]
 
@@ -44,8 +45,8 @@ RUNS = {"queue": QUEUES}
 
 
 def test_every_workload_of_the_catalogue_is_run_here() -> None:
-    """``transactions`` is run in test_transactions.py."""
-    assert {*RUNS, "transactions"} == WORKLOADS.keys()
+    """``transactions`` and ``groups`` are run in test_transactions.py and test_groups.py."""
+    assert {*RUNS, "groups", "transactions"} == WORKLOADS.keys()
 
 
 @pytest.mark.parametrize("shape", QUEUES)
@@ -135,8 +136,9 @@ HARNESS = """
 import sys
 from pathlib import Path
 from harness.core.clock import Clock
+from workloads.plan import Plan
 from workloads.queue import Queue
-from workloads.running import Plan, start
+from workloads.running import start
 bootstrap, topic, journals = sys.argv[1:]
 with start(Queue(rate=500), Plan(bootstrap, {topic: 4}, Path(journals), Clock.start(), 1)) as workload:
     print(*(worker.pid for worker in workload.workers), flush=True)

@@ -6,7 +6,7 @@ import pyarrow as pa
 from confluent_kafka import IsolationLevel
 
 from workloads.final_read import FINAL_READER
-from workloads.running import Plan
+from workloads.plan import Plan
 from workloads.stable import Ends, await_stable, watch
 
 Journalled = Callable[[str], pa.Table]

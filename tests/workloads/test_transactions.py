@@ -16,8 +16,9 @@ from harness.core.history import SENDS, TRANSACTIONS, Outcome
 from harness.core.journal import Journal, journal_path, read_journal
 from harness.core.waiting import wait_for
 from workloads.endings import RULES, Action, after, outcome
+from workloads.plan import Plan, worker_specs
 from workloads.recorder import SendRecorder, TransactionRecorder
-from workloads.running import Plan, start, worker_specs
+from workloads.running import start
 from workloads.specs import TransactorSpec
 from workloads.transacting import Transacting
 from workloads.transactions import Transactions

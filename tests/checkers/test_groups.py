@@ -1,0 +1,158 @@
+"""What a group committed and nobody processed, by hand: the anomaly in small histories that have it, and its twins."""
+
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from checkers import groups
+from checkers.catalogue import GROUPS, Checker
+from checkers.delivery import RECORD
+from checkers.evaluate import judge, records
+from checkers.tables import History
+from harness.core.layout import ANOMALIES
+from harness.core.verdict import Judgement, Standing
+from tests.checkers.notation import SECOND, tell, write
+from tests.checkers.test_delivery import Case, Sets, case, found_in, told
+
+[MISSED] = GROUPS
+
+ABC = (
+    *("send a ok @0 t1..2", "send b ok @1 t2..3", "send c ok @2 t3..4"),
+    *("final a @0", "final b @1", "final c @2", "end 0..3", "place assign r1 t1"),
+)
+
+CASES = [
+    case(
+        "what was committed past and processed by nobody is missed",
+        *(*ABC, "live a @0 r1 t5", "place commit r1 @2 t6"),
+        missed="b",
+    ),
+    case(
+        "what nobody committed past is not",
+        *(*ABC, "live a @0 r1 t5", "place commit r1 @1 t6"),
+    ),
+    case(
+        "nor what another member processed, be it later",
+        *(*ABC, "live a @0 r1 t5", "place commit r1 @2 t6", "place assign r2 @1 t7", "live b @1 r2 t8"),
+    ),
+    case(
+        "nor what an earlier incarnation had processed",
+        *(*ABC, "live a @0 r1 t5", "live b @1 r1 t5", "place assign r1 i1 @2 t7", "place commit r1 i1 @2 t8"),
+    ),
+    case(
+        "the furthest commit counts, not the last, whoever made it",
+        *(*ABC, "live a @0 r1 t5", "place commit r2 @3 t6", "place commit r1 @1 t7", "live b @1 r1 t7"),
+        missed="c",
+    ),
+    case(
+        "a commit that failed counts for nothing",
+        *(*ABC, "live a @0 r1 t5", "place commit r1 @3 t6 failed", "place commit r1 @1 t7"),
+    ),
+    case(
+        "one partition's commit says nothing of another",
+        *("send a ok @0 p0", "send b ok @0 p1", "final a @0 p0", "final b @0 p1", "end 0..1 p0", "end 0..1 p1"),
+        *("place commit r1 @1 p1 t6", "live b @0 p1 r1 t5"),
+    ),
+    case(
+        "what stands before the place where the group began is none of its business",
+        *(*ABC[:-1], "place assign r1 @1 t1", "place commit r1 @2 t6", "place assign r2 @2 t7", "live c @2 r2 t8"),
+        *("place commit r2 @3 t9", "place assign r3 t10"),
+        missed="b",
+    ),
+    case(
+        "what was deleted before the log start is in no final log, and not missed",
+        *("send a ok @0", "send b ok @1", "final b @1", "end 1..2", "place assign r1 t1", "live b @1 r1 t5"),
+        *("place commit r1 @2 t6",),
+    ),
+    case(
+        "a position is no delivery, nor is the final read, nor a look into a replica",
+        *(*ABC, "replica a @0", "live a @0 r1 t5", "place commit r1 @3 t6", "place end-of-partition r1 @3 t6"),
+        missed="b c",
+        skipped="b c",
+    ),
+    case(
+        "a damaged record was given all the same",
+        *("send a ok @0", "final a @0 damaged", "end 0..1", "live a @0 r1 t5 damaged", "place commit r1 @1 t6"),
+        corrupted="a",
+    ),
+    case(
+        "each of two copies is to be given",
+        *("send a ok @0", "final a @0", "final a @1", "end 0..2", "live a @0 r1 t5", "place commit r1 @2 t6"),
+        duplicated="a",
+        missed="a",
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def judged(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Sets]:
+    run = tmp_path_factory.mktemp("run")
+    write(run, told(CASES), grouped=True)
+    records(History.read(run, spark))
+    return dict(zip((one.says for one in CASES), found_in(run, told(CASES)), strict=True))
+
+
+@pytest.mark.parametrize("one", CASES, ids=lambda one: one.says)
+def test_what_is_found(one: Case, judged: dict[str, Sets]) -> None:
+    assert judged[one.says] == one.found
+
+
+def test_a_missed_record_is_told_with_its_send_and_how_far_the_group_had_committed(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    write(tmp_path, [tell(*ABC, "final b @1", "live a @0 r1 t5", "place commit r1 @2 t6")], grouped=True)
+    [found] = records(History.read(tmp_path, spark), GROUPS)[1]
+    [row] = pq.read_table(tmp_path / ANOMALIES / "missed").to_pylist()
+    assert (found.count, list(row)) == (1, [*RECORD, "committed"])
+    assert (row["offset"], row["committed"], row["sent_ns"], row["acknowledged_ns"]) == (1, 2, 2 * SECOND, 3 * SECOND)
+
+
+def test_where_no_group_reads_nothing_is_asked(spark: SparkSession, tmp_path: Path) -> None:
+    write(tmp_path, [tell(*ABC, "place commit r1 @3 t6")])
+    asked = replace(MISSED, find=lambda *_: pytest.fail("it was asked"))
+    assert records(History.read(tmp_path, spark), [asked])[1] == []
+
+
+@pytest.mark.parametrize(("commits_first", "stands"), [(True, Standing.PERMITTED), (False, Standing.VIOLATION)])
+def test_it_is_permitted_where_members_commit_first(
+    commits_first: bool, stands: Standing, spark: SparkSession, tmp_path: Path
+) -> None:
+    lines = (*ABC, "live a @0 r1 t5", "place commit r1 @3 t6", "saw b1 @0 leader=1 epoch=0 isr=1,2,3")
+    write(tmp_path, [tell(*lines)], grouped=True, commits_first=commits_first)
+    verdict = judge(tmp_path, spark)
+    assert verdict.verdict is Judgement.INVALID
+    assert {name: (found.count, found.standing) for name, found in verdict.anomalies.items()} == {"missed": (2, stands)}
+    assert verdict.reasons[0].startswith("missed: 2 records were committed past by the group")
+
+
+#: Conditions turned round, as text of checkers/groups.py.
+INVERSIONS = {
+    "behind": ("offset < committed", "offset >= committed"),
+    "begun": ("offset >= begun", "offset < begun"),
+    "undelivered": ("stand & ~given", "stand & given"),
+    "failed": ("and error is null", "and error is not null"),
+    "furthest": ("max(offset)", "min(offset)"),
+}
+
+
+def inverted(right: str, wrong: str) -> Checker:
+    source = Path(groups.__file__).read_text()
+    assert source.count(right) == 1
+    module = ModuleType("inverted")
+    exec(compile(source.replace(right, wrong), "inverted", "exec"), vars(module))
+    return replace(MISSED, find=module.missed)
+
+
+@pytest.mark.parametrize("inversion", INVERSIONS)
+def test_a_checker_with_a_condition_turned_round_is_found_out(
+    inversion: str, spark: SparkSession, tmp_path: Path
+) -> None:
+    write(tmp_path, told(CASES), grouped=True)
+    records(History.read(tmp_path, spark), [inverted(*INVERSIONS[inversion])])
+    assert [sets.get("missed", set()) for sets in found_in(tmp_path, told(CASES))] != [
+        one.found.get("missed", set()) for one in CASES
+    ]
