@@ -364,6 +364,16 @@ READER = [
         went_back="a b",
     ),
     case(
+        "of what one poll gives, only what lies behind did",
+        *(*ABC, "live a @0 t5", "live b @1 t5", "live b @1 t6", "live c @2 t6"),
+        went_back="b",
+    ),
+    case(
+        "what one poll passes over is skipped, and what it gives is not",
+        *(*ABC, "live a @0 t5", "live c @2 t5"),
+        skipped="b",
+    ),
+    case(
         "one delivery twice in a row did, too",
         *(*ABC, "live a @0 t5", "live a @0 t6"),
         went_back="a",

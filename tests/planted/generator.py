@@ -38,7 +38,7 @@ class Place:
     """A place in a log: whose record stood there, and who saw it. ``shares`` the offset of the next place.
 
     ``reading``: what happens as the consumer gets there. ``damaged``: the phases in which its checksum fails.
-    ``told``: whether those who read it say at which offset.
+    ``told``: whether those who read it say at which offset. ``committed``: whether the group commits past it.
     """
 
     record: int | None
@@ -50,6 +50,7 @@ class Place:
     shares: bool = False
     told: bool = True
     reading: str = ""
+    committed: bool = False
     offset: int = -1
 
 

@@ -54,6 +54,7 @@ KINDS = (
         {"isolation_level": "read_committed"},
         {"clients": transactional.CLIENTS},
     ),
+    Kind("single records, read by a group that commits", plots.plant_committed, plots.COMMITTED, {"grouped": True}),
     Kind(
         "no final read, as imported",
         plots.plant_imported,

@@ -398,6 +398,11 @@ IMPORTED: tuple[Plot, ...] = (
     Plot("corrupted", "ok", _seen(damaged=_DAMAGED), ("corrupted",)),
     Plot("read by two, whole", "ok", _reading("redelivered"), twin_of=("corrupted",)),
 )
+#: In histories whose group commits.
+COMMITTED: tuple[Plot, ...] = (
+    Plot("committed, and not processed", "ok", _seen(reading="assigned beyond it", committed=True), ("missed",)),
+    Plot("committed, and given to another", "ok", _seen(reading="redelivered", committed=True), twin_of=("missed",)),
+)
 BEYOND = Plot("beyond all readers", "ok", _nothing, ("unseen",), twin_of=("lost",))
 
 
@@ -421,6 +426,21 @@ def plant(topic: str, first_worker: int, random: Random, records: int = 300, tim
     read_to = world.tables["log_ends"][UNREAD]["read_to"]
     beyond = (place.record for place in world.logs[UNREAD] if place.offset >= read_to)
     world.own(NOT_READ.name, *(record for record in beyond if record in world.untouched))
+    return world.planted()
+
+
+def plant_committed(topic: str, first_worker: int, random: Random, records: int = 100, times: int = 2) -> Planted:
+    """One history with a final read, of a group that commits: each of COMMITTED ``times`` times."""
+    world = begin(topic, first_worker, random, records, times)
+    carry_out(world, COMMITTED)
+    settle(world)
+    number(world)
+    for partition, log in enumerate(world.logs):
+        _consume(world, partition)
+        for place in log:
+            if place.committed:
+                tell(world, partition, MEMBERS[0], END, "commit", place.offset + 1)
+    read_finally(world)
     return world.planted()
 
 

@@ -6,7 +6,9 @@ from dataclasses import replace
 import pytest
 from pyspark.sql import SparkSession
 
-from checkers.catalogue import CHECKERS, DELIVERY, LOG_ORDER_READER, TRANSACTIONS, WITHOUT_FINAL_READ, Checker
+from checkers.catalogue import CHECKERS, DELIVERY, GROUPS, LOG_ORDER_READER, TRANSACTIONS, WITHOUT_FINAL_READ, Checker
+from tests.checkers.test_groups import INVERSIONS
+from tests.checkers.test_groups import inverted as inverted_of_group
 from tests.checkers.test_transactions import inverted as inverted_inside
 from tests.planted import judging
 from tests.planted.judging import KINDS, Kind
@@ -19,7 +21,6 @@ _BOUNDARIES = (
     ("real_time_order", "rule", "after_sent_ns > acknowledged_ns", "after_sent_ns >= acknowledged_ns"),
     ("skipped", "rule", "offset >= passed_from", "offset > passed_from"),
     ("skipped", "rule", "offset < passed_to", "offset <= passed_to"),
-    ("went_back", "rule", "offset < gone_to", "offset <= gone_to"),
     ("lost", "suspects", "complete", "true"),
     ("vanished", "suspects", "complete", "true"),
 )
@@ -29,6 +30,8 @@ def inverted(checker: Checker) -> Checker:
     """The checker that finds what it should not, and nothing that it should."""
     if checker in TRANSACTIONS:
         return inverted_inside(checker)
+    if checker in GROUPS:
+        return inverted_of_group(*INVERSIONS["behind"])
     if checker.rule != "true":
         return replace(checker, rule=f"not ({checker.rule})")
     return replace(checker, suspects=f"{_SEEN} & ~({checker.suspects})", doubts={})
@@ -51,6 +54,7 @@ _TRIED = dict(
         (
             (*DELIVERY, *LOG_ORDER_READER),
             TRANSACTIONS,
+            GROUPS,
             WITHOUT_FINAL_READ,
         ),
         strict=True,
