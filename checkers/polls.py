@@ -20,6 +20,9 @@ POLL = [*_SEAT, "at_ns"]
 _RESETS = "('assign', 'revoke', 'lost', 'seek')"
 #: What one task sorts at a time: a second of a reader's polls.
 _BUCKET = "at_ns div 1000000000"
+#: Of one moment: a start, the poll, then ends of the partition: one that was told amid the poll's records puts nobody
+#: behind those that came after it.
+_TURN = "case when first is not null then 1 when arrived is null then 0 else 2 end"
 
 
 def polls(history: History) -> DataFrame:
@@ -41,14 +44,14 @@ def polls(history: History) -> DataFrame:
         .unionByName(_told(history))
         .join(F.broadcast(resets), on=_SEAT, how="left")
         .withColumn("stay", F.expr("coalesce(size(filter(resets, r -> r.at_ns <= at_ns)), 0)"))
-        .selectExpr("*", "get(resets, stay).event as ended_by")
+        .selectExpr("*", "get(resets, stay).event as ended_by", f"{_TURN} as turn")
         .drop("resets")
     )
     before = {"left": F.struct("at_ns", "next"), "gone_to": F.col("next")}
     return (
-        greatest_before(placed, STAY, ["at_ns", "next"], _BUCKET, before)
+        greatest_before(placed, STAY, ["at_ns", "turn", "next"], _BUCKET, before)
         .withColumn("left_at", F.col("left.next"))
-        .drop("left")
+        .drop("left", "turn")
     )
 
 

@@ -389,6 +389,16 @@ READER = [
         went_back="a",
     ),
     case(
+        "an end of the partition that was told amid the records of a poll puts nobody back, nor forward",
+        *(*ABC, "place assign r1 @0 t1", "live a @0 r1 t5", "place end-of-partition r1 @1 t5", "live b @1 r1 t5"),
+        *("live c @2 r1 t6",),
+    ),
+    case(
+        "one that was told with a poll, and lies behind what it gave, does",
+        *(*ABC, "place assign r1 @0 t1", "live a @0 r1 t5", "place end-of-partition r1 @2 t5", "live c @2 r1 t6"),
+        skipped="b",
+    ),
+    case(
         "what one worker's reader has behind another's is its own affair",
         *(*ABC, "live a @0 r1 t5", "live b @1 r1 t6", "live a @0 r2 t7"),
     ),
