@@ -240,6 +240,16 @@ def _skipped(scene: Scene, _: int, one: Row, __: Row) -> None:
     scene.run.finds("skipped", one["record_id"])
 
 
+def _missed(scene: Scene, n: int, one: Row, __: Row) -> None:
+    for _ in scene.run.of(one, "live"):
+        scene.run.finds("skipped", one["record_id"])
+    scene.run.drop(one["record_id"], "live")
+    if n == 0:  # the reader commits once, past them all
+        commit = {"event": "commit", "offset": scene.beyond, "error": None}
+        scene.run.tables["positions"].append({**scene.run.tables["positions"][0], **commit})
+    scene.run.finds("missed", one["record_id"])
+
+
 def _whole(scene: Scene, _: int, one: Row, other: Row) -> Row:
     """Two records of one producer that stand beside each other were a transaction, and were all it wrote."""
     number = len(scene.run.tables["transactions"])
@@ -296,7 +306,7 @@ _PLANTS = (
         (act, Scene.anywhere)
         for act in (
             *(_lost, _lost_after_it_was_read, _vanished, _failed, _duplicated, _replaced_by_a_stranger, _misplaced),
-            *(_corrupted, _another_on_a_replica, _acknowledged_elsewhere, _skipped, _hanging),
+            *(_corrupted, _another_on_a_replica, _acknowledged_elsewhere, _skipped, _missed, _hanging),
         )
     ),
 )
