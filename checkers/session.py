@@ -3,6 +3,7 @@
 import atexit
 import os
 import shutil
+import sys
 import tempfile
 import threading
 from collections.abc import Mapping
@@ -14,6 +15,10 @@ from pyspark.sql import SparkSession
 
 from harness.core.errors import EnvironmentLacks
 
+#: Spark's classes, to be mapped as the Java process starts (checkers/archive.py makes it).
+ARCHIVE = Path(sys.prefix, "share", "kafka-trial", "spark.jsa")
+
+_JAVA = "spark.driver.extraJavaOptions"
 _GIB = 1 << 30
 _MOST_DRIVER_MEMORY = 6 * _GIB
 
@@ -22,6 +27,9 @@ _MOST_DRIVER_MEMORY = 6 * _GIB
 #: C1 alone would get 48 MiB for compiled code, which some hundred queries fill: the JVM then compiles no more.
 _SHORT = ["-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m"]
 _LONG = 2_000_000
+
+#: What the Java process itself has to say (an archive that is another Java's, say) is no part of a verdict on stdout.
+_QUIET = ["-Xlog:disable", "-Xlog:all=warning:stderr"]
 
 _LOGGING = """\
 rootLogger.level = {level}
@@ -84,19 +92,28 @@ def _start(master: str, conf: Mapping[str, str], rows: int) -> None:
 
 
 def settings(master: str, conf: Mapping[str, str], scratch: Path, rows: int = 0) -> dict[str, str]:
-    """Every Spark setting of a session on ``master``, with its temporary files under ``scratch``."""
+    """Every Spark setting of a session on ``master``, with its temporary files under ``scratch``.
+
+    Those of ``conf`` win; Java options of its own are added to ours.
+    """
     logging = scratch / "log4j2.properties"
     logging.write_text(_LOGGING.format(level="error"))
-    java = ["-XX:+UseParallelGC", f"-Dlog4j2.configurationFile={logging.as_uri()}", *(_SHORT if rows < _LONG else [])]
+    java = [
+        "-XX:+UseParallelGC",
+        *_QUIET,
+        f"-Dlog4j2.configurationFile={logging.as_uri()}",
+        *(_SHORT if rows < _LONG else []),
+    ]
+    java += [f"-XX:SharedArchiveFile={ARCHIVE}"] if ARCHIVE.exists() else []
+    java += [conf[_JAVA]] if _JAVA in conf else []
     ours = {
         **_EVERYWHERE,
         **(_LOCAL if master.startswith("local") else {}),
         "spark.driver.memory": f"{driver_memory() >> 20}m",
-        "spark.driver.extraJavaOptions": " ".join(java),
         "spark.local.dir": str(scratch),
         "spark.sql.warehouse.dir": (scratch / "warehouse").as_uri(),
     }
-    return {**ours, **conf}
+    return {**ours, **conf, _JAVA: " ".join(java)}
 
 
 def driver_memory() -> int:

@@ -21,6 +21,14 @@ def test_the_callers_settings_win(tmp_path: Path) -> None:
     assert settings("local[2]", {"spark.driver.memory": "1g"}, tmp_path)["spark.driver.memory"] == "1g"
 
 
+def test_the_callers_java_options_are_added_to_ours(tmp_path: Path) -> None:
+    java = settings("local[2]", {"spark.driver.extraJavaOptions": "-Dmine=1"}, tmp_path)[
+        "spark.driver.extraJavaOptions"
+    ]
+    assert java.startswith("-XX:+UseParallelGC ")
+    assert java.endswith(" -Dmine=1")
+
+
 def test_another_machine_must_be_able_to_reach_the_driver(tmp_path: Path) -> None:
     assert settings("local[2]", {}, tmp_path)["spark.driver.host"] == "127.0.0.1"
     assert "spark.driver.host" not in settings("spark://there:7077", {}, tmp_path)
