@@ -92,7 +92,10 @@ def records(
     """
     shutil.rmtree(history.directory / ANOMALIES, ignore_errors=True)
     folded = blocks(history).persist(StorageLevel.MEMORY_AND_DISK)
-    return answers(history, checkers, folded, polls(history) if given is None else given)
+    try:
+        return answers(history, checkers, folded, polls(history) if given is None else given)
+    finally:
+        folded.unpersist()
 
 
 def answers(
