@@ -32,7 +32,7 @@ def skipped(history: History, polls: DataFrame) -> DataFrame:
     """
     between = polls.where(PASSED_OVER).withColumnsRenamed({"left_at": "passed_from", "arrived": "passed_to"})
     inside = _before_in_poll(history, polls.where(WITH_HOLES)).withColumnsRenamed(
-        {"left_at": "passed_from", "offset": "passed_to"}
+        {"furthest": "passed_from", "offset": "passed_to"}
     )
     gap = ["topic", "partition", "reader", "at_ns", "passed_from", "passed_to"]
     gaps = between.select(*gap).unionAll(inside.where("passed_to > passed_from").select(*gap))
@@ -144,15 +144,14 @@ def _delivered(history: History) -> DataFrame:
 
 
 def _before_in_poll(history: History, polls: DataFrame) -> DataFrame:
-    """The deliveries of a few polls, and where each poll had come to right before and at most.
+    """The deliveries of a few polls, and where each poll had come to before them.
 
-    Returns: reader, incarnation, topic, partition, at_ns, offset, record_id, gone_to (of the poll), left_at, furthest
-    (null for the first)
+    Returns: reader, incarnation, topic, partition, at_ns, offset, record_id, gone_to (of the poll), furthest (null for
+    the first)
     """
     above = Window.partitionBy(*POLL).orderBy("offset", "record_id").rowsBetween(Window.unboundedPreceding, -1)
-    furthest = F.max(F.col("offset") + 1).over(above)
     rows = _delivered(history).join(polls.select(*POLL, "gone_to"), on=POLL, how="inner")
-    return rows.select("*", furthest.alias("furthest"), furthest.alias("left_at"))
+    return rows.select("*", F.max(F.col("offset") + 1).over(above).alias("furthest"))
 
 
 def _not_committed(history: History) -> DataFrame:

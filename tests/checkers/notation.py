@@ -20,12 +20,14 @@ saw b1 @3 leader=1 epoch=0 isr=1,2,3
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pyarrow as pa
 
+from checkers.catalogue import Checker
 from harness.core.guarantees import Configuration
 from harness.core.history import TABLES, record_id
 from harness.core.layout import write_table
@@ -203,6 +205,15 @@ def write(run: Path, told: Iterable[Told], **settings: Any) -> RunFile:
     )
     file.write(run)
     return file
+
+
+def turned_round(checker: Checker, module: ModuleType, right: str, wrong: str) -> Checker:
+    """``checker`` as it would be with ``wrong`` in place of ``right``, which is once in the text of its module."""
+    source = Path(str(module.__file__)).read_text()
+    assert source.count(right) == 1
+    turned = ModuleType("turned_round")
+    exec(compile(source.replace(right, wrong), "turned_round", "exec"), vars(turned))
+    return replace(checker, find=getattr(turned, checker.anomaly))
 
 
 def _tagged(tag: str, words: Iterable[str]) -> str | None:

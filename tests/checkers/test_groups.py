@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 
 import pyarrow.parquet as pq
 import pytest
@@ -15,7 +14,7 @@ from checkers.evaluate import judge, records
 from checkers.tables import History
 from harness.core.layout import ANOMALIES
 from harness.core.verdict import Judgement, Standing
-from tests.checkers.notation import SECOND, tell, write
+from tests.checkers.notation import SECOND, tell, turned_round, write
 from tests.checkers.test_delivery import Case, Sets, case, found_in, told
 
 [MISSED] = GROUPS
@@ -140,11 +139,7 @@ INVERSIONS = {
 
 
 def inverted(right: str, wrong: str) -> Checker:
-    source = Path(groups.__file__).read_text()
-    assert source.count(right) == 1
-    module = ModuleType("inverted")
-    exec(compile(source.replace(right, wrong), "inverted", "exec"), vars(module))
-    return replace(MISSED, find=module.missed)
+    return turned_round(MISSED, groups, right, wrong)
 
 
 @pytest.mark.parametrize("inversion", INVERSIONS)

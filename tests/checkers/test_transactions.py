@@ -3,7 +3,6 @@ reader 4 read_uncommitted."""
 
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 from pyspark.sql import SparkSession
@@ -13,7 +12,7 @@ from checkers.catalogue import TRANSACTIONS, Checker
 from checkers.evaluate import judge, records
 from checkers.tables import History
 from harness.core.verdict import Judgement
-from tests.checkers.notation import tell, write
+from tests.checkers.notation import tell, turned_round, write
 from tests.checkers.test_delivery import Case, Sets, case, found_in, told
 
 CLIENTS = {
@@ -203,12 +202,7 @@ INVERSIONS = {
 
 def inverted(checker: Checker) -> Checker:
     """The checker as it would be with its condition inverted."""
-    right, wrong = INVERSIONS[checker.anomaly]
-    source = Path(transactions.__file__).read_text()
-    assert source.count(right) == 1
-    module = ModuleType("inverted")
-    exec(compile(source.replace(right, wrong), "inverted", "exec"), vars(module))
-    return replace(checker, find=getattr(module, checker.anomaly))
+    return turned_round(checker, transactions, *INVERSIONS[checker.anomaly])
 
 
 def test_every_inverted_checker_is_found_out(spark: SparkSession, tmp_path: Path) -> None:
