@@ -186,9 +186,15 @@ def reattributed(
     it took then stands right behind what it took before, while the successor's log goes on where it had come to.
     """
     found: list[Island] = []
+    ending: dict[tuple[Partition, int], list[Island]] = {}
     for part in sorted(parts, key=_place):
-        before = next((one for one in found if _continues(one, part, width) and _claimed(one, part, led, own)), None)
+        bucket = 0 if part.first_offset is None else part.first_offset // width
+        near = (one for at in (bucket - 1, bucket) for one in ending.get((part.of, at), []))
+        fitting = (one for one in near if _continues(one, part, width) and _claimed(one, part, led, own))
+        before = min(fitting, key=_place, default=None)
         found.append(part if before is None else replace(part, reign=before.reign))
+        if part.last_offset is not None:
+            ending.setdefault((part.of, part.last_offset // width), []).append(found[-1])
     return found
 
 

@@ -24,22 +24,15 @@ def crossings(history: History, marks: DataFrame) -> DataFrame:
     """How often the order of a log is broken, for each producer's incarnation and bucket of a partition's offsets.
 
     One sort of the log answers for all that is in one bucket; between buckets it is enough to compare extremes. ``log``
-    numbers the partitions: numbers sort several times as fast as names. ``marks`` as in ``standing``. Returns: log,
-    bucket, worker, incarnation, moved (records that stand first where they were not acknowledged), shared (places where
-    two records stand at one offset), and how many records are in the anomaly, or at least 1 where any is: reordered,
-    overtaken
+    is a number for a partition: numbers sort several times as fast as names, and two partitions of one number would
+    only raise a doubt. ``marks`` as in ``standing``. Returns: log, bucket, worker, incarnation, moved (records that
+    stand first where they were not acknowledged), shared (places where two records stand at one offset), and how many
+    records are in the anomaly, or at least 1 where any is: reordered, overtaken
     """
-    logs = history.log_ends.selectExpr(
-        *_PARTITION, f"cast(row_number() over (order by {', '.join(_PARTITION)}) as int) as log"
-    )
-    rows = (
-        standing(history, marks)
-        .join(F.broadcast(logs), on=_PARTITION, how="left")
-        .selectExpr(
-            *("log", f"{_BUCKET} as bucket", "worker", "incarnation", "offset", "sequence"),
-            "acknowledged_at != offset as moved",
-            *("invoked_ns as sent_ns", "if(outcome = 'ok', completed_ns, null) as acknowledged_ns"),
-        )
+    rows = standing(history, marks).selectExpr(
+        *("xxhash64(topic, partition) as log", f"{_BUCKET} as bucket", "worker", "incarnation", "offset", "sequence"),
+        "acknowledged_at != offset as moved",
+        *("invoked_ns as sent_ns", "if(outcome = 'ok', completed_ns, null) as acknowledged_ns"),
     )
     earlier = "order by offset rows between unbounded preceding and 1 preceding"
     near = rows.selectExpr(
