@@ -11,19 +11,24 @@ from pathlib import Path
 
 from checkers.evaluate import judge
 from checkers.session import ARCHIVE, session
+from harness.core.errors import EnvironmentLacks
 
 
 def make(run: Path) -> None:
-    """Write ARCHIVE. Raises EnvironmentLacks where Spark's Java process does not start."""
+    """Write ARCHIVE, all of it or nothing. Raises EnvironmentLacks where Spark's Java process writes none."""
     ARCHIVE.unlink(missing_ok=True)
     ARCHIVE.parent.mkdir(parents=True, exist_ok=True)
-    spark = session(conf={"spark.driver.extraJavaOptions": f"-XX:ArchiveClassesAtExit={ARCHIVE}"})
+    half = ARCHIVE.with_suffix(".half")
+    spark = session(conf={"spark.driver.extraJavaOptions": f"-XX:ArchiveClassesAtExit={half}"})
     with tempfile.TemporaryDirectory(prefix="kafka-trial-archive-") as scratch:
         judge(Path(shutil.copytree(run, Path(scratch, "run"))), spark)
     java = spark.sparkContext._gateway.proc  # type: ignore[union-attr]
     spark.stop()
     java.stdin.close()  # which ends it: it writes the file as it exits
     java.wait()
+    if not half.exists():
+        raise EnvironmentLacks("this Java wrote no archive of classes")
+    half.rename(ARCHIVE)
 
 
 if __name__ == "__main__":

@@ -186,7 +186,13 @@ def circumstances(history: History, seen: Sequence[Span]) -> Circumstances:
         wiped_at_once=most_at_once(wiped, frozenset(brokers)),
         last_replica_guarded=run.features.get("eligible.leader.replicas.version", 0) > 0,
         final_read=run.final_read,
+        missed_by_the_living=_missed_by_the_living(history.directory / ANOMALIES / "missed"),
     )
+
+
+def _missed_by_the_living(kept: Path) -> int:
+    parts = (pq.read_table(part, columns=["died"])["died"].to_numpy() for part in kept.glob("*.parquet"))
+    return sum(int((~died).sum()) for died in parts)
 
 
 def rule(run: RunFile, found: Sequence[Found], happened: Circumstances) -> dict[str, Anomaly]:

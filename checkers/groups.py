@@ -9,6 +9,8 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 from checkers.tables import History
 
 _PARTITION = ["topic", "partition"]
+_SEAT = ["reader", "incarnation", *_PARTITION]
+_COMMITTED = "event = 'commit' and error is null"
 _BLOCK = [*_PARTITION, "block"]
 _OFFSETS = "shiftright(offset, 6) as block"
 _BIT = "shiftleft(1L, cast(offset & 63 as int))"
@@ -25,7 +27,8 @@ def missed(history: History, _: DataFrame) -> DataFrame:
     Delivered is what was read at the record's offset, whole or not: another record there is a rewritten offset. What
     stands before the place where the group began is none of its business. Guarantee: a consumer that commits after it
     processed has processed all that it committed (Kafka design, Message Delivery Semantics: at-least-once).
-    Returns: topic, partition, offset, record_id, committed (the furthest place that the group committed)
+    Returns: topic, partition, offset, record_id, committed (the furthest place that the group committed), died (whether
+    a member died that held it, and had itself committed past it)
     """
     judged = history.reads.where("phase in ('final', 'live')").join(
         F.broadcast(committed(history)), on=_PARTITION, how="inner"
@@ -45,8 +48,12 @@ def missed(history: History, _: DataFrame) -> DataFrame:
         behind.where("phase = 'final'")
         .join(F.broadcast(undelivered), on=_BLOCK, how="inner")
         .where("bits & bit != 0")
+        .join(F.broadcast(left_behind(history)), on=_PARTITION, how="left")
         .groupBy(*_PARTITION, "offset", "record_id")
-        .agg(F.max("committed").alias("committed"))
+        .agg(
+            F.max("committed").alias("committed"),
+            F.expr("coalesce(bool_or(offset >= held_from and offset < held_to), false)").alias("died"),
+        )
     )
 
 
@@ -61,7 +68,29 @@ def committed(history: History) -> DataFrame:
         .groupBy(*_PARTITION)
         .agg(
             F.expr(f"coalesce(min_by(coalesce(offset, 0), at_ns) filter (where {placed}), 0)").alias("begun"),
-            F.expr("max(offset) filter (where event = 'commit' and error is null)").alias("committed"),
+            F.expr(f"max(offset) filter (where {_COMMITTED})").alias("committed"),
         )
         .where("committed is not null")
+    )
+
+
+def left_behind(history: History) -> DataFrame:
+    """What members held when they died (nothing ended their assignment), as far as each had committed it itself.
+
+    Returns: topic, partition, held_from, held_to
+    """
+    places = history.table("positions")
+    held = (
+        places.where("event in ('assign', 'revoke', 'lost')")
+        .groupBy(*_SEAT)
+        .agg(F.max(F.struct("at_ns", "event", "offset")).alias("last"))
+        .where("last.event = 'assign'")
+    )
+    return (
+        places.where(_COMMITTED)
+        .join(F.broadcast(held), on=_SEAT, how="inner")
+        .where("at_ns >= last.at_ns")
+        .groupBy(*_SEAT, "last")
+        .agg(F.max("offset").alias("held_to"))
+        .selectExpr(*_PARTITION, "coalesce(last.offset, 0L) as held_from", "held_to")
     )

@@ -49,6 +49,7 @@ class Circumstances:
     ``elected``: a partition had more than one leader or leader epoch. ``faulted_at_once``, ``wiped_at_once``: the most
     brokers that were under any fault, or without their data, at the same time. ``last_replica_guarded``: eligible
     leader replicas (KIP-966) are on. ``final_read``: every log was read to its end when all was over.
+    ``missed_by_the_living``: records that a group missed though no member died that had committed past them.
     """
 
     elected: bool = False
@@ -56,6 +57,7 @@ class Circumstances:
     wiped_at_once: int = 0
     last_replica_guarded: bool = False
     final_read: bool = True
+    missed_by_the_living: int = 0
 
 
 @dataclass(frozen=True)
@@ -236,7 +238,7 @@ PERMISSIONS: tuple[Permission, ...] = (
     Permission(
         "commit before processing",
         frozenset({"missed"}),
-        lambda c, _: c.commits_first,
+        lambda c, seen: c.commits_first and seen.missed_by_the_living == 0,
         "commit before processing (at-most-once): what a member had committed and not processed yet when it died is "
         "processed by nobody",
         "Kafka documentation, Design, Message Delivery Semantics",

@@ -106,7 +106,7 @@ def test_a_missed_record_is_told_with_its_send_and_how_far_the_group_had_committ
     write(tmp_path, [tell(*ABC, "final b @1", "live a @0 r1 t5", "place commit r1 @2 t6")], grouped=True)
     [found] = records(History.read(tmp_path, spark), GROUPS)[1]
     [row] = pq.read_table(tmp_path / ANOMALIES / "missed").to_pylist()
-    assert (found.count, list(row)) == (1, [*RECORD, "committed"])
+    assert (found.count, list(row)) == (1, [*RECORD, "committed", "died"])
     assert (row["offset"], row["committed"], row["sent_ns"], row["acknowledged_ns"]) == (1, 2, 2 * SECOND, 3 * SECOND)
 
 
@@ -116,16 +116,54 @@ def test_where_no_group_reads_nothing_is_asked(spark: SparkSession, tmp_path: Pa
     assert records(History.read(tmp_path, spark), [asked])[1] == []
 
 
-@pytest.mark.parametrize(("commits_first", "stands"), [(True, Standing.PERMITTED), (False, Standing.VIOLATION)])
-def test_it_is_permitted_where_members_commit_first(
-    commits_first: bool, stands: Standing, spark: SparkSession, tmp_path: Path
+@pytest.mark.parametrize(
+    ("commits_first", "then", "stands"),
+    [
+        (True, (), Standing.PERMITTED),
+        (False, (), Standing.VIOLATION),
+        (True, ("place revoke r1 t7",), Standing.VIOLATION),
+        (True, ("place lost r1 t7",), Standing.VIOLATION),
+    ],
+)
+def test_it_is_permitted_where_members_commit_first_and_died(
+    commits_first: bool, then: tuple[str, ...], stands: Standing, spark: SparkSession, tmp_path: Path
 ) -> None:
-    lines = (*ABC, "live a @0 r1 t5", "place commit r1 @3 t6", "saw b1 @0 leader=1 epoch=0 isr=1,2,3")
+    lines = (*ABC, "live a @0 r1 t5", "place commit r1 @3 t6", *then, "saw b1 @0 leader=1 epoch=0 isr=1,2,3")
     write(tmp_path, [tell(*lines)], grouped=True, commits_first=commits_first)
     verdict = judge(tmp_path, spark)
     assert verdict.verdict is Judgement.INVALID
     assert {name: (found.count, found.standing) for name, found in verdict.anomalies.items()} == {"missed": (2, stands)}
     assert verdict.reasons[0].startswith("missed: 2 records were committed past by the group")
+
+
+#: One member died, and another came and went.
+DIED = {
+    "what it had committed when it died": (("place commit r1 @2 t6",), {1: True}),
+    "what it had committed in an assignment that it gave up": (
+        ("place commit r1 @3 t6", "place revoke r1 t7", "place assign r1 @1 t8", "place commit r1 @2 t9"),
+        {1: True, 2: False},
+    ),
+    "what stands before its place": (
+        ("place commit r1 @2 t6", "place revoke r1 t7", "place assign r2 @2 t8", "place commit r2 @3 t9"),
+        {1: False, 2: True},
+    ),
+    "what another committed": (
+        ("place commit r1 @2 t6", "place assign r2 @2 t8", "place commit r2 @3 t9", "place revoke r2 t10"),
+        {1: True, 2: False},
+    ),
+    "what it had failed to commit": (
+        ("place commit r1 @3 t6 failed", "place assign r2 @1 t8", "place commit r2 @2 t9", "place revoke r2 t10"),
+        {1: False},
+    ),
+}
+
+
+@pytest.mark.parametrize("says", DIED)
+def test_what_a_member_held_when_it_died(says: str, spark: SparkSession, tmp_path: Path) -> None:
+    told, died = DIED[says]
+    write(tmp_path, [tell(*ABC, "live a @0 r1 t5", *told)], grouped=True)
+    found = groups.missed(History.read(tmp_path, spark), spark.createDataFrame([], "none int")).collect()
+    assert {row["offset"]: row["died"] for row in found} == died
 
 
 #: Conditions turned round, as text of checkers/groups.py.

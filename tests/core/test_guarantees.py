@@ -68,7 +68,7 @@ ROWS = {
     "commit before processing": (
         {"commits_first": True},
         QUIET,
-        [{"commits_first": False}],
+        [{"commits_first": False}, {"missed_by_the_living": 1}],
     ),
     "a member cut off from its coordinator": (
         {"grouped": True},
