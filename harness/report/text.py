@@ -15,7 +15,8 @@ _EXAMPLES = 3
 
 
 def show(verdict: Verdict, console: Console, directory: Path | None = None, report: Path | None = None) -> None:
-    """Print a verdict: headline, the 2013 summary, anomalies, doubts, availability, and where to read on.
+    """Print a verdict: headline, the 2013 summary, anomalies, doubts, what is counted besides, availability, and where
+    to read on.
 
     ``directory`` is the run's own, ``report`` its page, where one was written.
     """
@@ -27,6 +28,7 @@ def show(verdict: Verdict, console: Console, directory: Path | None = None, repo
     for name, anomaly in verdict.anomalies.items():
         _anomaly(console, name, anomaly)
     _section(console, "Preconditions not met", words.unmet(verdict))
+    _section(console, "Also counted", words.counted_lines(verdict))
     _section(console, "Availability", words.availability_lines(verdict.availability))
     _section(console, "Read on", [str(path) for path in (report, directory) if path is not None])
 

@@ -72,6 +72,20 @@ def availability_lines(availability: Mapping[str, Any]) -> list[str]:
     return lines
 
 
+def counted_lines(verdict: Verdict) -> list[str]:
+    """What is counted beside the records, and is no anomaly: transactions, and what was delivered again."""
+    transactions = dict(verdict.transactions)
+    resolved = transactions.pop("unknown_resolved", {})
+    ended = [f"{count:,} {name.replace('_', ' ')}" for name, count in transactions.items() if count]
+    found = ", ".join(f"{count:,} {name}" for name, count in resolved.items() if count)
+    later = f"; of the unknown found {found}" if found else ""
+    again = [f"{count:,} ({cause})" for cause, count in verdict.redelivered.items()]
+    return [
+        *([f"transactions: {', '.join(ended)}{later}"] if ended else []),
+        *([f"delivered again, as at-least-once allows: {', '.join(again)}"] if again else []),
+    ]
+
+
 def _after(ns: int | None) -> str:
     return "never after" if ns is None else f"{seconds(ns)} after"
 

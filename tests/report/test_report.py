@@ -74,6 +74,21 @@ def test_a_stretch_that_never_ended_says_so() -> None:
     assert "2.0 s, from 1.0 s and none came after it" in text
 
 
+def test_what_is_counted_and_no_anomaly_is_told_on_the_terminal_and_on_the_page() -> None:
+    judged = verdict(
+        redelivered={"crash": 1200, "rebalance": 3},
+        transactions={"committed": 90, "aborted": 0, "unknown": 2, "unknown_resolved": {"whole": 2, "absent": 0}},
+    )
+    lines = [
+        "transactions: 90 committed, 2 unknown; of the unknown found 2 whole",
+        "delivered again, as at-least-once allows: 1,200 (crash), 3 (rebalance)",
+    ]
+    assert "Also counted\n" + "".join(f"  {line}\n" for line in lines) in told(judged)
+    page = html.render(judged, run_file())
+    assert all(f"<p>{line}</p>" in page for line in lines)
+    assert "Also counted" not in told(verdict()) + html.render(verdict(), run_file())
+
+
 @pytest.mark.parametrize("judged", ALL)
 def test_the_page_is_well_formed_and_tells_the_verdict(judged: Verdict) -> None:
     page = html.render(judged, run_file())

@@ -1,5 +1,6 @@
 """Errors say file:line and what to change; ``--set`` finds keys that have dots in them."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -141,12 +142,21 @@ def test_all_that_is_wrong_is_told_in_the_order_of_the_lines(written_to: File) -
         ("timeline.2.until.within=1m", lambda s: s.timeline[2].until.within, 60.0),
         ("timeline.1.inject.plane=replication", lambda s: s.timeline[1].inject.plane, "replication"),
         ("final_read.isolation.level=read_committed", lambda s: s.isolation_level, "read_committed"),
+        ("limits.unavailable=30s", lambda s: s.limits.unavailable, 30.0),
         ("requires.acknowledged=7", lambda s: s.requires.acknowledged, 7),
         ("expect={verdict: [valid, unknown]}", lambda s: s.expect.verdicts, ["valid", "unknown"]),
     ],
 )
 def test_set_gives_one_value_otherwise(assignment: str, look: Callable[[Scenario], object], value: object) -> None:
     assert look(load("jepsen-2013/min-isr-2", [assignment])) == value
+
+
+def test_the_scenario_of_the_readme_is_one(tmp_path: Path) -> None:
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    [written] = re.findall(r"^```yaml\n(.*?)^```", readme, re.MULTILINE | re.DOTALL)
+    file = tmp_path / "mine.yaml"
+    file.write_text(written)
+    assert load(str(file)).limits.recovery == 10
 
 
 def test_the_last_set_wins() -> None:
