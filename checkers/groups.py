@@ -28,7 +28,7 @@ def missed(history: History, _: DataFrame) -> DataFrame:
     stands before the place where the group began is none of its business. Guarantee: a consumer that commits after it
     processed has processed all that it committed (Kafka design, Message Delivery Semantics: at-least-once).
     Returns: topic, partition, offset, record_id, committed (the furthest place that the group committed), died (whether
-    a member died that held it, and had itself committed past it)
+    a member died that held it, and is known to have committed past it)
     """
     judged = history.reads.where("phase in ('final', 'live')").join(
         F.broadcast(committed(history)), on=_PARTITION, how="inner"
@@ -75,8 +75,9 @@ def committed(history: History) -> DataFrame:
 
 
 def left_behind(history: History) -> DataFrame:
-    """What members held when they died (nothing ended their assignment), as far as each had committed it itself.
+    """What members held when they died (nothing ended their assignment), as far as each is known to have committed it.
 
+    By its own word, or by where its successor began: the last commit of one that was killed may be in no journal.
     Returns: topic, partition, held_from, held_to
     """
     places = history.table("positions")
@@ -85,12 +86,17 @@ def left_behind(history: History) -> DataFrame:
         .groupBy(*_SEAT)
         .agg(F.max(F.struct("at_ns", "event", "offset")).alias("last"))
         .where("last.event = 'assign'")
+        .selectExpr(*_PARTITION, "struct(reader, incarnation) as died", "last.at_ns as since_ns", "last.offset as from")
     )
+    its_own = "struct(reader, incarnation) = died"
     return (
-        places.where(_COMMITTED)
-        .join(F.broadcast(held), on=_SEAT, how="inner")
-        .where("at_ns >= last.at_ns")
-        .groupBy(*_SEAT, "last")
-        .agg(F.max("offset").alias("held_to"))
-        .selectExpr(*_PARTITION, "coalesce(last.offset, 0L) as held_from", "held_to")
+        places.where(f"{_COMMITTED} or event = 'assign'")
+        .join(F.broadcast(held), on=_PARTITION, how="inner")
+        .where("at_ns >= since_ns")
+        .groupBy(*_PARTITION, "died", "since_ns", "from")
+        .agg(
+            F.expr(f"max(offset) filter (where event = 'commit' and {its_own})").alias("committed"),
+            F.expr(f"min_by(offset, at_ns) filter (where event = 'assign' and not {its_own})").alias("taken_over_at"),
+        )
+        .selectExpr(*_PARTITION, "coalesce(from, 0L) as held_from", "greatest(committed, taken_over_at) as held_to")
     )

@@ -33,7 +33,8 @@ class Consuming:
     Where the log no longer has its position (it was truncated, or a new group has none) it goes on from the log start,
     and says so: a ``seek``. A member of a group commits after what it read is in the journal: after it was processed,
     for that is what its rows of ``reads`` say. Or before (``commits_first``): then nothing is processed until its
-    commit was answered, and what was not is held back.
+    commit was answered, and what was not is held back. ``processed`` is told how much of what a poll brought a
+    member has processed, of 1, before it goes on: all that went before is in the journals then.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class Consuming:
         clock: Clock,
         client: Callable[[dict[str, Any]], Consumer] = Consumer,
         work: Callable[[float], None] = time.sleep,
+        processed: Callable[[float], None] = lambda _: None,
     ) -> None:
         self._reads = reads
         self._positions = positions
@@ -52,6 +54,7 @@ class Consuming:
         self._processing = spec.processing
         self._commits_first = spec.commits_first
         self._work = work
+        self._processed = processed
         self._held: list[Message] = []
         self._next: dict[Slot, int] = {}
         self._to_commit: dict[Slot, int] = {}
@@ -100,6 +103,7 @@ class Consuming:
         size = -(-len(records) // _PARTS)
         for first in range(0, len(records), size):
             part = records[first : first + size]
+            self._processed(first / len(records))
             self._work(self._processing * len(part) / len(records))
             self._reads.delivered(part, now)
             self._reads.flush()
@@ -129,7 +133,8 @@ class Consuming:
     def caught_up(self) -> bool:
         """Whether all was read that was in its partitions' logs when this was first asked of each.
 
-        A member of a group that has not been told its partitions yet has caught up with nothing.
+        A member of a group that has not been told its partitions (yet, or anew after a rebalance took those it had) has
+        caught up with nothing.
         """
         for slot in self._next:
             if self._goals.get(slot) is None:
@@ -179,6 +184,7 @@ class Consuming:
 
     def _give_up(self, event: str, partitions: list[TopicPartition]) -> None:
         gone = [(p.topic, p.partition) for p in partitions]
+        self._placed = False
         self._tell(event, {slot: self._next.pop(slot, OFFSET_BEGINNING) for slot in gone})
         for slot in gone:
             self._to_commit.pop(slot, None)

@@ -20,6 +20,8 @@ _START_S = 60.0
 _MARGIN_S = 5.0
 _TERMINATE_S = 2.0
 _LEAVE_S = 20.0
+#: The longest that a poll takes, and to be given another.
+_IDLE_S = 15.0
 _STDERR_LINES = 5
 
 
@@ -93,6 +95,18 @@ class Worker:
         except subprocess.TimeoutExpired:
             return False
         return True
+
+    def processes(self, within: float) -> bool:
+        """Whether it is, within so many seconds from now, not half through the records of a poll."""
+        deadline = time.monotonic() + within
+        while not self._has_much_left and self.running and time.monotonic() < deadline:
+            time.sleep(0.01)
+        return self._has_much_left
+
+    @property
+    def _has_much_left(self) -> bool:
+        done = None if self.report is None else self.report.processed
+        return done is not None and done < 1 / 2
 
     def kill(self) -> None:
         """End it as ``kill -9`` does: it writes nothing more."""
@@ -210,11 +224,14 @@ class Workload:
         return f"{self._kill(producers[0])}, {self._succeed(producers[0])}"
 
     def kill(self, member: int) -> str:
-        """Kill a member of the group (SIGKILL): 1 is the first. The group learns of it when its session is over.
+        """Kill a member of the group (SIGKILL) while it processes what a poll brought: 1 is the first.
 
-        Returns what was done, in a few words. Raises ClusterError where it is not in the group.
+        One that is given nothing is killed all the same. The group learns of it when its session is over. Returns what
+        was done, in a few words. Raises ClusterError where it is not in the group.
         """
-        return self._kill(self._member(member))
+        worker = self._member(member)
+        busy = worker.processes(_IDLE_S)
+        return f"{self._kill(worker)}, {'in the middle of a poll' if busy else 'which was given nothing'}"
 
     def leave(self, member: int) -> str:
         """Have a member leave the group, which then need not wait for it: it commits what it processed, and ends.

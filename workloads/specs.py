@@ -76,13 +76,17 @@ WorkerSpec = TypeAdapter[AnySpec](Annotated[AnySpec, Field(discriminator="role")
 
 
 class Report(BaseModel):
-    """One line of a worker's statistics; all of it is in the journals already. The last one says ``finished``."""
+    """One line of a worker's statistics; all of it is in the journals already. The last one says ``finished``.
+
+    ``processed``: how much of a poll's records a member of a group has processed, of 1; null between polls.
+    """
 
     sent: int = 0
     acknowledged: int = 0
     failed: int = 0
     indeterminate: int = 0
     read: int = 0
+    processed: float | None = None
     last_ack_ns: int | None = None
     finished: bool = False
     note: str | None = None

@@ -156,7 +156,9 @@ def consume(spec: ConsumerSpec, commands: Commands, stack: ExitStack) -> Report:
     positions = PositionRecorder(positions_journal, spec.worker, spec.life)
     stack.callback(positions.flush)
     stack.callback(reads.flush)
-    consuming = Consuming(spec, reads, positions, clock)
+    consuming = Consuming(
+        spec, reads, positions, clock, processed=lambda part: tell(Report(read=reads.read, processed=part))
+    )
     caught_up = False
 
     def flush() -> Report:

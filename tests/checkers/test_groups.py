@@ -151,6 +151,10 @@ DIED = {
         ("place commit r1 @2 t6", "place assign r2 @2 t8", "place commit r2 @3 t9", "place revoke r2 t10"),
         {1: True, 2: False},
     ),
+    "what it had committed without a word, for its successor began behind it": (
+        ("place assign r2 @2 t8", "place commit r2 @3 t9", "place revoke r2 t10"),
+        {1: True, 2: False},
+    ),
     "what it had failed to commit": (
         ("place commit r1 @3 t6 failed", "place assign r2 @1 t8", "place commit r2 @2 t9", "place revoke r2 t10"),
         {1: False},
@@ -172,7 +176,7 @@ INVERSIONS = {
     "begun": ("offset >= begun", "offset < begun"),
     "undelivered": ("stand & ~given", "stand & given"),
     "failed": ("and error is null", "and error is not null"),
-    "furthest": ("max(offset)", "min(offset)"),
+    "furthest": ("max(offset) filter (where {_COMMITTED})", "min(offset) filter (where {_COMMITTED})"),
 }
 
 

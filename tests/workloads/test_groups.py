@@ -3,6 +3,7 @@
 (While it rebalances the mock cluster refuses every commit. A broker does so only while members are told theirs.)
 """
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -15,6 +16,7 @@ from harness.core.errors import ClusterError
 from harness.core.history import POSITIONS, READS, Phase
 from harness.core.journal import Journal, journal_path
 from harness.core.waiting import wait_for
+from workloads import running
 from workloads.consuming import Consuming
 from workloads.groups import Groups
 from workloads.payload import Encoder
@@ -68,7 +70,7 @@ def test_a_member_that_commits_first_and_is_killed_has_committed_what_it_never_p
     groups = Groups(rate=500, producers=1, members=1, commit="before-processing", processing=10)
     with start(groups, plan) as workload:
         wait_for(lambda: commits(journalled), "a commit", 30)
-        assert "killed process" in workload.kill(1)
+        assert re.fullmatch(r"killed process \d+, in the middle of a poll", workload.kill(1))
     assert {row["offset"] for row in commits(journalled)} != {0}
     assert not live(journalled), "the first tenth takes a second"
 
@@ -81,6 +83,12 @@ def test_a_member_that_commits_last_and_is_killed_has_processed_what_it_never_co
         workload.kill(1)
     assert not commits(journalled)
     assert live(journalled)
+
+
+def test_a_member_that_is_given_nothing_is_killed_all_the_same(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "_IDLE_S", 0.1)
+    with start(Groups(rate=1, producers=1, members=1, processing=0), plan) as workload:
+        assert workload.kill(1).endswith(", which was given nothing")
 
 
 def test_what_a_killed_member_had_is_processed_by_its_next_incarnation(plan: Plan, journalled: Journalled) -> None:
@@ -138,10 +146,19 @@ class Scripted:
         self.polls: list[list[Polled]] = []
         self.refused: list[bool] = []
         self.committed_to: list[int] = []
+        self.processed: list[float] = []
         self.rebalanced: Callable[[], None] = lambda: None
 
     def subscribe(self, topics: list[str], on_assign: Callable, on_revoke: Callable, on_lost: Callable) -> None:
-        self.on_revoke = on_revoke
+        self.on_assign, self.on_revoke = on_assign, on_revoke
+
+    def committed(self, partitions: list[TopicPartition], timeout: float) -> list[TopicPartition]:
+        return [TopicPartition(p.topic, p.partition, 0) for p in partitions]
+
+    def assign(self, partitions: list[TopicPartition]) -> None: ...
+
+    def get_watermark_offsets(self, partition: TopicPartition, timeout: float, cached: bool) -> tuple[int, int]:
+        return 0, 0
 
     def consume(self, most: int, timeout: float) -> "list[Polled]":
         self.rebalanced()
@@ -184,6 +201,9 @@ def member(plan: Plan) -> Iterator[tuple[Consuming, Scripted, list[float]]]:
     made: list[Scripted] = []
     worked: list[float] = []
 
+    def processed(part: float) -> None:
+        made[0].processed.append(part)
+
     def client(config: dict) -> Consumer:
         made.append(Scripted(config))
         return made[0]  # type: ignore[return-value]
@@ -193,7 +213,7 @@ def member(plan: Plan) -> Iterator[tuple[Consuming, Scripted, list[float]]]:
         Journal(journal_path(plan.journals, "positions", "2"), POSITIONS) as positions,
     ):
         recorders = ReadRecorder(reads, 2, Phase.LIVE), PositionRecorder(positions, 2)
-        yield Consuming(spec, *recorders, plan.clock, client, worked.append), made[0], worked
+        yield Consuming(spec, *recorders, plan.clock, client, worked.append, processed), made[0], worked
 
 
 def test_nothing_is_processed_until_its_commit_was_answered(plan: Plan, journalled: Journalled) -> None:
@@ -201,10 +221,11 @@ def test_nothing_is_processed_until_its_commit_was_answered(plan: Plan, journall
     with member(plan) as (consuming, consumer, worked):
         consumer.polls, consumer.refused = [[Polled(0), Polled(1)], [Polled(2), end]], [True, False]
         consuming.step(0)
-        assert (places(live(journalled)), worked) == (set(), [])
+        assert (places(live(journalled)), worked, consumer.processed) == (set(), [], [])
         consuming.step(0)
         assert places(live(journalled)) == {(0, 0), (0, 1), (0, 2)}
         assert sum(worked) == pytest.approx(1.0)
+        assert consumer.processed == [0, pytest.approx(1 / 3), pytest.approx(2 / 3)]
         consuming.flush()
     assert consumer.committed_to == [3]
     told = [(row["event"], row["offset"], row["error"]) for row in journalled("positions").to_pylist()]
@@ -222,3 +243,15 @@ def test_what_was_held_back_is_dropped_with_its_partition(plan: Plan, journalled
         consumer.rebalanced = lambda: consumer.on_revoke(consumer, [TopicPartition("t", 0)])
         consuming.step(0)
     assert (consumer.committed_to, worked, live(journalled)) == ([], [], [])
+
+
+def test_a_member_has_caught_up_with_nothing_while_the_group_rebalances(plan: Plan) -> None:
+    partitions = [TopicPartition("t", 0)]
+    with member(plan) as (consuming, consumer, _):
+        assert not consuming.caught_up()
+        consumer.on_assign(consumer, partitions)
+        assert consuming.caught_up()
+        consumer.on_revoke(consumer, partitions)
+        assert not consuming.caught_up()
+        consumer.on_assign(consumer, [])
+        assert consuming.caught_up()
