@@ -103,8 +103,9 @@ def answers(
 ) -> tuple[dict[str, int], list[Found]]:
     """What became of every record, by its blocks and polls."""
     summed = COUNTS if history.run_file.final_read else COUNTS_OF_READERS
-    suspects = {c.anomaly: c.suspects for c in checkers} | {"unsettled": UNSETTLED}
-    counts = count(folded, {name: f"bit_count({bits})" for name, bits in suspects.items()} | summed)
+    # Of records without an id there is a block without bits.
+    suspects = {c.anomaly: f"coalesce(bit_count({c.suspects}), 0) + {c.doubts.get(Pass.BLOCKS, '0')}" for c in checkers}
+    counts = count(folded, suspects | {"unsettled": f"bit_count({UNSETTLED})"} | summed)
     unsettled = marked(folded, UNSETTLED, counts.pop("unsettled"))
 
     def evidence(checker: Checker) -> DataFrame:
@@ -115,7 +116,6 @@ def answers(
         return marked(folded, checker.suspects, counts[checker.anomaly])
 
     passes: dict[Pass, Callable[[], DataFrame]] = {
-        Pass.BLOCKS: lambda: folded,
         Pass.LOG: lambda: crossings(history, unsettled),
         Pass.POLLS: lambda: given,
     }

@@ -50,6 +50,8 @@ _EVERYWHERE = {
     "spark.sql.catalogImplementation": "in-memory",
     "spark.sql.parquet.compression.codec": "zstd",
     "spark.sql.session.timeZone": "UTC",
+    # A judgement has more queries than the 100 whose compiled code is kept otherwise: the next one needs them again.
+    "spark.sql.codegen.cache.maxEntries": "1000",
     "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
 }
 
