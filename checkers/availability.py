@@ -5,11 +5,11 @@ of them is then arithmetic on a few thousand slots. Stretches longer than a slot
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import accumulate
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
 from checkers.tables import History
@@ -18,6 +18,8 @@ _FINEST_NS = 10_000_000
 _MOST_SLOTS = 20_000
 _SECOND_NS = 1_000_000_000
 _MOST_BUCKETS = 600
+
+_PARTITION = ["topic", "partition"]
 
 
 @dataclass(frozen=True)
@@ -57,31 +59,45 @@ def resolution(duration_ns: int, partitions: int) -> int:
 
 
 def slots(sends: DataFrame, slot_ns: int, instants: Sequence[int]) -> list[Slot]:
-    """The sends folded by partition, slot, and era: the number of ``instants`` that had passed."""
-    none = "cast(null as bigint)"
-    acknowledged = "if(outcome = 'ok', completed_ns, null)"
-    events = sends.selectExpr(
-        "topic", "partition", "invoked_ns as at_ns", "invoked_ns", f"{none} as completed_ns", f"{none} as ack_ns"
-    ).unionAll(
-        sends.where("completed_ns is not null").selectExpr(
-            "topic", "partition", "completed_ns", none, "completed_ns", acknowledged
-        )
-    )
-    era = " + ".join(f"cast(at_ns >= {instant} as int)" for instant in instants) or "0"
-    rows = (
-        events.groupBy("topic", "partition", F.expr(f"at_ns div {slot_ns}").alias("slot"), F.expr(era).alias("era"))
+    """The sends folded by partition, slot, and era: the number of ``instants`` that had passed.
+
+    First by where they began and where they ended at once, so that the sends are read once.
+    """
+    ends = {end: _when(f"{end}_ns", slot_ns, instants) for end in ("invoked", "completed")}
+    folded = (
+        sends.selectExpr(*_PARTITION, "invoked_ns", "completed_ns", "if(outcome = 'ok', completed_ns, null) as ack_ns")
+        .groupBy(*_PARTITION, *(sql.alias(f"{end}_{name}") for end, when in ends.items() for name, sql in when.items()))
         .agg(
-            F.count("invoked_ns").alias("invoked"),
+            F.count("*").alias("invoked"),
             F.count("completed_ns").alias("completed"),
             F.count("ack_ns").alias("acknowledged"),
-            F.min("invoked_ns").alias("first_invoked_ns"),
-            F.max("at_ns").alias("last_attempt_ns"),
-            F.min("ack_ns").alias("first_ack_ns"),
-            F.max("ack_ns").alias("last_ack_ns"),
+            *(F.min(at).alias(f"first_{at}") for at in ("invoked_ns", "ack_ns")),
+            *(F.max(at).alias(f"last_{at}") for at in ("invoked_ns", "completed_ns", "ack_ns")),
+        )
+    )
+    names = [field.name for field in fields(Slot)[2:]]
+    begun = "invoked_slot, invoked_era, invoked, 0L, 0L, first_invoked_ns, last_invoked_ns, null, null"
+    ended = "completed_slot, completed_era, 0L, completed, acknowledged, null, last_completed_ns"
+    two = f"stack(2, {begun}, {ended}, first_ack_ns, last_ack_ns)"
+    rows = (
+        folded.selectExpr(*_PARTITION, f"{two} as ({', '.join(names)})")
+        .where("slot is not null")
+        .groupBy(*_PARTITION, "slot", "era")
+        .agg(
+            *(F.sum(name).alias(name) for name in ("invoked", "completed", "acknowledged")),
+            F.min("first_invoked_ns").alias("first_invoked_ns"),
+            F.max("last_attempt_ns").alias("last_attempt_ns"),
+            F.min("first_ack_ns").alias("first_ack_ns"),
+            F.max("last_ack_ns").alias("last_ack_ns"),
         )
         .collect()
     )
     return sorted((Slot(**row.asDict()) for row in rows), key=lambda s: (s.topic, s.partition, s.slot, s.era))
+
+
+def _when(at: str, slot_ns: int, instants: Sequence[int]) -> dict[str, Column]:
+    era = " + ".join(f"cast({at} >= {instant} as int)" for instant in instants) or "0"
+    return {"slot": F.expr(f"{at} div {slot_ns}"), "era": F.expr(era)}
 
 
 def together(parts: Iterable[Slot]) -> list[Slot]:

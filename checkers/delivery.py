@@ -137,7 +137,7 @@ def _recorded(history: History, reads: DataFrame) -> DataFrame:
     """``reads`` without those that a journal of a partial history cannot know."""
     if not history.run_file.partial:
         return reads
-    journalled = history.sends.groupBy("worker").agg(F.max("sequence").alias("last_sequence"))
+    journalled = history.whole.sends.groupBy("worker").agg(F.max("sequence").alias("last_sequence"))
     return (
         reads.selectExpr("*", _WORKER, _SEQUENCE)
         .join(F.broadcast(journalled), on="worker", how="left")
@@ -163,7 +163,7 @@ def _deliveries(reads: DataFrame) -> DataFrame:
 
 def timed(history: History, found: DataFrame) -> DataFrame:
     """A few records with what their sends tell. Returns: RECORD, then the other columns of ``found``"""
-    sends = history.sends.join(F.broadcast(found.select("record_id")), on="record_id", how="left_semi")
+    sends = history.whole.sends.join(F.broadcast(found.select("record_id")), on="record_id", how="left_semi")
     others = [name for name in found.columns if name not in RECORD]
     return with_times(found, sends).selectExpr(*OF_READ, *others)
 

@@ -23,7 +23,7 @@ from checkers.observed import Span, elected, refilled, spans, who_led
 from checkers.order import crossings
 from checkers.polls import polls
 from checkers.preconditions import preconditions
-from checkers.presence import EVERY, FEW, PLACE, UNSETTLED, blocks
+from checkers.presence import EVERY, FEW, PLACE, UNSETTLED, blocks, near
 from checkers.reader import redelivered
 from checkers.service import SAID, overrun
 from checkers.summary import COUNTS, COUNTS_OF_READERS, summary
@@ -34,6 +34,8 @@ from harness.core.run_file import RunFile
 from harness.core.verdict import Anomaly, Judgement, Precondition, Standing, Summary, Verdict, worst
 
 _EXAMPLES = 20
+#: Where no more than one in so many blocks is suspicious, their records are kept apart from all others.
+_NEAR = 4
 #: Questions asked at once: Spark plans and compiles some while it runs another.
 _AT_ONCE = 2
 
@@ -105,18 +107,25 @@ def answers(
     summed = COUNTS if history.run_file.final_read else COUNTS_OF_READERS
     # Of records without an id there is a block without bits.
     suspects = {c.anomaly: f"coalesce(bit_count({c.suspects}), 0) + {c.doubts.get(Pass.BLOCKS, '0')}" for c in checkers}
-    counts = count(folded, suspects | {"unsettled": f"bit_count({UNSETTLED})"} | summed)
+    anything = " | ".join(f"coalesce({bits}, 0L)" for bits in (UNSETTLED, *(c.suspects for c in checkers)))
+    marks = {"unsettled": f"bit_count({UNSETTLED})", "suspicious": f"int({anything} != 0)", "blocks": "1"}
+    counts = count(folded, suspects | marks | summed)
     unsettled = marked(folded, UNSETTLED, counts.pop("unsettled"))
+    number, blocks_in_all = counts.pop("suspicious"), counts.pop("blocks")
+    worth_it = number <= min(FEW, blocks_in_all // _NEAR)
+    excerpt = near(history, marked(folded, anything, number)) if worth_it else history
 
-    def evidence(checker: Checker) -> DataFrame:
-        if checker.given is not Pass.BLOCKS:
-            return unsettled if checker.given is Pass.LOG else given
+    def evidence(checker: Checker) -> tuple[History, DataFrame]:
+        if checker.when is not None or checker.given is Pass.POLLS:
+            return history, given
+        if checker.given is Pass.LOG:
+            return excerpt, unsettled
         if doubted[Pass.LOG].get(checker.anomaly):
-            return marked(folded, EVERY, counts["attempted"])
-        return marked(folded, checker.suspects, counts[checker.anomaly])
+            return history, marked(folded, EVERY, counts["attempted"])
+        return excerpt, marked(folded, checker.suspects, counts[checker.anomaly])
 
     passes: dict[Pass, Callable[[], DataFrame]] = {
-        Pass.LOG: lambda: crossings(history, unsettled),
+        Pass.LOG: lambda: crossings(excerpt, unsettled),
         Pass.POLLS: lambda: given,
     }
     doubts = {of: {c.anomaly: c.doubts[of] for c in checkers if of in c.doubts} for of in passes}
@@ -125,7 +134,7 @@ def answers(
         doubted = dict(zip(passes, asked, strict=True))
         cause = sum(map(Counter, doubted.values()), Counter(counts))
         suspected = [c for c in checkers if (cause[c.anomaly] if c.when is None else c.when(history))]
-        found = list(pool.map(lambda c: find(c, history, evidence(c)), suspected))
+        found = list(pool.map(lambda c: find(c, *evidence(c)), suspected))
     if not any(f.count for f in found):
         shutil.rmtree(history.directory / ANOMALIES, ignore_errors=True)
     return counts, [f for f in found if f.count]

@@ -27,11 +27,11 @@ def rewritten_offset(history: History, marks: DataFrame) -> DataFrame:
     RECORD (of one that is there no more), records (all ids seen there, -1 for a payload without), stands (the one of
     the final log)
     """
-    acknowledged = history.sends.where("outcome = 'ok' and offset is not null")
-    intact = history.reads.where("intact")
+    acknowledged, intact = _at_offsets(history)
     slots = _doubtful(flagged(acknowledged, marks), flagged(intact, marks))
     doubtful = few(slots.unionAll(intact.where("record_id is null").select(*_SLOT)).dropDuplicates(_SLOT))
-    seen = _sights(acknowledged, "false").unionAll(_sights(intact, "phase = 'final'"))
+    told, read = _at_offsets(history.whole)
+    seen = _sights(told, "false").unionAll(_sights(read, "phase = 'final'"))
     return (
         seen.join(doubtful, on=_SLOT, how="left_semi")
         .groupBy(*_SLOT)
@@ -63,6 +63,10 @@ def acknowledged_elsewhere(history: History, marks: DataFrame) -> DataFrame:
         .join(whole, on=["topic", "partition"], how="left_semi")
         .selectExpr(*OF_SEND, "if(array_contains(offsets, offset), offset, array_min(offsets)) as read_offset")
     )
+
+
+def _at_offsets(history: History) -> tuple[DataFrame, DataFrame]:
+    return history.sends.where("outcome = 'ok' and offset is not null"), history.reads.where("intact")
 
 
 def _sights(rows: DataFrame, last: str) -> DataFrame:

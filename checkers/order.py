@@ -93,9 +93,10 @@ def standing(history: History, marks: DataFrame) -> DataFrame:
     ``marks`` has the records of all blocks where the acknowledgements do not tell that alone (presence.UNSETTLED).
     Returns: the columns of ``sends``, acknowledged_at (null where no offset was told)
     """
-    sends = history.sends.withColumn("acknowledged_at", F.expr("if(outcome = 'ok', offset, null)"))
+    acknowledged_at = F.expr("if(outcome = 'ok', offset, null)").alias("acknowledged_at")
+    every, sends = (of.sends.select("*", acknowledged_at) for of in (history.whole, history))
     told = (
-        sends.where("outcome = 'ok' and offset is not null")
+        every.where("outcome = 'ok' and offset is not null")
         .withColumn("block", F.expr(BLOCK))
         .join(marks.select(*PLACE), on=PLACE, how="left_anti")
         .select(*sends.columns)

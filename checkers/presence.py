@@ -103,6 +103,22 @@ def flagged(rows: DataFrame, marks: DataFrame, on: list[str] | None = None) -> D
     )
 
 
+def near(history: History, marks: DataFrame) -> History:
+    """``history`` with the records of marked blocks only, in whatever partition they are, and those without an id.
+
+    They are read once, and kept until the run is judged.
+    """
+    marked = F.broadcast(marks.select("block").distinct())
+
+    def of(rows: DataFrame) -> DataFrame:
+        blocked = (
+            rows.withColumn("block", F.expr(BLOCK)).join(marked, on="block", how="left_semi").select(*rows.columns)
+        )
+        return blocked.unionByName(rows.where("record_id is null")).persist(StorageLevel.MEMORY_AND_DISK)
+
+    return history.excerpt(of(history.sends), of(history.reads))
+
+
 def few(rows: DataFrame) -> DataFrame:
     """``rows``, computed once and kept until the run is judged; to be broadcast where they fit."""
     kept = rows.persist(StorageLevel.MEMORY_AND_DISK)

@@ -1,7 +1,7 @@
 """A stored run as DataFrames, each table checked against the schema that its recorders promised."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -41,6 +41,7 @@ class History:
     directory: Path
     spark: SparkSession
     run_file: RunFile
+    excerpt_of: "History | None" = None
 
     @classmethod
     def read(cls, directory: Path, spark: SparkSession) -> "History":
@@ -52,6 +53,17 @@ class History:
         for table in TABLES:
             verify(directory, table)
         return history
+
+    def excerpt(self, sends: DataFrame, reads: DataFrame) -> "History":
+        """This history with no more than these of its records."""
+        excerpt = replace(self, excerpt_of=self.whole)
+        vars(excerpt).update(sends=sends, reads=reads)
+        return excerpt
+
+    @property
+    def whole(self) -> "History":
+        """The history with all of its records."""
+        return self.excerpt_of or self
 
     def table(self, name: str) -> DataFrame:
         """The rows of a table; of an optional one that was not recorded, none."""

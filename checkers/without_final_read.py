@@ -61,6 +61,6 @@ def duplicated(history: History, marks: DataFrame) -> DataFrame:
 
 def _unread(history: History, marks: DataFrame) -> DataFrame:
     """The marked records that were acknowledged, each with how far its partition was read."""
-    passed = history.reads.groupBy("topic", "partition").agg(F.max("offset").alias("read_to"))
+    passed = history.whole.reads.groupBy("topic", "partition").agg(F.max("offset").alias("read_to"))
     acknowledged = flagged(history.sends.where("outcome = 'ok'"), marks)
     return acknowledged.join(F.broadcast(passed), on=["topic", "partition"], how="left")

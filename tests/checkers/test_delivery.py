@@ -7,6 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from checkers import evaluate
 from checkers.catalogue import CHECKERS, DELIVERY, LOG_ORDER_READER
 from checkers.evaluate import records
 from checkers.tables import History
@@ -456,14 +457,18 @@ def found_in(run: Path, histories: list[Told]) -> list[Sets]:
     return sets
 
 
-@pytest.fixture(scope="module")
-def judged(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Sets]:
+@pytest.fixture(scope="module", params=[1, 1 << 60], ids=["of an excerpt", "of all records"])
+def judged(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> dict[str, Sets]:
     """All cases judged as one run, each a topic of its own, and the partial ones as another."""
     found: dict[str, Sets] = {}
     for cases, settings in ((CASES, {}), (PARTIAL, {"partial": True}), (GROUPED, {"grouped": True})):
         run = tmp_path_factory.mktemp("run")
         write(run, told(cases), **settings)
-        records(History.read(run, spark))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(evaluate, "_NEAR", request.param)
+            records(History.read(run, spark))
         found |= dict(zip((one.says for one in cases), found_in(run, told(cases)), strict=True))
     return found
 

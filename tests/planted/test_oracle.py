@@ -5,10 +5,12 @@ from pathlib import Path
 from random import Random
 
 import pyarrow.parquet as pq
+import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
+from checkers import evaluate
 from checkers.catalogue import CHECKERS, GROUPS
 from checkers.evaluate import records
 from checkers.tables import History
@@ -81,7 +83,7 @@ def _commits(random: Random) -> list[str]:
     ]
 
 
-def test_both_find_the_same(spark: SparkSession, tmp_path: Path) -> None:
+def test_both_find_the_same(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _drawn.clear()
     _draw()
     lines = [[*drawn, *_commits(Random(n))] for n, drawn in enumerate(_drawn)]
@@ -92,6 +94,7 @@ def test_both_find_the_same(spark: SparkSession, tmp_path: Path) -> None:
     write(tmp_path, histories)
     # These readers are no group, but what they committed is asked of them as if they were one.
     asked = [replace(checker, when=lambda _: True) if checker in GROUPS else checker for checker in CHECKERS]
+    monkeypatch.setattr(evaluate, "_NEAR", 1)
     records(History.read(tmp_path, spark), asked)
     found: list[Sets] = [{} for _ in histories]
     for kept in (tmp_path / ANOMALIES).glob("*"):
