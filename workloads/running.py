@@ -96,7 +96,7 @@ class Worker:
             return False
         return True
 
-    def processes(self, within: float) -> bool:
+    def is_processing(self, within: float) -> bool:
         """Whether it is, within so many seconds from now, not half through the records of a poll."""
         deadline = time.monotonic() + within
         while not self._has_much_left and self.running and time.monotonic() < deadline:
@@ -230,7 +230,7 @@ class Workload:
         was done, in a few words. Raises ClusterError where it is not in the group.
         """
         worker = self._member(member)
-        busy = worker.processes(_IDLE_S)
+        busy = worker.is_processing(_IDLE_S)
         return f"{self._kill(worker)}, {'in the middle of a poll' if busy else 'which was given nothing'}"
 
     def leave(self, member: int) -> str:
