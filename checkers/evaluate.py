@@ -34,8 +34,9 @@ from harness.core.run_file import RunFile
 from harness.core.verdict import Anomaly, Judgement, Precondition, Standing, Summary, Verdict, worst
 
 _EXAMPLES = 20
-#: Where no more than one in so many blocks is suspicious, their records are kept apart from all others.
-_NEAR = 4
+#: Where no more than one in so many blocks is suspicious, their records are kept apart from all others. (Those of other
+#: partitions come with them.)
+_NEAR = 16
 #: Questions asked at once: Spark plans and compiles some while it runs another.
 _AT_ONCE = 2
 
