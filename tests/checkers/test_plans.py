@@ -1,0 +1,73 @@
+"""How Spark means to answer: no question is a product of two tables, and none is one task's alone."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from checkers.catalogue import CHECKERS, WITHOUT_FINAL_READ, Checker, Pass
+from checkers.evaluate import marked
+from checkers.order import crossings
+from checkers.polls import polls
+from checkers.presence import EVERY, UNSETTLED, blocks, near
+from checkers.tables import History
+from tests.checkers.notation import tell, write
+
+TOLD = (
+    *("send a ok @0 t1..2 x1", "send b ok @1 t2..3", "send c info t3", "final a @0", "final b @2", "end 0..3"),
+    *(
+        "live a @0 r1 t4",
+        "live b @2 r1 t5",
+        "txn 1 commit ok 0..2..3",
+        "place assign r1 @0 t1",
+        "place commit r1 @3 t6",
+    ),
+)
+
+
+def _found(checker: Checker) -> Callable[[History], DataFrame]:
+    def find(history: History) -> DataFrame:
+        marks = marked(blocks(history), EVERY, number=1 << 40)
+        given = polls(history) if checker.given is Pass.POLLS else marks
+        return checker.find(history, given).where(checker.rule)
+
+    return find
+
+
+QUESTIONS: dict[str, Callable[[History], DataFrame]] = {
+    "blocks": blocks,
+    "polls": polls,
+    "crossings": lambda history: crossings(history, marked(blocks(history), UNSETTLED, number=1 << 40)),
+    "near": lambda history: near(history, marked(blocks(history), UNSETTLED, number=1)).reads,
+    **{checker.anomaly: _found(checker) for checker in CHECKERS},
+    **{f"{checker.anomaly} without a final read": _found(checker) for checker in WITHOUT_FINAL_READ},
+}
+
+
+@pytest.fixture(scope="module")
+def history(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> History:
+    run: Path = tmp_path_factory.mktemp("run")
+    level = "read_committed"
+    clients = {"consumer 1": {"isolation.level": level}}
+    write(run, [tell(*TOLD)], grouped=True, isolation_level=level, clients=clients)
+    return History.read(run, spark)
+
+
+def told(frame: DataFrame) -> str:
+    plan = frame._jdf.queryExecution().executedPlan().toString()  # type: ignore[operator]
+    return str(plan)
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_no_question_is_a_product_or_one_task_s_alone(question: str, history: History) -> None:
+    plan = told(QUESTIONS[question](history))
+    assert "FileScan parquet" in plan or "InMemoryTableScan" in plan
+    assert re.findall(r"CartesianProduct|BroadcastNestedLoopJoin|Exchange SinglePartition", plan) == []
+
+
+def test_both_would_be_seen(history: History) -> None:
+    sends = history.sends
+    assert "CartesianProduct" in told(sends.hint("shuffle_replicate_nl").crossJoin(sends))
+    assert "Exchange SinglePartition" in told(sends.selectExpr("lag(offset) over (order by offset) as before"))
