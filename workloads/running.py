@@ -97,16 +97,16 @@ class Worker:
         return True
 
     def is_processing(self, within: float) -> bool:
-        """Whether it is, within so many seconds from now, not half through the records of a poll."""
+        """Whether it has, within so many seconds from now, processed some records of a poll, and less than half."""
         deadline = time.monotonic() + within
-        while not self._has_much_left and self.running and time.monotonic() < deadline:
+        while not self._is_in_between and self.running and time.monotonic() < deadline:
             time.sleep(0.01)
-        return self._has_much_left
+        return self._is_in_between
 
     @property
-    def _has_much_left(self) -> bool:
+    def _is_in_between(self) -> bool:
         done = None if self.report is None else self.report.processed
-        return done is not None and done < 1 / 2
+        return done is not None and 0 < done < 1 / 2
 
     def kill(self) -> None:
         """End it as ``kill -9`` does: it writes nothing more."""
@@ -226,12 +226,12 @@ class Workload:
     def kill(self, member: int) -> str:
         """Kill a member of the group (SIGKILL) while it processes what a poll brought: 1 is the first.
 
-        One that is given nothing is killed all the same. The group learns of it when its session is over. Returns what
-        was done, in a few words. Raises ClusterError where it is not in the group.
+        One that does not come to that is killed all the same. The group learns of it when its session is over. Returns
+        what was done, in a few words. Raises ClusterError where it is not in the group.
         """
         worker = self._member(member)
         busy = worker.is_processing(_IDLE_S)
-        return f"{self._kill(worker)}, {'in the middle of a poll' if busy else 'which was given nothing'}"
+        return f"{self._kill(worker)}, {'in the middle of a poll' if busy else 'not in the middle of a poll'}"
 
     def leave(self, member: int) -> str:
         """Have a member leave the group, which then need not wait for it: it commits what it processed, and ends.
