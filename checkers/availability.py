@@ -12,14 +12,12 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
-from checkers.tables import History
+from checkers.tables import PARTITION, History
 
 _FINEST_NS = 10_000_000
 _MOST_SLOTS = 20_000
 _SECOND_NS = 1_000_000_000
 _MOST_BUCKETS = 600
-
-_PARTITION = ["topic", "partition"]
 
 
 @dataclass(frozen=True)
@@ -65,8 +63,8 @@ def slots(sends: DataFrame, slot_ns: int, instants: Sequence[int]) -> list[Slot]
     """
     ends = {end: _when(f"{end}_ns", slot_ns, instants) for end in ("invoked", "completed")}
     folded = (
-        sends.selectExpr(*_PARTITION, "invoked_ns", "completed_ns", "if(outcome = 'ok', completed_ns, null) as ack_ns")
-        .groupBy(*_PARTITION, *(sql.alias(f"{end}_{name}") for end, when in ends.items() for name, sql in when.items()))
+        sends.selectExpr(*PARTITION, "invoked_ns", "completed_ns", "if(outcome = 'ok', completed_ns, null) as ack_ns")
+        .groupBy(*PARTITION, *(sql.alias(f"{end}_{name}") for end, when in ends.items() for name, sql in when.items()))
         .agg(
             F.count("*").alias("invoked"),
             F.count("completed_ns").alias("completed"),
@@ -80,9 +78,9 @@ def slots(sends: DataFrame, slot_ns: int, instants: Sequence[int]) -> list[Slot]
     ended = "completed_slot, completed_era, 0L, completed, acknowledged, null, last_completed_ns"
     two = f"stack(2, {begun}, {ended}, first_ack_ns, last_ack_ns)"
     rows = (
-        folded.selectExpr(*_PARTITION, f"{two} as ({', '.join(names)})")
+        folded.selectExpr(*PARTITION, f"{two} as ({', '.join(names)})")
         .where("slot is not null")
-        .groupBy(*_PARTITION, "slot", "era")
+        .groupBy(*PARTITION, "slot", "era")
         .agg(
             *(F.sum(name).alias(name) for name in ("invoked", "completed", "acknowledged")),
             F.min("first_invoked_ns").alias("first_invoked_ns"),

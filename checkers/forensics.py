@@ -189,8 +189,8 @@ def reattributed(
     ending: dict[tuple[Partition, int], list[Island]] = {}
     for part in sorted(parts, key=_place):
         bucket = 0 if part.first_offset is None else part.first_offset // width
-        near = (one for at in (bucket - 1, bucket) for one in ending.get((part.of, at), []))
-        fitting = (one for one in near if _continues(one, part, width) and _claimed(one, part, led, own))
+        neighbours = (one for at in (bucket - 1, bucket) for one in ending.get((part.of, at), []))
+        fitting = (one for one in neighbours if _continues(one, part, width) and _claimed(one, part, led, own))
         before = min(fitting, key=_place, default=None)
         found.append(part if before is None else replace(part, reign=before.reign))
         if part.last_offset is not None:

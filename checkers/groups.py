@@ -6,12 +6,11 @@ In a run of the workload ``groups`` a live delivery is journalled when it was pr
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
-from checkers.tables import History
+from checkers.polls import SEAT
+from checkers.tables import PARTITION, History
 
-_PARTITION = ["topic", "partition"]
-_SEAT = ["reader", "incarnation", *_PARTITION]
 _COMMITTED = "event = 'commit' and error is null"
-_BLOCK = [*_PARTITION, "block"]
+_BLOCK = [*PARTITION, "block"]
 _OFFSETS = "shiftright(offset, 6) as block"
 _BIT = "shiftleft(1L, cast(offset & 63 as int))"
 
@@ -31,7 +30,7 @@ def missed(history: History, _: DataFrame) -> DataFrame:
     a member died that held it, and is known to have committed past it)
     """
     judged = history.reads.where("phase in ('final', 'live')").join(
-        F.broadcast(committed(history)), on=_PARTITION, how="inner"
+        F.broadcast(committed(history)), on=PARTITION, how="inner"
     )
     behind = judged.where("offset >= begun and offset < committed").selectExpr("*", _OFFSETS, f"{_BIT} as bit")
     undelivered = (
@@ -48,8 +47,8 @@ def missed(history: History, _: DataFrame) -> DataFrame:
         behind.where("phase = 'final'")
         .join(F.broadcast(undelivered), on=_BLOCK, how="inner")
         .where("bits & bit != 0")
-        .join(F.broadcast(left_behind(history)), on=_PARTITION, how="left")
-        .groupBy(*_PARTITION, "offset", "record_id")
+        .join(F.broadcast(left_behind(history)), on=PARTITION, how="left")
+        .groupBy(*PARTITION, "offset", "record_id")
         .agg(
             F.max("committed").alias("committed"),
             F.expr("coalesce(bool_or(offset >= held_from and offset < held_to), false)").alias("died"),
@@ -65,7 +64,7 @@ def committed(history: History) -> DataFrame:
     placed = "event in ('assign', 'seek')"
     return (
         history.table("positions")
-        .groupBy(*_PARTITION)
+        .groupBy(*PARTITION)
         .agg(
             F.expr(f"coalesce(min_by(coalesce(offset, 0), at_ns) filter (where {placed}), 0)").alias("begun"),
             F.expr(f"max(offset) filter (where {_COMMITTED})").alias("committed"),
@@ -83,20 +82,20 @@ def left_behind(history: History) -> DataFrame:
     places = history.table("positions")
     held = (
         places.where("event in ('assign', 'revoke', 'lost')")
-        .groupBy(*_SEAT)
+        .groupBy(*SEAT)
         .agg(F.max(F.struct("at_ns", "event", "offset")).alias("last"))
         .where("last.event = 'assign'")
-        .selectExpr(*_PARTITION, "struct(reader, incarnation) as died", "last.at_ns as since_ns", "last.offset as from")
+        .selectExpr(*PARTITION, "struct(reader, incarnation) as died", "last.at_ns as since_ns", "last.offset as from")
     )
     its_own = "struct(reader, incarnation) = died"
     return (
         places.where(f"{_COMMITTED} or event = 'assign'")
-        .join(F.broadcast(held), on=_PARTITION, how="inner")
+        .join(F.broadcast(held), on=PARTITION, how="inner")
         .where("at_ns >= since_ns")
-        .groupBy(*_PARTITION, "died", "since_ns", "from")
+        .groupBy(*PARTITION, "died", "since_ns", "from")
         .agg(
             F.expr(f"max(offset) filter (where event = 'commit' and {its_own})").alias("committed"),
             F.expr(f"min_by(offset, at_ns) filter (where event = 'assign' and not {its_own})").alias("taken_over_at"),
         )
-        .selectExpr(*_PARTITION, "coalesce(from, 0L) as held_from", "greatest(committed, taken_over_at) as held_to")
+        .selectExpr(*PARTITION, "coalesce(from, 0L) as held_from", "greatest(committed, taken_over_at) as held_to")
     )

@@ -11,13 +11,12 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 from checkers.before import greatest_before
 from checkers.delivery import OF_SEND
 from checkers.presence import BLOCK, PLACE, flagged
-from checkers.tables import History
+from checkers.tables import PARTITION, History
 
 #: Offsets that one task sorts at a time.
 _BUCKET = "shiftright(offset, 16)"
 
-_PARTITION = ["topic", "partition"]
-_PRODUCER = [*_PARTITION, "worker", "incarnation"]
+_PRODUCER = [*PARTITION, "worker", "incarnation"]
 
 
 def crossings(history: History, marks: DataFrame) -> DataFrame:
@@ -83,7 +82,7 @@ def real_time_order(history: History, marks: DataFrame) -> DataFrame:
     as broken. Guarantee: a leader appends at the end of the log, and acknowledges what it has appended (Kafka design,
     Replication). Returns: RECORD, after_record, after_offset, after_sent_ns
     """
-    told = overtaken(standing(history, marks), _PARTITION, "invoked_ns")
+    told = overtaken(standing(history, marks), PARTITION, "invoked_ns")
     return told.selectExpr(*OF_SEND, *_witness("invoked_ns", "after_sent_ns"))
 
 

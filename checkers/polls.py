@@ -8,14 +8,15 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
 from checkers.before import greatest_before
-from checkers.tables import History
+from checkers.tables import PARTITION, History
 
-_SEAT = ["reader", "incarnation", "topic", "partition"]
+#: A reader's place in a partition.
+SEAT = ["reader", "incarnation", *PARTITION]
 
 #: What one reader has of a partition between two events that put it somewhere or take it away.
-STAY = [*_SEAT, "stay"]
+STAY = [*SEAT, "stay"]
 #: What tells a delivery's poll.
-POLL = [*_SEAT, "at_ns"]
+POLL = [*SEAT, "at_ns"]
 
 _RESETS = "('assign', 'revoke', 'lost', 'seek')"
 #: What one task sorts at a time: a second of a reader's polls.
@@ -36,13 +37,13 @@ def polls(history: History) -> DataFrame:
     resets = (
         history.table("positions")
         .where(f"event in {_RESETS}")
-        .groupBy(*_SEAT)
+        .groupBy(*SEAT)
         .agg(F.array_sort(F.collect_list(F.struct("at_ns", "event"))).alias("resets"))
     )
     placed = (
         _polled(history)
         .unionByName(_told(history))
-        .join(F.broadcast(resets), on=_SEAT, how="left")
+        .join(F.broadcast(resets), on=SEAT, how="left")
         .withColumn("stay", F.expr("coalesce(size(filter(resets, r -> r.at_ns <= at_ns)), 0)"))
         .selectExpr("*", "get(resets, stay).event as ended_by", f"{_TURN} as turn")
         .drop("resets")
@@ -59,7 +60,7 @@ def _polled(history: History) -> DataFrame:
     """The live deliveries, folded 64 offsets to a row before they are counted: so no offset is counted twice."""
     return (
         history.reads.where("phase = 'live'")
-        .selectExpr(*_SEAT, "read_ns as at_ns", "offset", "shiftright(offset, 6) as span")
+        .selectExpr(*SEAT, "read_ns as at_ns", "offset", "shiftright(offset, 6) as span")
         .groupBy(*POLL, "span")
         .agg(
             F.min("offset").alias("first"),

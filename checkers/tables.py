@@ -16,6 +16,9 @@ from harness.core.history import TABLES
 from harness.core.layout import table_directory
 from harness.core.run_file import RunFile
 
+#: The columns that tell a partition.
+PARTITION = ["topic", "partition"]
+
 #: Tables that a run without groups or transactions has no rows of, and may lack.
 OPTIONAL = frozenset({"positions", "transactions"})
 

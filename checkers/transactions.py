@@ -10,7 +10,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
-from checkers.tables import History
+from checkers.tables import PARTITION, History
 
 _WORKER = "cast(shiftright(record_id, 40) as int) as worker"
 _SEQUENCE = "record_id & 1099511627775 as sequence"
@@ -114,22 +114,21 @@ def standing(history: History) -> DataFrame:
 
 
 def _standing(history: History, asked: DataFrame) -> DataFrame:
-    place = ["topic", "partition"]
-    ends = history.log_ends.select(*place, "log_start", "complete")
+    ends = history.log_ends.select(*PARTITION, "log_start", "complete")
     sent = (
         _sends(history)
         .where("outcome = 'ok'")
         .drop("outcome")
         .join(asked.select(*_KEY, "outcome"), on=_KEY, how="inner")
-        .join(F.broadcast(ends), on=place, how="left")
+        .join(F.broadcast(ends), on=PARTITION, how="left")
         .withColumn("judged", F.expr("coalesce(complete, false) and (offset is null or offset >= log_start)"))
     )
     there = F.expr("bool_and(true)").alias("there")
-    final = history.reads.where("phase = 'final'").groupBy(*place, "record_id").agg(there)
+    final = history.reads.where("phase = 'final'").groupBy(*PARTITION, "record_id").agg(there)
     gone = "judged and there is null"
     record = "struct(record_id, topic, partition, offset, invoked_ns as sent_ns, completed_ns as acknowledged_ns)"
     return (
-        sent.join(final, on=[*place, "record_id"], how="left")
+        sent.join(final, on=[*PARTITION, "record_id"], how="left")
         .groupBy(*_KEY, "outcome")
         .agg(
             F.count("*").alias("written"),

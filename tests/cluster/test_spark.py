@@ -31,8 +31,7 @@ class Worker:
     scratch: Path
 
     def kill(self) -> None:
-        os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
+        _end(self.process)
 
     def has_shuffled(self) -> bool:
         return any(self.scratch.rglob("shuffle_*.data"))
@@ -63,8 +62,12 @@ def cluster(tmp_path: Path) -> Iterator[SparkCluster]:
     finally:
         for process in started:
             if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
+                _end(process)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
 
 
 def _started(scratch: Path, log: Path, what: str, *arguments: str) -> subprocess.Popen[bytes]:
