@@ -31,7 +31,7 @@ def measure(run: Path, memory: str) -> dict[str, float]:
     from checkers.tables import rows
 
     began = time.monotonic()
-    spark = session(conf={"spark.driver.memory": memory}, rows=rows(run))
+    spark = session(conf={"spark.driver.memory": memory}, rows=[rows(run)])
     java = psutil.Process(spark.sparkContext._gateway.proc.pid)  # type: ignore[union-attr]
     judge(run, spark)
     cold = time.monotonic() - began

@@ -6,7 +6,7 @@ import shutil
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pyspark import SparkConf, SparkContext
@@ -26,7 +26,9 @@ _MOST_DRIVER_MEMORY = 6 * _GIB
 #: cores, 10^7 records 7 s later.
 #: C1 alone would get 48 MiB for compiled code, which some hundred queries fill: the JVM then compiles no more.
 _SHORT = ["-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m"]
-_LONG = 2_000_000
+
+#: So many rows make a long job of a session, and a large run of a run.
+_LONG = _LARGE = 2_000_000
 
 #: What the Java process itself has to say (an archive that is another Java's, say) is no part of a verdict on stdout.
 _QUIET = ["-Xlog:disable", "-Xlog:all=warning:stderr"]
@@ -46,29 +48,36 @@ _EVERYWHERE = {
     "spark.app.name": "kafka-trial",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.sql.adaptive.enabled": "true",
     "spark.sql.catalogImplementation": "in-memory",
     "spark.sql.parquet.compression.codec": "zstd",
     "spark.sql.session.timeZone": "UTC",
     # A judgement has more queries than the 100 whose compiled code is kept otherwise: the next one needs them again.
     "spark.sql.codegen.cache.maxEntries": "1000",
+    # Nobody looks at the plans that Spark describes to its own UI, each time that it has changed one.
+    "spark.sql.ui.explainMode": "simple",
     "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
 }
 
-#: A session in this process talks to nobody but itself, and has no need to split small data into 200 parts.
-_LOCAL = {
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.sql.shuffle.partitions": str(4 * (os.cpu_count() or 1)),
+#: A session in this process talks to nobody but itself.
+_LOCAL = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+
+_CORES = os.cpu_count() or 1
+#: What a small run takes is a hundred queries' planning and hardly any data: it is judged in a quarter less without
+#: plans made anew after each stage, parts for more than the cores there are, and pages of 64 MiB.
+_OF_SMALL_RUNS = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": str(_CORES),
+    "spark.buffer.pageSize": "2m",
 }
+_OF_LARGE_RUNS = {"spark.sql.shuffle.partitions": str(4 * _CORES)}
 
 _lock = threading.Lock()
 
 
-def session(master: str | None = None, conf: Mapping[str, str] | None = None, rows: int = 0) -> SparkSession:
+def session(master: str | None = None, conf: Mapping[str, str] | None = None, rows: Sequence[int] = ()) -> SparkSession:
     """The process's Spark session; the first caller's ``master`` (default ``local[*]``) and ``conf`` hold for all.
 
-    ``rows``: how many rows it is going to judge, where that is known (``checkers.tables.rows``).
+    ``rows``: how many rows each run has that it is going to judge (``checkers.tables.rows``); none: small ones.
     Safe to call from several threads: one starts it, the others wait. Raises EnvironmentLacks where Spark's Java
     process does not start.
     """
@@ -78,7 +87,7 @@ def session(master: str | None = None, conf: Mapping[str, str] | None = None, ro
         return SparkSession.builder.getOrCreate()
 
 
-def _start(master: str, conf: Mapping[str, str], rows: int) -> None:
+def _start(master: str, conf: Mapping[str, str], rows: Sequence[int]) -> None:
     scratch = Path(tempfile.mkdtemp(prefix="kafka-trial-spark-"))
     log = scratch / "spark.log"
     wanted = settings(master, conf, scratch, rows)
@@ -93,7 +102,7 @@ def _start(master: str, conf: Mapping[str, str], rows: int) -> None:
     atexit.register(shutil.rmtree, scratch, ignore_errors=True)
 
 
-def settings(master: str, conf: Mapping[str, str], scratch: Path, rows: int = 0) -> dict[str, str]:
+def settings(master: str, conf: Mapping[str, str], scratch: Path, rows: Sequence[int] = ()) -> dict[str, str]:
     """Every Spark setting of a session on ``master``, with its temporary files under ``scratch``.
 
     Those of ``conf`` win; Java options of its own are added to ours.
@@ -104,13 +113,14 @@ def settings(master: str, conf: Mapping[str, str], scratch: Path, rows: int = 0)
         "-XX:+UseParallelGC",
         *_QUIET,
         f"-Dlog4j2.configurationFile={logging.as_uri()}",
-        *(_SHORT if rows < _LONG else []),
+        *(_SHORT if sum(rows) < _LONG else []),
     ]
     java += [f"-XX:SharedArchiveFile={ARCHIVE}"] if ARCHIVE.exists() else []
     java += [conf[_JAVA]] if _JAVA in conf else []
+    shape = _OF_LARGE_RUNS if max(rows, default=0) >= _LARGE else _OF_SMALL_RUNS
     ours = {
         **_EVERYWHERE,
-        **(_LOCAL if master.startswith("local") else {}),
+        **({**_LOCAL, **shape} if master.startswith("local") else {}),
         "spark.driver.memory": f"{driver_memory() >> 20}m",
         "spark.local.dir": str(scratch),
         "spark.sql.warehouse.dir": (scratch / "warehouse").as_uri(),

@@ -1,7 +1,7 @@
 """What the commands do, behind one seam: heavy parts are imported when they are needed, and tests give their own."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,7 +23,7 @@ def _run(scenario: "Scenario", store: Path, seed: int, display: "Display", keep:
     return run(scenario, store, seed, display, keep)
 
 
-def _judge(master: str | None, conf: Mapping[str, str], rows: int) -> "Judge":
+def _judge(master: str | None, conf: Mapping[str, str], rows: Sequence[int]) -> "Judge":
     from checkers.evaluate import judge
     from checkers.session import session
 
@@ -45,10 +45,10 @@ def _cleanup(run: str | None) -> list[str]:
 
 @dataclass(frozen=True)
 class Deeds:
-    """``judge`` makes a judge of run directories from a Spark master, Spark settings, and the number of rows."""
+    """``judge`` makes a judge of run directories from a Spark master, Spark settings, and each run's rows."""
 
     run: "Run" = _run
-    judge: "Callable[[str | None, Mapping[str, str], int], Judge]" = _judge
+    judge: "Callable[[str | None, Mapping[str, str], Sequence[int]], Judge]" = _judge
     connect: "Callable[[], DockerClient]" = _connect
     cleanup: Callable[[str | None], list[str]] = _cleanup
     writable: Callable[[Path], bool] = lambda directory: os.access(directory, os.W_OK)

@@ -58,7 +58,7 @@ def check(deeds: Deeds, runs: tuple[Path, ...], as_json: bool, master: str | Non
                 errors.append(exc)
         results = []
         if cases:
-            judge = deeds.judge(master, settings, sum(one.rows for one in cases))
+            judge = deeds.judge(master, settings, [one.rows for one in cases])
             for one in cases:
                 try:
                     verdict = judge(one.bench)

@@ -11,6 +11,7 @@ from docker import DockerClient
 
 from checkers import evaluate
 from checkers.session import session
+from checkers.tables import rows
 from harness.cluster.engine import connect
 from harness.cluster.images import toolbox_image
 from harness.cluster.observer import observe
@@ -96,7 +97,7 @@ def run(scenario: Scenario, store: Path, seed: int, display: Display, keep: bool
         record.file.notes += seal(record.directory)
         record.file.state = State.RECORDED
         record.save()
-        verdict = evaluate.judge(record.directory, session())
+        verdict = evaluate.judge(record.directory, session(rows=[rows(record.directory)]))
         record.file.state = State.JUDGED
         record.save()
         write(record.directory, verdict, record.file)

@@ -36,7 +36,15 @@ def test_another_machine_must_be_able_to_reach_the_driver(tmp_path: Path) -> Non
 
 def test_only_long_jobs_get_the_optimising_compiler(tmp_path: Path) -> None:
     assert "TieredStopAtLevel=1" in settings("local", {}, tmp_path)["spark.driver.extraJavaOptions"]
-    assert "TieredStopAtLevel" not in settings("local", {}, tmp_path, rows=10**7)["spark.driver.extraJavaOptions"]
+    assert "TieredStopAtLevel" not in settings("local", {}, tmp_path, rows=[10**7])["spark.driver.extraJavaOptions"]
+
+
+def test_many_small_runs_are_a_long_job_of_small_ones(tmp_path: Path) -> None:
+    long, large = settings("local", {}, tmp_path, rows=[10**5] * 100), settings("local", {}, tmp_path, rows=[10**7])
+    assert "TieredStopAtLevel" not in long["spark.driver.extraJavaOptions"]
+    assert long["spark.sql.adaptive.enabled"] == "false"
+    assert "spark.sql.adaptive.enabled" not in large
+    assert "spark.buffer.pageSize" not in settings("spark://there:7077", {}, tmp_path, rows=[1])
 
 
 def test_driver_memory_is_at_most_6_gib() -> None:
