@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
@@ -45,6 +46,7 @@ _COLUMNS = (
 )
 _AT = "coalesce(acknowledged_ns, sent_ns, read_ns, 0L)"
 #: Who led first led before that was first seen.
+_ERAS = pa.schema([("topic", pa.string()), ("partition", pa.int32()), ("begun", pa.list_(pa.int64()))])
 _REIGN = f"if(coalesce(size(begun), 0) <= 0, 0, greatest(1, size(filter(begun, since -> since <= {_AT}))))"
 
 
@@ -125,8 +127,11 @@ def bucket_width(offsets: int, partitions: int) -> int:
 
 def eras(spark: SparkSession, led: Mapping[Partition, Sequence[Reign]]) -> DataFrame:
     """When the reigns of each partition began. Returns: topic, partition, begun"""
-    rows = [(topic, partition, [reign.from_ns for reign in own]) for (topic, partition), own in led.items()]
-    return spark.createDataFrame(rows, "topic string, partition int, begun array<bigint>")
+    rows = [
+        {"topic": topic, "partition": partition, "begun": [reign.from_ns for reign in own]}
+        for (topic, partition), own in led.items()
+    ]
+    return spark.createDataFrame(pa.Table.from_pylist(rows, _ERAS))
 
 
 def islands(rows: DataFrame, begun: DataFrame, width: int) -> list[Island]:

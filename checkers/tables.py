@@ -69,10 +69,13 @@ class History:
         return self.excerpt_of or self
 
     def table(self, name: str) -> DataFrame:
-        """The rows of a table; of an optional one that was not recorded, none."""
+        """The rows of a table; of an optional one that was not recorded, none.
+
+        Where there are none, Spark knows so as it plans, and leaves out what is asked of them.
+        """
         schema = spark_schema(TABLES[name])
-        files = [str(path.absolute()) for path in parts(self.directory, name)]
-        return self.spark.read.schema(schema).parquet(*files) if files else self.spark.createDataFrame([], schema)
+        files = [str(path.absolute()) for path in parts(self.directory, name) if metadata(path).num_rows]
+        return self.spark.read.schema(schema).parquet(*files) if files else self._local(TABLES[name].empty_table())
 
     @cached_property
     def sends(self) -> DataFrame:
@@ -129,7 +132,7 @@ class History:
     @cached_property
     def log_ends(self) -> DataFrame:
         """Where the final read had to reach."""
-        return self.table("log_ends")
+        return self._local(pa.Table.from_pylist(self.ends, TABLES["log_ends"]))
 
     @cached_property
     def ends(self) -> list[dict[str, Any]]:
@@ -146,6 +149,10 @@ class History:
         """The latest time in ``sends``, from the statistics in the files' footers; 0 where nothing was sent."""
         footers = (metadata(path) for path in parts(self.directory, "sends"))
         return max((at for footer in footers for at in _latest(footer)), default=0)
+
+    def _local(self, rows: pa.Table) -> DataFrame:
+        """Rows that are a part of the plan itself."""
+        return self.spark.createDataFrame(rows, spark_schema(rows.schema))
 
     def _rows(self, table: str) -> list[dict[str, Any]]:
         rows: list[dict[str, Any]] = []

@@ -66,7 +66,7 @@ def test_check_hands_settings_to_spark(stored: Path, kafka_trial: Invoke) -> Non
 
     arguments = ("--master", "local[2]", "--conf", "spark.driver.memory=1g", "--conf", "spark.x=a=b")
     assert kafka_trial("check", stored, *arguments, deeds=judging(judge=court)).code == 0
-    assert asked == [("local[2]", {"spark.driver.memory": "1g", "spark.x": "a=b"}, 3)]
+    assert asked == [("local[2]", {"spark.driver.memory": "1g", "spark.x": "a=b"}, [3])]
 
 
 def test_check_refuses_a_setting_without_a_value(stored: Path, kafka_trial: Invoke) -> None:
