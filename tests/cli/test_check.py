@@ -60,7 +60,7 @@ def test_check_finds_every_run_below_and_exits_with_the_worst(stored: Path, kafk
 def test_check_hands_settings_to_spark(stored: Path, kafka_trial: Invoke) -> None:
     asked: list[object] = []
 
-    def court(master: str | None, conf: object, rows: int) -> object:
+    def court(master: str | None, conf: object, rows: object) -> object:
         asked.append((master, conf, rows))
         return lambda directory: verdict()
 
