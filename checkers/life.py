@@ -1,4 +1,5 @@
-"""The life of one record: sent, acknowledged, read, and what the brokers told and which faults were active at each.
+"""The life of one record: sent, acknowledged, read, how its transaction ended, when readers came to its partition and
+a group committed past it; and what the brokers told and which faults were active at each.
 
 Judges nothing, and reads only the rows that it needs, without Spark.
 """
@@ -22,6 +23,14 @@ from harness.core.run_file import RunFile
 
 Row = dict[str, Any]
 
+_ENDS = {Outcome.OK: "succeeded", Outcome.FAIL: "failed", Outcome.INFO: "was given up, outcome unknown"}
+_PLACES = {
+    "assign": "{by} was assigned {place} from {at}",
+    "seek": "{by} went to {at} of {place}",
+    "revoke": "{place} was revoked from {by}",
+    "lost": "{place} was lost to {by}",
+}
+
 
 @dataclass(frozen=True)
 class View:
@@ -35,7 +44,8 @@ class View:
 
 @dataclass(frozen=True)
 class Moment:
-    """One thing that happened to a record. ``event``: sent, acknowledged, failed, unknown, read live/final/replica."""
+    """One thing that happened to a record. ``event``: sent, acknowledged, failed, unknown, read live/final/replica;
+    began, ending and ended, of its transaction; assign, revoke, lost, seek, commit, of a reader of its partition."""
 
     at_ns: int
     event: str
@@ -146,6 +156,8 @@ def by_record(archive: Archive, record: int) -> Life:
         raise HistoryError(f"{archive.directory}: nothing is known of {name}; {known}")
     moments = [moment for row in sends for moment in _of_send(archive, row)]
     moments += [_of_read(archive, row) for row in reads]
+    moments += [moment for row in sends for moment in _of_transaction(archive, row)]
+    moments += [moment for row in sends for moment in _of_places(archive, row, [*sends, *reads])]
     return Life(
         record_id=record,
         worker=worker_of(record),
@@ -222,6 +234,50 @@ def _of_read(archive: Archive, row: Row) -> Moment:
     where = f"at {row['topic']}-{row['partition']}:{row['offset']}"
     said = f"{what} {where} by reader {row['reader']} (incarnation {row['incarnation']}{epoch}){damaged}"
     return _moment(archive, row, row["read_ns"], f"read {row['phase']}", said, row["offset"])
+
+
+def _of_transaction(archive: Archive, send: Row) -> list[Moment]:
+    if send["transaction"] is None:
+        return []
+    mine = (pc.field("worker") == send["worker"]) & (pc.field("transaction") == send["transaction"])
+    moments = []
+    for row in archive.rows("transactions", mine):
+        name = f"transaction {row['transaction']} of worker {row['worker']} (incarnation {row['incarnation']})"
+        error = f": {row['error']}" if row["error"] else ""
+        happened = {
+            "began": f"{name} began",
+            "ending": f"{name}: its {row['intent']} was asked for",
+            "ended": f"{name}: its {row['intent']} {_ENDS[Outcome(row['outcome'])]}{error}",
+        }
+        moments += [
+            _moment(archive, {**send, **row}, at_ns, event, said, None)
+            for event, said in happened.items()
+            if (at_ns := row[f"{event}_ns"]) is not None
+        ]
+    return moments
+
+
+def _of_places(archive: Archive, send: Row, told: list[Row]) -> list[Moment]:
+    """Who was given a record's partition, or lost it, after it was sent; and the first commit past it."""
+    of = (send["topic"], send["partition"])
+    places = (pc.field("topic") == of[0]) & (pc.field("partition") == of[1])
+    rows = sorted(archive.rows("positions", places), key=lambda row: row["at_ns"])
+    offsets = [row["offset"] for row in told if row["offset"] is not None and (row["topic"], row["partition"]) == of]
+    past = [
+        row
+        for row in rows
+        if row["event"] == "commit" and row["error"] is None and offsets and (row["offset"] or 0) > max(offsets)
+    ]
+    moved = [row for row in rows if row["event"] in _PLACES and row["at_ns"] >= send["invoked_ns"]]
+    return [_of_place(archive, row) for row in [*moved, *past[:1]]]
+
+
+def _of_place(archive: Archive, row: Row) -> Moment:
+    by = f"reader {row['reader']} (incarnation {row['incarnation']})"
+    place = f"{row['topic']}-{row['partition']}"
+    at = "its beginning" if row["offset"] is None or row["offset"] < 0 else f"offset {row['offset']}"
+    said = _PLACES.get(row["event"], "{by} committed {place} to {at}: past it").format(by=by, place=place, at=at)
+    return _moment(archive, row, row["at_ns"], row["event"], said, row["offset"])
 
 
 def _moment(archive: Archive, row: Row, at_ns: int, event: str, said: str, offset: int | None) -> Moment:

@@ -51,6 +51,26 @@ def test_a_record_was_sent_acknowledged_read_and_is_gone(archive: Archive) -> No
     ]
 
 
+def test_a_record_s_transaction_and_its_group_s_places_are_a_part_of_its_life(tmp_path: Path) -> None:
+    story = (
+        *("send a ok @3 t1..2 x7", "txn 7 commit info 1..3..4", "txn 8 abort ok 5..6..7", "end 0..9"),
+        *("place r1 assign @0 t0", "place r1 commit @3 t5", "place r1 commit @5 t6 failed", "place r1 commit @5 t7"),
+        *("place r1 commit @6 t8", "place r1 revoke t9", "place r2 assign @6 t10", "place r2 assign @1 t10 p1"),
+    )
+    write(tmp_path, [tell(*story)])
+    life = by_record(Archive.open(tmp_path), 0)
+    assert [(moment.at_ns // SECOND, moment.event, moment.said) for moment in life.moments] == [
+        (1, "sent", "sent by worker 0 (incarnation 0) to trial-0"),
+        (1, "began", "transaction 7 of worker 0 (incarnation 0) began"),
+        (2, "acknowledged", "acknowledged at offset 3"),
+        (3, "ending", "transaction 7 of worker 0 (incarnation 0): its commit was asked for"),
+        (4, "ended", "transaction 7 of worker 0 (incarnation 0): its commit was given up, outcome unknown"),
+        (7, "commit", "reader 101 (incarnation 0) committed trial-0 to offset 5: past it"),
+        (9, "revoke", "trial-0 was revoked from reader 101 (incarnation 0)"),
+        (10, "assign", "reader 102 (incarnation 0) was assigned trial-0 from offset 6"),
+    ]
+
+
 def test_a_record_that_was_never_acknowledged_may_be_there(archive: Archive) -> None:
     life = by_record(archive, 2)
     assert [moment.event for moment in life.moments] == ["sent", "read final"]
