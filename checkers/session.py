@@ -77,7 +77,8 @@ _OF_SMALL_RUNS = {
     "spark.sql.shuffle.partitions": str(_CORES),
     "spark.buffer.pageSize": "2m",
 }
-_OF_LARGE_RUNS = {"spark.sql.shuffle.partitions": str(4 * _CORES)}
+#: So many rows are sorted by one task within its share of 6 GiB.
+_MOST_OF_A_TASK = 2_500_000
 
 _lock = threading.Lock()
 
@@ -125,15 +126,20 @@ def settings(master: str, conf: Mapping[str, str], scratch: Path, rows: Sequence
     ]
     java += [f"-XX:SharedArchiveFile={ARCHIVE}"] if ARCHIVE.exists() else []
     java += [conf[_JAVA]] if _JAVA in conf else []
-    shape = _OF_LARGE_RUNS if max(rows, default=0) >= _LARGE else _OF_SMALL_RUNS
     ours = {
         **_EVERYWHERE,
-        **({**_LOCAL, **shape} if master.startswith("local") else {}),
+        **({**_LOCAL, **_shape(max(rows, default=0))} if master.startswith("local") else {}),
         "spark.driver.memory": f"{driver_memory() >> 20}m",
         "spark.local.dir": str(scratch),
         "spark.sql.warehouse.dir": (scratch / "warehouse").as_uri(),
     }
     return {**ours, **conf, _JAVA: " ".join(java)}
+
+
+def _shape(rows: int) -> dict[str, str]:
+    if rows < _LARGE:
+        return _OF_SMALL_RUNS
+    return {"spark.sql.shuffle.partitions": str(max(4 * _CORES, rows // _MOST_OF_A_TASK))}
 
 
 def driver_memory() -> int:

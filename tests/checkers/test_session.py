@@ -44,6 +44,8 @@ def test_many_small_runs_are_a_long_job_of_small_ones(tmp_path: Path) -> None:
     assert "TieredStopAtLevel" not in long["spark.driver.extraJavaOptions"]
     assert long["spark.sql.adaptive.enabled"] == "false"
     assert "spark.sql.adaptive.enabled" not in large
+    huge = settings("local", {}, tmp_path, rows=[2 * 10**8])
+    assert int(huge["spark.sql.shuffle.partitions"]) > int(large["spark.sql.shuffle.partitions"])
     assert "spark.buffer.pageSize" not in settings("spark://there:7077", {}, tmp_path, rows=[1])
 
 
