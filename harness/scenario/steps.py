@@ -91,7 +91,17 @@ class Draw(_Part):
         return f"one of {', '.join(str(fault) for fault in self.faults)} every {self.every:g} s for {self.for_:g} s"
 
 
-class Wait(_Part):
+class _Step(_Part):
+    @property
+    def key(self) -> str:
+        """The one key that it has."""
+        return type(self).__name__.lower()
+
+    def __str__(self) -> str:
+        return f"{self.key} {getattr(self, self.key)}"
+
+
+class Wait(_Step):
     """Let so many seconds pass."""
 
     wait: Duration = Field(ge=0)
@@ -105,7 +115,7 @@ class Wait(_Part):
         return self.wait
 
 
-class Until(_Part):
+class Until(_Step):
     """Wait for a condition; one that does not come makes the run ``unknown``."""
 
     until: Condition
@@ -119,7 +129,7 @@ class Until(_Part):
         return self.until.within
 
 
-class _AtOnce(_Part):
+class _AtOnce(_Step):
     @property
     def most_seconds(self) -> float:
         """How long it may take: a moment."""
@@ -131,23 +141,20 @@ class Inject(_AtOnce):
 
     inject: AnyInjection
 
-    def __str__(self) -> str:
-        return f"inject {self.inject}"
-
 
 class Heal(_AtOnce):
     """Undo one injection, or all."""
 
     heal: str
 
-    def __str__(self) -> str:
-        return f"heal {self.heal}"
-
 
 class Replacement(_Part):
     """A transactional producer of ours: 1 is the first."""
 
     producer: int = Field(ge=1)
+
+    def __str__(self) -> str:
+        return f"producer {self.producer}"
 
 
 class Replace(_AtOnce):
@@ -157,9 +164,6 @@ class Replace(_AtOnce):
     """
 
     replace: Replacement
-
-    def __str__(self) -> str:
-        return f"replace producer {self.replace.producer}"
 
 
 class Member(_Part):
@@ -176,17 +180,11 @@ class Kill(_AtOnce):
 
     kill: Member
 
-    def __str__(self) -> str:
-        return f"kill {self.kill}"
-
 
 class Leave(_AtOnce):
     """Have a member finish what it does and leave the group, which then need not wait for it."""
 
     leave: Member
-
-    def __str__(self) -> str:
-        return f"leave {self.leave}"
 
 
 class Join(_AtOnce):
@@ -194,17 +192,11 @@ class Join(_AtOnce):
 
     join: Member
 
-    def __str__(self) -> str:
-        return f"join {self.join}"
 
-
-class Random(_Part):
+class Random(_Step):
     """Break things at random."""
 
     random: Draw
-
-    def __str__(self) -> str:
-        return f"random {self.random}"
 
     @property
     def most_seconds(self) -> float:
@@ -226,8 +218,8 @@ _STEPS: dict[str, type[BaseModel]] = {
 
 
 def _key(step: Any) -> str | None:
-    if isinstance(step, BaseModel):
-        return type(step).__name__.lower()
+    if isinstance(step, _Step):
+        return step.key
     return next(iter(step), None) if isinstance(step, dict) and len(step) == 1 else None
 
 
