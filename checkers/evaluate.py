@@ -101,10 +101,18 @@ def records(
         folded.unpersist()
 
 
-def answers(
-    history: History, checkers: Sequence[Checker], folded: DataFrame, given: DataFrame
-) -> tuple[dict[str, int], list[Found]]:
-    """What became of every record, by its blocks and polls."""
+@dataclass(frozen=True)
+class Looked:
+    """What the pass over blocks told: ``counts`` of the summary and of each checker's suspects, the blocks that are
+    ``unsettled``, and the history near all that is suspicious, or the whole where that is much of it."""
+
+    counts: dict[str, int]
+    unsettled: DataFrame
+    excerpt: History
+
+
+def look(history: History, checkers: Sequence[Checker], folded: DataFrame) -> Looked:
+    """Ask of all blocks at once."""
     summed = COUNTS if history.run_file.final_read else COUNTS_OF_READERS
     # Of records without an id there is a block without bits.
     suspects = {c.anomaly: f"coalesce(bit_count({c.suspects}), 0) + {c.doubts.get(Pass.BLOCKS, '0')}" for c in checkers}
@@ -114,31 +122,38 @@ def answers(
     unsettled = marked(folded, UNSETTLED, counts.pop("unsettled"))
     number, blocks_in_all = counts.pop("suspicious"), counts.pop("blocks")
     worth_it = number <= min(FEW, blocks_in_all // _NEAR)
-    excerpt = near(history, marked(folded, anything, number)) if worth_it else history
+    return Looked(counts, unsettled, near(history, marked(folded, anything, number)) if worth_it else history)
+
+
+def answers(
+    history: History, checkers: Sequence[Checker], folded: DataFrame, given: DataFrame
+) -> tuple[dict[str, int], list[Found]]:
+    """What became of every record, by its blocks and polls."""
+    looked = look(history, checkers, folded)
+    passes: dict[Pass, Callable[[], DataFrame]] = {
+        Pass.LOG: lambda: crossings(looked.excerpt, looked.unsettled),
+        Pass.POLLS: lambda: given,
+    }
+    doubts = {of: {c.anomaly: c.doubts[of] for c in checkers if of in c.doubts} for of in passes}
 
     def evidence(checker: Checker) -> tuple[History, DataFrame]:
         if checker.when is not None or checker.given is Pass.POLLS:
             return history, given
         if checker.given is Pass.LOG:
-            return excerpt, unsettled
+            return looked.excerpt, looked.unsettled
         if doubted[Pass.LOG].get(checker.anomaly):
-            return history, marked(folded, EVERY, counts["attempted"])
-        return excerpt, marked(folded, checker.suspects, counts[checker.anomaly])
+            return history, marked(folded, EVERY, looked.counts["attempted"])
+        return looked.excerpt, marked(folded, checker.suspects, looked.counts[checker.anomaly])
 
-    passes: dict[Pass, Callable[[], DataFrame]] = {
-        Pass.LOG: lambda: crossings(excerpt, unsettled),
-        Pass.POLLS: lambda: given,
-    }
-    doubts = {of: {c.anomaly: c.doubts[of] for c in checkers if of in c.doubts} for of in passes}
     with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
         asked = pool.map(lambda of: count(passes[of](), doubts[of]) if doubts[of] else {}, passes)
         doubted = dict(zip(passes, asked, strict=True))
-        cause = sum(map(Counter, doubted.values()), Counter(counts))
+        cause = sum(map(Counter, doubted.values()), Counter(looked.counts))
         suspected = [c for c in checkers if (cause[c.anomaly] if c.when is None else c.when(history))]
         found = list(pool.map(lambda c: find(c, *evidence(c)), suspected))
     if not any(f.count for f in found):
         shutil.rmtree(history.directory / ANOMALIES, ignore_errors=True)
-    return counts, [f for f in found if f.count]
+    return looked.counts, [f for f in found if f.count]
 
 
 def count(rows: DataFrame, sums: Mapping[str, str]) -> dict[str, int]:
