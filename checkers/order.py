@@ -24,9 +24,10 @@ def crossings(history: History, marks: DataFrame) -> DataFrame:
 
     One sort of the log answers for all that is in one bucket; between buckets it is enough to compare extremes. What
     tells the buckets of all partitions, and the producers, is one number each: rows of few numbers sort several times
-    as fast. (Two partitions' buckets have the same number once in 2^64.) ``marks`` as in ``standing``. Returns: lane,
-    producer, moved (records that stand first where they were not acknowledged), shared (places where two records stand
-    at one offset), and how many records are in the anomaly, or at least 1 where any is: reordered, overtaken
+    as fast. (Of less than one pair of partitions in 2^40 do any buckets have one number.) ``marks`` as in ``standing``.
+    Returns: lane, producer, moved (records that stand first where they were not acknowledged), shared (places where two
+    records stand at one offset), and how many records are in the anomaly, or at least 1 where any is: reordered,
+    overtaken
     """
     rows = standing(history, marks).selectExpr(
         f"xxhash64(topic, partition) ^ {_BUCKET} as lane",
