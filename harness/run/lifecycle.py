@@ -33,7 +33,7 @@ from nemesis.nemesis import Nemesis
 from nemesis.preflight import lacking
 from workloads.final_read import read_to_end
 from workloads.plan import Plan
-from workloads.running import start
+from workloads.running import Counts, start
 from workloads.stable import SETTLING_S, await_stable
 from workloads.transactions import Transactions, transactional_id
 
@@ -76,7 +76,7 @@ def run(scenario: Scenario, store: Path, seed: int, display: Display, keep: bool
             phase("timeline")
             follow(scenario.timeline, stage)
             phase("heal")
-            warm_up()
+            warm_up(workload.counts())
             recover(stage, scenario)
             if isinstance(scenario.workload, Transactions):
                 phase("transactions settle")
@@ -140,9 +140,13 @@ def begin(record: RunRecord, display: Display, name: str) -> None:
     display.phase(name)
 
 
-def warm_up() -> None:
-    """Start Spark while the cluster recovers. If it fails, the judge meets the same error where it can be told."""
-    threading.Thread(target=session, name="spark", daemon=True).start()
+def warm_up(counts: Counts) -> None:
+    """Start Spark while the cluster recovers, for about as many rows as are going to be judged.
+
+    If it fails, the judge meets the same error where it can be told.
+    """
+    rows = [2 * counts.sent + counts.read]
+    threading.Thread(target=session, kwargs={"rows": rows}, name="spark", daemon=True).start()
 
 
 def recover(stage: Stage, scenario: Scenario) -> None:
