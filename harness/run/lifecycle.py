@@ -145,8 +145,8 @@ def warm_up(counts: Counts) -> None:
 
     If it fails, the judge meets the same error where it can be told.
     """
-    rows = [2 * counts.sent + counts.read]
-    threading.Thread(target=session, kwargs={"rows": rows}, name="spark", daemon=True).start()
+    expected = [2 * counts.sent + counts.read]
+    threading.Thread(target=session, kwargs={"rows": expected}, name="spark", daemon=True).start()
 
 
 def recover(stage: Stage, scenario: Scenario) -> None:
