@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
 from checkers.presence import flagged
-from checkers.tables import History
+from checkers.tables import PARTITION, History
 
 #: The columns that every anomaly of a record has. ``sent_ns``, ``acknowledged_ns`` are null where it never was.
 RECORD = ["topic", "partition", "offset", "record_id", "worker", "sequence", "sent_ns", "acknowledged_ns"]
@@ -125,9 +125,9 @@ def vanished(history: History, marks: DataFrame) -> DataFrame:
 
 def _retained(history: History, rows: DataFrame) -> DataFrame:
     """``rows`` without those below the start of the log."""
-    starts = history.log_ends.select("topic", "partition", "log_start")
+    starts = history.log_ends.select(*PARTITION, "log_start")
     return (
-        rows.join(F.broadcast(starts), on=["topic", "partition"], how="inner")
+        rows.join(F.broadcast(starts), on=PARTITION, how="inner")
         .where("offset is null or offset >= log_start")
         .select(*rows.columns)
     )

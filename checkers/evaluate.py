@@ -173,14 +173,14 @@ def find(checker: Checker, history: History, given: DataFrame) -> Found:
     """Answer one question exactly, and keep all of its records beside the run."""
     found = checker.find(history, given).where(checker.rule)
     kept = history.directory / ANOMALIES / checker.anomaly
+    if not checker.timed:
+        untimed = found.persist(StorageLevel.MEMORY_AND_DISK)
+        if not untimed.count():
+            return Found(checker, 0, [])
+        found = timed(history, untimed)
     number = _keep(found, kept)
     if not number:
         return Found(checker, 0, [])
-    if not checker.timed:
-        untimed = kept.rename(kept.with_name(f".{kept.name}"))
-        found = timed(history, history.spark.read.schema(found.schema).parquet(str(untimed.absolute())))
-        _keep(found, kept)
-        shutil.rmtree(untimed)
     stored = history.spark.read.schema(found.schema).parquet(str(kept.absolute()))
     first = stored.orderBy("topic", "partition", F.expr("coalesce(sent_ns, 0)"), "record_id", "offset")
     return Found(checker, number, [row.asDict() for row in first.limit(_EXAMPLES).collect()])

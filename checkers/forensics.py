@@ -18,7 +18,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
 from checkers.faults import active, overlapping
 from checkers.observed import Partition, Reign, Span, isr_before, reigns
-from checkers.tables import History
+from checkers.tables import PARTITION, History
 from harness.core.layout import ANOMALIES
 
 #: How many runs of an anomaly are told, the biggest first.
@@ -45,8 +45,9 @@ _COLUMNS = (
     " last_offset bigint"
 )
 _AT = "coalesce(acknowledged_ns, sent_ns, read_ns, 0L)"
-#: Who led first led before that was first seen.
+#: When the reigns of each partition began.
 _ERAS = pa.schema([("topic", pa.string()), ("partition", pa.int32()), ("begun", pa.list_(pa.int64()))])
+#: Who led first led before that was first seen.
 _REIGN = f"if(coalesce(size(begun), 0) <= 0, 0, greatest(1, size(filter(begun, since -> since <= {_AT}))))"
 
 
@@ -137,14 +138,14 @@ def eras(spark: SparkSession, led: Mapping[Partition, Sequence[Reign]]) -> DataF
 def islands(rows: DataFrame, begun: DataFrame, width: int) -> list[Island]:
     """The records of an anomaly (columns as in _COLUMNS) folded by partition, reign and bucket of offsets."""
     folded = (
-        rows.join(F.broadcast(begun), on=["topic", "partition"], how="left")
+        rows.join(F.broadcast(begun), on=PARTITION, how="left")
         .selectExpr(
             "*",
             f"{_AT} as at_ns",
             f"offset div {width} as bucket",
             f"{_REIGN} as reign",
         )
-        .groupBy("topic", "partition", "reign", "bucket")
+        .groupBy(*PARTITION, "reign", "bucket")
         .agg(
             F.min("offset").alias("first_offset"),
             F.max("offset").alias("last_offset"),

@@ -11,7 +11,7 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
-from checkers.tables import History
+from checkers.tables import PARTITION, History
 
 #: Where a block is: the records of one block that belong to one partition make one row.
 PLACE = ["topic", "partition", "block"]
@@ -75,17 +75,20 @@ def blocks(history: History) -> DataFrame:
     read = history.reads.selectExpr(
         *_named({**place, **_nothing({**_SENT, **_SENT_TO}), **_READ, **_READ_AT, **_COUNTED})
     )
+    # What is the same everywhere need not be compared in every row.
+    same = {name: value for name, value in history.same("sends", "reads").items() if name in PLACE}
     folded = (
         sent.unionByName(read)
-        .groupBy(*PLACE)
+        .groupBy(*(name for name in PLACE if name not in same))
         .agg(
             *(F.bit_or(name).alias(name) for name in (*_SENT, *_READ)),
             *(F.bit_xor(name).alias(name) for name in (*_SENT_TO, *_READ_AT)),
             *(F.sum(name).alias(name) for name in _COUNTED),
         )
+        .withColumns(same)
     )
-    ends = history.log_ends.select("topic", "partition", "complete")
-    return folded.join(F.broadcast(ends), on=["topic", "partition"], how="left").selectExpr(
+    ends = history.log_ends.select(*PARTITION, "complete")
+    return folded.join(F.broadcast(ends), on=PARTITION, how="left").selectExpr(
         *PLACE, *_SENT, *_SENT_TO, *_READ, *_READ_AT, *_COUNTED, "coalesce(complete, false) as complete"
     )
 

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
 from checkers.polls import POLL, STAY
-from checkers.tables import History
+from checkers.tables import PARTITION, History
 
 _RECORD = ["topic", "partition", "offset", "record_id", "at_ns as read_ns", "reader"]
 _SPAN_BITS = 10
@@ -80,7 +80,7 @@ def two_owners(history: History, polls: DataFrame) -> DataFrame:
         "until_ns as other_until_ns",
     )
     pairs = (
-        stays.join(others, on=["topic", "partition"], how="inner")
+        stays.join(others, on=PARTITION, how="inner")
         .where("struct(reader, incarnation) != other and struct(begun.at_ns, reader, incarnation) > other_begun")
         .selectExpr(
             *("topic", "partition", "reader", "incarnation", "begun.at_ns", "begun.first as offset"),

@@ -1,6 +1,6 @@
 """A stored run as DataFrames, each table checked against the schema that its recorders promised."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -8,8 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import types as T  # noqa: N812 - Spark's own idiom
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
+from pyspark.sql import types as T  # noqa: N812
 
 from harness.core.errors import HistoryError
 from harness.core.history import TABLES
@@ -21,6 +22,9 @@ PARTITION = ["topic", "partition"]
 
 #: Tables that a run without groups or transactions has no rows of, and may lack.
 OPTIONAL = frozenset({"positions", "transactions"})
+
+#: In place of a value that is not known, or not the same everywhere.
+_UNTOLD = object()
 
 _TYPES: dict[pa.DataType, T.DataType] = {
     pa.string(): T.StringType(),
@@ -71,11 +75,21 @@ class History:
     def table(self, name: str) -> DataFrame:
         """The rows of a table; of an optional one that was not recorded, none.
 
-        Where there are none, Spark knows so as it plans, and leaves out what is asked of them.
+        Where there are none, or a column is the same in all of them, Spark knows so as it plans, and leaves out what
+        hangs on it.
         """
-        schema = spark_schema(TABLES[name])
+        schema, same = TABLES[name], self.same(name)
         files = [str(path.absolute()) for path in parts(self.directory, name) if metadata(path).num_rows]
-        return self.spark.read.schema(schema).parquet(*files) if files else self._local(TABLES[name].empty_table())
+        if not files:
+            return self._local(schema.empty_table())
+        rows = self.spark.read.schema(spark_schema(schema)).parquet(*files)
+        return rows.select(*(same.get(column, F.col(column)).alias(column) for column in schema.names))
+
+    def same(self, *tables: str) -> dict[str, Column]:
+        """The columns that have one and the same value in every row of these tables, as that value."""
+        footers = [metadata(path) for table in tables for path in parts(self.directory, table)]
+        types = {field.name: _TYPES[field.type] for table in tables for field in TABLES[table]}
+        return {name: F.lit(value).cast(types[name]) for name, value in constants(footers).items() if name in types}
 
     @cached_property
     def sends(self) -> DataFrame:
@@ -187,6 +201,33 @@ def metadata(path: Path) -> pq.FileMetaData:
         return pq.read_metadata(path)
     except (pa.ArrowInvalid, OSError) as exc:
         raise HistoryError(f"{path}: not a whole Parquet file ({str(exc).splitlines()[0]})") from exc
+
+
+def constants(footers: Iterable[pq.FileMetaData]) -> dict[str, Any]:
+    """The columns with one value in every row of these files (None: they have none), as the footers tell it.
+
+    One whose statistics a writer left out, or cut short, is not told as constant: of a cut value the least and the
+    greatest differ (parquet.thrift, Statistics).
+    """
+    told: dict[str, set[Any]] = {}
+    for footer in footers:
+        groups = (group for group in map(footer.row_group, range(footer.num_row_groups)) if group.num_rows)
+        for group in groups:
+            for column in map(group.column, range(group.num_columns)):
+                told.setdefault(column.path_in_schema, set()).update(_values(column))
+    return {name: values.pop() for name, values in told.items() if len(values) == 1 and _UNTOLD not in values}
+
+
+def _values(column: pq.ColumnChunkMetaData) -> set[Any]:
+    """The one value of a column in a row group; or else more than that, whichever they are."""
+    statistics = column.statistics
+    if statistics is None or not statistics.has_null_count:
+        return {_UNTOLD}
+    if statistics.null_count == column.num_values:
+        return {None}
+    if statistics.null_count or not statistics.has_min_max:
+        return {_UNTOLD}
+    return {statistics.min, statistics.max}
 
 
 def verify(directory: Path, table: str) -> None:

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
 from checkers.presence import flagged
-from checkers.tables import History
+from checkers.tables import PARTITION, History
 
 _OF_SEND = [
     *("topic", "partition", "offset", "record_id", "worker", "sequence", "invoked_ns as sent_ns"),
@@ -61,6 +61,6 @@ def duplicated(history: History, marks: DataFrame) -> DataFrame:
 
 def _unread(history: History, marks: DataFrame) -> DataFrame:
     """The marked records that were acknowledged, each with how far its partition was read."""
-    passed = history.whole.reads.groupBy("topic", "partition").agg(F.max("offset").alias("read_to"))
+    passed = history.whole.reads.groupBy(*PARTITION).agg(F.max("offset").alias("read_to"))
     acknowledged = flagged(history.sends.where("outcome = 'ok'"), marks)
-    return acknowledged.join(F.broadcast(passed), on=["topic", "partition"], how="left")
+    return acknowledged.join(F.broadcast(passed), on=PARTITION, how="left")

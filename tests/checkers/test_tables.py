@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from checkers.tables import OPTIONAL, History, differences, parts, rows, spark_schema
+from checkers.tables import OPTIONAL, History, constants, differences, parts, rows, spark_schema
 from harness.core.errors import HistoryError
 from harness.core.history import FAULTS, LOG_ENDS, TABLES
 from harness.core.layout import table_directory, write_table
@@ -97,3 +97,45 @@ def test_parts_are_read_in_the_order_of_their_names(tmp_path: Path) -> None:
     for part in ("b", "a"):
         write_table(tmp_path, "log_ends", LOG_ENDS.empty_table(), part)
     assert [path.stem for path in parts(tmp_path, "log_ends")] == ["a", "b"]
+
+
+SAME = pa.schema([("topic", pa.string()), ("partition", pa.int32()), ("offset", pa.int64()), ("intact", pa.bool_())])
+
+
+@pytest.mark.parametrize(
+    ("files", "same"),
+    [
+        ([[("t", 0, 5, True)]], {"topic": "t", "partition": 0, "offset": 5, "intact": True}),
+        ([[("t", 0, 5, True), ("t", 0, 6, False)]], {"topic": "t", "partition": 0}),
+        ([[("t", 0, 5, True)], [("u", 0, 5, False)]], {"partition": 0, "offset": 5}),
+        ([[("t", None, None, None)], [("t", None, 5, None)]], {"topic": "t", "partition": None, "intact": None}),
+        ([[("t", 0, 5, True), ("t", None, 5, True)]], {"topic": "t", "offset": 5, "intact": True}),
+        ([[("t", 0, 5, True)], []], {"topic": "t", "partition": 0, "offset": 5, "intact": True}),
+        ([[]], {}),
+        ([], {}),
+    ],
+)
+@pytest.mark.parametrize("group_rows", [1, 1000])
+def test_the_footers_tell_what_is_the_same_in_every_row(
+    files: list[list[tuple[object, ...]]], same: dict[str, object], group_rows: int, tmp_path: Path
+) -> None:
+    for n, rows_of_file in enumerate(files):
+        table = pa.Table.from_pylist([dict(zip(SAME.names, row, strict=True)) for row in rows_of_file], SAME)
+        pq.write_table(table, tmp_path / f"{n}.parquet", row_group_size=group_rows)
+    assert constants(pq.read_metadata(path) for path in tmp_path.iterdir()) == same
+
+
+def test_nothing_is_told_to_be_the_same_by_footers_without_statistics(tmp_path: Path) -> None:
+    told, untold = tmp_path / "told.parquet", tmp_path / "untold.parquet"
+    table = pa.Table.from_pylist([dict(zip(SAME.names, ("t", 0, 5, True), strict=True))], SAME)
+    pq.write_table(table, told)
+    pq.write_table(table, untold, write_statistics=["topic"])
+    assert constants(map(pq.read_metadata, (told, untold))) == {"topic": "t"}
+
+
+def test_what_is_the_same_in_every_row_is_read_as_it_was_written(run: Path, spark: SparkSession) -> None:
+    history = History.read(run, spark)
+    for name in ("sends", "reads", "faults"):
+        written = [row for path in parts(run, name) for row in pq.read_table(path, schema=TABLES[name]).to_pylist()]
+        assert [row.asDict() for row in history.table(name).collect()] == written
+        assert history.table(name).dtypes == spark.createDataFrame([], spark_schema(TABLES[name])).dtypes
