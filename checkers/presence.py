@@ -75,17 +75,17 @@ def blocks(history: History) -> DataFrame:
     read = history.reads.selectExpr(
         *_named({**place, **_nothing({**_SENT, **_SENT_TO}), **_READ, **_READ_AT, **_COUNTED})
     )
-    # What is the same everywhere need not be compared in every row.
-    same = {name: value for name, value in history.same("sends", "reads").items() if name in PLACE}
+    # The name of the only topic, as of most runs, need not be compared in every row.
+    only = {name: value for name, value in history.same("sends", "reads").items() if name == "topic"}
     folded = (
         sent.unionByName(read)
-        .groupBy(*(name for name in PLACE if name not in same))
+        .groupBy(*(name for name in PLACE if name not in only))
         .agg(
             *(F.bit_or(name).alias(name) for name in (*_SENT, *_READ)),
             *(F.bit_xor(name).alias(name) for name in (*_SENT_TO, *_READ_AT)),
             *(F.sum(name).alias(name) for name in _COUNTED),
         )
-        .withColumns(same)
+        .withColumns(only)
     )
     ends = history.log_ends.select(*PARTITION, "complete")
     return folded.join(F.broadcast(ends), on=PARTITION, how="left").selectExpr(

@@ -75,15 +75,19 @@ class History:
     def table(self, name: str) -> DataFrame:
         """The rows of a table; of an optional one that was not recorded, none.
 
-        Where there are none, or a column is the same in all of them, Spark knows so as it plans, and leaves out what
-        hangs on it.
+        Where there are none, Spark knows so as it plans, and leaves out what is asked of them.
         """
-        schema, same = TABLES[name], self.same(name)
+        schema = spark_schema(TABLES[name])
         files = [str(path.absolute()) for path in parts(self.directory, name) if metadata(path).num_rows]
-        if not files:
-            return self._local(schema.empty_table())
-        rows = self.spark.read.schema(spark_schema(schema)).parquet(*files)
-        return rows.select(*(same.get(column, F.col(column)).alias(column) for column in schema.names))
+        return self.spark.read.schema(schema).parquet(*files) if files else self._local(TABLES[name].empty_table())
+
+    def records(self, name: str) -> DataFrame:
+        """The rows of a table of records, of which Spark also knows as it plans what is the same in all of them.
+
+        But for their partition: what Spark knows it does not join or group by.
+        """
+        same = {column: value for column, value in self.same(name).items() if column not in PARTITION}
+        return self.table(name).select(*(same.get(c, F.col(c)).alias(c) for c in TABLES[name].names))
 
     def same(self, *tables: str) -> dict[str, Column]:
         """The columns that have one and the same value in every row of these tables, as that value."""
@@ -98,13 +102,13 @@ class History:
         Where the final read is read_committed, a record of a transaction is acknowledged only with its commit: without
         one, a delivery report promises nothing, and ``outcome`` is info (KIP-98, 4).
         """
-        sends = self.table("sends")
+        sends = self.records("sends")
         return _committed(sends, self.transactions) if self.transactional and self._final_is_committed else sends
 
     @cached_property
     def reads(self) -> DataFrame:
         """Every record delivered to a reader."""
-        return self.table("reads")
+        return self.records("reads")
 
     @cached_property
     def transactions(self) -> DataFrame:
