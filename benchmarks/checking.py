@@ -1,7 +1,8 @@
 """How long judging takes, and in how much memory: ``python -m benchmarks.checking [--records N,N…]``.
 
 Each history is judged in a fresh process under a set driver memory; beside it DuckDB answers one of the questions, the
-delivery join, from the same Parquet. Prints one line for each history, and the ratio to the one before.
+delivery join, from the same Parquet. Prints one line for each history, and the ratio to the one before; CPU seconds are
+those of the cold judgement's Java process, and hold for slower hours too.
 """
 
 import argparse
@@ -16,6 +17,7 @@ import duckdb
 import psutil
 
 from benchmarks.histories import write_run
+from benchmarks.machine import at_the_moment
 
 _DELIVERY = """
     select count(*) filter (s.outcome = 'ok' and r.record_id is null), count(*) filter (s.record_id is null)
@@ -25,7 +27,7 @@ _DELIVERY = """
 
 
 def measure(run: Path, memory: str) -> dict[str, float]:
-    """Seconds of a cold judgement of ``run`` and of its second one, and the peak memory of its Java process in MiB."""
+    """Seconds of a cold judgement of ``run`` (wall, CPU) and of its second one, and its Java process's peak in MiB."""
     from checkers.evaluate import judge
     from checkers.session import session
     from checkers.tables import rows
@@ -34,10 +36,11 @@ def measure(run: Path, memory: str) -> dict[str, float]:
     spark = session(conf={"spark.driver.memory": memory}, rows=[rows(run)])
     java = psutil.Process(spark.sparkContext._gateway.proc.pid)  # type: ignore[union-attr]
     judge(run, spark)
-    cold = time.monotonic() - began
+    cold, cpu = time.monotonic() - began, sum(java.cpu_times()[:2])
     judge(run, spark)
     peak = next(line for line in Path(f"/proc/{java.pid}/status").read_text().splitlines() if line.startswith("VmHWM"))
-    return {"cold_s": cold, "warm_s": time.monotonic() - began - cold, "peak_mib": int(peak.split()[1]) / 1024}
+    warm = time.monotonic() - began - cold
+    return {"cold_s": cold, "cpu_s": cpu, "warm_s": warm, "peak_mib": int(peak.split()[1]) / 1024}
 
 
 def duckdb_seconds(run: Path, memory: str) -> float:
@@ -58,9 +61,9 @@ def main() -> None:
     if asked.measure:
         print(json.dumps(measure(asked.measure, asked.memory)))
         return
-    print(
-        f"{'records':>12} {'cold s':>8} {'warm s':>8} {'ratio':>6} {'peak MiB':>9} {'duckdb s':>9} {'warm/duckdb':>12}"
-    )
+    print(at_the_moment())
+    columns = {"records": 12, "cold s": 8, "CPU s": 6, "warm s": 8, "ratio": 6, "peak MiB": 9, "duckdb s": 9}
+    print(*(f"{name:>{width}}" for name, width in columns.items()), "warm/duckdb", flush=True)
     before: float | None = None
     for records in (int(text) for text in asked.records.split(",")):
         with tempfile.TemporaryDirectory(prefix="kafka-trial-bench-") as scratch:
@@ -71,8 +74,8 @@ def main() -> None:
         ratio = f"{told['cold_s'] / before:.1f}" if before else ""
         before = told["cold_s"]
         print(
-            f"{records:>12} {told['cold_s']:>8.1f} {told['warm_s']:>8.1f} {ratio:>6} {told['peak_mib']:>9.0f} "
-            f"{duck:>9.2f} {told['warm_s'] / duck:>12.1f}",
+            f"{records:>12} {told['cold_s']:>8.1f} {told['cpu_s']:>6.0f} {told['warm_s']:>8.1f} {ratio:>6} "
+            f"{told['peak_mib']:>9.0f} {duck:>9.2f} {told['warm_s'] / duck:>11.1f}",
             flush=True,
         )
 

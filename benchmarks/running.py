@@ -16,6 +16,8 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
+from benchmarks.machine import at_the_moment
+
 SECOND = 1e9
 
 
@@ -24,6 +26,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("scenario", nargs="?", default="jepsen-2013/unclean-election")
     scenario = parser.parse_args().scenario
+    print(at_the_moment(), flush=True)
     with tempfile.TemporaryDirectory(prefix="kafka-trial-bench-") as store:
         command = [str(Path(sys.executable).with_name("kafka-trial")), "run", scenario, "--store", store, "--json"]
         started = time.monotonic()

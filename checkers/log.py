@@ -13,8 +13,8 @@ from checkers.tables import PARTITION, History
 
 _SLOT = [*PARTITION, "offset"]
 
-#: One number for a slot, which Spark looks up several times as fast as three columns. Slots that have the same number
-#: are looked at together, and told apart afterwards.
+#: One number for a slot, which Spark looks up faster than three columns. Slots of the same number are looked at
+#: together, and told apart afterwards.
 _NUMBER = "xxhash64(topic, partition, offset)"
 
 #: A payload without an id is a record too: one that is none of the others.

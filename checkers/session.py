@@ -67,7 +67,7 @@ _EVERYWHERE = {
 }
 
 #: A session in this process talks to nobody but itself. What it shuffles hardly leaves the machine's memory: to
-#: compress it takes longer than to write it (a twelfth of the time of 10^7 records, which shuffle 1 GB).
+#: compress it takes longer than to write it (a twelfth of the time of 10^7 records).
 _LOCAL = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
