@@ -1,8 +1,9 @@
 """How long judging takes, and in how much memory: ``python -m benchmarks.checking [--records N,N…]``.
 
-Each history is judged in a fresh process under a set driver memory; beside it DuckDB answers one of the questions, the
-delivery join, from the same Parquet. Prints one line for each history, and the ratio to the one before; CPU seconds are
-those of the cold judgement's Java process, and hold for slower hours too.
+Each history is judged in a fresh process under a set driver memory, once more when that is warm, and then by the family
+delivery alone; in another process, cold, by delivery and availability (first s). Beside it DuckDB answers the heart of
+delivery, one join, from the same Parquet. Prints one line for each history, with the ratio to the one before; CPU s are
+those of the Java process of the cold judgement, and hold for slower hours too.
 """
 
 import argparse
@@ -27,10 +28,12 @@ _DELIVERY = """
 
 
 def measure(run: Path, memory: str) -> dict[str, float]:
-    """Seconds of a cold judgement of ``run`` (wall, CPU) and of its second one, and its Java process's peak in MiB."""
-    from checkers.evaluate import judge
+    """Seconds of a cold judgement of ``run`` (wall, CPU), of its second one, and of the family delivery alone then; and
+    the Java process's peak in MiB."""
+    from checkers.catalogue import DELIVERY
+    from checkers.evaluate import judge, records
     from checkers.session import session
-    from checkers.tables import rows
+    from checkers.tables import History, rows
 
     began = time.monotonic()
     spark = session(conf={"spark.driver.memory": memory}, rows=[rows(run)])
@@ -38,9 +41,38 @@ def measure(run: Path, memory: str) -> dict[str, float]:
     judge(run, spark)
     cold, cpu = time.monotonic() - began, sum(java.cpu_times()[:2])
     judge(run, spark)
-    peak = next(line for line in Path(f"/proc/{java.pid}/status").read_text().splitlines() if line.startswith("VmHWM"))
     warm = time.monotonic() - began - cold
-    return {"cold_s": cold, "cpu_s": cpu, "warm_s": warm, "peak_mib": int(peak.split()[1]) / 1024}
+    records(History.read(run, spark), DELIVERY)
+    delivery = time.monotonic() - began - cold - warm
+    peak = next(line for line in Path(f"/proc/{java.pid}/status").read_text().splitlines() if line.startswith("VmHWM"))
+    seconds = {"cold_s": cold, "cpu_s": cpu, "warm_s": warm, "delivery_s": delivery}
+    return {**seconds, "peak_mib": int(peak.split()[1]) / 1024}
+
+
+def measure_first(run: Path, memory: str) -> dict[str, float]:
+    """Seconds until ``run`` was judged, cold, by the families delivery and availability alone."""
+    from checkers.availability import availability
+    from checkers.catalogue import DELIVERY
+    from checkers.evaluate import records
+    from checkers.session import session
+    from checkers.tables import History, rows
+
+    began = time.monotonic()
+    history = History.read(run, session(conf={"spark.driver.memory": memory}, rows=[rows(run)]))
+    records(history, DELIVERY)
+    availability(history)
+    return {"first_s": time.monotonic() - began}
+
+
+#: What is measured, each in a process of its own.
+MEASURES = {"all": measure, "first": measure_first}
+
+
+def in_a_process(measured: str, run: Path, memory: str) -> dict[str, float]:
+    """What one of MEASURES says, in a fresh process."""
+    command = [sys.executable, "-m", "benchmarks.checking", "--measure", measured, str(run), "--memory", memory]
+    told: dict[str, float] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    return told
 
 
 def duckdb_seconds(run: Path, memory: str) -> float:
@@ -56,26 +88,28 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--records", default="100000,1000000,10000000", help="sizes: sends of each history")
     parser.add_argument("--memory", default="6g", help="heap of the Spark driver")
-    parser.add_argument("--measure", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--measure", nargs=2, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.measure:
-        print(json.dumps(measure(asked.measure, asked.memory)))
+        measured, place = asked.measure
+        print(json.dumps(MEASURES[measured](Path(place), asked.memory)))
         return
     print(at_the_moment())
-    columns = {"records": 12, "cold s": 8, "CPU s": 6, "warm s": 8, "ratio": 6, "peak MiB": 9, "duckdb s": 9}
-    print(*(f"{name:>{width}}" for name, width in columns.items()), "warm/duckdb", flush=True)
+    columns = {"records": 12, "cold s": 8, "CPU s": 6, "warm s": 8, "ratio": 6, "peak MiB": 9}
+    columns |= {"first s": 8, "delivery s": 11, "duckdb s": 9, "delivery/duckdb": 15}
+    print(*(f"{name:>{width}}" for name, width in columns.items()), flush=True)
     before: float | None = None
     for records in (int(text) for text in asked.records.split(",")):
         with tempfile.TemporaryDirectory(prefix="kafka-trial-bench-") as scratch:
             run = write_run(Path(scratch), records)
-            command = [sys.executable, "-m", "benchmarks.checking", "--measure", scratch, "--memory", asked.memory]
-            told = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+            told = {name: value for of in MEASURES for name, value in in_a_process(of, run, asked.memory).items()}
             duck = duckdb_seconds(run, asked.memory)
         ratio = f"{told['cold_s'] / before:.1f}" if before else ""
         before = told["cold_s"]
         print(
             f"{records:>12} {told['cold_s']:>8.1f} {told['cpu_s']:>6.0f} {told['warm_s']:>8.1f} {ratio:>6} "
-            f"{told['peak_mib']:>9.0f} {duck:>9.2f} {told['warm_s'] / duck:>11.1f}",
+            f"{told['peak_mib']:>9.0f} {told['first_s']:>8.1f} {told['delivery_s']:>11.1f} {duck:>9.2f} "
+            f"{told['delivery_s'] / duck:>15.1f}",
             flush=True,
         )
 

@@ -23,6 +23,9 @@ PARTITION = ["topic", "partition"]
 #: Tables that a run without groups or transactions has no rows of, and may lack.
 OPTIONAL = frozenset({"positions", "transactions"})
 
+#: So few rows are read by one task: a question of them is then one stage, without exchanges between tasks.
+_FEW = 1_000_000
+
 #: In place of a value that is not known, or not the same everywhere.
 _UNTOLD = object()
 
@@ -79,7 +82,10 @@ class History:
         """
         schema = spark_schema(TABLES[name])
         files = [str(path.absolute()) for path in parts(self.directory, name) if metadata(path).num_rows]
-        return self.spark.read.schema(schema).parquet(*files) if files else self._local(TABLES[name].empty_table())
+        if not files:
+            return self._local(TABLES[name].empty_table())
+        found = self.spark.read.schema(schema).parquet(*files)
+        return found.coalesce(1) if self._rows_in_all < _FEW else found
 
     def records(self, name: str) -> DataFrame:
         """The rows of a table of records, of which Spark also knows as it plans what is the same in all of them.
@@ -167,6 +173,10 @@ class History:
         """The latest time in ``sends``, from the statistics in the files' footers; 0 where nothing was sent."""
         footers = (metadata(path) for path in parts(self.directory, "sends"))
         return max((at for footer in footers for at in _latest(footer)), default=0)
+
+    @cached_property
+    def _rows_in_all(self) -> int:
+        return rows(self.directory)
 
     def _local(self, rows: pa.Table) -> DataFrame:
         """Rows that are a part of the plan itself."""

@@ -1,12 +1,13 @@
 """How Spark means to answer: no question is a product of two tables, and none is one task's alone."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from checkers import tables
 from checkers.catalogue import CHECKERS, WITHOUT_FINAL_READ, Checker, Pass
 from checkers.evaluate import marked
 from checkers.order import crossings
@@ -42,12 +43,14 @@ QUESTIONS: dict[str, Callable[[History], DataFrame]] = {
 
 
 @pytest.fixture(scope="module")
-def history(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> History:
+def history(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[History]:
     run: Path = tmp_path_factory.mktemp("run")
     level = "read_committed"
     clients = {"consumer 1": {"isolation.level": level}}
     write(run, [tell(*TOLD)], grouped=True, isolation_level=level, clients=clients)
-    return History.read(run, spark)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tables, "_FEW", 0)
+        yield History.read(run, spark)
 
 
 def told(frame: DataFrame) -> str:
@@ -60,6 +63,15 @@ def test_no_question_is_a_product_or_one_task_s_alone(question: str, history: Hi
     plan = told(QUESTIONS[question](history))
     assert "FileScan parquet" in plan or "InMemoryTableScan" in plan
     assert re.findall(r"CartesianProduct|BroadcastNestedLoopJoin|Exchange SinglePartition", plan) == []
+
+
+def test_a_small_history_is_one_task_s(history: History, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "Exchange hashpartitioning" in told(blocks(history))
+    monkeypatch.setattr(tables, "_FEW", 1_000)
+    assert (
+        re.findall(r"Exchange (?:hash|range)partitioning", told(blocks(History.read(history.directory, history.spark))))
+        == []
+    )
 
 
 def test_both_would_be_seen(history: History) -> None:
