@@ -24,7 +24,7 @@ PARTITION = ["topic", "partition"]
 OPTIONAL = frozenset({"positions", "transactions"})
 
 #: So few rows are read by one task: a question of them is then one stage, without exchanges between tasks.
-_FEW = 1_000_000
+_OF_ONE_TASK = 1_000_000
 
 #: In place of a value that is not known, or not the same everywhere.
 _UNTOLD = object()
@@ -85,7 +85,7 @@ class History:
         if not files:
             return self._local(TABLES[name].empty_table())
         found = self.spark.read.schema(schema).parquet(*files)
-        return found.coalesce(1) if self._rows_in_all < _FEW else found
+        return found.coalesce(1) if self._rows_in_all < _OF_ONE_TASK else found
 
     def records(self, name: str) -> DataFrame:
         """The rows of a table of records, of which Spark also knows as it plans what is the same in all of them.
