@@ -92,6 +92,7 @@ LOG_ORDER_READER: tuple[Checker, ...] = (
         log.rewritten_offset,
         {Pass.BLOCKS: "alien", Pass.LOG: "shared"},
         timed=False,
+        rule="size(records) > 1",
     ),
     Checker(
         "acknowledged_elsewhere",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
+import pyarrow.compute as pc
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
@@ -19,7 +19,8 @@ from checkers.catalogue import CHECKERS, Checker, Pass, asked_of
 from checkers.delivery import timed
 from checkers.faults import active
 from checkers.forensics import runs
-from checkers.observed import Span, elected, refilled, spans, who_led
+from checkers.kept import first, keep, pieces, place
+from checkers.observed import elected, refilled, who_led
 from checkers.order import crossings
 from checkers.polls import polls
 from checkers.preconditions import preconditions
@@ -65,38 +66,36 @@ def judge(directory: Path, spark: SparkSession) -> Verdict:
 
 
 def _judged(history: History) -> Verdict:
-    given = polls(history).persist(StorageLevel.MEMORY_AND_DISK)
-    # Four questions that need nothing of each other: Spark plans and compiles one while it runs another.
-    with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
-        judged = pool.submit(records, history, asked_of(history.run_file), given)
-        looked = pool.submit(spans, history.observations)
+    # Of questions that need nothing of each other Spark plans and compiles one while it runs another.
+    with ThreadPoolExecutor() as pool:
+        given = pool.submit(lambda: polls(history).persist(StorageLevel.MEMORY_AND_DISK))
+        judged = pool.submit(records, history, asked_of(history.run_file), given.result)
         served = pool.submit(availability, history)
-        repeated = pool.submit(redelivered, history, given)
-        (counts, found), seen, service = judged.result(), looked.result(), served.result()
-        again = repeated.result()
+        repeated = pool.submit(lambda: redelivered(history, given.result()))
+        (counts, found), service, again = judged.result(), served.result(), repeated.result()
     sizes = {f.checker.anomaly: f.count for f in found}
     report = summary(counts, lost=sizes.get("lost", 0), duplicated=sizes.get("duplicated", 0))
-    ruled = rule(history.run_file, found, circumstances(history, seen))
+    ruled = rule(history.run_file, found, circumstances(history))
     with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
-        told = pool.map(lambda name: explained(history, seen, name, ruled[name]), ruled)
+        told = pool.map(lambda name: explained(history, name, ruled[name]), ruled)
         anomalies = dict(zip(ruled, told, strict=True))
     anomalies |= overrun(history.run_file.limits, service, history.faults, history.last_ns)
-    met = preconditions(history.run_file, report, history.ends, history.faults, seen)
+    met = preconditions(history.run_file, report, history.ends, history.faults, history.seen)
     done = transactions.report(history)
     return verdict(history, report, anomalies, met, service, done, again)
 
 
 def records(
-    history: History, checkers: Sequence[Checker] = CHECKERS, given: DataFrame | None = None
+    history: History, checkers: Sequence[Checker] = CHECKERS, given: Callable[[], DataFrame] | None = None
 ) -> tuple[dict[str, int], list[Found]]:
     """What became of every record: the counts of the summary, and what each checker found.
 
-    ``given``: the ``polls`` of the history, where its caller has them already.
+    ``given``: tells the ``polls`` of the history, where its caller has them already.
     """
     shutil.rmtree(history.directory / ANOMALIES, ignore_errors=True)
     folded = blocks(history).persist(StorageLevel.MEMORY_AND_DISK)
     try:
-        return answers(history, checkers, folded, polls(history) if given is None else given)
+        return answers(history, checkers, folded, given or (lambda: polls(history)))
     finally:
         folded.unpersist()
 
@@ -121,24 +120,24 @@ def look(history: History, checkers: Sequence[Checker], folded: DataFrame) -> Lo
     counts = count(folded, suspects | marks | summed)
     unsettled = marked(folded, UNSETTLED, counts.pop("unsettled"))
     number, blocks_in_all = counts.pop("suspicious"), counts.pop("blocks")
-    worth_it = number <= min(FEW, blocks_in_all // _NEAR)
+    worth_it = not history.small and number <= min(FEW, blocks_in_all // _NEAR)
     return Looked(counts, unsettled, near(history, marked(folded, anything, number)) if worth_it else history)
 
 
 def answers(
-    history: History, checkers: Sequence[Checker], folded: DataFrame, given: DataFrame
+    history: History, checkers: Sequence[Checker], folded: DataFrame, given: Callable[[], DataFrame]
 ) -> tuple[dict[str, int], list[Found]]:
     """What became of every record, by its blocks and polls."""
     looked = look(history, checkers, folded)
     passes: dict[Pass, Callable[[], DataFrame]] = {
         Pass.LOG: lambda: crossings(looked.excerpt, looked.unsettled),
-        Pass.POLLS: lambda: given,
+        Pass.POLLS: given,
     }
     doubts = {of: {c.anomaly: c.doubts[of] for c in checkers if of in c.doubts} for of in passes}
 
     def evidence(checker: Checker) -> tuple[History, DataFrame]:
         if checker.when is not None or checker.given is Pass.POLLS:
-            return history, given
+            return history, given()
         if checker.given is Pass.LOG:
             return looked.excerpt, looked.unsettled
         if doubted[Pass.LOG].get(checker.anomaly):
@@ -150,10 +149,13 @@ def answers(
         doubted = dict(zip(passes, asked, strict=True))
         cause = sum(map(Counter, doubted.values()), Counter(looked.counts))
         suspected = [c for c in checkers if (cause[c.anomaly] if c.when is None else c.when(history))]
-        found = list(pool.map(lambda c: find(c, *evidence(c)), suspected))
-    if not any(f.count for f in found):
+        # Those that take two passes begin first.
+        longest_first = sorted(suspected, key=lambda c: c.timed)
+        answered = list(pool.map(lambda c: find(c, *evidence(c)), longest_first))
+    found = sorted((f for f in answered if f.count), key=lambda f: checkers.index(f.checker))
+    if not found:
         shutil.rmtree(history.directory / ANOMALIES, ignore_errors=True)
-    return looked.counts, [f for f in found if f.count]
+    return looked.counts, found
 
 
 def count(rows: DataFrame, sums: Mapping[str, str]) -> dict[str, int]:
@@ -172,52 +174,37 @@ def marked(folded: DataFrame, suspects: str, number: int) -> DataFrame:
 def find(checker: Checker, history: History, given: DataFrame) -> Found:
     """Answer one question exactly, and keep all of its records beside the run."""
     found = checker.find(history, given).where(checker.rule)
-    kept = history.directory / ANOMALIES / checker.anomaly
-    if not checker.timed:
-        untimed = found.persist(StorageLevel.MEMORY_AND_DISK)
-        if not untimed.count():
+    kept = place(history.directory, checker.anomaly)
+    if not checker.timed and not history.small:
+        found = found.persist(StorageLevel.MEMORY_AND_DISK)
+        if not found.count():
             return Found(checker, 0, [])
-        found = timed(history, untimed)
-    number = _keep(found, kept)
-    if not number:
-        return Found(checker, 0, [])
-    stored = history.spark.read.schema(found.schema).parquet(str(kept.absolute()))
-    first = stored.orderBy("topic", "partition", F.expr("coalesce(sent_ns, 0)"), "record_id", "offset")
-    return Found(checker, number, [row.asDict() for row in first.limit(_EXAMPLES).collect()])
+    found = found if checker.timed else timed(history, found)
+    return Found(checker, keep(found, kept), first(kept, _EXAMPLES))
 
 
-def _keep(found: DataFrame, kept: Path) -> int:
-    """Store all rows of ``found``, and return how many they are; nothing is kept of none."""
-    found.write.parquet(str(kept.absolute()))
-    number: int = sum(pq.read_metadata(part).num_rows for part in kept.glob("*.parquet"))
-    if not number:
-        shutil.rmtree(kept)
-    return number
-
-
-def circumstances(history: History, seen: Sequence[Span]) -> Circumstances:
+def circumstances(history: History) -> Circumstances:
     """What happened in a run, as far as Kafka's promises depend on it."""
     run = history.run_file
     brokers = {node.name: node.id for node in run.nodes if node.role == "broker"}
     wiped = [
-        {**row, "nodes": [name], "healed_ns": refilled(seen, brokers[name], row["injecting_ns"])}
+        {**row, "nodes": [name], "healed_ns": refilled(history.seen, brokers[name], row["injecting_ns"])}
         for row in history.faults
         if row["kind"] == "wipe"
         for name in brokers.keys() & set(row["nodes"])
     ]
     return Circumstances(
-        elected=elected(seen),
+        elected=elected(history.seen),
         faulted_at_once=most_at_once(history.faults, frozenset(brokers)),
         wiped_at_once=most_at_once(wiped, frozenset(brokers)),
         last_replica_guarded=run.features.get("eligible.leader.replicas.version", 0) > 0,
         final_read=run.final_read,
-        missed_by_the_living=_missed_by_the_living(history.directory / ANOMALIES / "missed"),
+        missed_by_the_living=_missed_by_the_living(history.directory),
     )
 
 
-def _missed_by_the_living(kept: Path) -> int:
-    parts = (pq.read_table(part, columns=["died"])["died"].to_numpy() for part in kept.glob("*.parquet"))
-    return sum(int((~died).sum()) for died in parts)
+def _missed_by_the_living(run: Path) -> int:
+    return sum(len(piece) - pc.sum(piece["died"]).as_py() for piece in pieces(place(run, "missed")))
 
 
 def rule(run: RunFile, found: Sequence[Found], happened: Circumstances) -> dict[str, Anomaly]:
@@ -236,19 +223,19 @@ def rule(run: RunFile, found: Sequence[Found], happened: Circumstances) -> dict[
     }
 
 
-def explained(history: History, seen: Sequence[Span], name: str, anomaly: Anomaly) -> Anomaly:
+def explained(history: History, name: str, anomaly: Anomaly) -> Anomaly:
     """``anomaly`` with its runs, and its examples told who led and which faults were active at each's moment."""
     names = {node.id: node.name for node in history.run_file.nodes if node.role == "broker"}
     examples = [
         {
             **row,
-            **who_led(seen, (row["topic"], row["partition"]), at, names),
+            **who_led(history.seen, (row["topic"], row["partition"]), at, names),
             "faults": active(history.faults, at),
         }
         for row in anomaly.examples
         for at in [moment(row)]
     ]
-    return anomaly.model_copy(update={"examples": examples, "runs": runs(history, name, seen)})
+    return anomaly.model_copy(update={"examples": examples, "runs": runs(history, name)})
 
 
 def moment(example: Mapping[str, Any]) -> int:

@@ -8,18 +8,16 @@ acknowledged ones stand others that were not.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
+import pyarrow.compute as pc
 
 from checkers.faults import active, overlapping
+from checkers.kept import extent, pieces, place
 from checkers.observed import Partition, Reign, Span, isr_before, reigns
 from checkers.tables import PARTITION, History
-from harness.core.layout import ANOMALIES
 
 #: How many runs of an anomaly are told, the biggest first.
 TOLD = 20
@@ -40,15 +38,16 @@ FATES: dict[str, str] = {
 _GONE = frozenset({"lost", "vanished"})
 
 #: The columns of any anomaly that runs are made of; one that an anomaly lacks is null.
-_COLUMNS = (
-    "topic string, partition int, offset bigint, sent_ns bigint, acknowledged_ns bigint, read_ns bigint,"
-    " last_offset bigint"
+COLUMNS = pa.schema(
+    [("topic", pa.string()), ("partition", pa.int32())]
+    + [(name, pa.int64()) for name in ("offset", "sent_ns", "acknowledged_ns", "read_ns", "last_offset")]
 )
-_AT = "coalesce(acknowledged_ns, sent_ns, read_ns, 0L)"
-#: When the reigns of each partition began.
-_ERAS = pa.schema([("topic", pa.string()), ("partition", pa.int32()), ("begun", pa.list_(pa.int64()))])
-#: Who led first led before that was first seen.
-_REIGN = f"if(coalesce(size(begun), 0) <= 0, 0, greatest(1, size(filter(begun, since -> since <= {_AT}))))"
+_BUCKET = [*PARTITION, "reign", "bucket"]
+#: What is told of the records of a bucket, and how that is put together.
+_FOLDS = {
+    **{"first_offset": "min", "last_offset": "max", "again_to": "max", "count": "sum", "acknowledged": "sum"},
+    **{"from_ns": "min", "to_ns": "max", "acknowledged_from_ns": "min", "acknowledged_to_ns": "max"},
+}
 
 
 @dataclass(frozen=True)
@@ -76,7 +75,7 @@ class Island:
         return self.topic, self.partition
 
 
-def runs(history: History, anomaly: str, seen: Sequence[Span]) -> list[dict[str, Any]]:
+def runs(history: History, anomaly: str) -> list[dict[str, Any]]:
     """The ``runs`` of an anomaly that was found in ``history`` and kept beside it: at most TOLD, the biggest first.
 
     Each is {text, topic, partition, first_offset, last_offset, count, first_ns, last_ns, leader, leader_epoch, isr,
@@ -84,13 +83,12 @@ def runs(history: History, anomaly: str, seen: Sequence[Span]) -> list[dict[str,
     """
     if anomaly not in FATES:
         return []
-    kept = history.directory / ANOMALIES / anomaly
+    kept, seen = place(history.directory, anomaly), history.seen
     partitions = {(row["topic"], row["partition"]) for row in history.ends} | {(s.topic, s.partition) for s in seen}
     led = {of: reigns(seen, of) for of in sorted(partitions)}
     width = bucket_width(extent(kept), len(led))
-    rows = history.spark.read.schema(_COLUMNS).parquet(str(kept.absolute()))
     names = {node.id: node.name for node in history.run_file.nodes if node.role == "broker"}
-    found = joined(islands(rows, eras(history.spark, led), width), width)
+    found = joined(islands(pieces(kept, COLUMNS), led, width), width)
     found = joined(reattributed(found, width, led, claims(seen, names)), width)
     return [
         told(
@@ -105,59 +103,55 @@ def runs(history: History, anomaly: str, seen: Sequence[Span]) -> list[dict[str,
     ]
 
 
-def extent(kept: Path) -> int:
-    """From the lowest to the highest offset of Parquet files, by the statistics in their footers; 0 where none is."""
-    lowest: list[int] = []
-    highest: list[int] = []
-    for part in kept.glob("*.parquet"):
-        footer = pq.read_metadata(part)
-        column = footer.schema.to_arrow_schema().get_field_index("offset")
-        for group in range(footer.num_row_groups):
-            statistics = footer.row_group(group).column(column).statistics
-            if statistics is not None and statistics.has_min_max:
-                lowest.append(statistics.min)
-                highest.append(statistics.max)
-    return max(highest) - min(lowest) + 1 if lowest else 0
-
-
 def bucket_width(offsets: int, partitions: int) -> int:
     """The offsets of a bucket: a power of two, so that a run has a bounded number of buckets."""
     least = max(_NARROWEST, -(-offsets * max(partitions, 1) // _MOST_BUCKETS))
     return 1 << (least - 1).bit_length()
 
 
-def eras(spark: SparkSession, led: Mapping[Partition, Sequence[Reign]]) -> DataFrame:
-    """When the reigns of each partition began. Returns: topic, partition, begun"""
-    rows = [
-        {"topic": topic, "partition": partition, "begun": [reign.from_ns for reign in own]}
-        for (topic, partition), own in led.items()
-    ]
-    return spark.createDataFrame(pa.Table.from_pylist(rows, _ERAS))
+def islands(pieces: Iterable[pa.Table], led: Mapping[Partition, Sequence[Reign]], width: int) -> list[Island]:
+    """The records of an anomaly (columns as in COLUMNS) folded by partition, reign and bucket of offsets."""
+    folded = [_folded(_marked(piece, led, width)) for piece in pieces]
+    if not folded:
+        return []
+    return sorted((_island(row) for row in _folded(pa.concat_tables(folded)).to_pylist()), key=_place)
 
 
-def islands(rows: DataFrame, begun: DataFrame, width: int) -> list[Island]:
-    """The records of an anomaly (columns as in _COLUMNS) folded by partition, reign and bucket of offsets."""
-    folded = (
-        rows.join(F.broadcast(begun), on=PARTITION, how="left")
-        .selectExpr(
-            "*",
-            f"{_AT} as at_ns",
-            f"offset div {width} as bucket",
-            f"{_REIGN} as reign",
-        )
-        .groupBy(*PARTITION, "reign", "bucket")
-        .agg(
-            F.min("offset").alias("first_offset"),
-            F.max("offset").alias("last_offset"),
-            F.max("last_offset").alias("again_to"),
-            F.count("*").alias("count"),
-            F.count("acknowledged_ns").alias("acknowledged"),
-            F.coalesce(F.min("acknowledged_ns"), F.min("at_ns")).alias("first_ns"),
-            F.coalesce(F.max("acknowledged_ns"), F.max("at_ns")).alias("last_ns"),
-        )
-        .drop("bucket")
-    )
-    return sorted((Island(**row.asDict()) for row in folded.collect()), key=_place)
+def _marked(piece: pa.Table, led: Mapping[Partition, Sequence[Reign]], width: int) -> pa.Table:
+    """A row for each record: the bucket that it belongs to, and what is folded."""
+    topic, partition, offset, sent_ns, acknowledged_ns, read_ns, last_offset = piece.columns
+    at_ns = pc.coalesce(acknowledged_ns, sent_ns, read_ns, 0)
+    reign = _reigns(topic, partition, at_ns, led)
+    acknowledged = pc.is_valid(acknowledged_ns).cast(pa.int64())
+    of = [topic, partition, reign, pc.divide(offset, width)]
+    told = [offset, offset, last_offset, pa.repeat(1, len(piece)), acknowledged]
+    return pa.table([*of, *told, at_ns, at_ns, acknowledged_ns, acknowledged_ns], [*_BUCKET, *_FOLDS])
+
+
+def _reigns(topic: Any, partition: Any, at_ns: Any, led: Mapping[Partition, Sequence[Reign]]) -> pa.Array:
+    """How many reigns of its partition had begun, for each record. (Who led first led before that was first seen.)"""
+    topics = topic.combine_chunks().dictionary_encode()
+    lanes = (topics.indices.to_numpy().astype(np.int64) << 32) + partition.to_numpy()
+    at, reigns = at_ns.to_numpy(), np.zeros(len(lanes), np.int64)
+    for lane in np.unique(lanes):
+        here = lanes == lane
+        own = led.get((topics.dictionary[lane >> 32].as_py(), int(lane & 0xFFFFFFFF)), [])
+        begun = np.searchsorted([reign.from_ns for reign in own], at[here], side="right")
+        reigns[here] = np.maximum(begun, 1) if own else 0
+    return pa.array(reigns)
+
+
+def _folded(marked: pa.Table) -> pa.Table:
+    """Marked records, or what they were folded into before, folded."""
+    folded = marked.group_by(_BUCKET).aggregate(list(_FOLDS.items()))
+    return folded.select([*_BUCKET, *("_".join(fold) for fold in _FOLDS.items())]).rename_columns([*_BUCKET, *_FOLDS])
+
+
+def _island(row: Mapping[str, Any]) -> Island:
+    prefix = "acknowledged_" if row["acknowledged"] else ""
+    first_ns, last_ns = row[f"{prefix}from_ns"], row[f"{prefix}to_ns"]
+    told = ("topic", "partition", "reign", "first_offset", "last_offset", "again_to", "count", "acknowledged")
+    return Island(**{name: row[name] for name in told}, first_ns=first_ns, last_ns=last_ns)
 
 
 def joined(parts: Iterable[Island], width: int) -> list[Island]:

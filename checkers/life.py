@@ -12,13 +12,13 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 
 from checkers.faults import active
-from checkers.observed import Partition, Span, fold, views
+from checkers.kept import pieces
+from checkers.observed import Partition, Span, spans, views
 from harness.core.errors import HistoryError
-from harness.core.history import TABLES, Outcome, Phase, sequence_of, worker_of
-from harness.core.layout import ANOMALIES, VERDICT_FILE, table_directory
+from harness.core.history import Outcome, Phase, sequence_of, worker_of
+from harness.core.layout import ANOMALIES, VERDICT_FILE, stored, table_directory
 from harness.core.run_file import RunFile
 
 Row = dict[str, Any]
@@ -85,31 +85,27 @@ class Archive:
             raise HistoryError(f"{where}: no history here yet; `kafka-trial check {directory}` seals what was recorded")
         return archive
 
-    def rows(self, table: str, wanted: pc.Expression | None = None) -> list[Row]:
+    def table(self, name: str, wanted: pc.Expression | None = None) -> pa.Table:
         """The rows of a table that meet an expression. Raises HistoryError where a file is not one of ours."""
         try:
-            found: list[Row] = self._dataset(table).to_table(filter=wanted).to_pylist()
+            return stored(self.directory, name).to_table(filter=wanted)
         except (pa.ArrowInvalid, pa.ArrowTypeError, OSError) as exc:
-            raise HistoryError(f"{table_directory(self.directory, table)}: {str(exc).splitlines()[0]}") from exc
+            raise HistoryError(f"{table_directory(self.directory, name)}: {str(exc).splitlines()[0]}") from exc
+
+    def rows(self, table: str, wanted: pc.Expression | None = None) -> list[Row]:
+        """``table``, row by row."""
+        found: list[Row] = self.table(table, wanted).to_pylist()
         return found
 
     def range_of(self, table: str, column: str, wanted: pc.Expression) -> tuple[int, int] | None:
         """The least and the greatest of a column, in the rows that meet an expression."""
-        found = self._dataset(table).to_table(columns=[column], filter=wanted)[column]
+        found = stored(self.directory, table).to_table(columns=[column], filter=wanted)[column]
         least = pc.min_max(found).as_py()
         return None if least["min"] is None else (least["min"], least["max"])
 
     def distinct(self, table: str, column: str) -> list[Any]:
         """The values of a column, each once, in their order."""
-        return sorted(pc.unique(self._dataset(table).to_table(columns=[column])[column]).to_pylist())
-
-    def _dataset(self, table: str) -> ds.Dataset:
-        files = sorted(str(path) for path in table_directory(self.directory, table).glob("*.parquet"))
-        return (
-            ds.dataset(files, schema=TABLES[table], format="parquet")
-            if files
-            else ds.dataset(pa.Table.from_pylist([], TABLES[table]))
-        )
+        return sorted(pc.unique(stored(self.directory, table).to_table(columns=[column])[column]).to_pylist())
 
     @cached_property
     def names(self) -> dict[int, str]:
@@ -119,7 +115,7 @@ class Archive:
     @cached_property
     def seen(self) -> list[Span]:
         """What the brokers told, folded."""
-        return fold(self.rows("observations"))
+        return spans(self.table("observations"))
 
     @cached_property
     def faults(self) -> list[Row]:
@@ -351,9 +347,8 @@ def _anomalies(archive: Archive, record: int) -> list[Row]:
     judged = (archive.verdict or {}).get("anomalies", {})
     found: list[Row] = []
     for kept in sorted((archive.directory / ANOMALIES).glob("*/")):
-        files = sorted(str(path) for path in kept.glob("*.parquet"))
-        rows = ds.dataset(files).to_table(filter=pc.field("record_id") == record).to_pylist() if files else []
-        for row in rows[:1]:
+        told = pieces(kept, wanted=pc.field("record_id") == record)
+        for row in [row for piece in told for row in piece.to_pylist()][:1]:
             anomaly = judged.get(kept.name, {})
             run = next((run["text"] for run in anomaly.get("runs", []) if _within(row, run)), None)
             found.append({"name": kept.name, "standing": anomaly.get("standing"), "run": run})

@@ -22,31 +22,28 @@ _NO_ID = -1
 
 
 def rewritten_offset(history: History, marks: DataFrame) -> DataFrame:
-    """Offsets at which two or more records were acknowledged, or read by a consumer, the final read, or of a replica.
+    """The records that were acknowledged at an offset, or read there by a consumer, the final read, or of a replica;
+    the rule is that they are two or more.
 
     Two records can only be seen at one offset where one of them is not there in the final read, or where the final read
-    itself shows both: ``marks`` has the records of which one may be, and only their offsets are looked at. A payload
-    that fails its checksum shows no id to rely on. Guarantee: what is committed is not truncated, so that its
-    offset is not given again (KIP-101, KIP-279). Returns:
-    RECORD (of one that is there no more), records (all ids seen there, -1 for a payload without), stands (the one of
-    the final log)
+    itself shows both: ``marks`` has the records of which one may be, and of a large history only their offsets are
+    looked at. A payload that fails its checksum shows no id to rely on. Guarantee: what is committed is not truncated,
+    so that its offset is not given again (KIP-101, KIP-279). Returns: topic, partition, offset, record_id (one that is
+    there no more), records (all ids seen there, -1 for a payload without), stands (the one of the final log)
     """
-    acknowledged, intact = _at_offsets(history)
-    slots = _doubtful(flagged(acknowledged, marks), flagged(intact, marks))
-    alien = intact.where("record_id is null").select(*_SLOT)
-    doubtful = few(slots.unionAll(alien).selectExpr(f"{_NUMBER} as number").distinct())
     told, read = _at_offsets(history.whole)
     seen = _sights(told, "false").unionAll(_sights(read, "phase = 'final'"))
+    if not history.small:
+        seen = seen.withColumn("number", F.expr(_NUMBER)).join(_doubtful(history, marks), on="number", how="left_semi")
     return (
-        seen.withColumn("number", F.expr(_NUMBER))
-        .join(doubtful, on="number", how="left_semi")
-        .groupBy(*_SLOT)
+        seen.groupBy(*_SLOT)
         .agg(
             F.array_sort(F.collect_set("record_id")).alias("records"),
             F.expr("min(record_id) filter (where last)").alias("stands"),
         )
-        .where("size(records) > 1")
-        .selectExpr(*_SLOT, "nullif(filter(records, r -> not (r <=> stands))[0], -1) as record_id", "records", "stands")
+        .selectExpr(
+            *_SLOT, "nullif(get(filter(records, r -> not (r <=> stands)), 0), -1) as record_id", "records", "stands"
+        )
     )
 
 
@@ -79,11 +76,13 @@ def _sights(rows: DataFrame, last: str) -> DataFrame:
     return rows.selectExpr(*_SLOT, f"coalesce(record_id, {_NO_ID}L) as record_id", f"{last} as last")
 
 
-def _doubtful(acknowledged: DataFrame, intact: DataFrame) -> DataFrame:
-    """The offsets of these acknowledgements and reads, but for those where one record was acknowledged, and is."""
-    told = _sights(acknowledged, "false").selectExpr("*", "1 as acknowledged")
-    read = _sights(intact, "phase = 'final'").selectExpr("*", "0 as acknowledged")
-    return (
+def _doubtful(history: History, marks: DataFrame) -> DataFrame:
+    """The slots of marked acknowledgements and reads, but for those where one record was acknowledged, and is; and
+    those of payloads without an id. Returns: number"""
+    acknowledged, intact = _at_offsets(history)
+    told = _sights(flagged(acknowledged, marks), "false").selectExpr("*", "1 as acknowledged")
+    read = _sights(flagged(intact, marks), "phase = 'final'").selectExpr("*", "0 as acknowledged")
+    slots = (
         told.unionAll(read)
         .groupBy(*_SLOT)
         .agg(
@@ -94,3 +93,5 @@ def _doubtful(acknowledged: DataFrame, intact: DataFrame) -> DataFrame:
         .where("not (acknowledged = 1 and found = 1 and alone)")
         .select(*_SLOT)
     )
+    alien = intact.where("record_id is null").select(*_SLOT)
+    return few(slots.unionAll(alien).selectExpr(f"{_NUMBER} as number").distinct())

@@ -4,13 +4,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pyspark.sql import DataFrame, Window
-from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 Partition = tuple[str, int]
 
 #: How long what a broker told counts as its view: longer than two rounds of the observer.
 _FRESH_NS = 3_000_000_000
+
+#: Whose word an observation is, on what, and when; and all of it that spans are made of.
+_OF = ["observer", "topic", "partition", "at_ns"]
+_TOLD = [*_OF, "leader", "leader_epoch", "isr"]
 
 
 @dataclass(frozen=True)
@@ -27,33 +32,36 @@ class Span:
     isr: tuple[int, ...]
 
 
-def spans(observations: DataFrame) -> list[Span]:
-    """Runs of equal observations, in the order of their beginning: as many as there were changes, not as rows."""
-    told = F.struct("leader", "leader_epoch", F.array_sort("isr").alias("isr"))
-    by_time = Window.partitionBy("observer", "topic", "partition").orderBy("at_ns")
-    rows = (
-        observations.select("observer", "topic", "partition", "at_ns", told.alias("told"))
-        .select(
-            "*",
-            F.lag("told").over(by_time).alias("before"),
-            F.lag("at_ns").over(by_time).alias("before_ns"),
-            F.lead("at_ns").over(by_time).alias("after_ns"),
-        )
-        .where("not (told <=> before) or after_ns is null")
-        .orderBy("observer", "topic", "partition", "at_ns")
-        .collect()
-    )
-    found: list[Span] = []
-    for row in rows:
-        changed = row.before_ns is None or row.told != row.before
-        if changed and row.before_ns is not None:
-            found[-1] = replace(found[-1], to_ns=row.before_ns)
-        if changed:
-            leader, epoch, isr = row.told
-            found.append(Span(row.observer, row.topic, row.partition, row.at_ns, row.at_ns, leader, epoch, tuple(isr)))
+def spans(told: pa.Table) -> list[Span]:
+    """``observations``, in any order, as runs of equal ones, in the order of their beginning."""
+    found: dict[tuple[str, str, int], list[Span]] = {}
+    for row in _telling(told).select(_TOLD).to_pylist():
+        own = found.setdefault((row["observer"], row["topic"], row["partition"]), [])
+        at, isr = row["at_ns"], tuple(sorted(row["isr"]))
+        if own and (own[-1].leader, own[-1].leader_epoch, own[-1].isr) == (row["leader"], row["leader_epoch"], isr):
+            own[-1] = replace(own[-1], to_ns=at)
         else:
-            found[-1] = replace(found[-1], to_ns=row.at_ns)
-    return sorted(found, key=lambda span: (span.from_ns, span.topic, span.partition, span.observer))
+            who = (row["observer"], row["topic"], row["partition"])
+            own.append(Span(*who, at, at, row["leader"], row["leader_epoch"], isr))
+    return sorted(
+        (span for own in found.values() for span in own),
+        key=lambda span: (span.from_ns, span.topic, span.partition, span.observer),
+    )
+
+
+def _telling(told: pa.Table) -> pa.Table:
+    """Observations in the order of their time, without those between two of the same kind that say the same.
+
+    So as many are left as there were changes, however long the run.
+    """
+    told = told.sort_by([(name, "ascending") for name in _OF])
+    isr = pc.binary_join(told["isr"].cast(pa.list_(pa.string())), ",")
+    said = [told["observer"], told["topic"], told["partition"], told["leader"], told["leader_epoch"], isr]
+    again = np.ones(max(len(told) - 1, 0), bool)
+    for column in said:
+        again &= pc.equal(column[1:], column[:-1]).fill_null(False).to_numpy()
+    amid = np.append(again, False) & np.insert(again, 0, False)
+    return told.filter(pa.array(~amid[: len(told)])).sort_by("at_ns")
 
 
 @dataclass(frozen=True)
@@ -99,23 +107,6 @@ def isr_before(seen: Iterable[Span], reign: Reign) -> tuple[int, ...] | None:
     ]
     last = max(earlier, key=_authority, default=None)
     return None if last is None else last.isr
-
-
-def fold(rows: Iterable[Mapping[str, Any]]) -> list[Span]:
-    """What ``spans`` makes of a whole history, of a few observations at hand."""
-    found: dict[tuple[str, str, int], list[Span]] = {}
-    for row in sorted(rows, key=lambda row: row["at_ns"]):
-        own = found.setdefault((row["observer"], row["topic"], row["partition"]), [])
-        at, isr = row["at_ns"], tuple(sorted(row["isr"]))
-        if own and (own[-1].leader, own[-1].leader_epoch, own[-1].isr) == (row["leader"], row["leader_epoch"], isr):
-            own[-1] = replace(own[-1], to_ns=at)
-        else:
-            who = (row["observer"], row["topic"], row["partition"])
-            own.append(Span(*who, at, at, row["leader"], row["leader_epoch"], isr))
-    return sorted(
-        (span for own in found.values() for span in own),
-        key=lambda span: (span.from_ns, span.topic, span.partition, span.observer),
-    )
 
 
 def views(seen: Iterable[Span], of: Partition, at_ns: int) -> list[Span]:

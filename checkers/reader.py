@@ -5,6 +5,11 @@ stay a reader's place only moves forward, by what the log has. What is told of a
 ids: the history does not know the order inside one. The times of a record's send are added where any was found.
 """
 
+from collections.abc import Iterable, Mapping
+from itertools import zip_longest
+from typing import Any
+
+import pyarrow as pa
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
@@ -18,8 +23,13 @@ _SPAN_BITS = 10
 PASSED_OVER = "arrived > left_at"
 WITH_HOLES = "last - first >= distinct"
 BEHIND = "first < gone_to or given > distinct"
-#: … or that its reader has been put somewhere a second time.
-AGAIN = "given > 0 and (stay > 1 or incarnation > 0)"
+
+_AGAIN = pa.schema(
+    [
+        *(("reader", pa.int32()), ("incarnation", pa.int32()), ("topic", pa.string()), ("partition", pa.int32())),
+        *(("stay", pa.int32()), ("from", pa.int64()), ("to", pa.int64())),
+    ]
+)
 
 
 def skipped(history: History, polls: DataFrame) -> DataFrame:
@@ -99,27 +109,17 @@ def redelivered(history: History, polls: DataFrame) -> dict[str, int]:
     Legal at-least-once (Kafka design, Message Delivery Semantics). ``rebalance``: it was revoked or lost; ``crash``:
     nothing ended it; ``uncommitted``: the reader was put elsewhere itself. Inside a stay it is ``went_back`` instead.
     """
-    grouped = history.run_file.configuration.grouped
-    if not grouped and polls.where(AGAIN).isEmpty():
-        return {}
-    party = "0" if grouped else "reader"
+    party = "0" if history.run_file.configuration.grouped else "reader"
     given = polls.where("given > 0").withColumn("party", F.expr(party))
-    stays = given.groupBy("party", *STAY).agg(F.min("first").alias("least"), F.max("last").alias("most"))
-    others = stays.selectExpr(
-        *("party", "topic", "partition", "struct(reader, incarnation, stay) as other"),
-        *("least as other_least", "most as other_most"),
-    )
-    shared = (
-        stays.join(others, on=["party", "topic", "partition"], how="inner")
-        .where("struct(reader, incarnation, stay) != other and least <= other_most and other_least <= most")
-        .groupBy("party", *STAY)
-        .agg(F.min("other_least").alias("from"), F.max("other_most").alias("to"))
-    )
+    stays = given.groupBy("party", *STAY).agg(F.min("first").alias("least"), F.max("last").alias("most")).collect()
+    again = given_again(row.asDict() for row in stays)
+    if not again:
+        return {}
     told = F.struct("at_ns", *STAY, "ended_by")
     rows = (
         _delivered(history)
         .join(given.select("party", *POLL, "stay", "ended_by"), on=POLL, how="inner")
-        .join(F.broadcast(shared), on=["party", *STAY], how="inner")
+        .join(F.broadcast(history.local(pa.Table.from_pylist(again, _AGAIN))), on=STAY, how="inner")
         .where("offset between from and to")
         .groupBy("party", "topic", "partition", "offset", "record_id")
         .agg(F.array_sort(F.collect_list(told)).alias("times"))
@@ -136,6 +136,26 @@ def redelivered(history: History, polls: DataFrame) -> dict[str, int]:
         .collect()
     )
     return {row["cause"]: row["count"] for row in sorted(rows)}
+
+
+def given_again(stays: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """What of each stay (STAY, its party, and the least and most of its offsets) another of its party may have been
+    given too, of the same partition. Returns: STAY, from, to (offsets, both in it): at most two ranges for each, apart
+    """
+    lanes: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    for stay in sorted(stays, key=lambda stay: stay["least"]):
+        lanes.setdefault((stay["party"], stay["topic"], stay["partition"]), []).append(stay)
+    found = []
+    for lane in lanes.values():
+        reached = -1
+        for stay, following in zip_longest(lane, lane[1:]):
+            before = (stay["least"], min(stay["most"], reached))
+            after = (following["least"], stay["most"]) if following else (0, -1)
+            ranges = [before, after] if before[1] < after[0] else [(before[0], max(before[1], after[1]))]
+            place = {name: stay[name] for name in STAY}
+            found += [{**place, "from": least, "to": most} for least, most in ranges if least <= most]
+            reached = max(reached, stay["most"])
+    return found
 
 
 def _delivered(history: History) -> DataFrame:

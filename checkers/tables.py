@@ -12,9 +12,10 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 from pyspark.sql import types as T  # noqa: N812
 
+from checkers.observed import Span, spans
 from harness.core.errors import HistoryError
 from harness.core.history import TABLES
-from harness.core.layout import table_directory
+from harness.core.layout import stored, table_directory
 from harness.core.run_file import RunFile
 
 #: The columns that tell a partition.
@@ -24,7 +25,7 @@ PARTITION = ["topic", "partition"]
 OPTIONAL = frozenset({"positions", "transactions"})
 
 #: So few rows are read by one task: a question of them is then one stage, without exchanges between tasks.
-_OF_ONE_TASK = 1_000_000
+OF_ONE_TASK = 1_000_000
 
 #: In place of a value that is not known, or not the same everywhere.
 _UNTOLD = object()
@@ -83,9 +84,9 @@ class History:
         schema = spark_schema(TABLES[name])
         files = [str(path.absolute()) for path in parts(self.directory, name) if metadata(path).num_rows]
         if not files:
-            return self._local(TABLES[name].empty_table())
+            return self.local(TABLES[name].empty_table())
         found = self.spark.read.schema(schema).parquet(*files)
-        return found.coalesce(1) if self._rows_in_all < _OF_ONE_TASK else found
+        return found.coalesce(1) if self.small else found
 
     def records(self, name: str) -> DataFrame:
         """The rows of a table of records, of which Spark also knows as it plans what is the same in all of them.
@@ -149,24 +150,28 @@ class History:
         return self.run_file.configuration.isolation_level == "read_committed"
 
     @cached_property
-    def observations(self) -> DataFrame:
-        """The state of the partitions as the brokers told it."""
-        return self.table("observations")
+    def seen(self) -> list[Span]:
+        """What the brokers told of the partitions."""
+        return spans(stored(self.directory, "observations").to_table())
 
     @cached_property
     def log_ends(self) -> DataFrame:
         """Where the final read had to reach."""
-        return self._local(pa.Table.from_pylist(self.ends, TABLES["log_ends"]))
+        return self.local(pa.Table.from_pylist(self.ends, TABLES["log_ends"]))
 
     @cached_property
     def ends(self) -> list[dict[str, Any]]:
         """``log_ends`` as rows: one for each partition."""
-        return sorted(self._rows("log_ends"), key=lambda row: (row["topic"], row["partition"]))
+        return sorted(
+            stored(self.directory, "log_ends").to_table().to_pylist(), key=lambda row: (row["topic"], row["partition"])
+        )
 
     @cached_property
     def faults(self) -> list[dict[str, Any]]:
         """``faults`` as rows, in the order of their injection."""
-        return sorted(self._rows("faults"), key=lambda row: (row["injecting_ns"], row["fault"]))
+        return sorted(
+            stored(self.directory, "faults").to_table().to_pylist(), key=lambda row: (row["injecting_ns"], row["fault"])
+        )
 
     @cached_property
     def last_ns(self) -> int:
@@ -175,18 +180,17 @@ class History:
         return max((at for footer in footers for at in _latest(footer)), default=0)
 
     @cached_property
-    def _rows_in_all(self) -> int:
-        return rows(self.directory)
+    def small(self) -> bool:
+        """Whether one task reads all of it: then to look at every record again costs less than to find out at which."""
+        return rows(self.directory) < OF_ONE_TASK
 
-    def _local(self, rows: pa.Table) -> DataFrame:
-        """Rows that are a part of the plan itself."""
+    def local(self, rows: pa.Table) -> DataFrame:
+        """A few rows that are a part of the plan itself."""
         return self.spark.createDataFrame(rows, spark_schema(rows.schema))
 
     def _rows(self, table: str) -> list[dict[str, Any]]:
-        rows: list[dict[str, Any]] = []
-        for path in parts(self.directory, table):
-            rows += pq.read_table(path).to_pylist()
-        return rows
+        found: list[dict[str, Any]] = stored(self.directory, table).to_table().to_pylist()
+        return found
 
 
 def _committed(sends: DataFrame, transactions: DataFrame) -> DataFrame:

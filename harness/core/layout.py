@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from harness.core.history import TABLES
@@ -21,6 +22,13 @@ _ROW_GROUP = 1 << 19
 def table_directory(run: Path, table: str) -> Path:
     """``<run>/history/<table>``."""
     return run / HISTORY / table
+
+
+def stored(run: Path, table: str) -> ds.Dataset:
+    """The files of a table of a run, in the order of their names, to be read a part at a time; none: no rows."""
+    files = [str(path) for path in sorted(table_directory(run, table).glob("*.parquet"))]
+    schema = TABLES[table]
+    return ds.dataset(files, schema, format="parquet") if files else ds.dataset(schema.empty_table())
 
 
 def write_table(run: Path, table: str, rows: pa.Table, part: str = "part") -> Path:

@@ -169,7 +169,7 @@ class Told:
                 "at_ns": (_at(words) or 0) * SECOND,
                 **self._place(words),
                 "leader": int(told["leader"]),
-                "leader_epoch": int(told["epoch"]),
+                "leader_epoch": int(told["epoch"]) if "epoch" in told else None,
                 "replicas": [1, 2, 3],
                 "isr": [int(broker) for broker in told["isr"].split(",")],
             }

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from checkers import evaluate
+from checkers import evaluate, tables
 from checkers.catalogue import CHECKERS, DELIVERY, LOG_ORDER_READER
 from checkers.evaluate import records
 from checkers.tables import History
@@ -457,7 +457,7 @@ def found_in(run: Path, histories: list[Told]) -> list[Sets]:
     return sets
 
 
-@pytest.fixture(scope="module", params=[1, 1 << 60], ids=["of an excerpt", "of all records"])
+@pytest.fixture(scope="module", params=[0, 1 << 60], ids=["of a large history", "of a small one"])
 def judged(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> dict[str, Sets]:
@@ -467,7 +467,8 @@ def judged(
         run = tmp_path_factory.mktemp("run")
         write(run, told(cases), **settings)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(evaluate, "_NEAR", request.param)
+            patch.setattr(evaluate, "_NEAR", 1)
+            patch.setattr(tables, "OF_ONE_TASK", request.param)
             records(History.read(run, spark))
         found |= dict(zip((one.says for one in cases), found_in(run, told(cases)), strict=True))
     return found

@@ -5,19 +5,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
 from checkers.catalogue import CHECKERS
 from checkers.evaluate import judge
 from checkers.forensics import (
+    COLUMNS,
     FATES,
     TOLD,
     Island,
     biggest,
     bucket_width,
     claims,
-    eras,
     islands,
     joined,
     reattributed,
@@ -143,14 +144,12 @@ def test_duplicates_are_told_with_where_they_stand_again(found: Runs) -> None:
     )
 
 
-def test_what_is_folded_is_what_is_there(spark: SparkSession) -> None:
+@pytest.mark.parametrize("size", [7, 10_000], ids="in pieces of {}".format)
+def test_what_is_folded_is_what_is_there(size: int) -> None:
     offsets = [*range(1000), *range(2000, 2100), 5000]
     rows = [("trial", 0, n, 0, (n % 10) * SECOND, None, None) for n in offsets]
-    columns = (
-        "topic string, partition int, offset long, sent_ns long, acknowledged_ns long, read_ns long, last_offset long"
-    )
-    table = spark.createDataFrame(rows, columns)
-    parts = islands(table, eras(spark, {TRIAL: BOTH}), 64)
+    table = pa.Table.from_pylist([dict(zip(COLUMNS.names, row, strict=True)) for row in rows], COLUMNS)
+    parts = islands((table[at : at + size] for at in range(0, len(table), size)), {TRIAL: BOTH}, 64)
     assert sum(part.count for part in parts) == len(offsets)
     assert {(part.reign, part.first_ns // SECOND, part.last_ns // SECOND) for part in parts if part.count > 9} == {
         (1, 0, 7),
@@ -248,10 +247,8 @@ def test_the_recorded_run_is_told_as_it_was(spark: SparkSession, tmp_path: Path)
     )
 
 
-def test_what_was_taken_before_anything_was_seen_was_taken_by_who_led_first(spark: SparkSession) -> None:
-    columns = (
-        "topic string, partition int, offset long, sent_ns long, acknowledged_ns long, read_ns long, last_offset long"
-    )
-    table = spark.createDataFrame([("trial", 0, 1, 1, 2, None, None), ("trial", 1, 1, 1, 2, None, None)], columns)
-    begun = eras(spark, {TRIAL: [Reign(1, 0, 9)], ("trial", 1): []})
-    assert [(part.partition, part.reign) for part in islands(table, begun, 64)] == [(0, 1), (1, 0)]
+def test_what_was_taken_before_anything_was_seen_was_taken_by_who_led_first() -> None:
+    row = {"topic": "trial", "offset": 1, "sent_ns": 1, "acknowledged_ns": 2}
+    table = pa.Table.from_pylist([{**row, "partition": 0}, {**row, "partition": 1}], COLUMNS)
+    parts = islands([table], {TRIAL: [Reign(1, 0, 9)], ("trial", 1): []}, 64)
+    assert [(part.partition, part.reign) for part in parts] == [(0, 1), (1, 0)]

@@ -1,14 +1,11 @@
 """Observations as spans, and what is told from them."""
 
-from collections.abc import Callable
-from pathlib import Path
-
+import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
 
-from checkers.observed import Reign, Span, elected, fold, isr_before, leaders, refilled, reigns, spans, views, who_led
-from checkers.tables import History
-from tests.checkers.notation import SECOND, tell, write
+from checkers.observed import Reign, Span, elected, isr_before, leaders, refilled, reigns, spans, views, who_led
+from harness.core.history import OBSERVATIONS
+from tests.checkers.notation import SECOND, tell
 
 TRIAL = ("trial", 0)
 NAMES = {1: "b1", 2: "b2", 3: "b3"}
@@ -20,16 +17,11 @@ def span(
     return Span(observer, "trial", partition, begin * SECOND, end * SECOND, leader, epoch, isr)
 
 
-@pytest.fixture
-def seen(spark: SparkSession, tmp_path: Path) -> Callable[..., list[Span]]:
-    def fold(*lines: str) -> list[Span]:
-        write(tmp_path, [tell("end 0..0", *lines)])
-        return spans(History.read(tmp_path, spark).observations)
-
-    return fold
+def seen(*lines: str) -> list[Span]:
+    return spans(pa.Table.from_pylist(tell(*lines).rows["observations"], OBSERVATIONS))
 
 
-def test_equal_observations_are_one_span_and_each_change_begins_another(seen) -> None:
+def test_equal_observations_are_one_span_and_each_change_begins_another() -> None:
     assert seen(
         "saw b1 @1 leader=1 epoch=0 isr=1,2",
         "saw b1 @2 leader=1 epoch=0 isr=2,1",
@@ -49,17 +41,30 @@ def test_equal_observations_are_one_span_and_each_change_begins_another(seen) ->
     ]
 
 
-def test_a_few_rows_are_folded_as_a_whole_history_is(seen) -> None:
-    lines = (
+def test_what_says_nothing_new_is_left_out_however_it_comes() -> None:
+    lines = [
         "saw b1 @1 leader=1 epoch=0 isr=1,2",
-        "saw b2 @1 leader=1 epoch=0 isr=1,2",
         "saw b1 @2 leader=1 epoch=0 isr=2,1",
-        "saw b1 @4 leader=1 epoch=0 isr=1 p1",
-        "saw b1 @4 leader=1 epoch=0 isr=1",
-        "saw b1 @5 leader=1 epoch=0 isr=2,1",
-        "saw b2 @6 leader=2 epoch=1 isr=2",
-    )
-    assert fold(reversed(tell(*lines).rows["observations"])) == seen(*lines)
+        "saw b1 @3 leader=1 epoch=0 isr=2,1",
+        "saw b1 @4 leader=1 isr=1,2",
+        "saw b1 @5 leader=1 isr=1,2",
+        "saw b1 @6 leader=1 epoch=1 isr=1",
+        "saw b1 @7 leader=1 epoch=1 isr=1",
+        "saw b1 @8 leader=1 epoch=1 isr=1",
+        "saw b1 @9 leader=2 epoch=1 isr=1",
+    ]
+    told = [
+        span("b1", 1, 3, 1, 0, (1, 2)),
+        span("b1", 4, 5, 1, None, (1, 2)),
+        span("b1", 6, 8, 1, 1, (1,)),
+        span("b1", 9, 9, 2, 1, (1,)),
+    ]
+    assert [seen(*order) for order in (lines, lines[::-1], sorted(lines, key=hash))] == [told] * 3
+
+
+@pytest.mark.parametrize("count", range(4))
+def test_no_one_two_and_three_observations_are_as_they_are(count: int) -> None:
+    assert len(seen(*(f"saw b{n} @1 leader=1 epoch=0 isr=1" for n in range(count)))) == count
 
 
 def test_what_each_broker_told_last_is_its_view_unless_it_fell_silent() -> None:

@@ -49,7 +49,7 @@ def history(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> It
     clients = {"consumer 1": {"isolation.level": level}}
     write(run, [tell(*TOLD)], grouped=True, isolation_level=level, clients=clients)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tables, "_OF_ONE_TASK", 0)
+        patch.setattr(tables, "OF_ONE_TASK", 0)
         yield History.read(run, spark)
 
 
@@ -67,7 +67,7 @@ def test_no_question_is_a_product_or_one_task_s_alone(question: str, history: Hi
 
 def test_a_small_history_is_one_task_s(history: History, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "Exchange hashpartitioning" in told(blocks(history))
-    monkeypatch.setattr(tables, "_OF_ONE_TASK", 1_000)
+    monkeypatch.setattr(tables, "OF_ONE_TASK", 1_000)
     small = History.read(history.directory, history.spark)
     assert re.findall(r"Exchange (?:hash|range)partitioning", told(blocks(small))) == []
 

@@ -111,7 +111,7 @@ def _order(found: Sets, sends: list[Row], reads: list[Row]) -> None:
 
 def _readers(found: Sets, reads: list[Row], positions: list[Row]) -> None:
     final, live = _phase(reads, "final"), _phase(reads, "live")
-    for seat in {(r["reader"], r["incarnation"], slot(r)) for r in live}:
+    for seat in {(r["reader"], r["incarnation"], slot(r)) for r in (*live, *positions)}:
         told = [p for p in positions if is_of(p, seat) and p["event"] != "commit"]
         happened = [(p["at_ns"], 0, p["event"], p["offset"], None) for p in told]
         happened += [(r["read_ns"], 1, "read", r["offset"], r["record_id"]) for r in live if is_of(r, seat)]

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from checkers import evaluate
+from checkers import evaluate, tables
 from checkers.catalogue import CHECKERS, GROUPS
 from checkers.evaluate import records
 from checkers.tables import History
@@ -18,7 +18,7 @@ from harness.core.layout import ANOMALIES
 from tests.checkers.notation import WORKERS_OF_A_HISTORY, Told, write
 from tests.planted.oracle import Sets, judged
 
-_HISTORIES = 300
+_HISTORIES = 2_000
 
 _small = st.integers(0, 3)
 _names = st.sampled_from("abcd")
@@ -83,10 +83,24 @@ def _commits(random: Random) -> list[str]:
     ]
 
 
-def test_both_find_the_same(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="module")
+def drawn() -> list[list[str]]:
     _drawn.clear()
     _draw()
-    lines = [[*drawn, *_commits(Random(n))] for n, drawn in enumerate(_drawn)]
+    assert len(_drawn) >= _HISTORIES // 2
+    return [[*lines, *_commits(Random(n))] for n, lines in enumerate(_drawn)]
+
+
+#: Which of the histories are asked as a large one is, and which as a small one: from how many rows on one is large.
+_ASKED = {"as a large one": (slice(0, _HISTORIES // 4), 0), "as a small one": (slice(_HISTORIES // 4, None), 1 << 60)}
+
+
+@pytest.mark.parametrize("how", _ASKED)
+def test_both_find_the_same(
+    how: str, drawn: list[list[str]], spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    some, rows = _ASKED[how]
+    lines = drawn[some]
     histories = [Told(f"h-{n}", n * WORKERS_OF_A_HISTORY).tell(said) for n, said in enumerate(lines)]
     for told in histories:
         for n, row in enumerate(told.rows["positions"]):
@@ -95,12 +109,12 @@ def test_both_find_the_same(spark: SparkSession, tmp_path: Path, monkeypatch: py
     # These readers are no group, but what they committed is asked of them as if they were one.
     asked = [replace(checker, when=lambda _: True) if checker in GROUPS else checker for checker in CHECKERS]
     monkeypatch.setattr(evaluate, "_NEAR", 1)
+    monkeypatch.setattr(tables, "OF_ONE_TASK", rows)
     records(History.read(tmp_path, spark), asked)
     found: list[Sets] = [{} for _ in histories]
     for kept in (tmp_path / ANOMALIES).glob("*"):
         for row in pq.read_table(kept).to_pylist():
             found[int(row["topic"].removeprefix("h-"))].setdefault(kept.name, set()).add(row["record_id"])
-    assert len(histories) >= _HISTORIES // 2
     expected = [judged(told.rows) for told in histories]
     differ = [n for n, sets in enumerate(found) if sets != expected[n]]
     assert not differ, "\n".join(["", *lines[differ[0]], str(found[differ[0]]), str(expected[differ[0]]), str(differ)])

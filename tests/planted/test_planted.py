@@ -1,13 +1,16 @@
 """Every checker finds exactly what was planted, in histories that are otherwise legal: recall and precision 1.0."""
 
 from collections import Counter
+from pathlib import Path
 from random import Random
 
 import pytest
+from pyspark.sql import SparkSession
 
+from checkers import tables
 from checkers.catalogue import CHECKERS, WITHOUT_FINAL_READ
 from tests.planted.conftest import Judged
-from tests.planted.judging import KINDS, Kind, expected
+from tests.planted.judging import KINDS, Kind, expected, judge, plant, write
 
 FINAL = [kind for kind in KINDS if "origin" not in kind.of_run]
 IMPORTED = [kind for kind in KINDS if "origin" in kind.of_run]
@@ -24,6 +27,16 @@ def test_what_was_planted_is_found_and_nothing_else(kind: Kind, judged: dict[str
         if (found := one.found.get(anomaly, Counter())) != wanted.get(anomaly, Counter())
     }
     assert not wrong, f"not found, and found besides: {wrong}"
+
+
+@pytest.mark.parametrize("kind", KINDS, **_NAMED)
+def test_of_a_large_history_it_is_found_too(
+    kind: Kind, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tables, "OF_ONE_TASK", 0)
+    planted = plant(kind, range(20))
+    write(tmp_path, kind, planted)
+    assert judge(tmp_path, spark) == expected(planted)
 
 
 def _finds(kinds: list[Kind]) -> set[str]:

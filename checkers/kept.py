@@ -1,0 +1,75 @@
+"""All that was found of an anomaly, kept beside the run: ``<run>/anomalies/<name>/*.parquet``."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+
+from harness.core.layout import ANOMALIES
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+#: In which order its rows are told; those that are equal here, by all that else is known of them.
+_ORDER = ("topic", "partition", "sent_ns", "record_id", "offset")
+
+
+def place(run: Path, anomaly: str) -> Path:
+    """Where an anomaly of a run is kept."""
+    return run / ANOMALIES / anomaly
+
+
+def keep(found: "DataFrame", kept: Path) -> int:
+    """Store all rows of ``found``, and return how many they are; nothing is kept of none."""
+    found.write.parquet(str(kept.absolute()))
+    number: int = sum(pq.read_metadata(part).num_rows for part in _parts(kept))
+    if not number:
+        shutil.rmtree(kept)
+    return number
+
+
+def pieces(kept: Path, schema: pa.Schema | None = None, wanted: pc.Expression | None = None) -> Iterator[pa.Table]:
+    """What is kept, piece by piece: the rows that meet an expression, with the columns of ``schema`` where one is given
+    (null where an anomaly has none)."""
+    files = [str(part) for part in _parts(kept)]
+    if files:
+        for batch in ds.dataset(files, schema, format="parquet").to_batches(filter=wanted):
+            yield pa.Table.from_batches([batch])
+
+
+def first(kept: Path, number: int) -> list[dict[str, Any]]:
+    """The first so many rows of what is kept."""
+    least: pa.Table | None = None
+    for piece in pieces(kept):
+        least = _sorted(piece if least is None else pa.concat_tables([least, piece])).slice(0, number)
+    return [] if least is None else least.to_pylist()
+
+
+def extent(kept: Path) -> int:
+    """From the lowest to the highest offset, by the statistics in the files' footers; 0 where none is."""
+    lowest: list[int] = []
+    highest: list[int] = []
+    for part in _parts(kept):
+        footer = pq.read_metadata(part)
+        column = footer.schema.to_arrow_schema().get_field_index("offset")
+        for group in range(footer.num_row_groups):
+            statistics = footer.row_group(group).column(column).statistics
+            if statistics is not None and statistics.has_min_max:
+                lowest.append(statistics.min)
+                highest.append(statistics.max)
+    return max(highest) - min(lowest) + 1 if lowest else 0
+
+
+def _sorted(piece: pa.Table) -> pa.Table:
+    flat = (field.name for field in piece.schema if not pa.types.is_nested(field.type))
+    keys = [(name, "ascending", "at_start") for name in dict.fromkeys((*_ORDER, *flat))]
+    return piece.take(pc.sort_indices(piece, keys))
+
+
+def _parts(kept: Path) -> list[Path]:
+    return sorted(kept.glob("*.parquet"))

@@ -1,0 +1,59 @@
+"""What is kept of an anomaly: told in one order, however it was written."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+
+from checkers.kept import extent, first, pieces
+
+_SCHEMA = pa.schema(
+    [("topic", pa.string()), ("partition", pa.int32())]
+    + [(name, pa.int64()) for name in ("offset", "record_id", "sent_ns", "read_ns")]
+    + [("records", pa.list_(pa.int64()))]
+)
+#: In the order in which they are told: what is unknown comes first, and what is the same otherwise by when it was read.
+_ROWS = [
+    dict(zip(_SCHEMA.names, row, strict=True))
+    for row in [
+        ("a", 0, None, None, None, 3, []),
+        ("a", 0, 4, 1, 7, 1, [1, 2]),
+        ("a", 0, 4, 1, 7, 2, [1]),
+        ("a", 0, 5, 1, 7, 1, [2]),
+        ("a", 0, 1, 0, 8, 1, [3]),
+        ("a", 1, 0, 2, 0, 1, [4]),
+        ("b", 0, 9, 0, 0, 1, [5]),
+    ]
+]
+
+
+def _write(kept: Path, parts: list[list[int]]) -> Path:
+    kept.mkdir(exist_ok=True)
+    for number, part in enumerate(parts):
+        rows = pa.Table.from_pylist([_ROWS[n] for n in part], _SCHEMA)
+        pq.write_table(rows, kept / f"part-{number}.parquet", row_group_size=2)
+    return kept
+
+
+@pytest.mark.parametrize("parts", [[[0, 1, 2, 3, 4, 5, 6]], [[6, 5, 4], [3, 2, 1, 0]], [[2, 6], [], [0, 3, 5], [4, 1]]])
+@pytest.mark.parametrize("number", [0, 1, 3, 7, 20])
+def test_the_first_are_the_same_in_whatever_parts_they_were_written(
+    parts: list[list[int]], number: int, tmp_path: Path
+) -> None:
+    assert first(_write(tmp_path, parts), number) == _ROWS[:number]
+
+
+def test_of_nothing_there_is_nothing(tmp_path: Path) -> None:
+    assert (first(tmp_path, 20), list(pieces(tmp_path)), extent(tmp_path)) == ([], [], 0)
+
+
+def test_the_extent_is_of_all_parts(tmp_path: Path) -> None:
+    assert extent(_write(tmp_path, [[6], [0], [2, 5]])) == 10
+
+
+def test_a_column_that_an_anomaly_has_not_is_null_and_only_what_is_wanted_is_read(tmp_path: Path) -> None:
+    schema = pa.schema([("offset", pa.int64()), ("last_offset", pa.int64())])
+    told = pieces(_write(tmp_path, [[6, 2], [3]]), schema, pc.field("offset") < 9)
+    assert sorted(row["offset"] for piece in told for row in piece.to_pylist() if row["last_offset"] is None) == [4, 5]
