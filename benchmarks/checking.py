@@ -1,4 +1,4 @@
-"""How long judging takes, and in how much memory: ``python -m benchmarks.checking [--records N,N…]``.
+"""How long judging takes, and in how much memory: ``python -m benchmarks.checking [--records N,N…] [--live]``.
 
 Each history is judged in a fresh process under a set driver memory, once more when that is warm, and then by the family
 delivery alone; in another process, cold, by delivery and availability (first s). Beside it DuckDB answers the heart of
@@ -88,6 +88,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--records", default="100000,1000000,10000000", help="sizes: sends of each history")
     parser.add_argument("--memory", default="6g", help="heap of the Spark driver")
+    parser.add_argument("--live", action="store_true", help="with a reader of all partitions during the run, too")
     parser.add_argument("--measure", nargs=2, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.measure:
@@ -101,7 +102,7 @@ def main() -> None:
     before: float | None = None
     for records in (int(text) for text in asked.records.split(",")):
         with tempfile.TemporaryDirectory(prefix="kafka-trial-bench-") as scratch:
-            run = write_run(Path(scratch), records)
+            run = write_run(Path(scratch), records, live=asked.live)
             told = in_a_process("all", run, asked.memory) | in_a_process("first", run, asked.memory)
             duck = duckdb_seconds(run, asked.memory)
         ratio = f"{told['cold_s'] / before:.1f}" if before else ""

@@ -6,20 +6,24 @@ import numpy as np
 import pyarrow as pa
 
 from harness.core.guarantees import Configuration
-from harness.core.history import FAULTS, LOG_ENDS, OBSERVATIONS, READS, SENDS, record_id
+from harness.core.history import FAULTS, LOG_ENDS, OBSERVATIONS, POSITIONS, READS, SENDS, record_id
 from harness.core.layout import write_table
 from harness.core.run_file import RunFile, State
 
 _TOPIC = "trial"
 _RATE_NS = 100_000
+_POLL = 500
 
 
-def write_run(run: Path, records: int, workers: int = 4, partitions: int = 4, lost: float = 0.001) -> Path:
+def write_run(
+    run: Path, records: int, workers: int = 4, partitions: int = 4, lost: float = 0.001, live: bool = False
+) -> Path:
     """A run of ``records`` sends and about as many final reads, a fraction ``lost`` of them missing; returns ``run``.
 
     Worker w sends its nth record to partition n mod ``partitions``; one in a thousand timed out and half of those are
-    there, at the offset that the others' acknowledgements leave for it. A worker's sends are one part, and the final
-    read of a partition.
+    there, at the offset that the others' acknowledgements leave for it. With ``live``, a reader of each partition was
+    given all that is there during the run, 500 records at a time. A worker's sends are one part, and what a reader read
+    of a partition.
     """
     random = np.random.default_rng(records)
     each = records // workers
@@ -56,25 +60,14 @@ def write_run(run: Path, records: int, workers: int = 4, partitions: int = 4, lo
     for partition in range(partitions):
         here = found[:, found[2] == partition]
         here = here[:, np.argsort(here[3], kind="stable")]
-        count = here.shape[1]
         ends.append(int(here[3][-1]) + 1)
-        table = pa.table(
-            {
-                "reader": np.full(count, 100, np.int32),
-                "incarnation": np.zeros(count, np.int32),
-                "phase": _constant("final", count),
-                "poll": np.arange(count, dtype=np.int64) // 500,
-                "topic": _constant(_TOPIC, count),
-                "partition": np.full(count, partition, np.int32),
-                "offset": here[3],
-                "leader_epoch": np.zeros(count, np.int32),
-                "record_id": here[0],
-                "intact": np.ones(count, bool),
-                "timestamp_ms": here[1] // 1_000_000,
-                "read_ns": here[1] + 10_000_000_000,
-            }
-        )
-        write_table(run, "reads", table.cast(READS), f"final-{partition}")
+        write_table(run, "reads", _reads(100, "final", partition, here, here[1] + 10_000_000_000), f"final-{partition}")
+        if live:
+            polled = here[1, np.minimum(np.arange(here.shape[1]) // _POLL * _POLL + _POLL - 1, here.shape[1] - 1)]
+            told = _reads(200 + partition, "live", partition, here, polled + 20_000_000)
+            write_table(run, "reads", told, f"live-{partition}")
+    if live:
+        write_table(run, "positions", _assigned(partitions))
     write_table(run, "log_ends", _log_ends(ends))
     write_table(run, "observations", _observations(partitions, each * _RATE_NS))
     write_table(run, "faults", _faults(each * _RATE_NS))
@@ -86,6 +79,34 @@ def write_run(run: Path, records: int, workers: int = 4, partitions: int = 4, lo
         state=State.RECORDED,
     ).write(run)
     return run
+
+
+def _reads(reader: int, phase: str, partition: int, here: np.ndarray, read_ns: np.ndarray) -> pa.Table:
+    """Deliveries of ``here``: rows of record ids, times of sends, partitions and offsets."""
+    count = here.shape[1]
+    table = pa.table(
+        {
+            "reader": np.full(count, reader, np.int32),
+            "incarnation": np.zeros(count, np.int32),
+            "phase": _constant(phase, count),
+            "poll": np.arange(count, dtype=np.int64) // _POLL,
+            "topic": _constant(_TOPIC, count),
+            "partition": np.full(count, partition, np.int32),
+            "offset": here[3],
+            "leader_epoch": np.zeros(count, np.int32),
+            "record_id": here[0],
+            "intact": np.ones(count, bool),
+            "timestamp_ms": here[1] // 1_000_000,
+            "read_ns": read_ns,
+        }
+    )
+    return table.cast(READS)
+
+
+def _assigned(partitions: int) -> pa.Table:
+    begun = {"incarnation": 0, "at_ns": 0, "event": "assign", "topic": _TOPIC, "offset": 0}
+    rows = [{**begun, "reader": 200 + p, "partition": p} for p in range(partitions)]
+    return pa.Table.from_pylist(rows, POSITIONS)
 
 
 def _constant(text: str, count: int) -> pa.Array:

@@ -92,24 +92,28 @@ def real_time_order(history: History, marks: DataFrame) -> DataFrame:
 def standing(history: History, marks: DataFrame) -> DataFrame:
     """Every send that is in the final log: ``offset`` is where it stands first, ``acknowledged_at`` where it should.
 
-    ``marks`` has the records of all blocks where the acknowledgements do not tell that alone (presence.UNSETTLED).
+    ``marks`` has the records of all blocks where the acknowledgements do not tell that alone (presence.UNSETTLED); of a
+    small history every record is looked up.
     Returns: the columns of ``sends``, acknowledged_at (null where no offset was told)
     """
     acknowledged_at = F.expr("if(outcome = 'ok', offset, null)").alias("acknowledged_at")
     every, sends = (of.sends.select("*", acknowledged_at) for of in (history.whole, history))
+    final = history.reads.where("phase = 'final' and intact")
+    if history.small:
+        return _in_log(sends, final)
     told = (
         every.where("outcome = 'ok' and offset is not null")
         .withColumn("block", F.expr(BLOCK))
         .join(marks.select(*PLACE), on=PLACE, how="left_anti")
         .select(*sends.columns)
     )
-    first = (
-        flagged(history.reads.where("phase = 'final' and intact"), marks)
-        .groupBy("topic", "partition", "record_id")
-        .agg(F.min("offset").alias("offset"))
-    )
-    found = flagged(sends, marks).drop("offset").join(first, on=["topic", "partition", "record_id"], how="inner")
-    return told.unionByName(found.select(*sends.columns))
+    return told.unionByName(_in_log(flagged(sends, marks), flagged(final, marks)))
+
+
+def _in_log(sends: DataFrame, final: DataFrame) -> DataFrame:
+    record = [*PARTITION, "record_id"]
+    first = final.groupBy(*record).agg(F.min("offset").alias("offset"))
+    return sends.drop("offset").join(first, on=record, how="inner").select(*sends.columns)
 
 
 def overtaken(rows: DataFrame, lane: list[str], value: str) -> DataFrame:
