@@ -22,15 +22,17 @@ _PRODUCER = [*PARTITION, "worker", "incarnation"]
 def crossings(history: History, marks: DataFrame) -> DataFrame:
     """How often the order of a log is broken, for each producer's incarnation and bucket of a partition's offsets.
 
-    One sort of the log answers for all that is in one bucket; between buckets it is enough to compare extremes. What
-    tells the buckets of all partitions, and the producers, is one number each: rows of few numbers sort several times
-    as fast. (Of less than one pair of partitions in 2^40 do any buckets have one number.) ``marks`` as in ``standing``.
+    One sort of the log answers for all in one bucket (a small history's partition is one); between buckets it is
+    enough to compare extremes. What tells the buckets of all partitions, and the producers, is one number each: rows of
+    few numbers sort several times as fast. (Of less than one pair of partitions in 2^40 do any buckets have one
+    number.) ``marks`` as in ``standing``.
     Returns: lane, producer, moved (records that stand first where they were not acknowledged), shared (places where two
     records stand at one offset), and how many records are in the anomaly, or at least 1 where any is: reordered,
     overtaken
     """
+    bucket = "0L" if history.small else _BUCKET
     rows = standing(history, marks).selectExpr(
-        f"xxhash64(topic, partition) ^ {_BUCKET} as lane",
+        f"xxhash64(topic, partition) ^ {bucket} as lane",
         "shiftleft(cast(worker as bigint), 32) | incarnation as producer",
         *("offset", "sequence", "acknowledged_at != offset as moved"),
         *("invoked_ns as sent_ns", "if(outcome = 'ok', completed_ns, null) as acknowledged_ns"),
@@ -43,7 +45,7 @@ def crossings(history: History, marks: DataFrame) -> DataFrame:
         f"max(sequence) over (partition by lane, producer {earlier}) as sequence_before",
     )
     folded = near.groupBy("lane", "producer").agg(
-        F.min(F.expr(_BUCKET)).alias("bucket"),
+        F.min(F.expr(bucket)).alias("bucket"),
         F.count_if("moved").alias("moved"),
         F.expr("count_if(offset_before = offset)").alias("shared"),
         F.expr("count_if(sequence_before > sequence)").alias("reordered"),
@@ -52,6 +54,8 @@ def crossings(history: History, marks: DataFrame) -> DataFrame:
         F.min("acknowledged_ns").alias("acknowledged_ns"),
         F.max("sent_ns").alias("sent_ns"),
     )
+    if history.small:
+        return folded.select("lane", "producer", "moved", "shared", "reordered", "overtaken")
     earlier = "order by bucket range between unbounded preceding and 1 preceding"
     across = folded.selectExpr(
         "*",
@@ -73,7 +77,7 @@ def reordered(history: History, marks: DataFrame) -> DataFrame:
     max.in.flight.requests.per.connection=1 (producer configuration; KAFKA-5494). Returns: RECORD, after_record,
     after_offset, after_sequence
     """
-    told = overtaken(standing(history, marks), _PRODUCER, "sequence")
+    told = overtaken(history, marks, _PRODUCER, "sequence")
     return told.selectExpr(*OF_SEND, *_witness("sequence", "after_sequence"))
 
 
@@ -85,7 +89,7 @@ def real_time_order(history: History, marks: DataFrame) -> DataFrame:
     as broken. Guarantee: a leader appends at the end of the log, and acknowledges what it has appended (Kafka design,
     Replication). Returns: RECORD, after_record, after_offset, after_sent_ns
     """
-    told = overtaken(standing(history, marks), PARTITION, "invoked_ns")
+    told = overtaken(history, marks, PARTITION, "invoked_ns")
     return told.selectExpr(*OF_SEND, *_witness("invoked_ns", "after_sent_ns"))
 
 
@@ -116,12 +120,13 @@ def _in_log(sends: DataFrame, final: DataFrame) -> DataFrame:
     return sends.drop("offset").join(first, on=record, how="inner").select(*sends.columns)
 
 
-def overtaken(rows: DataFrame, lane: list[str], value: str) -> DataFrame:
-    """``rows`` with ``before``: of those at lower offsets of the same ``lane``, the one whose ``value`` is greatest.
+def overtaken(history: History, marks: DataFrame, lane: list[str], value: str) -> DataFrame:
+    """``standing`` and, of those at lower offsets of the same ``lane``, the one whose ``value`` is greatest.
 
-    Returns: the columns of ``rows``, before (a struct of ``value``, record_id, offset; null for the first)
+    Returns: the columns of ``standing``, before (a struct of ``value``, record_id, offset; null for the first)
     """
-    return greatest_before(rows, lane, ["offset"], _BUCKET, {"before": F.struct(value, "record_id", "offset")})
+    greatest = {"before": F.struct(value, "record_id", "offset")}
+    return greatest_before(standing(history, marks), lane, ["offset"], None if history.small else _BUCKET, greatest)
 
 
 def _witness(value: str, name: str) -> list[str]:

@@ -50,7 +50,7 @@ def polls(history: History) -> DataFrame:
     )
     before = {"left": F.struct("at_ns", "next"), "gone_to": F.col("next")}
     return (
-        greatest_before(placed, STAY, ["at_ns", "turn", "next"], _BUCKET, before)
+        greatest_before(placed, STAY, ["at_ns", "turn", "next"], None if history.small else _BUCKET, before)
         .withColumn("left_at", F.col("left.next"))
         .drop("left", "turn")
     )
