@@ -65,11 +65,12 @@ def test_no_question_is_a_product_or_one_task_s_alone(question: str, history: Hi
     assert re.findall(r"CartesianProduct|BroadcastNestedLoopJoin|Exchange SinglePartition", plan) == []
 
 
-def test_a_small_history_is_one_task_s(history: History, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "Exchange hashpartitioning" in told(blocks(history))
+@pytest.mark.parametrize("question", ["blocks", "polls", "crossings", "rewritten_offset"])
+def test_all_of_a_small_history_is_one_task_s(question: str, history: History, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "Exchange hashpartitioning" in told(QUESTIONS[question](history))
     monkeypatch.setattr(tables, "OF_ONE_TASK", 1_000)
     small = History.read(history.directory, history.spark)
-    assert re.findall(r"Exchange (?:hash|range)partitioning", told(blocks(small))) == []
+    assert re.findall(r"Exchange (?:hash|range)partitioning", told(QUESTIONS[question](small))) == []
 
 
 def test_both_would_be_seen(history: History) -> None:
