@@ -35,7 +35,7 @@ class Span:
 def spans(told: pa.Table) -> list[Span]:
     """``observations``, in any order, as runs of equal ones, in the order of their beginning."""
     found: dict[tuple[str, str, int], list[Span]] = {}
-    for row in _telling(told).select(_TOLD).to_pylist():
+    for row in _telling(told.select(_TOLD)).to_pylist():
         own = found.setdefault((row["observer"], row["topic"], row["partition"]), [])
         at, isr = row["at_ns"], tuple(sorted(row["isr"]))
         if own and (own[-1].leader, own[-1].leader_epoch, own[-1].isr) == (row["leader"], row["leader_epoch"], isr):

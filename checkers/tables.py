@@ -15,7 +15,7 @@ from pyspark.sql import types as T  # noqa: N812
 from checkers.observed import Span, spans
 from harness.core.errors import HistoryError
 from harness.core.history import TABLES
-from harness.core.layout import stored, table_directory
+from harness.core.layout import parts, stored, table_directory
 from harness.core.run_file import RunFile
 
 #: The columns that tell a partition.
@@ -162,16 +162,12 @@ class History:
     @cached_property
     def ends(self) -> list[dict[str, Any]]:
         """``log_ends`` as rows: one for each partition."""
-        return sorted(
-            stored(self.directory, "log_ends").to_table().to_pylist(), key=lambda row: (row["topic"], row["partition"])
-        )
+        return sorted(self._rows("log_ends"), key=lambda row: (row["topic"], row["partition"]))
 
     @cached_property
     def faults(self) -> list[dict[str, Any]]:
         """``faults`` as rows, in the order of their injection."""
-        return sorted(
-            stored(self.directory, "faults").to_table().to_pylist(), key=lambda row: (row["injecting_ns"], row["fault"])
-        )
+        return sorted(self._rows("faults"), key=lambda row: (row["injecting_ns"], row["fault"]))
 
     @cached_property
     def last_ns(self) -> int:
@@ -201,11 +197,6 @@ def _committed(sends: DataFrame, transactions: DataFrame) -> DataFrame:
     void = "outcome = 'ok' and transaction is not null and committed is null"
     columns = [f"if({void}, 'info', outcome) as outcome" if name == "outcome" else name for name in sends.columns]
     return sends.join(committed, on=["worker", "transaction"], how="left").selectExpr(*columns)
-
-
-def parts(directory: Path, table: str) -> list[Path]:
-    """The Parquet files of a table, in the order of their names."""
-    return sorted(table_directory(directory, table).glob("*.parquet"))
 
 
 def rows(directory: Path) -> int:

@@ -24,9 +24,14 @@ def table_directory(run: Path, table: str) -> Path:
     return run / HISTORY / table
 
 
+def parts(run: Path, table: str) -> list[Path]:
+    """The Parquet files of a table, in the order of their names."""
+    return sorted(table_directory(run, table).glob("*.parquet"))
+
+
 def stored(run: Path, table: str) -> ds.Dataset:
-    """The files of a table of a run, in the order of their names, to be read a part at a time; none: no rows."""
-    files = [str(path) for path in sorted(table_directory(run, table).glob("*.parquet"))]
+    """The ``parts`` of a table, to be read a piece at a time; where there are none, no rows."""
+    files = [str(path) for path in parts(run, table)]
     schema = TABLES[table]
     return ds.dataset(files, schema, format="parquet") if files else ds.dataset(schema.empty_table())
 

@@ -7,10 +7,10 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from checkers.tables import OPTIONAL, History, constants, differences, parts, rows, spark_schema
+from checkers.tables import OPTIONAL, History, constants, differences, rows, spark_schema
 from harness.core.errors import HistoryError
 from harness.core.history import FAULTS, LOG_ENDS, TABLES
-from harness.core.layout import table_directory, write_table
+from harness.core.layout import parts, table_directory, write_table
 from harness.core.run_file import RUN_FILE
 from tests.checkers.notation import tell, write
 
