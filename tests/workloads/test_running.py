@@ -14,9 +14,12 @@ from harness.core.journal import journal_path, read_journal
 from harness.core.waiting import wait_for
 from workloads.catalogue import WORKLOADS
 from workloads.final_read import read_to_end
-from workloads.plan import Plan
+from workloads.pace import Pace
+from workloads.plan import AnyWorkload, Plan, worker_specs
 from workloads.queue import Queue
 from workloads.running import Workload, start
+from workloads.specs import ProducerSpec, TransactorSpec
+from workloads.transactions import Transactions
 
 Journalled = Callable[[str], pa.Table]
 
@@ -86,14 +89,22 @@ def test_the_settings_of_every_worker_are_told(plan: Plan) -> None:
     assert workload.clients["consumer 3"]["isolation.level"] == "read_uncommitted"
 
 
-@pytest.mark.parametrize("rate", [100, 20_000])
-def test_the_rate_is_that_of_all_producers_together(rate: int, plan: Plan, journalled: Journalled) -> None:
+@pytest.mark.parametrize("workload", [Queue(rate=1000, producers=3), Transactions(rate=1000, producers=3)])
+def test_the_rate_is_that_of_all_producers_together(workload: AnyWorkload, plan: Plan) -> None:
+    rates = [spec.rate for spec in worker_specs(workload, plan) if isinstance(spec, ProducerSpec | TransactorSpec)]
+    assert rates == [pytest.approx(1000 / 3)] * 3
+
+
+@pytest.mark.parametrize("rate", [100, 5000])
+def test_producers_are_no_faster_than_the_rate(rate: int, plan: Plan, journalled: Journalled) -> None:
+    """Slower they may be: a starved machine makes them so."""
     with start(Queue(rate=rate, consumers=0), plan) as workload:
-        until_acknowledged(workload, rate * 2)
+        until_acknowledged(workload, rate)
         workload.finish(within=20)
     invoked = journalled("sends").column("invoked_ns").to_numpy()
-    seconds = (invoked.max() - invoked.min()) / 1e9
-    assert len(last_rows(journalled("sends"))) / seconds == pytest.approx(rate, rel=0.2)
+    # What was due before the first was handed over is caught up on.
+    seconds = (invoked.max() - invoked.min() + Pace(rate, 0).most_behind_ns) / 1e9
+    assert len(last_rows(journalled("sends"))) <= rate * seconds + 2
 
 
 def test_kill_9_of_a_worker_leaves_a_readable_journal_and_is_reported(plan: Plan, journalled: Journalled) -> None:
@@ -136,7 +147,8 @@ HARNESS = """
 import sys
 from pathlib import Path
 from harness.core.clock import Clock
-from workloads.plan import Plan
+from workloads.pace import Pace
+from workloads.plan import AnyWorkload, Plan, worker_specs
 from workloads.queue import Queue
 from workloads.running import start
 bootstrap, topic, journals = sys.argv[1:]
