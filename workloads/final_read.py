@@ -78,14 +78,14 @@ def read_to_end(
     journals: Path,
     clock: Clock,
     within: float,
-    offline_ok: bool = False,
+    led: Callable[[Slot], bool] = lambda _: True,
     client: Callable[[dict[str, Any]], Consumer] = Consumer,
 ) -> list[dict[str, Any]]:
     """Read all partitions of ``topics`` (name: partitions) into the journals reads.1000 and log_ends.1000.
 
     The log end is asked afresh from the leader, before anything is read; with read_committed it is the last stable
-    offset. ``within``: seconds for everything. A partition without a leader is waited for until then, or with
-    ``offline_ok`` given up as soon as it was asked once.
+    offset. ``within``: seconds for everything. ``led``: whether a partition has a leader, who is then asked until he
+    answers; nobody is waited for where there is none.
 
     Returns the rows of log_ends. What could not be read to its end is not ``complete``: never an exception. A log_end
     of -1 says that no leader answered.
@@ -103,7 +103,7 @@ def read_to_end(
             while time.monotonic() < deadline:
                 _ask_log_ends(consumer, progress, deadline)
                 _read(consumer, progress, recorder, clock, deadline)
-                if offline_ok or all(found.known for found in progress.values()):
+                if all(found.known or not led(slot) for slot, found in progress.items()):
                     break
                 consumer.poll(_WAIT_S)
         finally:

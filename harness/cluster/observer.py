@@ -106,6 +106,11 @@ class Observer:
             found = {place: prevailing(self._of(*place), now) for place in places}
         return {place: sight for place, sight in found.items() if sight is not None}
 
+    def led(self, place: tuple[str, int]) -> bool:
+        """Whether a partition has a leader, as far as anybody told."""
+        sight = self.partitions().get(place)
+        return sight is None or sight.leader >= 0
+
     def sights(self, topic: str, partition: int) -> list[Sight]:
         """The latest that each broker told of a partition."""
         with self._lock:

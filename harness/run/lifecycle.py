@@ -90,7 +90,7 @@ def run(scenario: Scenario, store: Path, seed: int, display: Display, keep: bool
                 record.journals,
                 record.clock,
                 _READ_SECONDS,
-                offline_ok=True,
+                led=observer.led,
             )
             phase("cluster down")
         phase("judge")

@@ -3,7 +3,7 @@ from collections.abc import Callable
 
 import pyarrow as pa
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 
 from harness.core.history import LOG_ENDS, record_id
 from harness.core.journal import read_journal
@@ -50,16 +50,38 @@ def test_foreign_and_damaged_payloads_are_recorded_as_what_they_are(plan: Plan, 
     assert found == {(0, 0): (record_id(1, 7), True), (1, 0): (None, False), (0, 1): (record_id(1, 7), False)}
 
 
-@pytest.mark.parametrize("offline_ok", [False, True])
+@pytest.mark.parametrize(("within", "led"), [(1.5, True), (60, False)])
 def test_a_cluster_that_does_not_answer_makes_it_incomplete(
-    offline_ok: bool, plan: Plan, journalled: Journalled
+    within: float, led: bool, plan: Plan, journalled: Journalled
 ) -> None:
     began = time.monotonic()
-    rows = read_to_end("127.0.0.1:9", {"t": 1}, "read_uncommitted", plan.journals, plan.clock, 1.5, offline_ok)
-    assert time.monotonic() - began < 5
+    rows = read_to_end(
+        "127.0.0.1:9", {"t": 1}, "read_uncommitted", plan.journals, plan.clock, within, led=lambda slot: led
+    )
+    assert time.monotonic() - began < 30
     assert rows == [{"topic": "t", "partition": 0, "log_start": -1, "log_end": -1, "read_to": -1, "complete": False}]
     assert journalled("log_ends").to_pylist() == rows
     assert journalled("reads").num_rows == 0
+
+
+class Deaf(Consumer):
+    """Hears no leader at first."""
+
+    questions = 0
+
+    def get_watermark_offsets(self, *asked: object, **how: object) -> tuple[int, int] | None:
+        self.questions += 1
+        if self.questions <= 6:
+            raise KafkaException(KafkaError(KafkaError._TRANSPORT))
+        return super().get_watermark_offsets(*asked, **how)
+
+
+def test_a_leader_that_does_not_answer_is_asked_again(plan: Plan) -> None:
+    written(plan, Encoder(64)(0, 10))
+    rows = read_to_end(
+        plan.bootstrap, plan.topics, "read_uncommitted", plan.journals, plan.clock, within=20, client=Deaf
+    )
+    assert [row["complete"] for row in rows] == [True] * 4
 
 
 def test_a_partition_that_does_not_exist_is_incomplete_and_the_others_are_read(plan: Plan) -> None:
