@@ -35,8 +35,8 @@ from harness.core.run_file import RunFile
 from harness.core.verdict import Anomaly, Judgement, Precondition, Standing, Summary, Verdict, worst
 
 _EXAMPLES = 20
-#: Where no more than one in so many blocks is suspicious, their records are kept apart from all others. (Those of other
-#: partitions come with them.)
+#: Where no more than one in so many blocks is suspicious, and two questions need their records, these are kept apart
+#: from all others. (Those of other partitions come with them.)
 _NEAR = 16
 #: Questions asked at once: Spark plans and compiles some while it runs another.
 _AT_ONCE = 2
@@ -103,7 +103,7 @@ def records(
 @dataclass(frozen=True)
 class Looked:
     """What the pass over blocks told: ``counts`` of the summary and of each checker's suspects, the blocks that are
-    ``unsettled``, and the history near all that is suspicious, or the whole where that is much of it."""
+    ``unsettled``, and the history near all that is suspicious: the whole where that is much of it, or asked once."""
 
     counts: dict[str, int]
     unsettled: DataFrame
@@ -120,7 +120,8 @@ def look(history: History, checkers: Sequence[Checker], folded: DataFrame) -> Lo
     counts = count(folded, suspects | marks | summed)
     unsettled = marked(folded, UNSETTLED, counts.pop("unsettled"))
     number, blocks_in_all = counts.pop("suspicious"), counts.pop("blocks")
-    worth_it = not history.small and number <= min(FEW, blocks_in_all // _NEAR)
+    asking = [c for c in checkers if counts[c.anomaly] or Pass.LOG in c.doubts]
+    worth_it = not history.small and len(asking) > 1 and number <= min(FEW, blocks_in_all // _NEAR)
     return Looked(counts, unsettled, near(history, marked(folded, anything, number)) if worth_it else history)
 
 
