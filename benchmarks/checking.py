@@ -1,9 +1,10 @@
 """How long judging takes, and in how much memory: ``python -m benchmarks.checking [--records N,N…] [--live]``.
 
-Each history is judged in a fresh process under a set driver memory, once more when that is warm, and then by the family
-delivery alone; in another process, cold, by delivery and availability (first s). Beside it DuckDB answers the heart of
-delivery, one join, from the same Parquet. Prints one line for each history, with the ratio to the one before; CPU s are
-those of the Java process of the cold judgement, and hold for slower hours too.
+Each history is judged in a fresh process under a set driver memory, once more when that is warm, then by the family
+delivery alone, and by no more than its one pass over all records; in another process, cold, by delivery and
+availability (first s). Beside it DuckDB answers the same from the same Parquet: the family (delivery.sql), and by one
+join what that pass answers. Prints one line for each history, with the ratio to the one before; CPU s are those of the
+Java process of the cold judgement, and hold for slower hours too.
 """
 
 import argparse
@@ -12,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
@@ -20,18 +22,32 @@ import psutil
 from benchmarks.histories import write_run
 from benchmarks.machine import at_the_moment
 
-_DELIVERY = """
+#: How many are lost, and how many phantoms.
+_JOIN = """
     select count(*) filter (s.outcome = 'ok' and r.record_id is null), count(*) filter (s.record_id is null)
     from '{run}/history/sends/*.parquet' s
     full outer join (select record_id from '{run}/history/reads/*.parquet' where phase = 'final') r using (record_id)
 """
+#: The seven tables of the family delivery, of the run that is put in place of ``{run}``.
+FAMILY = Path(__file__).with_name("delivery.sql").read_text()
 
 
-def measure(run: Path, memory: str) -> dict[str, float]:
-    """Seconds of a cold judgement of ``run`` (wall, CPU), of its second one, and of the family delivery alone then; and
-    the Java process's peak in MiB."""
+Told = dict[str, float]
+
+
+def seconds(step: Callable[[], object]) -> float:
+    """How long ``step`` takes."""
+    began = time.monotonic()
+    step()
+    return time.monotonic() - began
+
+
+def measure(run: Path, memory: str) -> Told:
+    """Seconds of a cold judgement of ``run`` (wall, CPU), of its second one, then of the family delivery alone and of
+    its pass; and the Java process's peak in MiB."""
     from checkers.catalogue import DELIVERY
-    from checkers.evaluate import judge, records
+    from checkers.evaluate import judge, look, records
+    from checkers.presence import blocks
     from checkers.session import session
     from checkers.tables import History, rows
 
@@ -39,17 +55,18 @@ def measure(run: Path, memory: str) -> dict[str, float]:
     spark = session(conf={"spark.driver.memory": memory}, rows=[rows(run)])
     java = psutil.Process(spark.sparkContext._gateway.proc.pid)  # type: ignore[union-attr]
     judge(run, spark)
-    cold, cpu = time.monotonic() - began, sum(java.cpu_times()[:2])
-    judge(run, spark)
-    warm = time.monotonic() - began - cold
-    records(History.read(run, spark), DELIVERY)
-    delivery = time.monotonic() - began - cold - warm
+    told = {"cold": time.monotonic() - began, "cpu": sum(java.cpu_times()[:2])}
+    history = History.read(run, spark)
+    told |= {
+        "warm": seconds(lambda: judge(run, spark)),
+        "delivery": seconds(lambda: records(history, DELIVERY)),
+        "pass": seconds(lambda: look(history, DELIVERY, blocks(history))),
+    }
     peak = next(line for line in Path(f"/proc/{java.pid}/status").read_text().splitlines() if line.startswith("VmHWM"))
-    seconds = {"cold_s": cold, "cpu_s": cpu, "warm_s": warm, "delivery_s": delivery}
-    return {**seconds, "peak_mib": int(peak.split()[1]) / 1024}
+    return told | {"peak": int(peak.split()[1]) / 1024}
 
 
-def measure_first(run: Path, memory: str) -> dict[str, float]:
+def measure_first(run: Path, memory: str) -> Told:
     """Seconds until ``run`` was judged, cold, by the families delivery and availability alone."""
     from checkers.availability import availability
     from checkers.catalogue import DELIVERY
@@ -61,26 +78,41 @@ def measure_first(run: Path, memory: str) -> dict[str, float]:
     history = History.read(run, session(conf={"spark.driver.memory": memory}, rows=[rows(run)]))
     records(history, DELIVERY)
     availability(history)
-    return {"first_s": time.monotonic() - began}
+    return {"first": time.monotonic() - began}
+
+
+def measure_duckdb(run: Path, memory: str) -> Told:
+    """Seconds that DuckDB takes for the family delivery, and for the join that its pass answers."""
+    with duckdb.connect(config={"memory_limit": memory.upper() + "B"}) as connection:
+        join = seconds(lambda: connection.execute(_JOIN.format(run=run)).fetchall())
+        return {"duck_join": join, "duck": seconds(lambda: connection.execute(FAMILY.replace("{run}", str(run))))}
 
 
 #: What is measured, each in a process of its own.
-MEASURES = {"all": measure, "first": measure_first}
+MEASURES = {"all": measure, "first": measure_first, "duckdb": measure_duckdb}
+
+#: What is printed, by heading: from what was told.
+COLUMNS: dict[str, Callable[[Told], str]] = {
+    "cold s": lambda told: f"{told['cold']:.1f}",
+    "CPU s": lambda told: f"{told['cpu']:.0f}",
+    "warm s": lambda told: f"{told['warm']:.1f}",
+    "ratio": lambda told: f"{told['cold'] / told['before']:.1f}" if "before" in told else "",
+    "peak MiB": lambda told: f"{told['peak']:.0f}",
+    "first s": lambda told: f"{told['first']:.1f}",
+    "delivery s": lambda told: f"{told['delivery']:.1f}",
+    "DuckDB s": lambda told: f"{told['duck']:.2f}",
+    "ratio of both": lambda told: f"{told['delivery'] / told['duck']:.1f}",
+    "pass s": lambda told: f"{told['pass']:.1f}",
+    "join s": lambda told: f"{told['duck_join']:.2f}",
+    "pass / join": lambda told: f"{told['pass'] / told['duck_join']:.1f}",
+}
 
 
-def in_a_process(measured: str, run: Path, memory: str) -> dict[str, float]:
+def in_a_process(measured: str, run: Path, memory: str) -> Told:
     """What one of MEASURES says, in a fresh process."""
     command = [sys.executable, "-m", "benchmarks.checking", "--measure", measured, str(run), "--memory", memory]
-    told: dict[str, float] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    told: Told = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     return told
-
-
-def duckdb_seconds(run: Path, memory: str) -> float:
-    """Seconds that DuckDB takes for the delivery join alone."""
-    began = time.monotonic()
-    with duckdb.connect(config={"memory_limit": memory.upper() + "B"}) as connection:
-        connection.execute(_DELIVERY.format(run=run)).fetchall()
-    return time.monotonic() - began
 
 
 def main() -> None:
@@ -96,23 +128,17 @@ def main() -> None:
         print(json.dumps(MEASURES[measured](Path(place), asked.memory)))
         return
     print(at_the_moment())
-    columns = {"records": 12, "cold s": 8, "CPU s": 6, "warm s": 8, "ratio": 6, "peak MiB": 9}
-    columns |= {"first s": 8, "delivery s": 11, "duckdb s": 9, "delivery/duckdb": 15}
-    print(*(f"{name:>{width}}" for name, width in columns.items()), flush=True)
-    before: float | None = None
+    print(f"{'records':>12}", *COLUMNS, sep="  ", flush=True)
+    before: Told = {}
     for records in (int(text) for text in asked.records.split(",")):
+        told = before
         with tempfile.TemporaryDirectory(prefix="kafka-trial-bench-") as scratch:
             run = write_run(Path(scratch), records, live=asked.live)
-            told = in_a_process("all", run, asked.memory) | in_a_process("first", run, asked.memory)
-            duck = duckdb_seconds(run, asked.memory)
-        ratio = f"{told['cold_s'] / before:.1f}" if before else ""
-        before = told["cold_s"]
-        print(
-            f"{records:>12} {told['cold_s']:>8.1f} {told['cpu_s']:>6.0f} {told['warm_s']:>8.1f} {ratio:>6} "
-            f"{told['peak_mib']:>9.0f} {told['first_s']:>8.1f} {told['delivery_s']:>11.1f} {duck:>9.2f} "
-            f"{told['delivery_s'] / duck:>15.1f}",
-            flush=True,
-        )
+            for measured in MEASURES:
+                told = told | in_a_process(measured, run, asked.memory)
+        before = {"before": told["cold"]}
+        cells = (f"{say(told):>{len(name)}}" for name, say in COLUMNS.items())
+        print(f"{records:>12}", *cells, sep="  ", flush=True)
 
 
 if __name__ == "__main__":

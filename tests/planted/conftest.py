@@ -1,6 +1,7 @@
 """Every kind of planted history, judged once for all tests; what was found is printed at the end of the test run."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
@@ -17,9 +18,10 @@ _TABLES = pytest.StashKey[list[str]]()
 
 @dataclass(frozen=True)
 class Judged:
-    """All histories of one kind, what their checkers are, and what those found."""
+    """All histories of one kind, where they are stored as one run, what its checkers are, and what those found."""
 
     kind: Kind
+    run: Path
     planted: list[Planted]
     asked: list[str]
     found: Findings
@@ -37,7 +39,7 @@ def judged(
         planted = judging.plant(kind, SEEDS)
         asked = [checker.anomaly for checker in asked_of(judging.write(run, kind, planted))]
         found = judging.judge(run, spark)
-        done[kind.name] = Judged(kind, planted, asked, found)
+        done[kind.name] = Judged(kind, run, planted, asked, found)
         tables += ["", *matrix.lines(kind, planted, found, asked)]
     return done
 
