@@ -1,6 +1,7 @@
 """What the benchmark of checking sets beside the family delivery answers the same questions."""
 
 from collections import Counter
+from collections.abc import Iterator
 
 import duckdb
 import pytest
@@ -15,11 +16,11 @@ COLUMNS = ["topic", "partition", "record_id"]
 
 
 @pytest.fixture(scope="module")
-def asked(judged: dict[str, Judged]) -> duckdb.DuckDBPyConnection:
+def asked(judged: dict[str, Judged]) -> Iterator[duckdb.DuckDBPyConnection]:
     """DuckDB, with what it found in the planted histories of a queue."""
-    connection = duckdb.connect()
-    connection.execute(FAMILY.replace("{run}", str(judged[KINDS[0].name].run)))
-    return connection
+    with duckdb.connect() as connection:
+        connection.execute(FAMILY.replace("{run}", str(judged[KINDS[0].name].run)))
+        yield connection
 
 
 @pytest.mark.parametrize("anomaly", [checker.anomaly for checker in DELIVERY])

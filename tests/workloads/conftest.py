@@ -24,7 +24,7 @@ class MockCluster:
 
     def bootstrap(self, topic: str) -> str:
         """``bootstrap.servers``; the topic is made on the way."""
-        found = self.owner.list_topics(topic, timeout=10)
+        found = self.owner.list_topics(topic, timeout=60)
         return ",".join(f"{broker.host}:{broker.port}" for broker in found.brokers.values())
 
 

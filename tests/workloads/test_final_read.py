@@ -28,7 +28,7 @@ def test_every_partition_is_read_from_its_start_to_its_end(
     isolation_level: Isolation, plan: Plan, journalled: Journalled
 ) -> None:
     written(plan, Encoder(100)(record_id(5, 0), 5000))
-    rows = read_to_end(plan.bootstrap, plan.topics, isolation_level, plan.journals, plan.clock, within=20)
+    rows = read_to_end(plan.bootstrap, plan.topics, isolation_level, plan.journals, plan.clock, within=60)
     assert [(r["partition"], r["log_start"], r["log_end"], r["read_to"], r["complete"]) for r in rows] == [
         (0, 0, 2500, 2500, True),
         (1, 0, 2500, 2500, True),
@@ -45,7 +45,7 @@ def test_every_partition_is_read_from_its_start_to_its_end(
 def test_foreign_and_damaged_payloads_are_recorded_as_what_they_are(plan: Plan, journalled: Journalled) -> None:
     ours = Encoder(64)(record_id(1, 7), 1)[0]
     written(plan, [ours, b"somebody else's", ours[:-1] + b"!"])
-    read_to_end(plan.bootstrap, plan.topics, "read_uncommitted", plan.journals, plan.clock, within=20)
+    read_to_end(plan.bootstrap, plan.topics, "read_uncommitted", plan.journals, plan.clock, within=60)
     found = {(r["partition"], r["offset"]): (r["record_id"], r["intact"]) for r in journalled("reads").to_pylist()}
     assert found == {(0, 0): (record_id(1, 7), True), (1, 0): (None, False), (0, 1): (record_id(1, 7), False)}
 
@@ -79,7 +79,7 @@ class Deaf(Consumer):
 def test_a_leader_that_does_not_answer_is_asked_again(plan: Plan) -> None:
     written(plan, Encoder(64)(0, 10))
     rows = read_to_end(
-        plan.bootstrap, plan.topics, "read_uncommitted", plan.journals, plan.clock, within=20, client=Deaf
+        plan.bootstrap, plan.topics, "read_uncommitted", plan.journals, plan.clock, within=60, client=Deaf
     )
     assert [row["complete"] for row in rows] == [True] * 4
 
@@ -87,7 +87,15 @@ def test_a_leader_that_does_not_answer_is_asked_again(plan: Plan) -> None:
 def test_a_partition_that_does_not_exist_is_incomplete_and_the_others_are_read(plan: Plan) -> None:
     written(plan, Encoder(64)(0, 10))
     (topic,) = plan.topics
-    rows = read_to_end(plan.bootstrap, {topic: 5}, "read_uncommitted", plan.journals, plan.clock, within=3)
+    rows = read_to_end(
+        plan.bootstrap,
+        {topic: 5},
+        "read_uncommitted",
+        plan.journals,
+        plan.clock,
+        within=60,
+        led=lambda slot: slot[1] < 4,
+    )
     assert [row["complete"] for row in rows] == [True, True, True, True, False]
 
 

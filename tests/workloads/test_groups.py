@@ -102,7 +102,7 @@ def test_what_a_killed_member_had_is_processed_by_its_next_incarnation(plan: Pla
         assert workload.workers[1:] == [stays, workload.workers[-1]]
         wait_for(lambda: owners(journalled) == {(3, 0), (2, 1)}, "both own partitions", 30)
         assert workload.deaths() == []
-        assert workload.finish(within=30) == []
+        assert workload.finish(within=60) == []
         sent = workload.counts().acknowledged
     assert {(row["reader"], row["incarnation"]) for row in live(journalled)} == {(2, 0), (3, 0), (2, 1)}
     assert len(places(live(journalled))) == sent
@@ -121,7 +121,7 @@ def test_a_member_that_leaves_has_processed_what_it_committed_and_committed_what
         committed = {row["partition"]: row["offset"] for row in commits(journalled) if row["reader"] == 3}
         assert committed == ends
         wait_for(lambda: owners(journalled) == {(2, 0)}, "one member owns all partitions", 30)
-        assert workload.finish(within=30) == []
+        assert workload.finish(within=60) == []
         sent = workload.counts().acknowledged
     assert len(places(live(journalled))) == sent
     assert commit == "after-processing" or len(live(journalled)) == sent, "at most once"

@@ -43,7 +43,7 @@ def drain(producer: Producing) -> None:
         producer.drain(0.1)
         return producer.waiting
 
-    wait_for(waiting, "all delivery reports", 20, good=lambda count: not count)
+    wait_for(waiting, "all delivery reports", 60, good=lambda count: not count)
 
 
 def test_a_full_queue_holds_the_producer_back_and_is_no_outcome(plan: Plan, journalled: Journalled) -> None:

@@ -33,7 +33,7 @@ def last_rows(table: pa.Table, key: str) -> list[dict]:
 def test_every_transaction_ends_as_intended_and_its_records_say_which_it_is(plan: Plan, journalled: Journalled) -> None:
     with start(Transactions(rate=600, records=6, aborted=0.3, consumers=0), plan) as workload:
         wait_for(workload.counts, "300 acknowledged", 30, good=lambda counts: counts.acknowledged >= 300)
-        assert workload.finish(within=20) == []
+        assert workload.finish(within=60) == []
     transactions = last_rows(journalled("transactions"), "transaction")
     sends = last_rows(journalled("sends"), "sequence")
     assert {row["outcome"] for row in transactions} == {row["outcome"] for row in sends} == {"ok"}
@@ -66,7 +66,7 @@ def test_a_killed_producer_is_replaced_and_its_numbers_are_never_used_again(plan
         assert workload.deaths() == []
         with pytest.raises(ClusterError, match="no transactional producer 7"):
             workload.replace(7)
-        assert workload.finish(within=20) == []
+        assert workload.finish(within=60) == []
     assert not read_journal(journal_path(plan.journals, "sends", "1"), SENDS)[1]
     rows = journalled("transactions").to_pylist()
     assert {row["incarnation"] for row in rows} == {0, 100}
