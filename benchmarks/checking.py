@@ -85,7 +85,7 @@ def measure_duckdb(run: Path, memory: str) -> Told:
     """Seconds that DuckDB takes for the family delivery, and for the join that its pass answers."""
     with duckdb.connect(config={"memory_limit": memory.upper() + "B"}) as connection:
         join = seconds(lambda: connection.execute(_JOIN.format(run=run)).fetchall())
-        return {"duck_join": join, "duck": seconds(lambda: connection.execute(FAMILY.replace("{run}", str(run))))}
+        return {"duck_join": join, "duck": seconds(lambda: connection.execute(FAMILY.format(run=run)))}
 
 
 #: What is measured, each in a process of its own.

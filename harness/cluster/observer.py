@@ -108,7 +108,7 @@ class Observer:
 
     def led(self, place: tuple[str, int]) -> bool:
         """Whether a partition has a leader, as far as anybody told."""
-        sight = self.partitions().get(place)
+        sight = prevailing(self.sights(*place), self._clock.now())
         return sight is None or sight.leader >= 0
 
     def sights(self, topic: str, partition: int) -> list[Sight]:

@@ -10,10 +10,10 @@ from pyspark.sql import SparkSession
 from checkers import groups
 from checkers.catalogue import GROUPS, Checker
 from checkers.delivery import RECORD
-from checkers.evaluate import circumstances, records, rule
+from checkers.evaluate import circumstances, judge, records, rule
 from checkers.tables import History
 from harness.core.layout import ANOMALIES
-from harness.core.verdict import Standing
+from harness.core.verdict import Judgement, Standing
 from tests.checkers.notation import SECOND, tell, turned_round, write
 from tests.checkers.test_delivery import Case, Sets, case, found_in, told
 
@@ -134,6 +134,15 @@ def test_it_is_permitted_where_members_commit_first_and_died(
     _, found = records(history, GROUPS)
     ruled = rule(history.run_file, found, circumstances(history))
     assert {name: (one.count, one.standing) for name, one in ruled.items()} == {"missed": (2, stands)}
+
+
+def test_the_verdict_is_invalid_and_says_so_first(spark: SparkSession, tmp_path: Path) -> None:
+    lines = (*ABC, "live a @0 r1 t5", "place commit r1 @3 t6", "saw b1 @0 leader=1 epoch=0 isr=1,2,3")
+    write(tmp_path, [tell(*lines)], grouped=True)
+    verdict = judge(tmp_path, spark)
+    assert verdict.verdict is Judgement.INVALID
+    assert verdict.anomalies.keys() == {"missed"}
+    assert verdict.reasons[0].startswith("missed: 2 records were committed past by the group")
 
 
 #: One member died, and another came and went.

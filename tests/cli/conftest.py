@@ -1,40 +1,13 @@
-"""Command lines run in the test's own process, with deeds that need neither Docker nor Spark."""
+"""A stored run, and deeds that need neither Docker nor Spark."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from harness.cli.deeds import Deeds
-from harness.cli.main import invoke
 from harness.core.verdict import Verdict
 from tests.checkers.notation import tell, write
 from tests.report.verdicts import verdict
-
-
-@dataclass(frozen=True)
-class Done:
-    """What a command line came to."""
-
-    code: int
-    out: str
-    err: str
-
-
-Invoke = Callable[..., Done]
-
-
-@pytest.fixture
-def kafka_trial(capsys: pytest.CaptureFixture[str]) -> Invoke:
-    """``kafka_trial("run", "x", deeds=…)``."""
-
-    def run(*arguments: object, deeds: Deeds | None = None) -> Done:
-        code = invoke([str(argument) for argument in arguments], deeds)
-        said = capsys.readouterr()
-        return Done(code, said.out, said.err)
-
-    return run
 
 
 @pytest.fixture

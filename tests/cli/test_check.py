@@ -17,8 +17,9 @@ from harness.core.journal import Journal, journal_path
 from harness.core.run_file import RunFile, State
 from harness.core.verdict import Judgement, Verdict
 from tests.checkers.notation import tell
-from tests.cli.conftest import Invoke, judging
+from tests.cli.conftest import judging
 from tests.cli.test_commands import assert_one_line
+from tests.command import Invoke
 from tests.report.verdicts import verdict
 
 

@@ -14,7 +14,7 @@ from harness.cli.main import cli
 from harness.core import errors
 from harness.core.errors import KafkaTrialError
 from harness.core.verdict import Judgement
-from tests.cli.conftest import Done, Invoke
+from tests.command import Done, Invoke
 from tests.report.verdicts import verdict
 
 HERE = Path(__file__).parent

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from harness.cli import codes
-from tests.cli.conftest import Invoke
 from tests.cli.test_commands import assert_one_line
+from tests.command import Invoke
 from tests.report.verdicts import lost, verdict
 
 

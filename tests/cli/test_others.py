@@ -10,8 +10,8 @@ from harness.cli.deeds import Deeds
 from harness.cli.doctor import java
 from harness.core.errors import ClusterError, EnvironmentLacks
 from harness.scenario.loading import catalogue, load
-from tests.cli.conftest import Invoke
 from tests.cli.test_commands import assert_one_line
+from tests.command import Invoke
 
 
 def test_scenarios_lists_each_with_source_claim_and_expectation(kafka_trial: Invoke) -> None:

@@ -13,8 +13,8 @@ from harness.core.verdict import Judgement, Verdict
 from harness.run.display import Display
 from harness.run.store import new_run
 from harness.scenario.model import Scenario
-from tests.cli.conftest import Invoke
 from tests.cli.test_commands import assert_one_line
+from tests.command import Invoke
 from tests.report.verdicts import verdict
 
 MINE = "name: mine\ntopic:\n  partitions: 2\n"

@@ -1,28 +1,13 @@
 """The program as a user has it: ``kafka-trial`` in a process of its own."""
 
-import json
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+from tests.command import Done
 
 COMMAND = [str(Path(sys.executable).with_name("kafka-trial"))]
-
-
-@dataclass(frozen=True)
-class Done:
-    """What a command left: its exit code, both outputs, and the verdict where it printed one."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def verdict(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self.out)
-        return found
 
 
 def kafka_trial(*arguments: str | Path, timeout: float = 240) -> Done:

@@ -1,5 +1,4 @@
-"""Plain containers in the place of nodes, so that what faults do to them is seen without waiting for Kafka; and command
-lines in the test's own process, so that one warm Spark session judges all runs."""
+"""Plain containers in the place of nodes: what faults do to them is seen without waiting for Kafka."""
 
 import re
 import socket
@@ -8,19 +7,15 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 import docker
 import pytest
-from pyspark.sql import SparkSession
 
-from harness.cli.main import invoke
 from harness.cluster.images import toolbox_image
 from harness.cluster.shell import DockerShell, without_network
 from harness.core.topology import Node, Role, Topology
 from nemesis.fault import on_each
 from nemesis.shell import ProcessState
-from tests.cluster.command import Done
 
 #: PID 1 of a plain node: exits on SIGTERM, as Kafka does.
 MAIN = "echo data >/data/one; echo data >/data/two; trap 'exit 0' TERM; while :; do sleep 1 & wait $!; done"
@@ -80,21 +75,6 @@ def _serving(address: str, port: int) -> Iterator[None]:
         yield
         thread.join(30)
         assert not thread.is_alive()
-
-
-Invoke = Callable[..., Done]
-
-
-@pytest.fixture
-def invoked(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> Invoke:
-    """``invoked("run", "x")``."""
-
-    def run(*arguments: str | Path) -> Done:
-        code = invoke([str(argument) for argument in arguments])
-        said = capsys.readouterr()
-        return Done(code, said.out, said.err)
-
-    return run
 
 
 @pytest.fixture(scope="module")

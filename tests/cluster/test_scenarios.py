@@ -13,7 +13,7 @@ from harness.cluster.shell import without_network
 from harness.core.layout import VERDICT_FILE
 from harness.scenario.loading import load, named
 from nemesis.preflight import lacking
-from tests.cluster.conftest import Invoke
+from tests.command import Invoke
 
 pytestmark = pytest.mark.cluster
 
@@ -117,11 +117,12 @@ def test_every_scenario_has_its_story_here() -> None:
 
 @pytest.mark.parametrize("name", sorted(STORIES))
 def test_a_scenario_does_what_it_claims(
-    name: str, tmp_path: Path, engine: DockerClient, toolbox: str, spark: SparkSession, invoked: Invoke
+    name: str, tmp_path: Path, engine: DockerClient, toolbox: str, spark: SparkSession, kafka_trial: Invoke
 ) -> None:
     needs = {need for fault in load(name).faults for need in fault.needs}
     missing = lacking(needs, without_network(engine, toolbox, {}))
-    done = invoked("run", name, "--store", tmp_path, "--seed", "1", "--json")
+    # In this process, so that one warm session judges all runs; test_breaking_off.py has the program in its own.
+    done = kafka_trial("run", name, "--store", tmp_path, "--seed", "1", "--json")
     if missing:
         assert done.code == 3
         assert done.err.splitlines()[-1] == f"kafka-trial: {'; '.join(missing)}"

@@ -19,7 +19,7 @@ COLUMNS = ["topic", "partition", "record_id"]
 def asked(judged: dict[str, Judged]) -> Iterator[duckdb.DuckDBPyConnection]:
     """DuckDB, with what it found in the planted histories of a queue."""
     with duckdb.connect() as connection:
-        connection.execute(FAMILY.replace("{run}", str(judged[KINDS[0].name].run)))
+        connection.execute(FAMILY.format(run=judged[KINDS[0].name].run))
         yield connection
 
 

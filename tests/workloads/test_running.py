@@ -147,8 +147,7 @@ HARNESS = """
 import sys
 from pathlib import Path
 from harness.core.clock import Clock
-from workloads.pace import Pace
-from workloads.plan import AnyWorkload, Plan, worker_specs
+from workloads.plan import Plan
 from workloads.queue import Queue
 from workloads.running import start
 bootstrap, topic, journals = sys.argv[1:]
