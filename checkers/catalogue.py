@@ -11,7 +11,8 @@ from checkers.tables import History
 from harness.core.run_file import RunFile
 from harness.core.verdict import Judgement
 
-Find = Callable[[History, DataFrame], DataFrame]
+#: What answers a question; None: there is nothing, and nothing more to ask.
+Find = Callable[[History, DataFrame], DataFrame | None]
 
 
 class Pass(StrEnum):

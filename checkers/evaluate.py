@@ -1,7 +1,6 @@
 """From a stored run to its verdict: a few passes over the records, then only what they found suspicious."""
 
 import shutil
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -68,11 +67,13 @@ def judge(directory: Path, spark: SparkSession) -> Verdict:
 def _judged(history: History) -> Verdict:
     # Of questions that need nothing of each other Spark plans and compiles one while it runs another.
     with ThreadPoolExecutor() as pool:
-        given = pool.submit(lambda: polls(history).persist(StorageLevel.MEMORY_AND_DISK))
-        judged = pool.submit(records, history, asked_of(history.run_file), given.result)
+        polled = (
+            pool.submit(lambda: polls(history).persist(StorageLevel.MEMORY_AND_DISK)) if history.read_live else None
+        )
+        judged = pool.submit(records, history, asked_of(history.run_file), polled.result if polled else None)
         served = pool.submit(availability, history)
-        repeated = pool.submit(lambda: redelivered(history, given.result()))
-        (counts, found), service, again = judged.result(), served.result(), repeated.result()
+        again = redelivered(history, polled.result()) if polled else {}
+        (counts, found), service = judged.result(), served.result()
     sizes = {f.checker.anomaly: f.count for f in found}
     report = summary(counts, lost=sizes.get("lost", 0), duplicated=sizes.get("duplicated", 0))
     ruled = rule(history.run_file, found, circumstances(history))
@@ -129,30 +130,43 @@ def answers(
     history: History, checkers: Sequence[Checker], folded: DataFrame, given: Callable[[], DataFrame]
 ) -> tuple[dict[str, int], list[Found]]:
     """What became of every record, by its blocks and polls."""
-    looked = look(history, checkers, folded)
-    passes: dict[Pass, Callable[[], DataFrame]] = {
-        Pass.LOG: lambda: crossings(looked.excerpt, looked.unsettled),
-        Pass.POLLS: given,
-    }
+
+    def log() -> DataFrame:
+        # Of a small history every record is looked up: for which are settled there is no need to wait.
+        if history.small:
+            return crossings(history, folded)
+        return crossings(looking.result().excerpt, looking.result().unsettled)
+
+    passes = {Pass.POLLS: given, Pass.LOG: log} if history.read_live else {Pass.LOG: log}
     doubts = {of: {c.anomaly: c.doubts[of] for c in checkers if of in c.doubts} for of in passes}
+
+    def doubted(of: Pass, checker: Checker) -> bool:
+        return checker.anomaly in doubts[of] and asked[of].result()[checker.anomaly] > 0
+
+    def suspected(checker: Checker) -> bool:
+        if checker.when is not None:
+            return checker.when(history)
+        return looked.counts[checker.anomaly] > 0 or any(doubted(of, checker) for of in passes)
 
     def evidence(checker: Checker) -> tuple[History, DataFrame]:
         if checker.when is not None or checker.given is Pass.POLLS:
             return history, given()
         if checker.given is Pass.LOG:
             return looked.excerpt, looked.unsettled
-        if doubted[Pass.LOG].get(checker.anomaly):
+        if not history.small and doubted(Pass.LOG, checker):
             return history, marked(folded, EVERY, looked.counts["attempted"])
         return looked.excerpt, marked(folded, checker.suspects, looked.counts[checker.anomaly])
 
+    def answer(checker: Checker) -> Found:
+        return find(checker, *evidence(checker)) if suspected(checker) else Found(checker, 0, [])
+
     with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
-        asked = pool.map(lambda of: count(passes[of](), doubts[of]) if doubts[of] else {}, passes)
-        doubted = dict(zip(passes, asked, strict=True))
-        cause = sum(map(Counter, doubted.values()), Counter(looked.counts))
-        suspected = [c for c in checkers if (cause[c.anomaly] if c.when is None else c.when(history))]
-        # Those that take two passes begin first.
-        longest_first = sorted(suspected, key=lambda c: c.timed)
-        answered = list(pool.map(lambda c: find(c, *evidence(c)), longest_first))
+        looking = pool.submit(look, history, checkers, folded)
+        asked = {of: pool.submit(lambda of: count(passes[of](), doubts[of]), of) for of in passes if doubts[of]}
+        looked = looking.result()
+        # First those that need not wait for what is asked of these passes, and of them those that take two themselves.
+        in_turn = sorted(checkers, key=lambda c: (c.when is None and not looked.counts[c.anomaly], c.timed))
+        answered = list(pool.map(answer, in_turn))
     found = sorted((f for f in answered if f.count), key=lambda f: checkers.index(f.checker))
     if not found:
         shutil.rmtree(history.directory / ANOMALIES, ignore_errors=True)
@@ -174,7 +188,10 @@ def marked(folded: DataFrame, suspects: str, number: int) -> DataFrame:
 
 def find(checker: Checker, history: History, given: DataFrame) -> Found:
     """Answer one question exactly, and keep all of its records beside the run."""
-    found = checker.find(history, given).where(checker.rule)
+    told = checker.find(history, given)
+    if told is None:
+        return Found(checker, 0, [])
+    found = told.where(checker.rule)
     kept = place(history.directory, checker.anomaly)
     if not checker.timed and not history.small:
         found = found.persist(StorageLevel.MEMORY_AND_DISK)

@@ -21,22 +21,25 @@ _NUMBER = "xxhash64(topic, partition, offset)"
 _NO_ID = -1
 
 
-def rewritten_offset(history: History, marks: DataFrame) -> DataFrame:
+def rewritten_offset(history: History, marks: DataFrame) -> DataFrame | None:
     """The records that were acknowledged at an offset, or read there by a consumer, the final read, or of a replica;
     the rule is that they are two or more.
 
     Two records can only be seen at one offset where one of them is not there in the final read, or where the final read
     itself shows both: ``marks`` has the records of which one may be, and of a large history only their offsets are
-    looked at. A payload that fails its checksum shows no id to rely on. Guarantee: what is committed is not truncated,
-    so that its offset is not given again (KIP-101, KIP-279). Returns: topic, partition, offset, record_id (one that is
-    there no more), records (all ids seen there, -1 for a payload without), stands (the one of the final log)
+    looked at; of a small one those with two ids. A payload that fails its checksum shows no id to rely on. Guarantee:
+    what is committed is not truncated, so that its offset is not given again (KIP-101, KIP-279). Returns: topic,
+    partition, offset, record_id (one that is there no more), records (all ids seen there, -1 for a payload without),
+    stands (the one of the final log)
     """
     told, read = _at_offsets(history.whole)
-    seen = _sights(told, "false").unionAll(_sights(read, "phase = 'final'"))
-    if not history.small:
-        seen = seen.withColumn("number", F.expr(_NUMBER)).join(_doubtful(history, marks), on="number", how="left_semi")
+    seen = _sights(told, "false").unionAll(_sights(read, "phase = 'final'")).withColumn("number", F.expr(_NUMBER))
+    doubtful = few(_shared(seen) if history.small else _doubtful(history, marks))
+    if doubtful is None:
+        return None
     return (
-        seen.groupBy(*_SLOT)
+        seen.join(doubtful, on="number", how="left_semi")
+        .groupBy(*_SLOT)
         .agg(
             F.array_sort(F.collect_set("record_id")).alias("records"),
             F.expr("min(record_id) filter (where last)").alias("stands"),
@@ -76,6 +79,12 @@ def _sights(rows: DataFrame, last: str) -> DataFrame:
     return rows.selectExpr(*_SLOT, f"coalesce(record_id, {_NO_ID}L) as record_id", f"{last} as last")
 
 
+def _shared(seen: DataFrame) -> DataFrame:
+    """The slots where there is more than one. Returns: number"""
+    extremes = seen.groupBy("number").agg(F.min("record_id").alias("least"), F.max("record_id").alias("most"))
+    return extremes.where("least != most").select("number")
+
+
 def _doubtful(history: History, marks: DataFrame) -> DataFrame:
     """The slots of marked acknowledgements and reads, but for those where one record was acknowledged, and is; and
     those of payloads without an id. Returns: number"""
@@ -94,4 +103,4 @@ def _doubtful(history: History, marks: DataFrame) -> DataFrame:
         .select(*_SLOT)
     )
     alien = intact.where("record_id is null").select(*_SLOT)
-    return few(slots.unionAll(alien).selectExpr(f"{_NUMBER} as number").distinct())
+    return slots.unionAll(alien).selectExpr(f"{_NUMBER} as number").distinct()

@@ -122,10 +122,13 @@ def near(history: History, marks: DataFrame) -> History:
     return history.excerpt(of(history.sends), of(history.reads))
 
 
-def few(rows: DataFrame) -> DataFrame:
-    """``rows``, computed once and kept until the run is judged; to be broadcast where they fit."""
+def few(rows: DataFrame) -> DataFrame | None:
+    """``rows``, computed once, kept until the run is judged, broadcast where they fit; None where there are none."""
     kept = rows.persist(StorageLevel.MEMORY_AND_DISK)
-    return F.broadcast(kept) if kept.count() <= FEW else kept
+    number = kept.count()
+    if not number:
+        return None
+    return F.broadcast(kept) if number <= FEW else kept
 
 
 def _named(expressions: Mapping[str, str]) -> list[str]:

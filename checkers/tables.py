@@ -127,6 +127,13 @@ class History:
         """Whether there are any transactions."""
         return any(metadata(path).num_rows for path in parts(self.directory, "transactions"))
 
+    @cached_property
+    def read_live(self) -> bool:
+        """Whether anybody read while the run went on, or was given a place to."""
+        reads = [metadata(path) for path in parts(self.directory, "reads")]
+        placed = any(metadata(path).num_rows for path in parts(self.directory, "positions"))
+        return placed or constants(reads).get("phase") != "final"
+
     @property
     def read_committed(self) -> str:
         """SQL on ``reads``: delivered to a reader of isolation level read_committed."""

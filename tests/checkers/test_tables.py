@@ -35,6 +35,17 @@ def test_a_run_is_read(run: Path, spark: SparkSession) -> None:
     assert rows(run) == 3
 
 
+@pytest.mark.parametrize(
+    ("also", "live"),
+    [("end 0..1", False), ("live a @0", True), ("replica a @0 b2", True), ("place assign r1 @0 t1", True)],
+)
+def test_a_run_is_read_live_where_anybody_read_or_was_to_before_its_end(
+    also: str, live: bool, tmp_path: Path, spark: SparkSession
+) -> None:
+    write(tmp_path, [tell("send a ok @0", "final a @0", also)])
+    assert History.read(tmp_path, spark).read_live is live
+
+
 @pytest.mark.parametrize("table", TABLES.keys() - OPTIONAL)
 def test_a_missing_table_is_named(table: str, run: Path, spark: SparkSession) -> None:
     for path in parts(run, table):
