@@ -1,10 +1,10 @@
 -- The family delivery, in full: each table is what checkers/delivery.py keeps of one anomaly of the same Parquet.
-create view sends as from read_parquet('{run}/history/sends/*.parquet');
-create view reads as from read_parquet('{run}/history/reads/*.parquet');
-create view complete as
+create or replace view sends as from read_parquet('{run}/history/sends/*.parquet');
+create or replace view reads as from read_parquet('{run}/history/reads/*.parquet');
+create or replace view complete as
     select topic, partition, log_start from read_parquet('{run}/history/log_ends/*.parquet') where complete;
 
-create temp table lost as
+create or replace temp table lost as
     select topic, partition, "offset", record_id, worker, sequence, invoked_ns, completed_ns
     from sends join complete using (topic, partition)
     where outcome = 'ok' and ("offset" is null or "offset" >= log_start) and not exists (
@@ -13,7 +13,7 @@ create temp table lost as
             and final.topic = sends.topic and final.partition = sends.partition
     );
 
-create temp table vanished as
+create or replace temp table vanished as
     select live.topic, live.partition, live."offset", live.record_id, min(read_ns) as read_ns
     from reads live join complete using (topic, partition)
     where phase = 'live' and record_id is not null and "offset" >= log_start and not exists (
@@ -23,31 +23,31 @@ create temp table vanished as
     )
     group by all;
 
-create temp table failed_but_present as
+create or replace temp table failed_but_present as
     select topic, partition, record_id, error, min(reads."offset") as read_offset
     from sends join reads using (topic, partition, record_id)
     where outcome = 'fail' and phase in ('final', 'live')
     group by all;
 
-create temp table duplicated as
+create or replace temp table duplicated as
     select topic, partition, record_id, min("offset") as "offset", max("offset") as last_offset,
         count(distinct "offset") as copies
     from reads where phase = 'final' and record_id is not null
     group by all having copies > 1;
 
-create temp table phantom as
+create or replace temp table phantom as
     select topic, partition, "offset", record_id, min(read_ns) as read_ns
     from reads where intact and (record_id is null or record_id not in (select record_id from sends))
     group by all;
 
-create temp table misplaced as
+create or replace temp table misplaced as
     select reads.topic, reads.partition, reads."offset", record_id, sends.topic as sent_topic,
         sends.partition as sent_partition, min(read_ns) as read_ns
     from reads join sends using (record_id)
     where intact and (reads.topic, reads.partition) != (sends.topic, sends.partition)
     group by all;
 
-create temp table corrupted as
+create or replace temp table corrupted as
     select topic, partition, "offset", record_id, min(read_ns) as read_ns
     from reads where not intact
     group by all;

@@ -1,55 +1,31 @@
-"""From a stored run to its verdict: a few passes over the records, then only what they found suspicious."""
+"""From a stored run to its verdict: what was found, what the configuration says to it, and who led."""
 
-import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow.compute as pc
 from pyspark import StorageLevel
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
+from pyspark.sql import SparkSession
 
 from checkers import transactions
+from checkers.asking import AT_ONCE, Found, records
 from checkers.availability import availability
-from checkers.catalogue import CHECKERS, Checker, Pass, asked_of
-from checkers.delivery import timed
+from checkers.catalogue import CHECKERS, Checker, asked_of
 from checkers.faults import active
 from checkers.forensics import runs
-from checkers.kept import first, keep, pieces, place
+from checkers.kept import pieces, place
 from checkers.observed import elected, refilled, who_led
-from checkers.order import crossings
 from checkers.polls import polls
 from checkers.preconditions import preconditions
-from checkers.presence import EVERY, FEW, PLACE, UNSETTLED, blocks, near
 from checkers.reader import redelivered
 from checkers.service import SAID, overrun
-from checkers.summary import COUNTS, COUNTS_OF_READERS, summary
+from checkers.summary import summary
 from checkers.tables import History
 from harness.core.guarantees import Circumstances, most_at_once, standing
-from harness.core.layout import ANOMALIES
 from harness.core.run_file import RunFile
 from harness.core.verdict import Anomaly, Judgement, Precondition, Standing, Summary, Verdict, worst
-
-_EXAMPLES = 20
-#: Where no more than one in so many blocks is suspicious, and two questions need their records, these are kept apart
-#: from all others. (Those of other partitions come with them.)
-_NEAR = 16
-#: Questions asked at once: Spark plans and compiles some while it runs another.
-_AT_ONCE = 2
-
-Row = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Found:
-    """All records of one anomaly: how many, and the first of them."""
-
-    checker: Checker
-    count: int
-    examples: list[Row]
 
 
 def judge(directory: Path, spark: SparkSession) -> Verdict:
@@ -77,128 +53,13 @@ def _judged(history: History) -> Verdict:
     sizes = {f.checker.anomaly: f.count for f in found}
     report = summary(counts, lost=sizes.get("lost", 0), duplicated=sizes.get("duplicated", 0))
     ruled = rule(history.run_file, found, circumstances(history))
-    with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
+    with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
         told = pool.map(lambda name: explained(history, name, ruled[name]), ruled)
         anomalies = dict(zip(ruled, told, strict=True))
     anomalies |= overrun(history.run_file.limits, service, history.faults, history.last_ns)
     met = preconditions(history.run_file, report, history.ends, history.faults, history.seen)
     done = transactions.report(history)
     return verdict(history, report, anomalies, met, service, done, again)
-
-
-def records(
-    history: History, checkers: Sequence[Checker] = CHECKERS, given: Callable[[], DataFrame] | None = None
-) -> tuple[dict[str, int], list[Found]]:
-    """What became of every record: the counts of the summary, and what each checker found.
-
-    ``given``: tells the ``polls`` of the history, where its caller has them already.
-    """
-    shutil.rmtree(history.directory / ANOMALIES, ignore_errors=True)
-    folded = blocks(history).persist(StorageLevel.MEMORY_AND_DISK)
-    try:
-        return answers(history, checkers, folded, given or (lambda: polls(history)))
-    finally:
-        folded.unpersist()
-
-
-@dataclass(frozen=True)
-class Looked:
-    """What the pass over blocks told: ``counts`` of the summary and of each checker's suspects, the blocks that are
-    ``unsettled``, and the history near all that is suspicious: the whole where that is much of it, or asked once."""
-
-    counts: dict[str, int]
-    unsettled: DataFrame
-    excerpt: History
-
-
-def look(history: History, checkers: Sequence[Checker], folded: DataFrame) -> Looked:
-    """Ask of all blocks at once."""
-    summed = COUNTS if history.run_file.final_read else COUNTS_OF_READERS
-    # Of records without an id there is a block without bits.
-    suspects = {c.anomaly: f"coalesce(bit_count({c.suspects}), 0) + {c.doubts.get(Pass.BLOCKS, '0')}" for c in checkers}
-    anything = " | ".join(f"coalesce({bits}, 0L)" for bits in (UNSETTLED, *(c.suspects for c in checkers)))
-    marks = {"unsettled": f"bit_count({UNSETTLED})", "suspicious": f"int({anything} != 0)", "blocks": "1"}
-    counts = count(folded, suspects | marks | summed)
-    unsettled = marked(folded, UNSETTLED, counts.pop("unsettled"))
-    number, blocks_in_all = counts.pop("suspicious"), counts.pop("blocks")
-    asking = [c for c in checkers if counts[c.anomaly] or Pass.LOG in c.doubts]
-    worth_it = not history.small and len(asking) > 1 and number <= min(FEW, blocks_in_all // _NEAR)
-    return Looked(counts, unsettled, near(history, marked(folded, anything, number)) if worth_it else history)
-
-
-def answers(
-    history: History, checkers: Sequence[Checker], folded: DataFrame, given: Callable[[], DataFrame]
-) -> tuple[dict[str, int], list[Found]]:
-    """What became of every record, by its blocks and polls."""
-
-    def log() -> DataFrame:
-        # Of a small history every record is looked up: for which are settled there is no need to wait.
-        if history.small:
-            return crossings(history, folded)
-        return crossings(looking.result().excerpt, looking.result().unsettled)
-
-    passes = {Pass.POLLS: given, Pass.LOG: log} if history.read_live else {Pass.LOG: log}
-    doubts = {of: {c.anomaly: c.doubts[of] for c in checkers if of in c.doubts} for of in passes}
-
-    def doubted(of: Pass, checker: Checker) -> bool:
-        return checker.anomaly in doubts[of] and asked[of].result()[checker.anomaly] > 0
-
-    def suspected(checker: Checker) -> bool:
-        if checker.when is not None:
-            return checker.when(history)
-        return looked.counts[checker.anomaly] > 0 or any(doubted(of, checker) for of in passes)
-
-    def evidence(checker: Checker) -> tuple[History, DataFrame]:
-        if checker.when is not None or checker.given is Pass.POLLS:
-            return history, given()
-        if checker.given is Pass.LOG:
-            return looked.excerpt, looked.unsettled
-        if not history.small and doubted(Pass.LOG, checker):
-            return history, marked(folded, EVERY, looked.counts["attempted"])
-        return looked.excerpt, marked(folded, checker.suspects, looked.counts[checker.anomaly])
-
-    def answer(checker: Checker) -> Found:
-        return find(checker, *evidence(checker)) if suspected(checker) else Found(checker, 0, [])
-
-    with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
-        looking = pool.submit(look, history, checkers, folded)
-        asked = {of: pool.submit(lambda of: count(passes[of](), doubts[of]), of) for of in passes if doubts[of]}
-        looked = looking.result()
-        # First those that need not wait for what is asked of these passes, and of them those that take two themselves.
-        in_turn = sorted(checkers, key=lambda c: (c.when is None and not looked.counts[c.anomaly], c.timed))
-        answered = list(pool.map(answer, in_turn))
-    found = sorted((f for f in answered if f.count), key=lambda f: checkers.index(f.checker))
-    if not found:
-        shutil.rmtree(history.directory / ANOMALIES, ignore_errors=True)
-    return looked.counts, found
-
-
-def count(rows: DataFrame, sums: Mapping[str, str]) -> dict[str, int]:
-    """The sum of each SQL expression over all rows, in one job; 0 where there are none."""
-    named = rows.selectExpr(*(f"cast({sql} as bigint) as {name}" for name, sql in sums.items()))
-    [row] = named.groupBy().sum().toDF(*sums).collect()
-    return {name: value or 0 for name, value in row.asDict().items()}
-
-
-def marked(folded: DataFrame, suspects: str, number: int) -> DataFrame:
-    """The blocks that have suspects, ``number`` at most. Returns: PLACE, bits"""
-    marks = folded.selectExpr(*PLACE, f"{suspects} as bits").where("bits != 0")
-    return F.broadcast(marks) if number <= FEW else marks
-
-
-def find(checker: Checker, history: History, given: DataFrame) -> Found:
-    """Answer one question exactly, and keep all of its records beside the run."""
-    told = checker.find(history, given)
-    if told is None:
-        return Found(checker, 0, [])
-    found = told.where(checker.rule)
-    kept = place(history.directory, checker.anomaly)
-    if not checker.timed and not history.small:
-        found = found.persist(StorageLevel.MEMORY_AND_DISK)
-        if not found.count():
-            return Found(checker, 0, [])
-    found = found if checker.timed else timed(history, found)
-    return Found(checker, keep(found, kept), first(kept, _EXAMPLES))
 
 
 def circumstances(history: History) -> Circumstances:

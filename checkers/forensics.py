@@ -109,9 +109,9 @@ def bucket_width(offsets: int, partitions: int) -> int:
     return 1 << (least - 1).bit_length()
 
 
-def islands(pieces: Iterable[pa.Table], led: Mapping[Partition, Sequence[Reign]], width: int) -> list[Island]:
+def islands(found: Iterable[pa.Table], led: Mapping[Partition, Sequence[Reign]], width: int) -> list[Island]:
     """The records of an anomaly (columns as in COLUMNS) folded by partition, reign and bucket of offsets."""
-    folded = [_folded(_marked(piece, led, width)) for piece in pieces]
+    folded = [_folded(_marked(piece, led, width)) for piece in found]
     if not folded:
         return []
     return sorted((_island(row) for row in _folded(pa.concat_tables(folded)).to_pylist()), key=_place)

@@ -7,9 +7,9 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from checkers import evaluate, tables
+from checkers import asking, tables
+from checkers.asking import records
 from checkers.catalogue import CHECKERS, DELIVERY, LOG_ORDER_READER
-from checkers.evaluate import records
 from checkers.tables import History
 from harness.core.layout import ANOMALIES
 from tests.checkers.notation import WORKERS_OF_A_HISTORY, Told, write
@@ -467,7 +467,7 @@ def judged(
         run = tmp_path_factory.mktemp("run")
         write(run, told(cases), **settings)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(evaluate, "_NEAR", 1)
+            patch.setattr(asking, "_NEAR", 1)
             patch.setattr(tables, "OF_ONE_TASK", request.param)
             records(History.read(run, spark))
         found |= dict(zip((one.says for one in cases), found_in(run, told(cases)), strict=True))

@@ -8,8 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from checkers.asking import Found
 from checkers.catalogue import CHECKERS, WITHOUT_FINAL_READ
-from checkers.evaluate import Found, active, circumstances, judge, moment, reasons, rule
+from checkers.evaluate import active, circumstances, judge, moment, reasons, rule
 from checkers.summary import summary
 from checkers.tables import History
 from harness.core.guarantees import PROMISES

@@ -8,9 +8,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from checkers import groups
+from checkers.asking import records
 from checkers.catalogue import GROUPS, Checker
 from checkers.delivery import RECORD
-from checkers.evaluate import circumstances, judge, records, rule
+from checkers.evaluate import circumstances, judge, rule
 from checkers.tables import History
 from harness.core.layout import ANOMALIES
 from harness.core.verdict import Judgement, Standing

@@ -8,8 +8,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from checkers import tables
+from checkers.asking import marked
 from checkers.catalogue import CHECKERS, WITHOUT_FINAL_READ, Checker, Pass
-from checkers.evaluate import marked
 from checkers.order import crossings
 from checkers.polls import polls
 from checkers.presence import EVERY, UNSETTLED, blocks, near

@@ -8,8 +8,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from checkers import transactions
+from checkers.asking import records
 from checkers.catalogue import TRANSACTIONS, Checker
-from checkers.evaluate import judge, records
+from checkers.evaluate import judge
 from checkers.tables import History
 from harness.core.verdict import Judgement
 from tests.checkers.notation import tell, turned_round, write

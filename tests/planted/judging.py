@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
+from checkers.asking import records
 from checkers.catalogue import Checker, asked_of
-from checkers.evaluate import records
 from checkers.tables import History
 from harness.core.guarantees import Configuration
 from harness.core.history import TABLES

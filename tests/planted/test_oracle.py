@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from checkers import evaluate, tables
+from checkers import asking, tables
+from checkers.asking import records
 from checkers.catalogue import CHECKERS, GROUPS
-from checkers.evaluate import records
 from checkers.tables import History
 from harness.core.layout import ANOMALIES
 from tests.checkers.notation import WORKERS_OF_A_HISTORY, Told, write
@@ -108,7 +108,7 @@ def test_both_find_the_same(
     write(tmp_path, histories)
     # These readers are no group, but what they committed is asked of them as if they were one.
     asked = [replace(checker, when=lambda _: True) if checker in GROUPS else checker for checker in CHECKERS]
-    monkeypatch.setattr(evaluate, "_NEAR", 1)
+    monkeypatch.setattr(asking, "_NEAR", 1)
     monkeypatch.setattr(tables, "OF_ONE_TASK", rows)
     records(History.read(tmp_path, spark), asked)
     found: list[Sets] = [{} for _ in histories]
