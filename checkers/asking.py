@@ -83,7 +83,8 @@ def look(history: History, checkers: Sequence[Checker], folded: DataFrame) -> Lo
     unsettled = marked(folded, UNSETTLED, counts.pop("unsettled"))
     number, blocks_in_all = counts.pop("suspicious"), counts.pop("blocks")
     asking = [c for c in checkers if counts[c.anomaly] or Pass.LOG in c.doubts]
-    worth_it = not history.small and len(asking) > 1 and number <= min(FEW, blocks_in_all // _NEAR)
+    compared = not history.small and history.run_file.final_read
+    worth_it = compared and len(asking) > 1 and number <= min(FEW, blocks_in_all // _NEAR)
     return Looked(counts, unsettled, near(history, marked(folded, anything, number)) if worth_it else history)
 
 
@@ -159,9 +160,13 @@ def find(checker: Checker, history: History, given: DataFrame) -> Found:
         return Found(checker, 0, [])
     found = told.where(checker.rule)
     kept = place(history.directory, checker.anomaly)
-    if not checker.timed and not history.small:
-        found = found.persist(StorageLevel.MEMORY_AND_DISK)
-        if not found.count():
-            return Found(checker, 0, [])
-    found = found if checker.timed else timed(history, found)
+    if not checker.timed:
+        few = True
+        if not history.small:
+            found = found.persist(StorageLevel.MEMORY_AND_DISK)
+            number = found.count()
+            if not number:
+                return Found(checker, 0, [])
+            few = number <= FEW
+        found = timed(history, found, few)
     return Found(checker, keep(found, kept), first(kept, _EXAMPLES))

@@ -163,11 +163,11 @@ def per_bucket(timeline: Sequence[Slot], slot_ns: int) -> tuple[int, list[int]]:
 
 
 def availability(history: History) -> dict[str, Any]:
-    """The ``availability`` of verdict.json."""
+    """The ``availability`` of verdict.json: by what brokers acknowledged, whatever became of its transaction."""
     faults = history.faults
     slot_ns = resolution(history.last_ns, len(history.ends))
     instants = sorted({at for row in faults for at in (row["injected_ns"], row["healed_ns"]) if at is not None})
-    by_partition = slots(history.sends, slot_ns, instants)
+    by_partition = slots(history.records("sends"), slot_ns, instants)
     overall = together(by_partition)
     bucket_ns, counts = per_bucket(overall, slot_ns)
     return {

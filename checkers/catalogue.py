@@ -52,8 +52,8 @@ _COPIED = "if(copies > bit_count(found), found, 0L)"
 _UNSENT = "whole & ~(acknowledged | failed | undecided)"
 _MOVED = "acknowledged_at != found_at"
 _STRAYED = (
-    f"if(acknowledged != 0 and {_MOVED} or glances > 0 and seen_at != found_at or glances != bit_count(delivered),"
-    " acknowledged | whole, 0L)"
+    f"if(acknowledged != 0 and {_MOVED} or glances > 0 and (seen_at != found_at or damaged != 0)"
+    " or glances != bit_count(delivered), acknowledged | whole, 0L)"
 )
 
 
@@ -124,7 +124,7 @@ LOG_ORDER_READER: tuple[Checker, ...] = (
     ),
     Checker(
         "skipped",
-        "records of the final log were passed over by a reader",
+        "records of the log were passed over by a reader",
         "0L",
         reader.skipped,
         {Pass.POLLS: f"cast({reader.PASSED_OVER} or {reader.WITH_HOLES} as int)"},
@@ -201,8 +201,9 @@ WITHOUT_FINAL_READ: tuple[Checker, ...] = (
 
 
 def asked_of(run: RunFile) -> tuple[Checker, ...]:
-    """The questions that can be asked of a run. Log, order and reader need a final read to be compared with."""
+    """The questions that can be asked of a run: without a final read, of what its readers were given."""
     if run.final_read:
         return CHECKERS
     instead = {checker.anomaly for checker in WITHOUT_FINAL_READ}
-    return (*WITHOUT_FINAL_READ, *(checker for checker in DELIVERY if checker.anomaly not in instead))
+    others = (checker for checker in (*DELIVERY, *LOG_ORDER_READER) if checker.anomaly not in instead)
+    return (*WITHOUT_FINAL_READ, *others)

@@ -30,7 +30,7 @@ def lost(history: History, marks: DataFrame) -> DataFrame:
     Guarantee: a committed message is not lost as long as one in-sync replica is alive (Kafka design, Replication).
     Returns: RECORD
     """
-    return _retained(history, flagged(history.sends.where("outcome = 'ok'"), marks)).selectExpr(*OF_SEND)
+    return retained(history, flagged(history.sends.where("outcome = 'ok'"), marks)).selectExpr(*OF_SEND)
 
 
 def failed_but_present(history: History, marks: DataFrame) -> DataFrame:
@@ -119,12 +119,14 @@ def vanished(history: History, marks: DataFrame) -> DataFrame:
     Guarantee: only committed messages are given out to consumers (Kafka design, Replication): they read below the high
     watermark, and what is below it is not to be lost. Returns: RECORD, read_ns
     """
-    gone = _retained(history, _deliveries(flagged(history.reads.where(history.lasting), marks)))
+    gone = retained(history, _deliveries(flagged(history.reads.where(history.lasting), marks)))
     return with_times(gone, flagged(history.sends, marks)).selectExpr(*OF_READ, "read_ns")
 
 
-def _retained(history: History, rows: DataFrame) -> DataFrame:
+def retained(history: History, rows: DataFrame) -> DataFrame:
     """``rows`` without those below the start of the log."""
+    if not any(row["log_start"] for row in history.ends):
+        return rows
     starts = history.log_ends.select(*PARTITION, "log_start")
     return (
         rows.join(F.broadcast(starts), on=PARTITION, how="inner")
@@ -134,14 +136,17 @@ def _retained(history: History, rows: DataFrame) -> DataFrame:
 
 
 def _recorded(history: History, reads: DataFrame) -> DataFrame:
-    """``reads`` without those that a journal of a partial history cannot know."""
+    """``reads`` without those that a journal of a partial history cannot know: a producer may even have died before
+    it journalled anything."""
     if not history.run_file.partial:
         return reads
+    clients = (name.split() for name in history.run_file.clients)
+    producers = ", ".join(number for role, number in clients if role in {"producer", "transactor"}) or "null"
     journalled = history.whole.sends.groupBy("worker").agg(F.max("sequence").alias("last_sequence"))
     return (
         reads.selectExpr("*", _WORKER, _SEQUENCE)
         .join(F.broadcast(journalled), on="worker", how="left")
-        .where("last_sequence is null or sequence <= last_sequence")
+        .where(f"sequence <= last_sequence or last_sequence is null and not coalesce(worker in ({producers}), false)")
         .select(*reads.columns)
     )
 
@@ -161,9 +166,11 @@ def _deliveries(reads: DataFrame) -> DataFrame:
     return reads.groupBy("topic", "partition", "offset", "record_id").agg(F.min("read_ns").alias("read_ns"))
 
 
-def timed(history: History, found: DataFrame) -> DataFrame:
-    """A few records with what their sends tell. Returns: RECORD, then the other columns of ``found``"""
-    sends = history.whole.sends.join(F.broadcast(found.select("record_id")), on="record_id", how="left_semi")
+def timed(history: History, found: DataFrame, few: bool) -> DataFrame:
+    """Records, most often ``few`` that fit a broadcast, with what their sends tell. Returns: RECORD, then the other
+    columns of ``found``"""
+    ids = found.select("record_id")
+    sends = history.whole.sends.join(F.broadcast(ids) if few else ids, on="record_id", how="left_semi")
     others = [name for name in found.columns if name not in RECORD]
     return with_times(found, sends).selectExpr(*OF_READ, *others)
 

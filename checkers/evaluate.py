@@ -1,9 +1,12 @@
 """From a stored run to its verdict: what was found, what the configuration says to it, and who led."""
 
+import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pyarrow.compute as pc
 from pyspark import StorageLevel
@@ -15,7 +18,7 @@ from checkers.availability import availability
 from checkers.catalogue import CHECKERS, Checker, asked_of
 from checkers.faults import active
 from checkers.forensics import runs
-from checkers.kept import pieces, place
+from checkers.kept import partitions, pieces, place
 from checkers.observed import elected, refilled, who_led
 from checkers.polls import polls
 from checkers.preconditions import preconditions
@@ -23,9 +26,12 @@ from checkers.reader import redelivered
 from checkers.service import SAID, overrun
 from checkers.summary import summary
 from checkers.tables import History
+from harness.core.errors import HistoryError
 from harness.core.guarantees import Circumstances, most_at_once, standing
-from harness.core.run_file import RunFile
 from harness.core.verdict import Anomaly, Judgement, Precondition, Standing, Summary, Verdict, worst
+
+#: What Spark says of a file that it cannot read to its end.
+_DAMAGED = re.compile(r"FAILED_READ_FILE\S*\].*? file:(?://)?(/\S+?\.parquet)")
 
 
 def judge(directory: Path, spark: SparkSession) -> Verdict:
@@ -36,6 +42,11 @@ def judge(directory: Path, spark: SparkSession) -> Verdict:
     """
     try:
         return _judged(History.read(directory, spark))
+    except Exception as exc:
+        damaged = _DAMAGED.search(str(exc))
+        if damaged is None:
+            raise
+        raise HistoryError(f"{unquote(damaged[1])}: damaged inside (its footer is whole): copy it again") from exc
     finally:
         spark.catalog.clearCache()
 
@@ -52,7 +63,7 @@ def _judged(history: History) -> Verdict:
         (counts, found), service = judged.result(), served.result()
     sizes = {f.checker.anomaly: f.count for f in found}
     report = summary(counts, lost=sizes.get("lost", 0), duplicated=sizes.get("duplicated", 0))
-    ruled = rule(history.run_file, found, circumstances(history))
+    ruled = rule(history, found)
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
         told = pool.map(lambda name: explained(history, name, ruled[name]), ruled)
         anomalies = dict(zip(ruled, told, strict=True))
@@ -73,7 +84,7 @@ def circumstances(history: History) -> Circumstances:
         for name in brokers.keys() & set(row["nodes"])
     ]
     return Circumstances(
-        elected=elected(history.seen),
+        elected=bool(elected(history.seen)),
         faulted_at_once=most_at_once(history.faults, frozenset(brokers)),
         wiped_at_once=most_at_once(wiped, frozenset(brokers)),
         last_replica_guarded=run.features.get("eligible.leader.replicas.version", 0) > 0,
@@ -86,9 +97,13 @@ def _missed_by_the_living(run: Path) -> int:
     return sum(len(piece) - pc.sum(piece["died"]).as_py() for piece in pieces(place(run, "missed")))
 
 
-def rule(run: RunFile, found: Sequence[Found], happened: Circumstances) -> dict[str, Anomaly]:
+def rule(history: History, found: Sequence[Found]) -> dict[str, Anomaly]:
     """Each anomaly with its standing under the run's configuration."""
-    rulings = {f.checker.anomaly: standing(f.checker.anomaly, run.configuration, happened) for f in found}
+    happened, configuration = circumstances(history), history.run_file.configuration
+    rulings = {
+        name: standing(name, configuration, replace(happened, elected=_elected_where(history, name)))
+        for name in (f.checker.anomaly for f in found)
+    }
     return {
         f.checker.anomaly: Anomaly(
             count=f.count,
@@ -100,6 +115,13 @@ def rule(run: RunFile, found: Sequence[Found], happened: Circumstances) -> dict[
         )
         for f in found
     }
+
+
+def _elected_where(history: History, anomaly: str) -> bool:
+    """Whether in each partition that has an anomaly another leader was elected: no other partition's election excuses
+    it. (But nobody observes the log of a transaction's coordinator: where there are any, the others' stand for it.)"""
+    had = elected(history.seen)
+    return bool(had) and (history.transactional or partitions(place(history.directory, anomaly)) <= had)
 
 
 def explained(history: History, name: str, anomaly: Anomaly) -> Anomaly:

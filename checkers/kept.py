@@ -39,7 +39,18 @@ def pieces(kept: Path, schema: pa.Schema | None = None, wanted: pc.Expression | 
     files = [str(part) for part in _parts(kept)]
     if files:
         for batch in ds.dataset(files, schema, format="parquet").to_batches(filter=wanted):
-            yield pa.Table.from_batches([batch])
+            # (Of a part without rows there is a batch without rows.)
+            if batch.num_rows:
+                yield pa.Table.from_batches([batch])
+
+
+def partitions(kept: Path) -> set[tuple[str, int]]:
+    """Which partitions what is kept is of."""
+    found: set[tuple[str, int]] = set()
+    for piece in pieces(kept):
+        each = piece.group_by(["topic", "partition"]).aggregate([])
+        found.update((row["topic"], row["partition"]) for row in each.to_pylist())
+    return found
 
 
 def first(kept: Path, number: int) -> list[dict[str, Any]]:

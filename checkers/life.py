@@ -4,7 +4,6 @@ a group committed past it; and what the brokers told and which faults were activ
 Judges nothing, and reads only the rows that it needs, without Spark.
 """
 
-import json
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -12,13 +11,16 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pydantic import BaseModel, ValidationError
 
 from checkers.faults import active
-from checkers.kept import pieces
+from checkers.kept import pieces, place
 from checkers.observed import Partition, Span, spans, views
+from checkers.tables import verify
 from harness.core.errors import HistoryError
-from harness.core.history import Outcome, Phase, sequence_of, worker_of
-from harness.core.layout import ANOMALIES, VERDICT_FILE, stored, table_directory
+from harness.core.history import TABLES, Outcome, Phase, sequence_of, worker_of
+from harness.core.journal import SUFFIX
+from harness.core.layout import ANOMALIES, HISTORY, JOURNALS, VERDICT_FILE, stored, table_directory
 from harness.core.run_file import RunFile
 
 Row = dict[str, Any]
@@ -59,7 +61,10 @@ class Moment:
 
 @dataclass(frozen=True)
 class Life:
-    """All that is known of a record. ``anomalies`` are {name, standing, run}: the last two only of a judged run."""
+    """All that is known of a record. ``anomalies`` are {name, standing, run}: the last two only of a judged run.
+
+    ``untold``: anomalies of the run of which nothing here tells whether the record is in them.
+    """
 
     record_id: int
     worker: int
@@ -67,6 +72,34 @@ class Life:
     moments: list[Moment]
     ended: list[str]
     anomalies: list[Row] = field(default_factory=list)
+    untold: list[str] = field(default_factory=list)
+
+
+class ToldRun(BaseModel):
+    """One run of an anomaly's records."""
+
+    text: str
+    topic: str | None = None
+    partition: int | None = None
+    first_offset: int | None = None
+    last_offset: int | None = None
+    first_ns: int | None = None
+    last_ns: int | None = None
+
+
+class ToldAnomaly(BaseModel):
+    """An anomaly as verdict.json has it. ``runs`` is None where causes were not told yet when it was written."""
+
+    count: int = 0
+    standing: str | None = None
+    examples: list[dict[str, Any]] = []
+    runs: list[ToldRun] | None = None
+
+
+class Told(BaseModel):
+    """What is needed of verdict.json, whichever version wrote it."""
+
+    anomalies: dict[str, ToldAnomaly]
 
 
 @dataclass(frozen=True)
@@ -78,11 +111,13 @@ class Archive:
 
     @classmethod
     def open(cls, directory: Path) -> "Archive":
-        """Raises HistoryError where there is no run, or its history is not sealed yet."""
+        """Raises HistoryError where there is no run, its history is not sealed yet, or a table of it cannot be read."""
         archive = cls(directory, RunFile.read(directory))
-        if not table_directory(directory, "sends").is_dir():
-            where = table_directory(directory, "sends")
+        where = directory / HISTORY
+        if not where.is_dir() or any((directory / JOURNALS).glob(f"*{SUFFIX}")):
             raise HistoryError(f"{where}: no history here yet; `kafka-trial check {directory}` seals what was recorded")
+        for table in TABLES:
+            verify(directory, table)
         return archive
 
     def table(self, name: str, wanted: pc.Expression | None = None) -> pa.Table:
@@ -128,16 +163,18 @@ class Archive:
         return {(row["topic"], row["partition"]): row for row in self.rows("log_ends")}
 
     @cached_property
-    def verdict(self) -> Row | None:
-        """verdict.json; None of a run that was not judged."""
+    def verdict(self) -> Told | None:
+        """verdict.json; None of a run that was not judged. Raises HistoryError where it is none of ours."""
         path = self.directory / VERDICT_FILE
         if not path.is_file():
             return None
         try:
-            told = json.loads(path.read_text())
-        except ValueError as exc:
-            raise HistoryError(f"{path}: not JSON ({exc}); `kafka-trial check` writes it anew") from exc
-        return told if isinstance(told, dict) else None
+            return Told.model_validate_json(path.read_bytes())
+        except ValidationError as exc:
+            first = exc.errors()[0]
+            where = ".".join(map(str, first["loc"])) or "whole file"
+            why = f"{where}: {first['msg']}"
+            raise HistoryError(f"{path}: not a verdict ({why}); `kafka-trial check` writes it anew") from exc
 
 
 def by_record(archive: Archive, record: int) -> Life:
@@ -154,13 +191,15 @@ def by_record(archive: Archive, record: int) -> Life:
     moments += [_of_read(archive, row) for row in reads]
     moments += [moment for row in sends for moment in _of_transaction(archive, row)]
     moments += [moment for row in sends for moment in _of_places(archive, row, [*sends, *reads])]
+    anomalies, untold = _anomalies(archive, record)
     return Life(
         record_id=record,
         worker=worker_of(record),
         sequence=sequence_of(record),
         moments=sorted(moments, key=lambda moment: moment.at_ns),
         ended=_ended(archive, record, sends, reads),
-        anomalies=_anomalies(archive, record),
+        anomalies=anomalies,
+        untold=untold,
     )
 
 
@@ -194,12 +233,12 @@ def runs(archive: Archive) -> dict[str, list[str]]:
     """The sentences of each anomaly's runs, from verdict.json. Raises HistoryError where the run was not judged."""
     if archive.verdict is None:
         raise HistoryError(f"{archive.directory / VERDICT_FILE}: not judged yet; `kafka-trial check` judges it")
-    anomalies = archive.verdict.get("anomalies", {})
-    if any("runs" not in anomaly for anomaly in anomalies.values()):
+    anomalies = archive.verdict.anomalies
+    if any(anomaly.runs is None for anomaly in anomalies.values()):
         raise HistoryError(
             f"{archive.directory / VERDICT_FILE}: of before causes were told; `kafka-trial check` tells them"
         )
-    return {name: [run["text"] for run in anomaly.get("runs", [])] for name, anomaly in anomalies.items()}
+    return {name: [run.text for run in anomaly.runs or []] for name, anomaly in anomalies.items()}
 
 
 def _of_send(archive: Archive, row: Row) -> list[Moment]:
@@ -271,7 +310,7 @@ def _of_places(archive: Archive, send: Row, told: list[Row]) -> list[Moment]:
 def _of_place(archive: Archive, row: Row) -> Moment:
     by = f"reader {row['reader']} (incarnation {row['incarnation']})"
     place = f"{row['topic']}-{row['partition']}"
-    at = "its beginning" if row["offset"] is None or row["offset"] < 0 else f"offset {row['offset']}"
+    at = "the beginning" if row["offset"] is None or row["offset"] < 0 else f"offset {row['offset']}"
     said = _PLACES.get(row["event"], "{by} committed {place} to {at}: past it").format(by=by, place=place, at=at)
     return _moment(archive, row, row["at_ns"], row["event"], said, row["offset"])
 
@@ -343,21 +382,37 @@ def _instead(archive: Archive, record: int, of: Partition, rows: list[Row]) -> s
     return f"; nothing of ours stands at offset {offset}"
 
 
-def _anomalies(archive: Archive, record: int) -> list[Row]:
-    judged = (archive.verdict or {}).get("anomalies", {})
+def _anomalies(archive: Archive, record: int) -> tuple[list[Row], list[str]]:
+    """The anomalies that a record is in, and those of which it cannot be told.
+
+    What is kept of an anomaly need not be kept beside its verdict, whose examples then are all that there is.
+    """
+    judged = archive.verdict.anomalies if archive.verdict else {}
+    kept = {part.parent.name for part in (archive.directory / ANOMALIES).glob("*/*.parquet")}
     found: list[Row] = []
-    for kept in sorted((archive.directory / ANOMALIES).glob("*/")):
-        told = pieces(kept, wanted=pc.field("record_id") == record)
-        for row in [row for piece in told for row in piece.to_pylist()][:1]:
-            anomaly = judged.get(kept.name, {})
-            run = next((run["text"] for run in anomaly.get("runs", []) if _within(row, run)), None)
-            found.append({"name": kept.name, "standing": anomaly.get("standing"), "run": run})
-    return found
+    untold = []
+    for name in sorted(kept | judged.keys()):
+        anomaly = judged.get(name, ToldAnomaly())
+        if name in kept:
+            told = pieces(place(archive.directory, name), wanted=pc.field("record_id") == record)
+            rows = [row for piece in told for row in piece.to_pylist()]
+        else:
+            rows = [row for row in anomaly.examples if row.get("record_id") == record]
+        for row in rows[:1]:
+            run = next((run.text for run in anomaly.runs or [] if _within(row, run)), None)
+            found.append({"name": name, "standing": anomaly.standing, "run": run})
+        if not rows and name not in kept and anomaly.count > len(anomaly.examples):
+            untold.append(name)
+    return found, untold
 
 
-def _within(row: Row, run: Row) -> bool:
-    if (row["topic"], row["partition"]) != (run["topic"], run["partition"]) or run["first_offset"] is None:
+def _within(row: Row, run: ToldRun) -> bool:
+    if (row.get("topic"), row.get("partition")) != (run.topic, run.partition):
         return False
-    when = row["acknowledged_ns"]
-    timely = when is None or run["first_ns"] <= when <= run["last_ns"]
-    return timely and row["offset"] is not None and run["first_offset"] <= row["offset"] <= run["last_offset"]
+    when = row.get("acknowledged_ns")
+    timely = when is None or _between(run.first_ns, when, run.last_ns)
+    return timely and _between(run.first_offset, row.get("offset"), run.last_offset)
+
+
+def _between(first: int | None, value: int | None, last: int | None) -> bool:
+    return first is not None and value is not None and last is not None and first <= value <= last

@@ -7,9 +7,10 @@ design, Replication).
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
-from checkers.delivery import OF_SEND
+from checkers.delivery import OF_SEND, retained
 from checkers.presence import few, flagged
 from checkers.tables import PARTITION, History
+from harness.core.history import UNTOLD
 
 _SLOT = [*PARTITION, "offset"]
 
@@ -27,14 +28,15 @@ def rewritten_offset(history: History, marks: DataFrame) -> DataFrame | None:
 
     Two records can only be seen at one offset where one of them is not there in the final read, or where the final read
     itself shows both: ``marks`` has the records of which one may be, and of a large history only their offsets are
-    looked at; of a small one those with two ids. A payload that fails its checksum shows no id to rely on. Guarantee:
-    what is committed is not truncated, so that its offset is not given again (KIP-101, KIP-279). Returns: topic,
-    partition, offset, record_id (one that is there no more), records (all ids seen there, -1 for a payload without),
-    stands (the one of the final log)
+    looked at; of a small one, or one without a final read, those with two ids. A payload that fails its checksum shows
+    no id to rely on. Guarantee: what is committed is not truncated, so that its offset is not given again (KIP-101,
+    KIP-279). Returns: topic, partition, offset, record_id (one that is there no more), records (all ids seen there, -1
+    for a payload without), stands (the one of the final log)
     """
     told, read = _at_offsets(history.whole)
     seen = _sights(told, "false").unionAll(_sights(read, "phase = 'final'")).withColumn("number", F.expr(_NUMBER))
-    doubtful = few(_shared(seen) if history.small else _doubtful(history, marks))
+    every = history.small or not history.run_file.final_read
+    doubtful = few(_shared(seen) if every else _doubtful(history, marks))
     if doubtful is None:
         return None
     return (
@@ -52,13 +54,13 @@ def rewritten_offset(history: History, marks: DataFrame) -> DataFrame | None:
 
 def acknowledged_elsewhere(history: History, marks: DataFrame) -> DataFrame:
     """Records acknowledged at one offset, and where they are in the complete final log; the rule is that they are not
-    there, but at others only.
+    there, but at others only. (What stood below the log's start was deleted by retention.)
 
     Guarantee: the offset in an acknowledgement is where the record is (RecordMetadata.offset). Returns: RECORD (as
     acknowledged), read_offset
     """
     whole = F.broadcast(history.log_ends.where("complete").select(*PARTITION))
-    acknowledged = flagged(history.sends.where("outcome = 'ok' and offset is not null"), marks)
+    acknowledged = retained(history, flagged(history.sends.where("outcome = 'ok' and offset is not null"), marks))
     there = (
         flagged(history.reads.where("phase = 'final'"), marks)
         .groupBy("topic", "partition", "record_id")
@@ -72,7 +74,9 @@ def acknowledged_elsewhere(history: History, marks: DataFrame) -> DataFrame:
 
 
 def _at_offsets(history: History) -> tuple[DataFrame, DataFrame]:
-    return history.sends.where("outcome = 'ok' and offset is not null"), history.reads.where("intact")
+    return history.sends.where("outcome = 'ok' and offset is not null"), history.reads.where(
+        f"intact and offset > {UNTOLD}"
+    )
 
 
 def _sights(rows: DataFrame, last: str) -> DataFrame:
@@ -86,8 +90,8 @@ def _shared(seen: DataFrame) -> DataFrame:
 
 
 def _doubtful(history: History, marks: DataFrame) -> DataFrame:
-    """The slots of marked acknowledgements and reads, but for those where one record was acknowledged, and is; and
-    those of payloads without an id. Returns: number"""
+    """The slots of marked acknowledgements and reads, but for those where one record was acknowledged, and is, once;
+    and those of payloads without an id. Returns: number"""
     acknowledged, intact = _at_offsets(history)
     told = _sights(flagged(acknowledged, marks), "false").selectExpr("*", "1 as acknowledged")
     read = _sights(flagged(intact, marks), "phase = 'final'").selectExpr("*", "0 as acknowledged")
@@ -102,5 +106,12 @@ def _doubtful(history: History, marks: DataFrame) -> DataFrame:
         .where("not (acknowledged = 1 and found = 1 and alone)")
         .select(*_SLOT)
     )
+    copies = (
+        flagged(intact.where("phase = 'final'"), marks)
+        .groupBy(*PARTITION, "record_id")
+        .agg(F.collect_set("offset").alias("offsets"))
+        .where("size(offsets) > 1")
+        .selectExpr(*PARTITION, "explode(offsets) as offset")
+    )
     alien = intact.where("record_id is null").select(*_SLOT)
-    return slots.unionAll(alien).selectExpr(f"{_NUMBER} as number").distinct()
+    return slots.unionAll(copies).unionAll(alien).selectExpr(f"{_NUMBER} as number").distinct()

@@ -120,13 +120,13 @@ def leaders(seen: Iterable[Span], of: Partition) -> list[int]:
     return list(dict.fromkeys(s.leader for s in seen if (s.topic, s.partition) == of and s.leader >= 0))
 
 
-def elected(seen: Iterable[Span]) -> bool:
-    """Whether any partition had a second leader or leader epoch."""
+def elected(seen: Iterable[Span]) -> set[Partition]:
+    """The partitions that had a second leader or leader epoch."""
     reigns: dict[Partition, set[tuple[int, int | None]]] = {}
     for span in seen:
         if span.leader >= 0:
             reigns.setdefault((span.topic, span.partition), set()).add((span.leader, span.leader_epoch))
-    return any(len(reign) > 1 for reign in reigns.values())
+    return {of for of, reign in reigns.items() if len(reign) > 1}
 
 
 def refilled(seen: Iterable[Span], broker: int, after_ns: int) -> int | None:

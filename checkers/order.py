@@ -1,15 +1,16 @@
 """Order: what stands in the log after something that it should stand before.
 
-Only records of the final log are compared, each at its first offset: what is lost, or is a later copy, has no place in
-an order. Both questions ask of each record for the greatest value before it in the log. They are first asked together,
-of numbers alone (``crossings``); who was overtaken by whom is only told where anything was.
+Only records of the final log (without a final read: those that a reader was given) are compared, each at its first
+offset: what is lost, or is a later copy, has no place in an order. Both questions ask of each record for the greatest
+value before it in the log. They are first asked together, of numbers alone (``crossings``); who was overtaken by whom
+is only told where anything was.
 """
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
 from checkers.before import greatest_before
-from checkers.delivery import OF_SEND
+from checkers.delivery import OF_SEND, retained
 from checkers.presence import BLOCK, PLACE, flagged
 from checkers.tables import PARTITION, History
 
@@ -95,15 +96,16 @@ def real_time_order(history: History, marks: DataFrame) -> DataFrame:
 
 def standing(history: History, marks: DataFrame) -> DataFrame:
     """Every send that is in the final log: ``offset`` is where it stands first, ``acknowledged_at`` where it should.
+    (Of what was acknowledged below the log's start, no more than a copy can be left.)
 
     ``marks`` has the records of all blocks where the acknowledgements do not tell that alone (presence.UNSETTLED); of a
-    small history every record is looked up.
+    small history, and of one without a final read, every record is looked up.
     Returns: the columns of ``sends``, acknowledged_at (null where no offset was told)
     """
     acknowledged_at = F.expr("if(outcome = 'ok', offset, null)").alias("acknowledged_at")
-    every, sends = (of.sends.select("*", acknowledged_at) for of in (history.whole, history))
-    final = history.reads.where("phase = 'final' and intact")
-    if history.small:
+    every, sends = (retained(history, of.sends).select("*", acknowledged_at) for of in (history.whole, history))
+    final = history.log.where("intact")
+    if history.small or not history.run_file.final_read:
         return _in_log(sends, final)
     told = (
         every.where("outcome = 'ok' and offset is not null")

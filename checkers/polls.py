@@ -9,6 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
 from checkers.before import greatest_before
 from checkers.tables import PARTITION, History
+from harness.core.history import UNTOLD
 
 #: A reader's place in a partition.
 SEAT = ["reader", "incarnation", *PARTITION]
@@ -17,6 +18,9 @@ SEAT = ["reader", "incarnation", *PARTITION]
 STAY = [*SEAT, "stay"]
 #: What tells a delivery's poll.
 POLL = [*SEAT, "at_ns"]
+
+#: SQL on ``reads``: deliveries, as far as the history tells where they stood.
+GIVEN = f"phase = 'live' and offset > {UNTOLD}"
 
 _RESETS = "('assign', 'revoke', 'lost', 'seek')"
 #: What one task sorts at a time: a second of a reader's polls.
@@ -59,7 +63,7 @@ def polls(history: History) -> DataFrame:
 def _polled(history: History) -> DataFrame:
     """The live deliveries, folded 64 offsets to a row before they are counted: so no offset is counted twice."""
     return (
-        history.reads.where("phase = 'live'")
+        history.reads.where(GIVEN)
         .selectExpr(*SEAT, "read_ns as at_ns", "offset", "shiftright(offset, 6) as span")
         .groupBy(*POLL, "span")
         .agg(

@@ -31,7 +31,7 @@ def preconditions(
         followed(run),
         observed(seen),
         *led(run.requires, watched, leaders(seen, watched)),
-        read_to_the_end(ends),
+        read_to_the_end(ends, seen),
         retained(ends),
     ]
 
@@ -99,10 +99,12 @@ def led(requires: Requirements, watched: tuple[str, int], reigned: Sequence[int]
     return [_held(f"leader {requires.leader}", met, told)]
 
 
-def read_to_the_end(ends: Iterable[Row]) -> Precondition:
-    """The final read reached the end of every partition's log."""
+def read_to_the_end(ends: Iterable[Row], seen: Iterable[Span] = ()) -> Precondition:
+    """The final read reached the end of every partition's log, and left out none that a broker told of."""
     listed = list(ends)
+    unread = {(span.topic, span.partition) for span in seen} - {(row["topic"], row["partition"]) for row in listed}
     short = [f"{_name(row)} read to {row['read_to']} of {row['log_end']}" for row in listed if not row["complete"]]
+    short += [f"{topic}-{partition} not read at all" for topic, partition in sorted(unread) if listed]
     told = f"{len(listed)} partitions, {sum(row['log_end'] - row['log_start'] for row in listed)} offsets"
     return _held("final read complete", bool(listed) and not short, told, _all(short) or "no partition was read")
 

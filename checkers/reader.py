@@ -13,8 +13,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
-from checkers.polls import POLL, STAY
+from checkers.polls import GIVEN, POLL, STAY
 from checkers.tables import PARTITION, History
+from harness.core.history import UNTOLD
 
 _RECORD = ["topic", "partition", "offset", "record_id", "at_ns as read_ns", "reader"]
 _SPAN_BITS = 10
@@ -37,8 +38,9 @@ def skipped(history: History, polls: DataFrame) -> DataFrame:
     is that they were among them.
 
     What a transaction took back or left open is not there to be read; compacted and control records are in no final
-    log. Guarantee: a consumer is given its partitions' records in the order of the log (Kafka design, The Consumer).
-    Returns: RECORD, read_ns, reader, passed_from, passed_to
+    log. (Without one, what the reader was given at an offset that nobody told may have been there.) Guarantee: a
+    consumer is given its partitions' records in the order of the log (Kafka design, The Consumer). Returns: RECORD,
+    read_ns, reader, passed_from, passed_to
     """
     between = polls.where(PASSED_OVER).withColumnsRenamed({"left_at": "passed_from", "arrived": "passed_to"})
     inside = _before_in_poll(history, polls.where(WITH_HOLES)).withColumnsRenamed(
@@ -49,12 +51,15 @@ def skipped(history: History, polls: DataFrame) -> DataFrame:
     blocks = gaps.withColumn(
         "span", F.expr(f"explode(sequence(shiftright(passed_from, {_SPAN_BITS}), shiftright(passed_to, {_SPAN_BITS})))")
     )
-    final = history.reads.where("phase = 'final'").selectExpr(
+    final = history.log.selectExpr(
         "topic", "partition", "offset", "record_id", f"shiftright(offset, {_SPAN_BITS}) as span"
     )
     passed = final.join(blocks, on=["topic", "partition", "span"], how="inner").join(
         _not_committed(history), on="record_id", how="left_anti"
     )
+    if not history.run_file.final_read:
+        somewhere = history.reads.where(f"offset = {UNTOLD}").select("topic", "partition", "reader", "record_id")
+        passed = passed.join(somewhere, on=somewhere.columns, how="left_anti").dropDuplicates()
     return passed.selectExpr(*_RECORD, "passed_from", "passed_to")
 
 
@@ -160,7 +165,7 @@ def given_again(stays: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 def _delivered(history: History) -> DataFrame:
     """Every live delivery. Returns: reader, incarnation, topic, partition, at_ns, offset, record_id"""
-    return history.reads.where("phase = 'live'").selectExpr(*POLL[:-1], "read_ns as at_ns", "offset", "record_id")
+    return history.reads.where(GIVEN).selectExpr(*POLL[:-1], "read_ns as at_ns", "offset", "record_id")
 
 
 def _before_in_poll(history: History, polls: DataFrame) -> DataFrame:

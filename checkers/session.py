@@ -2,11 +2,13 @@
 
 import atexit
 import os
+import re
 import shutil
 import sys
 import tempfile
 import threading
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
 
 from pyspark import SparkConf, SparkContext
@@ -87,6 +89,13 @@ _OF_SMALL_RUNS = {
 #: So many rows are sorted by one task within its share of 6 GiB.
 _MOST_OF_A_TASK = 2_500_000
 
+#: An exception as Java tells it; ``said`` without Spark's codes of errors.
+_THROWN = re.compile(
+    r'(Caused by: |Exception in thread "[^"]*" |: )?([\w$]+\.)+\w*(Exception|Error): (\[[\w.]+\] )?(?P<said>.+)'
+)
+#: What Java adds to any complaint, and the places of a trace.
+_NO_REASON = ("at ", "... ", "Error: Could not create the Java", "Error: A fatal", "Error occurred during init")
+
 _lock = threading.Lock()
 
 
@@ -95,26 +104,29 @@ def session(master: str | None = None, conf: Mapping[str, str] | None = None, ro
 
     ``rows``: how many rows each run has that it is going to judge (``checkers.tables.rows``); none: small ones.
     Safe to call from several threads: one starts it, the others wait. Raises EnvironmentLacks where Spark's Java
-    process does not start.
+    process does not start, does not take a setting, or finds no master.
     """
     with _lock:
         if SparkContext._active_spark_context is None:
-            _start(master or "local[*]", conf or {}, rows)
+            _start(master, conf or {}, rows)
         return SparkSession.builder.getOrCreate()
 
 
-def _start(master: str, conf: Mapping[str, str], rows: Sequence[int]) -> None:
+def _start(master: str | None, conf: Mapping[str, str], rows: Sequence[int]) -> None:
     scratch = Path(tempfile.mkdtemp(prefix="kafka-trial-spark-"))
     log = scratch / "spark.log"
-    wanted = settings(master, conf, scratch, rows)
-    spark_conf = SparkConf(loadDefaults=False).setMaster(master).setAll(list(wanted.items()))
+    where = master or "local[*]"
+    wanted = settings(where, conf, scratch, rows)
+    spark_conf = SparkConf(loadDefaults=False).setMaster(where).setAll(list(wanted.items()))
     try:
         # The Java process prints warnings of its own before any logging is set up; they go where they can be looked up.
-        with log.open("wb") as stderr:
-            gateway = launch_gateway(spark_conf, popen_kwargs={"stderr": stderr})  # type: ignore[no-untyped-call]
+        with log.open("wb") as said:
+            gateway = launch_gateway(spark_conf, popen_kwargs={"stdout": said, "stderr": said})  # type: ignore[no-untyped-call]
         SparkContext(conf=spark_conf, gateway=gateway)
+        # A context whose master did not answer is there, and stopped; settings of SQL are read as they are first used.
+        SparkSession.builder.getOrCreate().conf.get("spark.app.name")
     except Exception as exc:
-        raise EnvironmentLacks(f"Spark did not start ({last_line(log)}); it needs Java 17 or later, see {log}") from exc
+        raise EnvironmentLacks(refusal(f"{exc}\n{log.read_text(errors='replace')}", master, conf, log)) from exc
     atexit.register(shutil.rmtree, scratch, ignore_errors=True)
 
 
@@ -154,7 +166,29 @@ def driver_memory() -> int:
     return min(_MOST_DRIVER_MEMORY, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2)
 
 
-def last_line(log: Path) -> str:
-    """The last line of a log that says something, or that it is empty."""
-    lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
-    return lines[-1] if lines else "it said nothing"
+def refusal(told: str, master: str | None, conf: Mapping[str, str], log: Path) -> str:
+    """What keeps Spark from starting, in one line that says what to change.
+
+    ``told``: the exception and the log, with their traces. ``master`` and ``conf`` as the caller gave them.
+    """
+    if "masters are unresponsive" in told:
+        return f"no Spark master answers at {master}: start one there, or name another with --master"
+    said = reason(told)
+    named = [f"--conf {key}" for key in conf if key in said]
+    # A trace of Spark's own, or memory that cannot be had: it has the Java that it needs.
+    if named or "at org.apache.spark." in told or re.search("heap|memory", said):
+        given = named or ["--master"] * bool(master) + ["--conf"] * bool(conf)
+        change = f"change {' or '.join(given)}, or see" if given else "see"
+        return f"Spark did not start ({said}): {change} {log}"
+    return f"Spark did not start ({said}); it needs Java 17 or later, see {log}"
+
+
+def reason(told: str) -> str:
+    """The line that says why: the deepest cause of the first exception, else the first error, else the last line."""
+    lines = [line for line in map(str.strip, told.splitlines()) if line and not line.startswith(_NO_REASON)]
+    thrown = [found for found in map(_THROWN.match, lines) if found]
+    if thrown:
+        [*_, deepest] = [thrown[0], *takewhile(lambda found: found[1] == "Caused by: ", thrown[1:])]
+        return deepest["said"].partition(" SQLSTATE:")[0].rstrip(".")
+    wrong = [line for line in lines if re.search("Exception|Error|ERROR|Invalid|No such file", line)]
+    return [*wrong[:1], *lines[-1:], "it said nothing"][0]

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
@@ -14,7 +15,7 @@ from pyspark.sql import types as T  # noqa: N812
 
 from checkers.observed import Span, spans
 from harness.core.errors import HistoryError
-from harness.core.history import TABLES
+from harness.core.history import TABLES, UNTOLD
 from harness.core.layout import parts, stored, table_directory
 from harness.core.run_file import RunFile
 
@@ -28,7 +29,7 @@ OPTIONAL = frozenset({"positions", "transactions"})
 OF_ONE_TASK = 1_000_000
 
 #: In place of a value that is not known, or not the same everywhere.
-_UNTOLD = object()
+_VARIOUS = object()
 
 _TYPES: dict[pa.DataType, T.DataType] = {
     pa.string(): T.StringType(),
@@ -117,6 +118,12 @@ class History:
         """Every record delivered to a reader."""
         return self.records("reads")
 
+    @property
+    def log(self) -> DataFrame:
+        """The rows of ``reads`` that tell what is in the logs, and where: the final read; without one, whatever a
+        reader was given at an offset that the history tells."""
+        return self.reads.where("phase = 'final'" if self.run_file.final_read else f"offset > {UNTOLD}")
+
     @cached_property
     def transactions(self) -> DataFrame:
         """Every transaction."""
@@ -163,8 +170,25 @@ class History:
 
     @cached_property
     def log_ends(self) -> DataFrame:
-        """Where the final read had to reach."""
-        return self.local(pa.Table.from_pylist(self.ends, TABLES["log_ends"]))
+        """Where the final read had to reach, and whether it is all that can be there.
+
+        One with read_committed ends where a transaction hangs: of what stands behind, it tells nothing.
+        """
+        hanging = self._hanging if self._final_is_committed else set()
+        rows = [
+            {**row, "complete": row["complete"] and (row["topic"], row["partition"]) not in hanging}
+            for row in self.ends
+        ]
+        return self.local(pa.Table.from_pylist(rows, TABLES["log_ends"]))
+
+    @cached_property
+    def _hanging(self) -> set[tuple[str, int]]:
+        """The partitions whose last stable offset was below the high watermark when they were last asked."""
+        asked = pc.field("event").isin(["last-stable", "high-watermark"])
+        last: dict[tuple[str, int], dict[str, int]] = {}
+        for row in stored(self.directory, "positions").filter(asked).to_table().sort_by("at_ns").to_pylist():
+            last.setdefault((row["topic"], row["partition"]), {})[row["event"]] = row["offset"]
+        return {of for of, at in last.items() if len(at) == 2 and at["last-stable"] < at["high-watermark"]}
 
     @cached_property
     def ends(self) -> list[dict[str, Any]]:
@@ -231,18 +255,18 @@ def constants(footers: Iterable[pq.FileMetaData]) -> dict[str, Any]:
         for group in groups:
             for column in map(group.column, range(group.num_columns)):
                 told.setdefault(column.path_in_schema, set()).update(_values(column))
-    return {name: values.pop() for name, values in told.items() if len(values) == 1 and _UNTOLD not in values}
+    return {name: values.pop() for name, values in told.items() if len(values) == 1 and _VARIOUS not in values}
 
 
 def _values(column: pq.ColumnChunkMetaData) -> set[Any]:
     """The one value of a column in a row group; or else more than that, whichever they are."""
     statistics = column.statistics
     if statistics is None or not statistics.has_null_count:
-        return {_UNTOLD}
+        return {_VARIOUS}
     if statistics.null_count == column.num_values:
         return {None}
     if statistics.null_count or not statistics.has_min_max:
-        return {_UNTOLD}
+        return {_VARIOUS}
     return {statistics.min, statistics.max}
 
 
@@ -277,9 +301,8 @@ def _same(found: pa.DataType, wanted: pa.DataType) -> bool:
 
 
 def _latest(footer: pq.FileMetaData) -> Iterator[int]:
-    times = [TABLES["sends"].get_field_index(name) for name in ("invoked_ns", "completed_ns")]
-    for group in range(footer.num_row_groups):
-        for column in times:
-            statistics = footer.row_group(group).column(column).statistics
+    for group in map(footer.row_group, range(footer.num_row_groups)):
+        for column in map(group.column, range(group.num_columns)):
+            statistics = column.statistics if column.path_in_schema in {"invoked_ns", "completed_ns"} else None
             if statistics is not None and statistics.has_min_max:
                 yield statistics.max

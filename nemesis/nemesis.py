@@ -53,8 +53,14 @@ class Injection:
             "healing_ns": self.healing_ns,
             "healed_ns": self.healed_ns,
             "effective": self.effective,
-            "evidence": json.dumps(self.evidence),
+            "evidence": json.dumps(self._sides | self.evidence),
         }
+
+    @property
+    def _sides(self) -> dict[str, Any]:
+        """Who stood on which side of a cut; of one that has no sides, nothing."""
+        parties = self.aim.parties.items()
+        return {"sides": {of: [node.name for node in nodes] for of, nodes in parties}} if len(parties) > 1 else {}
 
 
 @dataclass(frozen=True)

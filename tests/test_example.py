@@ -8,14 +8,15 @@ import pytest
 from pyspark.sql import SparkSession
 
 from checkers.evaluate import judge
-from harness.core.layout import VERDICT_FILE
+from harness.core.layout import ANOMALIES, VERDICT_FILE
+from tests.command import Invoke
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
 
 @pytest.fixture
 def example(tmp_path: Path) -> Path:
-    shutil.copytree(EXAMPLES, tmp_path / "examples")
+    shutil.copytree(EXAMPLES, tmp_path / "examples", ignore=shutil.ignore_patterns(ANOMALIES))
     (file,) = (tmp_path / "examples").rglob("run.json")
     return file.parent
 
@@ -32,3 +33,13 @@ def test_it_is_judged_as_it_was_when_it_was_recorded(example: Path, spark: Spark
     assert verdict["expected"]
     assert verdict["summary"]["lost"] > 0
     assert verdict["anomalies"]["lost"]["standing"] == "permitted"
+
+
+def test_no_lost_record_is_told_to_be_in_no_anomaly(example: Path, kafka_trial: Invoke) -> None:
+    [lost] = json.loads((example / VERDICT_FILE).read_text())["anomalies"]["lost"]["examples"][:1]
+    known = kafka_trial("explain", example, "--record", lost["record_id"]).out
+    assert "    anomaly:  lost (permitted)\n" in known
+    unknown = kafka_trial("explain", example, "--offset", "trial-0:3000").out
+    assert "    anomaly:  not known of lost, rewritten_offset, vanished, whose records are not kept here:\n" in unknown
+    assert f"`kafka-trial check {example}` finds them\n" in unknown
+    assert "anomaly:  none" not in known + unknown

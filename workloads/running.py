@@ -155,6 +155,7 @@ class Workload:
     def __init__(self, specs: list[AnySpec]) -> None:
         self._workers: list[Worker] = []
         self._gone: list[Worker] = []
+        self._killed: set[str] = set()
         self._specs = specs
 
     @property
@@ -166,6 +167,11 @@ class Workload:
     def workers(self) -> list[Worker]:
         """The processes."""
         return list(self._workers)
+
+    @property
+    def killed(self) -> frozenset[str]:
+        """What the journals of those are called that were killed on purpose: as far as they go is all there is."""
+        return frozenset(self._killed)
 
     def __enter__(self) -> Self:
         """Start every worker, and wait until each has told its first statistics.
@@ -278,6 +284,8 @@ class Workload:
             for worker in asked:
                 if not worker.wait(deadline + _MARGIN_S - time.monotonic()):
                     worker.end()
+                    # Its end is ours, no death; whether it still closed its journals is seen when they are sealed.
+                    self._remove(worker)
                     notes.append(f"{worker.name} did not finish within {within:g} s and was ended")
                 elif worker.death:
                     notes.append(worker.death)
@@ -299,6 +307,8 @@ class Workload:
         return members[member - 1]
 
     def _kill(self, worker: Worker) -> str:
+        if worker.running:
+            self._killed.add(worker.spec.journal)
         worker.kill()
         self._remove(worker)
         return f"killed process {worker.pid}"

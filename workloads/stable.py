@@ -4,8 +4,9 @@ Journalled as the table ``positions``, with the final reader as reader and two e
 ``high-watermark``. A log whose last stable offset stays below its high watermark has a transaction that nobody ends.
 """
 
+import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
@@ -35,23 +36,27 @@ Ends = dict[Slot, int]
 def await_stable(bootstrap: str, topics: Mapping[str, int], journals: Path, clock: Clock, within: float) -> list[Slot]:
     """Wait until every log of ``topics`` (name: partitions) is stable to its end, ``within`` seconds at most.
 
-    Journals what was told last of each partition. Returns those that are not stable; one that nobody told of is none.
+    Journals what was told last of each partition. Returns those that are not known to be stable: a transaction is open
+    there, or one of the two ends was not told.
     """
     client = AdminClient({**admin_config(bootstrap)})
     slots = [(topic, partition) for topic, count in topics.items() for partition in range(count)]
-    return watch(lambda level: _ends(client, slots, level), journals, clock, within)
+    return watch(lambda level: _ends(client, slots, level), slots, journals, clock, within)
 
 
-def watch(ask: Callable[[IsolationLevel], Ends], journals: Path, clock: Clock, within: float) -> list[Slot]:
-    """``await_stable``, with the question as a function: the end of each log at an isolation level."""
+def watch(
+    ask: Callable[[IsolationLevel], Ends], slots: Sequence[Slot], journals: Path, clock: Clock, within: float
+) -> list[Slot]:
+    """``await_stable`` of ``slots``, with the question as a function: the end of each log at an isolation level."""
     deadline = time.monotonic() + within
     with Journal(journal_path(journals, "positions", str(FINAL_READER)), POSITIONS) as journal:
         recorder = PositionRecorder(journal, FINAL_READER)
         while True:
             # In this order: what becomes stable meanwhile makes a log look less stable, never more.
             stable, high = ask(IsolationLevel.READ_COMMITTED), ask(IsolationLevel.READ_UNCOMMITTED)
-            hanging = [slot for slot in high if slot in stable and stable[slot] < high[slot]]
-            if not hanging or time.monotonic() >= deadline:
+            # Of what is not told nothing is known: a broker that did not answer once may the next time.
+            unstable = [slot for slot in slots if stable.get(slot, -1) < high.get(slot, math.inf)]
+            if not unstable or time.monotonic() >= deadline:
                 break
             time.sleep(_EVERY_S)
         now = clock.now()
@@ -59,7 +64,7 @@ def watch(ask: Callable[[IsolationLevel], Ends], journals: Path, clock: Clock, w
             for (topic, partition), offset in ends.items():
                 recorder.happened(event, topic, partition, now, offset)
         recorder.flush()
-    return hanging
+    return unstable
 
 
 def _ends(client: AdminClient, slots: list[Slot], level: IsolationLevel) -> Ends:
@@ -73,7 +78,7 @@ def _ends(client: AdminClient, slots: list[Slot], level: IsolationLevel) -> Ends
         try:
             told = future.result()
         except KafkaException:
-            # No leader: log_ends says of the same partition that it could not be read.
+            # No leader, or one that did not answer: it is asked again.
             continue
         found[place.topic, place.partition] = told.offset
     return found

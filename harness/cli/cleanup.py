@@ -16,7 +16,12 @@ def cleanup(deeds: Deeds, run: str | None) -> None:
     RUN is a run's name or its directory: its containers, networks and volumes go. Without RUN, those of every run do
     that is not still going. What was recorded stays.
     """
-    for line in deeds.cleanup(_named(run)) or ["nothing to remove"]:
+    name = _named(run)
+    # (One that was cleaned up before looks like one that never was: no error.)
+    nothing = "nothing to remove"
+    if run is not None and name == run:
+        nothing += f": nothing here bears the name '{run}' (a run's name is SCENARIO/TIME-SEED, as in its run.json)"
+    for line in deeds.cleanup(name) or [nothing]:
         click.echo(line)
 
 

@@ -2,9 +2,10 @@
 
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from glob import iglob
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,18 +32,12 @@ class Case:
 
 
 @click.command()
-@click.argument(
-    "runs",
-    metavar="RUN_DIR…",
-    nargs=-1,
-    required=True,
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-)
+@click.argument("runs", metavar="RUN_DIR…", nargs=-1, required=True)
 @click.option("--json", "as_json", is_flag=True, help="Print verdict.json of each run as one line.")
 @click.option("--master", metavar="URL", help="The Spark master (default: this machine).")
 @click.option("--conf", multiple=True, metavar="KEY=VALUE", help="A Spark setting.")
 @click.pass_obj
-def check(deeds: Deeds, runs: tuple[Path, ...], as_json: bool, master: str | None, conf: tuple[str, ...]) -> int:
+def check(deeds: Deeds, runs: tuple[str, ...], as_json: bool, master: str | None, conf: tuple[str, ...]) -> int:
     """Judge stored runs again: each RUN_DIR, or every run below it.
 
     The exit code is that of the worst run.
@@ -72,18 +67,41 @@ def check(deeds: Deeds, runs: tuple[Path, ...], as_json: bool, master: str | Non
     return codes.worst(results)
 
 
-def below(places: Iterable[Path]) -> list[Path]:
-    """The runs that ``places`` are, or hold somewhere below, each once. Raises HistoryError where there is none."""
+def below(named: Sequence[str]) -> list[Path]:
+    """The runs that these are, or hold somewhere below, each once.
+
+    A glob that the shell left alone is expanded. What one names besides is passed over: files, and directories inside
+    a run or below another that is named. Raises HistoryError where there is no run.
+    """
     from harness.core.run_file import RUN_FILE
 
     found: dict[Path, Path] = {}
-    for place in places:
-        here = sorted(file.parent for file in place.rglob(RUN_FILE))
-        if not here:
-            raise HistoryError(f"{place}: no run here: no {RUN_FILE} at any depth")
+    covered = {Path(name).resolve() for name in named}
+    for name in named:
+        here = [run for place in _matches(name) for run in sorted(file.parent for file in place.rglob(RUN_FILE))]
+        if not here and not _passed_over(Path(name), covered):
+            raise HistoryError(f"{name}: no run here: no {RUN_FILE} at any depth")
         for run in here:
             found.setdefault(run.resolve(), run)
+    if not found:
+        raise HistoryError(f"{named[0]}: no run here, but a part of one or a file: name the directory of a run")
     return list(found.values())
+
+
+def _matches(name: str) -> list[Path]:
+    """What is named, or matches. Raises HistoryError where nothing does."""
+    if name and Path(name).exists():
+        return [Path(name)]
+    found = [Path(match) for match in sorted(iglob(name, recursive=True))]  # noqa: PTH207 - of an absolute one, too
+    if not found:
+        raise HistoryError(f"'{name}' does not exist: name the directory of a run, or one above it")
+    return found
+
+
+def _passed_over(place: Path, covered: set[Path]) -> bool:
+    from harness.core.run_file import RUN_FILE
+
+    return place.is_file() or any(up in covered or (up / RUN_FILE).is_file() for up in place.resolve().parents)
 
 
 @contextmanager

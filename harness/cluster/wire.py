@@ -17,7 +17,6 @@ from harness.core.errors import ClusterError
 _LATEST = -1
 _EARLIEST = -2
 _OF_TRANSACTIONS = 1
-_LEADER_EPOCHS_SINCE = 7
 
 
 class Wire:

@@ -4,6 +4,7 @@
 the settings and what happened in the run make the anomaly something that Kafka never promised to prevent.
 """
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -268,12 +269,18 @@ def standing(anomaly: str, configuration: Configuration, circumstances: Circumst
 def most_at_once(faults: Iterable[Mapping[str, Any]], brokers: frozenset[str]) -> int:
     """The most of ``brokers`` that were under an effective one of ``faults`` (rows of the table) at the same time.
 
-    A fault lasts from the start of its injection to the end of its heal; one that was never healed lasts for ever.
+    Of a cut between brokers the fewer are under it: the others still have each other. A fault lasts from the start of
+    its injection to the end of its heal; one that was never healed lasts for ever.
     """
     lasting = [row for row in faults if row["effective"]]
-    return max((len(_under(lasting, row["injecting_ns"]) & brokers) for row in lasting), default=0)
+    return max((len(_under(lasting, row["injecting_ns"], brokers)) for row in lasting), default=0)
 
 
-def _under(faults: list[Mapping[str, Any]], at_ns: int) -> frozenset[str]:
+def _under(faults: list[Mapping[str, Any]], at_ns: int, brokers: frozenset[str]) -> frozenset[str]:
     active = [f for f in faults if f["injecting_ns"] <= at_ns and (f["healed_ns"] is None or f["healed_ns"] > at_ns)]
-    return frozenset(node for fault in active for node in fault["nodes"])
+    return frozenset(node for fault in active for node in _hit(fault, brokers))
+
+
+def _hit(fault: Mapping[str, Any], brokers: frozenset[str]) -> frozenset[str]:
+    sides = [brokers & {*side} for side in json.loads(fault["evidence"]).get("sides", {}).values()]
+    return min(sides, key=len) if sides and all(sides) else brokers & {*fault["nodes"]}

@@ -102,7 +102,8 @@ TRANSACTIONS = pa.schema(
     ]
 )
 
-#: One injection and its heal. ``evidence`` is JSON: rule packet counters, process states, measured RTTs.
+#: One injection and its heal. ``evidence`` is JSON: rule packet counters, process states, measured RTTs, and of a cut
+#: between two ``sides`` the nodes of each, by parameter.
 FAULTS = pa.schema(
     [
         _required("fault", pa.string()),

@@ -116,7 +116,7 @@ class RunFile(_Part):
         """Raises HistoryError where there is no run.json, or it is not one of ours."""
         path = directory / RUN_FILE
         try:
-            return cls.model_validate_json(path.read_text())
+            return cls.model_validate_json(path.read_bytes())
         except OSError as exc:
             raise HistoryError(f"{path}: no run here ({exc.strerror})") from exc
         except ValidationError as exc:

@@ -7,7 +7,7 @@ of a send, poll or txn are ``[:send k v]``, completed ``[:send k [offset v]]``, 
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from harness.core.errors import HistoryError
@@ -40,12 +40,14 @@ class Pending:
 
 @dataclass
 class Reader:
-    """What is known of a consumer's place: the partitions it was assigned, and why the next poll may begin anywhere."""
+    """What is known of a consumer's place: the partitions it was assigned, and why the next poll may begin anywhere:
+    ``polled`` has how often it had been rolled back when each partition was polled last."""
 
     assigned: frozenset[int] = frozenset()
     polls: int = 0
     shared: bool = False
-    rolled_back: bool = False
+    rollbacks: int = 0
+    polled: dict[int, int] = field(default_factory=dict)
 
 
 class Conversion:
@@ -196,9 +198,10 @@ class Conversion:
             reader.polls += 1
             for key, pairs in self._polled(micro):
                 partition = self._partition(key)
-                if reader.shared or reader.rolled_back:
+                if reader.shared or reader.polled.get(partition, 0) < reader.rollbacks:
                     event = "assign" if reader.shared else "seek"
                     self._position(worker, incarnation, pending.invoked_ns, event, partition)
+                reader.polled[partition] = reader.rollbacks
                 for offset, value in self._pairs(key, pairs):
                     record = self._records.find(partition, value)
                     if record is None:
@@ -210,7 +213,7 @@ class Conversion:
                             *(None, record, True, _NO_TIMESTAMP, at_ns),
                         )
                     )
-        reader.rolled_back = outcome != Outcome.OK.value
+        reader.rollbacks += outcome != Outcome.OK.value
 
     def _polled(self, micro: tuple[Any, ...]) -> Iterator[tuple[Any, Any]]:
         if len(micro) > 1 and micro[1] is not None:

@@ -20,7 +20,6 @@ class TableFile:
     """One table of a run, its rows appended as tuples in the order of the schema's columns."""
 
     def __init__(self, run: Path, table: str) -> None:
-        self.rows = 0
         self._schema = TABLES[table]
         self._waiting: list[Row] = []
         self._file: pq.ParquetWriter = parquet_writer(run, table)
@@ -50,5 +49,4 @@ class TableFile:
         columns = zip(*self._waiting, strict=True)
         arrays = [pa.array(column, field.type) for column, field in zip(columns, self._schema, strict=True)]
         self._file.write_table(pa.Table.from_arrays(arrays, schema=self._schema))
-        self.rows += len(self._waiting)
         self._waiting.clear()

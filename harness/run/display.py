@@ -1,4 +1,4 @@
-"""What a run tells whoever watches it: live on a terminal, plain lines elsewhere, or nothing at all."""
+"""What a run tells whoever watches it: live on a terminal, plain lines elsewhere."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -40,24 +40,6 @@ class _Shown:
 
     def __exit__(self, *_: object) -> None:
         return
-
-
-class Silent(_Shown):
-    """Shows nothing."""
-
-    def phase(self, name: str) -> None:
-        """Not shown."""
-
-    def step(self, text: str, seconds_left: float | None) -> None:
-        """Not shown."""
-
-    def status(
-        self, sent: int, acknowledged: int, failed: int, leader: str | None, isr: Sequence[str], faults: Sequence[str]
-    ) -> None:
-        """Not shown."""
-
-    def line(self, text: str) -> None:
-        """Not shown."""
 
 
 @dataclass(frozen=True)
@@ -190,7 +172,7 @@ class LiveDisplay(_Shown):
         return rows
 
 
-AnyDisplay = Silent | PlainDisplay | LiveDisplay
+AnyDisplay = PlainDisplay | LiveDisplay
 
 
 def for_terminal(stream: TextIO) -> AnyDisplay:

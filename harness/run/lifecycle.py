@@ -1,7 +1,7 @@
 """A whole run, from a validated scenario to its verdict. The order of things is here and nowhere else."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -21,7 +21,7 @@ from harness.cluster.shell import without_network
 from harness.core.errors import ClusterError, EnvironmentLacks
 from harness.core.history import FAULTS
 from harness.core.journal import Journal, journal_path
-from harness.core.run_file import State
+from harness.core.run_file import RunFile, State
 from harness.core.verdict import Verdict
 from harness.report import write
 from harness.run.display import Display
@@ -33,7 +33,7 @@ from nemesis.nemesis import Nemesis
 from nemesis.preflight import lacking
 from workloads.final_read import read_to_end
 from workloads.plan import Plan
-from workloads.running import Counts, start
+from workloads.running import Counts, Workload, start
 from workloads.stable import SETTLING_S, await_stable
 from workloads.transactions import Transactions, transactional_id
 
@@ -80,8 +80,7 @@ def run(scenario: Scenario, store: Path, seed: int, display: Display, keep: bool
             recover(stage, scenario)
             if isinstance(scenario.workload, Transactions):
                 phase("transactions settle")
-                settled = scenario.workload.transaction_timeout_ms / 1e3 + SETTLING_S
-                await_stable(cluster.topology.bootstrap, topics, record.journals, record.clock, settled)
+                settle(stage, topics, within=scenario.workload.transaction_timeout_ms / 1e3 + SETTLING_S)
             phase("final read")
             read_to_end(
                 cluster.topology.bootstrap,
@@ -94,7 +93,7 @@ def run(scenario: Scenario, store: Path, seed: int, display: Display, keep: bool
             )
             phase("cluster down")
         phase("judge")
-        record.file.notes += seal(record.directory)
+        seal(record.directory, record.file, workload.killed)
         record.file.state = State.RECORDED
         record.save()
         verdict = evaluate.judge(record.directory, session(rows=[rows(record.directory)]))
@@ -120,12 +119,14 @@ def preflight(scenario: Scenario, client: DockerClient) -> None:
 
 @contextmanager
 def recording(record: RunRecord) -> Iterator[RunRecord]:
-    """Until the run is over: where it breaks off, run.json says so, and the journals stay for ``check`` to judge."""
+    """Until the run is over: where it breaks off, run.json says so, and the journals stay for ``check`` to judge. (What
+    was sealed before it broke off is whole.)"""
     record.file.versions = versions(record.file.configuration.version)
     try:
         yield record
     except BaseException as exc:
-        record.file.state = State.CRASHED
+        if record.file.state not in {State.RECORDED, State.JUDGED}:
+            record.file.state = State.CRASHED
         record.file.notes.append(f"broken off: {type(exc).__name__}: {exc}".rstrip(": "))
         record.save()
         exc.add_note(f"what was recorded is kept in {record.directory}")
@@ -166,7 +167,7 @@ def recover(stage: Stage, scenario: Scenario) -> None:
         stage.report(awaited, at_ns, met=came, detail="" if came else f"none within {patience:g} s; {seen(stage)}")
         patience, drain = (patience, drain) if came else (0.0, _GIVE_UP_SECONDS)
     begin(stage.record, stage.display, "drain")
-    stage.record.file.notes += stage.workload.finish(drain)
+    finish(stage.record.file, stage.workload, drain)
     at_ns = stage.record.clock.now()
     excused = [node for name in down if (node := stage.topology.named(name))]
     try:
@@ -174,3 +175,21 @@ def recover(stage: Stage, scenario: Scenario) -> None:
         stage.report("full ISR after the heal", at_ns)
     except ClusterError as exc:
         stage.report("full ISR after the heal", at_ns, met=False, detail=str(exc))
+
+
+def finish(file: RunFile, workload: Workload, within: float) -> None:
+    """Drain and end the workload. What did not go as it should is noted; a worker that died makes the run partial."""
+    file.notes += workload.finish(within)
+    file.partial |= bool(workload.deaths())
+
+
+def settle(stage: Stage, topics: Mapping[str, int], within: float) -> None:
+    """Wait until every transaction is over. A log that is not known to be stable is reported, as in ``recover``.
+
+    Where its last stable offset was told, the checkers judge it; where not, none of them would miss it.
+    """
+    at_ns, record = stage.record.clock.now(), stage.record
+    unstable = await_stable(stage.topology.bootstrap, topics, record.journals, record.clock, within)
+    names = ", ".join(f"{topic}-{partition}" for topic, partition in unstable)
+    detail = f"not known of {names} after {within:g} s" if unstable else ""
+    stage.report("every log stable to its end", at_ns, met=not unstable, detail=detail)

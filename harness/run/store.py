@@ -95,12 +95,14 @@ def fresh_seed() -> int:
     return random.SystemRandom().randrange(1 << 31)
 
 
-def seal(directory: Path) -> list[str]:
-    """Turn the journals of a run into ``history/<table>/*.parquet``; returns what is missing from them, a line each.
+def seal(directory: Path, file: RunFile, killed: frozenset[str] = frozenset()) -> None:
+    """Turn the journals of a run into ``history/<table>/*.parquet``; they go when all of history stands.
 
-    The journals go when all of history stands. Raises HistoryError where a journal is of another schema.
+    One that was cut off is noted in ``file``, and makes the run partial, but where its writer is one of ``killed``
+    (workloads.specs: ``journal``): whom the scenario kills closes none. Raises HistoryError where a journal is of
+    another schema.
     """
-    notes = []
+    notes, cut = list[str](), set[str]()
     shutil.rmtree(directory / HISTORY, ignore_errors=True)
     journals = sorted((directory / JOURNALS).glob(f"*{SUFFIX}"))
     for path in journals:
@@ -108,15 +110,18 @@ def seal(directory: Path) -> list[str]:
         if table not in TABLES:
             raise HistoryError(f"{path}: no table is called {table}")
         rows, closed = read_journal(path, TABLES[table])
+        writer = path.stem.split(".", 1)[1]
         if not closed:
             notes.append(f"{path.name} was cut off: {rows.num_rows} rows could be read")
-        write_table(directory, table, _last_of_each_key(rows, KEYS.get(table, ())), path.stem.split(".", 1)[1])
+            cut.add(writer)
+        write_table(directory, table, _last_of_each_key(rows, KEYS.get(table, ())), writer)
     for table, schema in TABLES.items():
         if not (directory / HISTORY / table).is_dir():
             write_table(directory, table, schema.empty_table())
     for path in journals:
         path.unlink()
-    return notes
+    file.notes += notes
+    file.partial |= bool(cut - killed)
 
 
 def ensure_sealed(directory: Path) -> RunFile:
@@ -130,7 +135,7 @@ def ensure_sealed(directory: Path) -> RunFile:
     if is_recorded(directory):
         raise HistoryError(f"{directory}: this run is still going: judge it when it is over")
     if any((directory / JOURNALS).glob(f"*{SUFFIX}")):
-        file.notes += seal(directory)
+        seal(directory, file)
     elif not (directory / HISTORY).is_dir():
         raise HistoryError(f"{directory / RUN_FILE}: the run is {file.state} and recorded nothing")
     file.partial = True

@@ -167,11 +167,6 @@ class Scenario(_Part):
         return self
 
     @property
-    def most_seconds(self) -> float:
-        """How long the timeline takes at most."""
-        return sum(step.most_seconds for step in self.timeline)
-
-    @property
     def faults(self) -> list[Injection]:
         """Every fault that the timeline injects, or may draw."""
         injected = [step.inject for step in self.timeline if isinstance(step, Inject)]

@@ -109,11 +109,6 @@ class Wait(_Step):
     def __str__(self) -> str:
         return f"wait {self.wait:g} s"
 
-    @property
-    def most_seconds(self) -> float:
-        """How long it may take."""
-        return self.wait
-
 
 class Until(_Step):
     """Wait for a condition; one that does not come makes the run ``unknown``."""
@@ -123,26 +118,14 @@ class Until(_Step):
     def __str__(self) -> str:
         return f"until {self.until} within {self.until.within:g} s"
 
-    @property
-    def most_seconds(self) -> float:
-        """How long it may take."""
-        return self.until.within
 
-
-class _AtOnce(_Step):
-    @property
-    def most_seconds(self) -> float:
-        """How long it may take: a moment."""
-        return 0.0
-
-
-class Inject(_AtOnce):
+class Inject(_Step):
     """Break something."""
 
     inject: AnyInjection
 
 
-class Heal(_AtOnce):
+class Heal(_Step):
     """Undo one injection, or all."""
 
     heal: str
@@ -157,7 +140,7 @@ class Replacement(_Part):
         return f"producer {self.producer}"
 
 
-class Replace(_AtOnce):
+class Replace(_Step):
     """Kill a transactional producer in the middle of what it does; another with its transactional.id takes its place.
 
     The one that takes its place fences what is left of the dead one (KIP-98, 2.5).
@@ -175,19 +158,19 @@ class Member(_Part):
         return f"member {self.member}"
 
 
-class Kill(_AtOnce):
+class Kill(_Step):
     """Kill a member in the middle of what it does: the group waits for it until its session is over."""
 
     kill: Member
 
 
-class Leave(_AtOnce):
+class Leave(_Step):
     """Have a member finish what it does and leave the group, which then need not wait for it."""
 
     leave: Member
 
 
-class Join(_AtOnce):
+class Join(_Step):
     """Have a member that was killed or has left join again, as the next incarnation of the same worker."""
 
     join: Member
@@ -197,11 +180,6 @@ class Random(_Step):
     """Break things at random."""
 
     random: Draw
-
-    @property
-    def most_seconds(self) -> float:
-        """How long it takes."""
-        return self.random.for_
 
 
 _STEPS: dict[str, type[BaseModel]] = {

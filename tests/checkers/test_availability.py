@@ -127,5 +127,13 @@ def test_availability_of_a_history(spark: SparkSession, tmp_path: Path) -> None:
     assert (service["bucket_ns"], service["acknowledged"]) == (SECOND, [0, 1, 1, 0, 0, 0, 0, 0, 1, 0])
 
 
+def test_a_transaction_that_is_aborted_is_no_unavailability(spark: SparkSession, tmp_path: Path) -> None:
+    sends = [f"send a{n} ok @{n} x1 t{n}..{n + 1}" for n in range(8)]
+    write(tmp_path, [tell("txn 1 abort ok 0..8..9", *sends, "end 0..0")], isolation_level="read_committed")
+    service = availability(History.read(tmp_path, spark))
+    assert service["longest_unavailable"] == stretch(0, 1, ended=True)
+    assert sum(service["acknowledged"]) == 8
+
+
 def stretch(begin: int, end: int, ended: bool) -> dict:
     return {"from_ns": begin * SECOND, "to_ns": end * SECOND, "lasted_ns": (end - begin) * SECOND, "ended": ended}

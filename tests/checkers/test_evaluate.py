@@ -10,9 +10,10 @@ from pyspark.sql import SparkSession
 
 from checkers.asking import Found
 from checkers.catalogue import CHECKERS, WITHOUT_FINAL_READ
-from checkers.evaluate import active, circumstances, judge, moment, reasons, rule
+from checkers.evaluate import active, judge, moment, reasons, rule
 from checkers.summary import summary
 from checkers.tables import History
+from harness.core.errors import HistoryError
 from harness.core.guarantees import PROMISES
 from harness.core.layout import ANOMALIES
 from harness.core.verdict import Anomaly, Expectation, Judgement, Precondition, Standing, Verdict
@@ -153,9 +154,11 @@ def test_what_a_group_was_given_again_is_counted_by_cause_and_is_no_anomaly(judg
         *("place r1 assign @0 t1", "live a @0 r1 t2", "live b @1 r1 t3", "place r1 revoke @2 t4"),
         *("place r2 assign @1 t5", "live b @1 r2 t6"),
         *("place r3 assign @0 t8", "live a @0 r3 t9", "place r3 seek @0 t10", "live a @0 r3 t11"),
+        # r2 was given b last, and nothing ended its stay.
+        "live b @1 r3 t12",
         grouped=True,
     )
-    assert verdict.redelivered == {"rebalance": 2, "uncommitted": 1}
+    assert verdict.redelivered == {"crash": 1, "rebalance": 2, "uncommitted": 1}
     assert (verdict.verdict, verdict.anomalies) == (Judgement.VALID, {})
 
 
@@ -163,7 +166,25 @@ def standing_of_lost(run: Path, spark: SparkSession, *lines: str) -> Standing:
     write(run, [tell("send a ok @0", "end 0..0", *lines)], min_insync_replicas=2)
     history = History.read(run, spark)
     [lost] = [checker for checker in CHECKERS if checker.anomaly == "lost"]
-    return rule(history.run_file, [Found(lost, 1, [])], circumstances(history))["lost"].standing
+    return rule(history, [Found(lost, 1, [])])["lost"].standing
+
+
+@pytest.mark.parametrize(("elsewhere", "stands"), [("p1", Standing.VIOLATION), ("p0", Standing.PERMITTED)])
+def test_no_election_excuses_what_another_partition_lost(judged: Judge, elsewhere: str, stands: Standing) -> None:
+    saw = ("saw b1 @0 leader=1 epoch=0 isr=1,2,3 {}", "saw b2 @5 leader=2 epoch=1 isr=2,3 {}")
+    told = ("send a ok @0", "end 0..0", "end 0..0 p1", saw[0].format("p0"), *(one.format(elsewhere) for one in saw))
+    assert judged(*told, acks="1").anomalies["lost"].standing is stands
+
+
+def test_a_file_that_is_damaged_inside_is_named(judged: Judge, spark: SparkSession, tmp_path: Path) -> None:
+    judged(*STORY)
+    [damaged] = (tmp_path / "history" / "reads").glob("*.parquet")
+    whole = bytearray(damaged.read_bytes())
+    footer = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")
+    whole[4:footer] = bytes(footer - 4)
+    damaged.write_bytes(whole)
+    with pytest.raises(HistoryError, match=f"^{damaged}: damaged inside"):
+        judge(tmp_path, spark)
 
 
 def test_two_wiped_disks_excuse_what_one_does_not(tmp_path: Path, spark: SparkSession) -> None:

@@ -11,7 +11,7 @@ from checkers import groups
 from checkers.asking import records
 from checkers.catalogue import GROUPS, Checker
 from checkers.delivery import RECORD
-from checkers.evaluate import circumstances, judge, rule
+from checkers.evaluate import judge, rule
 from checkers.tables import History
 from harness.core.layout import ANOMALIES
 from harness.core.verdict import Judgement, Standing
@@ -133,7 +133,7 @@ def test_it_is_permitted_where_members_commit_first_and_died(
     write(tmp_path, [tell(*lines)], grouped=True, commits_first=commits_first)
     history = History.read(tmp_path, spark)
     _, found = records(history, GROUPS)
-    ruled = rule(history.run_file, found, circumstances(history))
+    ruled = rule(history, found)
     assert {name: (one.count, one.standing) for name, one in ruled.items()} == {"missed": (2, stands)}
 
 

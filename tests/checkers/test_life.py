@@ -1,6 +1,7 @@
 """The life of a record, from the rows that tell of it."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pyarrow as pa
@@ -56,6 +57,7 @@ def test_a_record_s_transaction_and_its_group_s_places_are_a_part_of_its_life(tm
         *("send a ok @3 t1..2 x7", "txn 7 commit info 1..3..4", "txn 8 abort ok 5..6..7", "end 0..9"),
         *("place r1 assign @0 t0", "place r1 commit @3 t5", "place r1 commit @5 t6 failed", "place r1 commit @5 t7"),
         *("place r1 commit @6 t8", "place r1 revoke t9", "place r2 assign @6 t10", "place r2 assign @1 t10 p1"),
+        "place r2 seek @-2 t11",
     )
     write(tmp_path, [tell(*story)])
     life = by_record(Archive.open(tmp_path), 0)
@@ -68,6 +70,7 @@ def test_a_record_s_transaction_and_its_group_s_places_are_a_part_of_its_life(tm
         (7, "commit", "reader 101 (incarnation 0) committed trial-0 to offset 5: past it"),
         (9, "revoke", "trial-0 was revoked from reader 101 (incarnation 0)"),
         (10, "assign", "reader 102 (incarnation 0) was assigned trial-0 from offset 6"),
+        (11, "seek", "reader 102 (incarnation 0) went to the beginning of trial-0"),
     ]
 
 
@@ -110,6 +113,37 @@ def test_a_history_that_is_not_sealed_is_told(archive: Archive, tmp_path: Path) 
         Archive.open(tmp_path / "elsewhere")
 
 
+@pytest.mark.parametrize("table", ["sends", "reads", "faults", "observations", "log_ends"])
+def test_without_a_table_no_story_is_told(table: str, archive: Archive, tmp_path: Path) -> None:
+    shutil.rmtree(tmp_path / "history" / table)
+    with pytest.raises(HistoryError, match=f"history/{table}: no Parquet here"):
+        Archive.open(tmp_path)
+
+
+@pytest.mark.parametrize("table", ["positions", "transactions"])
+def test_a_run_need_not_have_groups_or_transactions(table: str, archive: Archive, tmp_path: Path) -> None:
+    shutil.rmtree(tmp_path / "history" / table, ignore_errors=True)
+    assert by_record(Archive.open(tmp_path), 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (b"{", "whole file"),
+        (b"\xff", "whole file"),
+        (b"[]", "whole file"),
+        (b'{"anomalies": ["lost"]}', "anomalies"),
+        (b'{"anomalies": {"lost": 3}}', "anomalies.lost"),
+        (b'{"anomalies": {"lost": {"runs": ["why"]}}}', "anomalies.lost.runs.0"),
+    ],
+)
+def test_a_verdict_that_is_none_is_refused_in_one_line(text: bytes, why: str, archive: Archive, tmp_path: Path) -> None:
+    (tmp_path / "verdict.json").write_bytes(text)
+    with pytest.raises(HistoryError, match=rf"verdict\.json: not a verdict \({why}: .*kafka-trial check") as raised:
+        runs(archive)
+    assert "\n" not in str(raised.value)
+
+
 def test_a_file_that_is_no_parquet_is_named(archive: Archive, tmp_path: Path) -> None:
     (tmp_path / "history" / "sends" / "part.parquet").write_bytes(b"no")
     with pytest.raises(HistoryError, match="history/sends"):
@@ -127,5 +161,18 @@ def test_a_record_is_told_with_its_anomalies_and_their_runs(archive: Archive, tm
     judged = {"anomalies": {"lost": {"standing": "permitted", "runs": [other, mine]}}}
     (tmp_path / "verdict.json").write_text(json.dumps(judged))
     assert by_record(archive, 1).anomalies == [{"name": "lost", "standing": "permitted", "run": "why"}]
-    assert by_record(archive, 0).anomalies == []
+    assert (by_record(archive, 0).anomalies, by_record(archive, 0).untold) == ([], [])
     assert runs(archive) == {"lost": ["not this", "why"]}
+
+
+@pytest.mark.parametrize(("count", "untold"), [(1, []), (2, ["lost"])])
+def test_where_anomalies_are_not_kept_the_examples_tell_and_the_rest_is_not_known(
+    count: int, untold: list[str], archive: Archive, tmp_path: Path
+) -> None:
+    example = {"topic": "trial", "partition": 0, "offset": 1, "record_id": 1, "acknowledged_ns": 5 * SECOND}
+    judged = {"anomalies": {"lost": {"count": count, "standing": "permitted", "examples": [example]}}}
+    (tmp_path / "verdict.json").write_text(json.dumps(judged))
+    (tmp_path / "anomalies" / "lost").mkdir(parents=True)
+    life, other = by_record(archive, 1), by_record(archive, 0)
+    assert (life.anomalies, life.untold) == ([{"name": "lost", "standing": "permitted", "run": None}], [])
+    assert (other.anomalies, other.untold) == ([], untold)

@@ -1,10 +1,12 @@
-"""How Spark means to answer: no question is a product of two tables, and none is one task's alone."""
+"""How Spark means to answer: no question is a product of two tables, and none is one task's alone, nor is what it
+sorts of one partition."""
 
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from py4j.java_gateway import JavaObject
 from pyspark.sql import DataFrame, SparkSession
 
 from checkers import tables
@@ -21,6 +23,17 @@ TOLD = (
     *("live a @0 r1 t4", "live c @0 r1 t4", "live b @2 r1 t5", "txn 1 commit ok 0..2..3"),
     *("place assign r1 @0 t1", "place commit r1 @3 t6"),
 )
+
+#: A partition of which the checkers sort so many pieces apart (of 2^11 offsets, or of a second), each so many records.
+PIECES, EACH = 8, 64
+
+
+def _hot(n: int) -> Iterator[str]:
+    """Its ``n``-th record: one of sixteen of a poll, which gives each twice; the next offset has none."""
+    at, sent, polled = n // EACH << 11 | n % EACH << 1, 5 + n / EACH, 5 + n // 16 * 16 / EACH
+    yield f"send {n} ok @{at} t{sent}..{sent + 1}"
+    yield f"final {n} @{at}"
+    yield from 2 * [f"live {n} @{at} r1 t{polled}"]
 
 
 def _found(checker: Checker) -> Callable[[History], DataFrame]:
@@ -43,6 +56,9 @@ QUESTIONS: dict[str, Callable[[History], DataFrame]] = {
     **{f"{checker.anomaly} without a final read": _found(checker) for checker in WITHOUT_FINAL_READ},
 }
 
+#: Those that sort records, or polls.
+SORTED = ["polls", "crossings", "reordered", "real_time_order", "skipped", "went_back"]
+
 
 @pytest.fixture(scope="module")
 def history(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[History]:
@@ -55,6 +71,20 @@ def history(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> It
         yield History.read(run, spark)
 
 
+@pytest.fixture(scope="module")
+def hot(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[History]:
+    """A history of one partition, of which nothing is few enough to be broadcast unasked."""
+    run: Path = tmp_path_factory.mktemp("run")
+    records = (line for n in range(PIECES * EACH) for line in _hot(n))
+    write(run, [tell(*records, f"end 0..{PIECES << 11}", "place assign r1 @0 t5")], grouped=True)
+    apart = spark.newSession()
+    apart.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
+    apart.conf.set("spark.sql.shuffle.partitions", "8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tables, "OF_ONE_TASK", 0)
+        yield History.read(run, apart)
+
+
 def told(frame: DataFrame) -> str:
     plan = frame._jdf.queryExecution().executedPlan().toString()  # type: ignore[operator]
     return str(plan)
@@ -64,7 +94,35 @@ def told(frame: DataFrame) -> str:
 def test_no_question_is_a_product_or_one_task_s_alone(question: str, history: History) -> None:
     plan = told(QUESTIONS[question](history))
     assert "FileScan parquet" in plan or "InMemoryTableScan" in plan
+    assert ("Window" in plan) == (question in SORTED)
     assert re.findall(r"CartesianProduct|BroadcastNestedLoopJoin|Exchange SinglePartition", plan) == []
+
+
+def exchanges(plan: JavaObject) -> Iterator[JavaObject]:
+    """Every exchange of rows between tasks in a physical plan."""
+    children = plan.children()
+    for n in range(children.size()):
+        yield from exchanges(children.apply(n))
+    if plan.nodeName() == "Exchange":
+        yield plan
+
+
+def of_one_task(frame: DataFrame) -> list[int]:
+    """How many rows each exchange has that gives all of them to one task, as ``frame`` is computed."""
+    scala = frame.sparkSession._jvm.scala.concurrent  # type: ignore[union-attr]
+    plan = frame._jdf.queryExecution().executedPlan()  # type: ignore[operator]
+    plan.execute().count()
+    found = []
+    for exchange in exchanges(plan):
+        given = scala.Await.result(exchange.mapOutputStatisticsFuture(), scala.duration.Duration.Inf())
+        if sum(size > 0 for size in given.bytesByPartitionId()) == 1:
+            found.append(exchange.metrics().apply("shuffleRecordsWritten").value())
+    return found
+
+
+@pytest.mark.parametrize("question", SORTED)
+def test_of_one_hot_partition_a_task_sorts_alone_no_more_than_a_row_for_each_piece(question: str, hot: History) -> None:
+    assert [rows for rows in of_one_task(QUESTIONS[question](hot)) if rows > PIECES] == []
 
 
 @pytest.mark.parametrize("question", ["blocks", "polls", "crossings", "rewritten_offset"])
@@ -76,7 +134,9 @@ def test_all_of_a_small_history_is_one_task_s(question: str, history: History, m
     assert re.findall(r"Exchange (?:hash|range)partitioning", plan) == []
 
 
-def test_both_would_be_seen(history: History) -> None:
+def test_all_three_would_be_seen(history: History, hot: History) -> None:
     sends = history.sends
     assert "CartesianProduct" in told(sends.hint("shuffle_replicate_nl").crossJoin(sends))
     assert "Exchange SinglePartition" in told(sends.selectExpr("lag(offset) over (order by offset) as before"))
+    of_partition = "lag(offset) over (partition by topic, partition order by offset) as before"
+    assert of_one_task(hot.sends.selectExpr(of_partition)) == [PIECES * EACH]

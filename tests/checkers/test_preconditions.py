@@ -54,6 +54,7 @@ HELD = {
     "leader changed": led("changed", [1, 2]),
     "leader unchanged": led("unchanged", [1]),
     "final read complete": asks.read_to_the_end([end()]),
+    "every log that was told of read": asks.read_to_the_end([end(topic="trial")], [SPAN]),
     "log retained": asks.retained([end()]),
 }
 
@@ -78,6 +79,8 @@ NOT_HELD = [
     (led("unchanged", []), "trial-0 was led by nobody"),
     (asks.read_to_the_end([end(), end(partition=1, read_to=4, complete=False)]), "t-1 read to 4 of 9"),
     (asks.read_to_the_end([]), "no partition was read"),
+    (asks.read_to_the_end([], [SPAN]), "no partition was read"),
+    (asks.read_to_the_end([end(), end(topic="trial", partition=1)], [SPAN, SPAN]), "trial-0 not read at all"),
     (asks.retained([end(log_start=3)]), "t-0 begins at 3"),
 ]
 

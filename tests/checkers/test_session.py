@@ -6,9 +6,10 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
 
-from checkers.session import driver_memory, last_line, session, settings
+from checkers.session import driver_memory, reason, refusal, session, settings
 
 
 def test_there_is_one_session_for_all_threads(spark: SparkSession) -> None:
@@ -53,26 +54,82 @@ def test_driver_memory_is_at_most_6_gib() -> None:
     assert 0 < driver_memory() <= 6 << 30
 
 
-def test_the_last_line_of_a_log(tmp_path: Path) -> None:
-    log = tmp_path / "spark.log"
-    log.write_text("starting\n\nno such class\n\n")
-    assert last_line(log) == "no such class"
-    log.write_text("")
-    assert last_line(log) == "it said nothing"
+_TRACE = """
+\tat org.apache.spark.deploy.SparkSubmit.error(SparkSubmit.scala:1068)
+\tat org.apache.spark.deploy.SparkSubmit.main(SparkSubmit.scala)
+"""
+
+
+@pytest.mark.parametrize(
+    ("told", "why"),
+    [
+        ("", "it said nothing"),
+        ("starting\n\nno such class\n\n", "no such class"),
+        ("line 71: /x/bin/java: No such file or directory\nCMD: bad subscript", "No such file or directory"),
+        ("Invalid maximum heap size: -Xmxabc\nError: Could not create the Java Virtual Machine.", "-Xmxabc"),
+        ("Error occurred during initialization of VM\nToo small maximum heap", "Too small maximum heap"),
+        ('Exception in thread "main" org.apache.spark.SparkException: Master must be.' + _TRACE, "Master must be"),
+        ("1:2 ERROR SparkContext: Error.\norg.apache.spark.SparkException: Bad URL: 'x'" + _TRACE, "Bad URL: 'x'"),
+        (
+            f"java.lang.IllegalArgumentException: Error while instantiating:{_TRACE}"
+            f'Caused by: org.apache.spark.SparkException: [A.B] The value "x" is invalid. SQLSTATE: 22022{_TRACE}'
+            f"\t... 19 more\norg.apache.spark.Another: Exception: later{_TRACE}",
+            'The value "x" is invalid',
+        ),
+    ],
+)
+def test_the_reason_is_the_line_that_says_why(told: str, why: str) -> None:
+    assert reason(told).endswith(why)
+
+
+@pytest.mark.parametrize(
+    ("told", "master", "conf", "says"),
+    [
+        ("org.apache.spark.SparkException: x" + _TRACE, "foo", {}, "(x): change --master, or see spark.log"),
+        ("Invalid maximum heap size: -Xmx1", None, {"spark.driver.memory": "1"}, "-Xmx1): change --conf, or see"),
+        ("Too small maximum heap", None, {}, "(Too small maximum heap): see spark.log"),
+        ('A.AError: "spark.a" is', "local", {"spark.b": "1", "spark.a": "2"}, "change --conf spark.a, or see"),
+        ("ERROR All masters are unresponsive!", "spark://x:1", {}, "no Spark master answers at spark://x:1: start"),
+        ("Error: UnsupportedClassVersionError", "local", {"spark.a": "1"}, "needs Java 17 or later, see spark.log"),
+    ],
+)
+def test_a_refusal_names_what_to_change(told: str, master: str | None, conf: dict[str, str], says: str) -> None:
+    line = refusal(told, master, conf, Path("spark.log"))
+    assert says in line
+    assert ("Java" in line) == ("Java" in says)
+    assert "\n" not in line
+
+
+_BEGIN = """
+import sys
+from checkers.session import session
+from harness.core.errors import EnvironmentLacks
+try:
+    session("local[1]", dict(setting.split("=") for setting in sys.argv[1:]))
+except EnvironmentLacks as error:
+    print(error)
+"""
+
+
+def begin(scratch: Path, *settings: str, **environment: str) -> str:
+    """What a process of its own says as it begins a session."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), **environment}
+    command = [sys.executable, "-c", _BEGIN, *settings]
+    told = subprocess.run(command, env=environment, cwd=scratch, capture_output=True, text=True, check=True)
+    assert (told.stdout.count("\n"), told.stderr) == (1, "")
+    return told.stdout
 
 
 def test_without_java_it_says_so_in_one_line(tmp_path: Path) -> None:
-    script = (
-        "from checkers.session import session\n"
-        "from harness.core.errors import EnvironmentLacks\n"
-        "try:\n    session()\nexcept EnvironmentLacks as error:\n    print(error)\n"
-    )
-    environment = {**os.environ, "JAVA_HOME": str(tmp_path), "PYTHONPATH": str(Path(__file__).parents[2])}
-    command = [sys.executable, "-c", script]
-    told = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert told.stdout.startswith("Spark did not start (")
-    assert "Java 17" in told.stdout
-    assert (told.stdout.count("\n"), told.stderr) == (1, "")
+    told = begin(tmp_path, JAVA_HOME=str(tmp_path))
+    assert told.startswith("Spark did not start (")
+    assert "Java 17" in told
+
+
+def test_a_setting_that_spark_does_not_take_is_named_in_one_line(tmp_path: Path) -> None:
+    told = begin(tmp_path, "spark.sql.shuffle.partitions=abc", TMPDIR=str(tmp_path))
+    assert "The value 'abc'" in told
+    assert "): change --conf spark.sql.shuffle.partitions, or see " in told
 
 
 _JUDGE = """

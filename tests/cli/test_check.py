@@ -58,6 +58,56 @@ def test_check_finds_every_run_below_and_exits_with_the_worst(stored: Path, kafk
     assert [json.loads(line)["verdict"] for line in done.out.splitlines()] == ["valid", "unknown", "invalid"]
 
 
+@pytest.fixture
+def store(stored: Path) -> Path:
+    """A store of two runs, with what else may lie there."""
+    shutil.copytree(stored, stored.parent / "2")
+    (stored.parents[1] / "notes.txt").touch()
+    (stored.parents[1] / "empty").mkdir()
+    return stored.parents[1]
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        # STORE/** and STORE/**/ as a shell with globstar expands them.
+        lambda store: [store, *sorted(store.rglob("*"))],
+        lambda store: [f"{store}/", *(f"{place}/" for place in sorted(store.rglob("*")) if place.is_dir())],
+        lambda store: [f"{store}/**"],
+        lambda store: [f"{store}/**/"],
+        lambda store: [f"{store}/*"],
+        lambda store: [f"{store}/by-hand/[12]", store],
+    ],
+)
+def test_check_takes_a_glob_whoever_expands_it(named, store: Path, kafka_trial: Invoke) -> None:
+    done = kafka_trial("check", *named(store), deeds=judging())
+    assert (done.code, done.err, done.out.count("VALID")) == (0, "", 2)
+
+
+@pytest.mark.parametrize(
+    ("names", "says"),
+    [
+        (["{}", "{}/empty"], None),
+        (["{}/by-hand/1", "{}/by-hand/1/history", "{}/notes.txt"], None),
+        (["{}/by-hand/1", "{}/empty"], "{}/empty: no run here: no run.json at any depth"),
+        (["{}/e*"], "{}/e*: no run here"),
+        (["{}/by-hand/3*"], "'{}/by-hand/3*' does not exist"),
+        (["{}/by-hand/1", "{}/by-hand/3"], "'{}/by-hand/3' does not exist"),
+        (["{}/by-hand/1/history"], "{}/by-hand/1/history: no run here, but a part of one"),
+        (["{}/notes.txt"], "{}/notes.txt: no run here"),
+        ([""], "'' does not exist"),
+    ],
+)
+def test_check_passes_over_what_is_no_run_but_not_where_that_is_all(
+    names: list[str], says: str | None, store: Path, kafka_trial: Invoke
+) -> None:
+    done = kafka_trial("check", *(name.format(store) for name in names), deeds=judging())
+    if says is None:
+        assert (done.code, done.err) == (0, "")
+    else:
+        assert_one_line(done, codes.BAD_INPUT, says.format(store))
+
+
 def test_check_hands_settings_to_spark(stored: Path, kafka_trial: Invoke) -> None:
     asked: list[object] = []
 

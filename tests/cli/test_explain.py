@@ -1,6 +1,7 @@
 """``kafka-trial explain``: what is told of a record, and how it is asked for."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ def test_explain_tells_the_life_of_a_record(stored: Path, kafka_trial: Invoke) -
         "     2.000 s  acknowledged at offset 1\n"
         "      ended:  not in the final log of trial-0 (from 0, ends before 2, read whole);"
         " nothing of ours stands at offset 1\n"
-        "    anomaly:  not judged yet: `kafka-trial check` does that\n"
+        f"    anomaly:  not judged yet: `kafka-trial check {stored}` does that\n"
     )
 
 
@@ -62,9 +63,34 @@ def test_explain_says_where_there_is_nothing_to_explain(stored: Path, kafka_tria
         (("--offset", "trial"), "'trial' is not TOPIC-PARTITION:OFFSET"),
         (("--worker", "0"), "--worker and --sequence name a record together"),
         (("--record", "1", "--offset", "trial-0:1"), "not several"),
+        (("--record", str(10**26 - 1)), f"'--record': {10**26 - 1} is too large: it must be below 2^63"),
+        (("--record", "-1"), "'-1' is not a number from 0"),
+        (("--worker", "0", "--sequence", str(1 << 40)), f"'--sequence': {1 << 40} is too large: it must be below 2^40"),
+        (("--worker", str(1 << 23), "--sequence", "0"), f"'--worker': {1 << 23} is too large: it must be below 2^23"),
+        (("--offset", f"trial-0:{10**23 - 1}"), f"'--offset': {10**23 - 1} is too large: it must be below 2^63"),
+        (("--offset", f"trial-{1 << 31}:0"), f"'--offset': {1 << 31} is too large: it must be below 2^31"),
+        (("--offset", f"trial-0:{'9' * 5000}"), "is too large"),
+        (("--record", str((1 << 63) - 1)), "nothing is known of record"),
+        (("--worker", str((1 << 23) - 1), "--sequence", str((1 << 40) - 1)), "nothing is known of record"),
+        (("--offset", f"trial-{(1 << 31) - 1}:{(1 << 63) - 1}"), "nothing was acknowledged or read at"),
     ],
 )
 def test_explain_tells_in_one_line_what_is_wrong(
     asked: tuple[str, ...], says: str, stored: Path, kafka_trial: Invoke
 ) -> None:
     assert_one_line(kafka_trial("explain", stored, *asked), codes.BAD_INPUT, says)
+
+
+def test_explain_refuses_a_run_with_a_missing_table(stored: Path, kafka_trial: Invoke) -> None:
+    shutil.rmtree(stored / "history" / "reads")
+    assert_one_line(kafka_trial("explain", stored, "--record", 1), codes.BAD_INPUT, "history/reads: no Parquet here")
+
+
+def test_explain_names_the_runs_of_a_store(stored: Path, kafka_trial: Invoke) -> None:
+    store = stored.parents[1]
+    said = f"{store}: no run itself: name one of those below, {stored}\n"
+    assert_one_line(kafka_trial("explain", store), codes.BAD_INPUT, said)
+    for number in range(2, 8):
+        shutil.copytree(stored, stored.parent / str(number))
+    assert_one_line(kafka_trial("explain", store), codes.BAD_INPUT, f"{stored.parent / '5'} and 2 more\n")
+    assert_one_line(kafka_trial("explain", stored / "history"), codes.BAD_INPUT, "name the directory of a run")

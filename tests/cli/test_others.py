@@ -47,6 +47,14 @@ def test_cleanup_says_what_it_removed(kafka_trial: Invoke) -> None:
     assert asked == ["mine/1", None]
 
 
+def test_cleanup_says_that_nothing_bears_a_name(kafka_trial: Invoke) -> None:
+    deeds = Deeds(cleanup=lambda run: [])
+    done = kafka_trial("cleanup", "typo", deeds=deeds)
+    assert (done.code, done.err, done.out.count("\n")) == (0, "", 1)
+    assert done.out.startswith("nothing to remove: nothing here bears the name 'typo' (")
+    assert kafka_trial("cleanup", deeds=deeds).out == "nothing to remove\n"
+
+
 def test_cleanup_takes_the_directory_of_a_run_for_its_name(stored: Path, kafka_trial: Invoke) -> None:
     asked: list[str | None] = []
     deeds = Deeds(cleanup=lambda run: asked.append(run) or [])

@@ -1,5 +1,6 @@
 """The table of promises and excuses, every row both ways: no setting hides a violation."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -9,6 +10,7 @@ from harness.core.guarantees import (
     PROMISES,
     Circumstances,
     Configuration,
+    Permission,
     most_at_once,
     standing,
 )
@@ -18,64 +20,88 @@ SAFE = Configuration(version="4.3.1", replication=3, min_insync_replicas=2)
 QUIET = Circumstances()
 WORST = Circumstances(elected=True, faulted_at_once=3, wiped_at_once=0)
 
-#: For each row: settings and circumstances under which it holds, and then what makes it hold no more, one at a time.
-ROWS = {
-    "one replica": (
-        {"replication": 1, "min_insync_replicas": 1},
+#: Of each row, and of each way in which it may hold: the settings and circumstances, and then what makes it hold no
+#: more, one at a time.
+ROWS: list[tuple[str, dict, Circumstances, list[dict]]] = [
+    (
+        "one replica",
+        {"replication": 1},
         Circumstances(faulted_at_once=1, wiped_at_once=1),
-        [{"wiped_at_once": 0}],
+        [{"replication": 2}, {"wiped_at_once": 0}],
     ),
-    "acks without replication": (
+    (
+        "acks without replication",
         {"acks": "1"},
         Circumstances(elected=True),
         [{"acks": "all"}, {"acks": "-1"}, {"elected": False}],
     ),
-    "unclean election, one in-sync replica": (
+    (
+        "acks without replication",
+        {"acks": "0"},
+        Circumstances(wiped_at_once=1),
+        [{"acks": "all"}, {"acks": "-1"}, {"wiped_at_once": 0}],
+    ),
+    (
+        "unclean election, one in-sync replica",
         {"unclean_election": True, "min_insync_replicas": 1},
         Circumstances(elected=True),
         [{"unclean_election": False}, {"min_insync_replicas": 2}, {"elected": False}],
     ),
-    "unclean election, whole minimum ISR faulted": (
+    (
+        "unclean election, whole minimum ISR faulted",
         {"unclean_election": True},
         Circumstances(elected=True, faulted_at_once=2),
         [{"unclean_election": False}, {"faulted_at_once": 1}, {"elected": False}],
     ),
-    "whole minimum ISR wiped": (
+    (
+        "whole minimum ISR wiped",
         {},
         Circumstances(faulted_at_once=2, wiped_at_once=2, last_replica_guarded=True),
         [{"wiped_at_once": 1}, {"min_insync_replicas": 3}],
     ),
-    "last replica standing": (
+    (
+        "whole minimum ISR wiped",
+        {"replication": 2, "min_insync_replicas": 3},
+        Circumstances(wiped_at_once=2),
+        [{"wiped_at_once": 1}, {"replication": 3}],
+    ),
+    (
+        "last replica standing",
         {},
         Circumstances(elected=True, faulted_at_once=2, wiped_at_once=1),
         [{"wiped_at_once": 0}, {"faulted_at_once": 1}, {"last_replica_guarded": True}],
     ),
-    "retries without idempotence": (
-        {"idempotence": False},
+    (
+        "retries without idempotence",
+        {"idempotence": False, "retries": 1},
         QUIET,
         [{"idempotence": True}, {"retries": 0}],
     ),
-    "no final read": (
+    (
+        "no final read",
         {},
         Circumstances(final_read=False),
         [{"final_read": True}],
     ),
-    "retries of several in flight": (
-        {"idempotence": False},
+    (
+        "retries of several in flight",
+        {"idempotence": False, "retries": 1, "max_in_flight": 2},
         QUIET,
         [{"idempotence": True}, {"retries": 0}, {"max_in_flight": 1}],
     ),
-    "commit before processing": (
+    (
+        "commit before processing",
         {"commits_first": True},
         QUIET,
         [{"commits_first": False}, {"missed_by_the_living": 1}],
     ),
-    "a member cut off from its coordinator": (
+    (
+        "a member cut off from its coordinator",
         {"grouped": True},
         Circumstances(faulted_at_once=1),
         [{"grouped": False}, {"faulted_at_once": 0}],
     ),
-}
+]
 
 
 def given(settings: dict, seen: Circumstances) -> tuple[Configuration, Circumstances]:
@@ -85,31 +111,42 @@ def given(settings: dict, seen: Circumstances) -> tuple[Configuration, Circumsta
     return SAFE.model_copy(update=rest), replace(seen, **of_run)
 
 
-@pytest.mark.parametrize("row", PERMISSIONS, ids=lambda row: row.name)
-def test_a_row_permits_its_anomalies_and_says_why(row) -> None:
-    settings, seen, _ = ROWS[row.name]
+def named(name: str) -> Permission:
+    return next(row for row in PERMISSIONS if row.name == name)
+
+
+@pytest.mark.parametrize(("name", "settings", "seen"), [row[:3] for row in ROWS], ids=str)
+def test_a_row_permits_its_anomalies_and_says_why(name: str, settings: dict, seen: Circumstances) -> None:
+    row = named(name)
     for anomaly in row.anomalies:
         ruling = standing(anomaly, *given(settings, seen))
         assert (ruling.standing, ruling.because, ruling.source) == (Standing.PERMITTED, row.because, row.source)
         assert ruling.remedy == row.remedy
 
 
-@pytest.mark.parametrize("row", PERMISSIONS, ids=lambda row: row.name)
-def test_a_row_permits_no_other_anomaly(row) -> None:
-    settings, seen, _ = ROWS[row.name]
+@pytest.mark.parametrize(("name", "settings", "seen"), [row[:3] for row in ROWS], ids=str)
+def test_a_row_permits_no_other_anomaly(name: str, settings: dict, seen: Circumstances) -> None:
+    row = named(name)
     others = [other for other in PERMISSIONS if other is not row and other.holds(*given(settings, seen))]
     for anomaly in PROMISES.keys() - row.anomalies.union(*(other.anomalies for other in others)):
         assert standing(anomaly, *given(settings, seen)).standing is Standing.VIOLATION
 
 
 @pytest.mark.parametrize(
-    ("name", "remedy"), [(name, remedy) for name, (_, _, remedies) in ROWS.items() for remedy in remedies], ids=str
+    ("name", "settings", "seen", "remedy"), [(*row, remedy) for *row, remedies in ROWS for remedy in remedies], ids=str
 )
-def test_without_one_of_its_conditions_a_row_permits_nothing(name: str, remedy: dict) -> None:
-    settings, seen, _ = ROWS[name]
-    row = next(row for row in PERMISSIONS if row.name == name)
-    for anomaly in row.anomalies:
-        assert standing(anomaly, *given(settings | remedy, replace(seen))).standing is Standing.VIOLATION
+def test_without_one_of_its_conditions_a_row_permits_nothing(
+    name: str, settings: dict, seen: Circumstances, remedy: dict
+) -> None:
+    for anomaly in named(name).anomalies:
+        assert standing(anomaly, *given(settings | remedy, seen)).standing is Standing.VIOLATION
+
+
+@pytest.mark.parametrize(("name", "settings", "seen"), [row[:3] for row in ROWS], ids=str)
+def test_a_row_that_holds_with_so_many_brokers_holds_with_more(name: str, settings: dict, seen: Circumstances) -> None:
+    counts = {of: getattr(seen, of) for of in ("faulted_at_once", "wiped_at_once")}
+    more = replace(seen, **{of: count + 1 for of, count in counts.items() if count})
+    assert named(name).holds(*given(settings, more))
 
 
 @pytest.mark.parametrize("anomaly", ["phantom", "corrupted", "failed_but_present", "misplaced"])
@@ -139,12 +176,16 @@ def test_a_safe_configuration_makes_everything_a_violation_with_a_promise_and_a_
 
 
 def test_every_row_is_tested_and_excuses_only_what_is_promised() -> None:
-    assert [row.name for row in PERMISSIONS] == list(ROWS)
+    assert [row.name for row in PERMISSIONS] == list(dict.fromkeys(name for name, *_ in ROWS))
     assert frozenset().union(*(row.anomalies for row in PERMISSIONS)) <= PROMISES.keys()
 
 
 def fault(nodes: str, injecting: int, healed: int | None, effective: bool = True) -> dict:
-    return {"nodes": nodes.split(), "injecting_ns": injecting, "healed_ns": healed, "effective": effective}
+    """``nodes`` of one party, or of both sides of a cut: ``b1 | b2 b3``."""
+    sides = [side.split() for side in nodes.split("|")]
+    evidence = {"sides": dict(zip(("from", "to"), sides, strict=True))} if len(sides) > 1 else {}
+    told = {"injecting_ns": injecting, "healed_ns": healed, "effective": effective, "evidence": json.dumps(evidence)}
+    return {"nodes": [node for side in sides for node in side], **told}
 
 
 @pytest.mark.parametrize(
@@ -159,6 +200,11 @@ def fault(nodes: str, injecting: int, healed: int | None, effective: bool = True
         ([fault("b1", 0, 5), fault("b1", 1, 4)], 1),
         ([fault("b1", 0, 5), fault("c1 clients", 1, 4)], 1),
         ([fault("b1", 0, 5), fault("b2", 1, 4, effective=False)], 1),
+        ([fault("b1 | b2 b3", 0, 5)], 1),
+        ([fault("b1 b2 | b3", 0, 5), fault("b1", 1, 4)], 2),
+        ([fault("b1 | b2 b3", 0, 5), fault("b1", 1, 4)], 1),
+        ([fault("b1 b2 | c1", 0, 5)], 2),
+        ([fault("clients | b1 b2", 0, 5)], 2),
     ],
 )
 def test_the_most_brokers_that_were_faulted_at_once(faults: list[dict], most: int) -> None:

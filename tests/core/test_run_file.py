@@ -53,6 +53,12 @@ def test_another_file_is_refused_in_one_line_that_says_where(text: str, why: str
     assert "\n" not in str(raised.value)
 
 
+def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    (tmp_path / RUN_FILE).write_bytes(b'{"run": "\xff\xfe"}')
+    with pytest.raises(HistoryError, match=r"run\.json: not a run file of this version"):
+        RunFile.read(tmp_path)
+
+
 def test_where_there_is_no_run_it_says_so(tmp_path: Path) -> None:
     with pytest.raises(HistoryError, match="no run here"):
         RunFile.read(tmp_path)

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from checkers import tables
 from checkers.catalogue import WITHOUT_FINAL_READ
 from checkers.evaluate import judge
 from harness.core.history import TABLES
@@ -42,9 +43,12 @@ def send(value: int, told: str | None = None, kind: str = "ok") -> tuple[str, st
     return (f"0 invoke send [[:send K {value}]]", f"0 {kind} send [[:send K {told or value}]]")
 
 
-def poll(pairs: str, kind: str = "ok") -> tuple[str, str]:
-    return polled(f"K [{pairs}]", process=1, kind=kind)
+def poll(pairs: str, kind: str = "ok", process: int = 1) -> tuple[str, str]:
+    return polled(f"K [{pairs}]", process, kind)
 
+
+ASSIGN = ("1 invoke assign [K]", "1 ok assign [K]")
+NO_KEY = ("1 invoke assign []", "1 ok assign []")
 
 #: An :info ends its process: it is done by another, each time.
 CASES = [
@@ -74,6 +78,7 @@ CASES = [
         "it is lost where another stands at its own offset",
         *(send(1, "[0 1]"), send(2, "[0 2]"), poll("[0 2]")),
         lost="1",
+        rewritten_offset="1",
     ),
     case("what was read without an offset is neither", send(1), poll("[nil 1]")),
     case("a failed send that is absent is well", send(1, kind="fail"), send(2, "[1 2]"), poll("[1 2]")),
@@ -82,8 +87,69 @@ CASES = [
     case("what no one sent is a phantom", send(1, "[0 1]"), poll("[0 1] [1 9]"), phantom="9"),
     case("a value read at two offsets is duplicated", send(1, "[0 1]"), poll("[0 1] [1 1]"), duplicated="1"),
     case("a value read at another offset than acknowledged is too", send(1, "[0 1]"), poll("[3 1]"), duplicated="1"),
-    case("a value read twice at its offset is not", send(1, "[0 1]"), poll("[0 1]"), poll("[0 1]")),
+    case("a value read twice at its offset is not", send(1, "[0 1]"), poll("[0 1]"), poll("[0 1]", process=2)),
     case("nor is one that was once read without an offset", send(1, "[0 1]"), poll("[nil 1]")),
+    # What Jepsen calls :inconsistent-offsets, :poll-skip, :nonmonotonic-poll and :nonmonotonic-send.
+    case(
+        "two values that were read at one offset rewrote it",
+        *(send(1, "[0 1]"), send(2, kind="fail"), poll("[0 1]"), poll("[0 2]")),
+        rewritten_offset="1",
+        failed_but_present="2",
+        went_back="2",
+    ),
+    case(
+        "a value that is acknowledged where another was read did too",
+        *(send(1, "[0 1]"), send(2, "[0 2]"), send(3, "[1 3]"), poll("[0 1] [1 3]")),
+        rewritten_offset="1",
+        lost="2",
+    ),
+    case(
+        "what another reader was given is skipped where a poll begins beyond it",
+        *(ASSIGN, send(1, "[0 1]"), send(2, "[1 2]"), send(3, "[2 3]")),
+        *(poll("[0 1]"), poll("[2 3]"), poll("[0 1] [1 2] [2 3]", process=2)),
+        skipped="2",
+    ),
+    case(
+        "not where the reader was assigned anew in between",
+        *(ASSIGN, send(1, "[0 1]"), send(2, "[1 2]"), send(3, "[2 3]")),
+        *(poll("[0 1]"), NO_KEY, ASSIGN, poll("[2 3]"), poll("[0 1] [1 2] [2 3]", process=2)),
+    ),
+    case(
+        "nor where it was given without an offset",
+        *(ASSIGN, send(1, "[0 1]"), send(2, "[1 2]"), send(3, "[2 3]")),
+        *(poll("[0 1] [nil 2]"), poll("[2 3]"), poll("[0 1] [1 2] [2 3]", process=2)),
+    ),
+    case(
+        "a poll behind the one before it went back",
+        *(ASSIGN, send(1, "[0 1]"), send(2, "[1 2]"), poll("[0 1] [1 2]"), poll("[0 1]")),
+        went_back="1",
+    ),
+    case(
+        "one after a poll that failed did not: the consumer was rolled back",
+        *(ASSIGN, send(1, "[0 1]"), send(2, "[1 2]"), poll("[0 1] [1 2]", kind="fail"), poll("[0 1]")),
+    ),
+    case(
+        "nor is anything after one that failed, in whatever poll a key comes next",
+        *(ASSIGN, send(1, "[0 1]"), send(2, "[1 2]"), poll("[0 1] [1 2]", kind="fail"), polled("", process=1)),
+        poll("[0 1]"),
+    ),
+    case(
+        "what one producer sent stands in another order",
+        ("0 invoke txn [[:send K 1] [:send K 2]]", "0 ok txn [[:send K [1 1]] [:send K [0 2]]]"),
+        poll("[0 2] [1 1]"),
+        reordered="1",
+    ),
+    case(
+        "what was acknowledged stands after what was sent then",
+        *(send(1, "[1 1]"), send(2, "[0 2]"), poll("[0 2] [1 1]")),
+        reordered="1",
+        real_time_order="1",
+    ),
+    case(
+        "what nobody was given has no place in an order",
+        *(send(1, "[1 1]"), send(2, "[0 2]"), poll("[0 2]")),
+        unseen="1",
+    ),
     # Quirk: values that only a poll that was not :ok brought count as unread.
     case("what a poll brought that failed was read", send(1, "[0 1]"), poll("[0 1]", kind="fail")),
     case(
@@ -118,8 +184,10 @@ CRASHED = [
 ]
 
 
-@pytest.fixture(scope="module")
-def judged(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Sets]:
+@pytest.fixture(scope="module", params=[0, 1 << 60], ids=["of a large history", "of a small one"])
+def judged(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> dict[str, Sets]:
     directory = tmp_path_factory.mktemp("jepsen")
     cases = [*CASES, *CRASHED]
     lines = [
@@ -129,7 +197,9 @@ def judged(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dic
     ]
     run = directory / "run"
     file = import_jepsen(write(directory / "history.edn", *lines), run)
-    judge(run, spark)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tables, "OF_ONE_TASK", request.param)
+        judge(run, spark)
     sends = pq.read_table(table_directory(run, "sends")).to_pylist()
     values = {row["record_id"]: row["key"] for row in sends}
     found: list[Sets] = [{} for _ in cases]
@@ -146,9 +216,8 @@ def test_what_is_found(one: Case, judged: dict[str, Sets]) -> None:
 
 
 @pytest.mark.parametrize("checker", WITHOUT_FINAL_READ, ids=lambda checker: checker.anomaly)
-def test_every_question_of_its_own_has_a_case_and_a_twin(checker) -> None:
-    assert any(checker.anomaly in one.found for one in CASES)
-    assert any(checker.anomaly not in one.found for one in CASES)
+def test_every_question_of_its_own_has_a_case_that_it_finds(checker) -> None:
+    assert any(one.found.get(checker.anomaly) for one in CASES)
 
 
 @pytest.fixture

@@ -111,7 +111,7 @@ def test_a_partition_is_applied_again_when_its_node_was_started(nemesis: Nemesis
     assert [a.name for a in nemesis.active] == ["cut"]
     nemesis.heal("cut")
     evidence = json.loads(rows.last("cut")["evidence"])
-    assert set(evidence) == {"injected", "before_process_ended", "applied_again", "healing"}
+    assert set(evidence) == {"sides", "injected", "before_process_ended", "applied_again", "healing"}
 
 
 def test_a_partition_is_applied_again_after_a_restart_and_after_a_kill_is_healed(

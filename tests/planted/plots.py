@@ -380,6 +380,15 @@ NOT_READ = Plot("beyond the final read", "ok", _nothing, twin_of=("lost", "vanis
 
 #: In histories without a final read, as they are imported.
 IMPORTED: tuple[Plot, ...] = (
+    Plot("skipped, read by another", "ok", _inside_a_stay("left to another"), ("skipped",)),
+    Plot("sought over, read by another", "ok", _inside_a_stay("sought over for another"), twin_of=("skipped",)),
+    Plot("reordered", "ok", _behind_its_own, ("reordered",)),
+    Plot("reordered, undecided", "info", _behind_its_own, ("reordered",)),
+    Plot("behind another, in flight", "ok", _behind_another(None), twin_of=("reordered", "real_time_order")),
+    Plot("real-time order", "ok", _behind_another(1), ("real_time_order",)),
+    Plot("acknowledged as the other was sent", "ok", _behind_another(0), twin_of=("real_time_order",)),
+    Plot("went back", "ok", _reading("went back"), ("went_back",)),
+    Plot("sought back", "ok", _reading("sought back"), twin_of=("went_back",)),
     Plot("passed over", "ok", _seen(live=False), ("lost",)),
     Plot("undecided, not read", "info", _seen(live=False), twin_of=("lost", "unseen")),
     Plot("not read, offset unknown", "ok", _unread_and_acknowledged_nowhere, ("unseen",), twin_of=("lost",)),
@@ -490,6 +499,11 @@ def _make_transactional(world: World) -> None:
             send["transaction"] = number_
 
 
+#: What a member that is no owner gets too, and what the owner passes over.
+_ANOTHER_S = {"left to another", "sought over for another"}
+_PASSED = {"skipped", "left to another"}
+
+
 def _consume(world: World, partition: int) -> None:
     """What a group's members get of a log as it grows, and what becomes of their places there."""
     owner, clock = 0, 0
@@ -509,12 +523,12 @@ def _consume(world: World, partition: int) -> None:
         clock = max(clock, place.at_ns + LAG)
         member, other = MEMBERS[owner], MEMBERS[1 - owner]
         here, beyond = place.offset, place.offset + 1
-        if not place.live:
+        if place.live and place.reading in _ANOTHER_S:
+            get(STRAY_MEMBER, place, incarnation=len(world.tables["reads"]))
+        if not place.live or place.reading in _PASSED:
             continue
         match place.reading:
-            case "skipped":
-                pass
-            case "sought over":
+            case "sought over" | "sought over for another":
                 put(member, "seek", beyond)
             case "assigned beyond it":
                 put(member, "revoke", here)

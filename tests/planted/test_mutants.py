@@ -47,6 +47,11 @@ def mutants(checkers: Iterable[Checker]) -> Iterator[Checker]:
                 yield replace(checker, **{where: condition.replace(right, wrong), "anomaly": f"{anomaly}__{n}"})
 
 
+def unchanged(checker: Checker) -> Checker:
+    """The checker itself, with no more than a name like a mutant's."""
+    return replace(checker, anomaly=f"{checker.anomaly}__unchanged")
+
+
 #: Which checkers are tried on which kind of histories.
 _TRIED = dict(
     zip(
@@ -69,14 +74,14 @@ _CASES = [
 
 @pytest.fixture(scope="module")
 def noticed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
-    """By kind of histories: the mutants that find other than what is planted."""
+    """By kind of histories: the mutants, and the unchanged, that find other than what is planted."""
     told = {}
     for kind, checkers in _TRIED.items():
         run = tmp_path_factory.mktemp("mutants")
         planted = judging.plant(kind, _SEEDS)
         wanted = judging.expected(planted)
         judging.write(run, kind, planted)
-        tried = tuple(mutants(checkers))
+        tried = (*mutants(checkers), *map(unchanged, checkers))
         found = judging.judge(run, spark, tried)
         told[kind.name] = {one.anomaly for one in tried if found.get(one.anomaly) != wanted[one.anomaly.split("__")[0]]}
     return told
@@ -85,6 +90,11 @@ def noticed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> di
 @pytest.mark.parametrize(("kind", "mutant"), _CASES)
 def test_a_checker_that_is_wrong_is_found_out(kind: Kind, mutant: Checker, noticed: dict[str, set[str]]) -> None:
     assert mutant.anomaly in noticed[kind.name]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_a_checker_that_only_has_another_name_is_not(kind: Kind, noticed: dict[str, set[str]]) -> None:
+    assert noticed[kind.name].isdisjoint(unchanged(checker).anomaly for checker in _TRIED[kind])
 
 
 def test_every_checker_has_a_mutant_and_every_boundary_is_a_condition_that_is_there() -> None:

@@ -4,7 +4,7 @@ import io
 
 from rich.console import Console
 
-from harness.run.display import Display, LiveDisplay, PlainDisplay, Silent, for_terminal
+from harness.run.display import LiveDisplay, PlainDisplay, for_terminal
 
 
 class Clock:
@@ -85,13 +85,3 @@ def test_a_terminal_is_drawn_with_everything_there_is_to_know() -> None:
 
 def test_the_display_fits_the_stream() -> None:
     assert isinstance(for_terminal(io.StringIO()), PlainDisplay)
-
-
-def test_silence_is_a_display_too() -> None:
-    display: Display = Silent()
-    display.phase("timeline")
-    display.step("wait", 1.0)
-    display.status(0, 0, 0, None, (), ())
-    display.line("nobody hears")
-    with Silent() as entered:
-        assert isinstance(entered, Silent)

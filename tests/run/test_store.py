@@ -12,6 +12,7 @@ from harness.core.history import FAULTS, SENDS, TABLES, record_id
 from harness.core.journal import Journal, journal_path
 from harness.core.layout import table_directory
 from harness.core.run_file import RunFile, State
+from harness.run.lifecycle import recording
 from harness.run.store import RunRecord, ensure_sealed, new_run, seal
 from harness.scenario.model import Scenario
 
@@ -66,20 +67,21 @@ def test_a_store_that_cannot_be_written_is_said_so(tmp_path: Path) -> None:
 
 def test_sealing_keeps_the_last_row_of_each_send(record: RunRecord) -> None:
     journal(record, [send(1), send(0)], [send(1, outcome="ok", completed_ns=9, offset=4)])
-    assert seal(record.directory) == []
+    seal(record.directory, record.file)
+    assert (record.file.notes, record.file.partial) == ([], False)
     assert [(row["sequence"], row["outcome"]) for row in sends(record)] == [(0, "info"), (1, "ok")]
 
 
 def test_a_sealed_run_has_every_table_and_no_journal(record: RunRecord) -> None:
     journal(record, [send(0)])
-    seal(record.directory)
+    seal(record.directory, record.file)
     assert all(any(table_directory(record.directory, table).glob("*.parquet")) for table in TABLES)
     assert not list(record.journals.glob("*.arrows"))
 
 
 def test_sealing_twice_loses_nothing(record: RunRecord) -> None:
     journal(record, [send(0)])
-    seal(record.directory)
+    seal(record.directory, record.file)
     assert ensure_sealed_as(record, State.RECORDED).partial is False
     assert len(sends(record)) == 1
 
@@ -93,6 +95,28 @@ def test_a_journal_that_was_cut_off_is_sealed_as_far_as_it_goes(record: RunRecor
     assert [row["sequence"] for row in sends(record)] == [0]
 
 
+@pytest.mark.parametrize(("killed", "partial"), [(set(), True), ({"1"}, False), ({"1.1", "2"}, True)])
+def test_a_journal_that_was_cut_off_makes_a_run_partial_unless_its_worker_was_killed_on_purpose(
+    record: RunRecord, killed: set[str], partial: bool
+) -> None:
+    path = journal(record, [send(0)], [send(1)])
+    path.write_bytes(path.read_bytes()[:-40])
+    seal(record.directory, record.file, frozenset(killed))
+    assert record.file.notes == ["sends.1.arrows was cut off: 1 rows could be read"]
+    assert record.file.partial is partial
+
+
+@pytest.mark.parametrize(("until", "state"), [(State.RUNNING, State.CRASHED), (State.RECORDED, State.RECORDED)])
+def test_a_run_that_breaks_off_has_crashed_unless_all_was_recorded(
+    record: RunRecord, until: State, state: State
+) -> None:
+    record.file.state = until
+    with pytest.raises(KeyboardInterrupt), recording(record):
+        raise KeyboardInterrupt
+    file = RunFile.read(record.directory)
+    assert (file.state, file.notes) == (state, ["broken off: KeyboardInterrupt"])
+
+
 def test_a_run_that_recorded_nothing_cannot_be_judged(record: RunRecord) -> None:
     with pytest.raises(HistoryError, match="recorded nothing"):
         ensure_sealed_as(record, State.CRASHED)
@@ -102,7 +126,7 @@ def test_a_journal_of_another_schema_is_named(record: RunRecord) -> None:
     with Journal(journal_path(record.journals, "sends", "1"), FAULTS):
         pass
     with pytest.raises(HistoryError, match=r"sends\.1\.arrows: journal of another schema"):
-        seal(record.directory)
+        seal(record.directory, record.file)
 
 
 def test_a_run_that_is_still_going_is_left_alone(record: RunRecord) -> None:

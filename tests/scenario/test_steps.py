@@ -29,35 +29,29 @@ def test_every_fault_of_the_catalogue_can_be_injected_and_written_again(kind: st
 
 
 @pytest.mark.parametrize(
-    ("written", "told", "seconds"),
+    ("written", "told"),
     [
-        ({"wait": "1.5s"}, "wait 1.5 s", 1.5),
-        ({"until": {"isr": ["b1", "b2"], "within": "2m"}}, "until ISR b1, b2 within 120 s", 120.0),
-        ({"until": {"leader": "changed"}}, "until leader changed within 30 s", 30.0),
-        ({"until": {"acknowledged": 500}}, "until 500 acknowledged within 30 s", 30.0),
-        ({"heal": "all"}, "heal all", 0.0),
-        ({"replace": {"producer": 2}}, "replace producer 2", 0.0),
-        ({"kill": {"member": 1}}, "kill member 1", 0.0),
-        ({"leave": {"member": 2}}, "leave member 2", 0.0),
-        ({"join": {"member": 3}}, "join member 3", 0.0),
+        ({"wait": "1.5s"}, "wait 1.5 s"),
+        ({"until": {"isr": ["b1", "b2"], "within": "2m"}}, "until ISR b1, b2 within 120 s"),
+        ({"until": {"leader": "changed"}}, "until leader changed within 30 s"),
+        ({"until": {"acknowledged": 500}}, "until 500 acknowledged within 30 s"),
+        ({"heal": "all"}, "heal all"),
+        ({"replace": {"producer": 2}}, "replace producer 2"),
+        ({"kill": {"member": 1}}, "kill member 1"),
+        ({"leave": {"member": 2}}, "leave member 2"),
+        ({"join": {"member": 3}}, "join member 3"),
         (
             {"inject": {"fault": "partition", "from": "leader", "to": ["b2", "b3"], "both_ways": False, "as": "cut"}},
             "inject partition from leader to b2, b3 both_ways false as cut",
-            0.0,
         ),
         (
             {"random": {"faults": [{"fault": "kill", "target": "one-of brokers"}], "every": "5s", "for": "20s"}},
             "random one of kill target one-of brokers every 5 s for 20 s",
-            20.0,
         ),
     ],
 )
-def test_a_step_says_what_it_does_and_how_long_it_may_take(
-    written: dict[str, object], told: str, seconds: float
-) -> None:
-    step = STEP.validate_python(written)
-    assert str(step) == told
-    assert step.most_seconds == seconds
+def test_a_step_says_what_it_does(written: dict[str, object], told: str) -> None:
+    assert str(STEP.validate_python(written)) == told
 
 
 def test_there_are_nine_kinds_of_step() -> None:

@@ -3,6 +3,8 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 
 import psutil
 import pyarrow as pa
@@ -12,6 +14,9 @@ from harness.core.errors import ClusterError
 from harness.core.history import SENDS, sequence_of, worker_of
 from harness.core.journal import journal_path, read_journal
 from harness.core.waiting import wait_for
+from harness.run.lifecycle import finish
+from harness.run.store import new_run, seal
+from harness.scenario.model import Scenario
 from workloads.catalogue import WORKLOADS
 from workloads.final_read import read_to_end
 from workloads.pace import Pace
@@ -126,6 +131,29 @@ def test_kill_9_of_a_worker_leaves_a_readable_journal_and_is_reported(plan: Plan
     mine = {sequence_of(r["record_id"]) for r in reads if r["phase"] == "final" and worker_of(r["record_id"]) == 1}
     unjournalled = mine - set(survived.column("sequence").to_pylist())
     assert all(sequence > journalled_up_to for sequence in unjournalled)
+
+
+ENDS: dict[str, tuple[Callable[[Workload], object], float, bool]] = {
+    "killed by another": (lambda workload: os.kill(workload.workers[0].pid, signal.SIGKILL), 60, True),
+    "failed, and closed its journals": (lambda workload: workload.workers[0]._say("no command"), 60, True),
+    "hung": (lambda workload: psutil.Process(workload.workers[0].pid).suspend(), 0, True),
+    "killed by the scenario": (lambda workload: workload.replace(1), 60, False),
+}
+
+
+@pytest.mark.parametrize(("end", "within", "partial"), ENDS.values(), ids=ENDS)
+def test_a_worker_that_ends_before_its_time_makes_the_run_partial_unless_the_scenario_killed_it(
+    end: Callable[[Workload], object], within: float, partial: bool, plan: Plan, tmp_path: Path
+) -> None:
+    record = new_run(Scenario(name="a/story"), 7, tmp_path / "store")
+    with start(Transactions(rate=400, producers=1, consumers=0), replace(plan, journals=record.journals)) as workload:
+        until_acknowledged(workload, 50)
+        end(workload)
+        finish(record.file, workload, within)
+    seal(record.directory, record.file, workload.killed)
+    record.release()
+    assert record.file.notes
+    assert record.file.partial is partial
 
 
 def test_a_ctrl_c_does_not_reach_a_worker(plan: Plan) -> None:

@@ -1,10 +1,20 @@
 """Awaiting that every log is stable to its end, and what is journalled of it."""
 
 from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from types import SimpleNamespace
+from typing import Any
 
 import pyarrow as pa
+import pytest
 from confluent_kafka import IsolationLevel
 
+from checkers.preconditions import followed
+from harness.run.lifecycle import settle
+from harness.run.store import new_run
+from harness.run.timeline import Stage
+from harness.scenario.model import Scenario
 from workloads.final_read import FINAL_READER
 from workloads.plan import Plan
 from workloads.stable import Ends, await_stable, watch
@@ -30,7 +40,7 @@ def events(journalled: Journalled) -> set[tuple]:
 
 def test_it_waits_until_every_log_is_stable_and_tells_the_last_word(plan: Plan, journalled: Journalled) -> None:
     open_, over = ({("t", 0): 3, ("t", 1): 5}, {("t", 0): 7, ("t", 1): 5}), ({("t", 0): 8, ("t", 1): 5},) * 2
-    assert watch(answers(open_, over), plan.journals, plan.clock, within=60) == []
+    assert watch(answers(open_, over), [("t", 0), ("t", 1)], plan.journals, plan.clock, within=60) == []
     assert events(journalled) == {
         ("last-stable", "t", 0, 8),
         ("high-watermark", "t", 0, 8),
@@ -41,13 +51,22 @@ def test_it_waits_until_every_log_is_stable_and_tells_the_last_word(plan: Plan, 
 
 def test_what_is_not_stable_in_time_is_told_as_it_is(plan: Plan, journalled: Journalled) -> None:
     open_ = ({("t", 0): 3}, {("t", 0): 7})
-    assert watch(answers(open_), plan.journals, plan.clock, within=0) == [("t", 0)]
+    assert watch(answers(open_), [("t", 0)], plan.journals, plan.clock, within=0) == [("t", 0)]
     assert events(journalled) == {("last-stable", "t", 0, 3), ("high-watermark", "t", 0, 7)}
 
 
-def test_a_partition_that_nobody_tells_of_is_not_waited_for(plan: Plan, journalled: Journalled) -> None:
-    assert watch(answers(({}, {("t", 0): 7})), plan.journals, plan.clock, within=60) == []
-    assert events(journalled) == {("high-watermark", "t", 0, 7)}
+@pytest.mark.parametrize("missing", [({}, {("t", 0): 7}), ({("t", 0): 7}, {}), ({}, {})])
+def test_a_partition_that_somebody_does_not_tell_of_is_asked_again(
+    missing: tuple[Ends, Ends], plan: Plan, journalled: Journalled
+) -> None:
+    told = ({("t", 0): 7}, {("t", 0): 7})
+    assert watch(answers(missing, told), [("t", 0)], plan.journals, plan.clock, within=60) == []
+    assert events(journalled) == {("last-stable", "t", 0, 7), ("high-watermark", "t", 0, 7)}
+
+
+@pytest.mark.parametrize("missing", [({}, {("t", 0): 7}), ({("t", 0): 7}, {}), ({}, {})])
+def test_one_that_is_not_told_of_in_time_is_not_known_to_be_stable(missing: tuple[Ends, Ends], plan: Plan) -> None:
+    assert watch(answers(missing), [("t", 0)], plan.journals, plan.clock, within=0) == [("t", 0)]
 
 
 def test_the_leaders_are_asked_for_both_ends(plan: Plan, journalled: Journalled) -> None:
@@ -55,3 +74,19 @@ def test_the_leaders_are_asked_for_both_ends(plan: Plan, journalled: Journalled)
     (topic,) = plan.topics
     ends = {(event, topic, p, 0) for event in ("last-stable", "high-watermark") for p in range(plan.topics[topic])}
     assert events(journalled) == ends
+
+
+@pytest.mark.parametrize("beyond", [0, 1])
+def test_a_run_says_of_which_logs_nobody_told_whether_they_are_stable(beyond: int, plan: Plan, tmp_path: Path) -> None:
+    record = new_run(Scenario(name="a/story"), 7, tmp_path / "store")
+    cluster: Any = SimpleNamespace(bootstrap=plan.bootstrap)
+    nobody: Any = None
+    (topic,) = plan.topics
+    partitions = plan.topics[topic]
+    stage = Stage(record, cluster, nobody, nobody, nobody, nobody, Random(7))
+    settle(stage, {topic: partitions + beyond}, within=0 if beyond else 60)
+    record.release()
+    held = followed(record.file)
+    assert held.met is not bool(beyond)
+    if beyond:
+        assert held.detail == f"not met: every log stable to its end (not known of {topic}-{partitions} after 0 s)"
