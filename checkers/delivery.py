@@ -9,12 +9,13 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
 from checkers.presence import flagged
 from checkers.tables import PARTITION, History
+from harness.core.history import SEQUENCE_BITS
 
 #: The columns that every anomaly of a record has. ``sent_ns``, ``acknowledged_ns`` are null where it never was.
 RECORD = ["topic", "partition", "offset", "record_id", "worker", "sequence", "sent_ns", "acknowledged_ns"]
 
-_WORKER = "cast(shiftright(record_id, 40) as int) as worker"
-_SEQUENCE = "record_id & 1099511627775 as sequence"
+_WORKER = f"cast(shiftright(record_id, {SEQUENCE_BITS}) as int) as worker"
+_SEQUENCE = f"record_id & {(1 << SEQUENCE_BITS) - 1} as sequence"
 _SENT = "invoked_ns as sent_ns"
 _ACKNOWLEDGED = "if(outcome = 'ok', completed_ns, null) as acknowledged_ns"
 

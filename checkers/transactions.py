@@ -10,13 +10,8 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
+from checkers.delivery import OF_READ
 from checkers.tables import PARTITION, History
-
-_WORKER = "cast(shiftright(record_id, 40) as int) as worker"
-_SEQUENCE = "record_id & 1099511627775 as sequence"
-
-#: As checkers.delivery.RECORD.
-_RECORD = ["topic", "partition", "offset", "record_id", _WORKER, _SEQUENCE, "sent_ns", "acknowledged_ns"]
 
 _ASKED = "intent = 'commit' and ending_ns is not null and outcome != 'fail'"
 _KEY = ["worker", "transaction"]
@@ -35,7 +30,7 @@ def aborted_read(history: History, _: DataFrame) -> DataFrame:
     configuration, isolation.level). Returns: RECORD, transaction, intent, read_ns
     """
     never = history.transactions.where(f"not ({_ASKED})").select(*_KEY, "intent")
-    return _delivered_of(history, never).selectExpr(*_RECORD, "transaction", "intent", "read_ns")
+    return _delivered_of(history, never).selectExpr(*OF_READ, "transaction", "intent", "read_ns")
 
 
 def early_read(history: History, _: DataFrame) -> DataFrame:
@@ -48,7 +43,7 @@ def early_read(history: History, _: DataFrame) -> DataFrame:
     return (
         _delivered_of(history, asked)
         .where("read_ns < ending_ns")
-        .selectExpr(*_RECORD, "transaction", "read_ns", "ending_ns")
+        .selectExpr(*OF_READ, "transaction", "read_ns", "ending_ns")
     )
 
 
@@ -189,5 +184,5 @@ def _delivered_of(history: History, transactions: DataFrame) -> DataFrame:
 
 def _first_missing(transactions: DataFrame) -> DataFrame:
     return transactions.selectExpr("missing.*", "transaction", "outcome", "records", "found").selectExpr(
-        *_RECORD, "transaction", "outcome", "records", "found"
+        *OF_READ, "transaction", "outcome", "records", "found"
     )

@@ -9,13 +9,9 @@ does not tell (UNTOLD) proves nothing.
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
+from checkers.delivery import OF_SEND
 from checkers.presence import flagged
 from checkers.tables import PARTITION, History
-
-_OF_SEND = [
-    *("topic", "partition", "offset", "record_id", "worker", "sequence", "invoked_ns as sent_ns"),
-    "if(outcome = 'ok', completed_ns, null) as acknowledged_ns",
-]
 
 
 def lost(history: History, marks: DataFrame) -> DataFrame:
@@ -24,7 +20,7 @@ def lost(history: History, marks: DataFrame) -> DataFrame:
     Guarantee: a committed message is not lost as long as one in-sync replica is alive (Kafka design, Replication).
     Returns: RECORD, read_to (the highest offset that was read)
     """
-    return _unread(history, marks).where("offset <= read_to").selectExpr(*_OF_SEND, "read_to")
+    return _unread(history, marks).where("offset <= read_to").selectExpr(*OF_SEND, "read_to")
 
 
 def unseen(history: History, marks: DataFrame) -> DataFrame:
@@ -33,7 +29,7 @@ def unseen(history: History, marks: DataFrame) -> DataFrame:
 
     Returns: RECORD, read_to (the highest offset that was read; null where nothing was)
     """
-    return _unread(history, marks).where("not coalesce(offset <= read_to, false)").selectExpr(*_OF_SEND, "read_to")
+    return _unread(history, marks).where("not coalesce(offset <= read_to, false)").selectExpr(*OF_SEND, "read_to")
 
 
 def duplicated(history: History, marks: DataFrame) -> DataFrame:
@@ -56,7 +52,7 @@ def duplicated(history: History, marks: DataFrame) -> DataFrame:
         .where("copies > 1")
     )
     sends = flagged(history.sends, marks).drop("offset", "topic", "partition")
-    return copies.join(sends, on="record_id", how="inner").selectExpr(*_OF_SEND, "last_offset", "copies")
+    return copies.join(sends, on="record_id", how="inner").selectExpr(*OF_SEND, "last_offset", "copies")
 
 
 def _unread(history: History, marks: DataFrame) -> DataFrame:

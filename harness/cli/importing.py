@@ -19,7 +19,7 @@ def imports() -> None:
     "settings",
     multiple=True,
     metavar="NAME=VALUE",
-    help="What the history does not tell, where it is not Kafka's default: acks=1, idempotence=false, …",
+    help="What the history does not tell, where it is not Kafka's default: idempotence=false, retries=0, …",
 )
 def jepsen(history: Path, out: Path | None, settings: tuple[str, ...]) -> None:
     """Import HISTORY.EDN of Jepsen's workload jepsen.tests.kafka, and print the run directory.
@@ -40,5 +40,5 @@ def jepsen(history: Path, out: Path | None, settings: tuple[str, ...]) -> None:
 def _setting(given: str) -> tuple[str, str]:
     name, equals, value = given.partition("=")
     if not equals or not name:
-        raise click.BadParameter(f"{given!r} is not NAME=VALUE, such as acks=1", param_hint="--set")
+        raise click.BadParameter(f"{given!r} is not NAME=VALUE, such as idempotence=false", param_hint="--set")
     return name, value

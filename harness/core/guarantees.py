@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from harness.core.verdict import Standing
 
@@ -29,7 +29,7 @@ class Configuration(BaseModel):
     replication: int = 3
     min_insync_replicas: int = 1
     unclean_election: bool = False
-    acks: str = "all"
+    acks: str = Field("all", pattern="^(0|1|all|-1)$")
     idempotence: bool = True
     retries: int = 2147483647
     max_in_flight: int = 5

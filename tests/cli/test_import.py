@@ -47,6 +47,7 @@ def test_import_jepsen_makes_a_run_in_the_store_where_no_place_is_given(
         ([], "history.edn:2: the file is cut off in the middle of what begins here\n"),
         (["--set", "acks"], "'acks' is not NAME=VALUE"),
         (["--set", "colour=red"], "--set colour: "),
+        (["--set", "acks=7"], "--set acks: "),
     ],
 )
 def test_import_jepsen_tells_what_is_wrong_in_one_line(
