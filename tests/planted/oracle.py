@@ -19,7 +19,7 @@ def judged(tables: dict[str, list[Row]]) -> Sets:
     _what_was_sent(found, sends, reads, tables["log_ends"])
     _what_was_read(found, sends, reads, tables["log_ends"])
     _offsets(found, sends, reads)
-    _order(found, sends, reads)
+    _order(found, sends, reads, tables["log_ends"])
     _readers(found, reads, tables["positions"])
     _group(found, reads, tables["positions"])
     return {anomaly: records for anomaly, records in found.items() if records}
@@ -50,7 +50,7 @@ def _what_was_sent(found: Sets, sends: list[Row], reads: list[Row], ends: list[R
         ):
             found["failed_but_present"].add(s["record_id"])
         told = s["outcome"] == "ok" and s["offset"] is not None
-        if told and there and s["offset"] not in there and whole.get(slot(s)):
+        if told and there and kept and s["offset"] not in there and whole.get(slot(s)):
             found["acknowledged_elsewhere"].add(s["record_id"])
 
 
@@ -92,12 +92,14 @@ def _offsets(found: Sets, sends: list[Row], reads: list[Row]) -> None:
             found["rewritten_offset"].add(number[min(number.keys() - {last})])
 
 
-def _order(found: Sets, sends: list[Row], reads: list[Row]) -> None:
+def _order(found: Sets, sends: list[Row], reads: list[Row], ends: list[Row]) -> None:
     final = _phase(reads, "final")
+    starts = {slot(e): e["log_start"] for e in ends}
     log = []
     for s in sends:
         at = [r["offset"] for r in final if r["intact"] and r["record_id"] == s["record_id"] and slot(r) == slot(s)]
-        if at:
+        deleted = s["offset"] is not None and s["offset"] < starts.get(slot(s), 0)
+        if at and not deleted:
             log.append((min(at), s))
     for here, a in log:
         for there, b in log:

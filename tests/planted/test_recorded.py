@@ -290,10 +290,11 @@ def _absent(scene: Scene, n: int, one: Row, other: Row) -> None:
 
 
 def _hanging(scene: Scene, n: int, _: Row, __: Row) -> None:
-    if n == 0:  # there is one partition
+    if n == 0:  # in a partition of its own: of what stands behind it, a final read tells nothing
+        here = {**scene.run.tables["positions"][0], "partition": 1}
         for event, offset in (("last-stable", scene.beyond), ("high-watermark", scene.beyond + 1)):
-            scene.run.tables["positions"].append({**scene.run.tables["positions"][0], "event": event, "offset": offset})
-        scene.run.finds("hanging_transaction", (0, scene.beyond))
+            scene.run.tables["positions"].append({**here, "event": event, "offset": offset})
+        scene.run.finds("hanging_transaction", (1, scene.beyond))
 
 
 #: What is planted, and where it may be. Those that few places suit come first.
