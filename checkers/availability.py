@@ -152,6 +152,13 @@ def next_acknowledgement(timeline: Iterable[Slot], after_ns: int) -> int | None:
     return next((s.first_ack_ns for s in timeline if s.first_ack_ns is not None and s.first_ack_ns >= after_ns), None)
 
 
+def awaited(unavailable: Iterable[Stretch], since_ns: int) -> Stretch | None:
+    """How long the next acknowledgement after an instant was awaited: of ``stretches``, the first to end then or later,
+    and no more of it than came after. None where none was awaited any more."""
+    following = next((stretch for stretch in unavailable if stretch.to_ns >= since_ns), None)
+    return None if following is None else replace(following, from_ns=max(following.from_ns, since_ns))
+
+
 def per_bucket(timeline: Sequence[Slot], slot_ns: int) -> tuple[int, list[int]]:
     """The length of a bucket in ns (a second, or as many as it takes), and the acknowledgements in each."""
     last = timeline[-1].last_attempt_ns if timeline else 0
@@ -174,10 +181,15 @@ def availability(history: History) -> dict[str, Any]:
         "resolution_ns": slot_ns,
         "longest_unavailable": _told(longest(overall)),
         "partitions": [
-            {"topic": topic, "partition": partition, "longest_unavailable": _told(longest(own))}
+            {
+                "topic": topic,
+                "partition": partition,
+                "longest_unavailable": _told(longest(own)),
+                "after_faults": _recoveries(faults, own),
+            }
             for (topic, partition), own in _grouped(by_partition).items()
         ],
-        "after_faults": [_recovery(row, overall) for row in faults],
+        "after_faults": _recoveries(faults, overall),
         "bucket_ns": bucket_ns,
         "acknowledged": counts,
     }
@@ -190,12 +202,19 @@ def _grouped(parts: Iterable[Slot]) -> dict[tuple[str, int], list[Slot]]:
     return grouped
 
 
-def _recovery(fault: Mapping[str, Any], timeline: Sequence[Slot]) -> dict[str, Any]:
-    return {
-        "fault": fault["fault"],
-        "first_ack_after_injection_ns": _until_ack(timeline, fault["injected_ns"]),
-        "first_ack_after_heal_ns": _until_ack(timeline, fault["healed_ns"]),
-    }
+def _recoveries(faults: Iterable[Mapping[str, Any]], timeline: Sequence[Slot]) -> list[dict[str, Any]]:
+    unavailable = stretches(timeline)
+    return [
+        {
+            "fault": fault["fault"],
+            "first_ack_after_injection_ns": _until_ack(timeline, fault["injected_ns"]),
+            "first_ack_after_heal_ns": _until_ack(timeline, fault["healed_ns"]),
+            "awaited_after_heal": None
+            if fault["healed_ns"] is None
+            else _told(awaited(unavailable, fault["healed_ns"])),
+        }
+        for fault in faults
+    ]
 
 
 def _until_ack(timeline: Sequence[Slot], since_ns: int | None) -> int | None:

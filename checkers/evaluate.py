@@ -67,7 +67,7 @@ def _judged(history: History) -> Verdict:
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
         told = pool.map(lambda name: explained(history, name, ruled[name]), ruled)
         anomalies = dict(zip(ruled, told, strict=True))
-    anomalies |= overrun(history.run_file.limits, service, history.faults, history.last_ns)
+    anomalies |= overrun(history.run_file.limits, service)
     met = preconditions(history.run_file, report, history.ends, history.faults, history.seen)
     done = transactions.report(history)
     return verdict(history, report, anomalies, met, service, done, again)

@@ -4,7 +4,7 @@ Kafka promises no time: a limit is the scenario's own, and to break it is a viol
 none, nothing is judged.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from harness.core.run_file import Limits
@@ -13,7 +13,7 @@ from harness.core.verdict import Anomaly, Standing
 #: What each is in words, beside those of the catalogue.
 SAID = {
     "unavailability": "partitions acknowledged nothing for longer than the scenario allows",
-    "slow_recovery": "faults were healed, and nothing was acknowledged in the time that the scenario allows",
+    "slow_recovery": "times a partition acknowledged nothing for longer after a heal than the scenario allows",
 }
 
 _EXAMPLES = 20
@@ -22,14 +22,11 @@ _SECOND_NS = 1_000_000_000
 Row = Mapping[str, Any]
 
 
-def overrun(limits: Limits, service: Row, faults: Sequence[Row], last_ns: int) -> dict[str, Anomaly]:
-    """The limits that a run broke.
-
-    ``service``: the availability of the run; ``faults``: rows of the table; ``last_ns``: when writes were last tried.
-    """
+def overrun(limits: Limits, service: Row) -> dict[str, Anomaly]:
+    """The limits that a run broke, by its availability."""
     found = {
         "unavailability": (limits.unavailable, unavailable(limits.unavailable, service)),
-        "slow_recovery": (limits.recovery, slow(limits.recovery, service, faults, last_ns)),
+        "slow_recovery": (limits.recovery, slow(limits.recovery, service)),
     }
     return {
         name: Anomaly(
@@ -55,17 +52,14 @@ def unavailable(limit_s: float | None, service: Row) -> list[dict[str, Any]]:
     ]
 
 
-def slow(limit_s: float | None, service: Row, faults: Sequence[Row], last_ns: int) -> list[dict[str, Any]]:
-    """The faults after whose heal the next acknowledgement came later than the limit, or never.
-
-    Never counts only where writes were still tried when the time was over.
-    """
+def slow(limit_s: float | None, service: Row) -> list[dict[str, Any]]:
+    """The heals, by partition, after which an acknowledgement was awaited for longer than the limit, whether one came at
+    last or none did."""
     if limit_s is None:
         return []
-    late = []
-    for told, fault in zip(service["after_faults"], faults, strict=True):
-        took, healed = told["first_ack_after_heal_ns"], fault["healed_ns"]
-        lasted = took if took is not None or healed is None else last_ns - healed
-        if lasted is not None and lasted > limit_s * _SECOND_NS:
-            late.append({"fault": fault["fault"], "healed_ns": healed, "lasted_ns": lasted, "ended": took is not None})
-    return late
+    return [
+        {"fault": told["fault"], "topic": part["topic"], "partition": part["partition"], **told["awaited_after_heal"]}
+        for part in service["partitions"]
+        for told in part["after_faults"]
+        if told["awaited_after_heal"] and told["awaited_after_heal"]["lasted_ns"] > limit_s * _SECOND_NS
+    ]

@@ -45,7 +45,7 @@ class Limits(_Part):
     """How long service may be gone (a scenario's ``limits:``), in seconds; None where the scenario does not say."""
 
     unavailable: Duration | None = Field(None, description="the longest time that a partition acknowledges nothing")
-    recovery: Duration | None = Field(None, description="from the heal of a fault to the next acknowledgement")
+    recovery: Duration | None = Field(None, description="the longest time that a partition acknowledges nothing after a heal")
 
 
 class StepReport(_Part):

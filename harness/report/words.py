@@ -64,12 +64,24 @@ def availability_lines(availability: Mapping[str, Any]) -> list[str]:
             f"longest without an acknowledgement: {seconds(longest['lasted_ns'], 1)},"
             f" from {seconds(longest['from_ns'], 1)} {until}"
         )
-    for fault in availability.get("after_faults", []):
+    for index, fault in enumerate(availability.get("after_faults", [])):
         injected, healed = fault["first_ack_after_injection_ns"], fault["first_ack_after_heal_ns"]
+        slowest = _slowest(availability["partitions"], index)
         lines.append(
-            f"{fault['fault']}: acknowledged again {_after(injected)} the injection, {_after(healed)} its heal"
+            f"{fault['fault']}: acknowledged again {_after(injected)} the injection, {_after(healed)} its heal{slowest}"
         )
     return lines
+
+
+def _slowest(partitions: Sequence[Row], fault: int) -> str:
+    """Which of several partitions awaited an acknowledgement for the longest after the heal of a fault."""
+    heals = [(part, part["after_faults"][fault]["awaited_after_heal"]) for part in partitions]
+    waits = [(wait["lasted_ns"], part, wait["ended"]) for part, wait in heals if wait]
+    if len(waits) < 2:
+        return ""
+    lasted, part, ended = max(waits, key=lambda wait: wait[0])
+    where = f"{part['topic']}-{part['partition']}"
+    return f"; {where} awaited one for {seconds(lasted)}{'' if ended else ', and none came'}"
 
 
 def counted_lines(verdict: Verdict) -> list[str]:

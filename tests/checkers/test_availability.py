@@ -10,6 +10,7 @@ from checkers.availability import (
     Slot,
     Stretch,
     availability,
+    awaited,
     longest,
     next_acknowledgement,
     per_bucket,
@@ -81,6 +82,25 @@ def test_the_next_acknowledgement_after_an_instant() -> None:
     assert next_acknowledgement(timeline, 26) is None
 
 
+@pytest.mark.parametrize(
+    ("since", "found"),
+    [
+        (2, Stretch(2, 4, True)),
+        (4, Stretch(4, 4, True)),
+        (5, Stretch(12, 15, True)),
+        (14, Stretch(14, 15, True)),
+        (16, Stretch(21, 28, False)),
+        (23, Stretch(23, 28, False)),
+        (29, None),
+    ],
+)
+def test_after_an_instant_an_acknowledgement_is_awaited_from_when_one_was_asked_for(
+    since: int, found: Stretch | None
+) -> None:
+    timeline = [slot(0, invoked=[1], acked=[4]), slot(10, invoked=[12], acked=[15]), slot(20, invoked=[21, 28])]
+    assert awaited(stretches(timeline), since) == found
+
+
 @pytest.mark.parametrize(("seconds", "bucket"), [(1, 1), (600, 1), (601, 2), (3600, 6)])
 def test_a_chart_has_at_most_600_buckets(seconds: int, bucket: int) -> None:
     timeline = [slot(at, invoked=[at * SECOND], acked=[at * SECOND]) for at in range(seconds)]
@@ -121,8 +141,12 @@ def test_availability_of_a_history(spark: SparkSession, tmp_path: Path) -> None:
         stretch(1, 2, ended=True),
     ]
     assert service["after_faults"] == [
-        {"fault": "cut", "first_ack_after_injection_ns": 0, "first_ack_after_heal_ns": SECOND // 2},
-        {"fault": "late", "first_ack_after_injection_ns": None, "first_ack_after_heal_ns": None},
+        after("cut", 0, SECOND // 2, stretch(7.5, 8, ended=True)),
+        after("late", None, None, None),
+    ]
+    assert [part["after_faults"] for part in service["partitions"]] == [
+        [after("cut", 5 * SECOND + SECOND, SECOND // 2, stretch(7.5, 8, ended=True)), after("late", None, None, None)],
+        [after("cut", 0, None, stretch(9, 9, ended=False)), after("late", None, None, None)],
     ]
     assert (service["bucket_ns"], service["acknowledged"]) == (SECOND, [0, 1, 1, 0, 0, 0, 0, 0, 1, 0])
 
@@ -135,5 +159,15 @@ def test_a_transaction_that_is_aborted_is_no_unavailability(spark: SparkSession,
     assert sum(service["acknowledged"]) == 8
 
 
-def stretch(begin: int, end: int, ended: bool) -> dict:
-    return {"from_ns": begin * SECOND, "to_ns": end * SECOND, "lasted_ns": (end - begin) * SECOND, "ended": ended}
+def stretch(begin: float, end: float, ended: bool) -> dict:
+    from_ns, to_ns = int(begin * SECOND), int(end * SECOND)
+    return {"from_ns": from_ns, "to_ns": to_ns, "lasted_ns": to_ns - from_ns, "ended": ended}
+
+
+def after(fault: str, injection: int | None, heal: int | None, awaited_after_heal: dict | None) -> dict:
+    return {
+        "fault": fault,
+        "first_ack_after_injection_ns": injection,
+        "first_ack_after_heal_ns": heal,
+        "awaited_after_heal": awaited_after_heal,
+    }

@@ -13,39 +13,35 @@ from harness.core.verdict import Expectation, Judgement, Standing
 from tests.checkers.notation import SECOND, tell, write
 
 
-def service(lasted_s: float | None, took_s: float | None) -> dict:
-    stretch = None if lasted_s is None else {"from_ns": 0, "lasted_ns": int(lasted_s * SECOND), "ended": True}
-    took = None if took_s is None else int(took_s * SECOND)
-    return {
-        "partitions": [{"topic": "trial", "partition": 0, "longest_unavailable": stretch}],
-        "after_faults": [{"fault": "cut", "first_ack_after_heal_ns": took}],
+def lasting(seconds: float | None) -> dict | None:
+    return None if seconds is None else {"from_ns": 0, "lasted_ns": int(seconds * SECOND), "ended": True}
+
+
+def broken(limits: dict, lasted: float | None, after_heal: float | None) -> set[str]:
+    part = {
+        "topic": "trial",
+        "partition": 0,
+        "longest_unavailable": lasting(lasted),
+        "after_faults": [{"fault": "cut", "awaited_after_heal": lasting(after_heal)}],
     }
-
-
-def broken(limits: dict, lasted_s: float | None, took_s: float | None, healed: int | None = 5) -> set[str]:
-    faults = [{"fault": "cut", "healed_ns": None if healed is None else healed * SECOND}]
-    return set(overrun(Limits.model_validate(limits), service(lasted_s, took_s), faults, last_ns=30 * SECOND))
+    return set(overrun(Limits.model_validate(limits), {"partitions": [part]}))
 
 
 @pytest.mark.parametrize(
-    ("limits", "lasted", "took", "healed", "found"),
+    ("limits", "lasted", "after_heal", "found"),
     [
-        ({}, 999, 999, 5, set()),
-        ({"unavailable": "30s"}, 30, 999, 5, set()),
-        ({"unavailable": "30s"}, 30.1, None, None, {"unavailability"}),
-        ({"unavailable": "30s"}, None, None, None, set()),
-        ({"recovery": "20s"}, 999, 20, 5, set()),
-        ({"recovery": "20s"}, 0, 20.1, 5, {"slow_recovery"}),
-        ({"recovery": "20s"}, 0, None, 5, {"slow_recovery"}),
-        ({"recovery": "20s"}, 0, None, 15, set()),
-        ({"recovery": "20s"}, 0, None, None, set()),
-        ({"unavailable": "1s", "recovery": "1s"}, 2, 2, 5, {"unavailability", "slow_recovery"}),
+        ({}, 999, 999, set()),
+        ({"unavailable": "30s"}, 30, 999, set()),
+        ({"unavailable": "30s"}, 30.1, None, {"unavailability"}),
+        ({"unavailable": "30s"}, None, None, set()),
+        ({"recovery": "20s"}, 999, 20, set()),
+        ({"recovery": "20s"}, 0, 20.1, {"slow_recovery"}),
+        ({"recovery": "20s"}, 0, None, set()),
+        ({"unavailable": "1s", "recovery": "1s"}, 2, 2, {"unavailability", "slow_recovery"}),
     ],
 )
-def test_which_limits_are_broken(
-    limits: dict, lasted: float | None, took: float | None, healed: int | None, found: set[str]
-) -> None:
-    assert broken(limits, lasted, took, healed) == found
+def test_which_limits_are_broken(limits: dict, lasted: float | None, after_heal: float | None, found: set[str]) -> None:
+    assert broken(limits, lasted, after_heal) == found
 
 
 def test_each_limit_has_words_and_may_be_expected() -> None:
@@ -64,4 +60,26 @@ def test_a_broken_limit_makes_a_run_invalid(spark: SparkSession, tmp_path: Path)
     assert verdict.reasons == [
         "unavailability: 1 partitions acknowledged nothing for longer than the scenario allows; "
         "violation: the scenario allows 5 s"
+    ]
+
+
+def test_one_partition_that_is_slow_after_a_heal_makes_a_run_invalid(spark: SparkSession, tmp_path: Path) -> None:
+    quick = [f"send a{n} ok @{n} t{n}..{n + 1}" for n in range(9)]
+    slow = ["send b ok @0 p1 t1..2", "send c ok @1 p1 t5..9"]
+    finals = [*(f"final a{n} @{n}" for n in range(9)), "final b @0 p1", "final c @1 p1"]
+    saw = [f"saw b1 @1 p{p} leader=1 epoch=0 isr=1,2,3" for p in (0, 1)]
+    told = tell(*quick, *slow, *finals, "fault cut b1 2..4", "end 0..9", "end 0..2 p1", *saw)
+    write(tmp_path, [told], limits=Limits(recovery=3))
+    slowed = judge(tmp_path, spark).anomalies["slow_recovery"]
+    assert (slowed.count, slowed.standing) == (1, Standing.VIOLATION)
+    assert slowed.examples == [
+        {
+            "fault": "cut",
+            "topic": "trial",
+            "partition": 1,
+            "from_ns": 5 * SECOND,
+            "to_ns": 9 * SECOND,
+            "lasted_ns": 4 * SECOND,
+            "ended": True,
+        }
     ]

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from harness.core.run_file import RunFile
 from harness.core.verdict import Judgement, Standing, Verdict
-from harness.report import html, junit, show, write
+from harness.report import html, junit, show, words, write
 from harness.report.chart import chart, nice
 from tests.report.verdicts import SECOND, example, lost, run_file, verdict
 
@@ -72,6 +72,27 @@ def test_a_stretch_that_never_ended_says_so() -> None:
     longest = {"from_ns": SECOND, "to_ns": 3 * SECOND, "lasted_ns": 2 * SECOND, "ended": False}
     text = told(verdict(availability={"longest_unavailable": longest, "after_faults": []}))
     assert "2.0 s, from 1.0 s and none came after it" in text
+
+
+def test_of_several_partitions_the_slowest_after_a_heal_is_told() -> None:
+    def part(number: int, waited: dict | None) -> dict:
+        return {"topic": "trial", "partition": number, "after_faults": [{"awaited_after_heal": waited}]}
+
+    def waited(seconds: int, ended: bool) -> dict:
+        return {"lasted_ns": seconds * SECOND, "ended": ended}
+
+    def line(*parts: dict) -> str:
+        fault = {"fault": "cut", "first_ack_after_injection_ns": 0, "first_ack_after_heal_ns": SECOND}
+        served = {"longest_unavailable": None, "after_faults": [fault], "partitions": list(parts)}
+        return next(line for line in words.availability_lines(served))
+
+    alone = "cut: acknowledged again 0.000 s after the injection, 1.000 s after its heal"
+    assert line(part(0, waited(1, True))) == alone
+    assert line(part(0, waited(1, True)), part(1, None)) == alone
+    assert line(part(0, waited(1, True)), part(1, waited(4, True))) == f"{alone}; trial-1 awaited one for 4.000 s"
+    assert line(part(0, waited(7, False)), part(1, waited(4, True))).endswith(
+        "; trial-0 awaited one for 7.000 s, and none came"
+    )
 
 
 def test_what_is_counted_and_no_anomaly_is_told_on_the_terminal_and_on_the_page() -> None:
