@@ -53,8 +53,8 @@ def unavailable(limit_s: float | None, service: Row) -> list[dict[str, Any]]:
 
 
 def slow(limit_s: float | None, service: Row) -> list[dict[str, Any]]:
-    """The heals, by partition, after which an acknowledgement was awaited for longer than the limit, whether one came at
-    last or none did."""
+    """The heals, by partition, after which an acknowledgement was awaited for longer than the limit, and came or
+    never did."""
     if limit_s is None:
         return []
     return [
