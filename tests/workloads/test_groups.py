@@ -94,13 +94,13 @@ def test_a_member_that_is_never_in_the_middle_of_a_poll_is_killed_all_the_same(
 def test_what_a_killed_member_had_is_processed_by_its_next_incarnation(plan: Plan, journalled: Journalled) -> None:
     groups = Groups(rate=500, producers=1, members=2, processing=0.05)
     with start(groups, plan) as workload:
-        wait_for(lambda: {row["reader"] for row in live(journalled)} == {2, 3}, "both members process", 30)
+        wait_for(lambda: {row["reader"] for row in live(journalled)} == {2, 3}, "both members process", 120)
         killed, stays = workload.workers[1:]
         workload.kill(1)
         assert not psutil.pid_exists(killed.pid)
         workload.join(1)
         assert workload.workers[1:] == [stays, workload.workers[-1]]
-        wait_for(lambda: owners(journalled) == {(3, 0), (2, 1)}, "both own partitions", 30)
+        wait_for(lambda: owners(journalled) == {(3, 0), (2, 1)}, "both own partitions", 120)
         assert workload.deaths() == []
         assert workload.finish(within=60) == []
         sent = workload.counts().acknowledged
@@ -114,13 +114,13 @@ def test_a_member_that_leaves_has_processed_what_it_committed_and_committed_what
     commit: str, plan: Plan, journalled: Journalled
 ) -> None:
     with start(Groups(rate=500, producers=1, members=2, commit=commit, processing=0.05), plan) as workload:
-        wait_for(lambda: {row["reader"] for row in live(journalled)} == {2, 3}, "both members process", 30)
+        wait_for(lambda: {row["reader"] for row in live(journalled)} == {2, 3}, "both members process", 120)
         assert "left" in workload.leave(2)
         left = [row for row in live(journalled) if row["reader"] == 3]
         ends = {p: max(row["offset"] for row in left if row["partition"] == p) + 1 for p, _ in places(left)}
         committed = {row["partition"]: row["offset"] for row in commits(journalled) if row["reader"] == 3}
         assert committed == ends
-        wait_for(lambda: owners(journalled) == {(2, 0)}, "one member owns all partitions", 30)
+        wait_for(lambda: owners(journalled) == {(2, 0)}, "one member owns all partitions", 120)
         assert workload.finish(within=60) == []
         sent = workload.counts().acknowledged
     assert len(places(live(journalled))) == sent
