@@ -94,6 +94,7 @@ class Ruling:
 _DESIGN = "Kafka documentation, Design, Replication"
 _PRODUCER = "Kafka documentation, producer configuration"
 _TOPIC = "Kafka documentation, topic configuration"
+_RESENT = "librdkafka, rd_kafka_handle_Produce_error (a refresh of the leader counts as no retry); KAFKA-13574"
 _APPENDED = "a record is in the log of a partition only if a producer sent it there"
 
 PROMISES: dict[str, Promise] = {
@@ -101,7 +102,10 @@ PROMISES: dict[str, Promise] = {
     "unseen": Promise("consumers are given every committed record", _DESIGN),
     "vanished": Promise("consumers are given committed records only, and those are not lost", _DESIGN),
     "failed_but_present": Promise("a record that was refused before a broker took it is in no log", _PRODUCER),
-    "duplicated": Promise("an idempotent producer's record is written to the log exactly once", "KIP-98, KIP-679"),
+    "duplicated": Promise(
+        "an idempotent producer's record is written to the log exactly once, and none is written twice without a retry",
+        "KIP-98, KIP-679; Kafka documentation, Design, Message Delivery Semantics",
+    ),
     "phantom": Promise(_APPENDED, "Kafka documentation, Design, Message Delivery Semantics"),
     "misplaced": Promise(_APPENDED, "Kafka documentation, Design, The Producer"),
     "corrupted": Promise("a record is read as it was written: batches carry a CRC that is checked", "KIP-98"),
@@ -221,6 +225,15 @@ PERMISSIONS: tuple[Permission, ...] = (
         "enable.idempotence=true",
     ),
     Permission(
+        "sent again to another leader",
+        frozenset({"duplicated"}),
+        lambda c, seen: not c.idempotence and seen.elected,
+        "without idempotence librdkafka sends again, whatever retries says, what a leader refused as one that leads no "
+        "more, and that leader may have appended it",
+        _RESENT,
+        "enable.idempotence=true",
+    ),
+    Permission(
         "no final read",
         frozenset({"unseen"}),
         lambda _, seen: not seen.final_read,
@@ -234,6 +247,15 @@ PERMISSIONS: tuple[Permission, ...] = (
         lambda c, _: not c.idempotence and c.retries > 0 and c.max_in_flight > 1,
         "retries without idempotence and with several requests in flight: one that is sent again comes after the next",
         f"{_PRODUCER}, max.in.flight.requests.per.connection; KAFKA-5494",
+        "enable.idempotence=true, or max.in.flight.requests.per.connection=1",
+    ),
+    Permission(
+        "sent again to another leader, several in flight",
+        frozenset({"reordered"}),
+        lambda c, seen: not c.idempotence and seen.elected and c.max_in_flight > 1,
+        "without idempotence and with several requests in flight: what a leader refused as one that leads no more is "
+        "sent again, whatever retries says, and comes after the next",
+        _RESENT,
         "enable.idempotence=true, or max.in.flight.requests.per.connection=1",
     ),
     Permission(

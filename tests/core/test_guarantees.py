@@ -78,6 +78,12 @@ ROWS: list[tuple[str, dict, Circumstances, list[dict]]] = [
         [{"idempotence": True}, {"retries": 0}],
     ),
     (
+        "sent again to another leader",
+        {"idempotence": False, "retries": 0},
+        Circumstances(elected=True),
+        [{"idempotence": True}, {"elected": False}],
+    ),
+    (
         "no final read",
         {},
         Circumstances(final_read=False),
@@ -88,6 +94,12 @@ ROWS: list[tuple[str, dict, Circumstances, list[dict]]] = [
         {"idempotence": False, "retries": 1, "max_in_flight": 2},
         QUIET,
         [{"idempotence": True}, {"retries": 0}, {"max_in_flight": 1}],
+    ),
+    (
+        "sent again to another leader, several in flight",
+        {"idempotence": False, "retries": 0, "max_in_flight": 2},
+        Circumstances(elected=True),
+        [{"idempotence": True}, {"elected": False}, {"max_in_flight": 1}],
     ),
     (
         "commit before processing",

@@ -62,7 +62,7 @@ def test_a_killed_producer_is_replaced_and_its_numbers_are_never_used_again(plan
         assert "killed process" in workload.replace(1)
         assert not psutil.pid_exists(first.pid)
         replaced_at = plan.clock.now()
-        wait_for(lambda: workload.acknowledged_since(replaced_at), "the replacement's acknowledgements", 30)
+        wait_for(lambda: workload.acknowledged_since(replaced_at), "the replacement's acknowledgements", 60)
         assert workload.deaths() == []
         with pytest.raises(ClusterError, match="no transactional producer 7"):
             workload.replace(7)
