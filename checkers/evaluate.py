@@ -68,7 +68,8 @@ def _judged(history: History) -> Verdict:
         told = pool.map(lambda name: explained(history, name, ruled[name]), ruled)
         anomalies = dict(zip(ruled, told, strict=True))
     anomalies |= overrun(history.run_file.limits, service)
-    met = preconditions(history.run_file, report, history.ends, history.faults, history.seen)
+    sent = [(part["topic"], part["partition"]) for part in service["partitions"]]
+    met = preconditions(history.run_file, report, history.ends, history.faults, history.seen, sent)
     done = transactions.report(history)
     return verdict(history, report, anomalies, met, service, done, again)
 

@@ -1,6 +1,6 @@
 """Vacuity before verdict: the assumptions that ``valid`` rests on, each with what was seen."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from checkers.observed import Span, leaders
@@ -14,9 +14,14 @@ _OF_PROCESSES = frozenset({"kill", "stop", "pause"})
 
 
 def preconditions(
-    run: RunFile, summary: Summary, ends: Sequence[Row], faults: Sequence[Row], seen: Sequence[Span]
+    run: RunFile,
+    summary: Summary,
+    ends: Sequence[Row],
+    faults: Sequence[Row],
+    seen: Sequence[Span],
+    sent: Iterable[tuple[str, int]],
 ) -> list[Precondition]:
-    """Every assumption of a run, in the order in which a reader should doubt them.
+    """Every assumption of a run, in the order in which a reader should doubt them. ``sent``: partitions written to.
 
     One without a final read rests on what was recorded alone: nobody injected its faults for us, nor watched who led.
     """
@@ -31,7 +36,7 @@ def preconditions(
         followed(run),
         observed(seen),
         *led(run.requires, watched, leaders(seen, watched)),
-        read_to_the_end(ends, seen),
+        read_to_the_end(ends, {*sent, *((span.topic, span.partition) for span in seen)}),
         retained(ends),
     ]
 
@@ -39,7 +44,7 @@ def preconditions(
 def whole(run: RunFile) -> Precondition:
     """Nothing that was done is missing from the history."""
     why = "; ".join(run.notes) or "a worker or the harness was cut off"
-    return _held("history whole", not run.partial, "every journal was closed", why)
+    return _held("history whole", not run.partial, "every worker ended when it was told to", why)
 
 
 def attempted(summary: Summary) -> Precondition:
@@ -99,10 +104,11 @@ def led(requires: Requirements, watched: tuple[str, int], reigned: Sequence[int]
     return [_held(f"leader {requires.leader}", met, told)]
 
 
-def read_to_the_end(ends: Iterable[Row], seen: Iterable[Span] = ()) -> Precondition:
-    """The final read reached the end of every partition's log, and left out none that a broker told of."""
+def read_to_the_end(ends: Iterable[Row], known: Collection[tuple[str, int]] = ()) -> Precondition:
+    """The final read reached the end of every partition's log, and left out none that is known: that was written to, or
+    that a broker told of."""
     listed = list(ends)
-    unread = {(span.topic, span.partition) for span in seen} - {(row["topic"], row["partition"]) for row in listed}
+    unread = {*known} - {(row["topic"], row["partition"]) for row in listed}
     short = [f"{_name(row)} read to {row['read_to']} of {row['log_end']}" for row in listed if not row["complete"]]
     short += [f"{topic}-{partition} not read at all" for topic, partition in sorted(unread) if listed]
     told = f"{len(listed)} partitions, {sum(row['log_end'] - row['log_start'] for row in listed)} offsets"

@@ -243,3 +243,14 @@ def test_which_faults_were_active(at: int, names: list[str]) -> None:
 
 def test_every_anomaly_that_is_looked_for_has_a_promise() -> None:
     assert {checker.anomaly for checker in (*CHECKERS, *WITHOUT_FINAL_READ)} == PROMISES.keys()
+
+
+@pytest.mark.parametrize(
+    "known",
+    ["send b ok @0 p1", "saw b1 @0 p1 leader=1 epoch=0 isr=1,2,3"],
+    ids=["written to", "told of by a broker"],
+)
+def test_a_partition_that_nobody_read_to_its_end_is_never_valid(judged: Judge, known: str) -> None:
+    verdict = judged(*CLEAN, known)
+    assert verdict.verdict is Judgement.UNKNOWN
+    assert [held.detail for held in verdict.preconditions if not held.met] == ["trial-1 not read at all"]

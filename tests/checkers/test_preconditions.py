@@ -54,7 +54,7 @@ HELD = {
     "leader changed": led("changed", [1, 2]),
     "leader unchanged": led("unchanged", [1]),
     "final read complete": asks.read_to_the_end([end()]),
-    "every log that was told of read": asks.read_to_the_end([end(topic="trial")], [SPAN]),
+    "every log that was told of read": asks.read_to_the_end([end()], [("t", 0)]),
     "log retained": asks.retained([end()]),
 }
 
@@ -79,8 +79,8 @@ NOT_HELD = [
     (led("unchanged", []), "trial-0 was led by nobody"),
     (asks.read_to_the_end([end(), end(partition=1, read_to=4, complete=False)]), "t-1 read to 4 of 9"),
     (asks.read_to_the_end([]), "no partition was read"),
-    (asks.read_to_the_end([], [SPAN]), "no partition was read"),
-    (asks.read_to_the_end([end(), end(topic="trial", partition=1)], [SPAN, SPAN]), "trial-0 not read at all"),
+    (asks.read_to_the_end([], [("t", 0)]), "no partition was read"),
+    (asks.read_to_the_end([end(), end(partition=1)], [("t", 2), ("t", 1)]), "t-2 not read at all"),
     (asks.retained([end(log_start=3)]), "t-0 begins at 3"),
 ]
 
@@ -103,11 +103,11 @@ def test_a_scenario_that_says_nothing_of_the_leader_does_not_ask() -> None:
 
 def test_every_assumption_is_asked_of_a_run_and_tested_both_ways() -> None:
     run = run_file(requires=Requirements(leader="changed"), scenario={"final_read": {"down": ["b1"]}})
-    asked = [held.name for held in asks.preconditions(run, of(1, 1), [end()], [fault(healed_ns=None)], [SPAN])]
+    asked = [held.name for held in asks.preconditions(run, of(1, 1), [end()], [fault(healed_ns=None)], [SPAN], [])]
     assert set(asked) <= {held.name for held in HELD.values()}
     assert set(asked) <= {held.name for held, _ in NOT_HELD}
     assert "faults healed" not in [
         held.name
-        for held in asks.preconditions(run, of(1, 1), [end()], [fault(healed_ns=None)], [SPAN])
+        for held in asks.preconditions(run, of(1, 1), [end()], [fault(healed_ns=None)], [SPAN], [])
         if not held.met
     ]
