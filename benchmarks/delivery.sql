@@ -42,9 +42,11 @@ create or replace temp table phantom as
 
 create or replace temp table misplaced as
     select reads.topic, reads.partition, reads."offset", record_id, sends.topic as sent_topic,
-        sends.partition as sent_partition, min(read_ns) as read_ns
+        sends.partition as sent_partition, sends.key as sent_key, reads.key, min(read_ns) as read_ns
     from reads join sends using (record_id)
-    where intact and (reads.topic, reads.partition) != (sends.topic, sends.partition)
+    where intact and (
+        (reads.topic, reads.partition) != (sends.topic, sends.partition) or reads.key is distinct from sends.key
+    )
     group by all;
 
 create or replace temp table corrupted as

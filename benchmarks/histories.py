@@ -95,6 +95,7 @@ def _reads(reader: int, phase: str, partition: int, here: np.ndarray, read_ns: n
             "offset": here[3],
             "leader_epoch": np.zeros(count, np.int32),
             "record_id": here[0],
+            "key": pa.nulls(count, pa.string()),
             "intact": np.ones(count, bool),
             "timestamp_ms": here[1] // 1_000_000,
             "read_ns": read_ns,

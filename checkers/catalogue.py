@@ -7,6 +7,7 @@ from enum import StrEnum
 from pyspark.sql import DataFrame
 
 from checkers import delivery, groups, log, order, reader, transactions, without_final_read
+from checkers.presence import UNSETTLED
 from checkers.tables import History
 from harness.core.run_file import RunFile
 from harness.core.verdict import Judgement
@@ -55,6 +56,8 @@ _STRAYED = (
     f"if(acknowledged != 0 and {_MOVED} or glances > 0 and (seen_at != found_at or damaged != 0)"
     " or glances != bit_count(delivered), acknowledged | whole, 0L)"
 )
+#: Whose key only a look at each can tell: no digest says that they were read as they were sent.
+_REKEYED = f"if(keyed, {UNSETTLED} | {_STRAYED}, 0L)"
 
 
 def _of_transactions(anomaly: str, said: str, find: Find) -> Checker:
@@ -74,7 +77,12 @@ DELIVERY: tuple[Checker, ...] = (
     ),
     Checker("duplicated", "records are in the final log more than once", _COPIED, delivery.duplicated),
     Checker("phantom", "records were read that nobody sent", _UNSENT, delivery.phantom, {Pass.BLOCKS: "alien"}),
-    Checker("misplaced", "records are in another partition than they were sent to", _UNSENT, delivery.misplaced),
+    Checker(
+        "misplaced",
+        "records are in another partition than they were sent to, or under another key",
+        f"{_UNSENT} | {_REKEYED}",
+        delivery.misplaced,
+    ),
     Checker(
         "corrupted",
         "records fail their checksum, or are none of ours",

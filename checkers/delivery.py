@@ -4,6 +4,8 @@ Every question is first asked of blocks (the catalogue's ``suspects``: bits that
 where a bit is set of rows. A question takes the history and the ``marks`` (block, place, bits) that made it suspicious.
 """
 
+from collections.abc import Sequence
+
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
@@ -89,17 +91,25 @@ def phantom(history: History, marks: DataFrame) -> DataFrame:
 
 
 def misplaced(history: History, marks: DataFrame) -> DataFrame:
-    """Records delivered from another topic or partition than they were sent to.
+    """Records delivered from another topic or partition than they were sent to, or under another key: as no send of
+    the record was. (Of the marked ones where keys are not asked about, none was sent to where it was found.)
 
-    Guarantee: a record is appended to the partition it was sent to (Kafka design, The Producer).
-    Returns: RECORD (where it was found), sent_topic, sent_partition, read_ns
+    Guarantee: a record is appended to the partition it was sent to (Kafka design, The Producer), in the batch that its
+    producer made, with its key under the batch's CRC (KIP-98, message format).
+    Returns: RECORD (where it was found), sent_topic, sent_partition, read_ns; of a keyed history also sent_key, key
     """
-    found = _deliveries(flagged(history.reads.where("intact"), marks))
+    key = ["key"] if history.keyed else []
+    under = [*PARTITION, *key]
+    found = _deliveries(flagged(history.reads.where("intact"), marks), also=key)
     senders = _senders(history, marks).selectExpr(
-        "record_id", "topic as sent_topic", "partition as sent_partition", _SENT, _ACKNOWLEDGED
+        "record_id", *(f"{name} as sent_{name}" for name in under), _SENT, _ACKNOWLEDGED
     )
+    if key:
+        alike = " and ".join(f"{name} <=> sent_{name}" for name in under)
+        as_sent = F.expr(f"found.record_id = senders.record_id and {alike}")
+        found = found.alias("found").join(senders.alias("senders"), on=as_sent, how="left_anti")
     return found.join(senders, on="record_id", how="inner").selectExpr(
-        *OF_READ, "sent_topic", "sent_partition", "read_ns"
+        *OF_READ, *(f"sent_{name}" for name in under), *key, "read_ns"
     )
 
 
@@ -162,9 +172,10 @@ def _senders(history: History, marks: DataFrame) -> DataFrame:
     return flagged(history.sends, _anywhere(marks), on=["block"])
 
 
-def _deliveries(reads: DataFrame) -> DataFrame:
-    """One row for each offset and record, however often and in whatever phase it was delivered."""
-    return reads.groupBy("topic", "partition", "offset", "record_id").agg(F.min("read_ns").alias("read_ns"))
+def _deliveries(reads: DataFrame, also: Sequence[str] = ()) -> DataFrame:
+    """One row for each offset and record, and what is ``also`` told of it, however often and in whatever phase it was
+    delivered."""
+    return reads.groupBy("topic", "partition", "offset", "record_id", *also).agg(F.min("read_ns").alias("read_ns"))
 
 
 def timed(history: History, found: DataFrame, few: bool) -> DataFrame:

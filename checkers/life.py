@@ -16,7 +16,7 @@ from pydantic import BaseModel, ValidationError
 from checkers.faults import active
 from checkers.kept import pieces, place
 from checkers.observed import Partition, Span, spans, views
-from checkers.tables import verify
+from checkers.tables import tells, verify
 from harness.core.errors import HistoryError
 from harness.core.history import TABLES, Outcome, Phase, sequence_of, worker_of
 from harness.core.journal import SUFFIX
@@ -163,6 +163,11 @@ class Archive:
         return {(row["topic"], row["partition"]): row for row in self.rows("log_ends")}
 
     @cached_property
+    def tells_keys(self) -> bool:
+        """Whether it is known under which keys records were read."""
+        return tells(self.directory, "reads", "key")
+
+    @cached_property
     def verdict(self) -> Told | None:
         """verdict.json; None of a run that was not judged. Raises HistoryError where it is none of ours."""
         path = self.directory / VERDICT_FILE
@@ -188,7 +193,8 @@ def by_record(archive: Archive, record: int) -> Life:
         name = f"record {record} (worker {worker} #{sequence_of(record)})"
         raise HistoryError(f"{archive.directory}: nothing is known of {name}; {known}")
     moments = [moment for row in sends for moment in _of_send(archive, row)]
-    moments += [_of_read(archive, row) for row in reads]
+    keys = {row["key"] for row in sends}
+    moments += [_of_read(archive, row, keys) for row in reads]
     moments += [moment for row in sends for moment in _of_transaction(archive, row)]
     moments += [moment for row in sends for moment in _of_places(archive, row, [*sends, *reads])]
     anomalies, untold = _anomalies(archive, record)
@@ -258,16 +264,19 @@ def _of_send(archive: Archive, row: Row) -> list[Moment]:
     return [*moments, _moment(archive, row, row["completed_ns"], event, said, row["offset"])]
 
 
-def _of_read(archive: Archive, row: Row) -> Moment:
+def _of_read(archive: Archive, row: Row, keys: set[str | None]) -> Moment:
+    """``keys`` are those that the record was sent with: what it was read under is told where that is another."""
     epoch = "" if row["leader_epoch"] is None else f", leader epoch {row['leader_epoch']}"
     damaged = "" if row["intact"] else ", its checksum wrong"
+    other = bool(keys) and archive.tells_keys and row["key"] not in keys
+    under = (", without a key" if row["key"] is None else f", under the key {row['key']}") if other else ""
     what = {
         Phase.LIVE: "read live",
         Phase.FINAL: "found by the final read",
         Phase.REPLICA: "found in a replica's log",
     }[Phase(row["phase"])]
     where = f"at {row['topic']}-{row['partition']}:{row['offset']}"
-    said = f"{what} {where} by reader {row['reader']} (incarnation {row['incarnation']}{epoch}){damaged}"
+    said = f"{what} {where} by reader {row['reader']} (incarnation {row['incarnation']}{epoch}){under}{damaged}"
     return _moment(archive, row, row["read_ns"], f"read {row['phase']}", said, row["offset"])
 
 

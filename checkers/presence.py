@@ -22,7 +22,6 @@ FEW = 1 << 20
 BLOCK = "shiftright(record_id, 6)"
 _BIT = "shiftleft(1L, cast(record_id & 63 as int))"
 _NONE = "0L"
-_PLACED = "xxhash64(record_id, offset)"
 
 #: What a row of ``sends`` adds to its block.
 _SENT = {
@@ -31,12 +30,14 @@ _SENT = {
     "undecided": f"if(outcome = 'info', {_BIT}, 0L)",
 }
 
-#: A digest of where records are: the xor of one hash for each pair of a record and its offset. Equal digests of the
-#: acknowledgements and of the final log mean that every record stands where it was acknowledged (but for 1 in 2^64).
-_SENT_TO = {"acknowledged_at": f"if(outcome = 'ok' and offset is not null, {_PLACED}, 0L)"}
+#: A digest of where records are: the xor of one hash for each pair of a record and its offset (of a keyed history, each
+#: triple with its key). Equal digests of the acknowledgements and of the final log mean that every record stands where
+#: it was acknowledged, and under its key (but for 1 in 2^64), as long as none is in the final log twice: an even number
+#: of equal hashes is none.
+_SENT_TO = {"acknowledged_at": "if(outcome = 'ok' and offset is not null, {placed}, 0L)"}
 _READ_AT = {
-    "found_at": f"if(phase = 'final' and record_id is not null, {_PLACED}, 0L)",
-    "seen_at": f"if(phase != 'final' and intact and record_id is not null, {_PLACED}, 0L)",
+    "found_at": "if(phase = 'final' and record_id is not null, {placed}, 0L)",
+    "seen_at": "if(phase != 'final' and intact and record_id is not null, {placed}, 0L)",
 }
 
 #: What a row of ``reads`` adds. ``whole``: delivered with its checksum right, in any phase.
@@ -66,14 +67,19 @@ EVERY = "acknowledged | whole"
 def blocks(history: History) -> DataFrame:
     """One row for each block and partition: the bits above, the counts, and whether the final read is complete.
 
-    Returns: topic, partition, block, the names of the tables above, complete
+    Returns: topic, partition, block, the names of the tables above, complete, keyed (whether the digests are of keys,
+    too)
     """
     place = {"topic": "topic", "partition": "partition", "block": BLOCK}
+    placed = "xxhash64(record_id, offset, key)" if history.keyed else "xxhash64(record_id, offset)"
+    sent_to, read_at = (
+        {name: sql.format(placed=placed) for name, sql in digest.items()} for digest in (_SENT_TO, _READ_AT)
+    )
     sent = history.sends.selectExpr(
-        *_named({**place, **_SENT, **_SENT_TO, **_nothing({**_READ, **_READ_AT, **_COUNTED})})
+        *_named({**place, **_SENT, **sent_to, **_nothing({**_READ, **_READ_AT, **_COUNTED})})
     )
     read = history.reads.selectExpr(
-        *_named({**place, **_nothing({**_SENT, **_SENT_TO}), **_READ, **_READ_AT, **_COUNTED})
+        *_named({**place, **_nothing({**_SENT, **_SENT_TO}), **_READ, **read_at, **_COUNTED})
     )
     # The name of the only topic, as of most runs, need not be compared in every row.
     only = {name: value for name, value in history.same("sends", "reads").items() if name == "topic"}
@@ -89,7 +95,9 @@ def blocks(history: History) -> DataFrame:
     )
     ends = history.log_ends.select(*PARTITION, "complete")
     return folded.join(F.broadcast(ends), on=PARTITION, how="left").selectExpr(
-        *PLACE, *_SENT, *_SENT_TO, *_READ, *_READ_AT, *_COUNTED, "coalesce(complete, false) as complete"
+        *(*PLACE, *_SENT, *_SENT_TO, *_READ, *_READ_AT, *_COUNTED),
+        "coalesce(complete, false) as complete",
+        f"{str(history.keyed).lower()} as keyed",
     )
 
 

@@ -1,6 +1,6 @@
 """A stored run as DataFrames, each table checked against the schema that its recorders promised."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -24,6 +24,10 @@ PARTITION = ["topic", "partition"]
 
 #: Tables that a run without groups or transactions has no rows of, and may lack.
 OPTIONAL = frozenset({"positions", "transactions"})
+
+#: Columns that a history may lack, of before they were recorded or another tool's: they are null then, and nothing is
+#: asked of them. Either all parts of a table have one or none has.
+LATER: dict[str, frozenset[str]] = {"reads": frozenset({"key"})}
 
 #: So few rows are read by one task: a question of them is then one stage, without exchanges between tasks.
 OF_ONE_TASK = 1_000_000
@@ -133,6 +137,12 @@ class History:
     def transactional(self) -> bool:
         """Whether there are any transactions."""
         return any(metadata(path).num_rows for path in parts(self.directory, "transactions"))
+
+    @cached_property
+    def keyed(self) -> bool:
+        """Whether a record can have been read under another key than it was sent with: the history tells the keys of
+        reads, and those and the keys of sends are not all one and the same (or all none)."""
+        return tells(self.directory, "reads", "key") and "key" not in self.same("sends", "reads")
 
     @cached_property
     def read_live(self) -> bool:
@@ -275,15 +285,25 @@ def verify(directory: Path, table: str) -> None:
     found = parts(directory, table)
     if not found and table not in OPTIONAL:
         raise HistoryError(f"{table_directory(directory, table)}: no Parquet here, and there is no verdict without it")
-    for path in found:
-        different = differences(metadata(path).schema.to_arrow_schema(), TABLES[table])
+    schemas = {path: metadata(path).schema.to_arrow_schema() for path in found}
+    lacking = {name for name in LATER.get(table, ()) if not any(name in schema.names for schema in schemas.values())}
+    for path, schema in schemas.items():
+        different = differences(schema, TABLES[table], lacking)
         if different:
             raise HistoryError(f"{path}: not the {table} of this version ({'; '.join(different)})")
 
 
-def differences(found: pa.Schema, wanted: pa.Schema) -> list[str]:
-    """What keeps ``found`` from being read as ``wanted``, one phrase for each column; order does not matter."""
-    missing = [f"no column {name}" for name in wanted.names if name not in found.names]
+def tells(directory: Path, table: str, column: str) -> bool:
+    """Whether a stored table has a column that it may lack (LATER)."""
+    return all(column in metadata(path).schema.names for path in parts(directory, table))
+
+
+def differences(found: pa.Schema, wanted: pa.Schema, lacking: Collection[str] = ()) -> list[str]:
+    """What keeps ``found`` from being read as ``wanted``, one phrase for each column; order does not matter.
+
+    ``lacking``: columns that it need not have.
+    """
+    missing = [f"no column {name}" for name in wanted.names if name not in found.names and name not in lacking]
     unknown = [f"unknown column {name}" for name in found.names if name not in wanted.names]
     other = [
         f"{name} is {found.field(name).type}, not {wanted.field(name).type}"

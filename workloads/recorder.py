@@ -204,6 +204,8 @@ class ReadRecorder:
         decoded = [decode(message.value()) for message in messages]
         columns["record_id"] += [found for found, _ in decoded]
         columns["intact"] += [intact for _, intact in decoded]
+        keys = [message.key() for message in messages]
+        columns["key"] += [None if key is None else key.decode(errors="backslashreplace") for key in keys]
         columns["poll"] += [self._poll] * len(messages)
         columns["read_ns"] += [at_ns] * len(messages)
         self._poll += 1

@@ -107,7 +107,10 @@ PROMISES: dict[str, Promise] = {
         "KIP-98, KIP-679; Kafka documentation, Design, Message Delivery Semantics",
     ),
     "phantom": Promise(_APPENDED, "Kafka documentation, Design, Message Delivery Semantics"),
-    "misplaced": Promise(_APPENDED, "Kafka documentation, Design, The Producer"),
+    "misplaced": Promise(
+        f"{_APPENDED}, under the key that it has there: of a batch, the CRC is over keys and values",
+        "Kafka documentation, Design, The Producer; KIP-98, message format",
+    ),
     "corrupted": Promise("a record is read as it was written: batches carry a CRC that is checked", "KIP-98"),
     "rewritten_offset": Promise(
         "an offset names one record for ever once that is committed: replicas truncate only what is not",

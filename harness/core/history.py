@@ -53,8 +53,8 @@ SENDS = pa.schema(
 #: The offset of a record that another tool's history tells without one.
 UNTOLD = -1
 
-#: One row for each record delivered to a reader. ``record_id`` is null where the payload is not one of ours.
-#: ``offset`` is UNTOLD in some imported histories, never in ours.
+#: One row for each record delivered to a reader. ``record_id`` is null where the payload is not one of ours. ``key`` is
+#: UTF-8; bytes that are none are told as ``\xNN``. ``offset`` is UNTOLD in some imported histories, never in ours.
 READS = pa.schema(
     [
         _required("reader", pa.int32()),
@@ -65,6 +65,7 @@ READS = pa.schema(
         _required("offset", pa.int64()),
         pa.field("leader_epoch", pa.int32()),
         pa.field("record_id", pa.int64()),
+        pa.field("key", pa.string()),
         _required("intact", pa.bool_()),
         _required("timestamp_ms", pa.int64()),
         _required("read_ns", pa.int64()),

@@ -44,17 +44,20 @@ def write_table(run: Path, table: str, rows: pa.Table, part: str = "part") -> Pa
     directory = table_directory(run, table)
     directory.mkdir(parents=True, exist_ok=True)
     path = directory / f"{part}.parquet"
-    pq.write_table(rows.cast(TABLES[table]), path, **_encoding(table), row_group_size=_ROW_GROUP)
+    pq.write_table(rows.cast(TABLES[table]), path, **_encoding(TABLES[table]), row_group_size=_ROW_GROUP)
     return path
 
 
-def parquet_writer(run: Path, table: str, part: str = "part") -> pq.ParquetWriter:
-    """The same file open, for rows that come in batches: each ``write_table`` of it makes a row group."""
+def parquet_writer(run: Path, table: str, schema: pa.Schema, part: str = "part") -> pq.ParquetWriter:
+    """The same file open, for rows that come in batches: each ``write_table`` of it makes a row group.
+
+    ``schema`` is the table's, or has no more of it than is told.
+    """
     directory = table_directory(run, table)
     directory.mkdir(parents=True, exist_ok=True)
-    return pq.ParquetWriter(directory / f"{part}.parquet", TABLES[table], **_encoding(table))
+    return pq.ParquetWriter(directory / f"{part}.parquet", schema, **_encoding(schema))
 
 
-def _encoding(table: str) -> dict[str, Any]:
-    texts = [field.name for field in TABLES[table] if pa.types.is_string(field.type)]
+def _encoding(schema: pa.Schema) -> dict[str, Any]:
+    texts = [field.name for field in schema if pa.types.is_string(field.type)]
     return {"compression": "zstd", "use_dictionary": texts}

@@ -13,16 +13,21 @@ from harness.core.layout import parquet_writer
 #: Rows that are held before they are written: a row group.
 _BATCH = 1 << 16
 
+#: Columns that no imported history tells: left out, so that nothing is asked of them. (What a poll brought has no key
+#: but the value, by which the record is known.)
+LEFT_OUT = {"reads": frozenset({"key"})}
+
 Row = tuple[Any, ...]
 
 
 class TableFile:
-    """One table of a run, its rows appended as tuples in the order of the schema's columns."""
+    """One table of a run, its rows appended as tuples in the order of the schema's columns, but for those LEFT_OUT."""
 
     def __init__(self, run: Path, table: str) -> None:
-        self._schema = TABLES[table]
+        told = [field for field in TABLES[table] if field.name not in LEFT_OUT.get(table, ())]
+        self._schema = pa.schema(told)
         self._waiting: list[Row] = []
-        self._file: pq.ParquetWriter = parquet_writer(run, table)
+        self._file: pq.ParquetWriter = parquet_writer(run, table, self._schema)
 
     def __enter__(self) -> "TableFile":
         return self

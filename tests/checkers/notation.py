@@ -2,8 +2,10 @@
 
 send a ok @0              record a was sent and acknowledged at offset 0 (also: fail, info; worker: w1; partition: p1)
 send a ok @0 i1           … by its worker's second incarnation
+send a ok @0 k1           … under the key k1
 send a ok @0 t1..2        … invoked at 1 s, completed at 2 s (t1.. is still in flight)
 final a @0                the final read found it there (also: live, replica; partition: p1; topic: elsewhere)
+final a @0 k2             … under the key k2, or keyless; else, under the one that it was first sent with
 final ? @0                … a payload without an id;  final a @0 damaged: its checksum fails
 final w0#7 @3             … the record that worker 0's 8th would be
 live a @0 r1 t7           reader 1 (1's second incarnation: i1) was given it at 7 s
@@ -26,11 +28,12 @@ from types import ModuleType
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from checkers.catalogue import Checker
 from harness.core.guarantees import Configuration
 from harness.core.history import TABLES, record_id
-from harness.core.layout import write_table
+from harness.core.layout import parts, write_table
 from harness.core.run_file import RunFile, Seat, State
 
 SECOND = 1_000_000_000
@@ -72,6 +75,7 @@ class Told:
                 "sequence": sequence,
                 **self._place(more),
                 "record_id": self.ids[name],
+                "key": _key(more),
                 "invoked_ns": invoked,
                 "completed_ns": completed,
                 "outcome": outcome,
@@ -107,6 +111,7 @@ class Told:
         def read(words: list[str]) -> None:
             name, *more = words
             told = _tagged("t", more)
+            record = None if name == "?" else self._id(name)
             self.rows["reads"].append(
                 {
                     **self._reader(more),
@@ -114,7 +119,8 @@ class Told:
                     "poll": len(self.rows["reads"]),
                     **self._place(more),
                     "offset": _at(more),
-                    "record_id": None if name == "?" else self._id(name),
+                    "record_id": record,
+                    "key": _key(more) or (None if "keyless" in more else self._sent_under(record)),
                     "intact": "damaged" not in more,
                     "timestamp_ms": 0,
                     "read_ns": _span(told)[0] if told else 50 * SECOND + len(self.rows["reads"]),
@@ -137,6 +143,9 @@ class Told:
         if numbered:
             self.ids[name] = record_id(self.first_worker + int(numbered[1]), int(numbered[2]))
         return self.ids.setdefault(name, record_id(self.first_worker + NOBODY, len(self.ids)))
+
+    def _sent_under(self, record: int | None) -> str | None:
+        return next((row["key"] for row in self.rows["sends"] if row["record_id"] == record), None)
 
     def _end(self, words: list[str]) -> None:
         start, end = (int(part) for part in words[0].split(".."))
@@ -207,6 +216,12 @@ def write(run: Path, told: Iterable[Told], **settings: Any) -> RunFile:
     return file
 
 
+def without_keys(run: Path) -> None:
+    """Make the reads of a stored run those of a time when their keys were not recorded."""
+    for path in parts(run, "reads"):
+        pq.write_table(pq.read_table(path).drop_columns("key"), path)
+
+
 def turned_round(checker: Checker, module: ModuleType, right: str, wrong: str) -> Checker:
     """``checker`` as it would be with ``wrong`` in place of ``right``, which is once in the text of its module."""
     source = Path(str(module.__file__)).read_text()
@@ -218,6 +233,11 @@ def turned_round(checker: Checker, module: ModuleType, right: str, wrong: str) -
 
 def _tagged(tag: str, words: Iterable[str]) -> str | None:
     return next((word[1:] for word in words if re.fullmatch(rf"{tag}\d.*", word)), None)
+
+
+def _key(words: Iterable[str]) -> str | None:
+    number = _tagged("k", words)
+    return None if number is None else f"k{number}"
 
 
 def _at(words: Iterable[str]) -> int | None:

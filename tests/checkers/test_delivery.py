@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -12,7 +13,8 @@ from checkers.asking import records
 from checkers.catalogue import CHECKERS, DELIVERY, LOG_ORDER_READER
 from checkers.tables import History
 from harness.core.layout import ANOMALIES
-from tests.checkers.notation import WORKERS_OF_A_HISTORY, Told, write
+from harness.core.run_file import Origin
+from tests.checkers.notation import SECOND, WORKERS_OF_A_HISTORY, Told, tell, without_keys, write
 
 Sets = dict[str, set[str]]
 
@@ -150,6 +152,77 @@ CASES = [
     case(
         "records of one worker in the partitions they were sent to are not misplaced",
         *("send a ok @0 p0", "send b ok @0 p1", "final a @0 p0", "final b @0 p1", "end 0..1 p0", "end 0..1 p1"),
+    ),
+    case(
+        "a record under another key than it was sent with is misplaced",
+        *("send a ok @0 k1", "send b ok @1 k1", "final a @0 k2", "final b @1", "end 0..2"),
+        misplaced="a",
+    ),
+    case(
+        "so is one without the key that it was sent with, and one with a key that was sent without",
+        *("send a ok @0 k1", "send b ok @1", "final a @0 keyless", "final b @1 k1", "end 0..2"),
+        misplaced="a b",
+    ),
+    case(
+        "two that have each other's key",
+        *("send a ok @0 k1", "send b ok @1 k2", "final a @0 k2", "final b @1 k1", "end 0..2"),
+        misplaced="a b",
+    ),
+    case(
+        "one that nobody acknowledged, and one that was acknowledged without an offset",
+        *("send a info k1", "send b ok k1", "final a @0 k2", "final b @1 k2", "end 0..2"),
+        misplaced="a b",
+    ),
+    case(
+        "one that only one consumer was given so",
+        *("send a ok @0 k1", "live a @0 k2", "live a @0 r1", "final a @0", "end 0..1"),
+        misplaced="a",
+    ),
+    case(
+        "one that two were, and that is gone, or is there under its own key",
+        *("send a info k1", "live a @0 k2", "live a @0 k2 r1", "end 0..1"),
+        *("send b ok @0 k1 w1 p1", "live b @0 k2 p1", "live b @0 k2 r1 p1", "final b @0 p1", "end 0..1 p1"),
+        misplaced="a b",
+        vanished="a",
+    ),
+    case(
+        "one that the final read gave twice, or gave both under its key and under another",
+        *("send a ok @0 k1", "final a @0 k2", "final a @0 k2", "end 0..1"),
+        *("send b ok @0 k1 w1 p1", "final b @0 p1", "final b @0 k2 p1", "end 0..1 p1"),
+        misplaced="a b",
+    ),
+    case(
+        "one that only a replica has so",
+        *("send a ok @0 k1", "replica a @0 k2", "final a @0", "end 0..1"),
+        misplaced="a",
+    ),
+    case(
+        "a copy under another key, where the first is under its own",
+        *("send a ok @0 k1", "final a @0", "final a @1 k2", "end 0..2"),
+        misplaced="a",
+        duplicated="a",
+    ),
+    case(
+        "a failed one under another key, too",
+        *("send a fail k1", "final a @0 k2", "end 0..1"),
+        misplaced="a",
+        failed_but_present="a",
+    ),
+    case(
+        "one under its own key in another partition is misplaced as ever",
+        *("send a info k1 p0", "final a @0 p1", "end 0..0 p0", "end 0..1 p1"),
+        misplaced="a",
+    ),
+    case(
+        "records under the keys they were sent with are not, however often they are read, nor those without a key",
+        *("send a ok @0 k1", "send b ok @1", "send c info k2", "live a @0", "live a @0 r1", "live b @1 r1"),
+        *("replica a @0", "final a @0", "final a @0", "final b @1", "final c @2", "end 0..3"),
+    ),
+    case(
+        "a payload that fails its checksum shows no key, and one that nobody sent has none",
+        *("send a ok @0 k1", "final a @0 k2 damaged", "final x @1 k2", "end 0..2"),
+        corrupted="a",
+        phantom="x",
     ),
     case(
         "a record that a consumer read and the final read did not has vanished",
@@ -492,6 +565,21 @@ def test_what_is_found(one: Case, judged: dict[str, Sets]) -> None:
 #: What nothing but the anomaly itself makes suspicious: not to be judged beside other histories.
 ALONE = [
     case(
+        "a record that the final read found under another key",
+        *("send a ok @0 k1", "send b ok @1 k1", "final a @0 k2", "final b @1", "end 0..2"),
+        misplaced="a",
+    ),
+    case(
+        "one that two consumers were given under another key, and nobody acknowledged",
+        *("send a info k1", "send b ok @0 k2 w1", "live b @0", "live a @1 k2", "live a @1 k2 r1"),
+        *("final b @0", "final a @1", "end 0..2"),
+        misplaced="a",
+    ),
+    case(
+        "records under their keys, one of them not acknowledged",
+        *("send a info k1", "send b ok @0 k2 w1", "live b @0", "live a @1", "final b @0", "final a @1", "end 0..2"),
+    ),
+    case(
         "a copy at the offset that another was acknowledged at",
         *("send a ok @1 w0", "send b ok @1 w1", "final a @0", "final a @1", "final b @1", "end 0..2"),
         duplicated="a",
@@ -542,3 +630,59 @@ def test_a_duplicate_says_which_it_is(
     [row] = pq.read_table(tmp_path / ANOMALIES / "duplicated").to_pylist()
     assert (row["which"], row["offset"], row["last_offset"], row["copies"]) == (which, 0, 1, 2)
     assert row["acknowledged_ns"] == one.rows["sends"][1]["completed_ns"]
+
+
+def _misplaced(run: Path, spark: SparkSession) -> list[dict[str, Any]]:
+    records(History.read(run, spark), [c for c in CHECKERS if c.anomaly == "misplaced"])
+    kept = run / ANOMALIES / "misplaced"
+    return pq.read_table(kept).to_pylist() if kept.exists() else []
+
+
+#: Where every send has one key, and every read: the footers alone tell it.
+@pytest.mark.parametrize(
+    ("sent", "read", "found"),
+    [("k1", "k2", True), ("k1", "keyless", True), ("", "k1", True), ("k1", "k1", False), ("", "", False)],
+)
+@pytest.mark.parametrize("also", ["", "live a @0"], ids=["found", "read"])
+def test_where_all_keys_are_the_same_what_was_sent_is_compared_with_what_was_read(
+    sent: str, read: str, found: bool, also: str, spark: SparkSession, tmp_path: Path
+) -> None:
+    reads = [f"{line} {read}" for line in ("final a @0", also) if line]
+    write(tmp_path, [tell(f"send a ok @0 {sent}", *reads, "end 0..1")])
+    assert History.read(tmp_path, spark).keyed is found
+    assert [(row["sent_key"], row["key"]) for row in _misplaced(tmp_path, spark)] == [
+        (sent or None, None if read == "keyless" else read) for _ in range(found)
+    ]
+
+
+def test_without_a_final_read_what_readers_were_given_is_asked_about_keys(spark: SparkSession, tmp_path: Path) -> None:
+    lines = ("send a ok @0 k1", "send b ok @1 k1", "live a @0 k2", "live a @0 k2 r1", "live b @1", "live b @1 r1")
+    write(tmp_path, [tell(*lines)], origin=Origin.JEPSEN)
+    assert [row["record_id"] for row in _misplaced(tmp_path, spark)] == [0]
+
+
+def test_a_record_that_was_sent_twice_may_be_under_any_of_its_keys(spark: SparkSession, tmp_path: Path) -> None:
+    one = tell("send a ok @0 k1", "send again ok @1 k1", "send other ok @2 k2", "final a @0", "final a @1", "end 0..3")
+    one.tell(["final a @2 k2", "final a @3 k3"])
+    for row in one.rows["sends"]:
+        row["record_id"] = one.ids["a"]
+    write(tmp_path, [one])
+    assert {(row["offset"], row["key"]) for row in _misplaced(tmp_path, spark)} == {(3, "k3")}
+
+
+def test_what_is_misplaced_says_where_it_belongs_and_under_which_key(spark: SparkSession, tmp_path: Path) -> None:
+    write(tmp_path, [tell("send a info k1 p2", "final a @7 k2 p1", "live a @7 k2 p1 t9", "end 0..8 p1")])
+    [row] = _misplaced(tmp_path, spark)
+    assert (row["topic"], row["partition"], row["offset"], row["key"]) == ("trial", 1, 7, "k2")
+    assert (row["sent_topic"], row["sent_partition"], row["sent_key"]) == ("trial", 2, "k1")
+    assert row["read_ns"] == 9 * SECOND
+
+
+def test_of_a_history_that_does_not_tell_the_keys_of_reads_no_key_is_asked(spark: SparkSession, tmp_path: Path) -> None:
+    write(tmp_path, [tell("send a ok @0 k1", "send b info k2 p1", "final a @0 k2", "final b @1 k3", "end 0..2")])
+    assert {row["record_id"] for row in _misplaced(tmp_path, spark)} == {0, 1}
+    without_keys(tmp_path)
+    assert not History.read(tmp_path, spark).keyed
+    [row] = _misplaced(tmp_path, spark)
+    assert row["record_id"] == 1
+    assert not row.keys() & {"key", "sent_key"}

@@ -17,7 +17,7 @@ from harness.core.errors import HistoryError
 from harness.core.guarantees import PROMISES
 from harness.core.layout import ANOMALIES
 from harness.core.verdict import Anomaly, Expectation, Judgement, Precondition, Standing, Verdict
-from tests.checkers.notation import SECOND, tell, write
+from tests.checkers.notation import SECOND, tell, without_keys, write
 
 Judge = Callable[..., Verdict]
 
@@ -239,6 +239,30 @@ def test_which_faults_were_active(at: int, names: list[str]) -> None:
         {"fault": "kill", "injecting_ns": 4, "healed_ns": None},
     ]
     assert active(faults, at) == names
+
+
+@pytest.mark.parametrize("lines", [STORY, CLEAN, (*CLEAN, "live a @0 elsewhere")], ids=["lost", "clean", "misplaced"])
+def test_a_history_of_before_keys_were_read_is_judged_as_it_was(
+    lines: tuple[str, ...], spark: SparkSession, tmp_path: Path
+) -> None:
+    without = [tell(*lines)]
+    write(tmp_path, without)
+    told = judge(tmp_path, spark).to_json()
+    for n, row in enumerate(without[0].rows["sends"]):
+        row["key"] = f"k{n}"
+    write(tmp_path, without)
+    without_keys(tmp_path)
+    assert judge(tmp_path, spark).to_json() == told
+
+
+def test_a_record_under_another_key_is_a_violation_whoever_was_given_it(judged: Judge) -> None:
+    verdict = judged("send a ok @0 k1", "live a @0 k2 t9", *CLEAN[1:])
+    assert verdict.verdict is Judgement.INVALID
+    assert verdict.reasons[0].startswith(
+        "misplaced: 1 records are in another partition than they were sent to, or under another key; violation: "
+    )
+    [example] = verdict.anomalies["misplaced"].examples
+    assert (example["sent_key"], example["key"], example["sent_partition"], example["partition"]) == ("k1", "k2", 0, 0)
 
 
 def test_every_anomaly_that_is_looked_for_has_a_promise() -> None:

@@ -11,7 +11,7 @@ import pytest
 from checkers.life import Archive, View, by_offset, by_record, runs
 from harness.core.errors import HistoryError
 from harness.core.history import record_id
-from tests.checkers.notation import SECOND, tell, write
+from tests.checkers.notation import SECOND, tell, without_keys, write
 
 STORY = (
     "send a ok @0 t1..2",
@@ -72,6 +72,20 @@ def test_a_record_s_transaction_and_its_group_s_places_are_a_part_of_its_life(tm
         (10, "assign", "reader 102 (incarnation 0) was assigned trial-0 from offset 6"),
         (11, "seek", "reader 102 (incarnation 0) went to the beginning of trial-0"),
     ]
+
+
+def test_a_key_that_a_record_was_not_sent_with_is_told(tmp_path: Path) -> None:
+    reads = ("live a @0 k2 t5", "live a @0 keyless t6", "live a @0 t7", "final a @0 k2 damaged t8", "final x @1 k2 t9")
+    write(tmp_path, [told := tell("send a ok @0 k1 t1..2", *reads, "end 0..2")])
+
+    def said(record: int) -> list[str]:
+        moments = by_record(Archive.open(tmp_path), record).moments
+        return [moment.said.partition("(incarnation 0)")[2] for moment in moments if "read" in moment.event]
+
+    assert said(0) == [", under the key k2", ", without a key", "", ", under the key k2, its checksum wrong"]
+    assert said(told.ids["x"]) == [""]
+    without_keys(tmp_path)
+    assert said(0) == ["", "", "", ", its checksum wrong"]
 
 
 def test_a_record_that_was_never_acknowledged_may_be_there(archive: Archive) -> None:

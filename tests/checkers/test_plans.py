@@ -19,7 +19,8 @@ from checkers.tables import History
 from tests.checkers.notation import tell, write
 
 TOLD = (
-    *("send a ok @0 t1..2 x1", "send b ok @1 t2..3", "send c info t3", "final a @0", "final b @2 damaged", "end 0..3"),
+    *("send a ok @0 t1..2 x1 k1", "send b ok @1 t2..3", "send c info t3"),
+    *("final a @0", "final b @2 damaged", "end 0..3"),
     *("live a @0 r1 t4", "live c @0 r1 t4", "live b @2 r1 t5", "txn 1 commit ok 0..2..3"),
     *("place assign r1 @0 t1", "place commit r1 @3 t6"),
 )

@@ -7,12 +7,12 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from checkers.tables import OPTIONAL, History, constants, differences, rows, spark_schema
+from checkers.tables import LATER, OPTIONAL, History, constants, differences, rows, spark_schema, tells
 from harness.core.errors import HistoryError
 from harness.core.history import FAULTS, LOG_ENDS, TABLES
 from harness.core.layout import parts, table_directory, write_table
 from harness.core.run_file import RUN_FILE
-from tests.checkers.notation import tell, write
+from tests.checkers.notation import tell, without_keys, write
 
 
 @pytest.fixture
@@ -76,6 +76,22 @@ def test_a_parquet_of_another_table_is_named_with_what_differs(run: Path, spark:
     pq.write_table(FAULTS.empty_table(), table_directory(run, "log_ends") / "other.parquet")
     with pytest.raises(HistoryError, match=r"log_ends/other\.parquet: not the log_ends .*no column topic"):
         History.read(run, spark)
+
+
+def test_a_column_that_came_later_may_be_lacking_in_all_parts_but_not_in_some(run: Path, spark: SparkSession) -> None:
+    assert tells(run, "reads", "key")
+    without_keys(run)
+    history = History.read(run, spark)
+    assert not tells(run, "reads", "key")
+    assert [row.key for row in history.reads.collect()] == [None, None]
+    write_table(run, "reads", TABLES["reads"].empty_table(), "later")
+    with pytest.raises(HistoryError, match=r"reads/part\.parquet: not the reads of this version \(no column key\)"):
+        History.read(run, spark)
+
+
+@pytest.mark.parametrize("table", LATER)
+def test_what_may_be_lacking_is_a_column_that_may_be_null(table: str) -> None:
+    assert all(TABLES[table].field(name).nullable for name in LATER[table])
 
 
 def test_without_run_json_there_is_no_run(run: Path, spark: SparkSession) -> None:

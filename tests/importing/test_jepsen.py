@@ -7,13 +7,14 @@ import psutil
 import pyarrow.parquet as pq
 import pytest
 
-from checkers.tables import OPTIONAL, verify
+from checkers.tables import LATER, OPTIONAL, tells, verify
 from harness.core.errors import HistoryError, KafkaTrialError, ScenarioError
 from harness.core.history import TABLES, UNTOLD, worker_of
 from harness.core.layout import table_directory
 from harness.core.run_file import Origin, RunFile, State
 from harness.importing.jepsen import import_jepsen
 from harness.importing.naming import NOBODY
+from harness.importing.tables import LEFT_OUT
 from tests.importing.notation import MS, edn, polled, sent, write
 
 
@@ -81,6 +82,12 @@ def test_what_a_poll_brought_are_rows(tmp_path: Path) -> None:
             },
         }
     ]
+
+
+def test_what_is_left_out_may_be_lacking(tmp_path: Path) -> None:
+    done = Imported(tmp_path, *sent(1, 7, "[3 7]"), *polled("1 [[3 7]]"))
+    assert LATER == LEFT_OUT
+    assert not tells(done.out, "reads", "key")
 
 
 @pytest.mark.parametrize("kind", ["ok", "info", "fail"])

@@ -6,7 +6,7 @@ stands in any order. Then each plot changes what became of a few records. What i
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -23,6 +23,8 @@ LAG = 60 * MS
 END = 10_000 * MS
 WORKERS = 3
 _REPLACED = 4
+#: Records of a worker have so many keys in turn, one of which is none.
+_KEYS = 4
 #: Of this many, the last is not read to its end.
 PARTITIONS = 3
 UNREAD = PARTITIONS - 1
@@ -39,6 +41,7 @@ class Place:
 
     ``reading``: what happens as the consumer gets there. ``damaged``: the phases in which its checksum fails.
     ``told``: whether those who read it say at which offset. ``committed``: whether the group commits past it.
+    ``keys``: under which key it is read, by phase, where that is not the one that it was sent with.
     """
 
     record: int | None
@@ -51,6 +54,7 @@ class Place:
     told: bool = True
     reading: str = ""
     committed: bool = False
+    keys: Mapping[str, str | None] = field(default_factory=dict)
     offset: int = -1
 
 
@@ -263,6 +267,7 @@ def deliver(
             "partition": partition,
             "offset": place.offset if place.told else -1,
             "record_id": place.record,
+            "key": place.keys[phase] if phase in place.keys else _key_of(world, place),
             "intact": phase not in place.damaged,
             "timestamp_ms": 0,
             "read_ns": at_ns,
@@ -290,11 +295,17 @@ def _send(world: World, worker: int, n: int, incarnation: int, changing: bool) -
         "topic": world.topic,
         "partition": random.choices(range(PARTITIONS), (9, 9, 2))[0],
         "record_id": record_id(world.first_worker + worker, sequence),
+        "key": None if sequence % _KEYS == 0 else f"key-{sequence % _KEYS}",
         "invoked_ns": invoked_ns,
         "completed_ns": None if in_flight else invoked_ns + random.randint(1 * MS, 50 * MS),
         "outcome": outcome,
         "error": {"ok": None, "info": "_MSG_TIMED_OUT", "fail": "_QUEUE_FULL"}[outcome],
     }
+
+
+def _key_of(world: World, place: Place) -> str | None:
+    key: str | None = world.sends[place.record].get("key") if place.record in world.sends else None
+    return key
 
 
 def _identity(world: World, subject: Subject) -> Identity:

@@ -57,6 +57,7 @@ def _what_was_sent(found: Sets, sends: list[Row], reads: list[Row], ends: list[R
 def _what_was_read(found: Sets, sends: list[Row], reads: list[Row], ends: list[Row]) -> None:
     offsets = _offsets_of(reads)
     sent = {s["record_id"]: s for s in sends}
+    sent_as = {(s["record_id"], slot(s), s.get("key")) for s in sends}
     whole = {slot(e): e["complete"] for e in ends}
     starts = {slot(e): e["log_start"] for e in ends}
     for r in _phase(reads, "live"):
@@ -71,7 +72,7 @@ def _what_was_read(found: Sets, sends: list[Row], reads: list[Row], ends: list[R
             found["corrupted"].add(r["record_id"])
         elif r["record_id"] not in sent:
             found["phantom"].add(r["record_id"])
-        elif slot(sent[r["record_id"]]) != slot(r):
+        elif (r["record_id"], slot(r), r["key"]) not in sent_as:
             found["misplaced"].add(r["record_id"])
 
 

@@ -145,6 +145,25 @@ def _elsewhere(stays: bool) -> Act:
     return act
 
 
+def _keyed(sent: str | None, *phases: str, read: str | None, **how: object) -> Act:
+    """The record was sent under one key, and is read under another by those who read it in these phases."""
+
+    def act(world: World, send: Row) -> list[Subject]:
+        send["key"] = sent
+        return _seen(keys=dict.fromkeys(phases, read), **how)(world, send) or []
+
+    return act
+
+
+def _twice_keyed(world: World, send: Row) -> list[Subject]:
+    """Only its second copy is read under another key."""
+    _twice()(world, send)
+    log, own = world.log_of(send), world.places[send["record_id"]]
+    [again] = (place for place in log if place.record == own.record and place is not own)
+    again.keys = dict.fromkeys(_ALL, _OTHER)
+    return []
+
+
 def _sent_again_elsewhere(world: World, send: Row) -> list[Subject] | None:
     """The application gives up a record, and sends its payload to another partition: that is another record."""
     again = next(
@@ -300,6 +319,7 @@ def _unless_taken_back(act: Act) -> Act:
     return _of_transaction(_COMMITTED, None, act=act)
 
 
+_OWN, _OTHER, _ALL = "its-own", "another", ("live", "final")
 _EVERYBODY = {"final": 2, "live": True, "replica": True, "reading": "redelivered"}
 _DAMAGED = frozenset({"live", "final"})
 
@@ -354,6 +374,25 @@ PLOTS: tuple[Plot, ...] = (
     Plot("misplaced", "info", _elsewhere(stays=False), ("misplaced",)),
     Plot("misplaced, acknowledged", "ok", _elsewhere(stays=True), ("misplaced", "lost")),
     Plot("sent again elsewhere", "info", _sent_again_elsewhere, twin_of=("misplaced", "duplicated")),
+    Plot("under another key", "ok", _keyed(_OWN, *_ALL, read=_OTHER), ("misplaced",)),
+    Plot("under another key, undecided", "info", _keyed(_OWN, *_ALL, read=_OTHER), ("misplaced",)),
+    Plot("under another key, gone", "info", _keyed(_OWN, "live", read=_OTHER, final=0), ("misplaced", "vanished")),
+    Plot("under another key to one reader", "ok", _keyed(_OWN, "live", read=_OTHER), ("misplaced",)),
+    Plot("under another key to two", "ok", _keyed(_OWN, "live", read=_OTHER, reading="redelivered"), ("misplaced",)),
+    Plot("under another key, found twice", "ok", _keyed(_OWN, "final", read=_OTHER, final=2), ("misplaced",)),
+    Plot("under another key on a replica", "ok", _keyed(_OWN, "replica", read=_OTHER, replica=True), ("misplaced",)),
+    Plot("without its key", "ok", _keyed(_OWN, *_ALL, read=None), ("misplaced",)),
+    Plot("with a key, sent without", "ok", _keyed(None, *_ALL, read=_OTHER), ("misplaced",)),
+    Plot("a copy under another key", "ok", _twice_keyed, ("misplaced", "duplicated")),
+    Plot("its key, delivered again", "ok", _keyed(_OWN, read=None, **_EVERYBODY), twin_of=("misplaced",)),
+    Plot("without a key, delivered again", "ok", _keyed(None, read=None, **_EVERYBODY), twin_of=("misplaced",)),
+    Plot(
+        "corrupted, and its key",
+        "ok",
+        _keyed(_OWN, *_ALL, read=_OTHER, damaged=_DAMAGED),
+        ("corrupted",),
+        twin_of=("misplaced",),
+    ),
     Plot("corrupted", "ok", _seen(damaged=_DAMAGED), ("corrupted",)),
     Plot("corrupted to one reader", "ok", _seen(damaged=frozenset({"live"})), ("corrupted",)),
     Plot("corrupted beyond recognition", "ok", _beyond_recognition, ("lost",), finds_beside=("corrupted",)),
@@ -404,6 +443,10 @@ IMPORTED: tuple[Plot, ...] = (
     Plot("misplaced", "info", _elsewhere(stays=False), ("misplaced",)),
     Plot("misplaced, acknowledged", "ok", _elsewhere(stays=True), ("misplaced", "lost")),
     Plot("sent again elsewhere", "info", _sent_again_elsewhere, twin_of=("misplaced",)),
+    Plot("under another key", "ok", _keyed(_OWN, "live", read=_OTHER), ("misplaced",)),
+    Plot("under another key, undecided", "info", _keyed(_OWN, "live", read=_OTHER), ("misplaced",)),
+    Plot("under another key to two", "ok", _keyed(_OWN, "live", read=_OTHER, reading="redelivered"), ("misplaced",)),
+    Plot("its key, read by two", "ok", _keyed(_OWN, read=None, reading="redelivered"), twin_of=("misplaced",)),
     Plot("corrupted", "ok", _seen(damaged=_DAMAGED), ("corrupted",)),
     Plot("read by two, whole", "ok", _reading("redelivered"), twin_of=("corrupted",)),
 )

@@ -23,6 +23,7 @@ _BOUNDARIES = (
     ("skipped", "rule", "offset < passed_to", "offset <= passed_to"),
     ("lost", "suspects", "complete", "true"),
     ("vanished", "suspects", "complete", "true"),
+    ("misplaced", "suspects", "keyed", "false"),
 )
 
 

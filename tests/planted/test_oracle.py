@@ -22,6 +22,7 @@ _HISTORIES = 2_000
 
 _small = st.integers(0, 3)
 _names = st.sampled_from("abcd")
+_key = st.sampled_from(["", "k1", "k2"])
 _at = st.one_of(st.just(""), st.integers(0, 4).map("@{}".format))
 
 
@@ -29,18 +30,19 @@ def _sent(name: str) -> st.SearchStrategy[str]:
     outcome = st.sampled_from(["ok", "ok", "ok", "info", "fail"])
     span = st.tuples(_small, st.integers(1, 3)).map(lambda t: f"t{t[0]}..{t[0] + t[1]}")
     return st.builds(
-        "send {} {} {} {} w{} p{}".format, st.just(name), outcome, _at, span, st.integers(0, 1), st.just(0)
+        "send {} {} {} {} w{} p{} {}".format, st.just(name), outcome, _at, span, st.integers(0, 1), st.just(0), _key
     )
 
 
 _reads = st.builds(
-    "{} {} @{} r{} t{} {}".format,
+    "{} {} @{} r{} t{} {} {}".format,
     st.sampled_from(["final", "final", "live", "live", "replica"]),
     st.sampled_from("aabbccddx?"),
     st.integers(0, 4),
     st.integers(0, 1),
     st.integers(5, 9),
     st.sampled_from(["", "", "", "", "", "", "damaged", "p1"]),
+    st.sampled_from(["", "", "", "", "", "", "k1", "keyless"]),
 )
 _places = st.builds(
     "place {} r{} t{}.5 {}".format,

@@ -220,6 +220,12 @@ def _misplaced(scene: Scene, n: int, one: Row, _: Row) -> None:
     scene.run.finds("misplaced lost", one["record_id"])
 
 
+def _under_another_key(scene: Scene, n: int, one: Row, _: Row) -> None:
+    for row in scene.run.of(one, ("final", "live")[n % 2]):
+        row["key"] = "another"
+    scene.run.finds("misplaced", one["record_id"])
+
+
 def _corrupted(scene: Scene, _: int, one: Row, __: Row) -> None:
     next(scene.run.of(one, "live"))["intact"] = False
     scene.run.finds("corrupted", one["record_id"])
@@ -307,6 +313,7 @@ _PLANTS = (
         (act, Scene.anywhere)
         for act in (
             *(_lost, _lost_after_it_was_read, _vanished, _failed, _duplicated, _replaced_by_a_stranger, _misplaced),
+            _under_another_key,
             *(_corrupted, _another_on_a_replica, _acknowledged_elsewhere, _skipped, _missed, _hanging),
         )
     ),

@@ -2,10 +2,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from confluent_kafka import Message
 
 from harness.core.history import READS, SENDS, Phase, record_id
 from harness.core.journal import Journal, read_journal
 from workloads.outcomes import SENT_ONCE_WITHIN_NS
+from workloads.payload import Encoder
 from workloads.recorder import ReadRecorder, SendRecorder
 from workloads.specs import Slot
 
@@ -118,6 +120,23 @@ def test_the_tally_is_what_was_flushed(sends: Sends) -> None:
     sends.recorder.flush()
     assert (sends.recorder.tally.sent, sends.recorder.tally.acknowledged) == (2, 1)
     assert sends.recorder.tally.last_ack_ns == 20
+
+
+@pytest.mark.parametrize(
+    ("key", "told"),
+    [(None, None), (b"", ""), (b"key-1", "key-1"), ("schlüssel".encode(), "schlüssel"), (b"\xffa\n", "\\xffa\n")],
+)
+def test_the_key_of_what_was_read_is_told_and_of_bytes_that_are_no_text_each_byte(
+    key: bytes | None, told: str | None, tmp_path: Path
+) -> None:
+    path = tmp_path / "reads.1.arrows"
+    [value] = Encoder(64)(record_id(3, 7), 1)
+    with Journal(path, READS) as journal:
+        recorder = ReadRecorder(journal, 1, Phase.LIVE)
+        recorder.delivered([Message(topic="t", partition=2, offset=5, key=key, value=value)], at_ns=20)
+        recorder.flush()
+    [row] = read_journal(path, READS)[0].to_pylist()
+    assert (row["record_id"], row["intact"], row["key"]) == (record_id(3, 7), True, told)
 
 
 def test_nothing_read_is_nothing_written(tmp_path: Path) -> None:

@@ -72,17 +72,19 @@ def test_every_record_of_a_queue_is_acknowledged_read_and_found_in_the_final_log
     assert len(sends) == counts.sent == counts.acknowledged > 0
     assert {row["outcome"] for row in sends.values()} == {"ok"}
     assert all(row["log_start"] == 0 and row["complete"] for row in log_ends)
-    sent = {(r["topic"], r["partition"], r["offset"], r["record_id"]) for r in sends.values()}
+    sent = {_placed(row) for row in sends.values()}
     reads = journalled("reads").to_pylist()
     assert all(row["intact"] for row in reads)
-    final = {(r["topic"], r["partition"], r["offset"], r["record_id"]) for r in reads if r["phase"] == "final"}
-    live = {(r["topic"], r["partition"], r["offset"], r["record_id"]) for r in reads if r["phase"] == "live"}
-    assert final == sent
-    assert live == (sent if queue.consumers else set())
+    assert {_placed(row) for row in reads if row["phase"] == "final"} == sent
+    assert {_placed(row) for row in reads if row["phase"] == "live"} == (sent if queue.consumers else set())
     assert {worker for worker, _ in sends} == set(range(1, queue.producers + 1))
     if queue.keys:
         partitions = {(row["key"], row["partition"]) for row in sends.values()}
         assert len(partitions) == len({key for key, _ in partitions}) == queue.keys
+
+
+def _placed(row: dict[str, object]) -> tuple[object, ...]:
+    return tuple(row[name] for name in ("topic", "partition", "offset", "record_id", "key"))
 
 
 def test_the_settings_of_every_worker_are_told(plan: Plan) -> None:
