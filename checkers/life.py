@@ -16,7 +16,7 @@ from pydantic import BaseModel, ValidationError
 from checkers.faults import active
 from checkers.kept import pieces, place
 from checkers.observed import Partition, Span, spans, views
-from checkers.tables import tells, verify
+from checkers.tables import STABILITY, held_back, tells, verify
 from harness.core.errors import HistoryError
 from harness.core.history import TABLES, Outcome, Phase, sequence_of, worker_of
 from harness.core.journal import SUFFIX
@@ -160,7 +160,10 @@ class Archive:
     @cached_property
     def ends(self) -> dict[Partition, Row]:
         """Where the final read of each partition had to reach."""
-        return {(row["topic"], row["partition"]): row for row in self.rows("log_ends")}
+        rows = self.rows("log_ends")
+        if self.file.configuration.isolation_level == "read_committed":
+            rows = held_back(rows, self.table("positions", STABILITY))
+        return {(row["topic"], row["partition"]): row for row in rows}
 
     @cached_property
     def tells_keys(self) -> bool:
@@ -376,7 +379,7 @@ def _log(archive: Archive, of: Partition) -> str:
 def _instead(archive: Archive, record: int, of: Partition, rows: list[Row]) -> str:
     """What stands where the record was told to be."""
     offset = next((r["offset"] for r in rows if (r["topic"], r["partition"]) == of and r["offset"] is not None), None)
-    if offset is None or (of in archive.ends and offset >= archive.ends[of]["log_end"]):
+    if offset is None or (of in archive.ends and offset >= archive.ends[of]["read_to"]):
         return ""
     there = archive.rows(
         "reads",

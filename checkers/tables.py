@@ -1,6 +1,6 @@
 """A stored run as DataFrames, each table checked against the schema that its recorders promised."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -28,6 +28,9 @@ OPTIONAL = frozenset({"positions", "transactions"})
 #: Columns that a history may lack, of before they were recorded or another tool's: they are null then, and nothing is
 #: asked of them. Either all parts of a table have one or none has.
 LATER: dict[str, frozenset[str]] = {"reads": frozenset({"key"})}
+
+#: The rows of positions that tell how far each log was stable.
+STABILITY = pc.field("event").isin(["last-stable", "high-watermark"])
 
 #: So few rows are read by one task: a question of them is then one stage, without exchanges between tasks.
 OF_ONE_TASK = 1_000_000
@@ -180,30 +183,16 @@ class History:
 
     @cached_property
     def log_ends(self) -> DataFrame:
-        """Where the final read had to reach, and whether it is all that can be there.
-
-        One with read_committed ends where a transaction hangs: of what stands behind, it tells nothing.
-        """
-        hanging = self._hanging if self._final_is_committed else set()
-        rows = [
-            {**row, "complete": row["complete"] and (row["topic"], row["partition"]) not in hanging}
-            for row in self.ends
-        ]
-        return self.local(pa.Table.from_pylist(rows, TABLES["log_ends"]))
-
-    @cached_property
-    def _hanging(self) -> set[tuple[str, int]]:
-        """The partitions whose last stable offset was below the high watermark when they were last asked."""
-        asked = pc.field("event").isin(["last-stable", "high-watermark"])
-        last: dict[tuple[str, int], dict[str, int]] = {}
-        for row in stored(self.directory, "positions").filter(asked).to_table().sort_by("at_ns").to_pylist():
-            last.setdefault((row["topic"], row["partition"]), {})[row["event"]] = row["offset"]
-        return {of for of, at in last.items() if len(at) == 2 and at["last-stable"] < at["high-watermark"]}
+        """``ends`` as a table."""
+        return self.local(pa.Table.from_pylist(self.ends, TABLES["log_ends"]))
 
     @cached_property
     def ends(self) -> list[dict[str, Any]]:
-        """``log_ends`` as rows: one for each partition."""
-        return sorted(self._rows("log_ends"), key=lambda row: (row["topic"], row["partition"]))
+        """Where the final read had to reach, and whether it is all that can be there: one row for each partition."""
+        rows = sorted(self._rows("log_ends"), key=lambda row: (row["topic"], row["partition"]))
+        if not self._final_is_committed:
+            return rows
+        return held_back(rows, stored(self.directory, "positions").to_table(filter=STABILITY))
 
     @cached_property
     def faults(self) -> list[dict[str, Any]]:
@@ -228,6 +217,24 @@ class History:
     def _rows(self, table: str) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = stored(self.directory, table).to_table().to_pylist()
         return found
+
+
+def held_back(ends: Iterable[Mapping[str, Any]], told: pa.Table) -> list[dict[str, Any]]:
+    """``ends`` of a final read with read_committed, as it is where a transaction hangs: the read was at its end at the
+    last stable offset, and tells nothing of what stands from there to the high watermark, where the log ends.
+
+    ``told``: the rows of positions that are STABILITY.
+    """
+    last: dict[tuple[str, int], dict[str, int]] = {}
+    for row in told.sort_by("at_ns").to_pylist():
+        last.setdefault((row["topic"], row["partition"]), {})[row["event"]] = row["offset"]
+    hanging = {of: at for of, at in last.items() if len(at) == 2 and at["last-stable"] < at["high-watermark"]}
+    return [
+        {**row, "log_end": hanging[of]["high-watermark"], "complete": False}
+        if row["complete"] and (of := (row["topic"], row["partition"])) in hanging
+        else {**row}
+        for row in ends
+    ]
 
 
 def _committed(sends: DataFrame, transactions: DataFrame) -> DataFrame:

@@ -43,16 +43,21 @@ class Wire:
         """Give the socket back."""
         self._socket.close()
 
+    def ask(self, request: Any, most: int, **fields: Any) -> Any:
+        """The answer to a request of kafka-python's, in the newest version that both sides know, at most ``most``."""
+        version = min(self._agreed(request), most)
+        return self._exchange(request[version](**fields))
+
     def metadata(self, topics: list[str] | None) -> Any:
         """MetadataResponse for ``topics``; None: all of them."""
         wanted = None if topics is None else [MetadataRequest.MetadataRequestTopic(name=name) for name in topics]
-        return self._ask(MetadataRequest, most=9, topics=wanted, allow_auto_topic_creation=False)
+        return self.ask(MetadataRequest, most=9, topics=wanted, allow_auto_topic_creation=False)
 
     def offsets(self, places: dict[str, list[int]], earliest: bool = False) -> dict[tuple[str, int], int]:
         """High watermarks (or log starts) of the partitions that this broker leads, by (topic, partition)."""
         kind = _EARLIEST if earliest else _LATEST
         topic, partition = ListOffsetsRequest.ListOffsetsTopic, ListOffsetsRequest.ListOffsetsTopic.ListOffsetsPartition
-        response = self._ask(
+        response = self.ask(
             ListOffsetsRequest,
             most=5,
             replica_id=-1,
@@ -69,7 +74,7 @@ class Wire:
     def active_controller(self) -> int | None:
         """The node id of the active KRaft controller, None while there is none (KIP-595, DescribeQuorum)."""
         topic = DescribeQuorumRequest.TopicData
-        response = self._ask(
+        response = self.ask(
             DescribeQuorumRequest,
             most=0,
             topics=[topic(topic_name="__cluster_metadata", partitions=[topic.PartitionData(partition_index=0)])],
@@ -79,17 +84,13 @@ class Wire:
 
     def coordinator(self, transactional_id: str) -> int | None:
         """The node id of the coordinator of a transactional.id, None while there is none (KIP-98, FindCoordinator)."""
-        response = self._ask(FindCoordinatorRequest, most=3, key=transactional_id, key_type=_OF_TRANSACTIONS)
+        response = self.ask(FindCoordinatorRequest, most=3, key=transactional_id, key_type=_OF_TRANSACTIONS)
         return int(response.node_id) if response.error_code == 0 else None
 
     def features(self) -> dict[str, int]:
         """The finalized feature levels (KIP-584): empty before 2.7."""
         self._agreed(MetadataRequest)
         return self._features
-
-    def _ask(self, request: Any, most: int, **fields: Any) -> Any:
-        version = min(self._agreed(request), most)
-        return self._exchange(request[version](**fields))
 
     def _agreed(self, request: Any) -> int:
         """The newest version of a request that both sides know (KIP-35)."""

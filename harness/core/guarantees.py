@@ -18,7 +18,8 @@ class Configuration(BaseModel):
     """The settings of a run that promises depend on, as run.json keeps them.
 
     ``grouped``: its consumers share the partitions as a group. ``commits_first``: a member of it commits what a poll
-    brought before it processes that.
+    brought before it processes that. ``partition_verification``: a leader asks the coordinator whether its partition
+    is in a transaction before it appends the first of one (KIP-890).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -36,6 +37,7 @@ class Configuration(BaseModel):
     isolation_level: str = "read_uncommitted"
     grouped: bool = False
     commits_first: bool = False
+    partition_verification: bool = True
 
     @property
     def acks_all(self) -> bool:
@@ -260,6 +262,15 @@ PERMISSIONS: tuple[Permission, ...] = (
         "sent again, whatever retries says, and comes after the next",
         _RESENT,
         "enable.idempotence=true, or max.in.flight.requests.per.connection=1",
+    ),
+    Permission(
+        "partitions of transactions not verified",
+        frozenset({"hanging_transaction"}),
+        lambda c, _: not c.partition_verification,
+        "transaction.partition.verification.enable=false: a write that reaches its leader after the end of its "
+        "transaction begins one there that no coordinator knows of, and nobody ends",
+        "KIP-890; KAFKA-14402; Kafka documentation, broker configuration, transaction.partition.verification.enable",
+        "transaction.partition.verification.enable=true, the default from 3.6 on",
     ),
     Permission(
         "commit before processing",

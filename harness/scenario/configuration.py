@@ -4,6 +4,8 @@ from harness.core.guarantees import Configuration
 from harness.scenario.model import Scenario
 from workloads.groups import Groups
 
+_VERIFICATION = "transaction.partition.verification.enable"
+
 
 def configuration(scenario: Scenario) -> Configuration:
     """The settings that run.json keeps for the checkers."""
@@ -22,4 +24,5 @@ def configuration(scenario: Scenario) -> Configuration:
         isolation_level=scenario.isolation_level,
         grouped=workload.grouped,
         commits_first=isinstance(workload, Groups) and workload.commits_first,
+        partition_verification=str(scenario.cluster.config.get(_VERIFICATION, True)).lower() != "false",
     )

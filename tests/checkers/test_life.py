@@ -100,6 +100,26 @@ def test_a_failed_record_ends_nowhere(archive: Archive) -> None:
     assert life.ended == ["not in the final log of trial-0 (from 0, ends before 3, read whole)"]
 
 
+@pytest.mark.parametrize(
+    ("stable", "log"),
+    [
+        ("stable @1 high=4", "ends before 4, read to 1 only)"),
+        ("stable @4 high=4", "ends before 1, read whole)"),
+    ],
+)
+def test_of_what_stands_behind_a_transaction_that_hangs_the_final_log_does_not_tell(
+    stable: str, log: str, tmp_path: Path
+) -> None:
+    write(tmp_path, [tell("send a ok @2 t1..2", "end 0..1", stable)], isolation_level="read_committed")
+    assert by_record(Archive.open(tmp_path), 0).ended == [f"not in the final log of trial-0 (from 0, {log}"]
+
+
+def test_nor_of_what_stands_behind_the_place_that_it_was_read_to(tmp_path: Path) -> None:
+    write(tmp_path, [tell("send a ok @2 t1..2", "end 0..4 read 1")])
+    [ended] = by_record(Archive.open(tmp_path), 0).ended
+    assert ended == "not in the final log of trial-0 (from 0, ends before 4, read to 1 only)"
+
+
 def test_what_stood_at_an_offset_comes_in_the_order_of_its_coming(archive: Archive) -> None:
     assert [life.record_id for life in by_offset(archive, ("trial", 0), 1)] == [1, 2]
 

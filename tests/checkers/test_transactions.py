@@ -12,7 +12,7 @@ from checkers.asking import records
 from checkers.catalogue import TRANSACTIONS, Checker
 from checkers.evaluate import judge
 from checkers.tables import History
-from harness.core.verdict import Judgement
+from harness.core.verdict import Judgement, Standing
 from tests.checkers.notation import tell, turned_round, write
 from tests.checkers.test_delivery import Case, Sets, case, found_in, told
 
@@ -201,6 +201,19 @@ def test_the_verdict_counts_how_transactions_ended_and_how_the_unknown_were_reso
         "unknown_resolved": {"whole": 1, "absent": 1},
     }
     assert (verdict.summary.acknowledged, verdict.summary.survivors) == (1, 2)
+
+
+@pytest.mark.parametrize(("verified", "stands"), [(True, Standing.VIOLATION), (False, Standing.PERMITTED)])
+def test_a_transaction_that_hangs_is_permitted_where_leaders_verify_none_and_the_log_was_not_read_to_its_end(
+    verified: bool, stands: Standing, spark: SparkSession, tmp_path: Path
+) -> None:
+    lines = ("txn 1 commit ok 0..5..6", "send a ok @0 x1", "final a @0", "end 0..2", "stable @2 high=7")
+    saw = "saw b1 @0 leader=1 epoch=0 isr=1,2,3"
+    write(tmp_path, [tell(*lines, saw)], partition_verification=verified, **settings("read_committed"))
+    verdict = judge(tmp_path, spark)
+    assert {name: found.standing for name, found in verdict.anomalies.items()} == {"hanging_transaction": stands}
+    unmet = {held.name: held.detail for held in verdict.preconditions if not held.met}
+    assert unmet == {"final read complete": "trial-0 read to 2 of 7"}
 
 
 #: Each condition turned round, as text of checkers/transactions.py (tests/planted/test_mutants.py finds them out).

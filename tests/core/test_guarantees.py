@@ -102,6 +102,12 @@ ROWS: list[tuple[str, dict, Circumstances, list[dict]]] = [
         [{"idempotence": True}, {"elected": False}, {"max_in_flight": 1}],
     ),
     (
+        "partitions of transactions not verified",
+        {"partition_verification": False},
+        QUIET,
+        [{"partition_verification": True}],
+    ),
+    (
         "commit before processing",
         {"commits_first": True},
         QUIET,

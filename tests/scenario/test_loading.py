@@ -201,6 +201,13 @@ def test_the_configuration_says_when_a_group_commits(commit: str, first: bool) -
     assert (found.grouped, found.commits_first) == (True, first)
 
 
+@pytest.mark.parametrize(("given", "verified"), [("{}", True), ("true", True), ("false", False), ("'False'", False)])
+def test_the_configuration_says_whether_partitions_of_transactions_are_verified(given: str, verified: bool) -> None:
+    config = given if given == "{}" else f"{{transaction.partition.verification.enable: {given}}}"
+    found = configuration(load("exactly-once/leader-killed", [f"cluster.config={config}"]))
+    assert found.partition_verification is verified
+
+
 def test_topic_settings_are_told_to_kafka_in_its_own_words() -> None:
     topic = load("jepsen-2013/min-isr-2", ["topic.config.preallocate=true", "topic.count=2"]).topic
     assert topic.names == ["trial-0", "trial-1"]
