@@ -181,6 +181,7 @@ class Polled:
 
     topic = staticmethod(lambda: "t")
     partition = staticmethod(lambda: 0)
+    key = staticmethod(lambda: None)
     leader_epoch = staticmethod(lambda: 0)
     timestamp = staticmethod(lambda: (1, 0))
 
