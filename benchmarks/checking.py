@@ -53,9 +53,10 @@ def measure(run: Path, memory: str) -> Told:
     from checkers.asking import look, records
     from checkers.catalogue import DELIVERY
     from checkers.evaluate import judge
+    from checkers.files import rows
     from checkers.presence import blocks
     from checkers.session import session
-    from checkers.tables import History, rows
+    from checkers.tables import History
 
     began = time.monotonic()
     spark = session(conf={"spark.driver.memory": memory}, rows=[rows(run)])
@@ -77,8 +78,9 @@ def measure_first(run: Path, memory: str) -> Told:
     from checkers.asking import records
     from checkers.availability import availability
     from checkers.catalogue import DELIVERY
+    from checkers.files import rows
     from checkers.session import session
-    from checkers.tables import History, rows
+    from checkers.tables import History
 
     began = time.monotonic()
     history = History.read(run, session(conf={"spark.driver.memory": memory}, rows=[rows(run)]))

@@ -14,9 +14,10 @@ import pyarrow.compute as pc
 from pydantic import BaseModel, ValidationError
 
 from checkers.faults import active
+from checkers.files import tells, verify
 from checkers.kept import pieces, place
 from checkers.observed import Partition, Span, spans, views
-from checkers.tables import STABILITY, held_back, tells, verify
+from checkers.stability import STABILITY, hanging, held_back
 from harness.core.errors import HistoryError
 from harness.core.history import TABLES, Outcome, Phase, sequence_of, worker_of
 from harness.core.journal import SUFFIX
@@ -161,8 +162,8 @@ class Archive:
     def ends(self) -> dict[Partition, Row]:
         """Where the final read of each partition had to reach."""
         rows = self.rows("log_ends")
-        if self.file.configuration.isolation_level == "read_committed":
-            rows = held_back(rows, self.table("positions", STABILITY))
+        if self.file.configuration.read_committed:
+            rows = held_back(rows, hanging(self.table("positions", STABILITY)))
         return {(row["topic"], row["partition"]): row for row in rows}
 
     @cached_property

@@ -1,42 +1,27 @@
 """A stored run as DataFrames, each table checked against the schema that its recorders promised."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 from pyspark.sql import types as T  # noqa: N812
 
+from checkers.files import constants, latest, metadata, rows, tells, verify
 from checkers.observed import Span, spans
-from harness.core.errors import HistoryError
+from checkers.stability import STABILITY, hanging, held_back
 from harness.core.history import TABLES, UNTOLD
-from harness.core.layout import parts, stored, table_directory
+from harness.core.layout import parts, stored
 from harness.core.run_file import RunFile
 
 #: The columns that tell a partition.
 PARTITION = ["topic", "partition"]
 
-#: Tables that a run without groups or transactions has no rows of, and may lack.
-OPTIONAL = frozenset({"positions", "transactions"})
-
-#: Columns that a history may lack, of before they were recorded or another tool's: they are null then, and nothing is
-#: asked of them. Either all parts of a table have one or none has.
-LATER: dict[str, frozenset[str]] = {"reads": frozenset({"key"})}
-
-#: The rows of positions that tell how far each log was stable.
-STABILITY = pc.field("event").isin(["last-stable", "high-watermark"])
-
 #: So few rows are read by one task: a question of them is then one stage, without exchanges between tasks.
 OF_ONE_TASK = 1_000_000
-
-#: In place of a value that is not known, or not the same everywhere.
-_VARIOUS = object()
 
 _TYPES: dict[pa.DataType, T.DataType] = {
     pa.string(): T.StringType(),
@@ -118,7 +103,8 @@ class History:
         one, a delivery report promises nothing, and ``outcome`` is info (KIP-98, 4).
         """
         sends = self.records("sends")
-        return _committed(sends, self.transactions) if self.transactional and self._final_is_committed else sends
+        in_doubt = self.transactional and self.run_file.configuration.read_committed
+        return _committed(sends, self.transactions) if in_doubt else sends
 
     @cached_property
     def reads(self) -> DataFrame:
@@ -160,7 +146,7 @@ class History:
         clients = self.run_file.clients.items()
         readers = [name.split()[1] for name, config in clients if config.get("isolation.level") == "read_committed"]
         live = f"phase = 'live' and reader in ({', '.join(readers)})" if readers else "false"
-        return f"({live}) or phase = 'final'" if self._final_is_committed else live
+        return f"({live}) or phase = 'final'" if self.run_file.configuration.read_committed else live
 
     @property
     def lasting(self) -> str:
@@ -169,12 +155,8 @@ class History:
         What a read_uncommitted reader was given of a transaction may be aborted, and is then no part of a final read
         with read_committed.
         """
-        both = self.transactional and self._final_is_committed
+        both = self.transactional and self.run_file.configuration.read_committed
         return f"phase = 'live' and ({self.read_committed})" if both else "phase = 'live'"
-
-    @property
-    def _final_is_committed(self) -> bool:
-        return self.run_file.configuration.isolation_level == "read_committed"
 
     @cached_property
     def seen(self) -> list[Span]:
@@ -190,9 +172,9 @@ class History:
     def ends(self) -> list[dict[str, Any]]:
         """Where the final read had to reach, and whether it is all that can be there: one row for each partition."""
         rows = sorted(self._rows("log_ends"), key=lambda row: (row["topic"], row["partition"]))
-        if not self._final_is_committed:
+        if not self.run_file.configuration.read_committed:
             return rows
-        return held_back(rows, stored(self.directory, "positions").to_table(filter=STABILITY))
+        return held_back(rows, hanging(stored(self.directory, "positions").to_table(filter=STABILITY)))
 
     @cached_property
     def faults(self) -> list[dict[str, Any]]:
@@ -203,7 +185,7 @@ class History:
     def last_ns(self) -> int:
         """The latest time in ``sends``, from the statistics in the files' footers; 0 where nothing was sent."""
         footers = (metadata(path) for path in parts(self.directory, "sends"))
-        return max((at for footer in footers for at in _latest(footer)), default=0)
+        return max((at for footer in footers for at in latest(footer)), default=0)
 
     @cached_property
     def small(self) -> bool:
@@ -219,24 +201,6 @@ class History:
         return found
 
 
-def held_back(ends: Iterable[Mapping[str, Any]], told: pa.Table) -> list[dict[str, Any]]:
-    """``ends`` of a final read with read_committed, as it is where a transaction hangs: the read was at its end at the
-    last stable offset, and tells nothing of what stands from there to the high watermark, where the log ends.
-
-    ``told``: the rows of positions that are STABILITY.
-    """
-    last: dict[tuple[str, int], dict[str, int]] = {}
-    for row in told.sort_by("at_ns").to_pylist():
-        last.setdefault((row["topic"], row["partition"]), {})[row["event"]] = row["offset"]
-    hanging = {of: at for of, at in last.items() if len(at) == 2 and at["last-stable"] < at["high-watermark"]}
-    return [
-        {**row, "log_end": hanging[of]["high-watermark"], "complete": False}
-        if row["complete"] and (of := (row["topic"], row["partition"])) in hanging
-        else {**row}
-        for row in ends
-    ]
-
-
 def _committed(sends: DataFrame, transactions: DataFrame) -> DataFrame:
     """``sends`` where a delivery report within a transaction counts only if its commit succeeded."""
     committed = transactions.where("intent = 'commit' and outcome = 'ok'").selectExpr(
@@ -245,91 +209,3 @@ def _committed(sends: DataFrame, transactions: DataFrame) -> DataFrame:
     void = "outcome = 'ok' and transaction is not null and committed is null"
     columns = [f"if({void}, 'info', outcome) as outcome" if name == "outcome" else name for name in sends.columns]
     return sends.join(committed, on=["worker", "transaction"], how="left").selectExpr(*columns)
-
-
-def rows(directory: Path) -> int:
-    """How many sends and reads a run has, by its files' footers. Raises HistoryError where one has none."""
-    return sum(metadata(path).num_rows for table in ("sends", "reads") for path in parts(directory, table))
-
-
-def metadata(path: Path) -> pq.FileMetaData:
-    """The footer of a Parquet file. Raises HistoryError where it has none."""
-    try:
-        return pq.read_metadata(path)
-    except (pa.ArrowInvalid, OSError) as exc:
-        raise HistoryError(f"{path}: not a whole Parquet file ({str(exc).splitlines()[0]})") from exc
-
-
-def constants(footers: Iterable[pq.FileMetaData]) -> dict[str, Any]:
-    """The columns with one value in every row of these files (None: they have none), as the footers tell it.
-
-    One whose statistics a writer left out, or cut short, is not told as constant: of a cut value the least and the
-    greatest differ (parquet.thrift, Statistics).
-    """
-    told: dict[str, set[Any]] = {}
-    for footer in footers:
-        groups = (group for group in map(footer.row_group, range(footer.num_row_groups)) if group.num_rows)
-        for group in groups:
-            for column in map(group.column, range(group.num_columns)):
-                told.setdefault(column.path_in_schema, set()).update(_values(column))
-    return {name: values.pop() for name, values in told.items() if len(values) == 1 and _VARIOUS not in values}
-
-
-def _values(column: pq.ColumnChunkMetaData) -> set[Any]:
-    """The one value of a column in a row group; or else more than that, whichever they are."""
-    statistics = column.statistics
-    if statistics is None or not statistics.has_null_count:
-        return {_VARIOUS}
-    if statistics.null_count == column.num_values:
-        return {None}
-    if statistics.null_count or not statistics.has_min_max:
-        return {_VARIOUS}
-    return {statistics.min, statistics.max}
-
-
-def verify(directory: Path, table: str) -> None:
-    """Raises HistoryError where a run lacks this table, or has a file of it that cannot be judged."""
-    found = parts(directory, table)
-    if not found and table not in OPTIONAL:
-        raise HistoryError(f"{table_directory(directory, table)}: no Parquet here, and there is no verdict without it")
-    schemas = {path: metadata(path).schema.to_arrow_schema() for path in found}
-    lacking = {name for name in LATER.get(table, ()) if not any(name in schema.names for schema in schemas.values())}
-    for path, schema in schemas.items():
-        different = differences(schema, TABLES[table], lacking)
-        if different:
-            raise HistoryError(f"{path}: not the {table} of this version ({'; '.join(different)})")
-
-
-def tells(directory: Path, table: str, column: str) -> bool:
-    """Whether a stored table has a column that it may lack (LATER)."""
-    return all(column in metadata(path).schema.names for path in parts(directory, table))
-
-
-def differences(found: pa.Schema, wanted: pa.Schema, lacking: Collection[str] = ()) -> list[str]:
-    """What keeps ``found`` from being read as ``wanted``, one phrase for each column; order does not matter.
-
-    ``lacking``: columns that it need not have.
-    """
-    missing = [f"no column {name}" for name in wanted.names if name not in found.names and name not in lacking]
-    unknown = [f"unknown column {name}" for name in found.names if name not in wanted.names]
-    other = [
-        f"{name} is {found.field(name).type}, not {wanted.field(name).type}"
-        for name in wanted.names
-        if name in found.names and not _same(found.field(name).type, wanted.field(name).type)
-    ]
-    return missing + unknown + other
-
-
-def _same(found: pa.DataType, wanted: pa.DataType) -> bool:
-    # The name of a list's element ("item", "element") is a writer's habit, not a difference.
-    if pa.types.is_list(found) and pa.types.is_list(wanted):
-        return bool(found.value_type == wanted.value_type)
-    return bool(found == wanted)
-
-
-def _latest(footer: pq.FileMetaData) -> Iterator[int]:
-    for group in map(footer.row_group, range(footer.num_row_groups)):
-        for column in map(group.column, range(group.num_columns)):
-            statistics = column.statistics if column.path_in_schema in {"invoked_ns", "completed_ns"} else None
-            if statistics is not None and statistics.has_min_max:
-                yield statistics.max

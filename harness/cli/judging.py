@@ -111,7 +111,7 @@ def case(directory: Path, writable: bool) -> Iterator[Case]:
     Where it cannot be written, it is judged in a directory that is thrown away, which links to its history. Raises
     HistoryError.
     """
-    from checkers.tables import rows, verify
+    from checkers.files import rows, verify
     from harness.core.history import TABLES
     from harness.run.store import ensure_sealed
 

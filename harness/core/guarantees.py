@@ -44,6 +44,11 @@ class Configuration(BaseModel):
         """Whether an acknowledgement means that every in-sync replica has the record."""
         return self.acks in {"all", "-1"}
 
+    @property
+    def read_committed(self) -> bool:
+        """Whether the final read was given only what is in no open or aborted transaction."""
+        return self.isolation_level == "read_committed"
+
 
 @dataclass(frozen=True)
 class Circumstances:

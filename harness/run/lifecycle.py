@@ -10,8 +10,8 @@ from random import Random
 from docker import DockerClient
 
 from checkers import evaluate
+from checkers.files import rows
 from checkers.session import session
-from checkers.tables import rows
 from harness.cluster.engine import connect
 from harness.cluster.images import toolbox_image
 from harness.cluster.observer import observe

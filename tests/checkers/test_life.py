@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -210,3 +212,8 @@ def test_where_anomalies_are_not_kept_the_examples_tell_and_the_rest_is_not_know
     life, other = by_record(archive, 1), by_record(archive, 0)
     assert (life.anomalies, life.untold) == ([{"name": "lost", "standing": "permitted", "run": None}], [])
     assert (other.anomalies, other.untold) == ([], untold)
+
+
+def test_a_life_is_told_without_spark() -> None:
+    script = "import sys, checkers.life; assert 'pyspark' not in sys.modules"
+    subprocess.run([sys.executable, "-c", script], check=True)

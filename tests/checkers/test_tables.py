@@ -7,7 +7,8 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from checkers.tables import LATER, OPTIONAL, History, constants, differences, rows, spark_schema, tells
+from checkers.files import LATER, OPTIONAL, constants, differences, rows, tells
+from checkers.tables import History, spark_schema
 from harness.core.errors import HistoryError
 from harness.core.history import FAULTS, LOG_ENDS, TABLES
 from harness.core.layout import parts, table_directory, write_table

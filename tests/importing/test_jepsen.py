@@ -7,7 +7,7 @@ import psutil
 import pyarrow.parquet as pq
 import pytest
 
-from checkers.tables import LATER, OPTIONAL, tells, verify
+from checkers.files import LATER, OPTIONAL, tells, verify
 from harness.core.errors import HistoryError, KafkaTrialError, ScenarioError
 from harness.core.history import TABLES, UNTOLD, worker_of
 from harness.core.layout import table_directory
