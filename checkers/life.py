@@ -19,7 +19,7 @@ from checkers.kept import pieces, place
 from checkers.observed import Partition, Span, spans, views
 from checkers.stability import STABILITY, hanging, held_back
 from harness.core.errors import HistoryError
-from harness.core.history import TABLES, Outcome, Phase, sequence_of, worker_of
+from harness.core.history import FINAL_READER, TABLES, Outcome, Phase, sequence_of, worker_of
 from harness.core.journal import SUFFIX
 from harness.core.layout import ANOMALIES, HISTORY, JOURNALS, VERDICT_FILE, stored, table_directory
 from harness.core.run_file import RunFile
@@ -277,7 +277,7 @@ def _of_read(archive: Archive, row: Row, keys: set[str | None]) -> Moment:
     what = {
         Phase.LIVE: "read live",
         Phase.FINAL: "found by the final read",
-        Phase.REPLICA: "found in a replica's log",
+        Phase.REPLICA: f"found in the log of broker {row['reader'] - FINAL_READER}",
     }[Phase(row["phase"])]
     where = f"at {row['topic']}-{row['partition']}:{row['offset']}"
     said = f"{what} {where} by reader {row['reader']} (incarnation {row['incarnation']}{epoch}){under}{damaged}"

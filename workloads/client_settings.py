@@ -181,6 +181,15 @@ def final_reader_config(bootstrap: str, isolation_level: Isolation) -> Config:
     return _reader_config(bootstrap, "kafka-trial-final", "kafka-trial-final", isolation_level)
 
 
+def replica_reader_config(bootstrap: str, isolation_level: Isolation, broker: int) -> Config:
+    """What reads one broker's logs is given: every broker is a rack, called by its id (KIP-392)."""
+    name = f"kafka-trial-replica-{broker}"
+    return _reader_config(bootstrap, name, name, isolation_level) | {
+        "client.rack": str(broker),
+        "statistics.interval.ms": 100,
+    }
+
+
 def _reader_config(bootstrap: str, client_id: str, group: str, isolation_level: Isolation) -> Config:
     return _COMMON | {
         "bootstrap.servers": bootstrap,

@@ -10,16 +10,14 @@ from typing import Any, cast
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from harness.core.clock import Clock
-from harness.core.history import LOG_ENDS, READS, Phase
+from harness.core.history import FINAL_READER, LOG_ENDS, READS, Phase
 from harness.core.journal import Journal, journal_path
 from workloads.client_settings import Isolation, final_reader_config
 from workloads.recorder import ReadRecorder
 from workloads.specs import Slot
 
-FINAL_READER = 1000
-
-_LOG = logging.getLogger(__name__)
-_LOG.addHandler(logging.NullHandler())
+LOGGER = logging.getLogger(__name__)
+LOGGER.addHandler(logging.NullHandler())
 
 _BATCH = 20_000
 _WAIT_S = 0.2
@@ -92,7 +90,7 @@ def read_to_end(
     """
     deadline = time.monotonic() + within
     progress: dict[Slot, Progress] = {(topic, p): Progress() for topic, count in topics.items() for p in range(count)}
-    config = {**final_reader_config(bootstrap, isolation_level), "logger": _LOG}
+    config = {**final_reader_config(bootstrap, isolation_level), "logger": LOGGER}
     with (
         Journal(journal_path(journals, "reads", str(FINAL_READER)), READS) as reads_journal,
         Journal(journal_path(journals, "log_ends", str(FINAL_READER)), LOG_ENDS) as ends_journal,
@@ -102,7 +100,7 @@ def read_to_end(
             recorder = ReadRecorder(reads_journal, FINAL_READER, Phase.FINAL)
             while time.monotonic() < deadline:
                 _ask_log_ends(consumer, progress, deadline)
-                _read(consumer, progress, recorder, clock, deadline)
+                read_on(consumer, progress, recorder, clock, deadline)
                 if all(found.known or not led(slot) for slot, found in progress.items()):
                     break
                 consumer.poll(_WAIT_S)
@@ -123,14 +121,14 @@ def _ask_log_ends(consumer: Consumer, progress: dict[Slot, Progress], deadline: 
             answer = consumer.get_watermark_offsets(TopicPartition(*slot), timeout=min(_ASK_S, left), cached=False)
         except KafkaException as exc:
             # No leader yet: a matter of waiting, until it is one of the outcome.
-            _LOG.info("%s-%d: %s", *slot, exc)
+            LOGGER.info("%s-%d: %s", *slot, exc)
             continue
         if answer is not None:
             found.log_start, found.log_end = answer
             found.read_to = found.log_start
 
 
-def _read(
+def read_on(
     consumer: Consumer, progress: dict[Slot, Progress], recorder: ReadRecorder, clock: Clock, deadline: float
 ) -> None:
     """Read every partition whose log end is known, until it is reached."""

@@ -13,10 +13,9 @@ from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
 from harness.core.clock import Clock
-from harness.core.history import POSITIONS
+from harness.core.history import FINAL_READER, POSITIONS
 from harness.core.journal import Journal, journal_path
 from workloads.client_settings import admin_config
-from workloads.final_read import FINAL_READER
 from workloads.recorder import PositionRecorder
 from workloads.specs import Slot
 

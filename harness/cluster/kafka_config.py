@@ -25,6 +25,8 @@ QUICK_ZOOKEEPER: Settings = {"zookeeper.session.timeout.ms": "6000", "zookeeper.
 
 #: KIP-291: a listener of its own for what the controller says to the brokers.
 _CONTROL_PLANE_LISTENER_SINCE: Version = (2, 2)
+#: KIP-392: consumers may read from a follower, of their own rack.
+_FOLLOWER_FETCH_SINCE: Version = (2, 4)
 #: KIP-103: listeners with names.
 _NAMED_LISTENERS_SINCE: Version = (0, 10, 2)
 
@@ -67,6 +69,7 @@ def _broker(node: Node, topology: Topology, spec: ClusterSpec) -> Settings:
             **_quorum(topology),
             "process.roles": "broker",
             "node.id": str(node.id),
+            **_rack(node),
             **_listeners(node, ["CLIENT", "INTERNAL"]),
         }
     version = parse_version(spec.version)
@@ -77,7 +80,16 @@ def _broker(node: Node, topology: Topology, spec: ClusterSpec) -> Settings:
     if version < _CONTROL_PLANE_LISTENER_SINCE:
         return {**common, **_listeners(node, ["CLIENT", "INTERNAL"])}
     names = ["CLIENT", "INTERNAL", "CONTROLLER"]
-    return {**common, **_listeners(node, names), "control.plane.listener.name": "CONTROLLER"}
+    rack = _rack(node) if version >= _FOLLOWER_FETCH_SINCE else {}
+    return {**common, **rack, **_listeners(node, names), "control.plane.listener.name": "CONTROLLER"}
+
+
+def _rack(node: Node) -> Settings:
+    """Each broker is a rack of its own: who tells it as its own is given what this broker has (KIP-392)."""
+    return {
+        "broker.rack": str(node.id),
+        "replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector",
+    }
 
 
 def _controller(node: Node, topology: Topology) -> Settings:

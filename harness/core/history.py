@@ -155,6 +155,9 @@ TABLES: dict[str, pa.Schema] = {
     "log_ends": LOG_ENDS,
 }
 
+#: The final read's number among readers. Who reads a replica is this, and the broker's id, together.
+FINAL_READER = 1000
+
 SEQUENCE_BITS = 40
 
 

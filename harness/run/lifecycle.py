@@ -1,11 +1,12 @@
 """A whole run, from a validated scenario to its verdict. The order of things is here and nowhere else."""
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from docker import DockerClient
 
@@ -31,9 +32,12 @@ from harness.run.versions import versions
 from harness.scenario.model import Scenario
 from nemesis.nemesis import Nemesis
 from nemesis.preflight import lacking
+from workloads.client_settings import Isolation
 from workloads.final_read import read_to_end
 from workloads.plan import Plan
+from workloads.replica_read import read_replicas
 from workloads.running import Counts, Workload, start
+from workloads.specs import Slot
 from workloads.stable import SETTLING_S, await_stable
 from workloads.transactions import Transactions, transactional_id
 
@@ -82,7 +86,7 @@ def run(scenario: Scenario, store: Path, seed: int, display: Display, keep: bool
                 phase("transactions settle")
                 settle(stage, topics, within=scenario.workload.transaction_timeout_ms / 1e3 + SETTLING_S)
             phase("final read")
-            read_to_end(
+            ends = read_to_end(
                 cluster.topology.bootstrap,
                 topics,
                 scenario.isolation_level,
@@ -91,6 +95,9 @@ def run(scenario: Scenario, store: Path, seed: int, display: Display, keep: bool
                 _READ_SECONDS,
                 led=observer.led,
             )
+            if scenario.final_read.replicas:
+                phase("replica read")
+                look_into_replicas(stage, ends, scenario.isolation_level)
             phase("cluster down")
         phase("judge")
         seal(record.directory, record.file, workload.killed)
@@ -181,6 +188,20 @@ def finish(file: RunFile, workload: Workload, within: float) -> None:
     """Drain and end the workload. What did not go as it should is noted; a worker that died makes the run partial."""
     file.notes += workload.finish(within)
     file.partial |= bool(workload.deaths())
+
+
+def look_into_replicas(stage: Stage, ends: Sequence[Mapping[str, Any]], isolation_level: Isolation) -> None:
+    """Read the log of every follower in an ISR. One that was not read to its end is reported, as in ``recover``."""
+    at_ns, record = stage.record.clock.now(), stage.record
+    followers: dict[int, list[Slot]] = {}
+    for slot, sight in stage.observer.partitions().items():
+        for broker in set(sight.isr) - {sight.leader}:
+            followers.setdefault(broker, []).append(slot)
+    missed = read_replicas(
+        stage.topology.bootstrap, followers, ends, isolation_level, record.journals, record.clock, _READ_SECONDS
+    )
+    read = f"of brokers {', '.join(map(str, sorted(followers)))}" if followers else "no follower is in an ISR"
+    stage.report("every in-sync follower's log read", at_ns, met=not missed, detail="; ".join(missed) or read)
 
 
 def settle(stage: Stage, topics: Mapping[str, int], within: float) -> None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _KRAFT_SINCE = (3, 3)
 _ZOOKEEPER_BELOW = (4, 0)
+_FOLLOWERS_READ_SINCE = (2, 4)
 _QUORUMS = {None, 1, 3}
 #: Always set for the topic, so that a broker's default of it would mean nothing.
 _OF_THE_TOPIC = ("min.insync.replicas", "unclean.leader.election.enable")
@@ -31,6 +32,7 @@ def contradictions(scenario: "Scenario") -> list[Problem]:
         *names_of_the_timeline(scenario),
         *_of_the_workload(scenario),
         *_of_the_members(scenario),
+        *_of_the_final_read(scenario),
         *_of_the_expectation(scenario),
     ]
 
@@ -155,6 +157,16 @@ def _of_the_members(scenario: "Scenario") -> Iterator[Problem]:
         elif not isinstance(step, Join) and number in gone:
             yield Problem(where, f"member {number} is not in the group any more: let it join before")
         gone = gone - {number} if isinstance(step, Join) else gone | {number}
+
+
+def _of_the_final_read(scenario: "Scenario") -> Iterator[Problem]:
+    where, version = ("final_read", "replicas"), scenario.cluster.version
+    if not scenario.final_read.replicas:
+        return
+    if parse_version(version) < _FOLLOWERS_READ_SINCE:
+        yield Problem(where, f"Kafka {version} lets nobody read from a follower (KIP-392): use 2.4 or later")
+    if scenario.topic.replication == 1:
+        yield Problem(where, "with replication 1 there is no follower: raise topic.replication, or remove it")
 
 
 def _of_the_expectation(scenario: "Scenario") -> Iterator[Problem]:

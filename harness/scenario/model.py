@@ -139,6 +139,7 @@ class FinalRead(_Part):
 
     isolation_level: Isolation | None = Field(None, alias="isolation.level", description="default: the workload's")
     down: list[str] = Field([], description="injections, nodes or pins that may stay as they are")
+    replicas: bool = Field(False, description="also read the log of every follower in the ISR (Kafka 2.4 and later)")
 
 
 class Scenario(_Part):

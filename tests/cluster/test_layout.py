@@ -70,6 +70,19 @@ def test_in_zookeeper_mode_the_controller_speaks_on_a_listener_of_its_own() -> N
     assert "process.roles" not in settings
 
 
+@pytest.mark.parametrize(
+    ("version", "metadata", "racks"),
+    [("4.3.1", "kraft", ["1", "2", "3"]), ("2.4.0", "zookeeper", ["1", "2", "3"]), ("2.3.1", "zookeeper", [None] * 3)],
+)
+def test_every_broker_is_a_rack_where_followers_may_be_read(
+    version: str, metadata: str, racks: list[str | None]
+) -> None:
+    spec, nodes = nodes_of(version=version, metadata=metadata)
+    settings = [settings_of(broker, nodes, spec) for broker in nodes.brokers]
+    assert [own.get("broker.rack") for own in settings] == racks
+    assert ["replica.selector.class" in own for own in settings] == [rack is not None for rack in racks]
+
+
 def test_a_broker_setting_of_the_scenario_wins() -> None:
     spec, nodes = nodes_of(config={"replica.lag.time.max.ms": 12000, "auto.create.topics.enable": True})
     text = properties(settings_of(nodes.brokers[0], nodes, spec))

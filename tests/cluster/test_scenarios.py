@@ -1,16 +1,19 @@
 """Every named scenario, run for real as a user runs it: its expectation, and what its story says besides."""
 
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow.compute as pc
 import pytest
 from docker import DockerClient
 from pyspark.sql import SparkSession
 
 from checkers.evaluate import judge
 from harness.cluster.shell import without_network
-from harness.core.layout import VERDICT_FILE
+from harness.core.history import Phase
+from harness.core.layout import VERDICT_FILE, stored
 from harness.scenario.loading import load, named
 from nemesis.preflight import lacking
 from tests.command import Invoke
@@ -87,6 +90,14 @@ def at_most_once(verdict: Verdict) -> None:
     assert verdict["redelivered"] == {}
 
 
+def found(run: Path, phase: Phase) -> Counter[tuple[Any, ...]]:
+    """How often each record was read in a phase: topic, partition, offset, record."""
+    read = stored(run, "reads").to_table(filter=pc.field("phase") == phase)
+    return Counter(
+        zip(*(read[name].to_pylist() for name in ("topic", "partition", "offset", "record_id")), strict=True)
+    )
+
+
 STORIES: dict[str, Callable[[Verdict], None]] = {
     "delivery/at-least-once": at_least_once,
     "delivery/at-most-once": at_most_once,
@@ -135,6 +146,9 @@ def test_a_scenario_does_what_it_claims(
     for fault in verdict["faults"]:
         assert fault["effective"], fault
     directory = tmp_path / verdict["run"]
+    final, replicas = found(directory, Phase.FINAL), found(directory, Phase.REPLICA)
+    followers = load(name).topic.replication - 1 if load(name).final_read.replicas else 0
+    assert replicas == +Counter(dict.fromkeys(final, followers)), "every follower has what its leader has"
     assert (directory / "report.html").stat().st_size > 0
     assert all(log.stat().st_size > 0 for log in (directory / "logs").glob("*.log"))
     again = judge(directory, spark)

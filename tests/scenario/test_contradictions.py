@@ -58,6 +58,11 @@ REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "an assignment to fewer replicas": (("topic.assignment=[[1, 2]]",), "[1, 2] are not 3 different brokers"),
     "an assignment to one broker twice": (("topic.assignment=[[1, 2, 2]]",), "[1, 2, 2] are not 3 different brokers"),
+    "replicas that nobody may read": (
+        ("cluster={version: 2.3.1, metadata: zookeeper}", "final_read.replicas=true"),
+        "final_read.replicas: Kafka 2.3.1 lets nobody read from a follower (KIP-392): use 2.4 or later",
+    ),
+    "replicas of one": (("topic.replication=1", "final_read.replicas=true"), "with replication 1 there is no follower"),
     "an assignment to nobody": (("topic.assignment=[[1, 2, 4]]",), "there is no broker 4: they are 1 to 3"),
     "avoiding the controller in KRaft": (("topic.avoid=controller",), "in KRaft no broker is the controller"),
     "avoiding the controller with no broker to spare": (
@@ -115,6 +120,10 @@ LEGAL: dict[str, tuple[str, ...]] = {
     "a minimum ISR of all replicas": ("topic.min.insync.replicas=3",),
     "the last ZooKeeper": ("cluster={version: 3.9.2, metadata: zookeeper}",),
     "the first KRaft": ("cluster.version=3.3.0",),
+    "the first replicas that may be read": (
+        "cluster={version: 2.4.0, metadata: zookeeper}",
+        "final_read.replicas=true",
+    ),
     "three controllers": ("cluster.controllers=3",),
     "three ZooKeeper nodes": ("cluster={version: 3.9.2, metadata: zookeeper, zookeepers: 3}",),
     "a /24": ("cluster.subnet=10.1.7.0/24",),

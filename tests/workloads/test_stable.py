@@ -11,11 +11,11 @@ import pytest
 from confluent_kafka import IsolationLevel
 
 from checkers.preconditions import followed
+from harness.core.history import FINAL_READER
 from harness.run.lifecycle import settle
 from harness.run.store import new_run
 from harness.run.timeline import Stage
 from harness.scenario.model import Scenario
-from workloads.final_read import FINAL_READER
 from workloads.plan import Plan
 from workloads.stable import Ends, await_stable, watch
 

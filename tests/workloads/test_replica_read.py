@@ -1,0 +1,69 @@
+"""The read of the replicas, from a cluster whose leaders send nobody to a follower."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+from confluent_kafka import Producer
+
+from harness.core.history import record_id
+from workloads.payload import Encoder
+from workloads.plan import Plan
+from workloads.replica_read import Sources, read_replicas
+
+Journalled = Callable[[str], pa.Table]
+RECORDS = 300
+
+
+def written(plan: Plan) -> tuple[str, int]:
+    """Records in the first partition of the plan's topic; returns the topic, and who leads that partition."""
+    (topic,) = plan.topics
+    producer = Producer({"bootstrap.servers": plan.bootstrap})
+    for payload in Encoder(100)(record_id(5, 0), RECORDS):
+        producer.produce(topic, payload, partition=0)
+    assert producer.flush(20) == 0
+    return topic, producer.list_topics(topic, timeout=20).topics[topic].partitions[0].leader
+
+
+def ends(topic: str, log_end: int) -> list[dict[str, Any]]:
+    told = [(0, 0, log_end), (1, 0, 0), (2, -1, -1)]
+    return [{"topic": topic, "partition": p, "log_start": start, "log_end": end} for p, start, end in told]
+
+
+def replicas_read(plan: Plan, broker: int, topic: str, log_end: int, within: float = 60) -> list[str]:
+    slots = [(topic, partition) for partition in range(3)]
+    return read_replicas(
+        plan.bootstrap, {broker: slots}, ends(topic, log_end), "read_uncommitted", plan.journals, plan.clock, within
+    )
+
+
+def test_what_a_broker_gave_is_of_its_replica_and_an_empty_log_or_one_without_an_end_is_not_read(
+    plan: Plan, journalled: Journalled
+) -> None:
+    topic, leader = written(plan)
+    assert replicas_read(plan, leader, topic, RECORDS) == []
+    reads = journalled("reads").to_pylist()
+    assert [(row["partition"], row["offset"]) for row in reads] == [(0, offset) for offset in range(RECORDS)]
+    assert {(row["reader"], row["phase"], row["intact"]) for row in reads} == {(1000 + leader, "replica", True)}
+
+
+def test_where_the_leader_answered_in_its_followers_place_it_is_said_so(plan: Plan) -> None:
+    topic, leader = written(plan)
+    follower = leader % 3 + 1
+    [line] = replicas_read(plan, follower, topic, RECORDS)
+    assert line == f"{topic}-0 of broker {follower} was read from broker {leader}"
+
+
+def test_a_log_that_ends_too_early_is_said_so(plan: Plan, journalled: Journalled) -> None:
+    topic, leader = written(plan)
+    [line] = replicas_read(plan, leader, topic, RECORDS + 1, within=3)
+    assert line == f"{topic}-0 of broker {leader} read to {RECORDS} of {RECORDS + 1}"
+    assert journalled("reads").num_rows == RECORDS
+
+
+def test_a_broker_counts_as_a_source_once_it_gave_a_record_though_another_does_now() -> None:
+    sources = Sources()
+    for broker, given in ((1, 0), (2, 10), (3, 10)):
+        sources(f'{{"topics": {{"t": {{"partitions": {{"0": {{"broker": {broker}, "rxmsgs": {given}}}}}}}}}}}')
+    assert sources.of(("t", 0)) == {2, 3}
+    assert sources.of(("t", 1)) == {-1}

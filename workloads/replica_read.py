@@ -1,0 +1,108 @@
+"""The read of the replicas: each in-sync follower's own log, from its start to where the final read found its end.
+
+A follower is read as a consumer of its rack reads it (KIP-392), each broker being a rack of its own. Which broker a
+partition was fetched from is librdkafka's to tell (STATISTICS.md, topics.partitions.broker): a leader answers where it
+knows no in-sync follower of that rack.
+"""
+
+import json
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import Consumer
+
+from harness.core.clock import Clock
+from harness.core.history import FINAL_READER, READS, Phase
+from harness.core.journal import Journal, journal_path
+from workloads.client_settings import Isolation, replica_reader_config
+from workloads.final_read import LOGGER, Progress, read_on
+from workloads.recorder import ReadRecorder
+from workloads.specs import Slot
+
+_WAIT_S = 0.05
+
+
+class Sources:
+    """Which broker each partition is fetched from, told by the statistics of a client (its ``stats_cb``)."""
+
+    def __init__(self) -> None:
+        self.told = 0
+        self._latest: dict[Slot, int] = {}
+        self._gave: dict[Slot, set[int]] = {}
+
+    def __call__(self, statistics: str) -> None:
+        for topic, told in json.loads(statistics)["topics"].items():
+            for partition, state in told["partitions"].items():
+                slot = (topic, int(partition))
+                self._latest[slot] = state["broker"]
+                if state["rxmsgs"]:
+                    self._gave.setdefault(slot, set()).add(state["broker"])
+        self.told += 1
+
+    def of(self, slot: Slot) -> set[int]:
+        """The brokers that a partition was fetched from: the last, and those that had given records before. Of a
+        partition that was not fetched there is none, or -1."""
+        return self._gave.get(slot, set()) | {self._latest.get(slot, -1)}
+
+
+def read_replicas(
+    bootstrap: str,
+    followers: Mapping[int, Iterable[Slot]],
+    ends: Iterable[Mapping[str, Any]],
+    isolation_level: Isolation,
+    journals: Path,
+    clock: Clock,
+    within: float,
+) -> list[str]:
+    """Read the log of every partition that a broker follows, broker by broker, into the journals reads.1000 + its id.
+
+    ``followers``: by broker id, what it follows, in sync. ``ends``: the rows of log_ends; where no leader told an end,
+    there is none to read to. ``within``: seconds for everything. Returns a line for each log that was not read to its
+    end, or not from its follower.
+    """
+    deadline = time.monotonic() + within
+    known = {(row["topic"], row["partition"]): row for row in ends if row["log_end"] >= 0}
+    missed = []
+    for broker, slots in sorted(followers.items()):
+        progress = {
+            slot: Progress(row["log_start"], row["log_end"], row["log_start"])
+            for slot in slots
+            if (row := known.get(slot)) and row["log_start"] < row["log_end"]
+        }
+        sources = _read(bootstrap, broker, progress, isolation_level, journals, clock, deadline)
+        missed += [line for slot, found in progress.items() if (line := _missed(broker, slot, found, sources.of(slot)))]
+    return missed
+
+
+def _read(
+    bootstrap: str,
+    broker: int,
+    progress: dict[Slot, Progress],
+    isolation_level: Isolation,
+    journals: Path,
+    clock: Clock,
+    deadline: float,
+) -> Sources:
+    sources, reader = Sources(), FINAL_READER + broker
+    config: dict[str, Any] = {**replica_reader_config(bootstrap, isolation_level, broker), "logger": LOGGER}
+    with Journal(journal_path(journals, "reads", str(reader)), READS) as journal:
+        consumer = Consumer({**config, "stats_cb": sources})
+        try:
+            read_on(consumer, progress, ReadRecorder(journal, reader, Phase.REPLICA), clock, deadline)
+            # What waits to be told was found out before the last fetch, maybe; the next was not.
+            seen = sources.told
+            while sources.told < seen + 2 and time.monotonic() < deadline:
+                consumer.poll(_WAIT_S)
+        finally:
+            consumer.close()
+    return sources
+
+
+def _missed(broker: int, slot: Slot, found: Progress, sources: set[int]) -> str | None:
+    name = f"{slot[0]}-{slot[1]} of broker {broker}"
+    if not found.complete:
+        return f"{name} read to {found.read_to} of {found.log_end}"
+    others = ", ".join(f"broker {other}" for other in sorted(sources - {broker}))
+    return f"{name} was read from {others}" if others else None
