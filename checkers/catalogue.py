@@ -104,6 +104,15 @@ LOG_ORDER_READER: tuple[Checker, ...] = (
         rule="size(records) > 1",
     ),
     Checker(
+        "diverged",
+        "records of followers are not what the final log has at their offsets",
+        "0L",
+        log.diverged,
+        when=lambda history: history.followed,
+        timed=False,
+        rule="not array_contains(stand, record)",
+    ),
+    Checker(
         "acknowledged_elsewhere",
         "records are not at the offset they were acknowledged at, but at another",
         "0L",

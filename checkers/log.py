@@ -1,4 +1,4 @@
-"""The log itself: offsets that were given to more than one record, and records that moved.
+"""The log itself: offsets that were given to more than one record, records that moved, and followers that differ.
 
 Guarantee: the log is append-only, and an offset is one record's for ever once that record is committed (KIP-101; Kafka
 design, Replication).
@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 from checkers.delivery import OF_SEND, retained
 from checkers.presence import few, flagged
 from checkers.tables import PARTITION, History
-from harness.core.history import UNTOLD
+from harness.core.history import FINAL_READER, UNTOLD
 
 _SLOT = [*PARTITION, "offset"]
 
@@ -71,6 +71,21 @@ def acknowledged_elsewhere(history: History, marks: DataFrame) -> DataFrame:
         .join(whole, on=PARTITION, how="left_semi")
         .selectExpr(*OF_SEND, "if(array_contains(offsets, offset), offset, array_min(offsets)) as read_offset")
     )
+
+
+def diverged(history: History, _: DataFrame) -> DataFrame:
+    """What followers in the ISR gave of their own logs where the final read found something, too; the rule is that it
+    is no record that stands there.
+
+    An offset that only one of them has proves nothing: each replica compacts its log by itself. Guarantee: the log of a
+    follower is the leader's, the same records at the same offsets (Kafka design, Replication; KIP-101). Returns: topic,
+    partition, offset, record_id, read_ns, broker, stand (all ids of the final log there, -1 for a payload without)
+    """
+    whole = history.reads.where("intact").withColumn("record", F.expr(f"coalesce(record_id, {_NO_ID}L)"))
+    stand = whole.where("phase = 'final'").groupBy(*_SLOT).agg(F.array_sort(F.collect_set("record")).alias("stand"))
+    followed = whole.where("phase = 'replica'").withColumn("broker", F.expr(f"reader - {FINAL_READER}"))
+    each = followed.groupBy(*_SLOT, "record_id", "record", "broker").agg(F.min("read_ns").alias("read_ns"))
+    return each.join(stand, on=_SLOT, how="inner")
 
 
 def _at_offsets(history: History) -> tuple[DataFrame, DataFrame]:

@@ -13,7 +13,7 @@ from pyspark.sql import types as T  # noqa: N812
 from checkers.files import constants, latest, metadata, rows, tells, verify
 from checkers.observed import Span, spans
 from checkers.stability import STABILITY, hanging, held_back
-from harness.core.history import TABLES, UNTOLD
+from harness.core.history import TABLES, UNTOLD, Phase
 from harness.core.layout import parts, stored
 from harness.core.run_file import RunFile
 
@@ -136,9 +136,19 @@ class History:
     @cached_property
     def read_live(self) -> bool:
         """Whether anybody read while the run went on, or was given a place to."""
-        reads = [metadata(path) for path in parts(self.directory, "reads")]
         placed = any(metadata(path).num_rows for path in parts(self.directory, "positions"))
-        return placed or constants(reads).get("phase") != "final"
+        return placed or not self._phases <= {Phase.FINAL, Phase.REPLICA}
+
+    @cached_property
+    def followed(self) -> bool:
+        """Whether anybody read a follower's own log."""
+        return not self._phases <= {Phase.FINAL, Phase.LIVE}
+
+    @cached_property
+    def _phases(self) -> set[str | None]:
+        """The phase of each file of reads that has rows; None where it has several, or its footer does not tell."""
+        footers = (metadata(path) for path in parts(self.directory, "reads"))
+        return {constants([footer]).get("phase") for footer in footers if footer.num_rows}
 
     @property
     def read_committed(self) -> str:

@@ -123,6 +123,10 @@ PROMISES: dict[str, Promise] = {
         "an offset names one record for ever once that is committed: replicas truncate only what is not",
         "KIP-101, KIP-279",
     ),
+    "diverged": Promise(
+        "a follower's log is its leader's: the same offsets, and the same records in the same order",
+        f"{_DESIGN}; KIP-101",
+    ),
     "acknowledged_elsewhere": Promise(
         "the offset that a producer is told is the record's place in the log", "Kafka javadoc, RecordMetadata.offset"
     ),

@@ -274,6 +274,7 @@ LOG = [
         "one that a replica has another record at",
         *("send a ok @0", "send b info", "final a @0", "replica b @0", "end 0..1"),
         rewritten_offset="b",
+        diverged="b",
     ),
     case(
         "one that the final read itself gave twice",
@@ -285,6 +286,19 @@ LOG = [
         *("send a ok @0", "live ? @0", "final a @0", "end 0..1"),
         rewritten_offset="?",
         phantom="?",
+    ),
+    case(
+        "a follower that has something without an id there has another record, too",
+        *("send a ok @0", "final a @0", "replica ? @0", "end 0..1"),
+        rewritten_offset="?",
+        diverged="?",
+        phantom="?",
+    ),
+    case(
+        "a follower that has what its leader has, or a record where the final log has none, or a damaged one, has not",
+        *("send a ok @0", "send b info", "send c ok @2", "final a @0", "replica a @0", "replica b @1", "final c @2"),
+        *("replica b @2 damaged", "end 0..3"),
+        corrupted="b",
     ),
     case(
         "one offset of two partitions is two offsets",

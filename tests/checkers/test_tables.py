@@ -47,6 +47,28 @@ def test_a_run_is_read_live_where_anybody_read_or_was_to_before_its_end(
     assert History.read(tmp_path, spark).read_live is live
 
 
+@pytest.mark.parametrize(
+    ("phases", "live", "followed"),
+    [("", False, False), ("live", True, False), ("replica", False, True), ("live replica", True, True)],
+)
+def test_files_of_one_reader_each_tell_who_read(
+    phases: str, live: bool, followed: bool, run: Path, spark: SparkSession
+) -> None:
+    for path in parts(run, "reads"):
+        path.unlink()
+    for phase in ("final", *phases.split()):
+        rows = tell("send a ok @0", f"{phase} a @0").rows["reads"]
+        write_table(run, "reads", pa.Table.from_pylist(rows, TABLES["reads"]), phase)
+    write_table(run, "reads", TABLES["reads"].empty_table(), "nobody")
+    history = History.read(run, spark)
+    assert (history.read_live, history.followed) == (live, followed)
+
+
+def test_a_file_of_several_phases_may_be_of_anybody(tmp_path: Path, spark: SparkSession) -> None:
+    write(tmp_path, [tell("send a ok @0", "final a @0", "live a @0", "end 0..1")])
+    assert History.read(tmp_path, spark).followed
+
+
 @pytest.mark.parametrize("table", TABLES.keys() - OPTIONAL)
 def test_a_missing_table_is_named(table: str, run: Path, spark: SparkSession) -> None:
     for path in parts(run, table):

@@ -33,7 +33,7 @@ timeline:
   - wait: 10s
   - heal: stopped
 final_read: {replicas: true}
-expect: {verdict: invalid, anomalies: [rewritten_offset], standing: violation}
+expect: {verdict: invalid, anomalies: [rewritten_offset, diverged], standing: violation}
 """
 DIRECTORY, SEGMENT = "/data/kafka/trial-0", "00000000000000000000.log"
 
@@ -55,11 +55,15 @@ def test_a_follower_whose_log_has_another_order_is_found_and_nothing_else_is(
     assert offsets
     assert done.code == 0, done.err[-3000:] + done.out[-3000:]
     verdict = done.verdict
-    assert verdict["anomalies"].keys() == {"rewritten_offset"}
+    assert verdict["anomalies"].keys() == {"rewritten_offset", "diverged"}
     assert [held["name"] for held in verdict["preconditions"] if not held["met"]] == []
     run = store / verdict["run"]
-    found = pa.concat_tables(pieces(place(run, "rewritten_offset"))).to_pylist()
-    assert {(row["partition"], row["offset"]) for row in found} == {(0, offset) for offset in offsets}
+    rewritten, diverged = (
+        pa.concat_tables(pieces(place(run, anomaly))).to_pylist() for anomaly in ("rewritten_offset", "diverged")
+    )
+    for found in (rewritten, diverged):
+        assert {(row["partition"], row["offset"]) for row in found} == {(0, offset) for offset in offsets}
+    assert {row["broker"] for row in diverged} == {3}
     # The other follower has what the leader has, and so has this one in its other partition.
     reads = stored(run, "reads").to_table()
     final = given(reads, pc.field("phase") == "final")
@@ -100,19 +104,19 @@ def exited(engine: DockerClient, store: Path) -> list[Container]:
 
 
 def exchanged(segment: bytes) -> tuple[bytes, set[int]]:
-    """A segment in which neighbours among batches, of the same number of records and bytes, stand in each other's
-    place, each with the other's offsets. Returns also these offsets."""
-    kept, offsets = list[bytes](), set[int]()
-    following = list(batches(segment))
-    while following:
-        batch = following.pop(0)
+    """A segment in which batches of the same number of records and bytes stand in each other's place, two by two, each
+    with the other's offsets. Returns also these offsets."""
+    kept, alone, offsets = list(batches(segment)), dict[tuple[int, int], int](), set[int]()
+    for n, batch in enumerate(kept):
         first, length, more = HEADER.unpack_from(batch)
-        if following and HEADER.unpack_from(following[0])[1:] == (length, more):
-            other = following.pop(0)
-            kept += [batch[:8] + other[8:], other[:8] + batch[8:]]
-            offsets |= set(range(first, first + 2 * (more + 1)))
-        else:
-            kept.append(batch)
+        other = alone.pop((length, more), None)
+        if other is None:
+            alone[length, more] = n
+            continue
+        before = kept[other]
+        kept[other], kept[n] = before[:8] + batch[8:], batch[:8] + before[8:]
+        for start in (HEADER.unpack_from(before)[0], first):
+            offsets |= set(range(start, start + more + 1))
     return b"".join(kept), offsets
 
 

@@ -167,7 +167,7 @@ def test_a_row_that_holds_with_so_many_brokers_holds_with_more(name: str, settin
     assert named(name).holds(*given(settings, more))
 
 
-@pytest.mark.parametrize("anomaly", ["phantom", "corrupted", "failed_but_present", "misplaced"])
+@pytest.mark.parametrize("anomaly", ["phantom", "corrupted", "failed_but_present", "misplaced", "diverged"])
 def test_no_setting_at_all_permits_what_kafka_never_does(anomaly: str) -> None:
     careless = SAFE.model_copy(
         update={"acks": "0", "min_insync_replicas": 1, "unclean_election": True, "idempotence": False, "replication": 1}

@@ -19,6 +19,7 @@ def judged(tables: dict[str, list[Row]]) -> Sets:
     _what_was_sent(found, sends, reads, tables["log_ends"])
     _what_was_read(found, sends, reads, tables["log_ends"])
     _offsets(found, sends, reads)
+    _replicas(found, reads)
     _order(found, sends, reads, tables["log_ends"])
     _readers(found, reads, tables["positions"])
     _group(found, reads, tables["positions"])
@@ -91,6 +92,14 @@ def _offsets(found: Sets, sends: list[Row], reads: list[Row]) -> None:
             number = {-1 if record is None else record: record for record in records}
             last = min((-1 if record is None else record for record in stands), default=None)
             found["rewritten_offset"].add(number[min(number.keys() - {last})])
+
+
+def _replicas(found: Sets, reads: list[Row]) -> None:
+    whole = [r for r in reads if r["intact"]]
+    for r in _phase(whole, "replica"):
+        here = [f["record_id"] for f in _phase(whole, "final") if slot(f) == slot(r) and f["offset"] == r["offset"]]
+        if here and r["record_id"] not in here:
+            found["diverged"].add(r["record_id"])
 
 
 def _order(found: Sets, sends: list[Row], reads: list[Row], ends: list[Row]) -> None:

@@ -195,8 +195,9 @@ def _beyond_recognition(world: World, send: Row) -> list[Subject]:
     return [damaged]
 
 
-def _written_over(*, remains: bool, read: bool) -> Act:
-    """Its offset is another record's in the end. It ``remains`` elsewhere or not, and was ``read`` there or not."""
+def _written_over(*, remains: bool, read: bool, replica: bool = False) -> Act:
+    """Its offset is another record's in the end, but for one ``replica`` or for none. It ``remains`` elsewhere or not,
+    and was ``read`` there or not."""
 
     def act(world: World, send: Row) -> list[Subject] | None:
         record, log = send["record_id"], world.log_of(send)
@@ -205,7 +206,7 @@ def _written_over(*, remains: bool, read: bool) -> Act:
         if not heirs:
             return None
         heir = world.random.choice(heirs)
-        ghost = Place(record, heir.at_ns, final=0, live=read, shares=True)
+        ghost = Place(record, heir.at_ns, final=0, live=read, replica=replica, shares=True)
         log.insert(log.index(heir), ghost)
         heir.live = heir.live and not read
         if not remains:
@@ -340,7 +341,19 @@ PLOTS: tuple[Plot, ...] = (
     Plot("real-time order", "ok", _behind_another(1), ("real_time_order",)),
     Plot("acknowledged as the other was sent", "ok", _behind_another(0), twin_of=("real_time_order",)),
     Plot("two owners", "ok", _inside_a_stay("two owners"), ("two_owners",)),
-    Plot("rewritten", "info", _written_over(remains=True, read=True), ("rewritten_offset",)),
+    Plot(
+        "on one replica in another's place",
+        "info",
+        _written_over(remains=True, read=False, replica=True),
+        ("rewritten_offset", "diverged"),
+    ),
+    Plot(
+        "on one replica only, in another's place",
+        "info",
+        _written_over(remains=False, read=False, replica=True),
+        ("rewritten_offset", "diverged"),
+    ),
+    Plot("rewritten", "info", _written_over(remains=True, read=True), ("rewritten_offset",), twin_of=("diverged",)),
     Plot("rewritten, gone", "info", _written_over(remains=False, read=True), ("rewritten_offset", "vanished")),
     Plot("rewritten, lost", "ok", _written_over(remains=False, read=False), ("rewritten_offset", "lost")),
     Plot(
@@ -353,7 +366,7 @@ PLOTS: tuple[Plot, ...] = (
     Plot("read before its commit", "ok", _of_transaction(_COMMITTED), twin_of=("early_read",)),
     Plot("lost", "ok", _seen(final=0, live=False), ("lost",)),
     Plot("lost after it was read", "ok", _seen(final=0), ("lost", "vanished")),
-    Plot("lost but for one replica", "ok", _seen(final=0, live=False, replica=True), ("lost",)),
+    Plot("lost but for one replica", "ok", _seen(final=0, live=False, replica=True), ("lost",), twin_of=("diverged",)),
     Plot("undecided, absent", "info", _absent, twin_of=("lost",)),
     Plot("vanished", "info", _seen(final=0), ("vanished",)),
     Plot("undecided, on one replica", "info", _seen(final=0, live=False, replica=True), twin_of=("vanished",)),
@@ -396,7 +409,12 @@ PLOTS: tuple[Plot, ...] = (
     Plot("corrupted", "ok", _seen(damaged=_DAMAGED), ("corrupted",)),
     Plot("corrupted to one reader", "ok", _seen(damaged=frozenset({"live"})), ("corrupted",)),
     Plot("corrupted beyond recognition", "ok", _beyond_recognition, ("lost",), finds_beside=("corrupted",)),
-    Plot("read by everybody", "ok", _seen(**_EVERYBODY), twin_of=("corrupted", "rewritten_offset", "duplicated")),
+    Plot(
+        "read by everybody",
+        "ok",
+        _seen(**_EVERYBODY),
+        twin_of=("corrupted", "rewritten_offset", "diverged", "duplicated"),
+    ),
     Plot("acknowledged elsewhere", "ok", _acknowledged_before, ("acknowledged_elsewhere",)),
     Plot("acknowledged without an offset", "ok", _acknowledged_nowhere, twin_of=("acknowledged_elsewhere",)),
     Plot("sought over", "ok", _reading("sought over"), twin_of=("skipped",)),
