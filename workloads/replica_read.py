@@ -59,10 +59,11 @@ def read_replicas(
     """Read the log of every partition that a broker follows, broker by broker, into the journals reads.1000 + its id.
 
     ``followers``: by broker id, what it follows, in sync. ``ends``: the rows of log_ends; where no leader told an end,
-    there is none to read to. ``within``: seconds for everything. Returns a line for each log that was not read to its
-    end, or not from its follower.
+    there is none to read to. ``within``: seconds for each broker. Returns a line for each log that was not read to its
+    end, or not from its follower. A follower gives no more than it knows to be committed: one that truncated its log
+    hears of the high watermark only when that moves again (the answer that says where logs part says it too, and there
+    it is passed over, KAFKA-14704; what has not changed is not sent again, KIP-227).
     """
-    deadline = time.monotonic() + within
     known = {(row["topic"], row["partition"]): row for row in ends if row["log_end"] >= 0}
     missed = []
     for broker, slots in sorted(followers.items()):
@@ -71,7 +72,7 @@ def read_replicas(
             for slot in slots
             if (row := known.get(slot)) and row["log_start"] < row["log_end"]
         }
-        sources = _read(bootstrap, broker, progress, isolation_level, journals, clock, deadline)
+        sources = _read(bootstrap, broker, progress, isolation_level, journals, clock, time.monotonic() + within)
         missed += [line for slot, found in progress.items() if (line := _missed(broker, slot, found, sources.of(slot)))]
     return missed
 

@@ -60,27 +60,34 @@ def create_topics(cluster: Cluster, spec: TopicSpec) -> None:
             raise ClusterError(f"topic {name} was not made within {TOPIC_SECONDS:g} s") from exc
 
 
-def await_whole_isr(observer: Observer, spec: TopicSpec, within: float, without: Iterable[Node] = ()) -> None:
-    """Wait until every partition has a leader and all of its replicas, those ``without`` apart, in its ISR.
+def await_whole_isr(observer: Observer, spec: TopicSpec, within: float) -> None:
+    """Wait until every partition has a leader, and all of its replicas in its ISR.
 
-    Raises ClusterError: says which partitions have not.
+    Raises ClusterError: says which partition has not.
     """
+    wait_for(
+        lambda: out_of_sync(observer, spec),
+        "the full ISR of every partition",
+        within,
+        lambda lines: not lines,
+        lambda lines: lines[0],
+    )
+
+
+def out_of_sync(observer: Observer, spec: TopicSpec, without: Iterable[Node] = ()) -> list[str]:
+    """A line for each partition that has no leader now, or not all of its replicas, those ``without`` apart, in its
+    ISR."""
     excused = {node.id for node in without}
-    places = [(topic, partition) for topic in spec.names for partition in range(spec.partitions)]
-
-    def lacking() -> list[str]:
-        found = observer.partitions()
-        lines = []
-        for place in places:
-            sight = found.get(place)
-            name = f"{place[0]}/{place[1]}"
-            if sight is None:
-                lines.append(f"{name} told by no broker")
-            elif sight.leader < 0 or not sight.replicas or set(sight.replicas) - set(sight.isr) - excused:
-                lines.append(f"{name} leader {sight.leader}, ISR {list(sight.isr)} of {list(sight.replicas)}")
-        return lines
-
-    wait_for(lacking, "the full ISR of every partition", within, lambda lines: not lines, lambda lines: lines[0])
+    found = observer.partitions()
+    lines = []
+    for place in ((topic, partition) for topic in spec.names for partition in range(spec.partitions)):
+        sight = found.get(place)
+        name = f"{place[0]}-{place[1]}"
+        if sight is None:
+            lines.append(f"{name} told by no broker")
+        elif sight.leader < 0 or not sight.replicas or set(sight.replicas) - set(sight.isr) - excused:
+            lines.append(f"{name} leader {sight.leader}, ISR {list(sight.isr)} of {list(sight.replicas)}")
+    return lines
 
 
 def _known_to(broker: Node) -> set[int]:

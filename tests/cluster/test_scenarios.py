@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from checkers.evaluate import judge
 from harness.cluster.shell import without_network
-from harness.core.history import Phase
+from harness.core.history import Outcome, Phase
 from harness.core.layout import VERDICT_FILE, stored
 from harness.scenario.loading import load, named
 from nemesis.preflight import lacking
@@ -98,6 +98,13 @@ def found(run: Path, phase: Phase) -> Counter[tuple[Any, ...]]:
     )
 
 
+def written_after(run: Path, verdict: Verdict) -> set[int]:
+    """The records that were acknowledged after the last fault was healed."""
+    healed_ns = max(fault["healed_ns"] for fault in verdict["faults"])
+    answered = (pc.field("outcome") == Outcome.OK) & (pc.field("completed_ns") > healed_ns)
+    return set(stored(run, "sends").to_table(filter=answered)["record_id"].to_pylist())
+
+
 STORIES: dict[str, Callable[[Verdict], None]] = {
     "delivery/at-least-once": at_least_once,
     "delivery/at-most-once": at_most_once,
@@ -147,6 +154,12 @@ def test_a_scenario_does_what_it_claims(
         assert fault["effective"], fault
     directory = tmp_path / verdict["run"]
     final, replicas = found(directory, Phase.FINAL), found(directory, Phase.REPLICA)
+    if verdict["verdict"] != "unknown":
+        assert [held for held in verdict["preconditions"] if not held["met"]] == []
+        kept = {record for *_, record in final} & written_after(directory, verdict)
+        assert kept or load(name).workload.acks == "0", (
+            "what is acknowledged at the end stays, whatever the faults were"
+        )
     followers = load(name).topic.replication - 1 if load(name).final_read.replicas else 0
     assert replicas == +Counter(dict.fromkeys(final, followers)), "every follower has what its leader has"
     assert (directory / "report.html").stat().st_size > 0
