@@ -59,19 +59,9 @@ def duplicated(history: History, marks: DataFrame) -> DataFrame:
         .agg(F.min("offset").alias("offset"), F.max("offset").alias("last_offset"), F.count("*").alias("copies"))
         .where("copies > 1")
     )
-    sends = (
-        flagged(history.sends, marks)
-        .selectExpr("record_id", "incarnation", _SENT, _ACKNOWLEDGED)
-        .groupBy("record_id")
-        .agg(
-            F.min("sent_ns").alias("sent_ns"),
-            F.min("acknowledged_ns").alias("acknowledged_ns"),
-            F.count_distinct("incarnation").alias("incarnations"),
-        )
-    )
     retried = "if(incarnations > 1, 'across incarnations', 'same incarnation')"
     which = "'idempotent producer'" if history.run_file.configuration.idempotence else retried
-    return copies.join(sends, on="record_id", how="left").selectExpr(
+    return copies.join(origins(history, marks), on="record_id", how="left").selectExpr(
         *OF_READ, "last_offset", "copies", f"{which} as which"
     )
 
@@ -143,6 +133,23 @@ def retained(history: History, rows: DataFrame) -> DataFrame:
         rows.join(F.broadcast(starts), on=PARTITION, how="inner")
         .where("offset is null or offset >= log_start")
         .select(*rows.columns)
+    )
+
+
+def origins(history: History, marks: DataFrame) -> DataFrame:
+    """When each marked record was first handed over, to whatever partition, and acknowledged.
+
+    Returns: record_id, sent_ns, acknowledged_ns, incarnations (how many handed it over)
+    """
+    return (
+        _senders(history, marks)
+        .selectExpr("record_id", "incarnation", _SENT, _ACKNOWLEDGED)
+        .groupBy("record_id")
+        .agg(
+            F.min("sent_ns").alias("sent_ns"),
+            F.min("acknowledged_ns").alias("acknowledged_ns"),
+            F.count_distinct("incarnation").alias("incarnations"),
+        )
     )
 
 

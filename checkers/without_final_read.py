@@ -9,7 +9,7 @@ does not tell (UNTOLD) proves nothing.
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
-from checkers.delivery import OF_SEND
+from checkers.delivery import OF_READ, OF_SEND, origins
 from checkers.presence import flagged
 from checkers.tables import PARTITION, History
 
@@ -51,8 +51,9 @@ def duplicated(history: History, marks: DataFrame) -> DataFrame:
         )
         .where("copies > 1")
     )
-    sends = flagged(history.sends, marks).drop("offset", "topic", "partition")
-    return copies.join(sends, on="record_id", how="inner").selectExpr(*OF_SEND, "last_offset", "copies")
+    return copies.join(origins(history, marks), on="record_id", how="left").selectExpr(
+        *OF_READ, "last_offset", "copies"
+    )
 
 
 def _unread(history: History, marks: DataFrame) -> DataFrame:

@@ -1,28 +1,59 @@
 """A second judge, slow and obvious, written from the table of anomalies: it shares no code with the checkers."""
 
 from collections import defaultdict
+from collections.abc import Container
 from typing import Any
 
 Row = dict[str, Any]
 Sets = dict[str, set[int | None]]
+Slot = tuple[str, int]
 
 _RESETS = {"assign", "revoke", "lost", "seek"}
 
 
-def judged(tables: dict[str, list[Row]]) -> Sets:
-    """The record ids of each anomaly in one history (without transactions); those found only.
+def judged(tables: dict[str, list[Row]], committed: Container[int] | None = None) -> Sets:
+    """The record ids of each anomaly in one history; those found only.
 
-    Of anomalies that only a group can have: ``missed``, wherever anything was committed.
+    Of anomalies that only a group can have: what they would be if the readers were one. ``committed``: the readers of
+    isolation level read_committed, which the final read then is of, too; None: nothing was written in transactions.
     """
     found: Sets = defaultdict(set)
-    sends, reads = tables["sends"], tables["reads"]
-    _what_was_sent(found, sends, reads, tables["log_ends"])
-    _what_was_read(found, sends, reads, tables["log_ends"])
+    sends, reads, positions, ends = (tables[name] for name in ("sends", "reads", "positions", "log_ends"))
+    lasting, unsure = _phase(reads, "live"), set[int]()
+    if committed is not None:
+        unstable = _unstable(positions)
+        found["hanging_transaction"] = {None for _ in unstable}
+        ends = [{**e, "complete": e["complete"] and slot(e) not in unstable} for e in ends]
+        lasting = [r for r in lasting if r["reader"] in committed]
+        _transactions(found, tables["transactions"], sends, [*lasting, *_phase(reads, "final")], ends)
+        kept = {_of(t) for t in tables["transactions"] if (t["intent"], t["outcome"]) == ("commit", "ok")}
+        unsure = {s["record_id"] for s in sends if s["transaction"] is not None and _of(s) not in kept}
+        sends = [{**s, "outcome": "info"} if _promises_nothing(s, unsure) else s for s in sends]
+    log = _phase(reads, "final")
+    _what_was_sent(found, sends, reads, log, ends)
+    _what_was_read(found, sends, reads)
+    _what_was_in_the_log(found, log, lasting, ends)
     _offsets(found, sends, reads)
     _replicas(found, reads)
-    _order(found, sends, reads, tables["log_ends"])
-    _readers(found, reads, tables["positions"])
-    _group(found, reads, tables["positions"])
+    _order(found, sends, log, ends)
+    _readers(found, reads, log, positions, unsure)
+    _group(found, reads, positions)
+    _owners(found, reads, positions)
+    return {anomaly: records for anomaly, records in found.items() if records}
+
+
+def judged_without_final_read(tables: dict[str, list[Row]]) -> Sets:
+    """The same of a history whose logs nobody read when all was over; an offset of -1 is one that it does not tell."""
+    found: Sets = defaultdict(set)
+    sends, reads, positions = tables["sends"], tables["reads"], tables["positions"]
+    log = [r for r in reads if r["offset"] >= 0]
+    _what_nobody_read(found, sends, reads)
+    _what_was_sent(found, sends, reads, [], [])
+    _what_was_read(found, sends, reads)
+    _told_twice(found, sends, log)
+    _offsets(found, sends, log)
+    _order(found, sends, log, [])
+    _readers(found, reads, log, positions, unsure=set())
     return {anomaly: records for anomaly, records in found.items() if records}
 
 
@@ -30,15 +61,15 @@ def _phase(reads: list[Row], phase: str) -> list[Row]:
     return [r for r in reads if r["phase"] == phase]
 
 
-def _offsets_of(reads: list[Row]) -> dict[tuple[tuple[str, int], int | None], set[int]]:
+def _offsets_of(log: list[Row]) -> dict[tuple[Slot, int | None], set[int]]:
     offsets = defaultdict(set)
-    for r in _phase(reads, "final"):
+    for r in log:
         offsets[slot(r), r["record_id"]].add(r["offset"])
     return offsets
 
 
-def _what_was_sent(found: Sets, sends: list[Row], reads: list[Row], ends: list[Row]) -> None:
-    offsets = _offsets_of(reads)
+def _what_was_sent(found: Sets, sends: list[Row], reads: list[Row], log: list[Row], ends: list[Row]) -> None:
+    offsets = _offsets_of(log)
     whole = {slot(e): e["complete"] for e in ends}
     starts = {slot(e): e["log_start"] for e in ends}
     for s in sends:
@@ -55,19 +86,9 @@ def _what_was_sent(found: Sets, sends: list[Row], reads: list[Row], ends: list[R
             found["acknowledged_elsewhere"].add(s["record_id"])
 
 
-def _what_was_read(found: Sets, sends: list[Row], reads: list[Row], ends: list[Row]) -> None:
-    offsets = _offsets_of(reads)
+def _what_was_read(found: Sets, sends: list[Row], reads: list[Row]) -> None:
     sent = {s["record_id"]: s for s in sends}
     sent_as = {(s["record_id"], slot(s), s.get("key")) for s in sends}
-    whole = {slot(e): e["complete"] for e in ends}
-    starts = {slot(e): e["log_start"] for e in ends}
-    for r in _phase(reads, "live"):
-        gone = (slot(r), r["record_id"]) not in offsets
-        if r["record_id"] is not None and gone and whole.get(slot(r)) and r["offset"] >= starts[slot(r)]:
-            found["vanished"].add(r["record_id"])
-    for (_, record), at in offsets.items():
-        if record is not None and len(at) > 1:
-            found["duplicated"].add(record)
     for r in reads:
         if not r["intact"]:
             found["corrupted"].add(r["record_id"])
@@ -75,6 +96,37 @@ def _what_was_read(found: Sets, sends: list[Row], reads: list[Row], ends: list[R
             found["phantom"].add(r["record_id"])
         elif (r["record_id"], slot(r), r["key"]) not in sent_as:
             found["misplaced"].add(r["record_id"])
+
+
+def _what_was_in_the_log(found: Sets, log: list[Row], lasting: list[Row], ends: list[Row]) -> None:
+    offsets = _offsets_of(log)
+    whole = {slot(e): e["complete"] for e in ends}
+    starts = {slot(e): e["log_start"] for e in ends}
+    for r in lasting:
+        gone = (slot(r), r["record_id"]) not in offsets
+        if r["record_id"] is not None and gone and whole.get(slot(r)) and r["offset"] >= starts[slot(r)]:
+            found["vanished"].add(r["record_id"])
+    for (_, record), at in offsets.items():
+        if record is not None and len(at) > 1:
+            found["duplicated"].add(record)
+
+
+def _what_nobody_read(found: Sets, sends: list[Row], reads: list[Row]) -> None:
+    given = {(slot(r), r["record_id"]) for r in reads}
+    for s in sends:
+        if s["outcome"] == "ok" and (slot(s), s["record_id"]) not in given:
+            passed = any(s["offset"] is not None and s["offset"] <= r["offset"] for r in reads if slot(r) == slot(s))
+            found["lost" if passed else "unseen"].add(s["record_id"])
+
+
+def _told_twice(found: Sets, sends: list[Row], log: list[Row]) -> None:
+    offsets = _offsets_of(log)
+    for s in sends:
+        if s["outcome"] == "ok" and s["offset"] is not None and (slot(s), s["record_id"]) in offsets:
+            offsets[slot(s), s["record_id"]].add(s["offset"])
+    for (_, record), at in offsets.items():
+        if record is not None and len(at) > 1:
+            found["duplicated"].add(record)
 
 
 def _offsets(found: Sets, sends: list[Row], reads: list[Row]) -> None:
@@ -102,17 +154,16 @@ def _replicas(found: Sets, reads: list[Row]) -> None:
             found["diverged"].add(r["record_id"])
 
 
-def _order(found: Sets, sends: list[Row], reads: list[Row], ends: list[Row]) -> None:
-    final = _phase(reads, "final")
+def _order(found: Sets, sends: list[Row], log: list[Row], ends: list[Row]) -> None:
     starts = {slot(e): e["log_start"] for e in ends}
-    log = []
+    stand = []
     for s in sends:
-        at = [r["offset"] for r in final if r["intact"] and r["record_id"] == s["record_id"] and slot(r) == slot(s)]
+        at = [r["offset"] for r in log if r["intact"] and r["record_id"] == s["record_id"] and slot(r) == slot(s)]
         deleted = s["offset"] is not None and s["offset"] < starts.get(slot(s), 0)
         if at and not deleted:
-            log.append((min(at), s))
-    for here, a in log:
-        for there, b in log:
+            stand.append((min(at), s))
+    for here, a in stand:
+        for there, b in stand:
             if slot(a) == slot(b) and there < here:
                 one = (a["worker"], a["incarnation"]) == (b["worker"], b["incarnation"])
                 if one and b["sequence"] > a["sequence"]:
@@ -121,12 +172,14 @@ def _order(found: Sets, sends: list[Row], reads: list[Row], ends: list[Row]) -> 
                     found["real_time_order"].add(a["record_id"])
 
 
-def _readers(found: Sets, reads: list[Row], positions: list[Row]) -> None:
-    final, live = _phase(reads, "final"), _phase(reads, "live")
-    for seat in {(r["reader"], r["incarnation"], slot(r)) for r in (*live, *positions)}:
-        told = [p for p in positions if is_of(p, seat) and p["event"] != "commit"]
+def _readers(found: Sets, reads: list[Row], log: list[Row], positions: list[Row], unsure: set[int]) -> None:
+    live = [r for r in _phase(reads, "live") if r["offset"] >= 0]
+    for seat in {_seat(r) for r in (*live, *positions)}:
+        told = [p for p in positions if _seat(p) == seat and p["event"] not in {"commit", *_ENDS}]
         happened = [(p["at_ns"], 0, p["event"], p["offset"], None) for p in told]
-        happened += [(r["read_ns"], 1, "read", r["offset"], r["record_id"]) for r in live if is_of(r, seat)]
+        happened += [(r["read_ns"], 1, "read", r["offset"], r["record_id"]) for r in live if _seat(r) == seat]
+        reader, _, of = seat
+        untold = {r["record_id"] for r in reads if (r["reader"], slot(r)) == (reader, of) and r["offset"] < 0} - {None}
         place = furthest = None
         for _, _, event, offset, record in sorted(happened, key=_in_order):
             if event in _RESETS:
@@ -135,8 +188,8 @@ def _readers(found: Sets, reads: list[Row], positions: list[Row]) -> None:
             if offset is None:
                 continue
             if place is not None:
-                passed = {r["record_id"] for r in final if slot(r) == seat[2] and place <= r["offset"] < offset}
-                found["skipped"] |= passed
+                passed = {r["record_id"] for r in log if slot(r) == of and place <= r["offset"] < offset}
+                found["skipped"] |= passed - untold - unsure
             if event == "read" and furthest is not None and offset < furthest:
                 found["went_back"].add(record)
             place = offset + (event == "read")
@@ -154,14 +207,72 @@ def _group(found: Sets, reads: list[Row], positions: list[Row]) -> None:
             found["missed"].add(r["record_id"])
 
 
+def _owners(found: Sets, reads: list[Row], positions: list[Row]) -> None:
+    stays = defaultdict(list)
+    for r in _phase(reads, "live"):
+        resets = [p for p in positions if _seat(p) == _seat(r) and p["event"] in _RESETS]
+        stays[_seat(r), sum(p["at_ns"] <= r["read_ns"] for p in resets)].append(r)
+    begun = {stay: min((r["read_ns"], r["offset"]) for r in given) for stay, given in stays.items()}
+    for stay, given in stays.items():
+        for other, others in stays.items():
+            (mine, _), (theirs, _) = stay, other
+            later = (begun[stay][0], *mine[:2]) > (begun[other][0], *theirs[:2])
+            if mine[2] == theirs[2] and mine[:2] != theirs[:2] and later:
+                first = {r["record_id"] for r in given if (r["read_ns"], r["offset"]) == begun[stay]}
+                if begun[stay][0] < max(r["read_ns"] for r in others):
+                    found["two_owners"].add(min(first - {None}, default=None))
+
+
+_ENDS = ("last-stable", "high-watermark")
+
+
+def _unstable(positions: list[Row]) -> set[Slot]:
+    last: dict[tuple[Slot, str], int] = {}
+    for p in sorted(positions, key=lambda p: p["at_ns"]):
+        last[slot(p), p["event"]] = p["offset"]
+    slots = {of for of, event in last if event in _ENDS}
+    return {of for of in slots if last[of, "last-stable"] < last[of, "high-watermark"]}
+
+
+def _transactions(found: Sets, transactions: list[Row], sends: list[Row], shown: list[Row], ends: list[Row]) -> None:
+    """``shown``: what was given out with read_committed."""
+    whole = {slot(e) for e in ends if e["complete"]}
+    starts = {slot(e): e["log_start"] for e in ends}
+    final = {(slot(r), r["record_id"]) for r in _phase(shown, "final")}
+    for t in transactions:
+        of_it = [s for s in sends if _of(s) == _of(t)]
+        given = [r for r in shown if r["intact"] and r["record_id"] in {s["record_id"] for s in of_it}]
+        if t["intent"] == "abort" or t["ending_ns"] is None or t["outcome"] == "fail":
+            found["aborted_read"] |= {r["record_id"] for r in given}
+            continue
+        found["early_read"] |= {r["record_id"] for r in given if r["read_ns"] < t["ending_ns"]}
+        written = [s for s in of_it if s["outcome"] == "ok"]
+        kept = [s for s in written if s["offset"] is None or s["offset"] >= starts.get(slot(s), 0)]
+        judged = [s for s in kept if slot(s) in whole]
+        missing = [s["record_id"] for s in judged if (slot(s), s["record_id"]) not in final]
+        if 0 < len(missing) < len(judged):
+            found["fractured"].add(min(missing))
+        if t["outcome"] == "ok" and missing and len(missing) == len(written):
+            found["committed_lost"].add(min(missing))
+
+
+def _promises_nothing(send: Row, unsure: Container[int]) -> bool:
+    return send["outcome"] == "ok" and send["record_id"] in unsure
+
+
+def _of(row: Row) -> tuple[int, int | None]:
+    """The transaction that a row is about, or of."""
+    return row["worker"], row["transaction"]
+
+
 def _in_order(happened: tuple[int, int, str, int | None, int | None]) -> tuple[int, int, int, int]:
     at_ns, told_or_read, _, offset, record = happened
     return at_ns, told_or_read, offset or 0, -1 if record is None else record
 
 
-def slot(row: Row) -> tuple[str, int]:
+def _seat(row: Row) -> tuple[int, int, Slot]:
+    return row["reader"], row["incarnation"], slot(row)
+
+
+def slot(row: Row) -> Slot:
     return row["topic"], row["partition"]
-
-
-def is_of(row: Row, seat: tuple[int, int, tuple[str, int]]) -> bool:
-    return (row["reader"], row["incarnation"], slot(row)) == seat

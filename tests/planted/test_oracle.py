@@ -1,8 +1,11 @@
-"""The checkers and a judge of another make agree, set by set, on random histories: all of them judged in one run."""
+"""The checkers and a judge of another make agree, set by set, on random histories: all of a kind judged in one run."""
 
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -12,68 +15,131 @@ from pyspark.sql import SparkSession
 
 from checkers import asking, tables
 from checkers.asking import records
-from checkers.catalogue import CHECKERS, GROUPS
+from checkers.catalogue import TRANSACTIONS, Checker, asked_of
 from checkers.tables import History
 from harness.core.layout import ANOMALIES
+from harness.core.run_file import Origin, RunFile
 from tests.checkers.notation import WORKERS_OF_A_HISTORY, Told, write
-from tests.planted.oracle import Sets, judged
+from tests.planted.oracle import Row, Sets, judged, judged_without_final_read
 
-_HISTORIES = 2_000
-
+_either = st.integers(0, 1)
 _small = st.integers(0, 3)
-_names = st.sampled_from("abcd")
 _key = st.sampled_from(["", "k1", "k2"])
 _at = st.one_of(st.just(""), st.integers(0, 4).map("@{}".format))
 
+#: Who reads with read_committed, where there are transactions.
+_COMMITTED = 100
 
-def _sent(name: str) -> st.SearchStrategy[str]:
+
+def _sends(transactions: tuple[str, ...] = ("",)) -> st.SearchStrategy[tuple[str, ...]]:
     outcome = st.sampled_from(["ok", "ok", "ok", "info", "fail"])
     span = st.tuples(_small, st.integers(1, 3)).map(lambda t: f"t{t[0]}..{t[0] + t[1]}")
-    return st.builds(
-        "send {} {} {} {} w{} p{} {}".format, st.just(name), outcome, _at, span, st.integers(0, 1), st.just(0), _key
+    within = st.sampled_from(transactions)
+    return st.tuples(
+        *(
+            st.builds("send {} {} {} {} w{} {} {}".format, st.just(name), outcome, _at, span, _either, _key, within)
+            for name in "abcd"
+        )
     )
 
 
-_reads = st.builds(
-    "{} {} @{} r{} t{} {} {}".format,
-    st.sampled_from(["final", "final", "live", "live", "replica"]),
-    st.sampled_from("aabbccddx?"),
-    st.integers(0, 4),
-    st.integers(0, 1),
-    st.integers(5, 9),
-    st.sampled_from(["", "", "", "", "", "", "damaged", "p1"]),
-    st.sampled_from(["", "", "", "", "", "", "k1", "keyless"]),
-)
+def _reads(*phases: str, first: int = 0) -> st.SearchStrategy[str]:
+    return st.builds(
+        "{} {} @{} r{} t{} {} {}".format,
+        st.sampled_from(phases),
+        st.sampled_from("aabbccddx?"),
+        st.integers(first, 4),
+        _either,
+        st.integers(5, 9),
+        st.sampled_from(["", "", "", "", "", "", "damaged", "p1"]),
+        st.sampled_from(["", "", "", "", "", "", "k1", "keyless"]),
+    )
+
+
 _places = st.builds(
     "place {} r{} t{}.5 {}".format,
     st.sampled_from(["seek", "assign", "revoke", "end-of-partition"]),
-    st.integers(0, 1),
+    _either,
     st.integers(4, 9),
     _at,
 )
-_ends = st.sampled_from(["end 0..5", "end 0..5", "end 0..5", "end 0..5 read 3", "end 1..5"])
-_history = st.builds(
-    lambda sends, rest, end: (*sends, *rest, end, "end 0..5 p1"),
-    st.tuples(*(_sent(name) for name in "abcd")),
-    st.lists(st.one_of(_reads, _reads, _reads, _places), min_size=2, max_size=12),
-    _ends,
+_ends = st.sampled_from(["end 0..5", "end 0..5", "end 0..5", "end 0..5 read 3", "end 1..5"]).map(
+    lambda end: (end, "end 0..5 p1")
 )
-
-
-@settings(
-    max_examples=_HISTORIES,
-    database=None,
-    derandomize=True,
-    deadline=None,
-    phases=[Phase.generate],
-    suppress_health_check=list(HealthCheck),
+_transactions = st.tuples(
+    *(
+        st.one_of(
+            st.just(""),
+            st.builds(
+                "txn {} {} {} 0..{} {}".format,
+                st.just(number),
+                st.sampled_from(["commit", "commit", "commit", "abort"]),
+                st.sampled_from(["ok", "ok", "info", "fail"]),
+                st.sampled_from(["", "6", "6..7", "7..8", "9..9"]),
+                st.just(f"w{worker}"),
+            ),
+        )
+        for worker in (0, 1)
+        for number in (0, 1)
+    )
 )
-@given(drawn=st.data())
-def _draw(drawn: st.DataObject) -> None:
-    _drawn.append(drawn.draw(_history))
+_stable = st.lists(st.builds("stable @{} high={} {}".format, _small, _small, st.sampled_from(["", "p1"])), max_size=2)
 
 
-_drawn: list[tuple[str, ...]] = []
+def _some(*lines: st.SearchStrategy[str]) -> st.SearchStrategy[list[str]]:
+    return st.lists(st.one_of(*lines), min_size=2, max_size=12)
+
+
+@dataclass(frozen=True, eq=False)
+class Kind:
+    """Histories that are judged under one ``run``.json, ``number`` of them, and who judges them besides. What ``lacks``
+    can be in none of them."""
+
+    number: int
+    parts: tuple[st.SearchStrategy[Any], ...]
+    judge: Callable[[dict[str, list[Row]]], Sets]
+    lacks: frozenset[str]
+    run: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def lines(self) -> list[list[str]]:
+        """The histories, the same each time."""
+        drawn: list[list[str]] = []
+
+        @settings(
+            max_examples=self.number,
+            database=None,
+            derandomize=True,
+            deadline=None,
+            phases=[Phase.generate],
+            suppress_health_check=list(HealthCheck),
+        )
+        @given(st.tuples(*self.parts))
+        def note(parts: tuple[list[str], ...]) -> None:
+            drawn.append([line for part in parts for line in part if line])
+
+        note()
+        assert len(drawn) >= self.number // 2
+        return [[*lines, *_commits(Random(n))] for n, lines in enumerate(drawn)]
+
+    @cached_property
+    def told(self) -> list[Told]:
+        """Their rows."""
+        told = [Told(f"h-{n}", n * WORKERS_OF_A_HISTORY).tell(said) for n, said in enumerate(self.lines)]
+        for one in told:
+            for n, row in enumerate(one.rows["positions"]):
+                row["at_ns"] += n  # no two at once: their order would be anybody's
+        return told
+
+    @cached_property
+    def expected(self) -> list[Sets]:
+        """What the other judge finds in each."""
+        return [self.judge(told.rows) for told in self.told]
+
+    def asked(self, run: RunFile) -> list[Checker]:
+        """The questions; those, too, that only a group is asked, though these readers are none."""
+        every = [replace(c, when=lambda _: True) if c.anomaly in _OF_GROUPS else c for c in asked_of(run)]
+        return [checker for checker in every if checker.anomaly not in self.lacks]
 
 
 def _commits(random: Random) -> list[str]:
@@ -85,38 +151,61 @@ def _commits(random: Random) -> list[str]:
     ]
 
 
-@pytest.fixture(scope="module")
-def drawn() -> list[list[str]]:
-    _drawn.clear()
-    _draw()
-    assert len(_drawn) >= _HISTORIES // 2
-    return [[*lines, *_commits(Random(n))] for n, lines in enumerate(_drawn)]
+_read = _reads("final", "final", "live", "live", "replica")
+_given = _reads("live", first=-1)
+_OF_GROUPS = {"missed", "two_owners"}
+KINDS = {
+    "single records": Kind(
+        2_000,
+        (_sends(), _some(_read, _read, _read, _places), _ends),
+        judged,
+        lacks=frozenset(checker.anomaly for checker in TRANSACTIONS),
+    ),
+    "transactions": Kind(
+        1_200,
+        (_sends(("x0", "x0", "x1", "")), _transactions, _some(_read, _read, _read, _places), _stable, _ends),
+        lambda rows: judged(rows, {_COMMITTED}),
+        lacks=frozenset(),
+        run={
+            "isolation_level": "read_committed",
+            "clients": {f"consumer {_COMMITTED}": {"isolation.level": "read_committed"}},
+        },
+    ),
+    "no final read": Kind(
+        800,
+        (_sends(), _some(_given, _given, _given, _places)),
+        judged_without_final_read,
+        lacks=frozenset({"vanished", "acknowledged_elsewhere", "diverged", "two_owners"}),
+        run={"origin": Origin.JEPSEN},
+    ),
+}
 
-
-#: Which of the histories are asked as a large one is, and which as a small one: from how many rows on one is large.
-_ASKED = {"as a large one": (slice(0, _HISTORIES // 4), 0), "as a small one": (slice(_HISTORIES // 4, None), 1 << 60)}
+#: Which of the histories are asked as a large one is, and which as a small one: one in four, and from how many rows on
+#: one is large.
+_ASKED = {"as a large one": (lambda n: n % 4 == 0, 0), "as a small one": (lambda n: n % 4 > 0, 1 << 60)}
 
 
 @pytest.mark.parametrize("how", _ASKED)
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_both_find_the_same(
-    how: str, drawn: list[list[str]], spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: Kind, how: str, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    some, rows = _ASKED[how]
-    lines = drawn[some]
-    histories = [Told(f"h-{n}", n * WORKERS_OF_A_HISTORY).tell(said) for n, said in enumerate(lines)]
-    for told in histories:
-        for n, row in enumerate(told.rows["positions"]):
-            row["at_ns"] += n  # no two at once: their order would be anybody's
-    write(tmp_path, histories)
-    # These readers are no group, but what they committed is asked of them as if they were one.
-    asked = [replace(checker, when=lambda _: True) if checker in GROUPS else checker for checker in CHECKERS]
+    chosen, rows = _ASKED[how]
+    file = write(tmp_path, [told for n, told in enumerate(kind.told) if chosen(n)], **kind.run)
     monkeypatch.setattr(asking, "_NEAR", 1)
     monkeypatch.setattr(tables, "OF_ONE_TASK", rows)
-    records(History.read(tmp_path, spark), asked)
-    found: list[Sets] = [{} for _ in histories]
+    records(History.read(tmp_path, spark), kind.asked(file))
+    found: dict[int, Sets] = {n: {} for n, _ in enumerate(kind.told) if chosen(n)}
     for kept in (tmp_path / ANOMALIES).glob("*"):
         for row in pq.read_table(kept).to_pylist():
             found[int(row["topic"].removeprefix("h-"))].setdefault(kept.name, set()).add(row["record_id"])
-    expected = [judged(told.rows) for told in histories]
-    differ = [n for n, sets in enumerate(found) if sets != expected[n]]
-    assert not differ, "\n".join(["", *lines[differ[0]], str(found[differ[0]]), str(expected[differ[0]]), str(differ)])
+    differ = [n for n, sets in found.items() if sets != kind.expected[n]]
+    assert not differ, "\n".join(
+        ["", *kind.lines[differ[0]], str(found[differ[0]]), str(kind.expected[differ[0]]), str(differ)]
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_each_anomaly_comes_about(kind: Kind, tmp_path: Path) -> None:
+    asked = {checker.anomaly for checker in kind.asked(write(tmp_path, [], **kind.run))}
+    assert {anomaly for sets in kind.expected for anomaly in sets} == asked
