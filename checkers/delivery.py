@@ -158,8 +158,7 @@ def _recorded(history: History, reads: DataFrame) -> DataFrame:
     it journalled anything."""
     if not history.run_file.partial:
         return reads
-    clients = (name.split() for name in history.run_file.clients)
-    producers = ", ".join(number for role, number in clients if role in {"producer", "transactor"}) or "null"
+    producers = ", ".join(map(str, history.run_file.workers("producer", "transactor"))) or "null"
     journalled = history.whole.sends.groupBy("worker").agg(F.max("sequence").alias("last_sequence"))
     return (
         reads.selectExpr("*", _WORKER, _SEQUENCE)

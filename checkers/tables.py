@@ -153,8 +153,8 @@ class History:
     @property
     def read_committed(self) -> str:
         """SQL on ``reads``: delivered to a reader of isolation level read_committed."""
-        clients = self.run_file.clients.items()
-        readers = [name.split()[1] for name, config in clients if config.get("isolation.level") == "read_committed"]
+        workers = self.run_file.workers().items()
+        readers = [str(number) for number, config in workers if config.get("isolation.level") == "read_committed"]
         live = f"phase = 'live' and reader in ({', '.join(readers)})" if readers else "false"
         return f"({live}) or phase = 'final'" if self.run_file.configuration.read_committed else live
 

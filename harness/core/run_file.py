@@ -93,7 +93,7 @@ class RunFile(_Part):
     origin_monotonic_ns: int = 0
     versions: dict[str, str] = {}
     features: dict[str, int] = {}
-    clients: dict[str, dict[str, Any]] = Field({}, description="every client setting as given to librdkafka, by worker")
+    clients: dict[str, dict[str, Any]] = Field({}, description="settings as given to librdkafka, by role and number")
     nodes: list[Seat] = []
     phases: list[PhaseReport] = []
     timeline: list[StepReport] = []
@@ -104,6 +104,11 @@ class RunFile(_Part):
     def final_read(self) -> bool:
         """Whether every log was to be read to its end when all was over."""
         return self.origin is Origin.KAFKA_TRIAL
+
+    def workers(self, *roles: str) -> dict[int, dict[str, Any]]:
+        """The clients of these ``roles``, or all, by their numbers: of each the settings that it was given."""
+        told = ((name.split(), settings) for name, settings in self.clients.items())
+        return {int(number): settings for (role, number), settings in told if not roles or role in roles}
 
     def write(self, directory: Path) -> None:
         """Replace run.json in ``directory`` at once: a reader sees the old one or the new one, never a half."""

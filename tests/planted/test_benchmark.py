@@ -2,13 +2,19 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 
 import duckdb
 import pytest
+from pyspark.sql import SparkSession
 
-from benchmarks.checking import FAMILY
+from benchmarks.checking import FAMILY, JOIN, JOINED
+from benchmarks.histories import write_run
+from checkers.asking import count
 from checkers.catalogue import DELIVERY
 from checkers.kept import pieces, place
+from checkers.presence import blocks
+from checkers.tables import History
 from tests.planted.conftest import Judged
 from tests.planted.judging import KINDS
 
@@ -29,3 +35,11 @@ def test_duckdb_finds_the_same(anomaly: str, asked: duckdb.DuckDBPyConnection, j
     kept = Counter(tuple(row.values()) for p in pieces(place(run, anomaly)) for row in p.select(COLUMNS).to_pylist())
     assert kept
     assert Counter(asked.execute(f"select {', '.join(COLUMNS)} from {anomaly}").fetchall()) == kept
+
+
+def test_its_join_counts_the_same(spark: SparkSession, tmp_path: Path) -> None:
+    run = write_run(tmp_path, 5_000)
+    with duckdb.connect() as connection:
+        [counted] = connection.execute(JOIN.format(run=run)).fetchall()
+    assert tuple(count(blocks(History.read(run, spark)), JOINED).values()) == counted
+    assert counted[0] > 0
