@@ -15,7 +15,7 @@ from checkers.delivery import timed
 from checkers.kept import first, keep, place
 from checkers.order import crossings
 from checkers.polls import polls
-from checkers.presence import EVERY, FEW, PLACE, UNSETTLED, blocks, near
+from checkers.presence import EVERY, FEW, PLACE, UNSETTLED, blocks, few, near
 from checkers.summary import COUNTS, COUNTS_OF_READERS
 from checkers.tables import History
 from harness.core.layout import ANOMALIES
@@ -159,14 +159,10 @@ def find(checker: Checker, history: History, given: DataFrame) -> Found:
     if told is None:
         return Found(checker, 0, [])
     found = told.where(checker.rule)
-    kept = place(history.directory, checker.anomaly)
     if not checker.timed:
-        few = True
-        if not history.small:
-            found = found.persist(StorageLevel.MEMORY_AND_DISK)
-            number = found.count()
-            if not number:
-                return Found(checker, 0, [])
-            few = number <= FEW
-        found = timed(history, found, few)
+        counted = F.broadcast(found) if history.small else few(found)
+        if counted is None:
+            return Found(checker, 0, [])
+        found = timed(history, counted)
+    kept = place(history.directory, checker.anomaly)
     return Found(checker, keep(found, kept), first(kept, _EXAMPLES))

@@ -184,11 +184,10 @@ def _deliveries(reads: DataFrame, also: Sequence[str] = ()) -> DataFrame:
     return reads.groupBy("topic", "partition", "offset", "record_id", *also).agg(F.min("read_ns").alias("read_ns"))
 
 
-def timed(history: History, found: DataFrame, few: bool) -> DataFrame:
-    """Records, most often ``few`` that fit a broadcast, with what their sends tell. Returns: RECORD, then the other
-    columns of ``found``"""
-    ids = found.select("record_id")
-    sends = history.whole.sends.join(F.broadcast(ids) if few else ids, on="record_id", how="left_semi")
+def timed(history: History, found: DataFrame) -> DataFrame:
+    """Records (a broadcast, where they are few) with what their sends tell. Returns: RECORD, then the other columns of
+    ``found``"""
+    sends = history.whole.sends.join(found.select("record_id"), on="record_id", how="left_semi")
     others = [name for name in found.columns if name not in RECORD]
     return with_times(found, sends).selectExpr(*OF_READ, *others)
 
