@@ -130,6 +130,11 @@ class Consuming:
             except KafkaException as exc:
                 self._client_error(exc.args[0])
 
+    @property
+    def owned(self) -> int:
+        """How many partitions it has been given; none while its group rebalances."""
+        return len(self._next) if self._placed else 0
+
     def caught_up(self) -> bool:
         """Whether all was read that was in its partitions' logs when this was first asked of each.
 

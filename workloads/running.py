@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
@@ -22,6 +23,7 @@ _TERMINATE_S = 2.0
 _LEAVE_S = 20.0
 #: The longest that a poll takes, and to be given another.
 _IDLE_S = 15.0
+_POLL_S = 0.05
 _STDERR_LINES = 5
 
 
@@ -272,6 +274,7 @@ class Workload:
     def finish(self, within: float) -> list[str]:
         """Producers stop and drain, then consumers read to the end of what is in the log; all in ``within`` seconds.
 
+        What a member owned that was killed nobody reads until the group has learnt of it: it is waited for.
         Returns what did not go as it should, one line each: a worker that died, or had to be ended, records that are
         still in flight, a consumer that did not come to the end.
         """
@@ -279,6 +282,8 @@ class Workload:
         notes: list[str] = []
         for roles in ({"producer", "transactor"}, {"consumer"}):
             asked = [worker for worker in self._workers if worker.spec.role in roles]
+            while _unowned(asked) and time.monotonic() < deadline:
+                time.sleep(_POLL_S)
             for worker in asked:
                 worker.finish(max(0.0, deadline - time.monotonic()))
             for worker in asked:
@@ -327,6 +332,13 @@ class Workload:
     def _end(self) -> None:
         for worker in self._workers:
             worker.end()
+
+
+def _unowned(workers: Sequence[Worker]) -> bool:
+    """Whether there are members of a group that lives, and they do not own all of its partitions."""
+    members = [w for w in workers if isinstance(w.spec, ConsumerSpec) and w.spec.grouped and w.running]
+    owned = sum(member.report.owned for member in members if member.report is not None)
+    return any(owned < len(member.spec.slots) for member in members)
 
 
 def start(spec: AnyWorkload, plan: Plan) -> Workload:

@@ -78,7 +78,8 @@ WorkerSpec = TypeAdapter[AnySpec](Annotated[AnySpec, Field(discriminator="role")
 class Report(BaseModel):
     """One line of a worker's statistics; all of it is in the journals already. The last one says ``finished``.
 
-    ``processed``: how much of a poll's records a member of a group has processed, of 1; null between polls.
+    ``owned``: how many partitions a consumer has been given, none while its group rebalances. ``processed``: how much
+    of a poll's records a member of a group has processed, of 1; null between polls.
     """
 
     sent: int = 0
@@ -86,6 +87,7 @@ class Report(BaseModel):
     failed: int = 0
     indeterminate: int = 0
     read: int = 0
+    owned: int = 0
     processed: float | None = None
     last_ack_ns: int | None = None
     finished: bool = False

@@ -156,14 +156,14 @@ def consume(spec: ConsumerSpec, commands: Commands, stack: ExitStack) -> Report:
     positions = PositionRecorder(positions_journal, spec.worker, spec.life)
     stack.callback(positions.flush)
     stack.callback(reads.flush)
-    consuming = Consuming(
-        spec, reads, positions, clock, processed=lambda part: tell(Report(read=reads.read, processed=part))
-    )
     caught_up = False
+
+    def report(processed: float | None = None) -> Report:
+        return Report(read=reads.read, owned=consuming.owned, processed=processed)
 
     def flush() -> Report:
         consuming.flush()
-        return Report(read=reads.read)
+        return report()
 
     def finished(at_most_s: float) -> bool:
         nonlocal caught_up
@@ -172,10 +172,11 @@ def consume(spec: ConsumerSpec, commands: Commands, stack: ExitStack) -> Report:
             consuming.step(at_most_s)
         return caught_up
 
-    report = run(commands, consuming.step, finished, flush)
+    consuming = Consuming(spec, reads, positions, clock, processed=lambda part: tell(report(part)))
+    last = run(commands, consuming.step, finished, flush)
     consuming.leave()
-    report.note = None if caught_up else "did not reach the end of the log in time"
-    return report
+    last.note = None if caught_up else "did not reach the end of the log in time"
+    return last
 
 
 def main() -> None:

@@ -109,6 +109,16 @@ def test_what_a_killed_member_had_is_processed_by_its_next_incarnation(plan: Pla
     assert {row["incarnation"] for row in journalled("positions").to_pylist() if row["reader"] == 2} == {0, 1}
 
 
+def test_what_a_killed_member_had_is_processed_before_all_is_over(plan: Plan, journalled: Journalled) -> None:
+    groups = Groups(rate=500, producers=1, members=2, processing=0.05, session_timeout_ms=6000)
+    with start(groups, plan) as workload:
+        wait_for(lambda: {row["reader"] for row in live(journalled)} == {2, 3}, "both members process", 120)
+        workload.kill(1)
+        assert workload.finish(within=60) == []
+        sent = workload.counts().acknowledged
+    assert len(places(live(journalled))) == sent
+
+
 @pytest.mark.parametrize("commit", ["before-processing", "after-processing"])
 def test_a_member_that_leaves_has_processed_what_it_committed_and_committed_what_it_processed(
     commit: str, plan: Plan, journalled: Journalled
