@@ -217,6 +217,20 @@ def _written_over(*, remains: bool, read: bool, replica: bool = False) -> Act:
     return act
 
 
+def _over_its_successor(*, read: bool) -> Act:
+    """It was given out, or only acknowledged, at the offset that the record behind it has for all others."""
+
+    def act(world: World, send: Row) -> list[Subject] | None:
+        log, index = world.log_of(send), world.index_of(send)
+        heir = log[index + 1] if index + 1 < len(log) else None
+        if heir is None or not _is_free(world, heir) or heir.record < send["record_id"]:
+            return None  # of those who share an offset the least is told of
+        _seen(shares=True, live=read, reading="left to another")(world, send)
+        return [heir.record]
+
+    return act
+
+
 def _is_free(world: World, place: Place) -> bool:
     return place.record in world.untouched and world.sends[place.record]["outcome"] == "ok"
 
@@ -444,6 +458,9 @@ IMPORTED: tuple[Plot, ...] = (
     Plot("behind another, in flight", "ok", _behind_another(None), twin_of=("reordered", "real_time_order")),
     Plot("real-time order", "ok", _behind_another(1), ("real_time_order",)),
     Plot("acknowledged as the other was sent", "ok", _behind_another(0), twin_of=("real_time_order",)),
+    Plot("rewritten", "ok", _over_its_successor(read=True), ("rewritten_offset",)),
+    Plot("rewritten, undecided", "info", _over_its_successor(read=True), ("rewritten_offset",)),
+    Plot("rewritten, not read", "ok", _over_its_successor(read=False), ("rewritten_offset", "lost")),
     Plot("went back", "ok", _reading("went back"), ("went_back",)),
     Plot("sought back", "ok", _reading("sought back"), twin_of=("went_back",)),
     Plot("passed over", "ok", _seen(live=False), ("lost",)),
@@ -466,7 +483,7 @@ IMPORTED: tuple[Plot, ...] = (
     Plot("under another key to two", "ok", _keyed(_OWN, "live", read=_OTHER, reading="redelivered"), ("misplaced",)),
     Plot("its key, read by two", "ok", _keyed(_OWN, read=None, reading="redelivered"), twin_of=("misplaced",)),
     Plot("corrupted", "ok", _seen(damaged=_DAMAGED), ("corrupted",)),
-    Plot("read by two, whole", "ok", _reading("redelivered"), twin_of=("corrupted",)),
+    Plot("read by two, whole", "ok", _reading("redelivered"), twin_of=("corrupted", "rewritten_offset")),
 )
 #: In histories whose group commits.
 COMMITTED: tuple[Plot, ...] = (
