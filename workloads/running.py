@@ -189,7 +189,7 @@ class Workload:
                 _START_S,
                 good=lambda silent: not silent,
                 describe=lambda silent: f"nothing of {', '.join(silent)}",
-                every=0.05,
+                every=_POLL_S,
             )
             if deaths := self.deaths():
                 raise ClusterError(f"a worker did not start: {deaths[0]}")
@@ -306,7 +306,7 @@ class Workload:
         raise ClusterError(f"member {number} is not in the group")
 
     def _worker_of(self, member: int) -> int:
-        members = [spec.worker for spec in self._specs if isinstance(spec, ConsumerSpec) and spec.grouped]
+        members = [spec.worker for spec in self._specs if _is_member(spec)]
         if member > len(members):
             raise ClusterError(f"there is no member {member}: they are 1 to {len(members)}")
         return members[member - 1]
@@ -334,9 +334,13 @@ class Workload:
             worker.end()
 
 
+def _is_member(spec: AnySpec) -> bool:
+    return isinstance(spec, ConsumerSpec) and spec.grouped
+
+
 def _unowned(workers: Sequence[Worker]) -> bool:
     """Whether there are members of a group that lives, and they do not own all of its partitions."""
-    members = [w for w in workers if isinstance(w.spec, ConsumerSpec) and w.spec.grouped and w.running]
+    members = [w for w in workers if _is_member(w.spec) and w.running]
     owned = sum(member.report.owned for member in members if member.report is not None)
     return any(owned < len(member.spec.slots) for member in members)
 

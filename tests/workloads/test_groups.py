@@ -48,6 +48,10 @@ def owners(journalled: Journalled) -> set[tuple[int, int]]:
     return set(last.values())
 
 
+def wait_until_both_process(journalled: Journalled) -> None:
+    wait_for(lambda: {row["reader"] for row in live(journalled)} == {2, 3}, "both members process", 120)
+
+
 def test_members_are_told_when_to_commit_and_how_long_processing_takes(plan: Plan) -> None:
     specs = worker_specs(Groups(members=2, commit="before-processing", processing=0.5, session_timeout_ms=7000), plan)
     members = [spec for spec in specs if isinstance(spec, ConsumerSpec)]
@@ -94,7 +98,7 @@ def test_a_member_that_is_never_in_the_middle_of_a_poll_is_killed_all_the_same(
 def test_what_a_killed_member_had_is_processed_by_its_next_incarnation(plan: Plan, journalled: Journalled) -> None:
     groups = Groups(rate=500, producers=1, members=2, processing=0.05)
     with start(groups, plan) as workload:
-        wait_for(lambda: {row["reader"] for row in live(journalled)} == {2, 3}, "both members process", 120)
+        wait_until_both_process(journalled)
         killed, stays = workload.workers[1:]
         workload.kill(1)
         assert not psutil.pid_exists(killed.pid)
@@ -112,7 +116,7 @@ def test_what_a_killed_member_had_is_processed_by_its_next_incarnation(plan: Pla
 def test_what_a_killed_member_had_is_processed_before_all_is_over(plan: Plan, journalled: Journalled) -> None:
     groups = Groups(rate=500, producers=1, members=2, processing=0.05, session_timeout_ms=6000)
     with start(groups, plan) as workload:
-        wait_for(lambda: {row["reader"] for row in live(journalled)} == {2, 3}, "both members process", 120)
+        wait_until_both_process(journalled)
         workload.kill(1)
         assert workload.finish(within=60) == []
         sent = workload.counts().acknowledged
@@ -124,7 +128,7 @@ def test_a_member_that_leaves_has_processed_what_it_committed_and_committed_what
     commit: str, plan: Plan, journalled: Journalled
 ) -> None:
     with start(Groups(rate=500, producers=1, members=2, commit=commit, processing=0.05), plan) as workload:
-        wait_for(lambda: {row["reader"] for row in live(journalled)} == {2, 3}, "both members process", 120)
+        wait_until_both_process(journalled)
         assert "left" in workload.leave(2)
         left = [row for row in live(journalled) if row["reader"] == 3]
         ends = {p: max(row["offset"] for row in left if row["partition"] == p) + 1 for p, _ in places(left)}
