@@ -29,6 +29,11 @@ NEEDS: dict[str, Need] = {
         "this kernel has no sch_htb with cls_u32",
         "`slow` and `throttle` cannot run here; load them (modprobe -a sch_htb cls_u32)",
     ),
+    "tbf": Need(
+        "tc qdisc add dev lo root tbf rate 10kbit burst 3028 limit 10000",
+        "this kernel has no sch_tbf",
+        "`throttle` cannot run here; load it (modprobe sch_tbf)",
+    ),
     "ifb": Need(
         "ip link add kt-ifb type ifb\n"
         "tc qdisc add dev lo handle ffff: ingress\n"

@@ -17,17 +17,20 @@ _UNLIMITED = "10gbit"
 
 @dataclass(frozen=True)
 class Shape:
-    """A class of one injection: how fast it may send, and the tc text of the queue that it sends from."""
+    """A class of one injection: the tc text of the queue that it sends from, and what goes through it."""
 
     queue: str
-    rate: str = _UNLIMITED
     plane: Plane = Plane.ALL
     arriving_too: bool = False
 
 
 @dataclass(frozen=True)
 class Traffic:
-    """What went through an injection's queues. ``overlimits`` counts how often htb had to hold packets back."""
+    """What went through an injection's own queues.
+
+    ``waiting``: packets that are in them now. ``overlimits``: how often one was held back because its rate was used up
+    (tbf counts it where a packet is at hand; htb does whenever a packet is larger than its burst).
+    """
 
     packets: int
     bytes: int
@@ -89,13 +92,12 @@ def traffic(listing: str, tag: str) -> Traffic | None:
     mine = [q for q in queues if q.get("handle") == f"{minor(tag)}:"]
     if not mine:
         return None
-    roots = [q for q in queues if q.get("handle") == f"{_ROOT}:"]
     return Traffic(
         packets=sum(q["packets"] for q in mine),
         bytes=sum(q["bytes"] for q in mine),
         drops=sum(q["drops"] for q in mine),
         waiting=sum(q["qlen"] for q in mine),
-        overlimits=sum(q["overlimits"] for q in roots),
+        overlimits=sum(q["overlimits"] for q in mine),
     )
 
 
@@ -105,7 +107,7 @@ def _class(dev: str, shape: Shape, tag: str) -> str:
     filters = "".join(f"{add} {match} flowid {_ROOT}:{number}\n" for match in _matches(shape.plane))
     return (
         f"tc qdisc show dev {dev} root | grep -q ' {_ROOT}: ' || tc qdisc add dev {dev} root handle {_ROOT}: htb\n"
-        f"tc class add dev {dev} parent {_ROOT}: classid {_ROOT}:{number} htb rate {shape.rate} quantum 1514\n"
+        f"tc class add dev {dev} parent {_ROOT}: classid {_ROOT}:{number} htb rate {_UNLIMITED} quantum 1514\n"
         f"tc qdisc add dev {dev} parent {_ROOT}:{number} handle {number}: {shape.queue}\n"
         f"{filters}"
     )

@@ -20,6 +20,12 @@ from nemesis.targets import Expression
 #: Packets that a queue holds: what is late is not to be lost as well. (netem's own limit is 1000.)
 _ROOM = 100_000
 
+#: An Ethernet frame's bytes.
+_FRAME = 1514
+
+#: Seconds of a rate that may pass at once. What comes in such a time is not faster than the rate, however it comes.
+_BURST_S = 0.1
+
 #: Parts a listing that has queues after something else.
 _COUNTED = "QUEUES\n"
 _COUNTERS = "echo QUEUES\n"
@@ -144,26 +150,31 @@ class Flaky(_Traffic):
 
 
 class Throttle(_Traffic):
-    """The nodes hit send and receive no faster than this (tc htb; what arrives is shaped on an ifb device)."""
+    """The nodes hit send and receive no faster than this (tc tbf; what arrives is shaped on an ifb device)."""
 
     rate: Rate = Field(description="how fast at most, each way, such as 10kbit")
 
     @property
     def needs(self) -> frozenset[str]:
-        return frozenset({"htb", "ifb"})
+        return frozenset({"htb", "tbf", "ifb"})
+
+    def queue(self) -> str:
+        """The tc text of the tbf queue."""
+        burst = max(2 * _FRAME, round(self.rate / 8 * _BURST_S))
+        return f"tbf rate {self.rate}bit burst {burst} limit {_ROOM * _FRAME}"
 
     @override
     def scripts(self, aim: Aim, topology: Topology) -> Mapping[Node, Scripts]:
-        shape = Shape(f"pfifo limit {_ROOM}", f"{self.rate}bit", self.plane, arriving_too=True)
+        shape = Shape(self.queue(), self.plane, arriving_too=True)
         return {
             node: Scripts(apply_shape(node, shape, aim.tag), count_shape(), remove_shape(node, aim.tag))
             for node in aim.nodes
         }
 
     def counted(self, aim: Aim, listing: str) -> Evidence:
-        """It bit if packets had to wait for their turn."""
+        """It bit if its own packets had to wait for their turn."""
         passed = traffic(listing, aim.tag)
-        held = passed is not None and passed.packets > 0 and (passed.overlimits > 0 or passed.waiting > 0)
+        held = passed is not None and (passed.overlimits > 0 or passed.waiting > 0)
         return Evidence(held, asdict(passed) if passed else {})
 
 

@@ -46,7 +46,7 @@ class FakeShell:
         if self.states[node] is ProcessState.EXITED:
             raise ClusterError(f"{node.name}: no such namespace")
         self.done.append(f"{node.name} network")
-        rules, queues = re.findall(r"KT-(\w{8})-I", script)[:1], re.findall(r"handle (\w+): (pfifo|netem)", script)
+        rules, queues = re.findall(r"KT-(\w{8})-I", script)[:1], re.findall(r"handle (\w+): (tbf|netem)", script)
         if "iptables -w -nvxL" in script or "tc -j -s" in script:
             return self._listing(script)
         if queues and not (rules and not self.netem):

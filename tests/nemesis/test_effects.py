@@ -1,0 +1,76 @@
+"""Faults in real network namespaces: what acted says so, and what cannot have acted does not."""
+
+from collections.abc import Iterator
+from random import Random
+from typing import Any
+
+import pytest
+
+from harness.core.clock import Clock
+from harness.core.topology import Node, View
+from nemesis.catalogue import FAULTS
+from nemesis.nemesis import Nemesis
+
+from .conftest import Rows
+from .namespaces import NamespaceShell, namespaces, possible
+
+pytestmark = pytest.mark.skipif(not possible(), reason="making network namespaces needs root, iproute2 and iptables")
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[NamespaceShell]:
+    with namespaces() as shell:
+        yield shell
+
+
+@pytest.fixture
+def shell(running: NamespaceShell) -> NamespaceShell:
+    return running
+
+
+@pytest.fixture
+def nemesis(shell: NamespaceShell, rows: Rows) -> Nemesis:
+    b1, *_ = nodes = shell.topology.nodes
+    view = View(leader=b1, replicas=nodes, isr=nodes, controller=b1)
+    return Nemesis(shell, lambda: view, rows.journal, Clock.start(), Random(0))
+
+
+def inject(nemesis: Nemesis, kind: str, name: str, **parameters: Any) -> None:
+    nemesis.inject(FAULTS[kind].model_validate(parameters), name)
+
+
+def node(shell: NamespaceShell, name: str) -> Node:
+    found = shell.topology.named(name)
+    assert found is not None
+    return found
+
+
+def speak(shell: NamespaceShell, sender: str, receiver: str, size: int = 1000, port: int = 9094) -> None:
+    shell.speak(node(shell, sender), node(shell, receiver), size, port)
+
+
+def test_a_throttle_above_the_traffic_did_not_act(nemesis: Nemesis, shell: NamespaceShell, rows: Rows) -> None:
+    with nemesis:
+        inject(nemesis, "throttle", "wide", target="b1", rate="1gbit")
+        for _ in range(20):
+            speak(shell, "b1", "b2", 200_000)
+    assert not rows.last("wide")["effective"]
+
+
+def test_a_throttle_below_the_traffic_acted(nemesis: Nemesis, shell: NamespaceShell, rows: Rows) -> None:
+    with nemesis:
+        inject(nemesis, "throttle", "narrow", target="b1", rate="400kbit")
+        speak(shell, "b1", "b2", 200_000)
+    assert rows.last("narrow")["effective"]
+
+
+def test_a_throttle_does_not_act_by_another_shape_of_its_node(
+    nemesis: Nemesis, shell: NamespaceShell, rows: Rows
+) -> None:
+    with nemesis:
+        inject(nemesis, "throttle", "narrow", target="b1", rate="400kbit", plane="replication")
+        inject(nemesis, "throttle", "wide", target="b1", rate="1gbit", plane="client")
+        speak(shell, "b1", "b2", 200_000)
+        speak(shell, "b1", "b2", 1000, port=9092)
+    assert rows.last("narrow")["effective"]
+    assert not rows.last("wide")["effective"]
