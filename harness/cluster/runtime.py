@@ -4,13 +4,16 @@ import fcntl
 import ipaddress
 import socket
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from docker import DockerClient
 from docker.errors import DockerException
+from docker.models.containers import Container
+from requests.exceptions import RequestException
+from urllib3.exceptions import HTTPError
 
 from harness.cluster import compose
 from harness.cluster.cleanup import cleanup
@@ -26,6 +29,9 @@ from harness.resources import recipes
 from harness.scenario.model import ClusterSpec
 
 _LAST_LINES = 5
+
+#: How the engine's client fails while a log is read, and a disk while it is written.
+_NOT_KEPT = (DockerException, RequestException, HTTPError, OSError)
 
 
 @dataclass(frozen=True)
@@ -50,14 +56,22 @@ class Cluster:
 
 
 @contextmanager
-def up(spec: ClusterSpec, run: str, directory: Path, client: DockerClient, keep: bool = False) -> Iterator[Cluster]:
+def up(
+    spec: ClusterSpec,
+    run: str,
+    directory: Path,
+    client: DockerClient,
+    note: Callable[[str], None],
+    keep: bool = False,
+) -> Iterator[Cluster]:
     """Start a cluster, its ``compose.yaml`` and ``config/`` in ``directory``; in the end keep its logs and remove it.
 
-    ``keep`` leaves it running. Raises EnvironmentLacks (no image, no address left) and ClusterError.
+    ``keep`` leaves it running. ``note`` takes a line for each log that cannot be kept. Raises EnvironmentLacks (no
+    image, no address left) and ClusterError.
     """
     image = kafka_image(client, spec.version, spec.image)
     toolbox = toolbox_image(client)
-    try:
+    with released(client, run, directory / LOGS, note, keep):
         with _addresses():
             subnet = _subnet(client, spec.subnet, run)
             nodes = topology(spec, subnet, _free_port if spec.clients == "published" else lambda: None)
@@ -67,10 +81,21 @@ def up(spec: ClusterSpec, run: str, directory: Path, client: DockerClient, keep:
         containers = {node.name: compose.container_name(run, node) for node in nodes.nodes}
         shell = DockerShell(nodes, containers, toolbox, compose.labels_of(run, directory), client)
         yield Cluster(run, spec, nodes, image, shell, client)
-    finally:
-        _keep_logs(client, run, directory / LOGS)
+
+
+@contextmanager
+def released(
+    client: DockerClient, run: str, logs: Path, note: Callable[[str], None], keep: bool = False
+) -> Iterator[None]:
+    """In the end keep the logs of a run's containers in ``logs`` and remove all that the run has, however it ends.
+
+    A log that cannot be kept is a line for ``note``, and keeps nothing from being removed. ``keep`` removes nothing.
+    """
+    with ExitStack() as stack:
         if not keep:
-            cleanup(run, client)
+            stack.callback(cleanup, run, client)
+        stack.callback(_keep_logs, client, run, logs, note)
+        yield
 
 
 def _write(spec: ClusterSpec, run: str, nodes: Topology, subnet: Subnet, image: str, directory: Path) -> None:
@@ -142,13 +167,22 @@ def _free_port() -> int:
         return port
 
 
-def _keep_logs(client: DockerClient, run: str, directory: Path) -> None:
-    directory.mkdir(exist_ok=True)
-    for container in client.containers.list(all=True, filters={"label": f"{compose.LABEL}={run}"}):
+def _keep_logs(client: DockerClient, run: str, directory: Path, note: Callable[[str], None]) -> None:
+    try:
+        directory.mkdir(exist_ok=True)
+        containers = client.containers.list(all=True, filters={"label": f"{compose.LABEL}={run}"})
+    except _NOT_KEPT as exc:
+        note(f"no node's log is kept: {exc}")
+        return
+    for container in containers:
         name = str(container.name).removeprefix(f"{compose.project_of(run)}-")
         try:
-            with (directory / f"{name}.log").open("wb") as file:
-                for chunk in container.logs(stream=True, follow=False):
-                    file.write(chunk)
-        except DockerException as exc:
-            (directory / f"{name}.log").write_text(f"the log of {name} could not be read: {exc}\n")
+            _keep_log(container, directory / f"{name}.log")
+        except _NOT_KEPT as exc:
+            note(f"the log of {name} is not kept whole: {exc}")
+
+
+def _keep_log(container: Container, path: Path) -> None:
+    with path.open("wb") as file:
+        for chunk in container.logs(stream=True, follow=False):
+            file.write(chunk)

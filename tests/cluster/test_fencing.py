@@ -27,7 +27,7 @@ def test_a_fenced_producer_is_replaced_by_its_own_next_incarnation(tmp_path: Pat
     journals = tmp_path / "journals"
     for part in ("journals", "logs"):
         (tmp_path / part).mkdir()
-    with up(ClusterSpec(brokers=1), f"fencing/{tmp_path.name}", tmp_path, engine, keep=False) as cluster:
+    with up(ClusterSpec(brokers=1), f"fencing/{tmp_path.name}", tmp_path, engine, note=pytest.fail) as cluster:
         await_registered(cluster)
         create_topics(cluster, topic)
         plan = Plan(cluster.topology.bootstrap, {topic.name: 2}, journals, Clock.start(), seed=1)

@@ -71,7 +71,7 @@ def test_leaders_that_verify_refuse_it(tmp_path: Path, engine: DockerClient) -> 
     topic = TopicSpec(name=PLACE[0], replication=1)
     for part in ("journals", "logs"):
         (tmp_path / part).mkdir()
-    with up(ClusterSpec(brokers=1), f"hanging/{tmp_path.name}", tmp_path, engine, keep=False) as cluster:
+    with up(ClusterSpec(brokers=1), f"hanging/{tmp_path.name}", tmp_path, engine, note=pytest.fail) as cluster:
         await_registered(cluster)
         create_topics(cluster, topic)
         brokers = {broker.id: broker.endpoint for broker in cluster.topology.brokers}

@@ -1,0 +1,143 @@
+"""How a cluster is given up, against an engine of plain data: whatever happens to its logs, nothing stays."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from docker import DockerClient
+from docker.errors import APIError
+from requests.exceptions import ConnectionError as NoConnection
+from urllib3.exceptions import ReadTimeoutError
+
+from harness.cluster.compose import LABEL, container_name, project_of
+from harness.cluster.runtime import released
+from harness.core.topology import Node, Role
+
+RUN = "s/1"
+NAMES = ("b1", "b2")
+
+
+@dataclass
+class FakeContainer:
+    name: str
+    engine: "FakeEngine"
+    labels: dict[str, str] = field(default_factory=lambda: {LABEL: RUN})
+
+    def logs(self, stream: bool, follow: bool) -> Iterator[bytes]:
+        yield b"the first line\n"
+        if self.engine.fails is not None:
+            raise self.engine.fails
+        yield b"the last line\n"
+
+    def remove(self, force: bool, v: bool) -> None:
+        self.engine.there.remove(self)
+
+
+@dataclass
+class Listing:
+    """A kind of resource: what ``list`` returns, or raises at first."""
+
+    found: list[Any]
+    fails: Exception | None = None
+
+    def list(self, **_: object) -> list[Any]:
+        if self.fails is not None:
+            failure, self.fails = self.fails, None
+            raise failure
+        return list(self.found)
+
+
+class FakeEngine:
+    """Two nodes' containers. ``fails`` is raised in the middle of each log."""
+
+    def __init__(self, fails: BaseException | None = None, cannot_list: Exception | None = None) -> None:
+        self.fails = fails
+        self.there = [
+            FakeContainer(container_name(RUN, Node(name, Role.BROKER, 1, "10.0.0.1")), self) for name in NAMES
+        ]
+        self.containers = Listing(self.there, cannot_list)
+        self.networks = Listing([])
+        self.volumes = Listing([])
+
+    @property
+    def client(self) -> DockerClient:
+        return cast(DockerClient, self)
+
+
+def test_the_logs_of_all_nodes_are_kept_and_the_cluster_is_removed(tmp_path: Path) -> None:
+    engine, notes = FakeEngine(), list[str]()
+    with released(engine.client, RUN, tmp_path / "logs", notes.append):
+        assert len(engine.there) == 2
+    assert engine.there == []
+    assert notes == []
+    kept = {path.name: path.read_text() for path in (tmp_path / "logs").iterdir()}
+    assert kept == {f"{name}.log": "the first line\nthe last line\n" for name in NAMES}
+
+
+@pytest.mark.parametrize(
+    "fails",
+    [
+        APIError("the engine is out of order"),
+        NoConnection("read timed out"),
+        ReadTimeoutError(cast(Any, None), "/logs", "read timed out"),
+        OSError(28, "No space left on device"),
+    ],
+    ids=lambda exc: type(exc).__name__,
+)
+def test_a_log_that_cannot_be_kept_is_noted_and_the_cluster_is_removed(fails: Exception, tmp_path: Path) -> None:
+    engine, notes = FakeEngine(fails), list[str]()
+    with released(engine.client, RUN, tmp_path / "logs", notes.append):
+        pass
+    assert engine.there == []
+    assert notes == [f"the log of {name} is not kept whole: {fails}" for name in NAMES]
+    assert (tmp_path / "logs" / "b1.log").read_text() == "the first line\n"
+
+
+def test_a_full_disk_is_noted_and_the_cluster_is_removed(tmp_path: Path) -> None:
+    (tmp_path / "b1.log").symlink_to("/dev/full")
+    engine, notes = FakeEngine(), list[str]()
+    with released(engine.client, RUN, tmp_path, notes.append):
+        pass
+    assert engine.there == []
+    assert notes == ["the log of b1 is not kept whole: [Errno 28] No space left on device"]
+    assert "the last line" in (tmp_path / "b2.log").read_text()
+
+
+def test_where_no_container_can_be_listed_the_cluster_is_removed_all_the_same(tmp_path: Path) -> None:
+    engine, notes = FakeEngine(cannot_list=NoConnection("read timed out")), list[str]()
+    with released(engine.client, RUN, tmp_path, notes.append):
+        pass
+    assert engine.there == []
+    assert notes == ["no node's log is kept: read timed out"]
+
+
+@pytest.mark.parametrize("interrupts", [KeyboardInterrupt(), RuntimeError("a defect")], ids=["interrupt", "defect"])
+def test_what_breaks_off_the_keeping_of_logs_goes_on_when_the_cluster_is_removed(
+    interrupts: BaseException, tmp_path: Path
+) -> None:
+    engine, notes = FakeEngine(interrupts), list[str]()
+    with (
+        pytest.raises(type(interrupts)),
+        released(engine.client, RUN, tmp_path, notes.append),
+    ):
+        pass
+    assert engine.there == []
+
+
+def test_an_error_in_the_run_is_not_hidden_by_logs_that_cannot_be_kept(tmp_path: Path) -> None:
+    engine, notes = FakeEngine(OSError(28, "No space left on device")), list[str]()
+    with pytest.raises(RuntimeError, match="the run failed"), released(engine.client, RUN, tmp_path, notes.append):
+        raise RuntimeError("the run failed")
+    assert engine.there == []
+    assert len(notes) == 2
+
+
+def test_a_cluster_that_is_kept_has_its_logs_kept_too(tmp_path: Path) -> None:
+    engine, notes = FakeEngine(), list[str]()
+    with released(engine.client, RUN, tmp_path, notes.append, keep=True):
+        pass
+    assert len(engine.there) == 2
+    assert {path.stem for path in tmp_path.iterdir()} == set(NAMES)
+    assert all(project_of(RUN) in container.name for container in engine.there)
