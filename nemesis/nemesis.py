@@ -145,17 +145,32 @@ class Nemesis:
         ``except_`` names injections that stay as they are, or nodes or pins whose process stays as it is. Heals what
         can be healed before it raises ClusterError.
         """
-        spared = {node for name in except_ if name not in self._names for node in self._spared(name)}
-        failures = []
+        failures = self._heal_each(except_)
+        if failures:
+            raise ClusterError(f"not healed: {'; '.join(map(str, failures))}")
+
+    def _heal_each(self, except_: Collection[str] = ()) -> list[KafkaTrialError]:
+        """Heal all that ``except_`` does not name; return what failed. A defect is raised when all were tried."""
+        failures: list[KafkaTrialError] = []
+        defects: list[Exception] = []
+        spared: set[Node] = set()
+        for name in except_:
+            try:
+                spared.update(() if name in self._names else self._spared(name))
+            except KafkaTrialError as exc:
+                failures.append(exc)
         chosen = [i for i in self._active.values() if i.aim.name not in except_]
         # Networks first: a node that starts again must not be cut again.
         for injection in sorted(chosen, key=lambda i: not isinstance(i.fault, NetworkFault)):
             try:
                 self._heal(injection, spared)
             except KafkaTrialError as exc:
-                failures.append(str(exc))
-        if failures:
-            raise ClusterError(f"not healed: {'; '.join(failures)}")
+                failures.append(exc)
+            except Exception as exc:  # noqa: BLE001 - a defect in one fault keeps no other from being healed
+                defects.append(exc)
+        if defects:
+            raise defects[0]
+        return failures
 
     def __enter__(self) -> Self:
         return self
@@ -163,7 +178,8 @@ class Nemesis:
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.heal_all()
+        """Heal all once more. What cannot be healed ends no run: the journal has it as never healed, and why."""
+        self._heal_each()
 
     def _aimed(self, fault: Fault, name: str | None, view: View, injecting_ns: int) -> Injection:
         """The injection, active from now on: whatever happens next, it will be healed."""
@@ -214,9 +230,14 @@ class Nemesis:
         injection.healing_ns = self._clock.now()
         self._write(injection)
         self._measure(injection, "healing")
-        fault.heal(self._shell, aim if whole else aim.on(healing))
-        if fault.renews_network:
-            self._apply_again(healing)
+        try:
+            fault.heal(self._shell, aim if whole else aim.on(healing))
+            if fault.renews_network:
+                self._apply_again(healing)
+        except KafkaTrialError as exc:
+            injection.add("healing", Evidence(False, {"not_healed": str(exc)}))
+            self._write(injection)
+            raise
         self._end(injection, healing)
 
     def _end(self, injection: Injection, nodes: Collection[Node]) -> None:

@@ -54,9 +54,15 @@ class NetworkFault(Fault):
         """The counters of all nodes; it bit where one of them counted."""
         scripts = self.scripts(aim, shell.topology)
         listings = _in_networks(shell, scripts, lambda node: scripts[node].count)
-        counts = {node.name: self.counted(aim, listing) for node, listing in listings.items()}
+        counts = {node.name: self._read(node, aim, listing) for node, listing in listings.items()}
         facts: dict[str, Any] = {name: dict(evidence.facts) for name, evidence in counts.items()}
         return Evidence(any(evidence.effective for evidence in counts.values()), facts)
+
+    def _read(self, node: Node, aim: Aim, listing: str) -> Evidence:
+        try:
+            return self.counted(aim, listing)
+        except (ValueError, LookupError, TypeError) as exc:
+            raise ClusterError(f"{node.name}: its counters cannot be read ({exc!r}): {listing.strip()[:200]}") from exc
 
     def heal(self, shell: NodeShell, aim: Aim) -> None:
         """Remove the scripts' work on all nodes at once, each of which checks that nothing is left."""

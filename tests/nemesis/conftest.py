@@ -26,7 +26,8 @@ _STATES = {"KILL": ProcessState.EXITED, "STOP": ProcessState.STOPPED, "CONT": Pr
 class FakeShell:
     """Keeps processes, namespaces and files as data. A namespace holds the tags of what was applied in it.
 
-    ``packets`` is how many packets every rule and every queue reports; ``netem`` is whether the kernel has it.
+    ``packets`` is how many packets every rule and every queue reports; ``netem`` is whether the kernel has it;
+    ``garbled``: nobody can read what tc reports.
     """
 
     topology = TOPOLOGY
@@ -39,6 +40,7 @@ class FakeShell:
         self.packets = 7
         self.netem = True
         self.broken = False
+        self.garbled = False
 
     def in_network_of(self, node: Node, script: str) -> str:
         if self.broken:
@@ -67,7 +69,8 @@ class FakeShell:
             f'"overlimits":{self.packets}}}'
             for name in ("4b54", *(tag.removeprefix("queue ") for held in self.namespaces.values() for tag in held))
         )
-        return ping + rules + marker + (f"[{queues}]" if "tc -j" in script else "")
+        listed = '[{"handle":"4b54:","pac' if self.garbled else f"[{queues}]"
+        return ping + rules + marker + (listed if "tc -j" in script else "")
 
     def signal(self, node: Node, signal: Signal) -> None:
         self.done.append(f"{node.name} {signal}")

@@ -9,11 +9,12 @@ import pytest
 from harness.core.clock import Clock
 from harness.core.errors import ClusterError, ScenarioError
 from nemesis.catalogue import FAULTS
-from nemesis.fault import Fault
+from nemesis.fault import Aim, Fault
 from nemesis.nemesis import Nemesis
-from nemesis.shell import ProcessState
+from nemesis.process import Kill
+from nemesis.shell import NodeShell, ProcessState
 
-from .conftest import B1, B2, B3, CLIENTS, TOPOLOGY, VIEW, FakeShell, Rows
+from .conftest import B1, B2, B3, C1, CLIENTS, TOPOLOGY, VIEW, FakeShell, Rows
 
 #: A fault as a scenario writes it, by kind.
 WRITTEN: dict[str, dict[str, Any]] = {
@@ -192,6 +193,59 @@ def test_what_cannot_be_healed_keeps_nothing_else_from_being_healed(nemesis: Nem
     shell.broken = False
     nemesis.heal_all()
     assert nemesis.active == ()
+
+
+def test_counters_that_cannot_be_read_keep_nothing_from_being_healed(
+    nemesis: Nemesis, shell: FakeShell, rows: Rows
+) -> None:
+    nemesis.inject(fault("slow"), "late")
+    nemesis.inject(fault("partition"), "cut")
+    nemesis.inject(fault("pause", target="c1"), "asleep")
+    shell.garbled = True
+    nemesis.heal_all()
+    assert nemesis.active == ()
+    assert shell.left == {}
+    assert [rows.last(name)["effective"] for name in ("late", "cut", "asleep")] == [False, True, True]
+    assert "its counters cannot be read" in json.loads(rows.last("late")["evidence"])["healing"]["not_measured"]
+    assert rows.last("late")["healed_ns"] is not None
+
+
+class Defective(Kill):
+    """Its heal has a defect."""
+
+    def heal(self, shell: NodeShell, aim: Aim) -> None:
+        raise RuntimeError("a defect")
+
+
+def test_a_defect_in_one_heal_is_raised_when_all_others_are_healed(nemesis: Nemesis, shell: FakeShell) -> None:
+    nemesis.inject(Defective(target="b1"), "broken")
+    nemesis.inject(fault("pause", target="c1"), "asleep")
+    with pytest.raises(RuntimeError, match="a defect"):
+        nemesis.heal_all()
+    assert [a.name for a in nemesis.active] == ["broken"]
+    assert shell.states[C1] is ProcessState.RUNNING
+
+
+def test_what_cannot_be_healed_ends_no_run_and_stays_in_the_journal_as_not_healed(
+    nemesis: Nemesis, shell: FakeShell, rows: Rows
+) -> None:
+    with nemesis:
+        nemesis.inject(fault("partition"), "cut")
+        nemesis.inject(fault("pause", target="c1"), "asleep")
+        shell.broken = True
+    assert [a.name for a in nemesis.active] == ["cut"]
+    assert rows.last("asleep")["healed_ns"] is not None
+    cut = rows.last("cut")
+    assert cut["healed_ns"] is None
+    assert json.loads(cut["evidence"])["healing"]["not_healed"] == "b1: network script failed: broken"
+
+
+def test_to_spare_what_nobody_knows_keeps_nothing_else_from_being_healed(nemesis: Nemesis, shell: FakeShell) -> None:
+    nemesis.inject(fault("kill"), "dead")
+    with pytest.raises(ClusterError, match="'never' is no injection, pinned name or node"):
+        nemesis.heal_all(except_=["never"])
+    assert nemesis.active == ()
+    assert set(shell.states.values()) == {ProcessState.RUNNING}
 
 
 def test_a_stop_of_a_paused_node_lets_it_go_first(nemesis: Nemesis, shell: FakeShell) -> None:
