@@ -59,7 +59,10 @@ def _epoch(sight: Sight) -> int:
 
 
 class Observer:
-    """What the brokers say: journalled as it is heard, and at hand as a View."""
+    """What the brokers say: journalled as it is heard, and at hand as a View.
+
+    ``connect`` opens a connection to the broker at an endpoint.
+    """
 
     def __init__(
         self,
@@ -68,8 +71,10 @@ class Observer:
         watch: tuple[str, int],
         clock: Clock,
         transactional_id: str | None = None,
+        connect: Callable[[str], Wire] = Wire,
     ) -> None:
         self._topology = topology
+        self._connect = connect
         self._topics = list(topics)
         self._watch = watch
         self._clock = clock
@@ -80,6 +85,7 @@ class Observer:
         self._controllers: dict[str, tuple[int, int | None]] = {}
         self._heard: SimpleQueue[Sight] = SimpleQueue()
         self._over = threading.Event()
+        self._defects: list[tuple[str, Exception]] = []
 
     def view(self) -> View:
         """The roles for the partition that the scenario watches."""
@@ -116,11 +122,21 @@ class Observer:
         with self._lock:
             return self._of(topic, partition)
 
+    @property
+    def defects(self) -> list[tuple[str, Exception]]:
+        """What ended before the observation did, and the error that ended it."""
+        with self._lock:
+            return list(self._defects)
+
     def ask(self, node: Node) -> None:
         """Ask one broker over and over until the observation ends."""
+        with self._watched(f"asking {node.name}"):
+            self._ask(node)
+
+    def _ask(self, node: Node) -> None:
         while not self._over.is_set():
             try:
-                with Wire(node.endpoint) as wire:
+                with self._connect(node.endpoint) as wire:
                     while not self._over.is_set():
                         self._listen(node, wire)
                         self._over.wait(EVERY)
@@ -130,11 +146,24 @@ class Observer:
 
     def write(self, journal: Journal) -> None:
         """Journal what was heard, twice a second, until the observation ends."""
+        with self._watched("journalling"):
+            self._write(journal)
+
+    def _write(self, journal: Journal) -> None:
         while True:
             ended = self._over.wait(0.5)
             journal.append_rows(_row(sight) for sight in self._drain())
             if ended:
                 return
+
+    @contextmanager
+    def _watched(self, doing: str) -> Iterator[None]:
+        """A thread that ends by an error is remembered: the observation is not what it seems to be from then on."""
+        try:
+            yield
+        except Exception as exc:  # noqa: BLE001 - whatever it is, a thread must not end in silence
+            with self._lock:
+                self._defects.append((doing, exc))
 
     def end(self) -> None:
         """Stop asking and writing."""
@@ -148,20 +177,33 @@ class Observer:
             for partition in topic.partitions:
                 if partition.leader_id == node.id:
                     led.setdefault(topic.name, []).append(partition.partition_index)
-        highs = wire.offsets(led) if led else {}
-        controller = self._ask_controller(wire, response)
-        coordinator = None if self._transactional_id is None else wire.coordinator(self._transactional_id)
-        heard = [
-            _sight(node, at_ns, topic.name, partition, highs)
-            for topic in response.topics
-            for partition in topic.partitions
-        ]
+        highs: dict[tuple[str, int], int] = {}
+        try:
+            if led:
+                highs = wire.offsets(led)
+        finally:
+            # What a broker said stays, though it answers the next question no more.
+            self._keep(
+                [
+                    _sight(node, at_ns, topic.name, partition, highs)
+                    for topic in response.topics
+                    for partition in topic.partitions
+                ]
+            )
+        if self._transactional_id is not None:
+            self._note(self._coordinators, node, at_ns, wire.coordinator(self._transactional_id))
+        # The last question, as a broker hands it on to a controller, and cannot where it is cut off from them.
+        self._note(self._controllers, node, at_ns, self._ask_controller(wire, response))
+
+    def _keep(self, sights: Sequence[Sight]) -> None:
         with self._lock:
-            self._controllers[node.name] = (at_ns, controller)
-            self._coordinators[node.name] = (at_ns, coordinator)
-            self._latest.update({(s.observer, s.topic, s.partition): s for s in heard})
-        for sight in heard:
+            self._latest.update({(s.observer, s.topic, s.partition): s for s in sights})
+        for sight in sights:
             self._heard.put(sight)
+
+    def _note(self, told: dict[str, tuple[int, int | None]], node: Node, at_ns: int, number: int | None) -> None:
+        with self._lock:
+            told[node.name] = (at_ns, number)
 
     def _ask_controller(self, wire: Wire, response: Any) -> int | None:
         """A KRaft broker names a random broker as controller (KIP-590): the quorum must be asked instead."""

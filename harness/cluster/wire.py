@@ -7,6 +7,7 @@ kafka-python encodes the messages.
 import socket
 from typing import Any, Self
 
+from kafka.errors import KafkaError
 from kafka.protocol.admin import DescribeQuorumRequest
 from kafka.protocol.consumer import ListOffsetsRequest
 from kafka.protocol.metadata import ApiVersionsRequest, FindCoordinatorRequest, MetadataRequest
@@ -120,3 +121,5 @@ class Wire:
                     return response
         except OSError as exc:
             raise ClusterError(f"{self._endpoint}: no answer ({exc})") from exc
+        except KafkaError as exc:
+            raise ClusterError(f"{self._endpoint}: its answer cannot be read ({exc})") from exc

@@ -1,6 +1,7 @@
 """A whole run, from a validated scenario to its verdict. The order of things is here and nowhere else."""
 
 import threading
+import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -19,9 +20,10 @@ from harness.cluster.observer import observe
 from harness.cluster.ready import await_registered, await_whole_isr, create_topics, out_of_sync
 from harness.cluster.runtime import up
 from harness.cluster.shell import without_network
-from harness.core.errors import EnvironmentLacks
+from harness.core.errors import EnvironmentLacks, KafkaTrialError
 from harness.core.history import FAULTS
 from harness.core.journal import Journal, journal_path
+from harness.core.layout import LOGS
 from harness.core.run_file import RunFile, State
 from harness.core.verdict import Verdict
 from harness.report import write
@@ -60,7 +62,9 @@ def run(scenario: Scenario, store: Path, seed: int, display: Display, keep: bool
         phase = partial(begin, record, display)
         with ExitStack() as stack:
             phase("cluster up")
-            cluster = stack.enter_context(up(scenario.cluster, record.file.run, record.directory, client, keep))
+            cluster = stack.enter_context(
+                up(scenario.cluster, record.file.run, record.directory, client, record.file.notes.append, keep)
+            )
             record.nodes(cluster.topology)
             record.file.features = await_registered(cluster)
             create_topics(cluster, scenario.topic)
@@ -81,8 +85,8 @@ def run(scenario: Scenario, store: Path, seed: int, display: Display, keep: bool
             phase("timeline")
             follow(scenario.timeline, stage)
             phase("heal")
-            warm_up(workload.counts())
             recover(stage, scenario)
+            warm_up(workload.counts())
             if isinstance(scenario.workload, Transactions):
                 phase("transactions settle")
                 settle(stage, topics, within=scenario.workload.transaction_timeout_ms / 1e3 + SETTLING_S)
@@ -99,6 +103,7 @@ def run(scenario: Scenario, store: Path, seed: int, display: Display, keep: bool
             if scenario.final_read.replicas:
                 phase("replica read")
                 look_into_replicas(stage, ends, scenario.isolation_level)
+            report_observation(stage)
             phase("cluster down")
         phase("judge")
         seal(record.directory, record.file, workload.killed)
@@ -150,9 +155,10 @@ def begin(record: RunRecord, display: Display, name: str) -> None:
 
 
 def warm_up(counts: Counts) -> None:
-    """Start Spark while the cluster recovers, for about as many rows as are going to be judged.
+    """Start Spark beside the final read, for about as many rows as are going to be judged.
 
-    If it fails, the judge meets the same error where it can be told.
+    Not before: it takes both cores of a small machine, and how soon writes come back after a fault is judged. If it
+    fails, the judge meets the same error where it can be told.
     """
     expected = [2 * counts.sent + counts.read]
     threading.Thread(target=session, kwargs={"rows": expected}, name="spark", daemon=True).start()
@@ -162,10 +168,10 @@ def recover(stage: Stage, scenario: Scenario) -> None:
     """Heal all faults, wait until the ISR is whole, go on until writes are acknowledged again, and drain.
 
     What does not come about is reported, and makes the run ``unknown``; a cluster that was waited for in vain once is
-    not waited for again.
+    not waited for again. A worker that dies is noted at the end, and keeps the others from nothing.
     """
     at_ns = stage.record.clock.now()
-    stage.nemesis.heal_all(except_=scenario.final_read.down)
+    heal(stage, scenario.final_read.down)
     since_ns = stage.record.clock.now()
     down = {name for active in stage.nemesis.active for name in active.nodes}
     excused = [node for name in down if (node := stage.topology.named(name))]
@@ -174,7 +180,7 @@ def recover(stage: Stage, scenario: Scenario) -> None:
         return out_of_sync(stage.observer, scenario.topic, without=excused)
 
     awaited, patience, drain = "full ISR after the heal", _RECOVERY_SECONDS, _DRAIN_SECONDS
-    if stage.until(lambda: not lacking(), patience, awaited):
+    if stage.until(lambda: not lacking(), patience, awaited, stage.show):
         # Before, a deposed leader may acknowledge too (acks=1). A second of writes more, for those that truncated their
         # logs: the high watermark is told them again only when it moves (KIP-227, KAFKA-14704).
         since_ns = stage.record.clock.now() + _WRITING_NS
@@ -182,19 +188,39 @@ def recover(stage: Stage, scenario: Scenario) -> None:
         patience = 0.0
     if scenario.workload.acks != "0":
         written = "writes acknowledged after the heal"
-        came = stage.until(lambda: stage.workload.acknowledged_since(since_ns), patience, written)
+        came = stage.until(lambda: stage.workload.acknowledged_since(since_ns), patience, written, stage.show)
         stage.report(written, at_ns, met=came, detail="" if came else f"none within {patience:g} s; {seen(stage)}")
         patience, drain = (patience, drain) if came else (0.0, _GIVE_UP_SECONDS)
     begin(stage.record, stage.display, "drain")
     finish(stage.record.file, stage.workload, drain)
-    whole = stage.until(lambda: not lacking(), patience, awaited)
+    whole = stage.until(lambda: not lacking(), patience, awaited, stage.show)
     stage.report(awaited, at_ns, met=whole, detail="" if whole else "; ".join(lacking()))
+
+
+def heal(stage: Stage, down: Sequence[str]) -> None:
+    """Heal all faults but what is to stay ``down``. What cannot be healed is reported, as in ``recover``."""
+    at_ns = stage.record.clock.now()
+    try:
+        stage.nemesis.heal_all(except_=down)
+    except KafkaTrialError as exc:
+        stage.report("heal all", at_ns, met=False, detail=str(exc))
 
 
 def finish(file: RunFile, workload: Workload, within: float) -> None:
     """Drain and end the workload. What did not go as it should is noted; a worker that died makes the run partial."""
     file.notes += workload.finish(within)
     file.partial |= bool(workload.deaths())
+
+
+def report_observation(stage: Stage) -> None:
+    """Report what of the observer ended early, as in ``recover``. The tracebacks are kept beside the nodes' logs."""
+    defects = stage.observer.defects
+    if defects:
+        with (stage.record.directory / LOGS / "observer.log").open("w") as log:
+            for _, error in defects:
+                traceback.print_exception(error, file=log)
+        told = "; ".join(f"{doing} ended: {type(error).__name__}: {error}" for doing, error in defects)
+        stage.report("brokers observed to the end", stage.record.clock.now(), met=False, detail=told)
 
 
 def look_into_replicas(stage: Stage, ends: Sequence[Mapping[str, Any]], isolation_level: Isolation) -> None:

@@ -33,8 +33,8 @@ class Stage:
     random: Random
     leader_before: Node | None = field(default=None)
 
-    def tick(self) -> None:
-        """Show how things stand. Raises ClusterError where a worker has died."""
+    def show(self) -> None:
+        """Show how things stand."""
         counts, view = self.workload.counts(), self.observer.view()
         self.display.status(
             counts.sent,
@@ -44,18 +44,24 @@ class Stage:
             tuple(node.name for node in view.isr),
             tuple(active.name for active in self.nemesis.active),
         )
+
+    def tick(self) -> None:
+        """Show how things stand. Raises ClusterError where a worker has died."""
+        self.show()
         if deaths := self.workload.deaths():
             raise ClusterError(f"a worker died in the middle of the run: {deaths[0]}")
 
-    def until(self, holds: Callable[[], bool], seconds: float, awaited: str) -> bool:
-        """Whether ``holds`` came true within so many seconds, shown as they pass."""
+    def until(
+        self, holds: Callable[[], bool], seconds: float, awaited: str, tick: Callable[[], None] | None = None
+    ) -> bool:
+        """Whether ``holds`` came true within so many seconds; ``tick``, or else the stage's, is called as they pass."""
         deadline = time.monotonic() + seconds
         while not holds():
             left = deadline - time.monotonic()
             if left <= 0:
                 return False
             self.display.step(awaited, left)
-            self.tick()
+            (tick or self.tick)()
             time.sleep(min(_TICK, left))
         return True
 

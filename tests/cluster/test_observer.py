@@ -1,6 +1,21 @@
-"""Which of several brokers' words counts, on plain data."""
+"""Which of several brokers' words counts, on plain data; and what is kept of a broker that stops answering."""
 
-from harness.cluster.observer import Sight, prevailing
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from harness.cluster.observer import Observer, Sight, prevailing
+from harness.cluster.wire import Wire
+from harness.core.clock import Clock
+from harness.core.errors import ClusterError
+from harness.core.history import OBSERVATIONS
+from harness.core.journal import Journal, read_journal
+from harness.core.topology import Node, Role, Topology
+from harness.core.waiting import wait_for
 
 SECOND = 1_000_000_000
 
@@ -36,3 +51,129 @@ def test_before_epochs_the_majority_decides() -> None:
     found = prevailing(told, 0)
     assert found is not None
     assert found.leader == 2
+
+
+B1 = Node("b1", Role.BROKER, 1, "10.0.0.1")
+CONTROLLERS = tuple(Node(f"c{i}", Role.CONTROLLER, 100 + i, f"10.0.0.{100 + i}") for i in (1, 2, 3))
+TOPOLOGY = Topology((B1, *CONTROLLERS), Node("clients", Role.CLIENTS, 0, "10.0.0.254"))
+TOPIC = "trial"
+
+
+class FakeWire:
+    """A broker that leads a partition. It answers no question of ``silent``, and errs at those of ``errs``."""
+
+    def __init__(self, silent: set[str], errs: set[str]) -> None:
+        self.silent = silent
+        self.errs = errs
+
+    def __enter__(self) -> "FakeWire":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return
+
+    def _answers(self, question: str) -> None:
+        if question in self.silent:
+            raise ClusterError("b1: no answer (timed out)")
+        if question in self.errs:
+            raise RuntimeError("a defect")
+
+    def metadata(self, topics: list[str]) -> Any:
+        self._answers("metadata")
+        partition = SimpleNamespace(
+            partition_index=0, leader_id=1, leader_epoch=3, replica_nodes=[1, 2, 3], isr_nodes=[1]
+        )
+        return SimpleNamespace(topics=[SimpleNamespace(name=TOPIC, partitions=[partition])], controller_id=2)
+
+    def offsets(self, led: dict[str, list[int]]) -> dict[tuple[str, int], int]:
+        self._answers("offsets")
+        return {(TOPIC, 0): 41}
+
+    def active_controller(self) -> int | None:
+        self._answers("controller")
+        return 102
+
+    def coordinator(self, transactional_id: str) -> int | None:
+        self._answers("coordinator")
+        return 1
+
+
+@pytest.fixture
+def observe(tmp_path: Path) -> Callable[..., tuple[Observer, list[dict[str, Any]]]]:
+    """Watch one such broker until ``enough``; what was journalled."""
+
+    def watch(
+        enough: Callable[[Observer], object], silent: set[str] = frozenset(), errs: set[str] = frozenset()
+    ) -> tuple[Observer, list[dict[str, Any]]]:
+        def connect(_endpoint: str) -> Wire:
+            return cast(Wire, FakeWire(silent, errs))
+
+        observer = Observer(TOPOLOGY, [TOPIC], (TOPIC, 0), Clock.start(), "id-1", connect)
+        with Journal(tmp_path / "observations.observer.arrows", OBSERVATIONS) as journal:
+            threads = [
+                threading.Thread(target=observer.ask, args=(B1,)),
+                threading.Thread(target=observer.write, args=(journal,)),
+            ]
+            for thread in threads:
+                thread.start()
+            try:
+                wait_for(lambda: enough(observer), "enough seen", within=20)
+            finally:
+                observer.end()
+                for thread in threads:
+                    thread.join()
+        table, _ = read_journal(tmp_path / "observations.observer.arrows", OBSERVATIONS)
+        return observer, table.to_pylist()
+
+    return watch
+
+
+def test_all_that_a_broker_says_is_kept(observe: Callable[..., Any]) -> None:
+    observer, rows = observe(lambda observer: observer.view().controller)
+    assert (rows[0]["leader"], rows[0]["leader_epoch"], rows[0]["isr"], rows[0]["high"]) == (1, 3, [1], 41)
+    assert observer.view().leader == B1
+    assert observer.view().controller == CONTROLLERS[1]
+    assert observer.view().coordinator == B1
+    assert observer.defects == []
+
+
+@pytest.mark.parametrize(
+    ("silent", "high", "coordinator"), [("offsets", None, None), ("coordinator", 41, None), ("controller", 41, B1)]
+)
+def test_what_a_broker_said_is_kept_where_it_does_not_answer_the_next_question(
+    silent: str, high: int | None, coordinator: Node | None, observe: Callable[..., Any]
+) -> None:
+    observer, rows = observe(lambda observer: len(observer.sights(TOPIC, 0)), silent={silent})
+    assert observer.view().leader == B1
+    assert observer.view().controller is None
+    assert observer.view().coordinator == coordinator
+    assert {(row["observer"], row["leader"], row["leader_epoch"], row["high"]) for row in rows} == {("b1", 1, 3, high)}
+    assert observer.defects == []
+
+
+def test_a_broker_that_answers_nothing_is_nothing_heard_and_no_defect(observe: Callable[..., Any]) -> None:
+    asked = iter(range(3))
+    observer, rows = observe(lambda observer: next(asked) == 2, silent={"metadata"})
+    assert rows == []
+    assert observer.defects == []
+
+
+@pytest.mark.parametrize("question", ["metadata", "offsets", "coordinator", "controller"])
+def test_a_thread_that_ends_by_an_error_is_told(question: str, observe: Callable[..., Any]) -> None:
+    observer, rows = observe(lambda observer: observer.defects, errs={question})
+    [(doing, error)] = observer.defects
+    assert (doing, str(error)) == ("asking b1", "a defect")
+    assert len(rows) == (question != "metadata"), "what it said before is kept"
+
+
+def test_a_journal_that_takes_nothing_more_is_told() -> None:
+    class Full:
+        def append_rows(self, rows: object) -> None:
+            raise OSError(28, "No space left on device")
+
+    observer = Observer(TOPOLOGY, [TOPIC], (TOPIC, 0), Clock.start())
+    observer.end()
+    observer.write(cast(Journal, Full()))
+    [(doing, error)] = observer.defects
+    assert doing == "journalling"
+    assert "No space left" in str(error)

@@ -1,0 +1,152 @@
+"""What the end of a run does when not all goes well: reported, and on, so that what was recorded can be judged."""
+
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any, cast
+
+import pytest
+
+from checkers.preconditions import followed
+from harness.cluster.observer import Observer, Sight
+from harness.core.history import FAULTS
+from harness.core.journal import Journal, journal_path
+from harness.core.run_file import StepReport
+from harness.run.display import PlainDisplay
+from harness.run.lifecycle import recover, report_observation
+from harness.run.store import new_run
+from harness.run.timeline import Stage
+from harness.scenario.model import FinalRead, Scenario
+from nemesis.nemesis import Nemesis
+from nemesis.partition import Isolate
+from nemesis.process import Kill, Pause
+from tests.nemesis.conftest import B1, TOPOLOGY, VIEW, FakeShell
+from workloads.running import Counts, Workload
+
+SCENARIO = Scenario(name="story", topic={"replication": 3})
+
+
+@dataclass
+class FakeObserver:
+    """Every broker is in the ISR from the ``whole_after``-th look on."""
+
+    whole_after: int = 0
+    looks: int = 0
+    defects: list[tuple[str, Exception]] = field(default_factory=list)
+
+    def view(self) -> Any:
+        return VIEW
+
+    def partitions(self) -> dict[tuple[str, int], Sight]:
+        self.looks += 1
+        isr = (1, 2, 3) if self.looks > self.whole_after else (1,)
+        return {("trial", 0): Sight("b1", 0, "trial", 0, 1, 0, (1, 2, 3), isr)}
+
+    def sights(self, topic: str, partition: int) -> list[Sight]:
+        return []
+
+
+@dataclass
+class FakeWorkload:
+    """Its writes are acknowledged. ``dead``: a worker has died."""
+
+    dead: bool = False
+    finished: bool = False
+
+    def counts(self) -> Counts:
+        return Counts(1, 1, 0, 0, 0, None)
+
+    def acknowledged_since(self, at_ns: int) -> bool:
+        return True
+
+    def deaths(self) -> list[str]:
+        return ["producer 1 died"] if self.dead else []
+
+    def finish(self, within: float) -> list[str]:
+        self.finished = True
+        return self.deaths()
+
+
+@pytest.fixture
+def shell() -> FakeShell:
+    return FakeShell()
+
+
+@pytest.fixture
+def stage(tmp_path: Path, shell: FakeShell) -> Iterator[Stage]:
+    record = new_run(SCENARIO, 1, tmp_path)
+    with Journal(journal_path(record.journals, "faults", "nemesis"), FAULTS) as journal:
+        nemesis = Nemesis(shell, lambda: VIEW, journal, record.clock, Random(1))
+        yield Stage(
+            record,
+            TOPOLOGY,
+            cast(Observer, FakeObserver()),
+            nemesis,
+            cast(Workload, FakeWorkload()),
+            PlainDisplay(io.StringIO()),
+            Random(1),
+        )
+    record.release()
+
+
+def missed(stage: Stage) -> list[StepReport]:
+    return [step for step in stage.record.file.timeline if not step.met]
+
+
+def test_all_is_healed_and_the_workload_is_finished(stage: Stage) -> None:
+    stage.nemesis.inject(Pause(target="b1"), "asleep")
+    recover(stage, SCENARIO)
+    assert stage.nemesis.active == ()
+    assert missed(stage) == []
+    assert cast(Any, stage.workload).finished
+    assert followed(stage.record.file).met
+
+
+def test_a_heal_that_fails_is_reported_and_the_run_goes_on_to_its_end(stage: Stage, shell: FakeShell) -> None:
+    stage.nemesis.inject(Isolate(target="b2"), "cut")
+    stage.nemesis.inject(Pause(target="b1"), "asleep")
+    shell.broken = True
+    recover(stage, SCENARIO)
+    assert [active.name for active in stage.nemesis.active] == ["cut"]
+    assert [(step.step, step.detail) for step in missed(stage)] == [
+        ("heal all", "not healed: b2: network script failed: broken")
+    ]
+    assert cast(Any, stage.workload).finished
+    assert not followed(stage.record.file).met, "so the run is unknown"
+
+
+def test_an_injection_that_is_to_stay_and_never_was_is_reported(stage: Stage, shell: FakeShell) -> None:
+    stage.nemesis.inject(Kill(target="b1"), "dead")
+    recover(stage, SCENARIO.model_copy(update={"final_read": FinalRead(down=["never"])}))
+    assert stage.nemesis.active == ()
+    assert [step.step for step in missed(stage)] == ["heal all"]
+    assert cast(Any, stage.workload).finished
+
+
+def test_a_worker_that_died_keeps_nothing_from_being_awaited_and_makes_the_run_partial(stage: Stage) -> None:
+    cast(Any, stage.workload).dead = True
+    cast(Any, stage.observer).whole_after = 2
+    recover(stage, SCENARIO)
+    assert missed(stage) == []
+    assert stage.record.file.partial
+    assert stage.record.file.notes == ["producer 1 died"]
+
+
+def test_an_observer_that_watched_to_the_end_is_not_reported(stage: Stage) -> None:
+    report_observation(stage)
+    assert stage.record.file.timeline == []
+    assert not (stage.record.directory / "logs" / "observer.log").exists()
+
+
+def test_an_observer_that_ended_early_is_reported_with_its_traceback(stage: Stage) -> None:
+    try:
+        raise ValueError("an answer that nobody expects")
+    except ValueError as exc:
+        cast(Any, stage.observer).defects.append((f"asking {B1.name}", exc))
+    report_observation(stage)
+    [step] = missed(stage)
+    assert step.detail == "asking b1 ended: ValueError: an answer that nobody expects"
+    assert not followed(stage.record.file).met, "so the run is unknown"
+    assert "Traceback" in (stage.record.directory / "logs" / "observer.log").read_text()
