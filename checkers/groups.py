@@ -6,7 +6,7 @@ In a run of the workload ``groups`` a live delivery is journalled when it was pr
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
-from checkers.polls import SEAT
+from checkers.polls import SEAT, STAY
 from checkers.tables import PARTITION, History
 
 _COMMITTED = "event = 'commit' and error is null"
@@ -20,14 +20,15 @@ def recorded(history: History) -> bool:
     return history.run_file.configuration.grouped
 
 
-def missed(history: History, _: DataFrame) -> DataFrame:
+def missed(history: History, polls: DataFrame) -> DataFrame:
     """Records of the final log that the group committed past, and that no member was ever given.
 
     Delivered is what was read at the record's offset, whole or not: another record there is a rewritten offset. What
     stands before the place where the group began is none of its business. Guarantee: a consumer that commits after it
-    processed has processed all that it committed (Kafka design, Message Delivery Semantics: at-least-once).
+    processed has processed all that it committed; one that commits first, all but what it was killed with (Kafka
+    design, Message Delivery Semantics: at-least-once, at-most-once).
     Returns: topic, partition, offset, record_id, committed (the furthest place that the group committed), died (whether
-    a member died that held it, and is known to have committed past it)
+    a member that commits first was killed between its commit and the record, and no member ever went past it)
     """
     judged = history.reads.where("phase in ('final', 'live')").join(
         F.broadcast(committed(history)), on=PARTITION, how="inner"
@@ -43,16 +44,24 @@ def missed(history: History, _: DataFrame) -> DataFrame:
         .where("bits != 0")
     )
     # A broadcast comes first: where nothing is undelivered, the log is not read again.
-    return (
+    found = (
         behind.where("phase = 'final'")
         .join(F.broadcast(undelivered), on=_BLOCK, how="inner")
         .where("bits & bit != 0")
-        .join(F.broadcast(left_behind(history)), on=PARTITION, how="left")
         .groupBy(*PARTITION, "offset", "record_id")
+        .agg(F.max("committed").alias("committed"))
+    )
+    if not (history.run_file.configuration.commits_first and history.run_file.killed):
+        return found.selectExpr("*", "false as died")
+    return (
+        found.join(F.broadcast(unprocessed(history, polls)), on=PARTITION, how="left")
+        .join(F.broadcast(went_past(polls)), on=PARTITION, how="left")
+        .groupBy(*PARTITION, "offset", "record_id", "committed")
         .agg(
-            F.max("committed").alias("committed"),
-            F.expr("coalesce(bool_or(offset >= held_from and offset < held_to), false)").alias("died"),
+            F.expr("coalesce(bool_or(offset >= left_from and offset < left_to), false)").alias("left"),
+            F.expr("coalesce(bool_or(offset >= past_from and offset < past_to), false)").alias("past"),
         )
+        .selectExpr(*PARTITION, "offset", "record_id", "committed", "left and not past as died")
     )
 
 
@@ -73,29 +82,66 @@ def committed(history: History) -> DataFrame:
     )
 
 
-def left_behind(history: History) -> DataFrame:
-    """What members held when they died (nothing ended their assignment), as far as each is known to have committed it.
+def unprocessed(history: History, polls: DataFrame) -> DataFrame:
+    """What members that were killed had committed, as far as each is known to have, and not processed.
 
-    By its own word, or by where its successor began: the last commit of one that was killed may be in no journal.
-    Returns: topic, partition, held_from, held_to
+    Of the partitions that were theirs to the end: from behind the last delivery (or where they were placed, or else
+    where the group stood) to what they had committed by their own word, or to where their successor began: the last
+    commit of one that was killed may be in no journal. Returns: topic, partition, left_from, left_to
     """
     places = history.table("positions")
+    killed = ", ".join(f"struct({one.worker}, {one.incarnation})" for one in history.run_file.killed)
     held = (
         places.where("event in ('assign', 'revoke', 'lost')")
         .groupBy(*SEAT)
         .agg(F.max(F.struct("at_ns", "event", "offset")).alias("last"))
-        .where("last.event = 'assign'")
-        .selectExpr(*PARTITION, "struct(reader, incarnation) as died", "last.at_ns as since_ns", "last.offset as from")
+        .where(f"last.event = 'assign' and struct(reader, incarnation) in ({killed})")
+        .selectExpr(*SEAT, "last.at_ns as since_ns", "last.offset as placed")
     )
-    its_own = "struct(reader, incarnation) = died"
-    return (
-        places.where(f"{_COMMITTED} or event = 'assign'")
-        .join(F.broadcast(held), on=PARTITION, how="inner")
+    reached = (
+        polls.where("arrived is not null")
+        .join(F.broadcast(held.select(*SEAT, "since_ns")), on=SEAT, how="inner")
         .where("at_ns >= since_ns")
-        .groupBy(*PARTITION, "died", "since_ns", "from")
-        .agg(
-            F.expr(f"max(offset) filter (where event = 'commit' and {its_own})").alias("committed"),
-            F.expr(f"min_by(offset, at_ns) filter (where event = 'assign' and not {its_own})").alias("taken_over_at"),
+        .groupBy(*SEAT)
+        .agg(F.max("next").alias("reached"))
+    )
+    mine = "struct(reader, incarnation) = holder"
+    told = (
+        places.where(f"{_COMMITTED} or event = 'assign'")
+        .join(
+            F.broadcast(held.selectExpr(*PARTITION, "struct(reader, incarnation) as holder", "since_ns")),
+            on=PARTITION,
+            how="inner",
         )
-        .selectExpr(*PARTITION, "coalesce(from, 0L) as held_from", "greatest(committed, taken_over_at) as held_to")
+        .groupBy(*PARTITION, "holder")
+        .agg(
+            F.expr("max(offset) filter (where event = 'commit' and at_ns < since_ns)").alias("before"),
+            F.expr(f"max(offset) filter (where event = 'commit' and at_ns >= since_ns and {mine})").alias("committed"),
+            F.expr(f"min_by(offset, at_ns) filter (where event = 'assign' and at_ns >= since_ns and not {mine})").alias(
+                "taken_over_at"
+            ),
+        )
+        .selectExpr(*PARTITION, "holder.reader", "holder.incarnation", "before", "committed", "taken_over_at")
+    )
+    return (
+        held.join(told, on=SEAT, how="inner")
+        .join(reached, on=SEAT, how="left")
+        .selectExpr(
+            *PARTITION,
+            "coalesce(reached, placed, before, 0L) as left_from",
+            "greatest(committed, taken_over_at) as left_to",
+        )
+    )
+
+
+def went_past(polls: DataFrame) -> DataFrame:
+    """What each stay of a member covers: from where it began to where it came. Returns: topic, partition, past_from,
+    past_to"""
+    return (
+        polls.groupBy(*STAY)
+        .agg(
+            F.expr("min(coalesce(first, next))").alias("past_from"),
+            F.expr("max(next) filter (where arrived is not null)").alias("past_to"),
+        )
+        .select(*PARTITION, "past_from", "past_to")
     )

@@ -13,6 +13,7 @@ from typing import Any, Self
 from pydantic import ValidationError
 
 from harness.core.errors import ClusterError
+from harness.core.run_file import Process
 from harness.core.waiting import wait_for
 from workloads.plan import AnyWorkload, Plan, worker_specs
 from workloads.specs import AnySpec, ConsumerSpec, Report, TransactorSpec
@@ -157,7 +158,7 @@ class Workload:
     def __init__(self, specs: list[AnySpec]) -> None:
         self._workers: list[Worker] = []
         self._gone: list[Worker] = []
-        self._killed: set[str] = set()
+        self._killed: list[AnySpec] = []
         self._specs = specs
 
     @property
@@ -173,7 +174,12 @@ class Workload:
     @property
     def killed(self) -> frozenset[str]:
         """What the journals of those are called that were killed on purpose: as far as they go is all there is."""
-        return frozenset(self._killed)
+        return frozenset(spec.journal for spec in self._killed)
+
+    @property
+    def killed_members(self) -> list[Process]:
+        """The processes of members that were killed on purpose, for run.json."""
+        return [Process(worker=spec.worker, incarnation=spec.life) for spec in self._killed if _is_member(spec)]
 
     def __enter__(self) -> Self:
         """Start every worker, and wait until each has told its first statistics.
@@ -313,7 +319,7 @@ class Workload:
 
     def _kill(self, worker: Worker) -> str:
         if worker.running:
-            self._killed.add(worker.spec.journal)
+            self._killed.append(worker.spec)
         worker.kill()
         self._remove(worker)
         return f"killed process {worker.pid}"

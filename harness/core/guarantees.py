@@ -57,7 +57,7 @@ class Circumstances:
     ``elected``: a partition had more than one leader or leader epoch. ``faulted_at_once``, ``wiped_at_once``: the most
     brokers that were under any fault, or without their data, at the same time. ``last_replica_guarded``: eligible
     leader replicas (KIP-966) are on. ``final_read``: every log was read to its end when all was over.
-    ``missed_by_the_living``: records that a group missed though no member died that had committed past them.
+    ``missed_by_the_living``: records that a group missed though no member was killed between its commit and them.
     """
 
     elected: bool = False
@@ -166,6 +166,13 @@ PROMISES: dict[str, Promise] = {
         "a transaction is completed, or aborted after transaction.timeout.ms", "KIP-98; KIP-890; KAFKA-14402"
     ),
 }
+
+#: Of a group that commits first, what stands in place of the promise above.
+_AT_MOST_ONCE = Promise(
+    "of what a group that commits before processing has committed, each record is processed, unless the member that "
+    "had it to process was killed",
+    "Kafka documentation, Design, Message Delivery Semantics",
+)
 
 #: What is no promise of Kafka's, but a limit that a scenario may set (its ``limits:``).
 SERVICE = frozenset({"unavailability", "slow_recovery"})
@@ -285,8 +292,8 @@ PERMISSIONS: tuple[Permission, ...] = (
         "commit before processing",
         frozenset({"missed"}),
         lambda c, seen: c.commits_first and seen.missed_by_the_living == 0,
-        "commit before processing (at-most-once): what a member had committed and not processed yet when it died is "
-        "processed by nobody",
+        "commit before processing (at-most-once): what a member had committed and not processed yet when it was killed "
+        "is processed by nobody",
         "Kafka documentation, Design, Message Delivery Semantics",
         "commit after processing",
     ),
@@ -307,7 +314,8 @@ def standing(anomaly: str, configuration: Configuration, circumstances: Circumst
     for row in PERMISSIONS:
         if anomaly in row.anomalies and row.holds(configuration, circumstances):
             return Ruling(Standing.PERMITTED, row.because, row.source, row.remedy)
-    promise = PROMISES[anomaly]
+    at_most_once = anomaly == "missed" and configuration.commits_first
+    promise = _AT_MOST_ONCE if at_most_once else PROMISES[anomaly]
     return Ruling(Standing.VIOLATION, f"Kafka promises: {promise.says}", promise.source)
 
 

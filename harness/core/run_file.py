@@ -1,10 +1,11 @@
 """run.json: all that a stored run says of itself besides its tables."""
 
+import re
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from harness.core.errors import HistoryError
 from harness.core.guarantees import Configuration
@@ -74,6 +75,13 @@ class Seat(_Part):
     address: str
 
 
+class Process(_Part):
+    """One process of a worker: ``incarnation`` counts those before it."""
+
+    worker: int
+    incarnation: int
+
+
 class RunFile(_Part):
     """The whole of run.json. ``origin_unix_ns`` is the wall clock at the origin of every ``…_ns`` of the history."""
 
@@ -97,8 +105,16 @@ class RunFile(_Part):
     nodes: list[Seat] = []
     phases: list[PhaseReport] = []
     timeline: list[StepReport] = []
+    killed: list[Process] = Field([], description="the members of its group that the timeline killed")
     partial: bool = Field(False, description="the history is not whole: a worker or the harness was cut off")
     notes: list[str] = Field([], description="why the run is not what it should be: one line each")
+
+    @model_validator(mode="after")
+    def _killed_by_its_steps(self) -> Self:
+        """Runs of earlier versions tell in the steps of their timeline alone which members were killed."""
+        if "killed" not in self.model_fields_set:
+            self.killed = _killed(self.timeline, sorted(self.workers("consumer")))
+        return self
 
     @property
     def final_read(self) -> bool:
@@ -128,3 +144,18 @@ class RunFile(_Part):
             first = exc.errors()[0]
             where = ".".join(str(part) for part in first["loc"]) or "whole file"
             raise HistoryError(f"{path}: not a run file of this version ({where}: {first['msg']})") from exc
+
+
+def _killed(timeline: list[StepReport], members: list[int]) -> list[Process]:
+    """The processes that the steps of a timeline killed, each ``join`` being the next of its worker."""
+    incarnations, killed = dict.fromkeys(members, 0), []
+    for step in timeline:
+        acted = re.fullmatch(r"(kill|join) member (\d+)", step.step) if step.met else None
+        if acted is None or not 0 < int(acted[2]) <= len(members):
+            continue
+        worker = members[int(acted[2]) - 1]
+        if acted[1] == "join":
+            incarnations[worker] += 1
+        elif step.detail.startswith("killed process"):
+            killed.append(Process(worker=worker, incarnation=incarnations[worker]))
+    return killed

@@ -105,7 +105,9 @@ def _play(step: steps.Step, stage: Stage) -> tuple[str | None, str]:
         case steps.Replace():
             return None, stage.workload.replace(step.replace.producer)
         case steps.Kill():
-            return None, stage.workload.kill(step.kill.member)
+            killed = stage.workload.kill(step.kill.member)
+            stage.record.file.killed = stage.workload.killed_members
+            return None, killed
         case steps.Leave():
             return None, stage.workload.leave(step.leave.member)
         case steps.Join():

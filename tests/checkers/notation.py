@@ -11,6 +11,7 @@ final w0#7 @3             … the record that worker 0's 8th would be
 live a @0 r1 t7           reader 1 (1's second incarnation: i1) was given it at 7 s
 place r1 assign @0 t3     reader 1 was assigned p0 from offset 0 on (also: revoke, lost, seek, end-of-partition, commit)
 place r1 commit @2 failed … and its commit was refused
+killed r1                 the timeline killed this process of reader 1 (1's second incarnation: i1)
 end 0..2                  the log of p0 began at 0 and ended at 2, and was read whole (also: read 1; partition: p1)
 fault cut b1,b2 3..9      injected at 3 s, healed at 9 s (3.. never was); also: kind=wipe, missed
 txn 1 commit ok 0..5..6   worker 0's transaction 1: intent, outcome, begun at 0 s, to end from 5 s on, over at 6 s
@@ -34,7 +35,7 @@ from checkers.catalogue import Checker
 from harness.core.guarantees import Configuration
 from harness.core.history import TABLES, record_id
 from harness.core.layout import parts, write_table
-from harness.core.run_file import RunFile, Seat, State
+from harness.core.run_file import Process, RunFile, Seat, State
 
 SECOND = 1_000_000_000
 WORKERS_OF_A_HISTORY = 16
@@ -49,6 +50,7 @@ class Told:
     first_worker: int = 0
     rows: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: {table: [] for table in TABLES})
     ids: dict[str, int] = field(default_factory=dict)
+    killed: list[Process] = field(default_factory=list)
 
     def tell(self, lines: Iterable[str]) -> "Told":
         """Add what ``lines`` say."""
@@ -135,6 +137,10 @@ class Told:
         row = {**self._reader(words), "at_ns": at_ns, "event": event, **self._place(words), "offset": _at(words)}
         self.rows["positions"].append(row | {"error": "ILLEGAL_GENERATION" if "failed" in words else None})
 
+    def _killed(self, words: list[str]) -> None:
+        reader = self._reader(words)
+        self.killed.append(Process(worker=reader["reader"], incarnation=reader["incarnation"]))
+
     def _reader(self, words: list[str]) -> dict[str, int]:
         return {"reader": 100 + int(_tagged("r", words) or 0), "incarnation": int(_tagged("i", words) or 0)}
 
@@ -208,6 +214,7 @@ def write(run: Path, told: Iterable[Told], **settings: Any) -> RunFile:
             "scenario": {},
             "configuration": Configuration(version="4.3.1", **rest),
             "state": State.RECORDED,
+            "killed": [process for one in listed for process in one.killed],
             "nodes": [Seat(name=f"b{n}", role="broker", id=n, address=f"10.0.0.{n}") for n in (1, 2, 3)],
             **of_run,
         }

@@ -12,6 +12,7 @@ from checkers.asking import records
 from checkers.catalogue import GROUPS, Checker
 from checkers.delivery import RECORD
 from checkers.evaluate import judge, rule
+from checkers.polls import polls
 from checkers.tables import History
 from harness.core.layout import ANOMALIES
 from harness.core.verdict import Judgement, Standing
@@ -117,24 +118,37 @@ def test_where_no_group_reads_nothing_is_asked(spark: SparkSession, tmp_path: Pa
     assert records(History.read(tmp_path, spark), [asked])[1] == []
 
 
-@pytest.mark.parametrize(
-    ("commits_first", "then", "stands"),
-    [
-        (True, (), Standing.PERMITTED),
-        (False, (), Standing.VIOLATION),
-        (True, ("place revoke r1 t7",), Standing.VIOLATION),
-        (True, ("place lost r1 t7",), Standing.VIOLATION),
-    ],
-)
-def test_it_is_permitted_where_members_commit_first_and_died(
-    commits_first: bool, then: tuple[str, ...], stands: Standing, spark: SparkSession, tmp_path: Path
+#: What becomes of a member that committed past b and c, and was given neither.
+ENDS = {
+    "killed": (("killed r1",), Standing.PERMITTED),
+    "it lives": ((), Standing.VIOLATION),
+    "its partitions were taken before it was killed": (("place revoke r1 t7", "killed r1"), Standing.VIOLATION),
+    "it had lost them before it was killed": (("place lost r1 t7", "killed r1"), Standing.VIOLATION),
+    "another member was killed": (("killed r2",), Standing.VIOLATION),
+    "its next incarnation was killed": (("killed r1 i1",), Standing.VIOLATION),
+    "killed, and had processed beyond one of them": (("live c @2 r1 t6", "killed r1"), Standing.VIOLATION),
+}
+
+
+@pytest.mark.parametrize("says", ENDS)
+def test_it_is_permitted_where_a_member_that_commits_first_was_killed(
+    says: str, spark: SparkSession, tmp_path: Path
 ) -> None:
-    lines = (*ABC, "live a @0 r1 t5", "place commit r1 @3 t6", *then)
-    write(tmp_path, [tell(*lines)], grouped=True, commits_first=commits_first)
+    then, stands = ENDS[says]
+    write(tmp_path, [tell(*ABC, "live a @0 r1 t5", "place commit r1 @3 t6", *then)], grouped=True, commits_first=True)
     history = History.read(tmp_path, spark)
     _, found = records(history, GROUPS)
-    ruled = rule(history, found)
-    assert {name: (one.count, one.standing) for name, one in ruled.items()} == {"missed": (2, stands)}
+    [ruled] = rule(history, found).values()
+    assert ruled.standing is stands
+    assert ("commits before processing" in ruled.because) == (stands is Standing.VIOLATION)
+
+
+def test_of_a_group_that_commits_last_a_killed_member_excuses_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    write(tmp_path, [tell(*ABC, "live a @0 r1 t5", "place commit r1 @3 t6", "killed r1")], grouped=True)
+    history = History.read(tmp_path, spark)
+    _, found = records(history, GROUPS)
+    [ruled] = rule(history, found).values()
+    assert (ruled.standing, "commits after processing" in ruled.because) == (Standing.VIOLATION, True)
 
 
 def test_the_verdict_is_invalid_and_says_so_first(spark: SparkSession, tmp_path: Path) -> None:
@@ -146,38 +160,83 @@ def test_the_verdict_is_invalid_and_says_so_first(spark: SparkSession, tmp_path:
     assert verdict.reasons[0].startswith("missed: 2 records were committed past by the group")
 
 
-#: One member died, and another came and went.
-DIED = {
-    "what it had committed when it died": (("place commit r1 @2 t6",), {1: True}),
-    "what it had committed in an assignment that it gave up": (
-        ("place commit r1 @3 t6", "place revoke r1 t7", "place assign r1 @1 t8", "place commit r1 @2 t9"),
-        {1: True, 2: False},
+#: What stands of ``ABC`` behind commits that nobody processed, by offset: whether a kill excuses it.
+KILLED = {
+    "what it had committed and not processed": (
+        ("live a @0 r1 t5", "place commit r1 @2 t6", "killed r1"),
+        {1: True},
     ),
-    "what stands before its place": (
-        ("place commit r1 @2 t6", "place revoke r1 t7", "place assign r2 @2 t8", "place commit r2 @3 t9"),
+    "what it had committed before it was given anything": (
+        ("place commit r1 @3 t6", "killed r1"),
+        {0: True, 1: True, 2: True},
+    ),
+    "not what it went past, whether or not it was killed later": (
+        ("live b @1 r1 t5", "place commit r1 @3 t6", "killed r1"),
+        {0: False, 2: True},
+    ),
+    "not behind the end of the partition, which it had come to": (
+        ("live a @0 r1 t5", "place end-of-partition r1 @2 t6", "place commit r1 @3 t7", "killed r1"),
         {1: False, 2: True},
     ),
-    "what another committed": (
-        ("place commit r1 @2 t6", "place assign r2 @2 t8", "place commit r2 @3 t9", "place revoke r2 t10"),
+    "not what it had committed in an assignment that it gave up": (
+        ("live a @0 r1 t5", "place commit r1 @3 t6", "place revoke r1 t7", "place assign r1 @1 t8"),
+        ("place commit r1 @2 t9", "killed r1"),
         {1: True, 2: False},
+    ),
+    "not what stands before its place": (
+        ("live a @0 r1 t5", "place commit r1 @2 t6", "place revoke r1 t7", "place assign r2 @2 t8"),
+        ("place commit r2 @3 t9", "killed r2"),
+        {1: False, 2: True},
+    ),
+    "not what another committed": (
+        ("live a @0 r1 t5", "place commit r1 @2 t6", "place assign r2 @2 t8", "place commit r2 @3 t9", "killed r1"),
+        {1: True, 2: False},
+    ),
+    "not another's, be they both killed, but in what was its own": (
+        ("live a @0 r1 t5", "place commit r1 @2 t6", "place assign r2 @2 t8", "place commit r2 @3 t9"),
+        ("killed r1", "killed r2"),
+        {1: True, 2: True},
+    ),
+    "not what a later member went past, which lives": (
+        ("place commit r1 @2 t6", "killed r1", "place assign r2 @0 t8", "live c @2 r2 t9", "place commit r2 @3 t10"),
+        {0: False, 1: False},
     ),
     "what it had committed without a word, for its successor began behind it": (
-        ("place assign r2 @2 t8", "place commit r2 @3 t9", "place revoke r2 t10"),
+        ("live a @0 r1 t5", "place assign r2 @2 t8", "place commit r2 @3 t9", "killed r1"),
         {1: True, 2: False},
     ),
-    "what it had failed to commit": (
-        ("place commit r1 @3 t6 failed", "place assign r2 @1 t8", "place commit r2 @2 t9", "place revoke r2 t10"),
+    "not what it had failed to commit": (
+        ("live a @0 r1 t5", "place commit r1 @3 t6 failed", "place assign r2 @1 t8", "place commit r2 @2 t9"),
+        ("killed r1",),
         {1: False},
+    ),
+    "where it was placed at nothing, from where the group stood": (
+        ("place commit r1 @1 t5", "place revoke r1 t6", "place assign r2 t7", "place commit r2 @2 t8", "killed r2"),
+        {0: False, 1: True},
     ),
 }
 
 
-@pytest.mark.parametrize("says", DIED)
-def test_what_a_member_held_when_it_died(says: str, spark: SparkSession, tmp_path: Path) -> None:
-    told, died = DIED[says]
-    write(tmp_path, [tell(*ABC, "live a @0 r1 t5", *told)], grouped=True)
-    found = groups.missed(History.read(tmp_path, spark), spark.createDataFrame([], "none int")).collect()
+@pytest.mark.parametrize("says", KILLED)
+def test_what_a_member_had_not_processed_when_it_was_killed(says: str, spark: SparkSession, tmp_path: Path) -> None:
+    *told, died = KILLED[says]
+    lines = [line for part in told for line in part]
+    write(tmp_path, [tell(*ABC, *lines)], grouped=True, commits_first=True)
+    history = History.read(tmp_path, spark)
+    found = groups.missed(history, polls(history)).collect()
     assert {row["offset"]: row["died"] for row in found} == died
+
+
+def test_one_partitions_kill_excuses_nothing_in_another(spark: SparkSession, tmp_path: Path) -> None:
+    lines = (
+        *("send a ok @0 p0", "send b ok @0 p1", "final a @0 p0", "final b @0 p1", "end 0..1 p0", "end 0..1 p1"),
+        *("place assign r1 p0 t1", "place commit r1 @1 p0 t2", "killed r1"),
+        *("place assign r2 p1 t1", "place commit r2 @1 p1 t2"),
+    )
+    write(tmp_path, [tell(*lines)], grouped=True, commits_first=True)
+    history = History.read(tmp_path, spark)
+    found = groups.missed(history, polls(history)).collect()
+    assert {row["partition"]: row["died"] for row in found} == {0: True, 1: False}
 
 
 #: Conditions turned round, as text of checkers/groups.py.

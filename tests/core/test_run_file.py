@@ -62,3 +62,26 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
 def test_where_there_is_no_run_it_says_so(tmp_path: Path) -> None:
     with pytest.raises(HistoryError, match="no run here"):
         RunFile.read(tmp_path)
+
+
+def step(says: str, detail: str = "", met: bool = True) -> StepReport:
+    return StepReport(step=says, at_ns=0, ended_ns=1, met=met, detail=detail)
+
+
+#: Two members, workers 3 and 4, and what a run that does not tell whom it killed tells of its steps.
+STEPS = [
+    step("kill member 2", "killed process 7, in the middle of a poll"),
+    step("join member 2", "started process 8"),
+    step("kill member 1", "member 1 is not in the group", met=False),
+    step("leave member 1", "process 6 left"),
+    step("kill member 9", "killed process 9"),
+    step("inject kill b2"),
+    step("kill member 2", "killed process 8, not in the middle of a poll"),
+]
+
+
+def test_whom_an_earlier_run_killed_its_steps_tell(tmp_path: Path) -> None:
+    clients = {"producer 1": {}, "consumer 4": {}, "consumer 3": {}}
+    told = run_file(timeline=STEPS, clients=clients)
+    assert [(one.worker, one.incarnation) for one in told.killed] == [(4, 0), (4, 1)]
+    assert run_file(timeline=STEPS, clients=clients, killed=[]).killed == []

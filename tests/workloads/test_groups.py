@@ -15,6 +15,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from harness.core.errors import ClusterError
 from harness.core.history import POSITIONS, READS, Phase
 from harness.core.journal import Journal, journal_path
+from harness.core.run_file import Process
 from harness.core.waiting import wait_for
 from workloads import running
 from workloads.consuming import Consuming
@@ -102,6 +103,7 @@ def test_what_a_killed_member_had_is_processed_by_its_next_incarnation(plan: Pla
         killed, stays = workload.workers[1:]
         workload.kill(1)
         assert not psutil.pid_exists(killed.pid)
+        assert workload.killed_members == [Process(worker=2, incarnation=0)]
         workload.join(1)
         assert workload.workers[1:] == [stays, workload.workers[-1]]
         wait_for(lambda: owners(journalled) == {(3, 0), (2, 1)}, "both own partitions", 120)
