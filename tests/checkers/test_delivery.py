@@ -536,7 +536,7 @@ PARTIAL = [
     ),
 ]
 #: The second of the third case's workers: it was there, whatever it recorded.
-_SILENT = {"partial": True, "clients": {f"producer {2 * WORKERS_OF_A_HISTORY + 1}": {}}}
+SILENT = {"partial": True, "clients": {f"producer {2 * WORKERS_OF_A_HISTORY + 1}": {}}}
 
 
 def told(cases: list[Case]) -> list[Told]:
@@ -560,7 +560,7 @@ def judged(
 ) -> dict[str, Sets]:
     """All cases judged as one run, each a topic of its own, and the partial ones as another."""
     found: dict[str, Sets] = {}
-    for cases, settings in ((CASES, {}), (PARTIAL, _SILENT), (GROUPED, {"grouped": True})):
+    for cases, settings in ((CASES, {}), (PARTIAL, SILENT), (GROUPED, {"grouped": True})):
         run = tmp_path_factory.mktemp("run")
         write(run, told(cases), **settings)
         with pytest.MonkeyPatch.context() as patch:

@@ -54,7 +54,7 @@ def unchanged(checker: Checker) -> Checker:
 
 
 #: Which checkers are tried on which kind of histories.
-_TRIED = dict(
+TRIED = dict(
     zip(
         KINDS,
         (
@@ -68,7 +68,7 @@ _TRIED = dict(
 )
 _CASES = [
     pytest.param(kind, mutant, id=f"{kind.name}: {mutant.anomaly}")
-    for kind, checkers in _TRIED.items()
+    for kind, checkers in TRIED.items()
     for mutant in mutants(checkers)
 ]
 
@@ -77,7 +77,7 @@ _CASES = [
 def noticed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
     """By kind of histories: the mutants, and the unchanged, that find other than what is planted."""
     told = {}
-    for kind, checkers in _TRIED.items():
+    for kind, checkers in TRIED.items():
         run = tmp_path_factory.mktemp("mutants")
         planted = judging.plant(kind, _SEEDS)
         wanted = judging.expected(planted)
@@ -95,7 +95,7 @@ def test_a_checker_that_is_wrong_is_found_out(kind: Kind, mutant: Checker, notic
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_a_checker_that_only_has_another_name_is_not(kind: Kind, noticed: dict[str, set[str]]) -> None:
-    assert noticed[kind.name].isdisjoint(unchanged(checker).anomaly for checker in _TRIED[kind])
+    assert noticed[kind.name].isdisjoint(unchanged(checker).anomaly for checker in TRIED[kind])
 
 
 def test_every_checker_has_a_mutant_and_every_boundary_is_a_condition_that_is_there() -> None:
@@ -108,4 +108,4 @@ def test_a_checker_that_is_switched_off_is_found_out(kind: Kind) -> None:
     for history in judging.plant(kind, _SEEDS):
         planted = judging.expected([history])
         assert {anomaly for plot in kind.plots for anomaly in plot.finds} <= planted.keys()
-        assert {checker.anomaly for checker in _TRIED[kind]} <= planted.keys()
+        assert {checker.anomaly for checker in TRIED[kind]} <= planted.keys()

@@ -328,6 +328,13 @@ def plant(run: Recorded) -> None:
             act(scene, n, scene.log[place], scene.log[place + 1])
 
 
+def as_group(settings: RunFile) -> RunFile:
+    """The run's settings as those of a group that reads committed records only: every checker asks then."""
+    clients = {**settings.clients, _CONSUMER: settings.clients[_CONSUMER] | {"isolation.level": "read_committed"}}
+    configuration = settings.configuration.model_copy(update={"grouped": True, "isolation_level": "read_committed"})
+    return settings.model_copy(update={"clients": clients, "configuration": configuration})
+
+
 @dataclass(frozen=True)
 class Both:
     """What is found in the run as it was recorded, in the run with plants, and what the plants are."""
@@ -348,9 +355,7 @@ def both(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Both:
     found.append(judge(run, spark))
     plant(recorded)
     recorded.write(run)
-    clients = {**settings.clients, _CONSUMER: settings.clients[_CONSUMER] | {"isolation.level": "read_committed"}}
-    configuration = settings.configuration.model_copy(update={"grouped": True, "isolation_level": "read_committed"})
-    settings.model_copy(update={"clients": clients, "configuration": configuration}).write(run)
+    as_group(settings).write(run)
     found.append(judge(run, spark))
     return Both(*found, recorded.planted)
 
