@@ -12,12 +12,14 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
 from checkers.catalogue import CHECKERS, Checker, Pass
 from checkers.delivery import timed
+from checkers.files import rows
 from checkers.kept import first, keep, place
 from checkers.order import crossings
 from checkers.polls import polls
 from checkers.presence import EVERY, FEW, PLACE, UNSETTLED, blocks, few, near
 from checkers.summary import COUNTS, COUNTS_OF_READERS
 from checkers.tables import History
+from harness.core.errors import HistoryError
 from harness.core.layout import ANOMALIES
 
 _EXAMPLES = 20
@@ -79,13 +81,24 @@ def look(history: History, checkers: Sequence[Checker], folded: DataFrame) -> Lo
     suspects = {c.anomaly: f"coalesce(bit_count({c.suspects}), 0) + {c.doubts.get(Pass.BLOCKS, '0')}" for c in checkers}
     anything = " | ".join(f"coalesce({bits}, 0L)" for bits in (UNSETTLED, *(c.suspects for c in checkers)))
     marks = {"unsettled": f"bit_count({UNSETTLED})", "suspicious": f"int({anything} != 0)", "blocks": "1"}
-    counts = count(folded, suspects | marks | summed)
+    counts = count(folded, suspects | marks | summed | {"rows": "rows"})
+    _whole(history, counts.pop("rows"))
     unsettled = marked(folded, UNSETTLED, counts.pop("unsettled"))
     number, blocks_in_all = counts.pop("suspicious"), counts.pop("blocks")
     asking = [c for c in checkers if counts[c.anomaly] or Pass.LOG in c.doubts]
     compared = not history.small and history.run_file.final_read
     worth_it = compared and len(asking) > 1 and number <= min(FEW, blocks_in_all // _NEAR)
     return Looked(counts, unsettled, near(history, marked(folded, anything, number)) if worth_it else history)
+
+
+def _whole(history: History, read: int) -> None:
+    """Raises HistoryError where Spark did not read each row of sends and reads once, as their files' footers count."""
+    stored = rows(history.directory)
+    if read != stored:
+        raise HistoryError(
+            f"{history.directory}: Spark read {read} sends and reads, and their files have {stored}: "
+            "every machine of a Spark cluster must see the same files"
+        )
 
 
 class Inquiry:

@@ -18,6 +18,9 @@ OPTIONAL = frozenset({"positions", "transactions"})
 #: asked of them. Either all parts of a table have one or none has.
 LATER: dict[str, frozenset[str]] = {"reads": frozenset({"key"})}
 
+#: How the names of files begin that Spark takes for its own, and passes over (HadoopFSUtils.shouldFilterOutPathName).
+_UNREAD = ("_", ".")
+
 #: In place of a value that is not known, or not the same everywhere.
 _VARIOUS = object()
 
@@ -67,6 +70,11 @@ def verify(directory: Path, table: str) -> None:
     found = parts(directory, table)
     if not found and table not in OPTIONAL:
         raise HistoryError(f"{table_directory(directory, table)}: no Parquet here, and there is no verdict without it")
+    for path in found:
+        if path.name.startswith(_UNREAD):
+            raise HistoryError(
+                f"{path}: Spark reads no file whose name begins so: rename it, or take it out of the run"
+            )
     schemas = {path: metadata(path).schema.to_arrow_schema() for path in found}
     lacking = {name for name in LATER.get(table, ()) if not any(name in schema.names for schema in schemas.values())}
     for path, schema in schemas.items():

@@ -67,8 +67,8 @@ EVERY = "acknowledged | whole"
 def blocks(history: History) -> DataFrame:
     """One row for each block and partition: the bits above, the counts, and whether the final read is complete.
 
-    Returns: topic, partition, block, the names of the tables above, complete, keyed (whether the digests are of keys,
-    too)
+    Returns: topic, partition, block, the names of the tables above, rows (of sends and reads), complete, keyed (whether
+    the digests are of keys, too)
     """
     place = {"topic": "topic", "partition": "partition", "block": BLOCK}
     placed = "xxhash64(record_id, offset, key)" if history.keyed else "xxhash64(record_id, offset)"
@@ -90,12 +90,13 @@ def blocks(history: History) -> DataFrame:
             *(F.bit_or(name).alias(name) for name in (*_SENT, *_READ)),
             *(F.bit_xor(name).alias(name) for name in (*_SENT_TO, *_READ_AT)),
             *(F.sum(name).alias(name) for name in _COUNTED),
+            F.count("*").alias("rows"),
         )
         .withColumns(only)
     )
     ends = history.log_ends.select(*PARTITION, "complete")
     return folded.join(F.broadcast(ends), on=PARTITION, how="left").selectExpr(
-        *(*PLACE, *_SENT, *_SENT_TO, *_READ, *_READ_AT, *_COUNTED),
+        *(*PLACE, *_SENT, *_SENT_TO, *_READ, *_READ_AT, *_COUNTED, "rows"),
         "coalesce(complete, false) as complete",
         f"{str(history.keyed).lower()} as keyed",
     )

@@ -1,7 +1,9 @@
 """A stored run as DataFrames, each table checked against the schema that its recorders promised."""
 
+import re
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +15,9 @@ from pyspark.sql import types as T  # noqa: N812
 from checkers.files import constants, latest, metadata, rows, tells, verify
 from checkers.observed import Span, spans
 from checkers.stability import STABILITY, hanging, held_back
+from harness.core.errors import HistoryError
 from harness.core.history import TABLES, UNTOLD, Phase
-from harness.core.layout import parts, stored
+from harness.core.layout import parts, stored, table_directory
 from harness.core.run_file import RunFile
 
 #: The columns that tell a partition.
@@ -75,7 +78,7 @@ class History:
         Where there are none, Spark knows so as it plans, and leaves out what is asked of them.
         """
         schema = spark_schema(TABLES[name])
-        files = [str(path.absolute()) for path in parts(self.directory, name) if metadata(path).num_rows]
+        files = [_literal(path) for path in parts(self.directory, name) if metadata(path).num_rows]
         if not files:
             return self.local(TABLES[name].empty_table())
         found = self.spark.read.schema(schema).parquet(*files)
@@ -180,8 +183,15 @@ class History:
 
     @cached_property
     def ends(self) -> list[dict[str, Any]]:
-        """Where the final read had to reach, and whether it is all that can be there: one row for each partition."""
+        """Where the final read had to reach, and whether it is all that can be there: one row for each partition.
+
+        Raises HistoryError where a partition has two.
+        """
         rows = sorted(self._rows("log_ends"), key=lambda row: (row["topic"], row["partition"]))
+        for one, other in pairwise(rows):
+            if all(one[column] == other[column] for column in PARTITION):
+                told = f"{one['topic']}-{one['partition']}"
+                raise HistoryError(f"{table_directory(self.directory, 'log_ends')}: two rows of partition {told}")
         if not self.run_file.configuration.read_committed:
             return rows
         return held_back(rows, hanging(stored(self.directory, "positions").to_table(filter=STABILITY)))
@@ -209,6 +219,11 @@ class History:
     def _rows(self, table: str) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = stored(self.directory, table).to_table().to_pylist()
         return found
+
+
+def _literal(path: Path) -> str:
+    """The name of a file as Spark takes it for that file's alone: it expands its input paths as globs."""
+    return re.sub(r"[{}\[\]*?\\]", r"\\\g<0>", str(path.absolute()))
 
 
 def _committed(sends: DataFrame, transactions: DataFrame) -> DataFrame:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
@@ -15,7 +16,8 @@ from checkers.summary import summary
 from checkers.tables import History
 from harness.core.errors import HistoryError
 from harness.core.guarantees import PROMISES
-from harness.core.layout import ANOMALIES
+from harness.core.history import TABLES
+from harness.core.layout import ANOMALIES, write_table
 from harness.core.verdict import Anomaly, Expectation, Judgement, Precondition, Standing, Verdict
 from tests.checkers.notation import SECOND, tell, without_keys, write
 
@@ -185,6 +187,33 @@ def test_a_file_that_is_damaged_inside_is_named(judged: Judge, spark: SparkSessi
     damaged.write_bytes(whole)
     with pytest.raises(HistoryError, match=f"^{damaged}: damaged inside"):
         judge(tmp_path, spark)
+
+
+def test_rows_that_spark_did_not_read_are_no_rows_that_are_not_there(
+    judged: Judge, spark: SparkSession, tmp_path: Path
+) -> None:
+    judged(*CLEAN)
+    rows = pa.Table.from_pylist(tell("send b ok @1", "final b @1").rows["reads"], TABLES["reads"])
+    damaged = write_table(tmp_path, "reads", rows, "damaged")
+    whole = bytearray(damaged.read_bytes())
+    footer = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")
+    whole[4:footer] = bytes(footer - 4)
+    damaged.write_bytes(whole)
+    spark.conf.set("spark.sql.files.ignoreCorruptFiles", "true")
+    try:
+        with pytest.raises(HistoryError, match=f"^{tmp_path}: Spark read 2 sends and reads, and their files have 3: "):
+            judge(tmp_path, spark)
+    finally:
+        spark.conf.set("spark.sql.files.ignoreCorruptFiles", "false")
+
+
+def test_a_run_is_judged_by_its_own_files_beside_one_whose_name_its_own_matches(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    write(tmp_path / "a1", [tell(*CLEAN)])
+    write(tmp_path / "a[1]", [tell("send b ok @1", *CLEAN)])
+    verdict = judge(tmp_path / "a[1]", spark)
+    assert (verdict.verdict, list(verdict.anomalies)) == (Judgement.INVALID, ["lost"])
 
 
 def test_two_wiped_disks_excuse_what_one_does_not(tmp_path: Path, spark: SparkSession) -> None:

@@ -101,6 +101,12 @@ def test_a_parquet_of_another_table_is_named_with_what_differs(run: Path, spark:
         History.read(run, spark)
 
 
+def test_a_partition_whose_log_ends_twice_is_refused(tmp_path: Path, spark: SparkSession) -> None:
+    write(tmp_path, [tell("end 0..1", "end 0..2", "end 0..1 p1")])
+    with pytest.raises(HistoryError, match=r"history/log_ends: two rows of partition trial-0$"):
+        _ = History.read(tmp_path, spark).ends
+
+
 def test_a_column_that_came_later_may_be_lacking_in_all_parts_but_not_in_some(run: Path, spark: SparkSession) -> None:
     assert tells(run, "reads", "key")
     without_keys(run)
@@ -189,3 +195,23 @@ def test_what_is_the_same_in_every_row_is_read_as_it_was_written(run: Path, spar
         written = [row for path in parts(run, name) for row in pq.read_table(path, schema=TABLES[name]).to_pylist()]
         assert [row.asDict() for row in history.records(name).collect()] == written
         assert history.records(name).dtypes == history.table(name).dtypes
+
+
+@pytest.mark.parametrize("part", ["_part.parquet", ".part.parquet", "_a=b.parquet"])
+def test_a_part_that_spark_would_pass_over_is_refused_by_name(part: str, run: Path, spark: SparkSession) -> None:
+    [whole] = parts(run, "reads")
+    whole.rename(whole.with_name(part))
+    with pytest.raises(HistoryError, match=rf"reads/{part}: Spark reads no file whose name begins so"):
+        History.read(run, spark)
+
+
+@pytest.mark.parametrize(
+    "name", ["a[1]", "b{1}", "{a,b}", "c*", "d?", "[!e]", "f\\1", "\\", "g%20h", "i j", "k:l", "m#n"]
+)
+def test_only_the_files_of_the_run_are_read_whatever_its_directory_is_called(
+    name: str, tmp_path: Path, spark: SparkSession
+) -> None:
+    for other in ("a1", "b1", "a", "b", "cc", "dd", "e", "f1", "g h", "k:k"):
+        write(tmp_path / other, [tell(*(f"send {other}{n} ok @{n}" for n in range(3)))])
+    write(tmp_path / name, [tell("send a fail")])
+    assert [row.outcome for row in History.read(tmp_path / name, spark).sends.collect()] == ["fail"]
