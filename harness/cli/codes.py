@@ -3,7 +3,14 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from harness.core.errors import ClusterError, EnvironmentLacks, HistoryError, KafkaTrialError, ScenarioError
+from harness.core.errors import (
+    ClusterError,
+    EnvironmentLacks,
+    HistoryError,
+    KafkaTrialError,
+    OutputClosed,
+    ScenarioError,
+)
 
 if TYPE_CHECKING:
     from harness.core.verdict import Verdict
@@ -12,6 +19,8 @@ MET = 0
 NOT_MET = 1
 UNKNOWN = 2
 CANNOT_RUN = 3
+#: As a shell tells it of a program that SIGPIPE ended: 128 and the signal's number.
+OUTPUT_CLOSED = 141
 BAD_INPUT = 254
 CRASHED = 255
 
@@ -21,6 +30,7 @@ ERRORS: tuple[tuple[type[KafkaTrialError], int], ...] = (
     (HistoryError, BAD_INPUT),
     (EnvironmentLacks, CANNOT_RUN),
     (ClusterError, CRASHED),
+    (OutputClosed, OUTPUT_CLOSED),
     (KafkaTrialError, CRASHED),
 )
 

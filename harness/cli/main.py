@@ -5,18 +5,20 @@ import sys
 import traceback
 from collections.abc import Sequence
 from types import FrameType
+from typing import TextIO, cast
 
 import click
 
 from harness.cli import cleanup, codes, doctor, explaining, importing, judging, running, scenarios
 from harness.cli.deeds import Deeds
+from harness.cli.streams import Progress, Result
 from harness.core.errors import KafkaTrialError
 
 
 @click.group(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     epilog="Exit codes: 0 valid or as expected, 1 invalid or not as expected, 2 unknown, 3 this machine cannot run it,"
-    " 254 bad arguments, scenario or history, 255 crashed.",
+    " 141 standard output was closed, 254 bad arguments, scenario or history, 255 crashed.",
 )
 @click.version_option(package_name="kafka-trial", prog_name="kafka-trial")
 def cli() -> None:
@@ -36,17 +38,28 @@ for command in COMMANDS:
     cli.add_command(command)
 
 
-def main() -> None:
+#: A terminal that hangs up, or an ssh session that is lost, ends a run as Ctrl-C does.
+_INTERRUPTIONS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def main(arguments: Sequence[str] | None = None, deeds: Deeds | None = None) -> None:
     """The program. Being terminated is being interrupted: faults are healed and the cluster is removed."""
-    for interruption in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(interruption, _interrupt)
-    sys.exit(invoke(sys.argv[1:]))
+    if sys.stdout is not None:
+        sys.stdout = cast(TextIO, Result(sys.stdout))
+    if sys.stderr is not None:
+        sys.stderr = cast(TextIO, Progress(sys.stderr))
+    for interruption in _INTERRUPTIONS:
+        # What is ignored from the start stays ignored: `nohup`.
+        if signal.getsignal(interruption) is not signal.SIG_IGN:
+            signal.signal(interruption, _interrupt)
+    sys.exit(invoke(sys.argv[1:] if arguments is None else arguments, deeds))
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
     """The first interrupts; those that follow must not keep the cluster from being removed."""
-    for interruption in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(interruption, _patience)
+    for interruption in _INTERRUPTIONS:
+        if signal.getsignal(interruption) is not signal.SIG_IGN:
+            signal.signal(interruption, _patience)
     signal.default_int_handler(number, frame)
 
 

@@ -19,3 +19,7 @@ class ClusterError(KafkaTrialError):
 
 class HistoryError(KafkaTrialError):
     """A stored history cannot be judged: says which file and why."""
+
+
+class OutputClosed(KafkaTrialError):  # noqa: N818 - reads as the sentence it is
+    """Standard output takes nothing more: says why. What was judged is stored all the same."""

@@ -1,0 +1,60 @@
+"""The program's two outputs where whoever read them is gone: a pipe that was closed, a terminal that hung up."""
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from harness.core.errors import OutputClosed
+
+if TYPE_CHECKING:
+    from typing import TextIO
+
+
+class Progress:
+    """Standard error: where nobody can be shown anything any more, what is written goes nowhere."""
+
+    def __init__(self, stream: "TextIO") -> None:
+        self._stream = stream
+        self._broken: OSError | None = None
+
+    def write(self, text: str) -> int:
+        """Write; a stream that takes nothing more is given up."""
+        try:
+            return self._stream.write(text)
+        except OSError as exc:
+            self._give_up(exc)
+            return len(text)
+
+    def flush(self) -> None:
+        """Flush; a stream that takes nothing more is given up."""
+        try:
+            self._stream.flush()
+        except OSError as exc:
+            self._give_up(exc)
+
+    def _give_up(self, why: OSError) -> None:
+        """What is left in its buffers goes nowhere, also where the interpreter flushes them at its end."""
+        self._broken = why
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, self._stream.fileno())
+        os.close(nowhere)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+class Result(Progress):
+    """Standard output: where it takes nothing more, the command has failed.
+
+    Every write raises OutputClosed from then on: libraries that try a stream pass over the first.
+    """
+
+    def write(self, text: str) -> int:
+        """Write, or raise OutputClosed."""
+        written = super().write(text)
+        if self._broken is not None:
+            raise OutputClosed(f"standard output takes nothing more: {self._broken.strerror}") from self._broken
+        return written
+
+    def _give_up(self, why: OSError) -> None:
+        super()._give_up(why)
+        raise OutputClosed(f"standard output takes nothing more: {why.strerror}") from why

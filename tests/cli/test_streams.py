@@ -1,0 +1,171 @@
+"""Whoever watched is gone: a pipe is closed, a terminal hangs up. In a process of its own, as a shell starts it."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from harness.cli import codes
+
+#: The program, with a run that tells its phases one by one as it is let: by a line on standard input each.
+CHILD = """
+import sys
+from pathlib import Path
+from harness.cli.deeds import Deeds
+from harness.cli.main import main
+from tests.report.verdicts import verdict
+
+def run(scenario, store, seed, display, keep):
+    store.mkdir()
+    try:
+        for number, _ in enumerate(sys.stdin):
+            display.phase(f"phase {number}")
+            (store / str(number)).touch()
+    except KeyboardInterrupt:
+        display.phase("heal")
+        (store / "healed").touch()
+        raise
+    (store / "over").touch()
+    return store, verdict()
+
+main(sys.argv[1:], Deeds(run=run))
+"""
+
+
+@contextmanager
+def program(store: Path, ignored: int | None = None, **pipes: int) -> Iterator[subprocess.Popen[str]]:
+    """A run that waits for its lines."""
+    scenario = store.with_name("mine.yaml")
+    scenario.write_text("name: mine\n")
+    before = None if ignored is None else signal.signal(ignored, signal.SIG_IGN)
+    child = subprocess.Popen(
+        [sys.executable, "-c", CHILD, "run", str(scenario), "--store", str(store), "--json"],
+        stdin=subprocess.PIPE,
+        text=True,
+        **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **pipes},
+    )
+    if ignored is not None:
+        signal.signal(ignored, before)
+    try:
+        yield child
+    finally:
+        child.kill()
+        child.communicate()
+
+
+def go_on(child: subprocess.Popen[str], lines: int = 1) -> None:
+    assert child.stdin is not None
+    child.stdin.write("\n" * lines)
+    child.stdin.flush()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return tmp_path / "store"
+
+
+def test_a_closed_pipe_on_stderr_ends_the_display_and_not_the_run(store: Path) -> None:
+    with program(store) as child:
+        assert child.stderr is not None
+        go_on(child)
+        assert "== phase 0" in child.stderr.readline()
+        child.stderr.close()
+        child.stderr = None
+        go_on(child, lines=3)
+        out, _ = child.communicate(timeout=60)
+    assert child.returncode == codes.MET
+    assert (store / "3").exists()
+    assert (store / "over").exists()
+    assert '"verdict":"valid"' in out
+
+
+def test_a_closed_pipe_on_stdout_has_an_exit_code_of_its_own_when_the_run_is_over(store: Path) -> None:
+    with program(store) as child:
+        assert child.stdout is not None
+        child.stdout.close()
+        child.stdout = None
+        _, err = child.communicate(timeout=60)
+    assert child.returncode == codes.OUTPUT_CLOSED
+    assert (store / "over").exists()
+    assert err == "kafka-trial: standard output takes nothing more: Broken pipe\n"
+
+
+def test_a_full_disk_under_stdout_says_so(store: Path) -> None:
+    with Path("/dev/full").open("w") as full, program(store, stdout=full.fileno()) as child:
+        _, err = child.communicate(timeout=60)
+    assert child.returncode == codes.OUTPUT_CLOSED
+    assert err == "kafka-trial: standard output takes nothing more: No space left on device\n"
+
+
+def test_with_both_pipes_closed_the_run_comes_to_its_end_all_the_same(store: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with program(store, stdout=writing, stderr=writing) as child:
+        os.close(writing)
+        go_on(child, lines=2)
+        child.communicate(timeout=60)
+    assert child.returncode == codes.OUTPUT_CLOSED
+    assert (store / "over").exists()
+
+
+@pytest.mark.parametrize("interruption", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_interrupts_and_what_was_acquired_is_released(interruption: int, store: Path) -> None:
+    with program(store) as child:
+        assert child.stderr is not None
+        go_on(child)
+        assert "== phase 0" in child.stderr.readline()
+        child.send_signal(interruption)
+        _, err = child.communicate(timeout=60)
+    assert child.returncode == codes.CRASHED
+    assert (store / "healed").exists()
+    assert not (store / "over").exists()
+    assert err.splitlines()[-1] == "kafka-trial: interrupted"
+
+
+def test_a_terminal_that_hangs_up_interrupts_a_run_whose_stderr_is_gone(store: Path) -> None:
+    with program(store) as child:
+        assert child.stderr is not None
+        go_on(child)
+        assert "== phase 0" in child.stderr.readline()
+        child.stderr.close()
+        child.stderr = None
+        child.send_signal(signal.SIGHUP)
+        child.communicate(timeout=60)
+    assert child.returncode == codes.CRASHED
+    assert (store / "healed").exists()
+
+
+def test_nohup_is_heeded(store: Path) -> None:
+    with program(store, ignored=signal.SIGHUP) as child:
+        assert child.stderr is not None
+        go_on(child)
+        assert "== phase 0" in child.stderr.readline()
+        child.send_signal(signal.SIGHUP)
+        go_on(child)
+        child.communicate(timeout=60)
+    assert child.returncode == codes.MET
+    assert (store / "over").exists()
+
+
+CHECKING = """
+import sys
+from harness.cli.main import main
+from tests.cli.conftest import judging
+main(sys.argv[1:], judging())
+"""
+
+
+def test_check_whose_stdout_is_closed_has_that_code_and_not_that_of_an_anomaly(stored: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-c", CHECKING, "check", str(stored)]
+    done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    os.close(writing)
+    assert done.returncode == codes.OUTPUT_CLOSED
+    assert done.stderr == "kafka-trial: standard output takes nothing more: Broken pipe\n"
+    assert (stored / "verdict.json").exists(), "what was judged is stored"
