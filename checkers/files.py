@@ -8,15 +8,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from harness.core.errors import HistoryError
-from harness.core.history import TABLES
+from harness.core.history import LATER, TABLES
 from harness.core.layout import parts, table_directory
 
 #: Tables that a run without groups or transactions has no rows of, and may lack.
 OPTIONAL = frozenset({"positions", "transactions"})
-
-#: Columns that a history may lack, of before they were recorded or another tool's: they are null then, and nothing is
-#: asked of them. Either all parts of a table have one or none has.
-LATER: dict[str, frozenset[str]] = {"reads": frozenset({"key"})}
 
 #: How the names of files begin that Spark takes for its own, and passes over (HadoopFSUtils.shouldFilterOutPathName).
 _UNREAD = ("_", ".")
@@ -86,6 +82,13 @@ def verify(directory: Path, table: str) -> None:
 def tells(directory: Path, table: str, column: str) -> bool:
     """Whether a stored table has a column that it may lack (LATER)."""
     return all(column in metadata(path).schema.names for path in parts(directory, table))
+
+
+def faults(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows of the table of faults in the order of their injection, without the later columns that they lack."""
+    later = LATER["faults"]
+    told = ({k: v for k, v in row.items() if v is not None or k not in later} for row in rows)
+    return sorted(told, key=lambda row: (row["injecting_ns"], row["fault"]))
 
 
 def differences(found: pa.Schema, wanted: pa.Schema, lacking: Collection[str] = ()) -> list[str]:

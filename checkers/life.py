@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from pydantic import BaseModel, ValidationError
 
 from checkers.faults import active
-from checkers.files import tells, verify
+from checkers.files import faults, tells, verify
 from checkers.kept import pieces, place
 from checkers.observed import Partition, Span, spans, views
 from checkers.stability import STABILITY, hanging, held_back
@@ -156,7 +156,7 @@ class Archive:
     @cached_property
     def faults(self) -> list[Row]:
         """The faults in the order of their injection."""
-        return sorted(self.rows("faults"), key=lambda row: (row["injecting_ns"], row["fault"]))
+        return faults(self.rows("faults"))
 
     @cached_property
     def ends(self) -> dict[Partition, Row]:

@@ -59,12 +59,17 @@ def acknowledged(summary: Summary, requires: Requirements) -> Precondition:
 
 
 def bit(faults: Iterable[Row]) -> Precondition:
-    """Every injected fault shows evidence that it took hold."""
+    """Every injected fault shows evidence that it took hold, on every node that it names."""
     listed = list(faults)
-    without = [row["fault"] for row in listed if not row["effective"]]
+    without = [_without_effect(row) for row in listed if not row["effective"]]
     return _held(
         "faults bit", not without, f"{len(listed)} faults, each with evidence", f"no evidence: {_all(without)}"
     )
+
+
+def _without_effect(fault: Row) -> str:
+    on = fault.get("nodes_without_effect")
+    return f"{fault['fault']} (on {_all(on)})" if on else str(fault["fault"])
 
 
 def staying(run: RunFile) -> frozenset[str]:

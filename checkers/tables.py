@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 from pyspark.sql import types as T  # noqa: N812
 
-from checkers.files import constants, latest, metadata, rows, tells, verify
+from checkers.files import constants, faults, latest, metadata, rows, tells, verify
 from checkers.observed import Span, spans
 from checkers.stability import STABILITY, hanging, held_back
 from harness.core.errors import HistoryError
@@ -199,7 +199,7 @@ class History:
     @cached_property
     def faults(self) -> list[dict[str, Any]]:
         """``faults`` as rows, in the order of their injection."""
-        return sorted(self._rows("faults"), key=lambda row: (row["injecting_ns"], row["fault"]))
+        return faults(self._rows("faults"))
 
     @cached_property
     def last_ns(self) -> int:

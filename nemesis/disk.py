@@ -8,7 +8,8 @@ from typing_extensions import override
 
 from harness.core.errors import ClusterError
 from harness.core.topology import Node
-from nemesis.fault import Aim, Evidence, Fault, on_each
+from nemesis.evidence import Effect, Evidence, Seen
+from nemesis.fault import Aim, Fault, on_each
 from nemesis.shell import NodeShell, ProcessState
 from nemesis.targets import Expression
 
@@ -30,16 +31,16 @@ class Wipe(Fault):
         if alive:
             raise ClusterError(f"wipe: {', '.join(alive)} has not exited; `kill` or `stop` it before")
 
-        def wipe(node: Node) -> int:
-            return shell.wipe(node)
+        def wipe(node: Node) -> Seen:
+            deleted = shell.wipe(node)
+            return Seen(Effect.HOLDS if deleted else Effect.DOES_NOT_HOLD, {"files_deleted": deleted})
 
-        deleted = {node.name: count for node, count in on_each(aim.nodes, wipe).items()}
-        return Evidence(any(deleted.values()), {name: {"files_deleted": n} for name, n in deleted.items()})
+        return on_each(aim.nodes, wipe)
 
     @override
-    def bit(self, shell: NodeShell, aim: Aim) -> Evidence:
+    def measure(self, shell: NodeShell, aim: Aim) -> Evidence:
         """What was deleted was counted then: nothing more is measured."""
-        return Evidence(False)
+        return {}
 
     def heal(self, shell: NodeShell, aim: Aim) -> None:
         """Data that is gone stays gone."""

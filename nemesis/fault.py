@@ -1,16 +1,17 @@
-"""What every fault is: parameters from a scenario, and how it is injected, seen to bite, and healed."""
+"""What every fault is: parameters from a scenario, and how it is injected, measured, and healed."""
 
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, TypeVar
+from dataclasses import dataclass
+from typing import ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
 from harness.core.errors import ScenarioError
 from harness.core.topology import Node, Plane, Role, Topology
+from nemesis.evidence import Evidence
 from nemesis.shell import NodeShell
 from nemesis.targets import Expression
 
@@ -41,14 +42,6 @@ class Aim:
         return Aim(self.name, {k: tuple(n for n in party if n in kept) for k, party in self.parties.items()})
 
 
-@dataclass(frozen=True)
-class Evidence:
-    """What was measured of an injection. ``effective``: this alone proves that it bit. ``facts`` is JSON."""
-
-    effective: bool
-    facts: Mapping[str, Any] = field(default_factory=dict)
-
-
 class Fault(BaseModel, ABC):
     """One fault with its parameters, as a scenario writes it. A catalogue entry is one subclass."""
 
@@ -58,6 +51,8 @@ class Fault(BaseModel, ABC):
     lasting: ClassVar[bool] = True
     #: It can be drawn alone by the random mode: it presumes nothing of what went before.
     drawable: ClassVar[bool] = True
+    #: It is made of what ends with a node's network namespace: ``apply_again`` when that is renewed.
+    lives_in_network: ClassVar[bool] = False
     #: It ends or renews the network namespaces of the nodes that it hits.
     renews_network: ClassVar[bool] = False
     #: Kinds of fault that it ends on the nodes that it hits.
@@ -94,11 +89,15 @@ class Fault(BaseModel, ABC):
 
     @abstractmethod
     def inject(self, shell: NodeShell, aim: Aim) -> Evidence:
-        """Make it so. Injecting again what is there changes nothing. Raises ClusterError."""
+        """Make it so; what it changed itself is evidence. What is there already stays so. Raises ClusterError."""
+
+    def apply_again(self, shell: NodeShell, aim: Aim, nodes: Iterable[Node]) -> Evidence:  # noqa: ARG002
+        """Apply to those of ``nodes``, started anew, what ended with their networks. Raises ClusterError."""
+        return {}
 
     @abstractmethod
-    def bit(self, shell: NodeShell, aim: Aim) -> Evidence:
-        """What can be measured of it while it lasts."""
+    def measure(self, shell: NodeShell, aim: Aim) -> Evidence:
+        """What can be seen of it while it lasts, on the nodes of ``aim``. Raises ClusterError."""
 
     @abstractmethod
     def heal(self, shell: NodeShell, aim: Aim) -> None:

@@ -117,6 +117,27 @@ def remove_rules(tag: str) -> str:
     return "".join(unhook) + check
 
 
+def has_rules(listing: str, tag: str) -> bool:
+    """Whether both chains of an injection are in an ``iptables -nvxL`` listing."""
+    return all(f"Chain {chain} " in listing for chain in chains(tag))
+
+
 def packets_dropped(listing: str) -> int:
     """The packets that the DROP rules of an ``iptables -nvxL`` listing have counted."""
-    return sum(int(count) for count in re.findall(r"^\s*(\d+)\s+\d+\s+DROP\b", listing, flags=re.MULTILINE))
+    return sum(packets for _, _, packets in _drops(listing))
+
+
+def dropped(listing: str, link: Link, enforcing: Node) -> int:
+    """Of those, the packets of one link that this node enforces."""
+    wanted = (link.sender.address, _ANY) if link.receiver == enforcing else (_ANY, link.receiver.address)
+    return sum(packets for source, destination, packets in _drops(listing) if (source, destination) == wanted)
+
+
+_ANY = "0.0.0.0/0"
+
+#: pkts, bytes, target, prot, opt, in, out, source, destination
+_DROP = re.compile(r"^\s*(\d+)\s+\d+\s+DROP\s+\S+\s+\S+\s+\S+\s+\S+\s+(\S+)\s+(\S+)", re.MULTILINE)
+
+
+def _drops(listing: str) -> list[tuple[str, str, int]]:
+    return [(source, destination, int(packets)) for packets, source, destination in _DROP.findall(listing)]

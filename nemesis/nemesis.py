@@ -1,4 +1,4 @@
-"""Who breaks the cluster: injects faults, remembers them, proves that they bit, and heals them whatever happens."""
+"""Who breaks the cluster: injects faults, remembers them, measures their effect, and heals them whatever happens."""
 
 import json
 from collections.abc import Callable, Collection, Mapping
@@ -11,8 +11,8 @@ from harness.core.clock import Clock
 from harness.core.errors import ClusterError, KafkaTrialError, ScenarioError
 from harness.core.journal import Journal
 from harness.core.topology import Node, View
-from nemesis.fault import Aim, Evidence, Fault, on_each
-from nemesis.network import NetworkFault
+from nemesis.evidence import Effect, Record
+from nemesis.fault import Aim, Fault, on_each
 from nemesis.shell import NodeShell, ProcessState
 from nemesis.targets import Expression, Pins, check_new_name, resolve
 
@@ -27,15 +27,13 @@ class Injection:
     injected_ns: int | None = None
     healing_ns: int | None = None
     healed_ns: int | None = None
-    effective: bool = False
-    evidence: dict[str, Any] = field(default_factory=dict)
+    seen: Record = field(default_factory=Record)
     ended: set[Node] = field(default_factory=set)
 
-    def add(self, when: str, seen: Evidence) -> None:
-        """Evidence adds up: once it bit, it bit."""
-        self.effective |= seen.effective
-        if seen.facts:
-            self.evidence.setdefault(when, {}).update(seen.facts)
+    @property
+    def without_effect(self) -> list[str]:
+        """The nodes on which it is not known to act, or known not to."""
+        return [node.name for node in self.aim.nodes if self.seen.on(node) is not Effect.HOLDS]
 
     @property
     def remaining(self) -> tuple[Node, ...]:
@@ -52,8 +50,9 @@ class Injection:
             "injected_ns": self.injected_ns,
             "healing_ns": self.healing_ns,
             "healed_ns": self.healed_ns,
-            "effective": self.effective,
-            "evidence": json.dumps(self._sides | self.evidence),
+            "effective": self.injected_ns is not None and not self.without_effect,
+            "evidence": json.dumps(self._sides | self.seen.facts),
+            "nodes_without_effect": self.without_effect,
         }
 
     @property
@@ -121,7 +120,7 @@ class Nemesis:
         self._write(injection)
         if fault.renews_network:
             self._count_before_it_is_gone(nodes)
-        injection.add("injected", fault.inject(self._shell, injection.aim))
+        injection.seen.add("injected", fault.inject(self._shell, injection.aim))
         injection.injected_ns = self._clock.now()
         if fault.renews_network:
             self._apply_again(nodes)
@@ -161,7 +160,7 @@ class Nemesis:
                 failures.append(exc)
         chosen = [i for i in self._active.values() if i.aim.name not in except_]
         # Networks first: a node that starts again must not be cut again.
-        for injection in sorted(chosen, key=lambda i: not isinstance(i.fault, NetworkFault)):
+        for injection in sorted(chosen, key=lambda i: not i.fault.lives_in_network):
             try:
                 self._heal(injection, spared)
             except KafkaTrialError as exc:
@@ -223,7 +222,7 @@ class Nemesis:
     def _heal(self, injection: Injection, spared: Collection[Node] = frozenset()) -> None:
         """A lasting process fault can be healed on some of its nodes; one in networks is healed as a whole."""
         fault, aim = injection.fault, injection.aim
-        whole = isinstance(fault, NetworkFault)
+        whole = fault.lives_in_network
         healing = tuple(node for node in injection.remaining if whole or node not in spared)
         if not healing:
             return
@@ -235,7 +234,7 @@ class Nemesis:
             if fault.renews_network:
                 self._apply_again(healing)
         except KafkaTrialError as exc:
-            injection.add("healing", Evidence(False, {"not_healed": str(exc)}))
+            injection.seen.note("healing", "not_healed", str(exc))
             self._write(injection)
             raise
         self._end(injection, healing)
@@ -257,21 +256,21 @@ class Nemesis:
         states = on_each(nodes, self._shell.process)
         alive = [node for node, state in states.items() if state is not ProcessState.EXITED]
         for injection in self._in_networks_of(alive):
-            if isinstance(injection.fault, NetworkFault):
-                injection.add("applied_again", injection.fault.apply_again(self._shell, injection.aim, alive))
-                self._write(injection)
+            injection.seen.add("applied_again", injection.fault.apply_again(self._shell, injection.aim, alive))
+            self._write(injection)
 
     def _in_networks_of(self, nodes: Collection[Node]) -> list[Injection]:
         hit = set(nodes)
-        found = [i for i in self._active.values() if isinstance(i.fault, NetworkFault)]
+        found = [i for i in self._active.values() if i.fault.lives_in_network]
         return [i for i in found if not hit.isdisjoint(i.aim.nodes)]
 
     def _measure(self, injection: Injection, when: str) -> None:
         """What cannot be measured must not keep anything from being healed: the evidence says why."""
+        remaining = injection.aim if injection.fault.lives_in_network else injection.aim.on(injection.remaining)
         try:
-            injection.add(when, injection.fault.bit(self._shell, injection.aim))
+            injection.seen.add(when, injection.fault.measure(self._shell, remaining))
         except ClusterError as exc:
-            injection.add(when, Evidence(False, {"not_measured": str(exc)}))
+            injection.seen.note(when, "not_measured", str(exc))
 
     def _write(self, injection: Injection) -> None:
         self._journal.append_rows([injection.row()])

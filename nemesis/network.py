@@ -3,11 +3,14 @@
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar
+
+from typing_extensions import override
 
 from harness.core.errors import ClusterError
 from harness.core.topology import Node, Topology
-from nemesis.fault import Aim, Evidence, Fault, on_each
+from nemesis.evidence import Effect, Evidence, Seen
+from nemesis.fault import Aim, Fault, on_each
 from nemesis.shell import NodeShell, ProcessState
 
 
@@ -27,42 +30,41 @@ class NetworkFault(Fault):
     node that has exited has nothing to apply to, count or remove.
     """
 
+    lives_in_network: ClassVar[bool] = True
+
     @abstractmethod
     def scripts(self, aim: Aim, topology: Topology) -> Mapping[Node, Scripts]:
         """What to run in the namespace of each node concerned."""
 
     @abstractmethod
-    def counted(self, aim: Aim, listing: str) -> Evidence:
-        """What one node's listing shows."""
+    def seen(self, aim: Aim, topology: Topology, listings: Mapping[Node, str]) -> Evidence:
+        """What the listings of those nodes that have scripts, and run, tell of each node hit. Pure."""
 
     def told(self, text: str) -> object:
         """What a node's ``apply`` printed, as a fact."""
-        return text.strip() or "applied"
+        return text.strip() or True
 
     def inject(self, shell: NodeShell, aim: Aim) -> Evidence:
-        """Apply the scripts on all nodes at once. That it bites is for the counters to show, later."""
+        """Apply the scripts on all nodes at once. That it acts is for the counters to show, later."""
         return self.apply_again(shell, aim, self.scripts(aim, shell.topology))
 
+    @override
     def apply_again(self, shell: NodeShell, aim: Aim, nodes: Iterable[Node]) -> Evidence:
         """Apply the scripts of those of ``nodes`` that have some."""
         concerned = set(nodes)
         scripts = {node: text for node, text in self.scripts(aim, shell.topology).items() if node in concerned}
         said = _in_networks(shell, scripts, lambda node: scripts[node].apply)
-        return Evidence(False, {node.name: self.told(text) for node, text in said.items()})
+        return {node: Seen(Effect.NOT_KNOWN, {"applied": self.told(text)}) for node, text in said.items()}
 
-    def bit(self, shell: NodeShell, aim: Aim) -> Evidence:
-        """The counters of all nodes; it bit where one of them counted."""
+    def measure(self, shell: NodeShell, aim: Aim) -> Evidence:
+        """What the counters of all nodes tell."""
         scripts = self.scripts(aim, shell.topology)
         listings = _in_networks(shell, scripts, lambda node: scripts[node].count)
-        counts = {node.name: self._read(node, aim, listing) for node, listing in listings.items()}
-        facts: dict[str, Any] = {name: dict(evidence.facts) for name, evidence in counts.items()}
-        return Evidence(any(evidence.effective for evidence in counts.values()), facts)
-
-    def _read(self, node: Node, aim: Aim, listing: str) -> Evidence:
         try:
-            return self.counted(aim, listing)
+            return self.seen(aim, shell.topology, listings)
         except (ValueError, LookupError, TypeError) as exc:
-            raise ClusterError(f"{node.name}: its counters cannot be read ({exc!r}): {listing.strip()[:200]}") from exc
+            said = "; ".join(f"{node.name}: {text.strip()[:200]}" for node, text in listings.items())
+            raise ClusterError(f"its counters cannot be read ({exc!r}): {said}") from exc
 
     def heal(self, shell: NodeShell, aim: Aim) -> None:
         """Remove the scripts' work on all nodes at once, each of which checks that nothing is left."""

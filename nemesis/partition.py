@@ -8,13 +8,15 @@ from typing_extensions import override
 
 from harness.core.errors import ClusterError
 from harness.core.topology import Node, Plane, Topology
-from nemesis.fault import Aim, Evidence
+from nemesis.evidence import Effect, Evidence, Seen
+from nemesis.fault import Aim
 from nemesis.links import (
     Link,
     apply_rules,
     by_node,
     count_rules,
-    packets_dropped,
+    dropped,
+    has_rules,
     remove_rules,
     rules_for,
     secluded,
@@ -49,9 +51,25 @@ class _Cut(NetworkFault):
         }
 
     @override
-    def counted(self, aim: Aim, listing: str) -> Evidence:
-        packets = packets_dropped(listing)
-        return Evidence(packets > 0, {"packets_dropped": packets})
+    def seen(self, aim: Aim, topology: Topology, listings: Mapping[Node, str]) -> Evidence:
+        """It acts on a node if packets of its own links were dropped, and on none of them the rules are gone."""
+        shares = by_node(self.links(aim, topology), aim.nodes)
+        packets = dict.fromkeys(aim.nodes, 0)
+        leaking: set[Node] = set()
+        for enforcing, listing in listings.items():
+            for link in shares[enforcing]:
+                ends = (link.sender, link.receiver)
+                if not has_rules(listing, aim.tag):
+                    leaking.update(ends)
+                for node in packets.keys() & ends:
+                    packets[node] += dropped(listing, link, enforcing)
+        return {node: _cut_on(count, node in leaking) for node, count in packets.items()}
+
+
+def _cut_on(packets: int, leaking: bool) -> Seen:
+    if leaking:
+        return Seen(Effect.DOES_NOT_HOLD, {"packets_dropped": packets, "rules": "gone"})
+    return Seen(Effect.HOLDS if packets else Effect.NOT_KNOWN, {"packets_dropped": packets})
 
 
 class Partition(_Cut):

@@ -1,72 +1,80 @@
 """Ending, pausing and starting a node's process."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import ClassVar
 
 from pydantic import Field
 
 from harness.core.topology import Node
 from harness.core.waiting import wait_for
-from nemesis.fault import Aim, Evidence, Fault, on_each
+from nemesis.evidence import Effect, Evidence, Seen
+from nemesis.fault import Aim, Fault, on_each
 from nemesis.shell import NodeShell, ProcessState
 from nemesis.targets import Expression
 
 #: Seconds for a process to be seen in the state that a signal puts it in.
 _SEEN_WITHIN = 10.0
 
+_RUNNING, _STOPPED, _EXITED = ProcessState.RUNNING, ProcessState.STOPPED, ProcessState.EXITED
+
 
 class _ProcessFault(Fault):
     target: Expression = Field(description="whose process")
 
+    #: The state in which a node's process is, as long as the fault lasts.
+    keeps: ClassVar[ProcessState]
+
     def targets(self) -> Mapping[str, Expression]:
         return {"target": self.target}
 
-    def bit(self, shell: NodeShell, aim: Aim) -> Evidence:
-        return Evidence(False, {node.name: str(state) for node, state in on_each(aim.nodes, shell.process).items()})
+    def measure(self, shell: NodeShell, aim: Aim) -> Evidence:
+        """A process that is not as the fault left it is not under it. That it is so is no news."""
+        return {
+            node: Seen(Effect.NOT_KNOWN if state is self.keeps else Effect.DOES_NOT_HOLD, {"process": str(state)})
+            for node, state in on_each(aim.nodes, shell.process).items()
+        }
 
 
-class _Ended(_ProcessFault):
-    """A node whose process has ended: it is healed by starting it."""
+class Kill(_ProcessFault):
+    """SIGKILL. What the process had written stays in the kernel's page cache: this loses no unflushed data."""
 
+    keeps: ClassVar[ProcessState] = _EXITED
     renews_network: ClassVar[bool] = True
+
+    def inject(self, shell: NodeShell, aim: Aim) -> Evidence:
+        return _changed(shell, aim.nodes, {_RUNNING, _STOPPED}, lambda node: shell.signal(node, "KILL"), _EXITED)
 
     def heal(self, shell: NodeShell, aim: Aim) -> None:
         start_exited(shell, aim.nodes)
 
 
-class Kill(_Ended):
-    """SIGKILL. What the process had written stays in the kernel's page cache: this loses no unflushed data."""
-
-    def inject(self, shell: NodeShell, aim: Aim) -> Evidence:
-        on_each(_not(shell, aim.nodes, ProcessState.EXITED), lambda node: shell.signal(node, "KILL"))
-        return _seen(shell, aim.nodes, ProcessState.EXITED)
-
-
-class Stop(_Ended):
+class Stop(_ProcessFault):
     """A graceful shutdown: SIGTERM, and a broker hands its leaderships over first."""
+
+    keeps: ClassVar[ProcessState] = _EXITED
+    renews_network: ClassVar[bool] = True
 
     def inject(self, shell: NodeShell, aim: Aim) -> Evidence:
         continue_stopped(shell, aim.nodes)
-        on_each(_not(shell, aim.nodes, ProcessState.EXITED), shell.stop)
-        return _seen(shell, aim.nodes, ProcessState.EXITED)
+        return _changed(shell, aim.nodes, {_RUNNING}, shell.stop, _EXITED)
+
+    def heal(self, shell: NodeShell, aim: Aim) -> None:
+        start_exited(shell, aim.nodes)
 
 
 class Restart(_ProcessFault):
     """A graceful shutdown, and a start at once. Healed when it is done."""
 
+    keeps: ClassVar[ProcessState] = _RUNNING
     lasting: ClassVar[bool] = False
     renews_network: ClassVar[bool] = True
     ends: ClassVar[frozenset[str]] = frozenset({"kill", "stop", "pause"})
 
     def inject(self, shell: NodeShell, aim: Aim) -> Evidence:
-        def restart(node: Node) -> None:
-            shell.stop(node)
-            _seen(shell, (node,), ProcessState.EXITED)
-            shell.start(node)
-
         continue_stopped(shell, aim.nodes)
-        on_each(aim.nodes, restart)
-        return _seen(shell, aim.nodes, ProcessState.RUNNING)
+        stopped = _changed(shell, aim.nodes, {_RUNNING}, shell.stop, _EXITED)
+        start_exited(shell, aim.nodes)
+        return stopped
 
     def heal(self, shell: NodeShell, aim: Aim) -> None:
         start_exited(shell, aim.nodes)
@@ -75,9 +83,10 @@ class Restart(_ProcessFault):
 class Pause(_ProcessFault):
     """SIGSTOP: the process is there and answers nothing, as in a long garbage collection."""
 
+    keeps: ClassVar[ProcessState] = _STOPPED
+
     def inject(self, shell: NodeShell, aim: Aim) -> Evidence:
-        on_each(aim.nodes, lambda node: shell.signal(node, "STOP"))
-        return _seen(shell, aim.nodes, ProcessState.STOPPED)
+        return _changed(shell, aim.nodes, {_RUNNING}, lambda node: shell.signal(node, "STOP"), _STOPPED)
 
     def heal(self, shell: NodeShell, aim: Aim) -> None:
         continue_stopped(shell, aim.nodes)
@@ -86,6 +95,7 @@ class Pause(_ProcessFault):
 class Start(_ProcessFault):
     """Start nodes that were killed or stopped."""
 
+    keeps: ClassVar[ProcessState] = _RUNNING
     lasting: ClassVar[bool] = False
     drawable: ClassVar[bool] = False
     renews_network: ClassVar[bool] = True
@@ -101,6 +111,7 @@ class Start(_ProcessFault):
 class Resume(_ProcessFault):
     """SIGCONT to nodes that were paused."""
 
+    keeps: ClassVar[ProcessState] = _RUNNING
     lasting: ClassVar[bool] = False
     drawable: ClassVar[bool] = False
     ends: ClassVar[frozenset[str]] = frozenset({"pause"})
@@ -113,35 +124,39 @@ class Resume(_ProcessFault):
 
 
 def start_exited(shell: NodeShell, nodes: Iterable[Node]) -> Evidence:
-    """Start those of ``nodes`` that have exited, and see all of them run. It did something if one had exited."""
-    exited = _those(shell, nodes, ProcessState.EXITED)
-    on_each(exited, shell.start)
-    return Evidence(bool(exited), _seen(shell, exited, ProcessState.RUNNING).facts)
+    """Start those of ``nodes`` that have exited, and see them run."""
+    return _changed(shell, nodes, {_EXITED}, shell.start, _RUNNING)
 
 
 def continue_stopped(shell: NodeShell, nodes: Iterable[Node]) -> Evidence:
-    """Continue those of ``nodes`` that are stopped, and see them run. It did something if one was stopped."""
-    stopped = _those(shell, nodes, ProcessState.STOPPED)
-    on_each(stopped, lambda node: shell.signal(node, "CONT"))
-    return Evidence(bool(stopped), _seen(shell, stopped, ProcessState.RUNNING).facts)
+    """Continue those of ``nodes`` that are stopped, and see them run."""
+    return _changed(shell, nodes, {_STOPPED}, lambda node: shell.signal(node, "CONT"), _RUNNING)
 
 
-def _those(shell: NodeShell, nodes: Iterable[Node], state: ProcessState) -> tuple[Node, ...]:
-    return tuple(node for node, found in on_each(nodes, shell.process).items() if found is state)
+def _changed(
+    shell: NodeShell,
+    nodes: Iterable[Node],
+    from_: Collection[ProcessState],
+    act: Callable[[Node], object],
+    to: ProcessState,
+) -> Evidence:
+    """Act on those nodes whose process is in one of the states ``from_``, and see it in the state ``to``.
 
+    Where it is in another, nothing is done. Raises ClusterError where it does not get there.
+    """
 
-def _not(shell: NodeShell, nodes: Iterable[Node], state: ProcessState) -> tuple[Node, ...]:
-    return tuple(node for node, found in on_each(nodes, shell.process).items() if found is not state)
-
-
-def _seen(shell: NodeShell, nodes: Iterable[Node], state: ProcessState) -> Evidence:
-    def see(node: Node) -> ProcessState:
-        return wait_for(
+    def change(node: Node) -> Seen:
+        before = shell.process(node)
+        if before not in from_:
+            return Seen(Effect.DOES_NOT_HOLD, {"process": str(before)})
+        act(node)
+        after = wait_for(
             lambda: shell.process(node),
-            awaited=f"{node.name} to be {state}",
+            awaited=f"{node.name} to be {to}",
             within=_SEEN_WITHIN,
-            good=lambda seen: seen is state,
+            good=lambda seen: seen is to,
             every=0.02,
         )
+        return Seen(Effect.HOLDS, {"process": str(after), "before": str(before)})
 
-    return Evidence(True, {node.name: str(seen) for node, seen in on_each(nodes, see).items()})
+    return on_each(nodes, change)

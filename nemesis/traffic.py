@@ -2,17 +2,19 @@
 
 import math
 import re
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 from typing_extensions import override
 
 from harness.core.quantities import Duration, Rate, Share
 from harness.core.topology import Node, Plane, Topology
-from nemesis.fault import Aim, Evidence
-from nemesis.links import apply_rules, count_rules, packets_dropped, remove_rules, rules_losing
+from nemesis.evidence import Effect, Evidence, Seen
+from nemesis.fault import Aim
+from nemesis.links import apply_rules, count_rules, has_rules, packets_dropped, remove_rules, rules_losing
 from nemesis.network import NetworkFault, Scripts
 from nemesis.shaping import Shape, apply_shape, count_shape, remove_shape, traffic
 from nemesis.targets import Expression
@@ -41,6 +43,14 @@ class _Traffic(NetworkFault):
     @property
     def shapes(self) -> Plane | None:
         return self.plane
+
+    @abstractmethod
+    def counted(self, aim: Aim, listing: str) -> Seen:
+        """What one node's listing tells of it."""
+
+    @override
+    def seen(self, aim: Aim, topology: Topology, listings: Mapping[Node, str]) -> Evidence:
+        return {node: self.counted(aim, listing) for node, listing in listings.items()}
 
 
 class Slow(_Traffic):
@@ -90,14 +100,14 @@ class Slow(_Traffic):
     def told(self, text: str) -> object:
         return {"rtt_ms": _milliseconds(round_trip(text))}
 
-    def counted(self, aim: Aim, listing: str) -> Evidence:
-        """It bit if packets went through the queue and, where pings do too, a ping took as long as it should."""
+    def counted(self, aim: Aim, listing: str) -> Seen:
+        """It acts if packets went through the queue and, where pings do too, a ping took as long as it should."""
         ping, _, queues = listing.partition(_COUNTED)
         passed = traffic(queues, aim.tag)
         rtt = round_trip(ping)
         late = self.plane is not Plane.ALL or rtt is None or rtt >= self.delay / 2
         facts = {"rtt_ms": _milliseconds(rtt), **(asdict(passed) if passed else {})}
-        return Evidence(passed is not None and passed.packets > 0 and late, facts)
+        return _if_there(passed is not None, passed is not None and passed.packets > 0 and late, facts)
 
 
 class Flaky(_Traffic):
@@ -140,13 +150,14 @@ class Flaky(_Traffic):
             f"else\n{with_iptables}echo iptables statistic\nfi\n"
         )
 
-    def counted(self, aim: Aim, listing: str) -> Evidence:
-        """It bit if packets were lost."""
+    def counted(self, aim: Aim, listing: str) -> Seen:
+        """It acts if packets were lost."""
         rules, _, queues = listing.partition(_COUNTED)
         passed = traffic(queues, aim.tag)
         lost = passed.drops if passed else packets_dropped(rules)
         by = "netem" if passed else "iptables statistic"
-        return Evidence(lost > 0, {"packets_dropped": lost, "by": by})
+        there = passed is not None or has_rules(rules, aim.tag)
+        return _if_there(there, lost > 0, {"packets_dropped": lost, "by": by})
 
 
 class Throttle(_Traffic):
@@ -171,11 +182,18 @@ class Throttle(_Traffic):
             for node in aim.nodes
         }
 
-    def counted(self, aim: Aim, listing: str) -> Evidence:
-        """It bit if its own packets had to wait for their turn."""
+    def counted(self, aim: Aim, listing: str) -> Seen:
+        """It acts if its own packets had to wait for their turn."""
         passed = traffic(listing, aim.tag)
         held = passed is not None and (passed.overlimits > 0 or passed.waiting > 0)
-        return Evidence(held, asdict(passed) if passed else {})
+        return _if_there(passed is not None, held, asdict(passed) if passed else {})
+
+
+def _if_there(there: bool, counted: bool, facts: Mapping[str, Any]) -> Seen:
+    """Counters of nothing tell nothing; where what counts is gone, so is the fault."""
+    if not there:
+        return Seen(Effect.DOES_NOT_HOLD, {**facts, "rules": "gone"})
+    return Seen(Effect.HOLDS if counted else Effect.NOT_KNOWN, facts)
 
 
 def round_trip(ping: str) -> float | None:

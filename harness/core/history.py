@@ -103,8 +103,9 @@ TRANSACTIONS = pa.schema(
     ]
 )
 
-#: One injection and its heal. ``evidence`` is JSON: rule packet counters, process states, measured RTTs, and of a cut
-#: between two ``sides`` the nodes of each, by parameter.
+#: One injection and its heal. ``effective``: it was injected, and acted on every node that it names. On which of them
+#: it is not known to have acted is ``nodes_without_effect``. ``evidence`` is JSON: packet counters of rules and queues,
+#: process states, and of a cut between two ``sides`` the nodes of each, by parameter.
 FAULTS = pa.schema(
     [
         _required("fault", pa.string()),
@@ -116,6 +117,7 @@ FAULTS = pa.schema(
         pa.field("healed_ns", pa.int64()),
         _required("effective", pa.bool_()),
         _required("evidence", pa.string()),
+        pa.field("nodes_without_effect", pa.list_(pa.string())),
     ]
 )
 
@@ -153,6 +155,13 @@ TABLES: dict[str, pa.Schema] = {
     "faults": FAULTS,
     "observations": OBSERVATIONS,
     "log_ends": LOG_ENDS,
+}
+
+#: Columns that a history may lack, of before they were recorded or another tool's: they are null then, and nothing is
+#: asked of them. Either all parts of a table have one or none has.
+LATER: dict[str, frozenset[str]] = {
+    "reads": frozenset({"key"}),
+    "faults": frozenset({"nodes_without_effect"}),
 }
 
 #: The final read's number among readers. Who reads a replica is this, and the broker's id, together.

@@ -1,6 +1,6 @@
 """Append-only Arrow IPC streams: what a worker recorded, readable up to its last whole batch even after ``kill -9``."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -57,8 +57,8 @@ class Journal:
         self.close()
 
 
-def read_journal(path: Path, schema: pa.Schema) -> tuple[pa.Table, bool]:
-    """Every whole batch of a journal, and whether its writer closed it.
+def read_journal(path: Path, schema: pa.Schema, later: Collection[str] = ()) -> tuple[pa.Table, bool]:
+    """Every whole batch of a journal, and whether its writer closed it. Columns of ``later`` that it lacks are null.
 
     Raises HistoryError where the file holds rows of another schema.
     """
@@ -76,9 +76,14 @@ def read_journal(path: Path, schema: pa.Schema) -> tuple[pa.Table, bool]:
             if not batches:
                 return schema.empty_table(), False
             found, closed = batches[0].schema, False
-    if not found.equals(schema):
-        raise HistoryError(f"{path}: journal of another schema ({_first_difference(found, schema)}), {end} bytes")
-    return pa.Table.from_batches(batches, schema=schema), closed
+    expected = pa.schema([field for field in schema if field.name not in later or field.name in found.names])
+    if not found.equals(expected):
+        raise HistoryError(f"{path}: journal of another schema ({_first_difference(found, expected)}), {end} bytes")
+    table = pa.Table.from_batches(batches, schema=expected)
+    for index, field in enumerate(schema):
+        if field.name not in table.column_names:
+            table = table.add_column(index, field, pa.nulls(len(table), field.type))
+    return table, closed
 
 
 _END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from harness.core.clock import Clock
 from harness.core.errors import EnvironmentLacks, HistoryError
-from harness.core.history import KEYS, TABLES
+from harness.core.history import KEYS, LATER, TABLES
 from harness.core.journal import SUFFIX, read_journal, table_of
 from harness.core.layout import HISTORY, JOURNALS, LOGS, write_table
 from harness.core.lock import RecordingLock, is_recorded
@@ -109,7 +109,7 @@ def seal(directory: Path, file: RunFile, killed: frozenset[str] = frozenset()) -
         table = table_of(path)
         if table not in TABLES:
             raise HistoryError(f"{path}: no table is called {table}")
-        rows, closed = read_journal(path, TABLES[table])
+        rows, closed = read_journal(path, TABLES[table], LATER.get(table, ()))
         writer = path.stem.split(".", 1)[1]
         if not closed:
             notes.append(f"{path.name} was cut off: {rows.num_rows} rows could be read")

@@ -64,6 +64,10 @@ NOT_HELD = [
     (asks.attempted(of(0, 0)), "not one write"),
     (asks.acknowledged(of(5, 4), Requirements(acknowledged=5)), "4 writes acknowledged, 5 required"),
     (asks.bit([fault(), fault("slow", effective=False)]), "no evidence: slow"),
+    (
+        asks.bit([fault("slow", effective=False, nodes_without_effect=["b2", "b3"])]),
+        "no evidence: slow (on b2, b3)",
+    ),
     (asks.healed([fault(healed_ns=None)]), "still there: cut"),
     (asks.healed([fault(healed_ns=None)], frozenset({"other", "b2"})), "still there: cut"),
     (

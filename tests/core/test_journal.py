@@ -70,6 +70,16 @@ def test_however_a_journal_is_cut_every_whole_batch_is_read(path: Path, tmp_path
     assert (read[0], read[-1]) == (0, 3)
 
 
+def test_a_journal_may_lack_a_later_column_and_no_other(path: Path) -> None:
+    older = pa.schema([field for field in LOG_ENDS if field.name != "read_to"])
+    with Journal(path, older) as journal:
+        journal.append_rows([row(0)])
+    rows, closed = read_journal(path, LOG_ENDS, later={"read_to"})
+    assert (rows.to_pylist(), closed) == ([row(0) | {"read_to": None}], True)
+    with pytest.raises(HistoryError, match="no column read_to"):
+        read_journal(path, LOG_ENDS)
+
+
 def test_a_journal_of_another_schema_is_refused_by_name(path: Path) -> None:
     with Journal(path, FAULTS) as journal:
         journal.append(pa.RecordBatch.from_pylist([], schema=FAULTS))

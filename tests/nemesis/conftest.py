@@ -26,8 +26,9 @@ _STATES = {"KILL": ProcessState.EXITED, "STOP": ProcessState.STOPPED, "CONT": Pr
 class FakeShell:
     """Keeps processes, namespaces and files as data. A namespace holds the tags of what was applied in it.
 
-    ``packets`` is how many packets every rule and every queue reports; ``netem`` is whether the kernel has it;
-    ``garbled``: nobody can read what tc reports.
+    ``packets`` is how many packets every rule and queue reports, but none of links with ``silent`` nodes; ``netem`` is
+    whether the kernel has it. Of ``flushed`` nodes somebody else removed the rules. ``garbled``: nobody can read
+    what tc reports.
     """
 
     topology = TOPOLOGY
@@ -38,6 +39,9 @@ class FakeShell:
         self.namespaces: dict[Node, set[str]] = defaultdict(set)
         self.done: list[str] = []
         self.packets = 7
+        self.rules: dict[tuple[Node, str], list[str]] = {}
+        self.silent: set[Node] = set()
+        self.flushed: set[Node] = set()
         self.netem = True
         self.broken = False
         self.garbled = False
@@ -50,27 +54,45 @@ class FakeShell:
         self.done.append(f"{node.name} network")
         rules, queues = re.findall(r"KT-(\w{8})-I", script)[:1], re.findall(r"handle (\w+): (tbf|netem)", script)
         if "iptables -w -nvxL" in script or "tc -j -s" in script:
-            return self._listing(script)
+            return self._listing(node, script)
         if queues and not (rules and not self.netem):
             self.namespaces[node] |= {f"queue {queues[0][0]}"}
         elif rules and "iptables-restore" in script:
             self.namespaces[node] |= {f"rules {rules[0]}"}
+            self.rules[node, rules[0]] = re.findall(rf"^-A (KT-{rules[0]}-.*)", script, flags=re.MULTILINE)
         else:
             self.namespaces[node] -= {f"rules {tag}" for tag in rules}
             self.namespaces[node] -= {f"queue {minor}" for minor in re.findall(r"grep ' (\w+): '", script)}
         return "64 bytes: time=0.05 ms\n" if "ping" in script else ""
 
-    def _listing(self, script: str) -> str:
-        rules = f"  {self.packets}  400 DROP  all -- * * 10.0.0.1 0.0.0.0/0\n" if "nvxL" in script else ""
+    def _listing(self, node: Node, script: str) -> str:
+        rules = "".join(
+            self._chain(node, tag, end)
+            for tag, end in re.findall(r"nvxL KT-(\w{8})-([IO])", script)
+            if f"rules {tag}" in self.namespaces[node] and node not in self.flushed
+        )
         ping = "64 bytes: time=400 ms\n" if "ping" in script else ""
         marker = "QUEUES\n" if "echo QUEUES" in script else ""
+        packets = 0 if node in self.silent else self.packets
         queues = ",".join(
-            f'{{"handle":"{name}:","packets":{self.packets},"bytes":1,"drops":{self.packets},"qlen":0,'
-            f'"overlimits":{self.packets}}}'
-            for name in ("4b54", *(tag.removeprefix("queue ") for held in self.namespaces.values() for tag in held))
+            f'{{"handle":"{name}:","packets":{packets},"bytes":1,"drops":{packets},"qlen":0,"overlimits":{packets}}}'
+            for name in ("4b54", *(tag.removeprefix("queue ") for tag in self.namespaces[node]))
+            if node not in self.flushed
         )
         listed = '[{"handle":"4b54:","pac' if self.garbled else f"[{queues}]"
         return ping + rules + marker + (listed if "tc -j" in script else "")
+
+    def _chain(self, node: Node, tag: str, end: str) -> str:
+        """A chain as iptables lists it."""
+        said = f"Chain KT-{tag}-{end} (1 references)\n    pkts      bytes target     prot opt in     out     source\n"
+        silent = {other.address for other in self.silent}
+        for rule in self.rules[node, tag]:
+            if rule.startswith(f"KT-{tag}-{end} "):
+                ends = [re.search(rf"-{way} ([\d.]+)/32", rule) for way in "sd"]
+                source, destination = (found[1] if found else "0.0.0.0/0" for found in ends)
+                packets = 0 if node in self.silent or silent & {source, destination} else self.packets
+                said += f"  {packets}  400 DROP  0  --  *  *  {source}  {destination}\n"
+        return said
 
     def signal(self, node: Node, signal: Signal) -> None:
         self.done.append(f"{node.name} {signal}")

@@ -55,7 +55,7 @@ def test_a_fault_is_called_in_scenarios_what_its_class_is_called(kind: str) -> N
 
 
 @pytest.mark.parametrize("kind", FAULTS)
-def test_a_fault_is_journalled_bites_and_heals_to_nothing(
+def test_a_fault_is_journalled_acts_and_heals_to_nothing(
     kind: str, nemesis: Nemesis, shell: FakeShell, rows: Rows
 ) -> None:
     if kind in PRESUMED:
@@ -75,7 +75,7 @@ def test_a_fault_is_journalled_bites_and_heals_to_nothing(
 
 
 @pytest.mark.parametrize("kind", ["partition", "isolate", "slow", "flaky", "throttle"])
-def test_a_network_fault_that_no_packet_met_did_not_bite(
+def test_a_network_fault_that_no_packet_met_had_no_effect(
     kind: str, nemesis: Nemesis, shell: FakeShell, rows: Rows
 ) -> None:
     shell.packets = 0
@@ -84,10 +84,114 @@ def test_a_network_fault_that_no_packet_met_did_not_bite(
     assert not rows.last("it")["effective"]
 
 
-@pytest.mark.parametrize("kind", ["start", "resume"])
-def test_an_act_that_found_nothing_to_do_did_not_bite(kind: str, nemesis: Nemesis, rows: Rows) -> None:
+@pytest.mark.parametrize(
+    ("kind", "before"),
+    [
+        ("start", None),
+        ("resume", None),
+        ("resume", "kill"),
+        ("kill", "kill"),
+        ("kill", "stop"),
+        ("stop", "kill"),
+        ("restart", "kill"),
+        ("pause", "pause"),
+        ("pause", "kill"),
+    ],
+)
+def test_an_act_that_found_nothing_to_do_had_no_effect(
+    kind: str, before: str | None, nemesis: Nemesis, rows: Rows
+) -> None:
+    if before:
+        nemesis.inject(fault(before), "before")
     nemesis.inject(fault(kind), "it")
     assert not rows.last("it")["effective"]
+    assert rows.last("it")["nodes_without_effect"] == ["b1"]
+
+
+@pytest.mark.parametrize("kind", ["kill", "stop", "pause"])
+def test_of_two_nodes_one_was_in_that_state_already(kind: str, nemesis: Nemesis, rows: Rows) -> None:
+    nemesis.inject(fault(kind, target="b1"), "first")
+    nemesis.inject(fault(kind, target=["b1", "b2"]), "both")
+    assert rows.last("first")["effective"]
+    assert not rows.last("both")["effective"]
+    assert rows.last("both")["nodes_without_effect"] == ["b1"]
+
+
+@pytest.mark.parametrize("kind", ["isolate", "slow", "flaky", "throttle"])
+def test_a_fault_of_several_nodes_acts_on_each_of_them(
+    kind: str, nemesis: Nemesis, shell: FakeShell, rows: Rows
+) -> None:
+    shell.silent = {B3}
+    with nemesis:
+        nemesis.inject(fault(kind, target=["b2", "b3"]), "it")
+    assert not rows.last("it")["effective"]
+    assert rows.last("it")["nodes_without_effect"] == ["b3"]
+
+
+def test_a_cut_acts_on_every_node_of_both_sides(nemesis: Nemesis, shell: FakeShell, rows: Rows) -> None:
+    shell.silent = {B3}
+    with nemesis:
+        nemesis.inject(fault("partition"), "cut")
+        nemesis.inject(fault("partition", to="b2"), "half")
+    assert rows.last("cut")["nodes_without_effect"] == ["b3"]
+    assert not rows.last("cut")["effective"]
+    assert rows.last("half")["effective"]
+
+
+def test_a_wipe_of_several_deletes_something_of_each(nemesis: Nemesis, shell: FakeShell, rows: Rows) -> None:
+    shell.files[B2] = 0
+    nemesis.inject(fault("kill", target=["b1", "b2"]))
+    nemesis.inject(fault("wipe", target=["b1", "b2"]), "gone")
+    assert rows.last("gone")["nodes_without_effect"] == ["b2"]
+    assert not rows.last("gone")["effective"]
+
+
+@pytest.mark.parametrize("kind", ["partition", "isolate", "slow", "flaky", "throttle"])
+def test_rules_that_somebody_else_removed_take_the_effect_back(
+    kind: str, nemesis: Nemesis, shell: FakeShell, rows: Rows
+) -> None:
+    nemesis.inject(fault(kind), "it")
+    nemesis.inject(fault("kill", target="all"), "dead")
+    nemesis.heal("dead")
+    shell.flushed = {B1, B2, B3}
+    nemesis.heal("it")
+    assert not rows.last("it")["effective"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "state"), [("kill", ProcessState.RUNNING), ("stop", ProcessState.RUNNING), ("pause", ProcessState.RUNNING)]
+)
+def test_a_process_that_runs_again_before_the_heal_takes_the_effect_back(
+    kind: str, state: ProcessState, nemesis: Nemesis, shell: FakeShell, rows: Rows
+) -> None:
+    nemesis.inject(fault(kind), "it")
+    assert rows.last("it")["effective"]
+    shell.states[B1] = state
+    nemesis.heal("it")
+    assert not rows.last("it")["effective"]
+
+
+def test_counters_that_began_again_with_a_restart_take_nothing_back(
+    nemesis: Nemesis, shell: FakeShell, rows: Rows
+) -> None:
+    nemesis.inject(fault("partition"), "cut")
+    nemesis.inject(fault("restart"))
+    shell.packets = 0
+    nemesis.heal("cut")
+    assert rows.last("cut")["effective"]
+
+
+def test_what_cannot_be_measured_takes_nothing_back_and_proves_nothing(
+    nemesis: Nemesis, shell: FakeShell, rows: Rows
+) -> None:
+    nemesis.inject(fault("partition"), "seen")
+    nemesis.inject(fault("restart"))
+    nemesis.inject(fault("partition"), "unseen")
+    shell.broken = True
+    with pytest.raises(ClusterError):
+        nemesis.heal_all()
+    assert rows.last("seen")["effective"]
+    assert not rows.last("unseen")["effective"]
 
 
 def test_flaky_loses_packets_with_iptables_where_the_kernel_has_no_netem(
@@ -181,6 +285,7 @@ def test_an_injection_that_failed_is_healed_as_well(nemesis: Nemesis, shell: Fak
         shell.broken = False
     assert rows.last("cut")["healed_ns"] is not None
     assert rows.last("cut")["injected_ns"] is None
+    assert not rows.last("cut")["effective"]
 
 
 def test_what_cannot_be_healed_keeps_nothing_else_from_being_healed(nemesis: Nemesis, shell: FakeShell) -> None:

@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from harness.core.topology import Plane
 from nemesis.catalogue import FAULTS
+from nemesis.evidence import Effect
 from nemesis.fault import Aim
 from nemesis.shaping import Shape, apply_shape, minor, remove_shape, traffic
 from nemesis.traffic import Flaky, Slow, Throttle, round_trip
@@ -126,7 +127,7 @@ def test_only_the_injections_own_queues_count() -> None:
 )
 def test_a_throttle_bit_if_its_packets_had_to_wait(counters: dict[str, int], bit: bool) -> None:
     throttle = Throttle.model_validate({"target": "b2", "rate": "10kbit"})
-    assert throttle.counted(AIM, queues(**counters)).effective is bit
+    assert (throttle.counted(AIM, queues(**counters)).effect is Effect.HOLDS) is bit
 
 
 @pytest.mark.parametrize(
@@ -141,16 +142,28 @@ def test_a_throttle_bit_if_its_packets_had_to_wait(counters: dict[str, int], bit
 )
 def test_slow_bit_if_packets_were_late(ping: str, packets: int, plane: str, bit: bool) -> None:
     listing = f"{ping}\nQUEUES\n{queues(packets=packets)}"
-    assert slow(delay="250ms", plane=plane).counted(AIM, listing).effective is bit
+    seen = slow(delay="250ms", plane=plane).counted(AIM, listing)
+    assert (seen.effect is Effect.HOLDS) is bit
 
 
 def test_flaky_bit_if_netem_or_iptables_lost_packets() -> None:
     flaky = Flaky.model_validate({"target": "b2", "loss": "2%"})
     lost = flaky.counted(AIM, f"QUEUES\n{queues(packets=50, drops=1)}")
-    assert (lost.effective, lost.facts["by"]) == (True, "netem")
-    lost = flaky.counted(AIM, "   4   200 DROP  0 -- * *\nQUEUES\n[]")
-    assert (lost.effective, lost.facts["by"]) == (True, "iptables statistic")
-    assert not flaky.counted(AIM, "   0     0 DROP  0 -- * *\nQUEUES\n[]").effective
+    assert (lost.effect, lost.facts["by"]) == (Effect.HOLDS, "netem")
+    chains = f"Chain KT-{AIM.tag}-I (1 references)\nChain KT-{AIM.tag}-O (1 references)\n"
+    lost = flaky.counted(AIM, f"{chains}   4   200 DROP  0  --  *  *  0.0.0.0/0  0.0.0.0/0\nQUEUES\n[]")
+    assert (lost.effect, lost.facts["by"]) == (Effect.HOLDS, "iptables statistic")
+    lost = flaky.counted(AIM, f"{chains}   0     0 DROP  0  --  *  *  0.0.0.0/0  0.0.0.0/0\nQUEUES\n[]")
+    assert lost.effect is Effect.NOT_KNOWN
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [slow(delay="1s"), Flaky(target="b2", loss="2%"), Throttle(target="b2", rate="1mbit")],  # type: ignore[arg-type]
+    ids=lambda fault: fault.kind(),
+)
+def test_traffic_whose_rules_are_gone_is_not_shaped(fault: Slow | Flaky | Throttle) -> None:
+    assert fault.counted(AIM, "QUEUES\n[]" if not isinstance(fault, Throttle) else "[]").effect is Effect.DOES_NOT_HOLD
 
 
 def test_a_round_trip_is_what_ping_says() -> None:
