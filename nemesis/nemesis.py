@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from harness.core.clock import Clock
-from harness.core.errors import ClusterError, KafkaTrialError, ScenarioError
+from harness.core.errors import ClusterError, KafkaTrialError, NothingInjected, ScenarioError
 from harness.core.journal import Journal
 from harness.core.topology import Node, View
 from nemesis.evidence import Effect, Record
@@ -107,15 +107,13 @@ class Nemesis:
         """Resolve, journal, inject, journal. Returns the injection's name: ``name``, or one made from the fault's kind.
 
         ``pin`` names roles to remember as they are before the fault; its targets may use them. Raises ScenarioError (a
-        name used twice, a target that means nothing), ClusterError (a role that nobody has now, an injection that
-        failed: it stays active, to be healed).
+        name used twice, a target that means nothing), NothingInjected (a role that nobody has now), ClusterError (an
+        injection that failed half way: it stays active, to be healed).
         """
-        injecting_ns = self._clock.now()
-        view = self._look()
-        for role, expression in (pin or {}).items():
-            check_new_name(role, [node.name for node in self._shell.topology.nodes])
-            self._pins[role] = self._resolve(expression, view)
-        injection = self._aimed(fault, name, view, injecting_ns)
+        try:
+            injection = self._aimed(fault, name, pin or {})
+        except ClusterError as exc:
+            raise NothingInjected(str(exc)) from exc
         nodes = injection.aim.nodes
         self._write(injection)
         if fault.renews_network:
@@ -180,8 +178,13 @@ class Nemesis:
         """Heal all once more. What cannot be healed ends no run: the journal has it as never healed, and why."""
         self._heal_each()
 
-    def _aimed(self, fault: Fault, name: str | None, view: View, injecting_ns: int) -> Injection:
+    def _aimed(self, fault: Fault, name: str | None, pin: Mapping[str, Expression]) -> Injection:
         """The injection, active from now on: whatever happens next, it will be healed."""
+        injecting_ns = self._clock.now()
+        view = self._look()
+        for role, expression in pin.items():
+            check_new_name(role, [node.name for node in self._shell.topology.nodes])
+            self._pins[role] = self._resolve(expression, view)
         chosen = self._unused(name, fault.kind())
         aim = Aim(chosen, {party: self._resolve(expression, view) for party, expression in fault.targets().items()})
         fault.check(aim, self._shell.topology)

@@ -17,6 +17,10 @@ class ClusterError(KafkaTrialError):
     """The cluster did not do what was awaited: says what was seen last."""
 
 
+class NothingInjected(ClusterError):  # noqa: N818 - reads as the sentence it is
+    """A fault could not be injected, and nothing was done for it: says why."""
+
+
 class HistoryError(KafkaTrialError):
     """A stored history cannot be judged: says which file and why."""
 

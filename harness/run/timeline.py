@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from harness.cluster.observer import Observer
-from harness.core.errors import ClusterError
+from harness.core.errors import ClusterError, NothingInjected
 from harness.core.run_file import StepReport
 from harness.core.topology import Node, Topology, View
 from harness.run.display import Display
@@ -91,11 +91,13 @@ def follow(timeline: Sequence[steps.Step], stage: Stage) -> None:
 
 def _play(step: steps.Step, stage: Stage) -> tuple[str | None, str]:
     """Play one step; None where it was met, else what was seen instead; and what was done, where that says more."""
+    missed: str | None = None
+    done = ""
     match step:
         case steps.Wait():
             stage.until(lambda: False, step.wait, str(step))
         case steps.Until():
-            return _await(step, stage), ""
+            missed = _await(step, stage)
         case steps.Inject():
             _inject(step.inject, stage)
         case steps.Heal(heal="all"):
@@ -103,18 +105,18 @@ def _play(step: steps.Step, stage: Stage) -> tuple[str | None, str]:
         case steps.Heal():
             stage.nemesis.heal(step.heal)
         case steps.Replace():
-            return None, stage.workload.replace(step.replace.producer)
+            done = stage.workload.replace(step.replace.producer)
         case steps.Kill():
             killed = stage.workload.kill(step.kill.member)
             stage.record.file.killed = stage.workload.killed_members
             return None, killed
         case steps.Leave():
-            return None, stage.workload.leave(step.leave.member)
+            done = stage.workload.leave(step.leave.member)
         case steps.Join():
-            return None, stage.workload.join(step.join.member)
+            done = stage.workload.join(step.join.member)
         case steps.Random():
-            _draw(step.random, stage)
-    return None, ""
+            missed = _draw(step.random, stage)
+    return missed, done
 
 
 def _inject(injection: steps.Injection, stage: Stage) -> None:
@@ -123,19 +125,24 @@ def _inject(injection: steps.Injection, stage: Stage) -> None:
     stage.tick()
 
 
-def _draw(draw: steps.Draw, stage: Stage) -> None:
+def _draw(draw: steps.Draw, stage: Stage) -> str | None:
+    """Inject and heal one fault after the other; None where one was injected, else why none was."""
     started = time.monotonic()
+    missed: str | None = "nothing was injected"
     for planned in random_plan(stage.random, draw.faults, draw.every, draw.for_):
         stage.until(lambda: False, started + planned.at - time.monotonic(), str(draw))
         try:
             name = stage.nemesis.inject(planned.fault)
-        except ClusterError as exc:
+        except NothingInjected as exc:
             # A role that nobody has just then is what random faults bring about: the next draw is as good.
             stage.report(f"inject {planned.fault.kind()}", stage.record.clock.now(), detail=f"passed over: {exc}")
+            missed = missed and f"nothing was injected: {exc}"
             continue
+        missed = None
         stage.until(lambda: False, planned.hold, f"{name} holds")
         stage.nemesis.heal(name)
     stage.until(lambda: False, started + draw.for_ - time.monotonic(), str(draw))
+    return missed
 
 
 def _await(step: steps.Until, stage: Stage) -> str | None:

@@ -1,10 +1,29 @@
-"""What an ``until`` awaits, on plain data."""
+"""What an ``until`` awaits, on plain data; and what becomes of the steps of a timeline, on a cluster on paper."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+from random import Random
+from typing import Any
 
 import pytest
+from pydantic import TypeAdapter
 
+from harness.core.errors import ClusterError
+from harness.core.history import FAULTS
+from harness.core.journal import Journal
+from harness.core.run_file import StepReport
 from harness.core.topology import Node, Role, View
-from harness.run.timeline import met
-from harness.scenario.steps import Condition
+from harness.run.display import PlainDisplay
+from harness.run.store import new_run
+from harness.run.timeline import Stage, follow, met
+from harness.scenario.loading import load
+from harness.scenario.steps import Condition, Step
+from nemesis.nemesis import Nemesis
+from tests.nemesis.conftest import TOPOLOGY, FakeShell
+from tests.nemesis.conftest import VIEW as PAPER
+from workloads.running import Workload
 
 B1, B2, B3 = (Node(f"b{i}", Role.BROKER, i, f"10.201.0.{10 + i}") for i in (1, 2, 3))
 ALL = (B1, B2, B3)
@@ -45,3 +64,83 @@ def test_a_leader_may_be_named() -> None:
 @pytest.mark.parametrize(("acknowledged", "expected"), [(99, False), (100, True)])
 def test_acknowledged_is_at_least_so_many(acknowledged: int, expected: bool) -> None:
     assert holds({"acknowledged": 100}, View(B1, ALL, ALL, None), acknowledged) is expected
+
+
+@dataclass
+class Told:
+    """An observer that is told what to see."""
+
+    seen: View
+
+    def view(self) -> View:
+        return self.seen
+
+    def sights(self, topic: str, partition: int) -> list[Any]:
+        return []
+
+
+@dataclass
+class Play:
+    """A timeline on a cluster on paper."""
+
+    stage: Stage
+    shell: FakeShell
+    told: Told
+
+    def follow(self, *steps: dict[str, Any]) -> list[StepReport]:
+        """Play steps as a scenario writes them; how each went."""
+        follow([TypeAdapter(Step).validate_python(step) for step in steps], self.stage)
+        return self.stage.record.file.timeline
+
+
+@pytest.fixture
+def play(tmp_path: Path) -> Iterator[Play]:
+    record = new_run(load("jepsen-2013/unclean-election"), 1, tmp_path)
+    shell, told, random = FakeShell(), Told(PAPER), Random(1)
+    with Journal(record.journals / "faults.nemesis.arrows", FAULTS) as journal:
+        nemesis = Nemesis(shell, told.view, journal, record.clock, random)
+        display = PlainDisplay(StringIO())
+        yield Play(
+            Stage(record, TOPOLOGY, told, nemesis, Workload([]), display, random),  # type: ignore[arg-type]
+            shell,
+            told,
+        )
+    record.release()
+
+
+def random_step(**fault: Any) -> dict[str, Any]:
+    return {"random": {"faults": [fault], "every": "100ms", "for": "200ms"}}
+
+
+def test_a_random_step_that_injected_something_is_met(play: Play) -> None:
+    assert [report.met for report in play.follow(random_step(fault="kill", target="leader"))] == [True]
+    assert play.shell.done == ["b1 KILL", "b1 start"] * 2
+
+
+def test_a_random_step_that_injected_nothing_is_not_met(play: Play) -> None:
+    reports = play.follow(random_step(fault="partition", **{"from": "leader", "to": "leader"}))
+    assert [(report.met, report.detail) for report in reports[:-1]] == [
+        (True, "passed over: partition-1: both sides are b1, there is nothing to cut")
+    ] * 2
+    assert not reports[-1].met
+    assert reports[-1].detail == "nothing was injected: partition-1: both sides are b1, there is nothing to cut"
+    assert play.stage.nemesis.active == ()
+
+
+def test_a_role_that_nobody_has_just_then_is_passed_over(play: Play) -> None:
+    play.told.seen = View(None, PAPER.replicas, (), PAPER.controller)
+    reports = play.follow(random_step(fault="kill", target="leader"))
+    assert not reports[-1].met
+    assert "nobody has this role now" in reports[-1].detail
+
+
+def test_an_injection_that_failed_half_way_is_not_passed_over(play: Play) -> None:
+    play.shell.broken = True
+    reports = play.follow(random_step(fault="isolate", target="leader"))
+    assert [(report.met, report.detail) for report in reports] == [(False, "b1: network script failed: broken")]
+    assert [active.name for active in play.stage.nemesis.active] == ["isolate-1"]
+    with pytest.raises(ClusterError):
+        play.stage.nemesis.heal_all()
+    play.shell.broken = False
+    play.stage.nemesis.heal_all()
+    assert play.stage.nemesis.active == ()
