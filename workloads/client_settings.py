@@ -89,35 +89,53 @@ RETRY_BACKOFF_MS: Final = 100
 MOST_WAITING: Final = 100_000
 MOST_WAITING_BYTES: Final = 256 * 1024 * 1024
 
-#: Everything below is stated, defaults included: librdkafka's are not neutral, and differ from version to version.
-#: (Not stated, for librdkafka warns of them as deprecated or experimental whatever their value: api.version.request,
-#: api.version.fallback.ms, queuing.strategy, enable.gapless.guarantee. Their defaults, true, 0, fifo, false, are meant:
-#: brokers from 0.10 on are asked what they speak, and never taken for old ones because a connection broke.)
+_LIBRDKAFKA_MESSAGE_MAX_BYTES: Final = 1_000_000
+
+#: All that decides how a client behaves is stated below, defaults included: librdkafka's are not neutral, and differ
+#: from version to version. (Those apart that librdkafka calls deprecated or experimental, and warns of whatever their
+#: value: api.version.request, enable.gapless.guarantee and others keep their defaults.)
 #: Timeouts suit clusters that are being broken: a client must neither sit on a dead broker (librdkafka waits 60 s for
 #: an answer, 30 s for a connection) nor ask for a new leader only every 5 minutes.
 _COMMON: Final[Config] = {
     "allow.auto.create.topics": False,
     "api.version.request.timeout.ms": 5_000,
+    "broker.address.family": "any",
     "broker.address.ttl": 1_000,
+    "client.dns.lookup": "use_all_dns_ips",
+    "client.rack": "",
+    "connections.max.idle.ms": 0,
+    "enable.metrics.push": False,
     # Connected to every broker, so that a new leader can be reached at once.
     "enable.sparse.connections": False,
     "log.connection.close": False,
+    "max.in.flight.requests.per.connection": 1_000_000,
+    "message.copy.max.bytes": 65_535,
+    "message.max.bytes": _LIBRDKAFKA_MESSAGE_MAX_BYTES,
     "metadata.max.age.ms": 900_000,
+    # Where none of the brokers that it knows answers any more, a client starts again from bootstrap.servers.
+    "metadata.recovery.rebootstrap.trigger.ms": 300_000,
+    "metadata.recovery.strategy": "rebootstrap",
+    "receive.message.max.bytes": 100_000_000,
     "reconnect.backoff.ms": 50,
     "reconnect.backoff.max.ms": 500,
     "retry.backoff.ms": RETRY_BACKOFF_MS,
     "retry.backoff.max.ms": 1_000,
+    "security.protocol": "plaintext",
     "socket.connection.setup.timeout.ms": 3_000,
     "socket.keepalive.enable": True,
     "socket.max.fails": 1,
     "socket.nagle.disable": True,
+    "socket.receive.buffer.bytes": 0,
+    "socket.send.buffer.bytes": 0,
     "socket.timeout.ms": 10_000,
+    "statistics.interval.ms": 0,
+    "topic.metadata.propagation.max.ms": 30_000,
     "topic.metadata.refresh.fast.interval.ms": 100,
     "topic.metadata.refresh.interval.ms": 1_000,
+    "topic.metadata.refresh.sparse": True,
 }
 
 _REQUEST_TIMEOUT_MS: Final = 8_000
-_LIBRDKAFKA_MESSAGE_MAX_BYTES: Final = 1_000_000
 _RECORD_OVERHEAD: Final = 4_096
 
 
@@ -137,6 +155,7 @@ def producer_config(settings: ClientSettings, bootstrap: str, client_id: str, re
         "batch.size": settings.batch_size,
         "batch.num.messages": 1_000_000,
         "compression.type": settings.compression_type,
+        "compression.level": -1,
         "message.max.bytes": max(_LIBRDKAFKA_MESSAGE_MAX_BYTES, record_size + _RECORD_OVERHEAD),
         "queue.buffering.max.messages": MOST_WAITING,
         "queue.buffering.max.kbytes": 2 * MOST_WAITING_BYTES // 1024,
@@ -153,6 +172,7 @@ def consumer_config(
     ``session_ms``: how long a member of a group may be silent before its partitions are given to others.
     """
     return _reader_config(bootstrap, client_id, group, settings.isolation_level) | {
+        "coordinator.query.interval.ms": 600_000,
         "group.protocol": "classic",
         "heartbeat.interval.ms": session_ms // 5,
         "max.poll.interval.ms": 300_000,
@@ -202,8 +222,12 @@ def _reader_config(bootstrap: str, client_id: str, group: str, isolation_level: 
         "enable.auto.offset.store": True,
         "enable.partition.eof": True,
         "fetch.error.backoff.ms": 100,
+        "fetch.max.bytes": 52_428_800,
         "fetch.min.bytes": 1,
+        # librdkafka's 1 s, each time that its queue is full, is most of the time that a long read takes.
+        "fetch.queue.backoff.ms": 50,
         "fetch.wait.max.ms": 100,
+        "max.partition.fetch.bytes": 1_048_576,
         "queued.min.messages": 100_000,
         "queued.max.messages.kbytes": 65_536,
     }

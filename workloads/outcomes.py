@@ -43,7 +43,7 @@ def _info(error: str, because: str, source: str) -> Rule:
 
 
 _HANDLER = "Kafka KafkaApis.handleProduceRequest"
-_PURGE = "librdkafka rdkafka.h, rd_kafka_purge"
+_PURGE = "librdkafka rdkafka.h, rd_kafka_purge; rdkafka_partition.c, rd_kafka_retry_msgq"
 _ACTIONS = "librdkafka rdkafka_request.c, rd_kafka_err_action and rd_kafka_handle_Produce_error"
 _IDEMPOTENT = "librdkafka rdkafka_request.c, rd_kafka_handle_idempotent_Produce_error"
 
@@ -63,10 +63,8 @@ RULES: tuple[Rule, ...] = (
     ),
     _fail("TOPIC_AUTHORIZATION_FAILED", "authorised before anything is appended", _HANDLER),
     _fail("CLUSTER_AUTHORIZATION_FAILED", "authorised before anything is appended", _HANDLER),
-    _fail("_PURGE_QUEUE", "purged before it was put into a request", _PURGE),
-    _info(
-        "_PURGE_INFLIGHT", "purged while a request that has it was under way", "librdkafka rdkafka.h, rd_kafka_purge"
-    ),
+    _info("_PURGE_QUEUE", "also told of a record that was sent, and waits in the queue to be sent again", _PURGE),
+    _info("_PURGE_INFLIGHT", "purged while a request that has it was under way", _PURGE),
     _info("_MSG_TIMED_OUT", "librdkafka says it of sent and of unsent records alike", _ACTIONS),
     _info("_TIMED_OUT", "sent, and no answer came", _ACTIONS),
     _info("_TIMED_OUT_QUEUE", "an attempt before this one may have been sent", _ACTIONS),

@@ -10,6 +10,7 @@ from confluent_kafka import Producer
 from harness.core.clock import Clock
 from harness.core.history import TABLES
 from harness.core.journal import read_journal
+from tests.workloads.mocking import Scripted
 from workloads.plan import Plan
 
 #: The mock cluster makes every topic with so many partitions.
@@ -49,3 +50,11 @@ def journalled(tmp_path: Path) -> Iterator[Callable[[str], pa.Table]]:
         return pa.concat_tables([TABLES[table].empty_table(), *found])
 
     return rows
+
+
+@pytest.fixture
+def scripted() -> Iterator[Scripted]:
+    """A mock cluster of the test's own, whose next answers it chooses."""
+    mock = Scripted()
+    yield mock
+    mock.close()

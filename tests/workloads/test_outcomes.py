@@ -1,8 +1,15 @@
+import json
+from typing import Any
+
 import pytest
-from confluent_kafka import KafkaError
+from confluent_kafka import KafkaError, KafkaException, Producer
 
 from harness.core.history import Outcome
+from harness.core.waiting import wait_for
+from tests.workloads.mocking import PRODUCE, Scripted
+from workloads.client_settings import producer_config, transactor_config
 from workloads.outcomes import RULES, SENT_ONCE_WITHIN_NS, Rule, refused, reported
+from workloads.queue import Queue
 
 AT_ONCE = 0
 
@@ -15,9 +22,9 @@ PROVEN_ABSENT = {
     "_INVALID_DIFFERENT_RECORD",
     "TOPIC_AUTHORIZATION_FAILED",
     "CLUSTER_AUTHORIZATION_FAILED",
-    "_PURGE_QUEUE",
 }
 INDETERMINATE = {
+    "_PURGE_QUEUE",
     "_PURGE_INFLIGHT",
     "_MSG_TIMED_OUT",
     "_TIMED_OUT",
@@ -89,3 +96,79 @@ def test_what_produce_itself_refuses_was_never_sent() -> None:
     assert refused("all") is Outcome.FAIL
     assert refused("1") is Outcome.FAIL
     assert refused("0") is Outcome.INFO
+
+
+#: What is to be sent again waits until the test is over.
+PATIENT = {"retry.backoff.ms": 60_000, "retry.backoff.max.ms": 60_000, "linger.ms": 0, "statistics.interval.ms": 10}
+
+
+class Watched:
+    """A producer of ours that sends one record to each of some partitions, and tells what became of them."""
+
+    def __init__(self, config: dict[str, Any]) -> None:
+        self.reports: dict[int, KafkaError | None] = {}
+        self._partitions: dict[str, dict[str, int]] = {}
+        self.producer = Producer({**config, **PATIENT, "stats_cb": self._heard})
+
+    def send(self, *partitions: int) -> None:
+        for partition in partitions:
+            self.producer.produce("t", b"record", partition=partition, on_delivery=self._reported)
+
+    def wait_until_to_be_sent_again(self, partition: int) -> None:
+        """Wait until the record of a partition was sent, is under way no more, and was not reported."""
+
+        def waits() -> bool:
+            self.producer.poll(0.01)
+            told = self._partitions.get(str(partition), {})
+            return bool(told) and told["txmsgs"] >= 1 and told["msgs_inflight"] == 0 and partition not in self.reports
+
+        wait_for(waits, "the record to wait for its second sending", 30, every=0.01)
+
+    def purge(self) -> None:
+        self.producer.purge()
+        self.producer.flush(10)
+
+    def _reported(self, error: KafkaError | None, message: Any) -> None:
+        self.reports[message.partition()] = error
+
+    def _heard(self, statistics: str) -> None:
+        self._partitions = json.loads(statistics)["topics"].get("t", {}).get("partitions", {})
+
+
+@pytest.mark.parametrize("idempotence", [True, False], ids=["idempotent", "plain"])
+@pytest.mark.parametrize("answer", ["NOT_ENOUGH_REPLICAS_AFTER_APPEND", "NOT_LEADER_FOR_PARTITION", "_TRANSPORT"])
+def test_a_record_that_was_sent_and_is_purged_while_it_waits_to_be_sent_again_may_be_in_the_log(
+    answer: str, idempotence: bool, scripted: Scripted
+) -> None:
+    scripted.topic("t", 1)
+    settings = Queue(enable_idempotence=idempotence)
+    sender = Watched(producer_config(settings, scripted.bootstrap, "test", 64))
+    scripted.answer(PRODUCE, [getattr(KafkaError, answer)])
+    sender.send(0)
+    sender.wait_until_to_be_sent_again(0)
+    sender.purge()
+    error = sender.reports[0]
+    assert error is not None
+    assert error.name() == "_PURGE_QUEUE"
+    assert reported(error.code(), settings.acks, AT_ONCE) is Outcome.INFO
+
+
+def test_an_aborted_transaction_purges_what_was_sent_without_being_told_to(scripted: Scripted) -> None:
+    scripted.topic("t", 2)
+    sender = Watched(transactor_config(Queue(), scripted.bootstrap, "test", 64, "id", 30_000))
+    sender.producer.init_transactions(30)
+    sender.producer.begin_transaction()
+    scripted.answer(PRODUCE, [KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APPEND])
+    sender.send(0)
+    sender.wait_until_to_be_sent_again(0)
+    scripted.answer(PRODUCE, [KafkaError.TOPIC_AUTHORIZATION_FAILED])
+    sender.send(1)
+    wait_for(lambda: sender.producer.poll(0.01) or 1 in sender.reports, "the report of the other record", 30)
+    with pytest.raises(KafkaException):
+        sender.producer.commit_transaction(30)
+    sender.producer.abort_transaction(30)
+    sender.producer.flush(10)
+    error = sender.reports[0]
+    assert error is not None
+    assert error.name() == "_PURGE_QUEUE"
+    assert reported(error.code(), "all", AT_ONCE) is Outcome.INFO

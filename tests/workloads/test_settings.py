@@ -1,11 +1,13 @@
+from pathlib import Path
 from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, Producer
 from pydantic import ValidationError
 
+from tests.workloads.mocking import Setting, every_setting
 from workloads.catalogue import WORKLOADS
-from workloads.client_settings import consumer_config, final_reader_config, producer_config
+from workloads.client_settings import consumer_config, final_reader_config, producer_config, transactor_config
 from workloads.queue import Queue
 
 
@@ -87,3 +89,49 @@ def test_librdkafka_takes_every_setting_and_warns_of_none(given: dict[str, Any],
     warned = [line for line in capfd.readouterr().err.splitlines() if "CONFWARN" in line]
     # On a busy machine librdkafka has been seen to miss the servers that it was given, and then to connect to them.
     assert [line for line in warned if "No `bootstrap.servers` configured" not in line] == []
+
+
+#: Settings that say nothing of how a client behaves here, and why.
+WITHOUT_EFFECT = {
+    "builtin.features": "what the library can do, said by itself",
+    "auto.commit.interval.ms": "nothing is committed by itself",
+    "consume.callback.max.messages": "nothing is consumed by callback",
+    "debug": "logging",
+    "enable.random.seed": "jitter alone is drawn by it",
+    "enabled_events": "the binding's",
+    "group.instance.id": "no member is a static one",
+    "group.protocol.type": "there is but one",
+    "group.remote.assignor": "of the protocol consumer alone",
+    "interceptors": "there is none",
+    "internal.termination.signal": "none",
+    "log.queue": "logging",
+    "log.thread.name": "logging",
+    "log_level": "logging",
+    "max.poll.records": "of share consumers",
+    "partitioner": "the worker chooses the partition",
+    "plugin.library.paths": "there is none",
+    "share.acknowledgement.mode": "of share consumers",
+    "sticky.partitioning.linger.ms": "the worker chooses the partition",
+    "topic.blacklist": "there is none",
+}
+SPOKEN_IN_PLAINTEXT = ("ssl.", "sasl.", "https.", "enable.sasl", "enable.ssl")
+
+
+def decides(setting: Setting) -> bool:
+    """Whether a client's behaviour depends on it, and librdkafka does not warn of it whatever its value."""
+    warned = any(word in setting.says for word in ("**DEPRECATED**", "**EXPERIMENTAL**", "LEGACY PROPERTY"))
+    elsewhere = "see dedicated API" in setting.says or setting.name.startswith(("test.mock.", *SPOKEN_IN_PLAINTEXT))
+    return not warned and not elsewhere and setting.name not in {*WITHOUT_EFFECT, "opaque", "ssl_engine_callback_data"}
+
+
+def test_every_setting_of_librdkafka_is_stated(tmp_path: Path) -> None:
+    settings = every_setting(tmp_path)
+    assert {*WITHOUT_EFFECT} <= {setting.name for setting in settings}
+    # A setting that topics have too is listed twice; ours are those of the client.
+    real = {setting.name: setting.same_as for setting in reversed(settings)}
+    transactor = transactor_config(Queue(), "127.0.0.1:9", "test", 64, "id", 30_000)
+    consumer = consumer_config(Queue(), "127.0.0.1:9", "test", "group")
+    for scope, config in (("P", transactor), ("C", consumer)):
+        stated = {real.get(name, name) for name in config}
+        wanted = {setting.same_as for setting in settings if setting.scope in {scope, "*"} and decides(setting)}
+        assert wanted - stated == set()
