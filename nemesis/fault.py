@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 from harness.core.errors import ScenarioError
 from harness.core.topology import Node, Plane, Role, Topology
 from nemesis.evidence import Evidence
-from nemesis.shell import NodeShell
+from nemesis.shell import NodeShell, ProcessState
 from nemesis.targets import Expression
 
 T = TypeVar("T")
@@ -55,8 +55,10 @@ class Fault(BaseModel, ABC):
     lives_in_network: ClassVar[bool] = False
     #: It ends or renews the network namespaces of the nodes that it hits.
     renews_network: ClassVar[bool] = False
-    #: Kinds of fault that it ends on the nodes that it hits.
-    ends: ClassVar[frozenset[str]] = frozenset()
+    #: The state in which it keeps the processes of the nodes that it hits, as long as it lasts.
+    keeps: ClassVar[ProcessState | None] = None
+    #: States in which no process that it hits is kept any longer: it ends the faults that kept it so.
+    releases: ClassVar[frozenset[ProcessState]] = frozenset()
 
     @classmethod
     def kind(cls) -> str:

@@ -123,7 +123,7 @@ class Nemesis:
         if fault.renews_network:
             self._apply_again(nodes)
         self._write(injection)
-        for ended in [i for i in self._active.values() if i.fault.kind() in fault.ends and i is not injection]:
+        for ended in [i for i in self._active.values() if i.fault.keeps in fault.releases and i is not injection]:
             self._end(ended, nodes)
         if not fault.lasting:
             self._end(injection, nodes)
@@ -223,7 +223,10 @@ class Nemesis:
         return (node,)
 
     def _heal(self, injection: Injection, spared: Collection[Node] = frozenset()) -> None:
-        """A lasting process fault can be healed on some of its nodes; one in networks is healed as a whole."""
+        """A lasting process fault can be healed on some of its nodes; one in networks is healed as a whole.
+
+        A process that another active fault keeps in the same state stays in it.
+        """
         fault, aim = injection.fault, injection.aim
         whole = fault.lives_in_network
         healing = tuple(node for node in injection.remaining if whole or node not in spared)
@@ -233,14 +236,22 @@ class Nemesis:
         self._write(injection)
         self._measure(injection, "healing")
         try:
-            fault.heal(self._shell, aim if whole else aim.on(healing))
+            kept = self._kept_by_others(injection)
+            freed = tuple(node for node in healing if node not in kept)
+            fault.heal(self._shell, aim if whole else aim.on(freed))
             if fault.renews_network:
-                self._apply_again(healing)
+                self._apply_again(freed)
         except KafkaTrialError as exc:
             injection.seen.note("healing", "not_healed", str(exc))
             self._write(injection)
             raise
         self._end(injection, healing)
+
+    def _kept_by_others(self, injection: Injection) -> set[Node]:
+        """The nodes whose process another active fault keeps in the same state."""
+        state = injection.fault.keeps
+        others = [i for i in self._active.values() if i is not injection and state and i.fault.keeps is state]
+        return {node for other in others for node in other.remaining}
 
     def _end(self, injection: Injection, nodes: Collection[Node]) -> None:
         """It lasts no longer on ``nodes``; when no node remains it is healed."""

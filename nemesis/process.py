@@ -21,9 +21,6 @@ _RUNNING, _STOPPED, _EXITED = ProcessState.RUNNING, ProcessState.STOPPED, Proces
 class _ProcessFault(Fault):
     target: Expression = Field(description="whose process")
 
-    #: The state in which a node's process is, as long as the fault lasts.
-    keeps: ClassVar[ProcessState]
-
     def targets(self) -> Mapping[str, Expression]:
         return {"target": self.target}
 
@@ -38,7 +35,8 @@ class _ProcessFault(Fault):
 class Kill(_ProcessFault):
     """SIGKILL. What the process had written stays in the kernel's page cache: this loses no unflushed data."""
 
-    keeps: ClassVar[ProcessState] = _EXITED
+    keeps: ClassVar[ProcessState | None] = _EXITED
+    releases: ClassVar[frozenset[ProcessState]] = frozenset({_STOPPED})
     renews_network: ClassVar[bool] = True
 
     def inject(self, shell: NodeShell, aim: Aim) -> Evidence:
@@ -51,7 +49,8 @@ class Kill(_ProcessFault):
 class Stop(_ProcessFault):
     """A graceful shutdown: SIGTERM, and a broker hands its leaderships over first."""
 
-    keeps: ClassVar[ProcessState] = _EXITED
+    keeps: ClassVar[ProcessState | None] = _EXITED
+    releases: ClassVar[frozenset[ProcessState]] = frozenset({_STOPPED})
     renews_network: ClassVar[bool] = True
 
     def inject(self, shell: NodeShell, aim: Aim) -> Evidence:
@@ -65,10 +64,9 @@ class Stop(_ProcessFault):
 class Restart(_ProcessFault):
     """A graceful shutdown, and a start at once. Healed when it is done."""
 
-    keeps: ClassVar[ProcessState] = _RUNNING
     lasting: ClassVar[bool] = False
     renews_network: ClassVar[bool] = True
-    ends: ClassVar[frozenset[str]] = frozenset({"kill", "stop", "pause"})
+    releases: ClassVar[frozenset[ProcessState]] = frozenset({_EXITED, _STOPPED})
 
     def inject(self, shell: NodeShell, aim: Aim) -> Evidence:
         continue_stopped(shell, aim.nodes)
@@ -83,7 +81,7 @@ class Restart(_ProcessFault):
 class Pause(_ProcessFault):
     """SIGSTOP: the process is there and answers nothing, as in a long garbage collection."""
 
-    keeps: ClassVar[ProcessState] = _STOPPED
+    keeps: ClassVar[ProcessState | None] = _STOPPED
 
     def inject(self, shell: NodeShell, aim: Aim) -> Evidence:
         return _changed(shell, aim.nodes, {_RUNNING}, lambda node: shell.signal(node, "STOP"), _STOPPED)
@@ -95,11 +93,10 @@ class Pause(_ProcessFault):
 class Start(_ProcessFault):
     """Start nodes that were killed or stopped."""
 
-    keeps: ClassVar[ProcessState] = _RUNNING
     lasting: ClassVar[bool] = False
     drawable: ClassVar[bool] = False
     renews_network: ClassVar[bool] = True
-    ends: ClassVar[frozenset[str]] = frozenset({"kill", "stop"})
+    releases: ClassVar[frozenset[ProcessState]] = frozenset({_EXITED})
 
     def inject(self, shell: NodeShell, aim: Aim) -> Evidence:
         return start_exited(shell, aim.nodes)
@@ -111,10 +108,9 @@ class Start(_ProcessFault):
 class Resume(_ProcessFault):
     """SIGCONT to nodes that were paused."""
 
-    keeps: ClassVar[ProcessState] = _RUNNING
     lasting: ClassVar[bool] = False
     drawable: ClassVar[bool] = False
-    ends: ClassVar[frozenset[str]] = frozenset({"pause"})
+    releases: ClassVar[frozenset[ProcessState]] = frozenset({_STOPPED})
 
     def inject(self, shell: NodeShell, aim: Aim) -> Evidence:
         return continue_stopped(shell, aim.nodes)

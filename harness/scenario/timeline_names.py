@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from harness.core.errors import ScenarioError
 from harness.scenario.problems import Place, Problem
 from harness.scenario.steps import Heal, Inject, Injection, Random, Until
+from nemesis.shell import ProcessState
 from nemesis.targets import Expression, check_names, check_new_name, parts
 
 if TYPE_CHECKING:
@@ -84,9 +85,9 @@ class _Known:
         self.pins |= set(injection.pin)
         if injection.name is not None:
             self.injections.add(injection.name)
-        if injection.fault in {"kill", "stop"}:
+        if injection.keeps is ProcessState.EXITED:
             self.ended[injection.name or f"unnamed {len(self.ended)}"] = self._called(injection)
-        elif "kill" in injection.ends:
+        elif ProcessState.EXITED in injection.releases:
             again = self._called(injection)
             self.ended = {name: nodes - again for name, nodes in self.ended.items()}
 

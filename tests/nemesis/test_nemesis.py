@@ -263,6 +263,49 @@ def test_pins_are_roles_as_they_were_before_and_nodes_that_were_hit(nemesis: Nem
     assert nemesis.pins["alone"] == (B1,)
 
 
+@pytest.mark.parametrize("kind", ["kill", "stop", "pause"])
+def test_healing_leaves_what_another_fault_still_holds(kind: str, nemesis: Nemesis, shell: FakeShell) -> None:
+    nemesis.inject(fault(kind), "first")
+    held = shell.states[B1]
+    nemesis.inject(fault(kind, target=["b1", "b2"]), "second")
+    nemesis.heal("second")
+    assert (shell.states[B1], shell.states[B2]) == (held, ProcessState.RUNNING)
+    nemesis.heal("first")
+    assert shell.states[B1] is ProcessState.RUNNING
+
+
+@pytest.mark.parametrize("kind", ["kill", "stop", "pause"])
+def test_healing_the_first_leaves_what_the_second_holds(kind: str, nemesis: Nemesis, shell: FakeShell) -> None:
+    nemesis.inject(fault(kind), "first")
+    held = shell.states[B1]
+    nemesis.inject(fault(kind), "second")
+    nemesis.heal("first")
+    assert shell.states[B1] is held
+    nemesis.heal_all()
+    assert shell.states[B1] is ProcessState.RUNNING
+
+
+def test_a_kill_and_a_stop_of_one_node_hold_it_both(nemesis: Nemesis, shell: FakeShell) -> None:
+    nemesis.inject(fault("kill"), "killed")
+    nemesis.inject(fault("stop"), "stopped")
+    nemesis.heal("killed")
+    assert shell.states[B1] is ProcessState.EXITED
+    nemesis.heal("stopped")
+    assert shell.states[B1] is ProcessState.RUNNING
+
+
+@pytest.mark.parametrize("kind", ["kill", "stop", "restart"])
+def test_the_end_of_a_paused_process_ends_its_pause(kind: str, nemesis: Nemesis, shell: FakeShell, rows: Rows) -> None:
+    nemesis.inject(fault("pause", target=["b1", "b2"]), "asleep")
+    nemesis.inject(fault(kind), "it")
+    assert ("asleep", ("b2",)) in [(a.name, a.nodes) for a in nemesis.active]
+    nemesis.heal("it")
+    assert (shell.states[B1], shell.states[B2]) == (ProcessState.RUNNING, ProcessState.STOPPED)
+    nemesis.heal("asleep")
+    assert shell.states[B2] is ProcessState.RUNNING
+    assert rows.last("asleep")["effective"]
+
+
 def test_unnamed_injections_get_names_of_their_own(nemesis: Nemesis) -> None:
     assert [nemesis.inject(fault("restart")) for _ in range(3)] == ["restart-1", "restart-2", "restart-3"]
 
