@@ -27,7 +27,7 @@ from checkers.service import SAID, overrun
 from checkers.summary import summary
 from checkers.tables import History
 from harness.core.errors import HistoryError
-from harness.core.guarantees import Circumstances, most_at_once, standing
+from harness.core.guarantees import Circumstances, elected_by_hand, most_at_once, standing
 from harness.core.verdict import Anomaly, Judgement, Precondition, Standing, Summary, Verdict, worst
 
 #: What Spark says of a file that it cannot read to its end.
@@ -102,7 +102,13 @@ def rule(history: History, found: Sequence[Found]) -> dict[str, Anomaly]:
     """Each anomaly with its standing under the run's configuration."""
     happened, configuration = circumstances(history), history.run_file.configuration
     rulings = {
-        name: standing(name, configuration, replace(happened, elected=_elected_where(history, name)))
+        name: standing(
+            name,
+            configuration,
+            replace(
+                happened, elected=_elected_where(history, name), elected_by_hand=_elected_by_hand_where(history, name)
+            ),
+        )
         for name in (f.checker.anomaly for f in found)
     }
     return {
@@ -123,6 +129,12 @@ def _elected_where(history: History, anomaly: str) -> bool:
     it. (But nobody observes the log of a transaction's coordinator: where there are any, the others' stand for it.)"""
     had = elected(history.seen)
     return bool(had) and (history.transactional or partitions(place(history.directory, anomaly)) <= had)
+
+
+def _elected_by_hand_where(history: History, anomaly: str) -> bool:
+    """Whether in each partition that has an anomaly an unclean election was asked for by hand, and came."""
+    had = elected_by_hand(history.faults)
+    return bool(had) and partitions(place(history.directory, anomaly)) <= had
 
 
 def explained(history: History, name: str, anomaly: Anomaly) -> Anomaly:

@@ -11,15 +11,19 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from harness.core.errors import ScenarioError
 from harness.core.verdict import Standing
+from harness.core.version import Version, parse_version
+
+_KRAFT_ELECTS_UNCLEANLY_SINCE: Version = (3, 9)
+_PARTITIONS_VERIFIED_SINCE: Version = (3, 6)
 
 
 class Configuration(BaseModel):
     """The settings of a run that promises depend on, as run.json keeps them.
 
     ``grouped``: its consumers share the partitions as a group. ``commits_first``: a member of it commits what a poll
-    brought before it processes that. ``partition_verification``: a leader asks the coordinator whether its partition
-    is in a transaction before it appends the first of one (KIP-890).
+    brought before it processes that. ``partition_verification``: as configured; see ``verifies_partitions``.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -45,6 +49,26 @@ class Configuration(BaseModel):
         return self.acks in {"all", "-1"}
 
     @property
+    def elects_uncleanly(self) -> bool:
+        """Whether a replica that is not in the ISR may be elected without anybody asking for it.
+
+        In KRaft ``unclean.leader.election.enable`` has an effect from 3.9 on (KAFKA-12670).
+        """
+        return self.unclean_election and (self.metadata != "kraft" or self._has(_KRAFT_ELECTS_UNCLEANLY_SINCE))
+
+    @property
+    def verifies_partitions(self) -> bool:
+        """Whether partitions of transactions are verified: from 3.6 on, unless that is switched off (KIP-890)."""
+        return self.partition_verification and self._has(_PARTITIONS_VERIFIED_SINCE)
+
+    def _has(self, since: Version) -> bool:
+        """Whether ``version`` is ``since`` or later; one that is not known (an imported history) is taken for new."""
+        try:
+            return parse_version(self.version) >= since
+        except ScenarioError:
+            return True
+
+    @property
     def read_committed(self) -> bool:
         """Whether the final read was given only what is in no open or aborted transaction."""
         return self.isolation_level == "read_committed"
@@ -54,13 +78,15 @@ class Configuration(BaseModel):
 class Circumstances:
     """What happened in a run, as far as promises depend on it.
 
-    ``elected``: a partition had more than one leader or leader epoch. ``faulted_at_once``, ``wiped_at_once``: the most
-    brokers that were under any fault, or without their data, at the same time. ``last_replica_guarded``: eligible
+    ``elected``: a partition had more than one leader or leader epoch. ``elected_by_hand``: an unclean election was
+    asked for by hand, and came. ``faulted_at_once``, ``wiped_at_once``: the most brokers that were under any fault, or
+    without their data, at the same time. ``last_replica_guarded``: eligible
     leader replicas (KIP-966) are on. ``final_read``: every log was read to its end when all was over.
     ``missed_by_the_living``: records that a group missed though no member was killed between its commit and them.
     """
 
     elected: bool = False
+    elected_by_hand: bool = False
     faulted_at_once: int = 0
     wiped_at_once: int = 0
     last_replica_guarded: bool = False
@@ -97,6 +123,9 @@ class Ruling:
     source: str
     remedy: str | None = None
 
+
+#: The type of an election that may choose a replica outside the ISR: in the evidence of one asked for by hand.
+UNCLEAN = "unclean"
 
 _DESIGN = "Kafka documentation, Design, Replication"
 _PRODUCER = "Kafka documentation, producer configuration"
@@ -203,7 +232,7 @@ PERMISSIONS: tuple[Permission, ...] = (
     Permission(
         "unclean election, one in-sync replica",
         _LOSS,
-        lambda c, seen: c.unclean_election and c.min_insync_replicas == 1 and seen.elected,
+        lambda c, seen: c.elects_uncleanly and c.min_insync_replicas == 1 and seen.elected,
         "min.insync.replicas=1 with unclean leader election: the ISR may shrink to the leader, "
         "and a replica that lacks what it alone acknowledged may be elected",
         f"{_TOPIC}, unclean.leader.election.enable; KIP-106; Jepsen: Kafka (2013)",
@@ -212,11 +241,20 @@ PERMISSIONS: tuple[Permission, ...] = (
     Permission(
         "unclean election, whole minimum ISR faulted",
         _LOSS,
-        lambda c, seen: c.unclean_election and seen.elected and seen.faulted_at_once >= c.min_insync_replicas,
+        lambda c, seen: c.elects_uncleanly and seen.elected and seen.faulted_at_once >= c.min_insync_replicas,
         "unclean leader election while as many brokers as min.insync.replicas were faulted at once: "
         "a replica that was never in sync may be elected",
         f"{_TOPIC}, unclean.leader.election.enable; KIP-106",
         "unclean.leader.election.enable=false",
+    ),
+    Permission(
+        "unclean election by hand",
+        _LOSS,
+        lambda _, seen: seen.elected and seen.elected_by_hand,
+        "an unclean election was asked for by hand: a replica that was not in sync was elected, whatever "
+        "unclean.leader.election.enable says",
+        "KIP-460; Kafka javadoc, Admin.electLeaders, ElectionType.UNCLEAN",
+        "no election of type UNCLEAN: wait for a replica of the ISR",
     ),
     Permission(
         "whole minimum ISR wiped",
@@ -282,8 +320,9 @@ PERMISSIONS: tuple[Permission, ...] = (
     Permission(
         "partitions of transactions not verified",
         frozenset({"hanging_transaction"}),
-        lambda c, _: not c.partition_verification,
-        "transaction.partition.verification.enable=false: a write that reaches its leader after the end of its "
+        lambda c, _: not c.verifies_partitions,
+        "partitions of transactions are not verified (before 3.6, or switched off): a write that reaches its leader "
+        "after the end of its "
         "transaction begins one there that no coordinator knows of, and nobody ends",
         "KIP-890; KAFKA-14402; Kafka documentation, broker configuration, transaction.partition.verification.enable",
         "transaction.partition.verification.enable=true, the default from 3.6 on",
@@ -327,6 +366,12 @@ def most_at_once(faults: Iterable[Mapping[str, Any]], brokers: frozenset[str]) -
     """
     lasting = [row for row in faults if row["effective"]]
     return max((len(_under(lasting, row["injecting_ns"], brokers)) for row in lasting), default=0)
+
+
+def elected_by_hand(faults: Iterable[Mapping[str, Any]]) -> frozenset[tuple[str, int]]:
+    """The partitions that an unclean election was asked for by hand, and came (rows of the table ``faults``)."""
+    asked = (json.loads(row["evidence"]) for row in faults if row["effective"])
+    return frozenset((seen["topic"], seen["partition"]) for seen in asked if seen.get("election") == UNCLEAN)
 
 
 def _under(faults: list[Mapping[str, Any]], at_ns: int, brokers: frozenset[str]) -> frozenset[str]:

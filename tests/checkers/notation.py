@@ -14,6 +14,7 @@ place r1 commit @2 failed … and its commit was refused
 killed r1                 the timeline killed this process of reader 1 (1's second incarnation: i1)
 end 0..2                  the log of p0 began at 0 and ended at 2, and was read whole (also: read 1; partition: p1)
 fault cut b1,b2 3..9      injected at 3 s, healed at 9 s (3.. never was); also: kind=wipe, missed
+fault elect-1 - 8..8 p0 unclean  an unclean election asked for by hand; `missed` where it did not come
 txn 1 commit ok 0..5..6   worker 0's transaction 1: intent, outcome, begun at 0 s, to end from 5 s on, over at 6 s
 send a ok @0 x1           record a was sent in transaction 1 of its worker
 live a @0 r3 t7           reader 3 was given it at 7 s
@@ -21,6 +22,7 @@ stable @0 high=1          the last stable offset of p0 was 0, its high watermark
 saw b1 @3 leader=1 epoch=0 isr=1,2,3
 """
 
+import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -166,13 +168,13 @@ class Told:
             {
                 "fault": name,
                 "kind": next((word[5:] for word in more if word.startswith("kind=")), "partition"),
-                "nodes": nodes.split(","),
+                "nodes": [] if nodes == "-" else nodes.split(","),
                 "injecting_ns": injected,
                 "injected_ns": injected,
                 "healing_ns": healed,
                 "healed_ns": healed,
                 "effective": "missed" not in more,
-                "evidence": "{}",
+                "evidence": json.dumps({"election": "unclean", **self._place(more)} if "unclean" in more else {}),
             }
         )
 
@@ -212,7 +214,7 @@ def write(run: Path, told: Iterable[Told], **settings: Any) -> RunFile:
             "run": "by-hand/1",
             "scenario_name": "by-hand",
             "scenario": {},
-            "configuration": Configuration(version="4.3.1", **rest),
+            "configuration": Configuration(**{"version": "4.3.1", **rest}),
             "state": State.RECORDED,
             "killed": [process for one in listed for process in one.killed],
             "nodes": [Seat(name=f"b{n}", role="broker", id=n, address=f"10.0.0.{n}") for n in (1, 2, 3)],

@@ -103,6 +103,27 @@ def test_the_story_of_2013(judged: Judge, tmp_path: Path) -> None:
     assert all(held.met for held in verdict.preconditions)
 
 
+#: KRaft before 3.9 elects nobody uncleanly by itself (KAFKA-12670), whatever the topic's setting says.
+BEFORE_3_9 = {**UNCLEAN, "version": "3.8.1"}
+
+
+@pytest.mark.parametrize(
+    ("elected", "standing"),
+    [
+        ([], Standing.VIOLATION),
+        (["fault elect-1 - 7..7 unclean"], Standing.PERMITTED),
+        (["fault elect-1 - 7..7 unclean missed"], Standing.VIOLATION),
+        (["fault elect-1 - 7..7 p1 unclean"], Standing.VIOLATION),
+    ],
+    ids=["by nobody", "by hand", "in vain", "in another partition"],
+)
+def test_before_3_9_only_an_election_by_hand_excuses_what_kraft_loses(
+    judged: Judge, elected: list[str], standing: Standing
+) -> None:
+    verdict = judged(*STORY, *elected, **BEFORE_3_9)
+    assert verdict.anomalies["lost"].standing is standing
+
+
 def test_a_run_without_anomalies_whose_assumptions_held_is_valid(judged: Judge, tmp_path: Path) -> None:
     (tmp_path / ANOMALIES / "lost").mkdir(parents=True)
     verdict = judged(*CLEAN)

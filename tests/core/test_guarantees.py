@@ -11,6 +11,7 @@ from harness.core.guarantees import (
     Circumstances,
     Configuration,
     Permission,
+    elected_by_hand,
     most_at_once,
     standing,
 )
@@ -45,13 +46,36 @@ ROWS: list[tuple[str, dict, Circumstances, list[dict]]] = [
         "unclean election, one in-sync replica",
         {"unclean_election": True, "min_insync_replicas": 1},
         Circumstances(elected=True),
-        [{"unclean_election": False}, {"min_insync_replicas": 2}, {"elected": False}],
+        [
+            {"unclean_election": False},
+            {"min_insync_replicas": 2},
+            {"elected": False},
+            {"version": "3.8.1"},
+        ],
+    ),
+    (
+        "unclean election, one in-sync replica",
+        {"unclean_election": True, "min_insync_replicas": 1, "version": "3.7.1", "metadata": "zookeeper"},
+        Circumstances(elected=True),
+        [{"metadata": "kraft"}],
+    ),
+    (
+        "unclean election, one in-sync replica",
+        {"unclean_election": True, "min_insync_replicas": 1, "version": "3.9.0"},
+        Circumstances(elected=True),
+        [{"version": "3.8.1"}],
     ),
     (
         "unclean election, whole minimum ISR faulted",
         {"unclean_election": True},
         Circumstances(elected=True, faulted_at_once=2),
-        [{"unclean_election": False}, {"faulted_at_once": 1}, {"elected": False}],
+        [{"unclean_election": False}, {"faulted_at_once": 1}, {"elected": False}, {"version": "3.8.1"}],
+    ),
+    (
+        "unclean election by hand",
+        {"version": "3.8.1"},
+        Circumstances(elected=True, elected_by_hand=True),
+        [{"elected": False}, {"elected_by_hand": False}],
     ),
     (
         "whole minimum ISR wiped",
@@ -106,6 +130,12 @@ ROWS: list[tuple[str, dict, Circumstances, list[dict]]] = [
         {"partition_verification": False},
         QUIET,
         [{"partition_verification": True}],
+    ),
+    (
+        "partitions of transactions not verified",
+        {"version": "3.5.2"},
+        QUIET,
+        [{"version": "3.6.0"}, {"version": "unknown"}],
     ),
     (
         "commit before processing",
@@ -227,3 +257,17 @@ def fault(nodes: str, injecting: int, healed: int | None, effective: bool = True
 )
 def test_the_most_brokers_that_were_faulted_at_once(faults: list[dict], most: int) -> None:
     assert most_at_once(faults, frozenset({"b1", "b2", "b3"})) == most
+
+
+def asked(partition: int, effective: bool, **facts: str) -> dict[str, object]:
+    return {"effective": effective, "evidence": json.dumps({"topic": "t", "partition": partition, **facts})}
+
+
+def test_an_unclean_election_by_hand_counts_where_it_came_and_nowhere_else() -> None:
+    rows = [
+        asked(0, True, election="unclean"),
+        asked(1, False, election="unclean"),
+        asked(2, True, election="preferred"),
+        {"effective": True, "evidence": json.dumps({"sides": {}})},
+    ]
+    assert elected_by_hand(rows) == {("t", 0)}
