@@ -75,7 +75,7 @@ class Nemesis:
     """Injects and heals. Leaving it heals all. One thread at a time; ``active`` and ``pins`` may be read by others.
 
     Takes the nodes' shell, what tells who has which role now, the journal of the table ``faults``, the run's clock, and
-    the randomness that ``one-of`` draws from.
+    the generator that ``one-of`` draws from where an injection brings none.
     """
 
     def __init__(
@@ -103,15 +103,21 @@ class Nemesis:
         """Roles pinned to nodes, the nodes hit by each named injection among them."""
         return dict(self._pins)
 
-    def inject(self, fault: Fault, name: str | None = None, pin: Mapping[str, Expression] | None = None) -> str:
+    def inject(
+        self,
+        fault: Fault,
+        name: str | None = None,
+        pin: Mapping[str, Expression] | None = None,
+        random: Random | None = None,
+    ) -> str:
         """Resolve, journal, inject, journal. Returns the injection's name: ``name``, or one made from the fault's kind.
 
-        ``pin`` names roles to remember as they are before the fault; its targets may use them. Raises ScenarioError (a
-        name used twice, a target that means nothing), NothingInjected (a role that nobody has now), ClusterError (an
-        injection that failed half way: it stays active, to be healed).
+        ``pin`` names roles to remember as they are before the fault; its targets may use them. ``random`` is what its
+        ``one-of`` draw from. Raises ScenarioError (a name used twice, a target that means nothing), NothingInjected (a
+        role that nobody has now), ClusterError (an injection that failed half way: it stays active, to be healed).
         """
         try:
-            injection = self._aimed(fault, name, pin or {})
+            injection = self._aimed(fault, name, pin or {}, random or self._random)
         except ClusterError as exc:
             raise NothingInjected(str(exc)) from exc
         nodes = injection.aim.nodes
@@ -178,15 +184,16 @@ class Nemesis:
         """Heal all once more. What cannot be healed ends no run: the journal has it as never healed, and why."""
         self._heal_each()
 
-    def _aimed(self, fault: Fault, name: str | None, pin: Mapping[str, Expression]) -> Injection:
+    def _aimed(self, fault: Fault, name: str | None, pin: Mapping[str, Expression], random: Random) -> Injection:
         """The injection, active from now on: whatever happens next, it will be healed."""
         injecting_ns = self._clock.now()
         view = self._look()
         for role, expression in pin.items():
             check_new_name(role, [node.name for node in self._shell.topology.nodes])
-            self._pins[role] = self._resolve(expression, view)
+            self._pins[role] = self._resolve(expression, view, random)
         chosen = self._unused(name, fault.kind())
-        aim = Aim(chosen, {party: self._resolve(expression, view) for party, expression in fault.targets().items()})
+        targets = fault.targets().items()
+        aim = Aim(chosen, {party: self._resolve(expression, view, random) for party, expression in targets})
         fault.check(aim, self._shell.topology)
         for other in self._active.values():
             shared = [node.name for node in aim.nodes if node in other.remaining]
@@ -211,8 +218,8 @@ class Nemesis:
         check_new_name(name, [node.name for node in self._shell.topology.nodes])
         return name
 
-    def _resolve(self, expression: Expression, view: View) -> tuple[Node, ...]:
-        return resolve(expression, view, self._shell.topology, self._pins, self._random)
+    def _resolve(self, expression: Expression, view: View, random: Random) -> tuple[Node, ...]:
+        return resolve(expression, view, self._shell.topology, self._pins, random)
 
     def _spared(self, name: str) -> tuple[Node, ...]:
         if name in self._pins:

@@ -1,4 +1,4 @@
-"""The random mode's schedule, drawn before the run: the same seed, the same schedule."""
+"""What a run draws, and the random mode's schedule: the same seed, the same draws."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,6 +15,11 @@ class Planned:
     at: float
     fault: Fault
     hold: float
+
+
+def generator(seed: int, *purpose: int | str) -> Random:
+    """The generator of one purpose (a step by its number, and what of it): no other purpose's draws change its own."""
+    return Random("/".join(map(str, (seed, *purpose))))
 
 
 def random_plan(random: Random, faults: Sequence[Fault], every: float, for_: float) -> list[Planned]:

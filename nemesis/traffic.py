@@ -19,6 +19,9 @@ from nemesis.network import NetworkFault, Scripts
 from nemesis.shaping import Shape, apply_shape, count_shape, remove_shape, traffic
 from nemesis.targets import Expression
 
+#: What netem takes: a 32-bit number of ticks, of 64 ns each (iproute2, tc_core; net/pkt_sched.h, PSCHED_SHIFT).
+_LONGEST_DELAY_S = 274.0
+
 #: Packets that a queue holds: what is late is not to be lost as well. (netem's own limit is 1000.)
 _ROOM = 100_000
 
@@ -56,8 +59,8 @@ class _Traffic(NetworkFault):
 class Slow(_Traffic):
     """What the nodes hit send is late (tc netem)."""
 
-    delay: Duration = Field(gt=0, description="how late, such as 250ms")
-    jitter: Duration = Field(0.0, description="how much that varies")
+    delay: Duration = Field(gt=0, le=_LONGEST_DELAY_S, description="how late, such as 250ms")
+    jitter: Duration = Field(0.0, le=_LONGEST_DELAY_S, description="how much that varies")
     correlation: Share | None = Field(
         None, description="how much one packet's delay is like the one before, such as 25%"
     )

@@ -99,7 +99,7 @@ def images(client: "DockerClient") -> Iterator[Finding]:
 def faults(client: "DockerClient") -> Iterator[Finding]:
     """Every fault of the catalogue, and what the kernel lacks for it (in its simplest form)."""
     from harness.cluster.images import toolbox_image
-    from harness.cluster.shell import without_network
+    from harness.cluster.shell import labels_of_no_run, without_network
     from nemesis.catalogue import FAULTS
     from nemesis.preflight import NEEDS, lacking
 
@@ -108,8 +108,9 @@ def faults(client: "DockerClient") -> Iterator[Finding]:
     except EnvironmentLacks as exc:
         yield Finding("toolbox", False, str(exc))
         return
-    script = without_network(client, image, {})
-    missing = {need: lines[0] for need in NEEDS if (lines := lacking([need], script))}
+    with labels_of_no_run() as labels:
+        script = without_network(client, image, labels)
+        missing = {need: lines[0] for need in NEEDS if (lines := lacking([need], script))}
     for name, fault in FAULTS.items():
         lines = [missing[need] for need in sorted(fault.model_construct().needs) if need in missing]
         yield Finding(name, not lines, "; ".join(lines), needed=False)

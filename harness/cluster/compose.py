@@ -66,12 +66,25 @@ def document(
 
 
 def text(compose: Mapping[str, Any]) -> str:
-    """compose.yaml."""
-    return yaml.safe_dump(dict(compose), sort_keys=False)
+    """compose.yaml. Compose puts the environment in where it reads ``$``: one that is meant is doubled."""
+    return yaml.safe_dump(_literal(dict(compose)), sort_keys=False)
+
+
+def _literal(part: Any) -> Any:
+    if isinstance(part, dict):
+        return {key: _literal(value) for key, value in part.items()}
+    if isinstance(part, list):
+        return [_literal(value) for value in part]
+    return part.replace("$", "$$") if isinstance(part, str) else part
 
 
 def _volume(node: Node) -> str:
     return f"{node.name}-data"
+
+
+def _mounted(file: str, place: str) -> dict[str, Any]:
+    """A file of this machine. (In the short form a ``:`` in its path would end it.)"""
+    return {"type": "bind", "source": file, "target": place, "read_only": True}
 
 
 def _service(run: str, node: Node, topology: Topology, image: str, mounts: Mapping[str, str]) -> dict[str, Any]:
@@ -90,8 +103,8 @@ def _service(run: str, node: Node, topology: Topology, image: str, mounts: Mappi
         },
         "volumes": [
             f"{_volume(node)}:/data",
-            f"./config/{node.name}.properties:/etc/kafka-trial/node.properties:ro",
-            *(f"{file}:{place}:ro" for file, place in mounts.items()),
+            _mounted(f"./config/{node.name}.properties", "/etc/kafka-trial/node.properties"),
+            *(_mounted(file, place) for file, place in mounts.items()),
         ],
         "networks": {"trial": {"ipv4_address": node.address}},
         **({"ports": [f"127.0.0.1:{node.published}:{CLIENT_PORT}"]} if node.published else {}),

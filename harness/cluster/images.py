@@ -2,6 +2,7 @@
 
 import fcntl
 import hashlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -14,13 +15,15 @@ import jinja2
 from docker import DockerClient
 from docker.errors import BuildError, DockerException, ImageNotFound
 
-from harness.core.errors import EnvironmentLacks
+from harness.cluster.shell import labels_of_no_run, run_toolbox
+from harness.core.errors import ClusterError, EnvironmentLacks, ScenarioError
 from harness.core.version import Version, parse_version
 from harness.resources import recipes
 
 SUITE = "bookworm"
 CACHE = Path("~/.cache/kafka-trial").expanduser()
 _LOG4J2 = "2.25.4"
+_LIBRARIES = "/opt/kafka/libs"
 
 Artifact = tuple[str, str, str]
 
@@ -59,10 +62,11 @@ def pom(version: str) -> str:
 def kafka_image(client: DockerClient, version: str, given: str | None = None) -> str:
     """The tag of the image that runs this version: ``given`` pulled, or our own, built where it is not cached yet.
 
-    Raises EnvironmentLacks where it cannot be had.
+    Raises EnvironmentLacks where it cannot be had, ScenarioError where ``given`` has another version in it.
     """
     if given is not None:
-        return _pulled(client, given)
+        check_version(version, version_in(_libraries(client, _pulled(client, given))), given)
+        return given
     project = pom(version)
     tag = f"kafka-trial/kafka:{version}-{_digest(recipes() / 'kafka', recipes() / 'java', extra=project)}"
     with _building(client, tag) as missing:
@@ -123,6 +127,33 @@ def _pulled(client: DockerClient, given: str) -> str:
                 f"cluster.image {given} cannot be had ({reason}): name one that `docker pull` gets, or leave it out"
             ) from exc
     return given
+
+
+def version_in(listing: str) -> str | None:
+    """The version of the server among the names of jars; None where there is none, or more than one."""
+    found = set(re.findall(r"^kafka_2\.\d+-(\d+(?:\.\d+)+)\S*\.jar$", listing, re.MULTILINE))
+    return found.pop() if len(found) == 1 else None
+
+
+def check_version(wanted: str, held: str | None, image: str) -> None:
+    """Raise EnvironmentLacks where an image holds no Kafka that can be told, ScenarioError where it holds another."""
+    if held is None:
+        raise EnvironmentLacks(f"cluster.image {image} has no kafka_2.x jar in {_LIBRARIES}, or several: name another")
+    if held != wanted:
+        raise ScenarioError(
+            f"cluster.image {image} holds Kafka {held}, and cluster.version says {wanted}: let both say the same"
+        )
+
+
+def _libraries(client: DockerClient, image: str) -> str:
+    """The names of the jars in an image. Raises EnvironmentLacks where it has no such folder."""
+    with labels_of_no_run() as labels:
+        try:
+            return run_toolbox(
+                client, image, f"ls {_LIBRARIES}", labels, doing="look inside", entrypoint=[""], network_mode="none"
+            )
+        except ClusterError as exc:
+            raise EnvironmentLacks(f"cluster.image {image} has no Kafka in {_LIBRARIES} ({exc})") from exc
 
 
 @contextmanager

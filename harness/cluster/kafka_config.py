@@ -2,7 +2,16 @@
 
 from collections.abc import Mapping
 
-from harness.core.topology import CLIENT_PORT, CONTROLLER_PORT, REPLICATION_PORT, ZOOKEEPER_PORT, Node, Role, Topology
+from harness.core.topology import (
+    CLIENT_PORT,
+    CONTROLLER_PORT,
+    REPLICATION_PORT,
+    ZOOKEEPER_PEER_PORTS,
+    ZOOKEEPER_PORT,
+    Node,
+    Role,
+    Topology,
+)
 from harness.core.version import Version, parse_version
 from harness.scenario.model import ClusterSpec
 
@@ -10,6 +19,8 @@ DATA = "/data/kafka"
 ZOOKEEPER_DATA = "/data/zookeeper"
 
 Settings = dict[str, str]
+
+_ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f"} | {char: f"\\{char}" for char in "=:#!"}
 
 #: Quicker than Kafka's defaults, so that a fault shows its effect within seconds; a scenario may set each otherwise.
 QUICK: Settings = {
@@ -32,8 +43,19 @@ _NAMED_LISTENERS_SINCE: Version = (0, 10, 2)
 
 
 def properties(settings: Mapping[str, str]) -> str:
-    """One ``key=value`` a line, sorted."""
-    return "".join(f"{key}={value}\n" for key, value in sorted(settings.items()))
+    """One ``key=value`` a line, sorted, in ASCII: what java.util.Properties reads back as it was given."""
+    return "".join(f"{_escaped(key)}={_escaped(value)}\n" for key, value in sorted(settings.items()))
+
+
+def _escaped(text: str) -> str:
+    """Java eats a lone backslash, ends at a newline, strips what is blank in front, and reads ISO 8859-1."""
+    written = "".join(_ESCAPES.get(char) or (char if " " <= char <= "~" else _units(char)) for char in text)
+    return f"\\{written}" if written.startswith(" ") else written
+
+
+def _units(char: str) -> str:
+    units = char.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[i : i + 2].hex()}" for i in range(0, len(units), 2))
 
 
 def settings_of(node: Node, topology: Topology, spec: ClusterSpec) -> Settings:
@@ -125,7 +147,8 @@ def _listeners(node: Node, names: list[str]) -> Settings:
 
 def _zookeeper(topology: Topology) -> Settings:
     peers = topology.having(Role.ZOOKEEPER)
-    ensemble = {f"server.{z.id}": f"{z.address}:2888:3888" for z in peers} if len(peers) > 1 else {}
+    talk = ":".join(map(str, ZOOKEEPER_PEER_PORTS))
+    ensemble = {f"server.{z.id}": f"{z.address}:{talk}" for z in peers} if len(peers) > 1 else {}
     return {
         "tickTime": "1000",
         "initLimit": "10",

@@ -1,6 +1,9 @@
 """What faults can do to the nodes of a run, by way of the Docker engine."""
 
-from collections.abc import Callable, Mapping
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, TypeVar
 
 from docker import DockerClient
@@ -8,8 +11,10 @@ from docker.errors import APIError, DockerException
 from docker.models.containers import Container
 from requests.exceptions import RequestException
 
+from harness.cluster.compose import labels_of
 from harness.cluster.engine import connect
 from harness.core.errors import ClusterError
+from harness.core.lock import RecordingLock
 from harness.core.topology import Node, Topology
 from nemesis.shell import ProcessState, Signal
 
@@ -128,6 +133,18 @@ def run_toolbox(
 def without_network(client: DockerClient, image: str, labels: Mapping[str, str]) -> Callable[[str], str]:
     """What runs a script as root of a network namespace of its own: to try what this kernel has."""
     return lambda script: run_toolbox(client, image, script, labels, doing="trial", network_mode="none", **_POWERS)
+
+
+@contextmanager
+def labels_of_no_run() -> Iterator[dict[str, str]]:
+    """Labels for containers that are of no run: a fresh process may remove them, once this one is through with them."""
+    with tempfile.TemporaryDirectory(prefix="kafka-trial-") as scratch:
+        directory = Path(scratch)
+        lock = RecordingLock(directory)
+        try:
+            yield labels_of(f"no-run/{directory.name}", directory)
+        finally:
+            lock.release()
 
 
 def _state(container: Container) -> ProcessState:

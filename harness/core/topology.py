@@ -26,12 +26,14 @@ CLIENT_PORT = 9092
 CONTROLLER_PORT = 9093
 REPLICATION_PORT = 9094
 ZOOKEEPER_PORT = 2181
+#: Where ZooKeeper's nodes follow their leader, and where they elect it.
+ZOOKEEPER_PEER_PORTS = (2888, 3888)
 
 #: TCP ports of each plane. Metadata in ZooKeeper belongs to the controller's plane. ``ALL`` is no port filter at all.
 PORTS: dict[Plane, tuple[int, ...]] = {
     Plane.ALL: (),
     Plane.REPLICATION: (REPLICATION_PORT,),
-    Plane.CONTROLLER: (CONTROLLER_PORT, ZOOKEEPER_PORT),
+    Plane.CONTROLLER: (CONTROLLER_PORT, ZOOKEEPER_PORT, *ZOOKEEPER_PEER_PORTS),
     Plane.CLIENT: (CLIENT_PORT,),
 }
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from random import Random
 from typing import Any
 
 from docker import DockerClient
@@ -14,12 +13,13 @@ from docker import DockerClient
 from checkers import evaluate
 from checkers.files import rows
 from checkers.session import session
+from harness.cluster.elections import Elections, elect_uncleanly
 from harness.cluster.engine import connect
 from harness.cluster.images import toolbox_image
 from harness.cluster.observer import observe
 from harness.cluster.ready import await_registered, await_whole_isr, create_topics, out_of_sync
 from harness.cluster.runtime import up
-from harness.cluster.shell import without_network
+from harness.cluster.shell import labels_of_no_run, without_network
 from harness.core.errors import EnvironmentLacks, KafkaTrialError
 from harness.core.history import FAULTS
 from harness.core.journal import Journal, journal_path
@@ -34,6 +34,7 @@ from harness.run.versions import versions
 from harness.scenario.model import Scenario
 from nemesis.nemesis import Nemesis
 from nemesis.preflight import lacking
+from nemesis.schedule import generator
 from workloads.client_settings import Isolation
 from workloads.final_read import read_to_end
 from workloads.plan import Plan
@@ -75,13 +76,14 @@ def run(scenario: Scenario, store: Path, seed: int, display: Display, keep: bool
             )
             await_whole_isr(observer, scenario.topic, _RECOVERY_SECONDS)
             faults = stack.enter_context(Journal(journal_path(record.journals, "faults", "nemesis"), FAULTS))
-            random = Random(seed)
-            nemesis = stack.enter_context(Nemesis(cluster.shell, observer.view, faults, record.clock, random))
+            draws = generator(seed, "nemesis")
+            nemesis = stack.enter_context(Nemesis(cluster.shell, observer.view, faults, record.clock, draws))
+            elections = Elections(partial(elect_uncleanly, cluster.topology.bootstrap), faults, record.clock)
             topics = dict.fromkeys(scenario.topic.names, scenario.topic.partitions)
             plan = Plan(cluster.topology.bootstrap, topics, record.journals, record.clock, seed)
             workload = stack.enter_context(start(scenario.workload, plan))
             record.file.clients = workload.clients
-            stage = Stage(record, cluster.topology, observer, nemesis, workload, display, random)
+            stage = Stage(record, cluster.topology, observer, nemesis, workload, display, elections)
             phase("timeline")
             follow(scenario.timeline, stage)
             phase("heal")
@@ -125,7 +127,8 @@ def preflight(scenario: Scenario, client: DockerClient) -> None:
     """Raises EnvironmentLacks, a line for each thing that this machine's kernel lacks for the scenario's faults."""
     needs = {need for fault in scenario.faults for need in fault.needs}
     if needs:
-        missing = lacking(needs, without_network(client, toolbox_image(client), {}))
+        with labels_of_no_run() as labels:
+            missing = lacking(needs, without_network(client, toolbox_image(client), labels))
         if missing:
             raise EnvironmentLacks("; ".join(missing))
 

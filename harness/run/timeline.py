@@ -3,17 +3,17 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from random import Random
 
+from harness.cluster.elections import Elections
 from harness.cluster.observer import Observer
-from harness.core.errors import ClusterError, NothingInjected
+from harness.core.errors import ClusterError, NothingInjected, ScenarioError
 from harness.core.run_file import StepReport
 from harness.core.topology import Node, Topology, View
 from harness.run.display import Display
 from harness.run.store import RunRecord
 from harness.scenario import steps
 from nemesis.nemesis import Nemesis
-from nemesis.schedule import random_plan
+from nemesis.schedule import Planned, generator, random_plan
 from nemesis.targets import Expression, resolve
 from workloads.running import Workload
 
@@ -30,7 +30,7 @@ class Stage:
     nemesis: Nemesis
     workload: Workload
     display: Display
-    random: Random
+    elections: Elections
     leader_before: Node | None = field(default=None)
 
     def show(self) -> None:
@@ -75,13 +75,16 @@ class Stage:
 
 def follow(timeline: Sequence[steps.Step], stage: Stage) -> None:
     """Play the steps one after the other. The first that cannot be met is reported, and ends the timeline."""
+    seed = stage.record.file.seed
+    plans = plans_of(timeline, seed)
     stage.leader_before = stage.observer.view().leader
-    for step in timeline:
+    for number, step in enumerate(timeline):
         at_ns = stage.record.clock.now()
         stage.display.step(str(step), None)
         try:
-            missed, done = _play(step, stage)
-        except ClusterError as exc:
+            missed, done = _play(step, number, plans.get(number, []), stage)
+        except (ClusterError, ScenarioError) as exc:
+            # What a scenario means can be wrong only once it is known who leads: the run goes on to its final read.
             missed, done = str(exc), ""
         stage.report(str(step), at_ns, met=missed is None, detail=missed or done)
         if missed is not None:
@@ -89,7 +92,17 @@ def follow(timeline: Sequence[steps.Step], stage: Stage) -> None:
             return
 
 
-def _play(step: steps.Step, stage: Stage) -> tuple[str | None, str]:
+def plans_of(timeline: Sequence[steps.Step], seed: int) -> dict[int, list[Planned]]:
+    """The schedule of each random step, by the step's number. Pure: nothing that happens in a run changes it."""
+    return {
+        number: random_plan(generator(seed, number, "schedule"), draw.faults, draw.every, draw.for_)
+        for number, step in enumerate(timeline)
+        if isinstance(step, steps.Random)
+        for draw in [step.random]
+    }
+
+
+def _play(step: steps.Step, number: int, plan: Sequence[Planned], stage: Stage) -> tuple[str | None, str]:
     """Play one step; None where it was met, else what was seen instead; and what was done, where that says more."""
     missed: str | None = None
     done = ""
@@ -97,42 +110,43 @@ def _play(step: steps.Step, stage: Stage) -> tuple[str | None, str]:
         case steps.Wait():
             stage.until(lambda: False, step.wait, str(step))
         case steps.Until():
-            missed = _await(step, stage)
+            missed = _await(step, number, stage)
         case steps.Inject():
-            _inject(step.inject, stage)
+            _inject(step.inject, number, stage)
         case steps.Heal(heal="all"):
             stage.nemesis.heal_all()
         case steps.Heal():
             stage.nemesis.heal(step.heal)
+        case steps.Elect():
+            missed = stage.elections.unclean(stage.record.file.watch_topic, stage.record.file.watch_partition)
         case steps.Replace():
             done = stage.workload.replace(step.replace.producer)
         case steps.Kill():
-            killed = stage.workload.kill(step.kill.member)
+            done = stage.workload.kill(step.kill.member)
             stage.record.file.killed = stage.workload.killed_members
-            return None, killed
         case steps.Leave():
             done = stage.workload.leave(step.leave.member)
         case steps.Join():
             done = stage.workload.join(step.join.member)
         case steps.Random():
-            missed = _draw(step.random, stage)
+            missed = _draw(step.random, number, plan, stage)
     return missed, done
 
 
-def _inject(injection: steps.Injection, stage: Stage) -> None:
+def _inject(injection: steps.Injection, number: int, stage: Stage) -> None:
     stage.leader_before = stage.observer.view().leader or stage.leader_before
-    stage.nemesis.inject(injection, injection.name, injection.pin)
+    stage.nemesis.inject(injection, injection.name, injection.pin, generator(stage.record.file.seed, number))
     stage.tick()
 
 
-def _draw(draw: steps.Draw, stage: Stage) -> str | None:
+def _draw(draw: steps.Draw, number: int, plan: Sequence[Planned], stage: Stage) -> str | None:
     """Inject and heal one fault after the other; None where one was injected, else why none was."""
     started = time.monotonic()
     missed: str | None = "nothing was injected"
-    for planned in random_plan(stage.random, draw.faults, draw.every, draw.for_):
+    for drawn, planned in enumerate(plan):
         stage.until(lambda: False, started + planned.at - time.monotonic(), str(draw))
         try:
-            name = stage.nemesis.inject(planned.fault)
+            name = stage.nemesis.inject(planned.fault, random=generator(stage.record.file.seed, number, drawn))
         except NothingInjected as exc:
             # A role that nobody has just then is what random faults bring about: the next draw is as good.
             stage.report(f"inject {planned.fault.kind()}", stage.record.clock.now(), detail=f"passed over: {exc}")
@@ -145,19 +159,25 @@ def _draw(draw: steps.Draw, stage: Stage) -> str | None:
     return missed
 
 
-def _await(step: steps.Until, stage: Stage) -> str | None:
+def _await(step: steps.Until, number: int, stage: Stage) -> str | None:
     condition = step.until
 
-    def nodes(expression: Expression) -> frozenset[Node]:
-        view = stage.observer.view()
-        return frozenset(resolve(expression, view, stage.topology, stage.nemesis.pins, stage.random))
-
     def holds() -> bool:
-        return met(condition, stage.observer.view(), stage.workload.counts().acknowledged, stage.leader_before, nodes)
+        view = stage.observer.view()
+
+        def nodes(expression: Expression) -> frozenset[Node] | None:
+            # Each look draws anew, and the same: how often was looked must not matter.
+            random = generator(stage.record.file.seed, number)
+            try:
+                return frozenset(resolve(expression, view, stage.topology, stage.nemesis.pins, random))
+            except ClusterError:
+                return None
+
+        return met(condition, view, stage.workload.counts().acknowledged, stage.leader_before, nodes)
 
     if stage.until(holds, condition.within, str(step)):
         return None
-    return f"within {condition.within:g} s it did not come; seen: {seen(stage)}"
+    return f"timed out after {condition.within:g} s; last seen: {seen(stage)}"
 
 
 def met(
@@ -165,9 +185,12 @@ def met(
     view: View,
     acknowledged: int,
     leader_before: Node | None,
-    nodes: Callable[[Expression], frozenset[Node]],
+    nodes: Callable[[Expression], frozenset[Node] | None],
 ) -> bool:
-    """Whether what an ``until`` awaits holds now: ``changed`` is another leader than before the last inject. Pure."""
+    """Whether what an ``until`` awaits holds now: ``changed`` is another leader than before the last inject. Pure.
+
+    ``nodes`` says who is meant by an expression in the same view; None where nobody has a role of it.
+    """
     if condition.acknowledged is not None:
         return acknowledged >= condition.acknowledged
     if condition.isr is not None:
@@ -176,7 +199,7 @@ def met(
         return bool(view.replicas) and view.leader is None
     if condition.leader == "changed":
         return view.leader is not None and view.leader != leader_before
-    return view.leader is not None and condition.leader is not None and view.leader in nodes(condition.leader)
+    return view.leader is not None and condition.leader is not None and view.leader in (nodes(condition.leader) or ())
 
 
 def seen(stage: Stage) -> str:

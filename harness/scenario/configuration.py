@@ -1,13 +1,17 @@
 """What promises depend on, taken from a scenario. Pure."""
 
+from typing import TYPE_CHECKING
+
 from harness.core.guarantees import Configuration
-from harness.scenario.model import Scenario
 from workloads.groups import Groups
+
+if TYPE_CHECKING:
+    from harness.scenario.model import Scenario
 
 _VERIFICATION = "transaction.partition.verification.enable"
 
 
-def configuration(scenario: Scenario) -> Configuration:
+def configuration(scenario: "Scenario") -> Configuration:
     """The settings that run.json keeps for the checkers."""
     workload, topic = scenario.workload, scenario.topic
     return Configuration(

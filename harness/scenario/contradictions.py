@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 from harness.core.guarantees import PROMISES, SERVICE
 from harness.core.verdict import Standing
 from harness.core.version import parse_version
+from harness.scenario.faults import faults_of_the_timeline
+from harness.scenario.kafka_settings import kafka_settings
 from harness.scenario.problems import Problem, unknown
-from harness.scenario.steps import Inject, Join, Kill, Leave, Random, Replace
+from harness.scenario.steps import Elect, Inject, Join, Kill, Leave, Random, Replace
 from harness.scenario.timeline_names import names_of_the_timeline
 from nemesis.targets import parts
 
@@ -18,8 +20,10 @@ _KRAFT_SINCE = (3, 3)
 _ZOOKEEPER_BELOW = (4, 0)
 _FOLLOWERS_READ_SINCE = (2, 4)
 _QUORUMS = {None, 1, 3}
-#: Always set for the topic, so that a broker's default of it would mean nothing.
-_OF_THE_TOPIC = ("min.insync.replicas", "unclean.leader.election.enable")
+#: KIP-4: topics are made by a request of the protocol.
+_TOPICS_CREATED_SINCE = (0, 10, 1)
+#: KIP-460: an election of a chosen type is asked for by a request of the protocol.
+_ELECTIONS_BY_HAND_SINCE = (2, 4)
 _LOSS = {"lost", "vanished"}
 
 
@@ -29,7 +33,10 @@ def contradictions(scenario: "Scenario") -> list[Problem]:
         *_of_the_cluster(scenario.cluster),
         *_of_the_topic(scenario),
         *_of_the_watched_partition(scenario),
+        *kafka_settings(scenario),
         *names_of_the_timeline(scenario),
+        *faults_of_the_timeline(scenario),
+        *_of_the_elections(scenario),
         *_of_the_workload(scenario),
         *_of_the_members(scenario),
         *_of_the_final_read(scenario),
@@ -49,14 +56,16 @@ def _of_the_cluster(cluster: "ClusterSpec") -> Iterator[Problem]:
             ("cluster", "version"),
             f"Kafka {cluster.version} is not ready for KRaft: use 3.3 or later, or metadata: zookeeper",
         )
+    if number < _TOPICS_CREATED_SINCE:
+        yield Problem(
+            ("cluster", "version"),
+            f"Kafka {cluster.version} makes no topic when a client asks (KIP-4 came with 0.10.1): use 0.10.1 or later",
+        )
     own, other = ("controllers", "zookeepers") if kraft else ("zookeepers", "controllers")
     if getattr(cluster, other) is not None:
         yield Problem(("cluster", other), f"metadata: {cluster.metadata} has no {other}: remove it, or say {own}")
     if getattr(cluster, own) not in _QUORUMS:
         yield Problem(("cluster", own), f"{own} is 1 or 3, not {getattr(cluster, own)}")
-    for key in _OF_THE_TOPIC:
-        if key in cluster.config:
-            yield Problem(("cluster", "config", key), f"{key} is set for the topic: give it as topic.{key}")
 
 
 def _of_the_topic(scenario: "Scenario") -> Iterator[Problem]:
@@ -73,9 +82,6 @@ def _of_the_topic(scenario: "Scenario") -> Iterator[Problem]:
             f"min.insync.replicas {topic.min_isr} is more than replication {topic.replication}: "
             "no write with acks: all could succeed; lower it",
         )
-    for key in _OF_THE_TOPIC:
-        if key in topic.config:
-            yield Problem(("topic", "config", key), f"{key} has a key of its own: give it as topic.{key}")
     if topic.avoid is not None:
         yield from _of_avoiding(scenario)
     if topic.assignment is not None:
@@ -137,6 +143,18 @@ def _of_the_workload(scenario: "Scenario") -> Iterator[Problem]:
             yield Problem(where, "target 'coordinator': only transactions have one; use kind: transactions")
 
 
+def _of_the_elections(scenario: "Scenario") -> Iterator[Problem]:
+    version = scenario.cluster.version
+    if parse_version(version) >= _ELECTIONS_BY_HAND_SINCE:
+        return
+    for index, step in enumerate(scenario.timeline):
+        if isinstance(step, Elect):
+            yield Problem(
+                ("timeline", index),
+                f"Kafka {version} elects nobody when asked (KIP-460 came with 2.4): use 2.4 or later",
+            )
+
+
 def _of_the_members(scenario: "Scenario") -> Iterator[Problem]:
     """Only a workload of groups has members that come and go, each of them where it is."""
     workload = scenario.workload
@@ -177,7 +195,8 @@ def _of_the_expectation(scenario: "Scenario") -> Iterator[Problem]:
                 yield Problem(("expect", key), unknown("anomaly", name, sorted(PROMISES.keys() | SERVICE)))
     permitted = expect.standing is Standing.PERMITTED and _LOSS & set(expect.anomalies)
     wiped = any(isinstance(step, Inject) and step.inject.fault == "wipe" for step in scenario.timeline)
-    if permitted and scenario.workload.acks == "all" and not wiped and not scenario.topic.unclean:
+    asked = any(isinstance(step, Elect) for step in scenario.timeline)
+    if permitted and scenario.workload.acks == "all" and not wiped and not asked and not scenario.topic.unclean:
         yield Problem(
             ("expect",),
             "with acks: all and no disk wiped, loss is permitted by unclean election alone: "

@@ -1,5 +1,5 @@
-"""The steps of a timeline, as written: ``wait``, ``until``, ``inject``, ``heal``, ``random``, and those of our own
-clients: ``replace``, ``kill``, ``leave`` and ``join``."""
+"""The steps of a timeline, as written: ``wait``, ``until``, ``inject``, ``heal``, ``elect``, ``random``, and those of
+our own clients: ``replace``, ``kill``, ``leave`` and ``join``."""
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, Union
 
@@ -80,6 +80,8 @@ class Draw(_Part):
 
     @model_validator(mode="after")
     def _drawable(self) -> Self:
+        if self.for_ < self.every:
+            raise ValueError(f"random: nothing fits: for ({self.for_:g} s) must be at least every ({self.every:g} s)")
         for fault in self.faults:
             if not fault.drawable:
                 raise ValueError(f"random: {fault.fault} presumes an earlier step; it cannot be drawn alone")
@@ -97,6 +99,11 @@ class _Step(_Part):
         """The one key that it has."""
         return type(self).__name__.lower()
 
+    @property
+    def longest(self) -> float:
+        """The seconds that it may take at most; what is broken or healed is so in a moment."""
+        return 0.0
+
     def __str__(self) -> str:
         return f"{self.key} {getattr(self, self.key)}"
 
@@ -106,6 +113,10 @@ class Wait(_Step):
 
     wait: Duration = Field(ge=0)
 
+    @property
+    def longest(self) -> float:
+        return self.wait
+
     def __str__(self) -> str:
         return f"wait {self.wait:g} s"
 
@@ -114,6 +125,10 @@ class Until(_Step):
     """Wait for a condition; one that does not come makes the run ``unknown``."""
 
     until: Condition
+
+    @property
+    def longest(self) -> float:
+        return self.until.within
 
     def __str__(self) -> str:
         return f"until {self.until} within {self.until.within:g} s"
@@ -129,6 +144,15 @@ class Heal(_Step):
     """Undo one injection, or all."""
 
     heal: str
+
+
+class Elect(_Step):
+    """Ask for an unclean election in the watched partition: a replica outside the ISR may be elected (KIP-460).
+
+    It comes only where the partition has no leader; one that does not come makes the run ``unknown``.
+    """
+
+    elect: Literal["unclean"]
 
 
 class Replacement(_Part):
@@ -181,12 +205,17 @@ class Random(_Step):
 
     random: Draw
 
+    @property
+    def longest(self) -> float:
+        return self.random.for_
+
 
 _STEPS: dict[str, type[BaseModel]] = {
     "wait": Wait,
     "until": Until,
     "inject": Inject,
     "heal": Heal,
+    "elect": Elect,
     "replace": Replace,
     "kill": Kill,
     "leave": Leave,
@@ -206,6 +235,7 @@ Step = Annotated[
     | Annotated[Until, Tag("until")]
     | Annotated[Inject, Tag("inject")]
     | Annotated[Heal, Tag("heal")]
+    | Annotated[Elect, Tag("elect")]
     | Annotated[Replace, Tag("replace")]
     | Annotated[Kill, Tag("kill")]
     | Annotated[Leave, Tag("leave")]

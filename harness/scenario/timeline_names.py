@@ -1,5 +1,6 @@
 """What the steps of a timeline call things, and whether each name means something by then. Pure."""
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -57,14 +58,16 @@ class _Known:
             check_names(expression, self.cluster.node_names, self.names)
         except ScenarioError as exc:
             return str(exc)
-        groups = _groups(self.cluster)
-        empty = [name for name in map(_bare, parts(expression)) if name in groups and not groups[name]]
+        groups = groups_of(self.cluster)
+        empty = [name for name in map(bare, parts(expression)) if name in groups and not groups[name]]
         return f"target {empty[0]!r}: a cluster with metadata: {self.cluster.metadata} has none" if empty else None
 
     def misnaming(self, name: str) -> str | None:
         """Why nothing may be called that at this step; None where it may."""
         if name in self.injections:
             return f"something was injected as {name!r} before: give it another name"
+        if re.fullmatch(r"elect-\d+", name):
+            return f"{name!r} is what an election by hand is called: choose another name"
         try:
             check_new_name(name, self.cluster.node_names)
         except ScenarioError as exc:
@@ -74,7 +77,7 @@ class _Known:
     def not_ended(self, expression: Expression) -> str | None:
         """The first part of ``expression`` that is not known to have been killed or stopped."""
         ended = frozenset().union(*self.ended.values())
-        groups = _groups(self.cluster)
+        groups = groups_of(self.cluster)
         for part in parts(expression):
             if part not in ended and not (groups.get(part) and groups[part] <= ended):
                 return part
@@ -97,7 +100,7 @@ class _Known:
 
     def _called(self, injection: Injection) -> frozenset[str]:
         """Every name that means, from now on, a node that this fault hits. A role that moves is not one."""
-        groups = _groups(self.cluster)
+        groups = groups_of(self.cluster)
         hit = {part for expression in injection.targets().values() for part in parts(expression)}
         pinned = {role for role, expression in injection.pin.items() if set(parts(expression)) <= hit}
         fixed = {part for part in hit if part in self.names or part in self.cluster.node_names}
@@ -136,7 +139,7 @@ def _misnamed(targets: Iterable[Expression], known: _Known, where: Place) -> Ite
             yield Problem(where, says)
 
 
-def _groups(cluster: "ClusterSpec") -> dict[str, frozenset[str]]:
+def groups_of(cluster: "ClusterSpec") -> dict[str, frozenset[str]]:
     """The roles that are groups by the cluster's shape."""
     members = {"brokers": "b", "controllers": "c", "zookeeper": "z", "all": ""}
     return {
@@ -145,7 +148,8 @@ def _groups(cluster: "ClusterSpec") -> dict[str, frozenset[str]]:
     }
 
 
-def _bare(part: str) -> str:
+def bare(part: str) -> str:
+    """An expression's role or name, without the ``one-of`` before it."""
     while part.startswith(_ONE_OF):
         part = part.removeprefix(_ONE_OF).strip()
     return part

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
+from harness.cluster.elections import Elections
 from harness.core.errors import ClusterError
 from harness.core.history import FAULTS
 from harness.core.journal import Journal
@@ -96,12 +97,13 @@ class Play:
 @pytest.fixture
 def play(tmp_path: Path) -> Iterator[Play]:
     record = new_run(load("jepsen-2013/unclean-election"), 1, tmp_path)
-    shell, told, random = FakeShell(), Told(PAPER), Random(1)
+    shell, told = FakeShell(), Told(PAPER)
     with Journal(record.journals / "faults.nemesis.arrows", FAULTS) as journal:
-        nemesis = Nemesis(shell, told.view, journal, record.clock, random)
+        nemesis = Nemesis(shell, told.view, journal, record.clock, Random(1))
         display = PlainDisplay(StringIO())
+        elections = Elections(lambda *_: None, journal, record.clock)
         yield Play(
-            Stage(record, TOPOLOGY, told, nemesis, Workload([]), display, random),  # type: ignore[arg-type]
+            Stage(record, TOPOLOGY, told, nemesis, Workload([]), display, elections),  # type: ignore[arg-type]
             shell,
             told,
         )

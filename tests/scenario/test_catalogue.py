@@ -4,7 +4,6 @@ import pytest
 
 from harness.scenario.loading import catalogue, load, named
 from harness.scenario.model import Scenario
-from harness.scenario.steps import Random, Step, Until, Wait
 
 NAMES = list(named())
 
@@ -41,22 +40,10 @@ def test_it_says_what_it_claims_where_from_and_what_it_expects(name: str) -> Non
     assert {"expect", "timeline", "cluster", "topic", "workload"} <= scenario.model_fields_set
 
 
-def most_seconds(step: Step) -> float:
-    """How long a step may take; what is broken or healed is so in a moment."""
-    match step:
-        case Wait():
-            return step.wait
-        case Until():
-            return step.until.within
-        case Random():
-            return step.random.for_
-    return 0
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_its_timeline_ends_with_a_heal_and_fits_in_90_seconds(name: str) -> None:
     scenario = load(name)
-    assert sum(map(most_seconds, scenario.timeline)) <= 90
+    assert sum(step.longest for step in scenario.timeline) <= 90
     assert str(scenario.timeline[-1]) == "heal all"
 
 

@@ -4,12 +4,14 @@ from collections.abc import Callable
 
 import pytest
 
+from harness.scenario.kafka_settings import RESERVED
 from harness.scenario.model import Scenario
 
 Made = Callable[..., Scenario]
 Refused = Callable[..., list[str]]
 
 PARTITION = "{inject: {fault: partition, from: %s, to: %s}}"
+SLOW = "inject: {fault: slow, delay: 1s, target: %s}"
 ZOOKEEPER = "cluster={version: 3.9.2, metadata: zookeeper, brokers: 4}"
 
 #: What is refused: the changes that make it so, and what the line says.
@@ -114,12 +116,157 @@ REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
     ),
 }
 
+REFUSED |= {
+    "unclean election in KRaft before it elects so": (
+        ("cluster.version=3.8.1",),
+        "topic.unclean.leader.election.enable: KRaft in Kafka 3.8.1 elects nobody uncleanly by itself (KAFKA-12670): "
+        "use 3.9 or later, metadata: zookeeper, or a step `elect: unclean`",
+    ),
+    "an election by hand before there was one": (
+        ("cluster={version: 2.3.1, metadata: zookeeper}", "timeline.1={elect: unclean}"),
+        "timeline.1: Kafka 2.3.1 elects nobody when asked (KIP-460 came with 2.4)",
+    ),
+    "another election": (("timeline.1={elect: preferred}",), "timeline.1.elect: should be 'unclean'"),
+    "a name that elections have": (
+        ("timeline.0.inject.as=elect-1",),
+        "'elect-1' is what an election by hand is",
+    ),
+    "a version that makes no topics": (
+        ("cluster={version: 0.10.0.1, metadata: zookeeper}",),
+        "cluster.version: Kafka 0.10.0.1 makes no topic when a client asks (KIP-4 came with 0.10.1)",
+    ),
+    "a delay that tc does not take": (
+        (f"timeline.1={{{SLOW % 'b2'}}}", "timeline.1.inject.delay=275s"),
+        "timeline.1.inject.delay: should be less than or equal to 274",
+    ),
+    "a compacted topic": (("topic.config={cleanup.policy: compact}",), "cleanup.policy: compact deletes a record when"),
+    "a topic compacted and deleted": (
+        ('topic.config={cleanup.policy: "compact,delete"}',),
+        "topic.config.cleanup.policy: cleanup.policy: compact,delete deletes a record when its key has a newer one",
+    ),
+    "brokers that compact": (("cluster.config={log.cleanup.policy: compact}",), "cluster.config.log.cleanup.policy: "),
+    "deleting by age within the run": (
+        ("topic.config={retention.ms: 60000}",),
+        "topic.config.retention.ms: retention.ms: 60000 may delete records while the run lasts (up to 620s)",
+    ),
+    "brokers that delete by age": (
+        ("cluster.config={log.retention.minutes: 5}",),
+        "log.retention.minutes: 5 may",
+    ),
+    "deleting by size": (
+        ("topic.config={retention.bytes: 1000000}", "workload.rate=100"),
+        "retention.bytes: 1000000 may delete records while the run lasts (up to 11904000 bytes are written)",
+    ),
+    "deleting by size, nobody knows when": (
+        ("cluster.config={log.retention.bytes: 1000000000}",),
+        "with no workload.rate nobody knows how much is written",
+    ),
+    **{
+        f"a setting that the harness needs, {key}": (
+            (f"cluster.config={{{key}: x}}",),
+            f"cluster.config.{key}: {key} is set by the harness",
+        )
+        for key in sorted(RESERVED)
+    },
+    "a setting with a space": (('cluster.config={" log.dirs": /tmp}',), "' log.dirs' is no name of a Kafka setting"),
+    "a setting of the topic with a colon": (('topic.config={"a:b": 1}',), "'a:b' is no name of a Kafka setting"),
+    "a plane where there is one listener": (
+        ("cluster={version: 0.10.1.1, metadata: zookeeper}", f"timeline.1={PARTITION % ('b1', 'b2, plane: client')}"),
+        "timeline.1.inject.plane: Kafka 0.10.1.1 has one listener for all",
+    ),
+    "replication's plane while the controller shares it": (
+        ("cluster={version: 2.1.1, metadata: zookeeper}", f"timeline.1={PARTITION % ('b1', 'b2, plane: replication')}"),
+        "in Kafka 2.1.1 controller and replication share a listener",
+    ),
+    "the controller's plane while it is replication's": (
+        (
+            "cluster={version: 0.10.2.2, metadata: zookeeper}",
+            "timeline=[random: {faults: [{fault: isolate, target: leader, plane: controller}]}]",
+            "expect={}",
+        ),
+        "timeline.0.random.faults.0.plane: in Kafka 0.10.2.2 controller and replication share a listener",
+    ),
+    "killing the clients": (("timeline.0.inject.target=clients",), "`kill` of the clients hits no node: name one"),
+    "drawing a fault of the clients": (
+        ("timeline=[random: {faults: [{fault: pause, target: one-of clients}]}]", "expect={}"),
+        "`pause` of the clients hits no node",
+    ),
+    "a cut of nobody from nobody": (
+        (f"timeline.1={PARTITION % ('leader', 'leader')}",),
+        "timeline.1.inject: from and to are the same node, leader: there is nothing between them",
+    ),
+    "a drawn cut of a node from itself": (
+        ("timeline=[random: {faults: [{fault: partition, from: b1, to: [b1]}]}]", "expect={}"),
+        "from and to are the same node, b1",
+    ),
+    "a schedule in which nothing fits": (
+        ("timeline=[random: {faults: [{fault: kill, target: b1}], every: 10s, for: 9s}]", "expect={}"),
+        "random: nothing fits: for (9 s) must be at least every (10 s)",
+    ),
+    "two queues on one node": (
+        (f"timeline=[{SLOW % 'b1, as: late'}, {SLOW % '[b2, b1]'}]", "expect={}"),
+        "timeline.1.inject: the same traffic is shaped by late already",
+    ),
+    "two queues, whoever leads": ((f"timeline=[{SLOW % 'brokers'}, {SLOW % 'leader'}]", "expect={}"), "`slow` already"),
+    "two queues, whoever is drawn": (
+        (f"timeline=[{SLOW % 'one-of brokers'}, {SLOW % 'all'}]", "expect={}"),
+        "the same traffic is shaped by `slow` already",
+    ),
+}
+
 #: The nearest thing that is legal.
 LEGAL: dict[str, tuple[str, ...]] = {
     "as many replicas as brokers": ("cluster.brokers=4", "topic.replication=4"),
     "a minimum ISR of all replicas": ("topic.min.insync.replicas=3",),
     "the last ZooKeeper": ("cluster={version: 3.9.2, metadata: zookeeper}",),
-    "the first KRaft": ("cluster.version=3.3.0",),
+    "the first KRaft": ("cluster.version=3.3.0", "topic.unclean.leader.election.enable=false"),
+    "the first KRaft that elects uncleanly": ("cluster.version=3.9.0",),
+    "an unclean election by hand in an old KRaft": ("cluster.version=3.8.1", "timeline.1={elect: unclean}"),
+    "unclean election in an old ZooKeeper mode": ("cluster={version: 2.8.2, metadata: zookeeper}",),
+    "the first election by hand": (
+        "cluster={version: 2.4.0, metadata: zookeeper}",
+        "timeline.1={elect: unclean}",
+    ),
+    "permitted loss by an election by hand": (
+        "topic.unclean.leader.election.enable=null",
+        "timeline=[elect: unclean]",
+    ),
+    "the first topics made on request": ("cluster={version: 0.10.1.0, metadata: zookeeper}",),
+    "deleting by age after the run": ("topic.config={retention.ms: 3600000}",),
+    "deleting by nothing": ("topic.config={retention.ms: -1, retention.bytes: -1, cleanup.policy: delete}",),
+    "deleting by size above all that is written": ("topic.config={retention.bytes: 1000000000}", "workload.rate=100"),
+    "a topic that keeps what brokers would delete": (
+        "cluster.config={log.retention.minutes: 1, log.cleanup.policy: compact}",
+        "topic.config={retention.ms: -1, cleanup.policy: delete}",
+    ),
+    "a week for brokers": ("cluster.config={log.retention.hours: 168}",),
+    "a key near one that is reserved": ("cluster.config={listener.name.client.max.connections: 10}",),
+    "the clients' plane before the controller had one": (
+        "cluster={version: 2.1.1, metadata: zookeeper}",
+        f"timeline.1={PARTITION % ('b1', 'b2, plane: client')}",
+    ),
+    "the controller's plane": (
+        "cluster={version: 2.2.0, metadata: zookeeper}",
+        f"timeline.1={PARTITION % ('b1', 'b2, plane: controller')}",
+    ),
+    "no plane where there is one listener": (
+        "cluster={version: 0.10.1.1, metadata: zookeeper}",
+        f"timeline.1={PARTITION % ('b1', 'b2')}",
+    ),
+    "clients among those hit": ("timeline.0.inject.target=[clients, leader]",),
+    "a cut from the clients": (f"timeline.1={PARTITION % ('clients', 'b2')}",),
+    "a cut among followers": (f"timeline.1={PARTITION % ('followers', 'followers')}",),
+    "a queue after another was healed": (
+        f"timeline=[{SLOW % 'brokers, as: a'}, heal: a, {SLOW % 'leader, as: b'}]",
+        "expect={}",
+    ),
+    "queues of two planes": (
+        f"timeline=[{SLOW % 'b1, plane: client'}, {SLOW % 'b1, plane: replication'}]",
+        "expect={}",
+    ),
+    "queues of whoever leads then": (f"timeline=[{SLOW % 'leader'}, {SLOW % 'leader'}]", "expect={}"),
+    "the longest delay": (f"timeline.1={{{SLOW % 'b2'}}}", "timeline.1.inject.delay=274s"),
+    "queues of two nodes": (f"timeline=[{SLOW % 'b1'}, {SLOW % 'b2'}]", "expect={}"),
     "the first replicas that may be read": (
         "cluster={version: 2.4.0, metadata: zookeeper}",
         "final_read.replicas=true",

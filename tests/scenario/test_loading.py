@@ -77,7 +77,7 @@ WRONG: dict[str, tuple[str, str]] = {
     ),
     "an unknown step": (
         "timeline:\n  - explode: b1\n",
-        "2: timeline.0: a step has exactly one key, one of wait, until, inject, heal, "
+        "2: timeline.0: a step has exactly one key, one of wait, until, inject, heal, elect, "
         "replace, kill, leave, join, random",
     ),
     "two steps in one": ("timeline:\n  - {wait: 1s, heal: all}\n", "2: timeline.0: a step has exactly one key"),
@@ -205,7 +205,15 @@ def test_the_configuration_says_when_a_group_commits(commit: str, first: bool) -
 def test_the_configuration_says_whether_partitions_of_transactions_are_verified(given: str, verified: bool) -> None:
     config = given if given == "{}" else f"{{transaction.partition.verification.enable: {given}}}"
     found = configuration(load("exactly-once/leader-killed", [f"cluster.config={config}"]))
-    assert found.partition_verification is verified
+    assert (found.partition_verification, found.verifies_partitions) == (verified, verified)
+
+
+def test_before_3_6_no_partition_of_a_transaction_is_verified_whatever_is_set() -> None:
+    off = "topic.unclean.leader.election.enable=false"
+    found = [
+        configuration(load("exactly-once/leader-killed", [off, f"cluster.version={v}"])) for v in ("3.5.2", "3.6.0")
+    ]
+    assert [of.verifies_partitions for of in found] == [False, True]
 
 
 def test_topic_settings_are_told_to_kafka_in_its_own_words() -> None:

@@ -3,7 +3,7 @@
 import pytest
 from pydantic import TypeAdapter
 
-from harness.scenario.steps import Heal, Inject, Join, Kill, Leave, Random, Replace, Step, Until, Wait
+from harness.scenario.steps import Elect, Heal, Inject, Join, Kill, Leave, Random, Replace, Step, Until, Wait
 from nemesis.catalogue import FAULTS
 
 STEP: TypeAdapter[Step] = TypeAdapter(Step)
@@ -36,6 +36,7 @@ def test_every_fault_of_the_catalogue_can_be_injected_and_written_again(kind: st
         ({"until": {"leader": "changed"}}, "until leader changed within 30 s"),
         ({"until": {"acknowledged": 500}}, "until 500 acknowledged within 30 s"),
         ({"heal": "all"}, "heal all"),
+        ({"elect": "unclean"}, "elect unclean"),
         ({"replace": {"producer": 2}}, "replace producer 2"),
         ({"kill": {"member": 1}}, "kill member 1"),
         ({"leave": {"member": 2}}, "leave member 2"),
@@ -54,19 +55,20 @@ def test_a_step_says_what_it_does(written: dict[str, object], told: str) -> None
     assert str(STEP.validate_python(written)) == told
 
 
-def test_there_are_nine_kinds_of_step() -> None:
+def test_there_are_ten_kinds_of_step() -> None:
     written = [
         {"wait": 1},
         {"until": {"leader": "none"}},
         {"inject": {"fault": "kill", "target": "b1"}},
         {"heal": "all"},
+        {"elect": "unclean"},
         {"replace": {"producer": 1}},
         {"kill": {"member": 1}},
         {"leave": {"member": 1}},
         {"join": {"member": 1}},
         {"random": {"faults": [{"fault": "kill", "target": "b1"}]}},
     ]
-    kinds = [Wait, Until, Inject, Heal, Replace, Kill, Leave, Join, Random]
+    kinds = [Wait, Until, Inject, Heal, Elect, Replace, Kill, Leave, Join, Random]
     assert [type(STEP.validate_python(step)) for step in written] == kinds
 
 

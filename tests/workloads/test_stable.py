@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from random import Random
 from types import SimpleNamespace
 from typing import Any
 
@@ -83,7 +82,7 @@ def test_a_run_says_of_which_logs_nobody_told_whether_they_are_stable(beyond: in
     nobody: Any = None
     (topic,) = plan.topics
     partitions = plan.topics[topic]
-    stage = Stage(record, cluster, nobody, nobody, nobody, nobody, Random(7))
+    stage = Stage(record, cluster, nobody, nobody, nobody, nobody, nobody)
     settle(stage, {topic: partitions + beyond}, within=0 if beyond else 60)
     record.release()
     held = followed(record.file)
