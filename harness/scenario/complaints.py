@@ -4,7 +4,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from harness.scenario.problems import Place, near
+from harness.scenario.problems import Place, near, printable
 from harness.scenario.schema import keys_at
 from harness.scenario.written import Written
 
@@ -27,7 +27,7 @@ def complaints(exc: ValidationError, written: Written) -> list[str]:
 def _line(error: Any, where: Place, written: Written) -> str:
     path, stand = ".".join(map(str, where)), written.stand(where)
     told = not path or stand == f"--set {path}"
-    return f"{stand}: {'' if told else path + ': '}{_says(error, where, written)}"
+    return printable(f"{stand}: {'' if told else path + ': '}{_says(error, where, written)}")
 
 
 def _says(error: Any, where: Place, written: Written) -> str:

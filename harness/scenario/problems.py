@@ -15,6 +15,11 @@ class Problem:
     says: str
 
 
+def printable(line: str) -> str:
+    """The line without what a terminal would obey, or nobody would see: those characters as Python writes them."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in line)
+
+
 def unknown(what: str, given: object, known: Collection[str]) -> str:
     """``no fault is called 'kil'; did you mean 'kill'?``, or what is known where nothing is near."""
     return f"no {what} is called {given!r}; {near(given, known)}"

@@ -40,24 +40,32 @@ class Written:
 
 def parse(text: str, origin: str) -> Written:
     """Raises ScenarioError, with the line, for what is no YAML mapping, and for a key that is given twice."""
-    loader = yaml.SafeLoader(text)
+    written = Written({}, origin)
     try:
-        root = loader.get_single_node()
-        written = Written({}, origin)
-        data = None if root is None else _plain(loader, root, (), written)
+        data = _data(text, written)
+    except yaml.reader.ReaderError as exc:
+        line = text[: exc.position].count("\n") + 1
+        raise ScenarioError(f"{origin}:{line}: no valid YAML: character #x{exc.character:04x} is not allowed") from exc
     except yaml.MarkedYAMLError as exc:
         line = exc.problem_mark.line + 1 if exc.problem_mark else 1
         raise ScenarioError(f"{origin}:{line}: no valid YAML: {exc.problem or exc.context}") from exc
     except yaml.YAMLError as exc:
         raise ScenarioError(f"{origin}: no valid YAML: {' '.join(str(exc).split())}") from exc
     except RecursionError as exc:
-        raise ScenarioError(f"{origin}: an alias refers to what it is part of") from exc
-    finally:
-        loader.dispose()
+        raise ScenarioError(f"{origin}: nested too deeply, or an alias refers to what it is part of") from exc
     if not isinstance(data, dict):
         raise ScenarioError(f"{origin}:1: a scenario is a mapping of keys such as cluster, topic, workload, timeline")
     written.data = data
     return written
+
+
+def _data(text: str, written: Written) -> Any:
+    loader = yaml.SafeLoader(text)
+    try:
+        root = loader.get_single_node()
+        return None if root is None else _plain(loader, root, (), written)
+    finally:
+        loader.dispose()
 
 
 def read(path: Path) -> Written:

@@ -100,6 +100,9 @@ WRONG: dict[str, tuple[str, str]] = {
         "topic:\n  replication: 3\n  replication: 2\n",
         "3: 'replication' is given twice, on line 2 before: remove one",
     ),
+    "a control character": ("name: x\ny: \x01\n", "2: no valid YAML: character #x0001 is not allowed"),
+    "a key that a terminal would obey": ('"\\e[2J": 1\n', "1: \\x1b[2J: no such key; "),
+    "a key that nobody would see": ("to\ufeffpic: {}\n", "1: to\\ufeffpic: no such key; did you mean 'topic'?"),
     "no YAML": ("topic: {partitions: 1\n", "2: no valid YAML:"),
     "no mapping": ("- wait: 1s\n", "1: a scenario is a mapping of keys"),
     "nothing": ("", "1: a scenario is a mapping of keys"),
@@ -113,6 +116,10 @@ def test_what_is_written_wrongly_is_told_with_its_line(written_to: File, case: s
     path = written_to(text)
     [line] = why(str(path)).splitlines()
     assert line.startswith(f"{path}:{says}")
+
+
+def test_what_is_nested_too_deeply_is_told(written_to: File) -> None:
+    assert "nested too deeply" in why(str(written_to("claim: " + "[" * 2000 + "\n")))
 
 
 def test_an_alias_to_what_it_is_part_of_is_told(written_to: File) -> None:
