@@ -5,6 +5,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from harness.core.quantities import Duration
 from harness.core.topology import Node
 from harness.core.waiting import wait_for
 from nemesis.evidence import Effect, Evidence, Seen
@@ -14,6 +15,9 @@ from nemesis.targets import Expression
 
 #: Seconds for a process to be seen in the state that a signal puts it in.
 _SEEN_WITHIN = 10.0
+
+#: What a process that SIGKILL ended exits with: 128, and the signal's number.
+_KILLED = 137
 
 _RUNNING, _STOPPED, _EXITED = ProcessState.RUNNING, ProcessState.STOPPED, ProcessState.EXITED
 
@@ -40,28 +44,43 @@ class Kill(_ProcessFault):
     renews_network: ClassVar[bool] = True
 
     def inject(self, shell: NodeShell, aim: Aim) -> Evidence:
-        return _changed(shell, aim.nodes, {_RUNNING, _STOPPED}, lambda node: shell.signal(node, "KILL"), _EXITED)
+        killed = _changed(shell, aim.nodes, {_RUNNING, _STOPPED}, lambda node: shell.signal(node, "KILL"), _EXITED)
+        return _ended_by(killed, shell, lambda code: code == _KILLED)
 
     def heal(self, shell: NodeShell, aim: Aim) -> None:
         start_exited(shell, aim.nodes)
 
 
-class Stop(_ProcessFault):
-    """A graceful shutdown: SIGTERM, and a broker hands its leaderships over first."""
+class _Graceful(_ProcessFault):
+    grace: Duration = Field(
+        60.0, gt=0, description="how long the shutdown may take; then the process is killed, which is no `stop`"
+    )
+
+    def stop(self, shell: NodeShell, aim: Aim) -> Evidence:
+        """Shut nodes down. A process that had to be killed did not shut down."""
+        continue_stopped(shell, aim.nodes)
+        stopped = _changed(shell, aim.nodes, {_RUNNING}, lambda node: shell.stop(node, self.grace), _EXITED)
+        return _ended_by(stopped, shell, lambda code: code != _KILLED)
+
+
+class Stop(_Graceful):
+    """A graceful shutdown: SIGTERM, and a broker hands its leaderships over first.
+
+    A KRaft broker asks its controller before, and waits for it for up to 5 minutes (BrokerServer.shutdown).
+    """
 
     keeps: ClassVar[ProcessState | None] = _EXITED
     releases: ClassVar[frozenset[ProcessState]] = frozenset({_STOPPED})
     renews_network: ClassVar[bool] = True
 
     def inject(self, shell: NodeShell, aim: Aim) -> Evidence:
-        continue_stopped(shell, aim.nodes)
-        return _changed(shell, aim.nodes, {_RUNNING}, shell.stop, _EXITED)
+        return self.stop(shell, aim)
 
     def heal(self, shell: NodeShell, aim: Aim) -> None:
         start_exited(shell, aim.nodes)
 
 
-class Restart(_ProcessFault):
+class Restart(_Graceful):
     """A graceful shutdown, and a start at once. Healed when it is done."""
 
     lasting: ClassVar[bool] = False
@@ -69,8 +88,7 @@ class Restart(_ProcessFault):
     releases: ClassVar[frozenset[ProcessState]] = frozenset({_EXITED, _STOPPED})
 
     def inject(self, shell: NodeShell, aim: Aim) -> Evidence:
-        continue_stopped(shell, aim.nodes)
-        stopped = _changed(shell, aim.nodes, {_RUNNING}, shell.stop, _EXITED)
+        stopped = self.stop(shell, aim)
         start_exited(shell, aim.nodes)
         return stopped
 
@@ -127,6 +145,19 @@ def start_exited(shell: NodeShell, nodes: Iterable[Node]) -> Evidence:
 def continue_stopped(shell: NodeShell, nodes: Iterable[Node]) -> Evidence:
     """Continue those of ``nodes`` that are stopped, and see them run."""
     return _changed(shell, nodes, {_STOPPED}, lambda node: shell.signal(node, "CONT"), _RUNNING)
+
+
+def _ended_by(evidence: Evidence, shell: NodeShell, meant: Callable[[int], bool]) -> Evidence:
+    """Evidence of processes that were ended: they were, as it was meant, where their exit codes say so."""
+
+    def judge(node: Node) -> Seen:
+        seen = evidence[node]
+        if seen.effect is not Effect.HOLDS:
+            return seen
+        code = shell.exit_code(node)
+        return Seen(Effect.HOLDS if meant(code) else Effect.DOES_NOT_HOLD, {**seen.facts, "exit_code": code})
+
+    return on_each(evidence, judge)
 
 
 def _changed(

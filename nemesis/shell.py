@@ -35,11 +35,14 @@ class NodeShell(Protocol):
     def start(self, node: Node) -> None:
         """Start a node that has exited; one that runs is left alone."""
 
-    def stop(self, node: Node) -> None:
-        """Ask the node to shut down (SIGTERM) and return when it has exited."""
+    def stop(self, node: Node, grace: float) -> None:
+        """Ask the node to shut down (SIGTERM), kill it after ``grace`` seconds, and return when it has exited."""
 
     def process(self, node: Node) -> ProcessState:
         """What the node's main process does now."""
+
+    def exit_code(self, node: Node) -> int:
+        """What a node's main process, which has exited, ended with: 128 and its number where a signal ended it."""
 
     def wipe(self, node: Node) -> int:
         """Delete all data of a node that has exited; return how many files that were."""

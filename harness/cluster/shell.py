@@ -1,5 +1,6 @@
 """What faults can do to the nodes of a run, by way of the Docker engine."""
 
+import math
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -25,9 +26,6 @@ DATA = "/data"
 
 #: All that a script in a network namespace may do. Without NET_RAW neither ping nor iptables-legacy starts.
 _POWERS: dict[str, Any] = {"cap_drop": ["ALL"], "cap_add": ["NET_ADMIN", "NET_RAW"]}
-
-#: Seconds that a graceful shutdown may take before Docker kills the process.
-_GRACE = 60
 
 _WIPE = (
     f"test -d {DATA} || {{ echo 'it has no volume at {DATA}' >&2; exit 1; }}\n"
@@ -77,13 +75,17 @@ class DockerShell:
         """Start the node's container; one that runs is left alone."""
         self._on(node, "start", lambda container: container.start())
 
-    def stop(self, node: Node) -> None:
-        """SIGTERM, and SIGKILL to what has not exited a minute later."""
-        self._on(node, "stop", lambda container: container.stop(timeout=_GRACE))
+    def stop(self, node: Node, grace: float) -> None:
+        """SIGTERM, and SIGKILL to what has not exited ``grace`` seconds later."""
+        self._on(node, "stop", lambda container: container.stop(timeout=math.ceil(grace)))
 
     def process(self, node: Node) -> ProcessState:
         """What the container's PID 1 does now."""
         return self._on(node, "look at its process", _state)
+
+    def exit_code(self, node: Node) -> int:
+        """What the container's PID 1 ended with."""
+        return int(self._on(node, "look at its process", lambda container: container.attrs["State"]["ExitCode"]))
 
     def wipe(self, node: Node) -> int:
         """Delete everything below /data of a node that has exited; return how many files that were."""

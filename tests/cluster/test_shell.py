@@ -3,6 +3,7 @@
 import pytest
 
 from harness.core.errors import ClusterError
+from harness.core.waiting import wait_for
 from nemesis.fault import on_each
 from nemesis.shell import ProcessState
 
@@ -28,10 +29,10 @@ def test_data_of_a_running_node_is_not_wiped(plain: Plain) -> None:
 
 def test_a_wipe_deletes_every_file_of_one_node_and_counts_them(plain: Plain) -> None:
     b1 = plain.node("b1")
-    plain.shell.stop(b1)
+    plain.shell.stop(b1, 60)
     assert plain.shell.wipe(b1) == 2
     assert plain.shell.wipe(b1) == 0
-    plain.shell.stop(plain.node("b2"))
+    plain.shell.stop(plain.node("b2"), 60)
     assert plain.shell.wipe(plain.node("b2")) == 2
 
 
@@ -44,21 +45,31 @@ def test_processes_are_seen_as_they_are(plain: Plain) -> None:
         lambda: plain.shell.signal(b1, "KILL"),
         lambda: plain.shell.start(b1),
         lambda: plain.shell.start(b1),
-        lambda: plain.shell.stop(b1),
+        lambda: plain.shell.stop(b1, 60),
     ):
         act()
         seen.append(str(plain.shell.process(b1)))
     assert seen == ["stopped", "running", "exited", "running", "running", "exited"]
 
 
+def test_an_exit_code_tells_a_shutdown_from_a_kill(plain: Plain) -> None:
+    b1, b2, b3 = plain.shell.topology.nodes
+    plain.shell.stop(b1, 60)
+    plain.shell.signal(b2, "KILL")
+    plain.shell.signal(b3, "STOP")
+    plain.shell.stop(b3, 1)
+    wait_for(lambda: plain.shell.process(b2) is ProcessState.EXITED, "b2 to exit", 10)
+    assert [plain.shell.exit_code(node) for node in (b1, b2, b3)] == [0, 137, 137]
+
+
 def test_a_node_that_has_exited_has_no_network_and_leaves_no_container(plain: Plain) -> None:
-    plain.shell.stop(plain.node("b1"))
+    plain.shell.stop(plain.node("b1"), 60)
     with pytest.raises(ClusterError, match=r"^b1: network script failed: cannot join network of a non running"):
         plain.shell.in_network_of(plain.node("b1"), "true")
 
 
 def test_a_signal_to_a_node_that_has_exited_says_so_in_one_line(plain: Plain) -> None:
-    plain.shell.stop(plain.node("b1"))
+    plain.shell.stop(plain.node("b1"), 60)
     with pytest.raises(ClusterError, match=r"^b1: cannot SIGSTOP: .*is not running"):
         plain.shell.signal(plain.node("b1"), "STOP")
 

@@ -42,6 +42,9 @@ class FakeShell:
         self.rules: dict[tuple[Node, str], list[str]] = {}
         self.silent: set[Node] = set()
         self.flushed: set[Node] = set()
+        self.exit_codes: dict[Node, int] = {}
+        self.shutdown_seconds = 1.0
+        self.ends_by_itself: set[Node] = set()
         self.netem = True
         self.broken = False
         self.garbled = False
@@ -97,14 +100,20 @@ class FakeShell:
     def signal(self, node: Node, signal: Signal) -> None:
         self.done.append(f"{node.name} {signal}")
         self._becomes(node, _STATES[signal])
+        if signal == "KILL":
+            self.exit_codes[node] = 1 if node in self.ends_by_itself else 137
 
     def start(self, node: Node) -> None:
         self.done.append(f"{node.name} start")
         self._becomes(node, ProcessState.RUNNING)
 
-    def stop(self, node: Node) -> None:
+    def stop(self, node: Node, grace: float) -> None:
         self.done.append(f"{node.name} stop")
         self._becomes(node, ProcessState.EXITED)
+        self.exit_codes[node] = 137 if self.shutdown_seconds > grace else 143
+
+    def exit_code(self, node: Node) -> int:
+        return self.exit_codes[node]
 
     def process(self, node: Node) -> ProcessState:
         return self.states[node]

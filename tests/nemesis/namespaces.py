@@ -88,11 +88,17 @@ class NamespaceShell:
         )
         self._processes[node] = subprocess.Popen(["ip", "netns", "exec", name, "python3", "-S", "-c", MAIN])
 
-    def stop(self, node: Node) -> None:
-        if self.process(node) is not ProcessState.EXITED:
-            self._processes[node].send_signal(signals.SIGTERM)
-            self._processes[node].wait(10)
+    def stop(self, node: Node, grace: float) -> None:
+        self._processes[node].send_signal(signals.SIGTERM)
+        try:
+            self._processes[node].wait(grace)
+        except subprocess.TimeoutExpired:
+            self._processes[node].kill()
         self._ended(node)
+
+    def exit_code(self, node: Node) -> int:
+        code = self._processes[node].returncode
+        return code if code >= 0 else 128 - code
 
     def process(self, node: Node) -> ProcessState:
         running = self._processes[node]

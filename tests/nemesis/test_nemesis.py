@@ -396,6 +396,24 @@ def test_to_spare_what_nobody_knows_keeps_nothing_else_from_being_healed(nemesis
     assert set(shell.states.values()) == {ProcessState.RUNNING}
 
 
+@pytest.mark.parametrize("kind", ["stop", "restart"])
+def test_a_shutdown_that_had_to_be_killed_was_none(kind: str, nemesis: Nemesis, shell: FakeShell, rows: Rows) -> None:
+    shell.shutdown_seconds = 100.0
+    with nemesis:
+        nemesis.inject(fault(kind), "short")
+    assert not rows.last("short")["effective"]
+    assert json.loads(rows.last("short")["evidence"])["injected"]["b1"]["exit_code"] == 137
+    with nemesis:
+        nemesis.inject(fault(kind, grace="6m"), "long")
+    assert rows.last("long")["effective"]
+
+
+def test_a_process_that_ended_by_itself_was_not_killed(nemesis: Nemesis, shell: FakeShell, rows: Rows) -> None:
+    shell.ends_by_itself = {B1}
+    nemesis.inject(fault("kill"), "it")
+    assert not rows.last("it")["effective"]
+
+
 def test_a_stop_of_a_paused_node_lets_it_go_first(nemesis: Nemesis, shell: FakeShell) -> None:
     nemesis.inject(fault("pause"))
     nemesis.inject(fault("stop"))
