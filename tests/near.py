@@ -1,0 +1,267 @@
+"""The tests near to a change: ``python -m tests.near [REVISION]`` runs them.
+
+A change is what differs from the revision (HEAD, if none is named) in the working tree, and files that git does not
+know. A test file is near to a file where it imports it, or what imports it; where a fixture that it asks for does; and
+to the data that it reads. What is further away, or takes minutes, is named and not run.
+"""
+
+import ast
+import re
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ("harness", "checkers", "nemesis", "workloads", "benchmarks", "tests")
+
+#: How many imports away a changed file may be.
+NEAR = 2
+
+#: Data, by how its path begins, and the test files that read it, by how theirs do. The first row that fits counts.
+READERS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("scenarios/", ("tests/scenario/", "tests/cli/test_others.py", "tests/cli/test_run.py", "tests/cluster/test_sc")),
+    ("docker/", ("tests/scenario/test_wheel.py", "tests/cluster/test_images.py", "tests/cluster/test_layout.py")),
+    ("examples/", ("tests/test_example.py", "tests/golden/", "tests/planted/test_recorded.py")),
+    ("harness/report/templates/", ("tests/report/", "tests/scenario/test_wheel.py")),
+    ("tests/golden/", ("tests/golden/",)),
+    ("benchmarks/delivery.sql", ("tests/planted/test_benchmark.py",)),
+    ("README.md", ("tests/test_readme.py", "tests/cli/test_commands.py")),
+    ("MANIFEST.in", ("tests/scenario/test_wheel.py",)),
+    ("pyproject.toml", ("tests/",)),
+    ("requirements.lock", ("tests/",)),
+)
+
+#: Where tests take minutes. So do those on real clusters.
+LONG = ("tests/planted/", "tests/golden/")
+
+
+_MODULE = re.compile(r"\w+(\.\w+)+")
+
+
+class Source:
+    """What a Python file of the repository imports, as the paths of other files of it."""
+
+    def __init__(self, root: Path, path: str) -> None:
+        self.root = root
+        self.path = path
+
+    @cached_property
+    def text(self) -> str:
+        """All of it."""
+        return (self.root / self.path).read_text()
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        """Its syntax."""
+        return ast.parse(self.text)
+
+    @cached_property
+    def imports(self) -> frozenset[str]:
+        """The files that it imports, wherever in it."""
+        return frozenset(path for _, path in _imported(self.tree, self.root, self.path))
+
+    def imports_of(self, names: Iterable[str]) -> frozenset[str]:
+        """The files from which what these definitions of it use is imported."""
+        used, found = deque(names), set[str]()
+        seen = set(used)
+        while used:
+            definition = self._definitions.get(used.popleft())
+            if definition is None:
+                continue
+            found |= {path for _, path in _imported(definition, self.root, self.path)}
+            more = {node.id for node in ast.walk(definition) if isinstance(node, ast.Name)} | set(
+                _asked_for(definition)
+            )
+            found |= {path for name, path in self._at_top if name in more}
+            used.extend(more - seen)
+            seen |= more
+        return frozenset(found)
+
+    @cached_property
+    def fixtures(self) -> frozenset[str]:
+        """The fixtures that it defines."""
+        return frozenset(
+            name
+            for name, node in self._definitions.items()
+            if isinstance(node, ast.FunctionDef) and any("fixture" in ast.unparse(d) for d in node.decorator_list)
+        )
+
+    @cached_property
+    def asked_for(self) -> frozenset[str]:
+        """Every parameter of its functions: the fixtures that it asks for are among them."""
+        return frozenset(name for node in ast.walk(self.tree) for name in _asked_for(node))
+
+    @cached_property
+    def _definitions(self) -> Mapping[str, ast.stmt]:
+        found: dict[str, ast.stmt] = {}
+        for node in self.tree.body:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                found[node.name] = node
+            elif isinstance(node, ast.Assign):
+                found |= {target.id: node for target in node.targets if isinstance(target, ast.Name)}
+            elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+                found[node.target.id] = node
+        return found
+
+    @cached_property
+    def _at_top(self) -> list[tuple[str, str]]:
+        return [pair for node in self.tree.body for pair in _imported_by(node, self.root, self.path)]
+
+
+class Graph:
+    """The Python files of a repository, and which of them a test file rests on."""
+
+    def __init__(self, root: Path = ROOT) -> None:
+        self.root = root
+        self.sources = {
+            path: Source(root, path)
+            for package in PACKAGES
+            for path in sorted(str(file.relative_to(root)) for file in (root / package).rglob("*.py"))
+        }
+
+    @property
+    def tests(self) -> list[str]:
+        """The test files."""
+        return [path for path in self.sources if Path(path).name.startswith("test_")]
+
+    def rests_on(self, test: str) -> dict[str, int]:
+        """Every file that a test file rests on, itself included, and how many imports away it is."""
+        far = {test: 0}
+        waiting = deque([(path, 1) for path in self._of_fixtures(test)])
+        waiting.extendleft((path, 1) for path in self.sources[test].imports)
+        while waiting:
+            path, distance = waiting.popleft()
+            if path in far or path not in self.sources:
+                continue
+            far[path] = distance
+            waiting.extend((further, distance + 1) for further in self.sources[path].imports)
+        return far
+
+    def _of_fixtures(self, test: str) -> Iterator[str]:
+        """The conftest files above a test file whose fixtures it asks for, and what those import."""
+        asked = set(self.sources[test].asked_for)
+        for folder in Path(test).parents:
+            path = str(folder / "conftest.py")
+            conftest = self.sources.get(path)
+            if conftest is None:
+                continue
+            chosen = conftest.fixtures & asked
+            if chosen:
+                yield from conftest.imports_of(chosen)
+                asked |= conftest.asked_for
+
+    def conftests(self, test: str) -> Iterator[str]:
+        """The conftest files that pytest loads for a test file."""
+        return (path for folder in Path(test).parents if (path := str(folder / "conftest.py")) in self.sources)
+
+
+def touched(changed: Iterable[str], graph: Graph) -> dict[str, int]:
+    """The test files that a change to these paths touches, the nearest first: how many imports away it is."""
+    paths = set(changed)
+    read = {test for path in paths if not path.endswith(".py") for test in readers(path, graph.tests)}
+    found: dict[str, int] = {}
+    for test in graph.tests:
+        far = graph.rests_on(test)
+        distances = [far[path] for path in paths & far.keys()]
+        if test in read or paths & set(graph.conftests(test)):
+            distances.append(1)
+        if distances:
+            found[test] = min(distances)
+    return dict(sorted(found.items(), key=lambda item: (item[1], item[0])))
+
+
+def readers(data: str, tests: Iterable[str]) -> list[str]:
+    """The test files that read a file that is not Python."""
+    begins = next((places for beginning, places in READERS if data.startswith(beginning)), ())
+    return [test for test in tests if test.startswith(begins)]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What to run for a change, the nearest first, and what not: what takes minutes, and what is further away."""
+
+    run: list[str]
+    long: list[str]
+    far: list[str]
+
+
+def choose(changed: Iterable[str], graph: Graph) -> Choice:
+    """The tests near to a change. Pure, but for reading what the graph is made of."""
+    distances = touched(changed, graph)
+    near = [test for test, distance in distances.items() if distance <= NEAR]
+    long = [test for test in near if test.startswith(LONG) or "pytest.mark.cluster" in graph.sources[test].text]
+    return Choice(
+        [test for test in near if test not in long], long, [test for test in distances if distances[test] > NEAR]
+    )
+
+
+def changes(revision: str, root: Path = ROOT) -> list[str]:
+    """The paths that differ from a revision in the working tree, and those that git does not know."""
+    differing = _git(root, "diff", "--name-only", "--no-renames", revision, "--")
+    return sorted({*differing, *_git(root, "ls-files", "--others", "--exclude-standard")})
+
+
+def main(arguments: list[str]) -> int:
+    """Run what is near to the change; pytest's exit code."""
+    changed = changes(arguments[0] if arguments else "HEAD")
+    choice = choose(changed, Graph())
+    print(f"near: {len(changed)} files changed, {len(choice.run)} test files are near", file=sys.stderr)
+    if choice.long:
+        print(f"near: these take minutes, run them by hand: {' '.join(choice.long)}", file=sys.stderr)
+    if choice.far:
+        print(f"near: {len(choice.far)} more are further away: scripts/test fast", file=sys.stderr)
+    if not choice.run:
+        return 0
+    return subprocess.run([sys.executable, "-m", "pytest", *choice.run], cwd=ROOT, check=False).returncode
+
+
+def _git(root: Path, *arguments: str) -> list[str]:
+    done = subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()
+
+
+def _asked_for(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.FunctionDef):
+        yield from (argument.arg for argument in (*node.args.args, *node.args.kwonlyargs))
+
+
+def _imported(tree: ast.AST, root: Path, path: str) -> Iterator[tuple[str, str]]:
+    """What a piece of a file imports: the name that it has there, and the file that it is from."""
+    if isinstance(tree, ast.If) and "TYPE_CHECKING" in ast.unparse(tree.test):
+        return
+    yield from _imported_by(tree, root, path)
+    for child in ast.iter_child_nodes(tree):
+        yield from _imported(child, root, path)
+
+
+def _imported_by(node: ast.AST, root: Path, path: str) -> Iterator[tuple[str, str]]:
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            yield from ((alias.asname or alias.name.split(".")[0], file) for file in _files(root, alias.name))
+    elif isinstance(node, ast.ImportFrom):
+        above = Path(path).parts[: -node.level] if node.level else ()
+        module = ".".join((*above, *filter(None, [node.module])))
+        for alias in node.names:
+            for file in (*_files(root, f"{module}.{alias.name}"), *_files(root, module)):
+                yield alias.asname or alias.name, file
+    elif isinstance(node, ast.Constant) and isinstance(node.value, str) and _MODULE.fullmatch(node.value):
+        # As in `python -m workloads.worker`.
+        yield from (("", file) for file in _files(root, node.value))
+
+
+def _files(root: Path, module: str) -> Iterator[str]:
+    """The file of a module, and those of the packages that it is in."""
+    parts = module.split(".")
+    if parts[0] not in PACKAGES:
+        return
+    for n in range(1, len(parts) + 1):
+        place = "/".join(parts[:n])
+        yield from (path for path in (f"{place}.py", f"{place}/__init__.py") if (root / path).is_file())
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

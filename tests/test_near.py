@@ -1,0 +1,129 @@
+"""Which tests a change touches, on small repositories written for the purpose, and on this one."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.near import NEAR, READERS, ROOT, Graph, changes, choose, touched
+
+#: A repository in which c is imported by b, and b by a, inside a function; and a fixture that asks for another.
+FILES = {
+    "harness/__init__.py": "",
+    "harness/a.py": "def late():\n    from harness import b\n",
+    "harness/b.py": "import harness.c\n",
+    "harness/c.py": "from harness.d import thing\n",
+    "harness/d.py": "thing = 1\n",
+    "harness/typed.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from harness.d import thing\n",
+    "checkers/alone.py": "import json\n",
+    "checkers/apart.py": "",
+    "tests/conftest.py": (
+        "import pytest\nfrom checkers import alone\nfrom checkers import apart\n"
+        "@pytest.fixture\ndef inner():\n    return helper()\n"
+        "@pytest.fixture\ndef outer(inner):\n    return inner\n"
+        "@pytest.fixture\ndef other():\n    return apart\n"
+        "def helper():\n    return alone\n"
+    ),
+    "tests/deep/conftest.py": "import pytest\n@pytest.fixture\ndef deepest(outer):\n    return outer\n",
+    "tests/test_a.py": "from harness.a import late\n",
+    "tests/test_b.py": "import harness.b as beta\n",
+    "tests/test_typed.py": "from harness import typed\n",
+    "tests/test_none.py": "",
+    "tests/test_asks.py": "def test_it(outer): pass\n",
+    "tests/deep/test_asks_too.py": "def test_it(deepest): pass\n",
+    "tests/test_asks_for_another.py": "def test_it(other): pass\n",
+    "tests/test_long.py": "import pytest\nfrom harness import d\npytestmark = pytest.mark.cluster\n",
+}
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    for name, text in FILES.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("changed", "tests"),
+    [
+        ("harness/d.py", {"tests/test_a.py": 4, "tests/test_b.py": 3, "tests/test_long.py": 1}),
+        ("harness/c.py", {"tests/test_a.py": 3, "tests/test_b.py": 2}),
+        ("harness/a.py", {"tests/test_a.py": 1}),
+        ("harness/typed.py", {"tests/test_typed.py": 1}),
+        ("checkers/alone.py", {"tests/deep/test_asks_too.py": 1, "tests/test_asks.py": 1}),
+        ("checkers/apart.py", {"tests/test_asks_for_another.py": 1}),
+        ("tests/test_none.py", {"tests/test_none.py": 0}),
+        ("tests/deep/conftest.py", {"tests/deep/test_asks_too.py": 1}),
+        ("checkers/gone.py", {}),
+    ],
+)
+def test_a_change_touches_what_imports_it_or_asks_for_a_fixture_that_does(
+    changed: str, tests: dict[str, int], repo: Path
+) -> None:
+    assert touched([changed], Graph(repo)) == tests
+
+
+def test_a_package_is_touched_with_what_is_in_it(repo: Path) -> None:
+    assert "tests/test_b.py" in touched(["harness/__init__.py"], Graph(repo))
+
+
+def test_the_nearest_are_run_and_what_takes_minutes_or_is_far_is_named(repo: Path) -> None:
+    choice = choose(["harness/d.py", "harness/a.py"], Graph(repo))
+    assert choice.run == ["tests/test_a.py"]
+    assert choice.long == ["tests/test_long.py"]
+    assert choice.far == ["tests/test_b.py"]
+
+
+def test_changes_are_what_differs_from_a_revision_and_what_git_does_not_know(repo: Path) -> None:
+    def git(*arguments: str) -> None:
+        identity = ("-c", "user.name=t", "-c", "user.email=t@localhost")
+        subprocess.run(["git", *identity, *arguments], cwd=repo, check=True, capture_output=True)
+
+    git("init")
+    git("add", "-A")
+    git("commit", "-m", "one")
+    (repo / "harness/b.py").write_text("")
+    git("commit", "-am", "two")
+    (repo / "harness/c.py").unlink()
+    (repo / "harness/d.py").write_text("")
+    git("add", "harness/d.py")
+    (repo / "new.yaml").write_text("")
+    assert changes("HEAD", repo) == ["harness/c.py", "harness/d.py", "new.yaml"]
+    assert changes("HEAD~1", repo) == ["harness/b.py", "harness/c.py", "harness/d.py", "new.yaml"]
+
+
+@pytest.fixture(scope="module")
+def here() -> Graph:
+    return Graph()
+
+
+@pytest.mark.parametrize(
+    ("changed", "test"),
+    [
+        ("nemesis/traffic.py", "tests/nemesis/test_traffic.py"),
+        ("harness/core/quantities.py", "tests/core/test_quantities.py"),
+        ("harness/cluster/observer.py", "tests/cluster/test_observer.py"),
+        ("workloads/worker.py", "tests/workloads/test_running.py"),
+        ("scenarios/delivery/at-least-once.yaml", "tests/scenario/test_catalogue.py"),
+        ("docker/kafka/start", "tests/scenario/test_wheel.py"),
+        ("tests/nemesis/conftest.py", "tests/nemesis/test_nemesis.py"),
+    ],
+)
+def test_a_change_here_runs_its_test(changed: str, test: str, here: Graph) -> None:
+    assert (ROOT / changed).exists()
+    assert test in choose([changed], here).run
+
+
+@pytest.mark.parametrize("test", ["tests/planted/test_planted.py", "tests/cluster/test_scenarios.py"])
+def test_what_takes_minutes_is_named_and_not_run(test: str, here: Graph) -> None:
+    choice = choose([test], here)
+    assert (choice.run, choice.long) == ([], [test])
+
+
+@pytest.mark.parametrize(("beginning", "places"), READERS)
+def test_every_row_of_readers_is_of_files_that_are_there(beginning: str, places: tuple[str, ...], here: Graph) -> None:
+    assert list(ROOT.glob(f"{beginning}*"))
+    assert all(any(test.startswith(place) for test in here.tests) for place in places)
+    assert NEAR >= 1
