@@ -16,7 +16,8 @@ from harness.cluster.images import kafka_image
 from harness.core.run_file import RunFile, State
 from harness.core.waiting import wait_for
 from harness.scenario.model import DEFAULT_VERSION
-from tests.cluster.command import begin, kafka_trial
+from tests.cluster.command import begin
+from tests.command import Invoke
 
 pytestmark = pytest.mark.cluster
 
@@ -27,7 +28,7 @@ SMALL = {
     "workload": {"kind": "queue", "producers": 1, "consumers": 1, "rate": 500},
 }
 ENDLESS = {**SMALL, "timeline": [{"inject": {"fault": "partition", "from": "b1", "to": "c1"}}, {"wait": "10m"}]}
-QUICK = {**SMALL, "timeline": [{"wait": "2s"}], "expect": {"verdict": "valid"}}
+QUICK = {**SMALL, "timeline": [{"until": {"acknowledged": 100, "within": "60s"}}], "expect": {"verdict": "valid"}}
 
 
 def scenario(directory: Path, text: object, name: str = "story.yaml") -> Path:
@@ -63,8 +64,9 @@ def endless(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], Path]]:
         process.communicate()
 
 
-def test_ctrl_c_removes_the_cluster_and_keeps_what_was_recorded(
-    endless: tuple[subprocess.Popen[str], Path], engine: DockerClient
+@pytest.mark.core
+def test_ctrl_c_removes_the_cluster_and_what_was_recorded_is_judged_unknown(
+    endless: tuple[subprocess.Popen[str], Path], engine: DockerClient, kafka_trial: Invoke
 ) -> None:
     process, run = endless
     process.send_signal(signal.SIGINT)
@@ -76,12 +78,13 @@ def test_ctrl_c_removes_the_cluster_and_keeps_what_was_recorded(
     assert left(engine, file.run) == []
     done = kafka_trial("check", run, "--json")
     assert done.code == 2, done.err
+    assert done.verdict["verdict"] == "unknown"
     assert done.verdict["partial"]
     assert done.verdict["summary"]["attempted"] > 0
 
 
 def test_after_kill_9_cleanup_removes_everything_and_the_journals_can_be_judged(
-    endless: tuple[subprocess.Popen[str], Path], engine: DockerClient
+    endless: tuple[subprocess.Popen[str], Path], engine: DockerClient, kafka_trial: Invoke
 ) -> None:
     process, run = endless
     process.kill()
@@ -107,7 +110,7 @@ def test_two_runs_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
     assert len(verdicts) == 2
 
 
-def test_a_broker_that_exits_at_start_is_told_with_its_last_words(tmp_path: Path) -> None:
+def test_a_broker_that_exits_at_start_is_told_with_its_last_words(tmp_path: Path, kafka_trial: Invoke) -> None:
     broken = {**QUICK, "cluster": {"brokers": 1, "config": {"log.retention.ms": "never"}}}
     done = kafka_trial("run", scenario(tmp_path, broken), "--store", tmp_path / "store")
     assert done.code == 255
@@ -116,7 +119,7 @@ def test_a_broker_that_exits_at_start_is_told_with_its_last_words(tmp_path: Path
     assert "log.retention.ms" in line
 
 
-def test_a_subnet_that_is_taken_is_told(tmp_path: Path, engine: DockerClient) -> None:
+def test_a_subnet_that_is_taken_is_told(tmp_path: Path, engine: DockerClient, kafka_trial: Invoke) -> None:
     taken = engine.networks.get("bridge").attrs["IPAM"]["Config"][0]["Subnet"]
     clash = ".".join(taken.split(".")[:3]) + ".0/24"
     done = kafka_trial("run", scenario(tmp_path, QUICK), "--set", f"cluster.subnet={clash}", "--store", tmp_path / "s")
@@ -124,7 +127,7 @@ def test_a_subnet_that_is_taken_is_told(tmp_path: Path, engine: DockerClient) ->
     assert f"cluster.subnet {clash} is taken by Docker network bridge" in done.err.splitlines()[-1]
 
 
-def test_an_image_that_cannot_be_had_is_told(tmp_path: Path) -> None:
+def test_an_image_that_cannot_be_had_is_told(tmp_path: Path, kafka_trial: Invoke) -> None:
     done = kafka_trial(
         "run", scenario(tmp_path, QUICK), "--set", "cluster.image=localhost/no/such:image", "--store", tmp_path / "s"
     )
@@ -132,7 +135,7 @@ def test_an_image_that_cannot_be_had_is_told(tmp_path: Path) -> None:
     assert "cluster.image localhost/no/such:image cannot be had" in done.err.splitlines()[-1]
 
 
-def test_a_given_image_and_published_ports_run_too(tmp_path: Path, engine: DockerClient) -> None:
+def test_a_given_image_and_published_ports_run_too(tmp_path: Path, engine: DockerClient, kafka_trial: Invoke) -> None:
     image = kafka_image(engine, DEFAULT_VERSION)
     given = {**QUICK, "cluster": {"brokers": 1, "image": image, "clients": "published"}}
     done = kafka_trial("run", scenario(tmp_path, given), "--store", tmp_path / "store", "--json")
@@ -140,7 +143,7 @@ def test_a_given_image_and_published_ports_run_too(tmp_path: Path, engine: Docke
     assert done.verdict["summary"]["acknowledged"] > 0
 
 
-def test_random_faults_are_drawn_by_the_seed_and_healed(tmp_path: Path) -> None:
+def test_random_faults_are_drawn_by_the_seed_and_healed(tmp_path: Path, kafka_trial: Invoke) -> None:
     faults = [{"fault": "kill", "target": "one-of brokers"}, {"fault": "isolate", "target": "leader"}]
     drawn = {
         "topic": {"min.insync.replicas": 2},
@@ -154,12 +157,16 @@ def test_random_faults_are_drawn_by_the_seed_and_healed(tmp_path: Path) -> None:
     assert len(done.verdict["faults"]) == 3
 
 
-def test_a_controller_quorum_goes_on_without_its_leader(tmp_path: Path) -> None:
+def test_a_controller_quorum_goes_on_without_its_leader(tmp_path: Path, kafka_trial: Invoke) -> None:
     quorum = {
         "cluster": {"brokers": 1, "controllers": 3},
         "topic": {"replication": 1},
         "workload": {"kind": "queue", "rate": 500},
-        "timeline": [{"wait": "2s"}, {"inject": {"fault": "kill", "target": "controller"}}, {"wait": "5s"}],
+        "timeline": [
+            {"until": {"acknowledged": 1000, "within": "60s"}},
+            {"inject": {"fault": "kill", "target": "controller"}},
+            {"until": {"acknowledged": 3000, "within": "60s"}},
+        ],
     }
     done = kafka_trial("run", scenario(tmp_path, quorum), "--store", tmp_path / "store", "--json")
     assert done.code == 0, done.err
@@ -167,7 +174,7 @@ def test_a_controller_quorum_goes_on_without_its_leader(tmp_path: Path) -> None:
     assert fault["nodes"][0].startswith("c")
 
 
-def test_a_cluster_that_is_kept_goes_with_cleanup(tmp_path: Path, engine: DockerClient) -> None:
+def test_a_cluster_that_is_kept_goes_with_cleanup(tmp_path: Path, engine: DockerClient, kafka_trial: Invoke) -> None:
     done = kafka_trial("run", scenario(tmp_path, QUICK), "--keep", "--store", tmp_path / "store", "--json")
     run = done.verdict["run"]
     try:

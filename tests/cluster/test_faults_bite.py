@@ -94,6 +94,7 @@ def _rows(journal: Journal) -> dict[str, dict[str, Any]]:
     return {row["fault"]: row for row in table.to_pylist()}
 
 
+@pytest.mark.core
 @pytest.mark.parametrize("kind", FAULTS)
 def test_a_fault_bites_and_heals_to_nothing(kind: str, plain: Plain, journal: Journal) -> None:
     trial = TRIALS[kind]

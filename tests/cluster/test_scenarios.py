@@ -1,9 +1,11 @@
 """Every named scenario, run for real as a user runs it: its expectation, and what its story says besides."""
 
+import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import pyarrow.compute as pc
 import pytest
@@ -12,53 +14,56 @@ from pyspark.sql import SparkSession
 
 from checkers.evaluate import judge
 from harness.cluster.shell import without_network
+from harness.core.errors import EnvironmentLacks
 from harness.core.history import Outcome, Phase
 from harness.core.layout import VERDICT_FILE, stored
+from harness.core.verdict import Verdict
+from harness.run.lifecycle import run
 from harness.scenario.loading import load, named
 from nemesis.preflight import lacking
-from tests.command import Invoke
+from tests.cluster.ahead import played
 
 pytestmark = pytest.mark.cluster
 
-Verdict = dict[str, Any]
+Told = dict[str, Any]
 
 
-def loses(verdict: Verdict) -> None:
+def loses(verdict: Told) -> None:
     assert verdict["verdict"] == "invalid"
     assert verdict["summary"]["lost"] > 0
     assert verdict["anomalies"]["lost"]["standing"] == "permitted"
     assert len(verdict["anomalies"]["lost"]["examples"]) == min(20, verdict["summary"]["lost"])
 
 
-def keeps(verdict: Verdict) -> None:
+def keeps(verdict: Told) -> None:
     assert verdict["verdict"] == "valid"
     assert verdict["summary"]["lost"] == 0
     assert verdict["summary"]["survivors"] == verdict["summary"]["acknowledged"] > 0
 
 
-def keeps_while_blocked(verdict: Verdict) -> None:
+def keeps_while_blocked(verdict: Told) -> None:
     keeps(verdict)
     assert verdict["availability"]["longest_unavailable"]["lasted_ns"] > 5e9
 
 
-def acknowledges_nothing(verdict: Verdict) -> None:
+def acknowledges_nothing(verdict: Told) -> None:
     assert verdict["verdict"] == "valid"
     assert verdict["summary"]["acknowledged"] == 0
     assert 0 < verdict["summary"]["unacknowledged_present"] < verdict["summary"]["attempted"]
 
 
-def may_lose(verdict: Verdict) -> None:
+def may_lose(verdict: Told) -> None:
     assert verdict["verdict"] in {"valid", "invalid"}
     assert set(verdict["anomalies"]) <= set(load("lose-messages/leader-killed-acks-1").expect.allowed)
 
 
-def never_valid(verdict: Verdict) -> None:
+def never_valid(verdict: Told) -> None:
     assert verdict["verdict"] in {"invalid", "unknown"}
     if verdict["verdict"] == "unknown":
         assert any("none within" in reason for reason in verdict["reasons"])
 
 
-def exactly_once(verdict: Verdict) -> None:
+def exactly_once(verdict: Told) -> None:
     assert verdict["verdict"] == "valid"
     assert verdict["anomalies"] == {}
     summary, told = verdict["summary"], verdict["transactions"]
@@ -70,20 +75,20 @@ def exactly_once(verdict: Verdict) -> None:
     assert resolved["whole"] + resolved["absent"] == told["unknown"]
 
 
-def exactly_once_after_a_kill(verdict: Verdict) -> None:
+def exactly_once_after_a_kill(verdict: Told) -> None:
     exactly_once(verdict)
     told = verdict["transactions"]
     assert told["never_ended"] <= 3, "of three producers killed"
     assert told["never_ended"] + told["abort_unknown"] + told["unknown"] > 0, "each was killed between transactions"
 
 
-def at_least_once(verdict: Verdict) -> None:
+def at_least_once(verdict: Told) -> None:
     keeps(verdict)
     assert verdict["anomalies"] == {}
     assert verdict["redelivered"].get("crash", 0) > 0, "no kill found anything between its processing and its commit"
 
 
-def at_most_once(verdict: Verdict) -> None:
+def at_most_once(verdict: Told) -> None:
     assert verdict["verdict"] == "invalid"
     assert verdict["summary"]["lost"] == 0
     assert {name: found["standing"] for name, found in verdict["anomalies"].items()} == {"missed": "permitted"}
@@ -98,14 +103,14 @@ def found(run: Path, phase: Phase) -> Counter[tuple[Any, ...]]:
     )
 
 
-def written_after(run: Path, verdict: Verdict) -> set[int]:
+def written_after(run: Path, verdict: Told) -> set[int]:
     """The records that were acknowledged after the last fault was healed: all, where the brokers had none."""
     healed_ns = max((fault["healed_ns"] for fault in verdict["faults"]), default=0)
     answered = (pc.field("outcome") == Outcome.OK) & (pc.field("completed_ns") > healed_ns)
     return set(stored(run, "sends").to_table(filter=answered)["record_id"].to_pylist())
 
 
-STORIES: dict[str, Callable[[Verdict], None]] = {
+STORIES: dict[str, Callable[[Told], None]] = {
     "delivery/at-least-once": at_least_once,
     "delivery/at-most-once": at_most_once,
     "exactly-once/coordinator-killed": exactly_once,
@@ -129,43 +134,75 @@ STORIES: dict[str, Callable[[Verdict], None]] = {
 }
 
 
+#: What the core runs: each workload, KRaft and ZooKeeper, and what comes out valid and invalid (test_core.py).
+CORE = frozenset(
+    {
+        "delivery/at-least-once",
+        "exactly-once/leader-killed",
+        "jepsen-2013/min-isr-2",
+        "jepsen-2013/unclean-election",
+        "jepsen-2013/unclean-election-zookeeper",
+        "lose-messages/throttled-followers",
+    }
+)
+
+
 def test_every_scenario_has_its_story_here() -> None:
     assert set(STORIES) == set(named())
 
 
-@pytest.mark.parametrize("name", sorted(STORIES))
+@pytest.fixture(scope="module")
+def runs(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Mapping[str, Future[tuple[Path, Verdict]]]]:
+    """The runs of all scenarios whose tests were chosen, each while the one before is judged."""
+    chosen = [item.callspec.params["name"] for item in request.session.items if is_of_a_scenario(item)]
+    with played(run, [load(name) for name in chosen], tmp_path_factory.mktemp("store"), seed=1) as runs:
+        yield runs
+
+
+def is_of_a_scenario(item: pytest.Item) -> TypeGuard[pytest.Function]:
+    return isinstance(item, pytest.Function) and item.function is test_a_scenario_does_what_it_claims
+
+
+# In this process, so that one warm session judges all runs; test_breaking_off.py has the program in its own.
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.core if name in CORE else ()) for name in sorted(STORIES)]
+)
 def test_a_scenario_does_what_it_claims(
-    name: str, tmp_path: Path, engine: DockerClient, toolbox: str, spark: SparkSession, kafka_trial: Invoke
+    name: str,
+    runs: Mapping[str, Future[tuple[Path, Verdict]]],
+    engine: DockerClient,
+    toolbox: str,
+    spark: SparkSession,
 ) -> None:
-    needs = {need for fault in load(name).faults for need in fault.needs}
+    scenario = load(name)
+    needs = {need for fault in scenario.faults for need in fault.needs}
     missing = lacking(needs, without_network(engine, toolbox, {}))
-    # In this process, so that one warm session judges all runs; test_breaking_off.py has the program in its own.
-    done = kafka_trial("run", name, "--store", tmp_path, "--seed", "1", "--json")
     if missing:
-        assert done.code == 3
-        assert done.err.splitlines()[-1] == f"kafka-trial: {'; '.join(missing)}"
+        with pytest.raises(EnvironmentLacks) as lacks:
+            runs[name].result()
+        assert str(lacks.value) == "; ".join(missing)
         return
-    assert done.code == 0, done.err[-3000:] + done.out[-3000:]
-    verdict = done.verdict
-    assert verdict["expected"]
+    directory, judged = runs[name].result()
+    said = judged.to_json()
+    verdict = json.loads(said)
+    assert verdict["expected"], said
     assert not verdict["partial"]
     STORIES[name](verdict)
     for fault in verdict["faults"]:
         assert fault["effective"], fault
-    directory = tmp_path / verdict["run"]
     final, replicas = found(directory, Phase.FINAL), found(directory, Phase.REPLICA)
     if verdict["verdict"] != "unknown":
         assert [held for held in verdict["preconditions"] if not held["met"]] == []
         kept = {record for *_, record in final} & written_after(directory, verdict)
-        assert kept or load(name).workload.acks == "0", (
-            "what is acknowledged at the end stays, whatever the faults were"
-        )
-    followers = load(name).topic.replication - 1 if load(name).final_read.replicas else 0
+        assert kept or scenario.workload.acks == "0", "what is acknowledged at the end stays, whatever the faults were"
+    followers = scenario.topic.replication - 1 if scenario.final_read.replicas else 0
     assert replicas == +Counter(dict.fromkeys(final, followers)), "every follower has what its leader has"
     assert (directory / "report.html").stat().st_size > 0
     assert all(log.stat().st_size > 0 for log in (directory / "logs").glob("*.log"))
     again = judge(directory, spark)
-    assert again.to_json() == done.out.strip(), "a stored run is judged to the same verdict"
+    assert again.to_json() == said, "a stored run is judged to the same verdict"
     assert again.to_json(indent=2) == (directory / VERDICT_FILE).read_text().rstrip("\n")
     left = engine.containers.list(all=True, filters={"label": f"kafka-trial.run={verdict['run']}"})
     assert left == []

@@ -11,6 +11,8 @@ from tests.planted import judging, matrix
 from tests.planted.generator import Planted
 from tests.planted.judging import KINDS, Findings, Kind
 
+_HERE = Path(__file__).parent
+
 SEEDS = range(200)
 
 _TABLES = pytest.StashKey[list[str]]()
@@ -42,6 +44,13 @@ def judged(
         done[kind.name] = Judged(kind, run, planted, asked, found)
         tables += ["", *matrix.lines(kind, planted, found, asked)]
     return done
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """All that is tried on planted and random histories is the proof."""
+    for item in items:
+        if item.path.is_relative_to(_HERE):
+            item.add_marker("proof")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
