@@ -11,7 +11,7 @@ from harness.core.errors import ClusterError
 from harness.core.guarantees import UNCLEAN
 from harness.core.journal import Journal
 
-_SECONDS = 30.0
+_MILLISECONDS = 15_000
 
 #: Asks for an unclean election of a partition's leader: None where one came, else why not. Raises ClusterError.
 Elect = Callable[[str, int], str | None]
@@ -46,12 +46,13 @@ class Elections:
 
 def elect_uncleanly(bootstrap: str, topic: str, partition: int) -> str | None:
     """AdminClient.electLeaders of type UNCLEAN: None where a leader was elected, else the broker's word why not."""
-    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
-    asked = admin.elect_leaders(ElectionType.UNCLEAN, [TopicPartition(topic, partition)], request_timeout=_SECONDS)
+    # Its limit is the client's: confluent-kafka 2.16 raises SystemError where the call is given one.
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0, "socket.timeout.ms": _MILLISECONDS})
+    asked = admin.elect_leaders(ElectionType.UNCLEAN, [TopicPartition(topic, partition)])
     try:
-        (error,) = asked.result(timeout=2 * _SECONDS).values()
+        (error,) = asked.result(timeout=2 * _MILLISECONDS / 1e3).values()
     except KafkaException as exc:
         raise ClusterError(f"no election of {topic}-{partition}: {exc.args[0].str()}") from exc
     except TimeoutError as exc:
-        raise ClusterError(f"no election of {topic}-{partition} within {_SECONDS:g} s") from exc
+        raise ClusterError(f"no election of {topic}-{partition} within {2 * _MILLISECONDS / 1e3:g} s") from exc
     return None if error is None else f"no election of {topic}-{partition}: {error.args[0].str()}"
