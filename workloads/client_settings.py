@@ -4,6 +4,8 @@ from typing import Any, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from workloads.librdkafka import Value, settings_for
+
 Acks = Literal["0", "1", "all"]
 Isolation = Literal["read_uncommitted", "read_committed"]
 
@@ -36,6 +38,9 @@ class ClientSettings(BaseModel):
     batch_size: int = Field(16_384, ge=1, le=2147483647, alias="batch.size", description="bytes")
     compression_type: Literal["none", "gzip", "snappy", "lz4", "zstd"] = Field("none", alias="compression.type")
     isolation_level: Isolation = Field("read_uncommitted", alias="isolation.level")
+    config: dict[str, Value] = Field(
+        {}, description="any other librdkafka setting, under its name there; producers and consumers get what is theirs"
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -80,7 +85,7 @@ class ClientSettings(BaseModel):
 
 
 #: What librdkafka is given: property name to value.
-Config = dict[str, str | int | bool]
+Config = dict[str, Value]
 
 #: A message that is re-sent first waits for at least 80 % of this (RD_KAFKA_RETRY_JITTER_PERCENT, rdkafka_int.h).
 RETRY_BACKOFF_MS: Final = 100
@@ -161,6 +166,7 @@ def producer_config(settings: ClientSettings, bootstrap: str, client_id: str, re
         "queue.buffering.max.kbytes": 2 * MOST_WAITING_BYTES // 1024,
         "queue.buffering.backpressure.threshold": 1,
         "delivery.report.only.error": False,
+        **settings_for("P", settings.config),
     }
 
 
@@ -178,6 +184,7 @@ def consumer_config(
         "max.poll.interval.ms": 300_000,
         "partition.assignment.strategy": "range,roundrobin",
         "session.timeout.ms": session_ms,
+        **settings_for("C", settings.config),
     }
 
 

@@ -55,4 +55,4 @@ def elect_uncleanly(bootstrap: str, topic: str, partition: int) -> str | None:
         raise ClusterError(f"no election of {topic}-{partition}: {exc.args[0].str()}") from exc
     except TimeoutError as exc:
         raise ClusterError(f"no election of {topic}-{partition} within {2 * _MILLISECONDS / 1e3:g} s") from exc
-    return None if error is None else f"no election of {topic}-{partition}: {error.args[0].str()}"
+    return None if error is None else f"no election of {topic}-{partition}: {error.str()}"

@@ -3,18 +3,29 @@
 import math
 import re
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Final
 
-from pydantic import BeforeValidator, PlainSerializer
+from pydantic import BeforeValidator, PlainSerializer, ValidationInfo
 
 _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _PERCENT = {"%": 0.01}
 _BITS = {"bit": 1.0, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9}
 
 
+#: A validation context: the data were written by a person, who may mean another unit than the one we keep.
+WRITTEN: Final = {"written": True}
+
+
 def parse_duration(value: object) -> float:
-    """``"250ms"``, ``"10s"``, ``"1.5m"`` in seconds; a bare number is seconds. Raises ValueError."""
+    """``"250ms"``, ``"10s"``, ``"1.5m"`` in seconds; a number is seconds. Raises ValueError."""
     return _parse(value, _SECONDS, "a duration such as 250ms, 10s or 2m")
+
+
+def _duration(value: object, info: ValidationInfo) -> float:
+    """A duration; where it was written (WRITTEN), its unit must be said: beside Kafka's ``.ms`` a number says none."""
+    if info.context == WRITTEN and isinstance(value, int | float) and not isinstance(value, bool):
+        raise ValueError(f"{value!r} has no unit: write {value}ms or {value}s")
+    return parse_duration(value)
 
 
 def parse_share(value: object) -> float:
@@ -62,6 +73,6 @@ def rate_text(rate: int) -> str:
 
 
 #: Fields of a scenario: written with a unit, kept as seconds, as a fraction of 1, as bits per second.
-Duration = Annotated[float, BeforeValidator(parse_duration), PlainSerializer(duration_text, when_used="json")]
+Duration = Annotated[float, BeforeValidator(_duration), PlainSerializer(duration_text, when_used="json")]
 Share = Annotated[float, BeforeValidator(parse_share), PlainSerializer(share_text, when_used="json")]
 Rate = Annotated[int, BeforeValidator(parse_rate), PlainSerializer(rate_text, when_used="json")]

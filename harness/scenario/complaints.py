@@ -1,15 +1,32 @@
 """What validation refused, in lines that say where it stands and what to change."""
 
+from difflib import get_close_matches
 from typing import Any
 
 from pydantic import ValidationError
 
 from harness.scenario.problems import Place, near, printable
 from harness.scenario.schema import keys_at
+from harness.scenario.steps import STEPS
 from harness.scenario.written import Written
+from nemesis.catalogue import FAULTS
 
 #: Refused only because something else was.
 _CONSEQUENCES = {"default_factory_not_called"}
+
+#: What other tools call a step.
+_MEANT = {
+    "await": "until",
+    "break": "inject",
+    "delay": "wait",
+    "recover": "heal",
+    "sleep": "wait",
+    "undo": "heal",
+    "wait_until": "until",
+}
+
+#: Kafka's names have much in common: `retention.ms` is not a slip of `replication`.
+_NEAR_A_DOTTED_KEY = 0.75
 
 
 def complaints(exc: ValidationError, written: Written) -> list[str]:
@@ -34,7 +51,9 @@ def _says(error: Any, where: Place, written: Written) -> str:
     kind, given, context = error["type"], error["input"], error.get("ctx", {})
     match kind:
         case "extra_forbidden":
-            says = _unknown_key(str(where[-1]), keys_at(where[:-1], written.data) or [])
+            says = _unknown_key(str(where[-1]), keys_at(where[:-1], written.data) or [], where[:-1])
+        case "step":
+            says = _unknown_step(given) or str(error["msg"])
         case "missing":
             says = f"key {error['loc'][-1]!r} is missing"
         case "union_tag_invalid":
@@ -52,7 +71,20 @@ def _says(error: Any, where: Place, written: Written) -> str:
     return says
 
 
-def _unknown_key(key: str, known: list[str]) -> str:
+def _unknown_step(given: object) -> str | None:
+    """What a step of one key was meant to be; None for what is none."""
+    if not isinstance(given, dict) or len(given) != 1:
+        return None
+    name = str(next(iter(given)))
+    if name in FAULTS:
+        return f"unknown step `{name}`; a fault is injected: `inject: {{fault: {name}, …}}`"
+    meant = _MEANT.get(name) or next(iter(get_close_matches(name, STEPS, n=1)), None)
+    return f"unknown step `{name}`; " + (f"did you mean `{meant}`?" if meant else f"known: {', '.join(STEPS)}")
+
+
+def _unknown_key(key: str, known: list[str], inside: Place) -> str:
+    if "config" in known and "." in key and not get_close_matches(key.lower(), known, cutoff=_NEAR_A_DOTTED_KEY):
+        return f"no such key; a setting of Kafka's belongs under {'.'.join(map(str, inside))}.config"
     for attempt in (key.lower(), key.lower().partition(".")[0]):
         hint = near(attempt, known)
         if hint.startswith("did"):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from harness.core.guarantees import PROMISES, SERVICE
 from harness.core.verdict import Standing
 from harness.core.version import parse_version
+from harness.scenario.client_config import client_config
 from harness.scenario.faults import faults_of_the_timeline
 from harness.scenario.kafka_settings import kafka_settings
 from harness.scenario.problems import Problem, unknown
@@ -38,6 +39,7 @@ def contradictions(scenario: "Scenario") -> list[Problem]:
         *faults_of_the_timeline(scenario),
         *_of_the_elections(scenario),
         *_of_the_workload(scenario),
+        *client_config(scenario),
         *_of_the_members(scenario),
         *_of_the_final_read(scenario),
         *_of_the_expectation(scenario),

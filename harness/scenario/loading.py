@@ -7,6 +7,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from harness.core.errors import ScenarioError
+from harness.core.quantities import WRITTEN
 from harness.resources import scenarios
 from harness.scenario.complaints import complaints
 from harness.scenario.model import Scenario
@@ -31,7 +32,7 @@ def validated(written: Written) -> Scenario:
     """The scenario that is written; one without a name is called after its file. Raises ScenarioError."""
     named = {"name": Path(written.origin).stem, **written.data}
     try:
-        return Scenario.model_validate(named)
+        return Scenario.model_validate(named, context=WRITTEN)
     except ValidationError as exc:
         raise ScenarioError("\n".join(complaints(exc, written))) from exc
 

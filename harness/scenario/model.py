@@ -23,6 +23,7 @@ from harness.scenario.problems import Problem
 from harness.scenario.steps import Inject, Injection, Random, Step
 from workloads.catalogue import WORKLOADS
 from workloads.client_settings import Isolation
+from workloads.librdkafka import Value
 from workloads.queue import Queue
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 DEFAULT_VERSION = "4.3.1"
 
-Setting = str | int | float | bool
+Setting = Value
 
 
 def _of_a_kind(workload: object) -> object:

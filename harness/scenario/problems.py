@@ -6,6 +6,9 @@ from difflib import get_close_matches
 
 Place = tuple[str | int, ...]
 
+#: More names than these are no help in one line.
+_MOST_LISTED = 40
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -28,4 +31,6 @@ def unknown(what: str, given: object, known: Collection[str]) -> str:
 def near(given: object, known: Collection[str]) -> str:
     """``did you mean 'kill'?``, or what is known where nothing is near."""
     found = get_close_matches(str(given), known, n=1)
-    return f"did you mean {found[0]!r}?" if found else f"known: {', '.join(known)}"
+    if found:
+        return f"did you mean {found[0]!r}?"
+    return f"known: {', '.join(known)}" if len(known) <= _MOST_LISTED else "none is near it"

@@ -210,7 +210,8 @@ class Random(_Step):
         return self.random.for_
 
 
-_STEPS: dict[str, type[BaseModel]] = {
+#: Every kind of step, by its key.
+STEPS: dict[str, type[BaseModel]] = {
     "wait": Wait,
     "until": Until,
     "inject": Inject,
@@ -244,7 +245,7 @@ Step = Annotated[
     Discriminator(
         _key,
         custom_error_type="step",
-        custom_error_message=f"a step has exactly one key, one of {', '.join(_STEPS)}",
+        custom_error_message=f"a step has exactly one key, one of {', '.join(STEPS)}",
     ),
 ]
 

@@ -168,6 +168,31 @@ REFUSED |= {
         )
         for key in sorted(RESERVED)
     },
+    "a client setting that is none": (
+        ("workload.config={fetch.max.byte: 1}",),
+        "no setting of librdkafka is called 'fetch.max.byte'; did you mean 'fetch.max.bytes'?",
+    ),
+    "a client setting that is ours": (
+        ("workload.config={bootstrap.servers: here}",),
+        "workload.config.bootstrap.servers: bootstrap.servers is set by the harness, which relies on it: remove it",
+    ),
+    "a client setting that we set otherwise": (
+        ("workload.config={socket.timeout.ms: 1000}",),
+        "socket.timeout.ms is set by the harness (to 10000), which relies on it",
+    ),
+    "a client setting with a key of its own": (
+        ("workload.config={linger.ms: 10}",),
+        "workload.config.linger.ms: linger.ms has a key of its own: give it as workload.linger.ms",
+    ),
+    "its other name": (
+        ("workload.config={message.send.max.retries: 1}",),
+        "message.send.max.retries has a key of its own: give it as workload.retries",
+    ),
+    "a transactional.id that nobody uses": (("workload.config={transactional.id: x}",), "transactional.id is set by"),
+    "a client setting out of range": (
+        ("workload.config={topic.metadata.refresh.fast.cnt: 99999}",),
+        'librdkafka refuses it: Configuration property "topic.metadata.refresh.fast.cnt" value 99999 is',
+    ),
     "a setting with a space": (('cluster.config={" log.dirs": /tmp}',), "' log.dirs' is no name of a Kafka setting"),
     "a setting of the topic with a colon": (('topic.config={"a:b": 1}',), "'a:b' is no name of a Kafka setting"),
     "a plane where there is one listener": (
@@ -239,6 +264,9 @@ LEGAL: dict[str, tuple[str, ...]] = {
         "cluster.config={log.retention.minutes: 1, log.cleanup.policy: compact}",
         "topic.config={retention.ms: -1, cleanup.policy: delete}",
     ),
+    "any other client setting": ("workload.config={debug: msg, fetch.max.bytes: 60000000, client.rack: a}",),
+    "a default of librdkafka that the harness states": ("workload.config={statistics.interval.ms: 500}",),
+    "a client setting where nobody reads": ("workload={consumers: 0, config: {fetch.max.bytes: 60000000}}",),
     "a week for brokers": ("cluster.config={log.retention.hours: 168}",),
     "a key near one that is reserved": ("cluster.config={listener.name.client.max.connections: 10}",),
     "the clients' plane before the controller had one": (

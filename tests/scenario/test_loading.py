@@ -77,8 +77,43 @@ WRONG: dict[str, tuple[str, str]] = {
     ),
     "an unknown step": (
         "timeline:\n  - explode: b1\n",
-        "2: timeline.0: a step has exactly one key, one of wait, until, inject, heal, elect, "
-        "replace, kill, leave, join, random",
+        "2: timeline.0: unknown step `explode`; known: wait, until, inject, heal, elect, replace, kill, leave, join, "
+        "random",
+    ),
+    "a step of other tools": (
+        "timeline:\n  - sleep: 5s\n",
+        "2: timeline.0: unknown step `sleep`; did you mean `wait`?",
+    ),
+    "a slip in a step": ("timeline:\n  - wiat: 5s\n", "2: timeline.0: unknown step `wiat`; did you mean `wait`?"),
+    "a fault as a step": (
+        "timeline:\n  - partition: {from: leader, to: followers}\n",
+        "2: timeline.0: unknown step `partition`; a fault is injected: `inject: {fault: partition, …}`",
+    ),
+    "a duration without a unit": (
+        "timeline:\n  - inject: {fault: slow, target: leader, delay: 200}\n",
+        "2: timeline.0.inject.delay: 200 has no unit: write 200ms or 200s",
+    ),
+    "a limit without a unit": ("limits: {recovery: 1.5}\n", "1: limits.recovery: 1.5 has no unit: write 1.5ms or 1.5s"),
+    "no time without a unit": ("timeline:\n  - wait: 0\n", "2: timeline.0.wait: 0 has no unit: write 0ms or 0s"),
+    "a setting of the topic": (
+        "topic:\n  retention.ms: 1000\n",
+        "2: topic.retention.ms: no such key; a setting of Kafka's belongs under topic.config",
+    ),
+    "a setting of brokers": (
+        "cluster: {log.segment.bytes: 1000}\n",
+        "1: cluster.log.segment.bytes: no such key; a setting of Kafka's belongs under cluster.config",
+    ),
+    "a setting of clients": (
+        "workload: {socket.send.buffer.bytes: 1000}\n",
+        "1: workload.socket.send.buffer.bytes: no such key; a setting of Kafka's belongs under workload.config",
+    ),
+    "a slip in a key with dots": (
+        "topic: {min.insync.replica: 2}\n",
+        "1: topic.min.insync.replica: no such key; did you mean 'min.insync.replicas'?",
+    ),
+    "Kafka's word for ours": (
+        "topic: {replication.factor: 2}\n",
+        "1: topic.replication.factor: no such key; did you mean 'replication'?",
     ),
     "two steps in one": ("timeline:\n  - {wait: 1s, heal: all}\n", "2: timeline.0: a step has exactly one key"),
     "no duration": ("timeline:\n  - wait: 5 parsecs\n", "2: timeline.0.wait: '5 parsecs' is not a duration"),

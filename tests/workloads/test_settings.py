@@ -29,6 +29,7 @@ def test_a_queue_says_how_kafka_is_used_unless_told_otherwise() -> None:
         "batch.size": 16384,
         "compression.type": "none",
         "isolation.level": "read_uncommitted",
+        "config": {},
     }
 
 

@@ -1,0 +1,55 @@
+"""What a scenario passes through to librdkafka (``workload.config``): what is its own, and what librdkafka takes."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.core.clock import Clock
+from harness.scenario.problems import Problem, near
+from workloads.librdkafka import RELIED_ON, SETTINGS, Value, is_default, one_name, refused
+from workloads.plan import Plan, worker_specs
+from workloads.specs import ConsumerSpec
+
+if TYPE_CHECKING:
+    from harness.scenario.model import Scenario, Workload
+
+
+def client_config(scenario: "Scenario") -> Iterator[Problem]:
+    """A problem for each setting that cannot be passed through; else one for each thing that librdkafka refuses."""
+    workload = scenario.workload
+    if not workload.config:
+        return
+    producers, consumers = _given(workload)
+    keys = {one_name(info.alias): info.alias for info in type(workload).model_fields.values() if info.alias}
+    keys |= {one_name(name): name for name in type(workload).model_fields}
+    problems = [
+        Problem(("workload", "config", key), says)
+        for key in workload.config
+        if (says := _not_passed(key, keys, {**consumers, **producers}))
+    ]
+    yield from problems
+    if not problems:
+        for says in refused(workload.config, producers, consumers):
+            yield Problem(("workload", "config"), f"librdkafka refuses it: {says}")
+
+
+def _not_passed(key: str, keys: Mapping[str, str], given: Mapping[str, Value]) -> str | None:
+    """Why a setting is not passed through; None where it is. What the harness merely states may be given otherwise."""
+    if key not in SETTINGS:
+        return f"no setting of librdkafka is called {key!r}; {near(key, SETTINGS)}"
+    name = one_name(key)
+    if name in keys:
+        return f"{key} has a key of its own: give it as workload.{keys[name]}"
+    ours = next((value for set_, value in given.items() if one_name(set_) == name), None)
+    if RELIED_ON & {key, name} or (ours is not None and not is_default(name, ours)):
+        return f"{key} is set by the harness{f' (to {ours})' if ours else ''}, which relies on it: remove it"
+    return None
+
+
+def _given(workload: "Workload") -> tuple[Mapping[str, Value], Mapping[str, Value]]:
+    """What the harness itself gives a producer and a consumer of this workload."""
+    nowhere = Plan("", {"any": 1}, Path(), Clock.start(), 0)
+    specs = worker_specs(workload.model_copy(update={"config": {}}), nowhere)
+    consumers = [spec.config for spec in specs if isinstance(spec, ConsumerSpec)]
+    producers = [spec.config for spec in specs if not isinstance(spec, ConsumerSpec)]
+    return producers[0], consumers[0] if consumers else {"group.id": "none"}
