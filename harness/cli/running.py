@@ -23,7 +23,9 @@ from harness.cli.telling import tell
     show_default=True,
     help="Where runs are kept.",
 )
-@click.option("--keep", is_flag=True, help="Leave the cluster up; `kafka-trial cleanup RUN` removes it.")
+@click.option(
+    "--keep", is_flag=True, help="Leave the cluster up; `kafka-trial cleanup RUN` removes it, as the run then says."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print verdict.json as one line.")
 @click.pass_obj
 def run(

@@ -18,7 +18,7 @@ from harness.cluster.engine import connect
 from harness.cluster.images import toolbox_image
 from harness.cluster.observer import observe
 from harness.cluster.ready import await_registered, await_whole_isr, create_topics, out_of_sync
-from harness.cluster.runtime import up
+from harness.cluster.runtime import Cluster, up
 from harness.cluster.shell import labels_of_no_run, without_network
 from harness.core.errors import EnvironmentLacks, KafkaTrialError
 from harness.core.history import FAULTS
@@ -66,6 +66,8 @@ def run(scenario: Scenario, store: Path, seed: int, display: Display, keep: bool
             cluster = stack.enter_context(
                 up(scenario.cluster, record.file.run, record.directory, client, record.file.notes.append, keep)
             )
+            if keep:
+                stack.callback(lambda: display.line(kept(cluster)))
             record.nodes(cluster.topology)
             record.file.features = await_registered(cluster)
             create_topics(cluster, scenario.topic)
@@ -106,7 +108,7 @@ def run(scenario: Scenario, store: Path, seed: int, display: Display, keep: bool
                 phase("replica read")
                 look_into_replicas(stage, ends, scenario.isolation_level)
             report_observation(stage)
-            phase("cluster down")
+            phase("cluster stays up" if keep else "cluster down")
         phase("judge")
         seal(record.directory, record.file, workload.killed)
         record.file.state = State.RECORDED
@@ -116,6 +118,15 @@ def run(scenario: Scenario, store: Path, seed: int, display: Display, keep: bool
         record.save()
         write(record.directory, verdict, record.file)
     return record.directory, verdict
+
+
+def kept(cluster: Cluster) -> str:
+    """What stays up, where clients find it, and how it is removed."""
+    nodes = [node.name for node in cluster.topology.nodes if cluster.dead(node) is None]
+    return (
+        f"kept: {', '.join(nodes) or 'no node'} up; bootstrap.servers={cluster.topology.bootstrap}; "
+        f"`kafka-trial cleanup {cluster.run}` removes it all"
+    )
 
 
 def transactional(scenario: Scenario) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -15,7 +16,7 @@ from harness.core.history import FAULTS
 from harness.core.journal import Journal, journal_path
 from harness.core.run_file import StepReport
 from harness.run.display import PlainDisplay
-from harness.run.lifecycle import recover, report_observation
+from harness.run.lifecycle import kept, recover, report_observation
 from harness.run.store import new_run
 from harness.run.timeline import Stage
 from harness.scenario.model import FinalRead, Scenario
@@ -150,3 +151,15 @@ def test_an_observer_that_ended_early_is_reported_with_its_traceback(stage: Stag
     assert step.detail == "asking b1 ended: ValueError: an answer that nobody expects"
     assert not followed(stage.record.file).met, "so the run is unknown"
     assert "Traceback" in (stage.record.directory / "logs" / "observer.log").read_text()
+
+
+def test_a_cluster_that_is_kept_says_what_is_up_where_and_how_it_is_removed() -> None:
+    cluster: Any = SimpleNamespace(
+        run="a/story/20260102T030405.678Z-7",
+        topology=TOPOLOGY,
+        dead=lambda node: "b1 exited with 137" if node == B1 else None,
+    )
+    assert kept(cluster) == (
+        "kept: b2, b3, c1 up; bootstrap.servers=10.0.0.1:9092,10.0.0.2:9092,10.0.0.3:9092; "
+        "`kafka-trial cleanup a/story/20260102T030405.678Z-7` removes it all"
+    )
