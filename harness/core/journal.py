@@ -23,18 +23,29 @@ def table_of(path: Path) -> str:
 
 
 class Journal:
-    """One writer's rows of one table, for one thread. What was appended has reached the kernel."""
+    """One writer's rows of one table, for one thread. What was appended has reached the kernel.
+
+    A journal that failed to take a batch (a full disk) takes nothing more: behind half a batch a reader would take the
+    next one for its rest. All that it had taken before can be read; it is not sealed.
+    """
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
         self.path = path
         self._schema = schema
+        self._failure: OSError | None = None
         self._sink = pa.OSFile(str(path), "wb")
         self._stream = pa.ipc.new_stream(self._sink, schema)
 
     def append(self, batch: pa.RecordBatch) -> None:
-        """Write one batch, whole."""
-        self._stream.write_batch(batch)
-        self._sink.flush()
+        """Write one batch, whole. Raises OSError where it cannot be written, or one before it could not."""
+        if self._failure is not None:
+            raise OSError(self._failure.errno, f"an earlier write failed ({self._failure})", str(self.path))
+        try:
+            self._stream.write_batch(batch)
+            self._sink.flush()
+        except OSError as exc:
+            self._failure = exc
+            raise
 
     def append_rows(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """Write rows as one batch; missing columns are null."""
@@ -43,9 +54,16 @@ class Journal:
             self.append(pa.RecordBatch.from_pylist(listed, schema=self._schema))
 
     def close(self) -> None:
-        """Seal the stream: a reader can tell that nothing is missing. Closing twice is harmless."""
-        if not self._sink.closed:
-            self._stream.close()
+        """Seal the stream: a reader can tell that nothing is missing. Closing twice is harmless.
+
+        Raises OSError where the seal cannot be written.
+        """
+        if self._sink.closed:
+            return
+        try:
+            if self._failure is None:
+                self._stream.close()
+        finally:
             self._sink.close()
 
     def __enter__(self) -> Self:

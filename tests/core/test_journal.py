@@ -1,5 +1,8 @@
 """Journals: what was appended can be read, whatever happened to the writer."""
 
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
@@ -68,6 +71,42 @@ def test_however_a_journal_is_cut_every_whole_batch_is_read(path: Path, tmp_path
         read.append(rows.num_rows)
     assert read == sorted(read)
     assert (read[0], read[-1]) == (0, 3)
+
+
+@contextmanager
+def no_file_beyond(size: int) -> Iterator[None]:
+    """While it lasts no file grows beyond ``size`` bytes: as on a full disk, a write ends in the middle."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.parametrize("room", [10, 100, 200, 1000])
+def test_a_journal_that_failed_in_the_middle_of_a_batch_takes_nothing_more(path: Path, room: int) -> None:
+    with Journal(path, LOG_ENDS) as journal:
+        journal.append_rows([row(0)])
+        batch = [row(partition) for partition in range(1, 300)]
+        with no_file_beyond(path.stat().st_size + room), pytest.raises(OSError, match="File too large"):
+            journal.append_rows(batch)
+        for _ in range(2):
+            with pytest.raises(OSError, match=f"an earlier write failed .*{path.name}"):
+                journal.append_rows(batch)
+    rows, closed = read_journal(path, LOG_ENDS)
+    assert (rows.to_pylist(), closed) == ([row(0)], False)
+
+
+def test_a_journal_that_failed_between_two_batches_takes_nothing_more_either(path: Path) -> None:
+    with Journal(path, LOG_ENDS) as journal:
+        journal.append_rows([row(0)])
+        with no_file_beyond(path.stat().st_size), pytest.raises(OSError, match="File too large"):
+            journal.append_rows([row(1)])
+        with pytest.raises(OSError, match="an earlier write failed"):
+            journal.append_rows([row(2)])
+    rows, closed = read_journal(path, LOG_ENDS)
+    assert (rows.to_pylist(), closed) == ([row(0)], False)
 
 
 def test_a_journal_may_lack_a_later_column_and_no_other(path: Path) -> None:
