@@ -1,6 +1,7 @@
 """A workload as it runs: its worker processes, started, counted, finished and never left behind."""
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -111,11 +112,14 @@ class Worker:
         done = None if self.report is None else self.report.processed
         return done is not None and 0 < done < 1 / 2
 
-    def kill(self) -> None:
-        """End it as ``kill -9`` does: it writes nothing more."""
+    def kill(self) -> bool:
+        """End it as ``kill -9`` does: it writes nothing more. Whether that ended it, or it had ended by itself."""
+        if not self.running:
+            return False
         self._process.kill()
-        self._process.wait()
+        killed = self._process.wait() == -signal.SIGKILL
         self.end()
+        return killed
 
     def end(self) -> None:
         """Close its input, upon which it flushes and ends; kill it where it does not. Twice is harmless."""
@@ -230,7 +234,8 @@ class Workload:
     def replace(self, number: int) -> str:
         """Kill a transactional producer (SIGKILL), and start another with the same transactional.id in its place.
 
-        Returns what was done, in a few words. Raises ClusterError where there is none of this number.
+        Returns what was done, in a few words. Raises ClusterError where there is none of this number, or it has died by
+        itself.
         """
         producers = [w for w in self._workers if isinstance(w.spec, TransactorSpec) and w.spec.worker == number]
         if not producers:
@@ -241,7 +246,8 @@ class Workload:
         """Kill a member of the group (SIGKILL) while it processes what a poll brought: 1 is the first.
 
         One that does not come to that is killed all the same. The group learns of it when its session is over. Returns
-        what was done, in a few words. Raises ClusterError where it is not in the group.
+        what was done, in a few words. Raises ClusterError where it is not in the group, or has died by itself: that is
+        a defect, and makes the run partial.
         """
         worker = self._member(member)
         busy = worker.is_processing(_IDLE_S)
@@ -318,9 +324,9 @@ class Workload:
         return members[member - 1]
 
     def _kill(self, worker: Worker) -> str:
-        if worker.running:
-            self._killed.append(worker.spec)
-        worker.kill()
+        if not worker.kill():
+            raise ClusterError(f"it ended before it was killed: {worker.death or f'{worker.name} had finished'}")
+        self._killed.append(worker.spec)
         self._remove(worker)
         return f"killed process {worker.pid}"
 

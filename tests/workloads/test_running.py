@@ -159,6 +159,16 @@ def test_a_worker_that_ends_before_its_time_makes_the_run_partial_unless_the_sce
     assert record.file.partial is partial
 
 
+def test_a_producer_that_died_by_itself_is_not_replaced_as_if_it_had_been_killed(plan: Plan) -> None:
+    with start(Transactions(rate=400, producers=1, consumers=0), plan) as workload:
+        workload.workers[0]._say("no command")
+        workload.workers[0].wait(60)
+        with pytest.raises(ClusterError, match=r"transactor 1 died \(exit status 1\)"):
+            workload.replace(1)
+        assert workload.killed == frozenset()
+        assert len(workload.workers) == 1
+
+
 def test_a_ctrl_c_does_not_reach_a_worker(plan: Plan) -> None:
     with start(Queue(rate=1000, producers=1, consumers=0), plan) as workload:
         until_acknowledged(workload, 100)
