@@ -1,8 +1,9 @@
 """The consumer's side of a worker: read along, and record what was read and where the reader stood."""
 
 import time
-from collections.abc import Callable, Iterable
-from typing import Any, cast
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 from confluent_kafka import (
     OFFSET_BEGINNING,
@@ -20,6 +21,9 @@ from workloads.specs import ConsumerSpec, Slot
 
 _BATCH = 5_000
 _ASK_S = 2.0
+#: After so long without an answer a commit is asked for again.
+_COMMIT_S = 10.0
+_WAIT_S = 0.05
 #: So many steps it takes to process what a poll brought: a kill finds some of it done, and some not.
 _PARTS = 10
 
@@ -27,14 +31,28 @@ _PARTS = 10
 _POSITION_LOST = {KafkaError._AUTO_OFFSET_RESET, KafkaError._LOG_TRUNCATION, KafkaError.OFFSET_OUT_OF_RANGE}
 
 
+@dataclass(frozen=True)
+class Position:
+    """Where a reader stands in a log: its next offset (or one of librdkafka's logical ones), and the leader epoch of
+    the record before it, None where that is not known.
+
+    By the epoch a leader tells whether the log is still the one that was read (KIP-320); without it, a reader whose log
+    was truncated and has grown again goes on in the middle of records that it never saw.
+    """
+
+    offset: int
+    epoch: int | None = None
+
+
 class Consuming:
     """One consumer, of all its slots or as a member of a group.
 
     Where the log no longer has its position (it was truncated, or a new group has none) it goes on from the log start,
     and says so: a ``seek``. A member of a group commits after what it read is in the journal: after it was processed,
-    for that is what its rows of ``reads`` say. Or before (``commits_first``): then nothing is processed until its
-    commit was answered, and what was not is held back. ``processed`` is told how much of what a poll brought a
-    member has processed, of 1, before it goes on: all that went before is in the journals then.
+    for that is what its rows of ``reads`` say. Or before (``commits_first``): then nothing is processed until a commit
+    past it was answered, and the rest is held back. What a commit asks for is journalled before it is asked: a
+    ``committing``. ``processed`` is told how much of what a poll brought a member has processed, of 1, before it goes
+    on: all that went before is in the journals then.
     """
 
     def __init__(
@@ -46,6 +64,7 @@ class Consuming:
         client: Callable[[dict[str, Any]], Consumer] = Consumer,
         work: Callable[[float], None] = time.sleep,
         processed: Callable[[float], None] = lambda _: None,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._reads = reads
         self._positions = positions
@@ -55,13 +74,15 @@ class Consuming:
         self._commits_first = spec.commits_first
         self._work = work
         self._processed = processed
+        self._monotonic = monotonic
         self._held: list[Message] = []
-        self._next: dict[Slot, int] = {}
-        self._to_commit: dict[Slot, int] = {}
+        self._next: dict[Slot, Position] = {}
+        self._to_commit: dict[Slot, Position] = {}
+        self._committed_to: dict[Slot, int] = {}
+        self._asked_until: float | None = None
         self._goals: dict[Slot, int | None] = {}
         self._placed = False
-        told = {} if spec.commits_first else {"on_commit": self._committed}
-        self._consumer = client({**spec.config, "error_cb": self._client_error, **told})
+        self._consumer = client({**spec.config, "error_cb": self._client_error, "on_commit": self._committed})
         if spec.grouped:
             self._consumer.subscribe(
                 sorted({topic for topic, _ in spec.slots}),
@@ -70,21 +91,30 @@ class Consuming:
                 on_lost=self._lost,
             )
         else:
-            self._assign(dict.fromkeys(spec.slots, OFFSET_BEGINNING))
+            self._assign(dict.fromkeys(spec.slots, Position(OFFSET_BEGINNING)))
 
     def step(self, at_most_s: float) -> None:
-        """Read what has come, waiting for it ``at_most_s`` seconds at most, and process it."""
-        # Rebalances happen in here, and take from what is held.
-        polled = self._consumer.consume(_BATCH, timeout=at_most_s)
-        self._held += polled
+        """Read what has come, waiting for it ``at_most_s`` seconds at most, and process what may be processed."""
+        self._poll(at_most_s)
+        self._process_what_may_be()
+        if self._commits_first and not self._is_asking and (ends := _ends(_records(self._held))):
+            self._ask_to_commit(ends)
+            self._asked_until = self._monotonic() + _COMMIT_S
+
+    def _poll(self, at_most_s: float) -> None:
+        """Wait for one message alone: what is read is stamped when it comes, not when there are many."""
+        # Rebalances happen in here, and take from what is held; and commits are answered.
+        first = self._consumer.poll(at_most_s)
+        if first is not None:
+            self._held += [first, *self._consumer.consume(_BATCH - 1, timeout=0)]
+
+    def _process_what_may_be(self) -> None:
         now = self._clock.now()
-        records = [message for message in self._held if message.error() is None]
-        ends = _ends(records)
-        if ends and self._commits_first and not self._commit(ends):
-            return
-        messages, self._held = self._held, []
+        messages = self._take()
+        records = _records(messages)
         if records:
             self._process(records, now)
+            ends = _ends(records)
             self._next |= ends
             if self._grouped and not self._commits_first:
                 self._to_commit |= ends
@@ -93,6 +123,34 @@ class Consuming:
                 self._error(error, message.topic() or "", _partition_of(message), message.offset(), now)
         if self._processing is not None:
             self.flush()
+
+    def _take(self) -> list[Message]:
+        """Take from what is held all that may be processed: in each partition, what stands before the first record that
+        is to be committed first."""
+        if not self._commits_first:
+            messages, self._held = self._held, []
+            return messages
+        taken: list[Message] = []
+        kept: list[Message] = []
+        waiting: set[Slot] = set()
+        for message in self._held:
+            slot = _slot_of(message)
+            if message.error() is None and not self._is_committed(message):
+                waiting.add(slot)
+            (kept if slot in waiting else taken).append(message)
+        self._held = kept
+        return taken
+
+    def _is_committed(self, record: Message) -> bool:
+        return _offset_of(record) < self._committed_to.get(_slot_of(record), 0)
+
+    @property
+    def _is_asking(self) -> bool:
+        """Whether the answer to a commit is awaited; one that does not come in time is awaited no more."""
+        if self._asked_until is not None and self._monotonic() >= self._asked_until:
+            self._asked_until = None
+            self._client_error(KafkaError(KafkaError._TIMED_OUT))
+        return self._asked_until is not None
 
     def _process(self, records: list[Message], now: int) -> None:
         """Journal ``records``, where processing takes time part by part: as if each part were a poll of its own."""
@@ -108,27 +166,23 @@ class Consuming:
             self._reads.delivered(part, now)
             self._reads.flush()
 
-    def _commit(self, ends: dict[Slot, int]) -> bool:
-        """Whether the group's place is known to be behind all that is held."""
+    def _ask_to_commit(self, ends: Mapping[Slot, Position]) -> None:
+        """Ask for a commit, without waiting for its answer. That it was asked for is in the journal before."""
+        self._tell("committing", ends)
+        self._positions.flush()
         try:
-            answered = self._consumer.commit(offsets=_places(ends), asynchronous=False)
+            self._consumer.commit(offsets=_partitions(ends), asynchronous=True)
         except KafkaException as exc:
             self._client_error(exc.args[0])
-            return False
-        self._committed(None, answered)
-        return all(p.error is None for p in answered)
 
     def flush(self) -> None:
-        """Write what was read; then, as a member of a group, commit it."""
-        self._reads.flush()
+        """Write where the reader stood, and what was read; then, as a member of a group, commit it."""
         self._positions.flush()
+        self._reads.flush()
         if self._to_commit:
-            offsets = _places(self._to_commit)
+            ends = dict(self._to_commit)
             self._to_commit.clear()
-            try:
-                self._consumer.commit(offsets=offsets, asynchronous=True)
-            except KafkaException as exc:
-                self._client_error(exc.args[0])
+            self._ask_to_commit(ends)
 
     @property
     def owned(self) -> int:
@@ -148,13 +202,20 @@ class Consuming:
 
     def _reached(self, slot: Slot) -> bool:
         goal = self._goals[slot]
-        return goal is not None and self._next[slot] >= goal
+        return goal is not None and self._next[slot].offset >= goal
 
     def leave(self) -> None:
-        """Leave the group, if any: the others need not wait until its session expires. Waits for brokers."""
-        if self._grouped:
-            self.flush()
-            self._consumer.close()
+        """Leave the group, if any: the others need not wait until its session expires. Waits for brokers.
+
+        What it has asked to commit, and not processed yet, it processes before: nobody else would.
+        """
+        if not self._grouped:
+            return
+        while self._is_asking:
+            self._poll(_WAIT_S)
+            self._process_what_may_be()
+        self.flush()
+        self._consumer.close()
 
     def _log_end(self, slot: Slot) -> int | None:
         try:
@@ -163,23 +224,18 @@ class Consuming:
             return None
         return None if watermarks is None else watermarks[1]
 
-    def _assign(self, offsets: dict[Slot, int]) -> None:
-        self._consumer.assign(_places(offsets))
-        self._next = dict(offsets)
+    def _assign(self, positions: dict[Slot, Position]) -> None:
+        self._consumer.assign(_partitions(positions))
+        self._next = dict(positions)
         self._placed = True
-        self._tell("assign", offsets)
+        self._tell("assign", positions)
 
     def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         try:
             committed = consumer.committed(partitions, timeout=_ASK_S)
         except KafkaException:
             committed = [TopicPartition(p.topic, p.partition, OFFSET_STORED) for p in partitions]
-        self._assign(
-            {
-                (p.topic, p.partition): p.offset if p.offset >= 0 or p.offset == OFFSET_STORED else OFFSET_BEGINNING
-                for p in committed
-            }
-        )
+        self._assign({(p.topic, p.partition): _begin_at(p) for p in committed})
 
     def _revoked(self, _: Consumer, partitions: list[TopicPartition]) -> None:
         self._give_up("revoke", partitions)
@@ -190,49 +246,87 @@ class Consuming:
     def _give_up(self, event: str, partitions: list[TopicPartition]) -> None:
         gone = [(p.topic, p.partition) for p in partitions]
         self._placed = False
-        self._tell(event, {slot: self._next.pop(slot, OFFSET_BEGINNING) for slot in gone})
+        self._tell(event, {slot: self._next.pop(slot, Position(OFFSET_BEGINNING)) for slot in gone})
         for slot in gone:
-            self._to_commit.pop(slot, None)
-        self._held = [message for message in self._held if (message.topic(), message.partition()) not in gone]
+            self._forget(slot)
+
+    def _forget(self, slot: Slot) -> None:
+        """What was read of a partition and is not processed, and what was committed there, is another's business."""
+        self._to_commit.pop(slot, None)
+        self._committed_to.pop(slot, None)
+        self._held = [message for message in self._held if _slot_of(message) != slot]
 
     def _error(self, error: KafkaError, topic: str, partition: int, offset: int | None, now: int) -> None:
         slot = (topic, partition)
         if error.code() == KafkaError._PARTITION_EOF:
             self._positions.happened("end-of-partition", topic, partition, now, offset)
-            if slot in self._next and offset is not None:
-                # Of the same poll, records may have come after it.
-                self._next[slot] = max(self._next[slot], offset)
+            # Of the same poll, records may have come after it. Where it is behind all records, markers stand between.
+            if slot in self._next and offset is not None and offset > self._next[slot].offset:
+                self._next[slot] = Position(offset)
             return
         self._positions.happened("error", topic, partition, now, offset, error.name())
         if error.code() in _POSITION_LOST and slot in self._next:
             # librdkafka has stopped fetching it and refuses to seek: assign anew, the others from where they stand.
-            self._next[slot] = OFFSET_BEGINNING
-            self._consumer.assign(_places(self._next))
-            self._tell("seek", {slot: OFFSET_BEGINNING})
+            # What is held of those is fetched again.
+            self._forget(slot)
+            self._held.clear()
+            self._next[slot] = Position(OFFSET_BEGINNING)
+            self._consumer.assign(_partitions(self._next))
+            self._tell("seek", {slot: self._next[slot]})
 
     def _client_error(self, error: KafkaError) -> None:
         self._positions.happened("error", "", -1, self._clock.now(), error=error.name())
 
     def _committed(self, error: KafkaError | None, partitions: list[TopicPartition]) -> None:
+        self._asked_until = None
         for p in partitions:
             failed = error or p.error
             name = None if failed is None else failed.name()
             self._positions.happened("commit", p.topic, p.partition, self._clock.now(), p.offset, name)
+            if failed is None and (p.topic, p.partition) in self._next:
+                self._committed_to[p.topic, p.partition] = p.offset
 
-    def _tell(self, event: str, offsets: dict[Slot, int]) -> None:
+    def _tell(self, event: str, positions: Mapping[Slot, Position]) -> None:
         now = self._clock.now()
-        for (topic, partition), offset in offsets.items():
-            self._positions.happened(event, topic, partition, now, offset)
+        for (topic, partition), position in positions.items():
+            self._positions.happened(event, topic, partition, now, position.offset)
 
 
-def _ends(records: Iterable[Message]) -> dict[Slot, int]:
+def _records(messages: Iterable[Message]) -> list[Message]:
+    """Of what a poll brought, what is no error."""
+    return [message for message in messages if message.error() is None]
+
+
+def _ends(records: Iterable[Message]) -> dict[Slot, Position]:
     """Behind the last of ``records`` in each partition."""
-    last = cast("dict[Slot, int]", {(m.topic(), m.partition()): m.offset() for m in records})
-    return {slot: offset + 1 for slot, offset in last.items()}
+    last = {_slot_of(record): record for record in records}
+    return {slot: Position(_offset_of(record) + 1, record.leader_epoch()) for slot, record in last.items()}
 
 
-def _places(offsets: dict[Slot, int]) -> list[TopicPartition]:
-    return [TopicPartition(*slot, offset) for slot, offset in offsets.items()]
+def _begin_at(committed: TopicPartition) -> Position:
+    """Where a member begins: where the group has committed, else at the log start."""
+    if committed.offset >= 0 or committed.offset == OFFSET_STORED:
+        return Position(committed.offset, committed.leader_epoch)
+    return Position(OFFSET_BEGINNING)
+
+
+def _partitions(positions: Mapping[Slot, Position]) -> list[TopicPartition]:
+    return [
+        TopicPartition(*slot, at.offset)
+        if at.epoch is None
+        else TopicPartition(*slot, at.offset, leader_epoch=at.epoch)
+        for slot, at in positions.items()
+    ]
+
+
+def _slot_of(message: Message) -> Slot:
+    return message.topic() or "", _partition_of(message)
+
+
+def _offset_of(record: Message) -> int:
+    offset = record.offset()
+    assert offset is not None
+    return offset
 
 
 def _partition_of(message: Message) -> int:

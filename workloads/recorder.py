@@ -238,7 +238,7 @@ class PositionRecorder:
     def happened(
         self, event: str, topic: str, partition: int, at_ns: int, offset: int | None = None, error: str | None = None
     ) -> None:
-        """``event`` is one of assign, revoke, lost, seek, commit, end-of-partition, error.
+        """``event`` is one of those that harness.core.history.POSITIONS names.
 
         A negative ``offset`` (a logical one of librdkafka) is no offset.
         """

@@ -72,7 +72,8 @@ READS = pa.schema(
     ]
 )
 
-#: What happened to a reader's place in a partition: assign, revoke, lost, seek, commit, end-of-partition, error.
+#: What happened to a reader's place in a partition: assign, revoke, lost, seek, committing, commit, end-of-partition,
+#: error. A ``committing`` is journalled before the commit is asked for; a ``commit`` is its answer.
 #: Of the final reader: last-stable and high-watermark, the ends of a log once all transactions should be over.
 POSITIONS = pa.schema(
     [

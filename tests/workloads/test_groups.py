@@ -4,13 +4,14 @@
 """
 
 import re
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import psutil
 import pyarrow as pa
 import pytest
-from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
 
 from harness.core.errors import ClusterError
 from harness.core.history import POSITIONS, READS, Phase
@@ -72,7 +73,7 @@ def test_librdkafka_takes_the_settings_of_a_member(plan: Plan, capfd: pytest.Cap
 def test_a_member_that_commits_first_and_is_killed_has_committed_what_it_never_processed(
     plan: Plan, journalled: Journalled
 ) -> None:
-    groups = Groups(rate=500, producers=1, members=1, commit="before-processing", processing=10)
+    groups = Groups(rate=500, producers=1, members=1, commit="before-processing", processing=5)
     with start(groups, plan) as workload:
         assert re.fullmatch(r"killed process \d+, in the middle of a poll", workload.kill(1))
     committed = {row["partition"]: row["offset"] for row in commits(journalled)}
@@ -82,7 +83,7 @@ def test_a_member_that_commits_first_and_is_killed_has_committed_what_it_never_p
 def test_a_member_that_commits_last_and_is_killed_has_processed_what_it_never_committed(
     plan: Plan, journalled: Journalled
 ) -> None:
-    with start(Groups(rate=500, producers=1, members=1, processing=10), plan) as workload:
+    with start(Groups(rate=500, producers=1, members=1, processing=5), plan) as workload:
         workload.kill(1)
     assert not commits(journalled)
     assert live(journalled)
@@ -94,6 +95,26 @@ def test_a_member_that_is_never_in_the_middle_of_a_poll_is_killed_all_the_same(
     monkeypatch.setattr(running, "_IDLE_S", 0.1)
     with start(Groups(rate=1, producers=1, members=1, processing=0), plan) as workload:
         assert workload.kill(1).endswith(", not in the middle of a poll")
+
+
+def test_a_member_that_dies_by_itself_was_not_killed(plan: Plan) -> None:
+    with start(Groups(rate=100, producers=1, members=1), plan) as workload:
+        member = workload.workers[1]
+        # It ends while it is waited for: what it is told is no command.
+        member._say("no command")
+        with pytest.raises(ClusterError, match=r"ended before it was killed: consumer 2 died \(exit status 1\)"):
+            workload.kill(1)
+        assert workload.killed == frozenset()
+        assert workload.killed_members == []
+        assert workload.deaths() == [member.death]
+
+
+def test_a_member_that_another_kills_while_the_step_waits_was_not_killed_by_it(plan: Plan) -> None:
+    with start(Groups(rate=100, producers=1, members=1), plan) as workload:
+        psutil.Process(workload.workers[1].pid).kill()
+        with pytest.raises(ClusterError, match=r"consumer 2 died \(exit status -9\)"):
+            workload.kill(1)
+        assert workload.killed == frozenset()
 
 
 def test_what_a_killed_member_had_is_processed_by_its_next_incarnation(plan: Plan, journalled: Journalled) -> None:
@@ -156,55 +177,76 @@ def test_only_members_that_are_there_go_and_only_those_that_went_come(plan: Plan
 
 
 class Scripted:
-    """A consumer of one partition that hands out what it is given, and answers commits as it is told."""
+    """A consumer of one partition that hands out what it is given, and answers commits as it is told: at its next poll,
+    or, where ``refused`` tells no more, never."""
 
     def __init__(self, config: dict) -> None:
         self.polls: list[list[Polled]] = []
         self.refused: list[bool] = []
-        self.committed_to: list[int] = []
+        self.asked: list[tuple[int, int | None]] = []
+        self.assigned: list[tuple[int, int | None]] = []
         self.processed: list[float] = []
+        self.group_is_at: tuple[int, int] = (0, -1)
         self.rebalanced: Callable[[], None] = lambda: None
+        self.journalled_when_asked: list[str] = []
+        self.look: Callable[[], list[str]] = list
+        self._answered = config["on_commit"]
+        self._unanswered: list[list[TopicPartition]] = []
 
     def subscribe(self, topics: list[str], on_assign: Callable, on_revoke: Callable, on_lost: Callable) -> None:
         self.on_assign, self.on_revoke = on_assign, on_revoke
 
     def committed(self, partitions: list[TopicPartition], timeout: float) -> list[TopicPartition]:
-        return [TopicPartition(p.topic, p.partition, 0) for p in partitions]
+        offset, epoch = self.group_is_at
+        return [TopicPartition(p.topic, p.partition, offset, leader_epoch=epoch) for p in partitions]
 
-    def assign(self, partitions: list[TopicPartition]) -> None: ...
+    def assign(self, partitions: list[TopicPartition]) -> None:
+        self.assigned += [(p.offset, p.leader_epoch) for p in partitions]
 
     def get_watermark_offsets(self, partition: TopicPartition, timeout: float, cached: bool) -> tuple[int, int]:
         return 0, 0
 
-    def consume(self, most: int, timeout: float) -> "list[Polled]":
+    def poll(self, timeout: float) -> "Polled | None":
         self.rebalanced()
-        return self.polls.pop(0) if self.polls else []
+        while self._unanswered and self.refused:
+            error = KafkaError(KafkaError.REBALANCE_IN_PROGRESS) if self.refused.pop(0) else None
+            self._answered(error, self._unanswered.pop(0))
+        if not self.polls or not self.polls[0]:
+            del self.polls[:1]
+            return None
+        return self.polls[0].pop(0)
 
-    def commit(self, offsets: list[TopicPartition], asynchronous: bool) -> list[TopicPartition]:
-        assert not asynchronous
-        if self.refused.pop(0):
-            raise KafkaException(KafkaError(KafkaError.REBALANCE_IN_PROGRESS))
-        self.committed_to += [place.offset for place in offsets]
-        return offsets
+    def consume(self, most: int, timeout: float) -> "list[Polled]":
+        assert timeout == 0
+        return self.polls.pop(0)
+
+    def commit(self, offsets: list[TopicPartition], asynchronous: bool) -> None:
+        assert asynchronous
+        self.asked += [(place.offset, place.leader_epoch) for place in offsets]
+        self.journalled_when_asked += self.look()
+        self._unanswered.append(offsets)
+
+    def close(self) -> None: ...
 
 
 class Polled:
     """What a poll brings: a record at ``offset``, or with ``error`` what is told there."""
 
-    def __init__(self, offset: int, error: KafkaError | None = None) -> None:
+    def __init__(self, offset: int, error: KafkaError | None = None, *, epoch: int = 0, partition: int = 0) -> None:
         self.offset, self.error = lambda: offset, lambda: error
         self.value = lambda: Encoder(64)(offset, 1)[0]
+        self.leader_epoch, self.partition = lambda: epoch, lambda: partition
 
     topic = staticmethod(lambda: "t")
-    partition = staticmethod(lambda: 0)
     key = staticmethod(lambda: None)
-    leader_epoch = staticmethod(lambda: 0)
     timestamp = staticmethod(lambda: (1, 0))
 
 
 @contextmanager
-def member(plan: Plan) -> Iterator[tuple[Consuming, Scripted, list[float]]]:
-    """A member that commits first, with a scripted consumer; and how long it worked."""
+def member(
+    plan: Plan, *, commits_first: bool = True, clock: Callable[[], float] = time.monotonic
+) -> Iterator[tuple[Consuming, Scripted, list[float]]]:
+    """A member of a group with a scripted consumer, that commits first or last; and how long it worked."""
     spec = ConsumerSpec(
         worker=2,
         config={},
@@ -213,7 +255,7 @@ def member(plan: Plan) -> Iterator[tuple[Consuming, Scripted, list[float]]]:
         origin_ns=plan.clock.origin_ns,
         grouped=True,
         processing=1.0,
-        commits_first=True,
+        commits_first=commits_first,
     )
     made: list[Scripted] = []
     worked: list[float] = []
@@ -230,7 +272,13 @@ def member(plan: Plan) -> Iterator[tuple[Consuming, Scripted, list[float]]]:
         Journal(journal_path(plan.journals, "positions", "2"), POSITIONS) as positions,
     ):
         recorders = ReadRecorder(reads, 2, Phase.LIVE), PositionRecorder(positions, 2)
-        yield Consuming(spec, *recorders, plan.clock, client, worked.append, processed), made[0], worked
+        consuming = Consuming(spec, *recorders, plan.clock, client, worked.append, processed, clock)
+        made[0].on_assign(made[0], [TopicPartition("t", 0)])
+        yield consuming, made[0], worked
+
+
+def events(journalled: Journalled) -> list[tuple[str, int | None, str | None]]:
+    return [(row["event"], row["offset"], row["error"]) for row in journalled("positions").to_pylist()]
 
 
 def test_nothing_is_processed_until_its_commit_was_answered(plan: Plan, journalled: Journalled) -> None:
@@ -238,37 +286,133 @@ def test_nothing_is_processed_until_its_commit_was_answered(plan: Plan, journall
     with member(plan) as (consuming, consumer, worked):
         consumer.polls, consumer.refused = [[Polled(0), Polled(1)], [Polled(2), end]], [True, False]
         consuming.step(0)
+        consuming.step(0)
         assert (places(live(journalled)), worked, consumer.processed) == (set(), [], [])
         consuming.step(0)
         assert places(live(journalled)) == {(0, 0), (0, 1), (0, 2)}
         assert sum(worked) == pytest.approx(1.0)
         assert consumer.processed == [0, pytest.approx(1 / 3), pytest.approx(2 / 3)]
         consuming.flush()
-    assert consumer.committed_to == [3]
-    told = [(row["event"], row["offset"], row["error"]) for row in journalled("positions").to_pylist()]
-    assert told == [
-        ("error", None, "REBALANCE_IN_PROGRESS"),
+    assert events(journalled) == [
+        ("assign", 0, None),
+        ("committing", 2, None),
+        ("commit", 2, "REBALANCE_IN_PROGRESS"),
+        ("committing", 3, None),
         ("commit", 3, None),
         ("end-of-partition", 3, None),
     ]
 
 
+@pytest.mark.parametrize("commits_first", [True, False])
+def test_what_a_commit_asks_for_and_what_was_assigned_is_journalled_before_it_is_asked(
+    commits_first: bool, plan: Plan, journalled: Journalled
+) -> None:
+    with member(plan, commits_first=commits_first) as (consuming, consumer, _):
+        consumer.look = lambda: [event for event, _, _ in events(journalled)]
+        consumer.polls = [[Polled(0)]]
+        consuming.step(0)
+    assert consumer.journalled_when_asked == ["assign", "committing"]
+
+
+def test_what_comes_while_a_commit_is_awaited_waits_for_the_next(plan: Plan, journalled: Journalled) -> None:
+    with member(plan) as (consuming, consumer, _):
+        consumer.polls = [[Polled(0)], [Polled(1)], []]
+        consuming.step(0)
+        consuming.step(0)
+        assert consumer.asked == [(1, 0)]
+        consumer.refused = [False]
+        consuming.step(0)
+        assert places(live(journalled)) == {(0, 0)}
+        assert consumer.asked == [(1, 0), (2, 0)]
+
+
+def test_a_commit_that_is_not_answered_is_asked_for_again_and_nothing_is_processed_meanwhile(
+    plan: Plan, journalled: Journalled
+) -> None:
+    moments = [0.0]
+    with member(plan, clock=lambda: moments[-1]) as (consuming, consumer, worked):
+        consumer.polls = [[Polled(0)]]
+        for at in (0.0, 9.9, 10.1):
+            moments.append(at)
+            consuming.step(0)
+        assert consumer.asked == [(1, 0), (1, 0)]
+        assert worked == []
+    assert ("error", None, "_TIMED_OUT") in events(journalled)
+
+
+def test_a_member_that_leaves_awaits_the_answer_to_its_commit_and_processes_what_it_is_for(
+    plan: Plan, journalled: Journalled
+) -> None:
+    with member(plan) as (consuming, consumer, _):
+        consumer.polls = [[Polled(0)], [], [Polled(1)]]
+        consuming.step(0)
+        consumer.refused = [False]
+        consuming.leave()
+    assert places(live(journalled)) == {(0, 0)}
+    assert consumer.asked == [(1, 0)]
+
+
+@pytest.mark.parametrize("commits_first", [True, False])
+def test_commits_and_assignments_carry_the_leader_epoch(commits_first: bool, plan: Plan) -> None:
+    with member(plan, commits_first=commits_first) as (consuming, consumer, _):
+        consumer.polls, consumer.refused = [[Polled(0, epoch=4), Polled(1, epoch=5)], []], [False]
+        consuming.step(0)
+        consuming.step(0)
+        consumer.group_is_at = (2, 5)
+        consumer.on_assign(consumer, [TopicPartition("t", 0)])
+    assert consumer.asked == [(2, 5)]
+    assert consumer.assigned == [(0, None), (2, 5)]
+
+
+def test_a_position_behind_markers_has_no_epoch_to_be_checked_by(plan: Plan) -> None:
+    end = Polled(3, KafkaError(KafkaError._PARTITION_EOF))
+    gone = Polled(3, KafkaError(KafkaError._AUTO_OFFSET_RESET), partition=1)
+    with member(plan, commits_first=False) as (consuming, consumer, _):
+        consumer.on_assign(consumer, [TopicPartition("t", 0), TopicPartition("t", 1)])
+        consumer.polls = [[Polled(0, epoch=4), end, gone]]
+        consuming.step(0)
+    assert consumer.assigned[-2:] == [(3, None), (OFFSET_BEGINNING, None)]
+
+
+def test_what_is_held_when_a_position_is_lost_is_read_again_and_processed_once(
+    plan: Plan, journalled: Journalled
+) -> None:
+    gone = Polled(0, KafkaError(KafkaError._LOG_TRUNCATION), partition=1)
+    with member(plan) as (consuming, consumer, _):
+        consumer.on_assign(consumer, [TopicPartition("t", 0), TopicPartition("t", 1)])
+        consumer.polls = [[Polled(0), gone], [Polled(0)], []]
+        for answer in ([], [], [False]):
+            consumer.refused = list(answer)
+            consuming.step(0)
+    assert [(row["partition"], row["offset"]) for row in live(journalled)] == [(0, 0)]
+
+
 def test_what_was_held_back_is_dropped_with_its_partition(plan: Plan, journalled: Journalled) -> None:
     with member(plan) as (consuming, consumer, worked):
-        consumer.polls, consumer.refused = [[Polled(0), Polled(1)], []], [True]
+        consumer.polls = [[Polled(0), Polled(1)], []]
         consuming.step(0)
         consumer.rebalanced = lambda: consumer.on_revoke(consumer, [TopicPartition("t", 0)])
+        consumer.refused = [False]
         consuming.step(0)
-    assert (consumer.committed_to, worked, live(journalled)) == ([], [], [])
+    assert (worked, live(journalled)) == ([], [])
 
 
 def test_a_member_has_caught_up_with_nothing_while_the_group_rebalances(plan: Plan) -> None:
     partitions = [TopicPartition("t", 0)]
     with member(plan) as (consuming, consumer, _):
-        assert not consuming.caught_up()
-        consumer.on_assign(consumer, partitions)
         assert consuming.caught_up()
         consumer.on_revoke(consumer, partitions)
         assert not consuming.caught_up()
         consumer.on_assign(consumer, [])
         assert consuming.caught_up()
+
+
+def test_what_is_read_is_stamped_when_it_comes(plan: Plan) -> None:
+    """A poll waits for one record, not for a batch to fill or for its time to be over."""
+    waited: list[float] = []
+    with member(plan, commits_first=False) as (consuming, consumer, _):
+        poll = consumer.poll
+        consumer.poll = lambda timeout: waited.append(timeout) or poll(timeout)  # type: ignore[method-assign]
+        consumer.polls = [[Polled(0), Polled(1)]]
+        consuming.step(0.05)
+    assert waited == [0.05]
