@@ -29,7 +29,10 @@ Evidence = Mapping[Node, Seen]
 
 
 class Record:
-    """All evidence of one injection, in the order it was measured: the last that is known of a node counts."""
+    """All evidence of one injection, in the order it was measured.
+
+    What holds may stop doing so. Where it once did not, though it should have, it is not said to have held.
+    """
 
     def __init__(self) -> None:
         self.facts: dict[str, dict[str, Any]] = {}
@@ -38,14 +41,14 @@ class Record:
     def add(self, when: str, evidence: Evidence) -> None:
         """Note what was measured ``when``. What tells nothing of a node takes back nothing."""
         for node, seen in evidence.items():
-            if seen.effect is not Effect.NOT_KNOWN:
+            if seen.effect is not Effect.NOT_KNOWN and self.on(node) is not Effect.DOES_NOT_HOLD:
                 self._effects[node] = seen.effect
             if seen.facts:
                 self.facts.setdefault(when, {})[node.name] = dict(seen.facts)
 
-    def note(self, when: str, what: str, text: str) -> None:
-        """Note what kept an injection from being measured or healed."""
-        self.facts.setdefault(when, {})[what] = text
+    def note(self, when: str, **facts: Any) -> None:
+        """Note what is of no node alone."""
+        self.facts.setdefault(when, {}).update(facts)
 
     def on(self, node: Node) -> Effect:
         """Whether it acts, or acted as long as it lasted, on this node."""

@@ -11,7 +11,7 @@ from harness.core.clock import Clock
 from harness.core.errors import ClusterError, KafkaTrialError, NothingInjected, ScenarioError
 from harness.core.journal import Journal
 from harness.core.topology import Node, View
-from nemesis.evidence import Effect, Record
+from nemesis.evidence import Effect, Record, Seen
 from nemesis.fault import Aim, Fault, on_each
 from nemesis.shell import NodeShell, ProcessState
 from nemesis.targets import Expression, Pins, check_new_name, resolve
@@ -116,18 +116,18 @@ class Nemesis:
         ``one-of`` draw from. Raises ScenarioError (a name used twice, a target that means nothing), NothingInjected (a
         role that nobody has now), ClusterError (an injection that failed half way: it stays active, to be healed).
         """
+        if fault.renews_network:
+            self._count_before_it_is_gone()
         try:
             injection = self._aimed(fault, name, pin or {}, random or self._random)
         except ClusterError as exc:
             raise NothingInjected(str(exc)) from exc
         nodes = injection.aim.nodes
         self._write(injection)
-        if fault.renews_network:
-            self._count_before_it_is_gone(nodes)
         injection.seen.add("injected", fault.inject(self._shell, injection.aim))
         injection.injected_ns = self._clock.now()
         if fault.renews_network:
-            self._apply_again(nodes)
+            self._let_go(injection, nodes)
         self._write(injection)
         for ended in [i for i in self._active.values() if i.fault.keeps in fault.releases and i is not injection]:
             self._end(ended, nodes)
@@ -247,9 +247,9 @@ class Nemesis:
             freed = tuple(node for node in healing if node not in kept)
             fault.heal(self._shell, aim if whole else aim.on(freed))
             if fault.renews_network:
-                self._apply_again(freed)
+                self._let_go(injection, freed)
         except KafkaTrialError as exc:
-            injection.seen.note("healing", "not_healed", str(exc))
+            injection.seen.note("healing", not_healed=str(exc))
             self._write(injection)
             raise
         self._end(injection, healing)
@@ -269,21 +269,34 @@ class Nemesis:
             self._active.pop(injection.aim.name)
         self._write(injection)
 
-    def _count_before_it_is_gone(self, nodes: Collection[Node]) -> None:
-        for injection in self._in_networks_of(nodes):
-            self._measure(injection, "before_process_ended")
+    def _count_before_it_is_gone(self) -> None:
+        """Measure what a process may take with it. That takes a while: who is meant is asked afterwards."""
+        for injection in list(self._active.values()):
+            if injection.fault.lives_in_network:
+                self._measure(injection, "before_process_ended")
 
-    def _apply_again(self, nodes: Collection[Node]) -> None:
+    def _let_go(self, injection: Injection, nodes: Collection[Node]) -> None:
+        """Apply again what is on the networks of those of ``nodes`` that run, then let them go on."""
         states = on_each(nodes, self._shell.process)
         alive = [node for node, state in states.items() if state is not ProcessState.EXITED]
-        for injection in self._in_networks_of(alive):
-            injection.seen.add("applied_again", injection.fault.apply_again(self._shell, injection.aim, alive))
-            self._write(injection)
+        for other in [i for i in self._active.values() if i.fault.lives_in_network]:
+            if not set(alive).isdisjoint(other.aim.nodes):
+                self._apply_again(other, alive)
+        on_each(alive, self._shell.release)
+        now = self._clock.now()
+        injection.seen.add("released", {node: Seen(Effect.NOT_KNOWN, {"at_ns": now}) for node in alive})
 
-    def _in_networks_of(self, nodes: Collection[Node]) -> list[Injection]:
-        hit = set(nodes)
-        found = [i for i in self._active.values() if i.fault.lives_in_network]
-        return [i for i in found if not hit.isdisjoint(i.aim.nodes)]
+    def _apply_again(self, injection: Injection, nodes: Collection[Node]) -> None:
+        """What cannot be applied again holds no longer; the node goes on all the same."""
+        try:
+            injection.seen.add("applied_again", injection.fault.apply_again(self._shell, injection.aim, nodes))
+        except ClusterError as exc:
+            hit = [node for node in injection.aim.nodes if node in nodes]
+            injection.seen.add(
+                "applied_again", {node: Seen(Effect.DOES_NOT_HOLD, {"failed": str(exc)}) for node in hit}
+            )
+        injection.seen.note("applied_again", at_ns=self._clock.now())
+        self._write(injection)
 
     def _measure(self, injection: Injection, when: str) -> None:
         """What cannot be measured must not keep anything from being healed: the evidence says why."""
@@ -291,7 +304,7 @@ class Nemesis:
         try:
             injection.seen.add(when, injection.fault.measure(self._shell, remaining))
         except ClusterError as exc:
-            injection.seen.note(when, "not_measured", str(exc))
+            injection.seen.note(when, not_measured=str(exc))
 
     def _write(self, injection: Injection) -> None:
         self._journal.append_rows([injection.row()])

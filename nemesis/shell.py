@@ -33,7 +33,10 @@ class NodeShell(Protocol):
         """Send a signal to the node's main process."""
 
     def start(self, node: Node) -> None:
-        """Start a node that has exited; one that runs is left alone."""
+        """Start a node that has exited: it has its network, and waits for ``release``. One that runs is left alone."""
+
+    def release(self, node: Node) -> None:
+        """Let a node go on that was started. One that waits for nothing is left alone."""
 
     def stop(self, node: Node, grace: float) -> None:
         """Ask the node to shut down (SIGTERM), kill it after ``grace`` seconds, and return when it has exited."""

@@ -1,6 +1,8 @@
 """What faults can do to the nodes of a run, by way of the Docker engine."""
 
+import io
 import math
+import tarfile
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -23,6 +25,9 @@ T = TypeVar("T")
 
 #: Where every node keeps its data: a volume of its own.
 DATA = "/data"
+
+#: While a node has this file, its main process waits before it does anything (docker/kafka/start).
+HELD = "/run/kafka-trial-held"
 
 #: All that a script in a network namespace may do. Without NET_RAW neither ping nor iptables-legacy starts.
 _POWERS: dict[str, Any] = {"cap_drop": ["ALL"], "cap_add": ["NET_ADMIN", "NET_RAW"]}
@@ -72,8 +77,12 @@ class DockerShell:
         self._on(node, f"SIG{signal}", lambda container: container.kill(signal=f"SIG{signal}"))
 
     def start(self, node: Node) -> None:
-        """Start the node's container; one that runs is left alone."""
-        self._on(node, "start", lambda container: container.start())
+        """Start the node's container, which waits for ``release``; one that runs is left alone."""
+        self._on(node, "start", _start_held)
+
+    def release(self, node: Node) -> None:
+        """Let the container's main process go on."""
+        self._on(node, "release it", _release)
 
     def stop(self, node: Node, grace: float) -> None:
         """SIGTERM, and SIGKILL to what has not exited ``grace`` seconds later."""
@@ -147,6 +156,24 @@ def labels_of_no_run() -> Iterator[dict[str, str]]:
             yield labels_of(f"no-run/{directory.name}", directory)
         finally:
             lock.release()
+
+
+def _start_held(container: Container) -> None:
+    container.reload()
+    if container.attrs["State"]["Running"]:
+        return
+    held = Path(HELD)
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w") as files:
+        files.addfile(tarfile.TarInfo(held.name))
+    container.put_archive(str(held.parent), archive.getvalue())
+    container.start()
+
+
+def _release(container: Container) -> None:
+    done = container.exec_run(["rm", "-f", HELD], user="root")
+    if done.exit_code != 0:
+        raise ClusterError(f"{container.name}: cannot release it: rm exited with {done.exit_code}")
 
 
 def _state(container: Container) -> ProcessState:

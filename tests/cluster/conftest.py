@@ -4,21 +4,25 @@ import re
 import socket
 import threading
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 
 import docker
 import pytest
+from docker.models.containers import Container
 
 from harness.cluster.images import toolbox_image
-from harness.cluster.shell import DockerShell, without_network
+from harness.cluster.shell import HELD, DockerShell, without_network
 from harness.core.topology import Node, Role, Topology
 from nemesis.fault import on_each
 from nemesis.shell import ProcessState
 
-#: PID 1 of a plain node: exits on SIGTERM, as Kafka does.
-MAIN = "echo data >/data/one; echo data >/data/two; trap 'exit 0' TERM; while :; do sleep 1 & wait $!; done"
+#: PID 1 of a plain node: waits while it is held, and exits on SIGTERM, as Kafka does.
+MAIN = (
+    f"trap 'exit 0' TERM; while [ -e {HELD} ]; do sleep 0.05; done; echo went on; "
+    "echo data >/data/one; echo data >/data/two; while :; do sleep 1 & wait $!; done"
+)
 
 
 @dataclass(frozen=True)
@@ -27,6 +31,11 @@ class Plain:
 
     shell: DockerShell
     try_script: Callable[[str], str]
+    containers: Mapping[str, Container]
+
+    def went_on(self, name: str) -> int:
+        """How often a node's main process has been started and released."""
+        return self.containers[name].logs().decode().splitlines().count("went on")
 
     def node(self, name: str) -> Node:
         found = self.shell.topology.named(name)
@@ -96,7 +105,7 @@ def plain(engine: docker.DockerClient, toolbox: str) -> Iterator[Plain]:
     try:
         network.reload()
         names = {f"b{i}": f"{run}-b{i}" for i in (1, 2, 3)}
-        nodes = []
+        nodes, containers = [], {}
         for number, (name, container_name) in enumerate(names.items(), 1):
             container = engine.containers.run(
                 toolbox,
@@ -107,12 +116,13 @@ def plain(engine: docker.DockerClient, toolbox: str) -> Iterator[Plain]:
                 network=run,
                 volumes=["/data"],
             )
+            containers[name] = container
             container.reload()
             address = container.attrs["NetworkSettings"]["Networks"][run]["IPAddress"]
             nodes.append(Node(name, Role.BROKER, number, address))
         clients = Node("clients", Role.CLIENTS, 0, network.attrs["IPAM"]["Config"][0]["Gateway"])
         shell = DockerShell(Topology(tuple(nodes), clients), names, toolbox, labels, engine)
-        yield Plain(shell, without_network(engine, toolbox, labels))
+        yield Plain(shell, without_network(engine, toolbox, labels), containers)
         left = [c.name for c in engine.containers.list(all=True, filters={"label": f"kafka-trial.run={run}"})]
         assert sorted(left) == sorted(names.values()), "a toolbox container stayed"
     finally:

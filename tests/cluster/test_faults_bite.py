@@ -127,6 +127,7 @@ def test_a_partition_outlives_the_restart_of_a_node(plain: Plain, journal: Journ
     with _nemesis(plain, journal) as nemesis:
         cut = nemesis.inject(FAULTS["partition"].model_validate({"from": "b1", "to": ["b2", "b3"]}), "cut")
         assert plain.ping("b1", "b2") == 0
+        assert plain.ping("b1", "b3") == 0
         nemesis.inject(FAULTS["kill"].model_validate({"target": "b1"}), "dead")
         nemesis.inject(FAULTS["start"].model_validate({"target": "b1"}))
         assert plain.ping("b1", "b2") == 0

@@ -62,6 +62,25 @@ def test_an_exit_code_tells_a_shutdown_from_a_kill(plain: Plain) -> None:
     assert [plain.shell.exit_code(node) for node in (b1, b2, b3)] == [0, 137, 137]
 
 
+def test_a_started_node_has_its_network_and_waits_to_be_released(plain: Plain) -> None:
+    b1 = plain.node("b1")
+    wait_for(lambda: plain.went_on("b1"), "b1 to go on", 10)
+    plain.shell.signal(b1, "KILL")
+    wait_for(lambda: plain.shell.process(b1) is ProcessState.EXITED, "b1 to exit", 10)
+    plain.shell.start(b1)
+    assert b1.address in plain.shell.in_network_of(b1, "ip -o -4 addr show dev eth0")
+    assert plain.went_on("b1") == 1
+    plain.shell.release(b1)
+    plain.shell.release(b1)
+    wait_for(lambda: plain.went_on("b1") == 2, "b1 to go on", 10)
+    plain.shell.start(b1)
+    plain.shell.stop(b1, 60)
+    plain.shell.start(b1)
+    plain.shell.stop(b1, 60)
+    assert plain.shell.exit_code(b1) == 0, "one that waits can be stopped as well"
+    assert plain.went_on("b1") == 2
+
+
 def test_a_node_that_has_exited_has_no_network_and_leaves_no_container(plain: Plain) -> None:
     plain.shell.stop(plain.node("b1"), 60)
     with pytest.raises(ClusterError, match=r"^b1: network script failed: cannot join network of a non running"):

@@ -42,6 +42,7 @@ class FakeShell:
         self.rules: dict[tuple[Node, str], list[str]] = {}
         self.silent: set[Node] = set()
         self.flushed: set[Node] = set()
+        self.held: set[Node] = set()
         self.exit_codes: dict[Node, int] = {}
         self.shutdown_seconds = 1.0
         self.ends_by_itself: set[Node] = set()
@@ -54,9 +55,10 @@ class FakeShell:
             raise ClusterError(f"{node.name}: network script failed: broken")
         if self.states[node] is ProcessState.EXITED:
             raise ClusterError(f"{node.name}: no such namespace")
-        self.done.append(f"{node.name} network")
+        counts = "iptables -w -nvxL" in script or "tc -j -s" in script
+        self.done.append(f"{node.name} {'count' if counts else 'network'}")
         rules, queues = re.findall(r"KT-(\w{8})-I", script)[:1], re.findall(r"handle (\w+): (tbf|netem)", script)
-        if "iptables -w -nvxL" in script or "tc -j -s" in script:
+        if counts:
             return self._listing(node, script)
         if queues and not (rules and not self.netem):
             self.namespaces[node] |= {f"queue {queues[0][0]}"}
@@ -106,6 +108,12 @@ class FakeShell:
     def start(self, node: Node) -> None:
         self.done.append(f"{node.name} start")
         self._becomes(node, ProcessState.RUNNING)
+        self.held.add(node)
+
+    def release(self, node: Node) -> None:
+        if node in self.held:
+            self.done.append(f"{node.name} release")
+            self.held.remove(node)
 
     def stop(self, node: Node, grace: float) -> None:
         self.done.append(f"{node.name} stop")

@@ -17,10 +17,14 @@ from harness.core.waiting import wait_for
 from nemesis.shell import ProcessState, Signal
 
 PORTS = (9092, 9093, 9094)
+ADDRESSES = tuple(f"10.251.77.{i}" for i in (1, 2, 3))
 
-#: Takes what it is sent, on every port of a node, and says nothing.
+#: Greets everybody as it starts; then it takes what it is sent, on every port of a node, and says nothing.
 MAIN = f"""
-import selectors, socket
+import contextlib, selectors, socket
+for address in {list(ADDRESSES)}:
+    with contextlib.suppress(OSError), socket.socket(type=socket.SOCK_DGRAM) as greeting:
+        greeting.sendto(bytes(9), (address, 9))
 ready = selectors.DefaultSelector()
 for port in {PORTS}:
     ready.register(socket.create_server(("0.0.0.0", port)), selectors.EVENT_READ, None)
@@ -43,7 +47,7 @@ class NamespaceShell:
     def __init__(self, directory: Path) -> None:
         self._hub = f"kt-{uuid.uuid4().hex[:6]}"
         self._directory = directory
-        nodes = tuple(Node(f"b{i}", Role.BROKER, i, f"10.251.77.{i}") for i in (1, 2, 3))
+        nodes = tuple(Node(f"b{i}", Role.BROKER, i, address) for i, address in enumerate(ADDRESSES, 1))
         self.topology = Topology(nodes, Node("clients", Role.CLIENTS, 0, "10.251.77.254"))
         self._processes: dict[Node, subprocess.Popen[bytes]] = {}
 
@@ -58,8 +62,9 @@ class NamespaceShell:
             self._data(node).mkdir()
             (self._data(node) / "log").write_text("data")
             self.start(node)
+            self.release(node)
         for node in self.topology.nodes:
-            self._listens(node)
+            self.listens(node)
 
     def down(self) -> None:
         """End every process and namespace."""
@@ -80,13 +85,17 @@ class NamespaceShell:
         if node in self._processes and self.process(node) is not ProcessState.EXITED:
             return
         name, hub = self._namespace(node), self._hub
-        _run(f"ip netns list | grep -q '^{name}\\b' && ip netns del {name} || true")
         _run(
             f"ip netns add {name}; ip -n {name} link add eth0 type veth peer name {node.name} netns {hub};"
             f" ip -n {name} link set lo up; ip -n {name} addr add {node.address}/24 dev eth0;"
             f" ip -n {name} link set eth0 up; ip -n {hub} link set {node.name} master hub0 up"
         )
-        self._processes[node] = subprocess.Popen(["ip", "netns", "exec", name, "python3", "-S", "-c", MAIN])
+        self._held(node).touch()
+        main = f'while [ -e {self._held(node)} ]; do sleep 0.01; done; exec python3 -S -c "$0"'
+        self._processes[node] = subprocess.Popen(["ip", "netns", "exec", name, "sh", "-c", main, MAIN])
+
+    def release(self, node: Node) -> None:
+        self._held(node).unlink(missing_ok=True)
 
     def stop(self, node: Node, grace: float) -> None:
         self._processes[node].send_signal(signals.SIGTERM)
@@ -125,18 +134,24 @@ class NamespaceShell:
         look = "iptables-save | grep KT || true; tc qdisc show; ip -o link | cut -d: -f2 | cut -d@ -f1"
         return {node.name: self.in_network_of(node, look) for node in self.topology.nodes}
 
-    def _listens(self, node: Node) -> None:
+    def listens(self, node: Node) -> None:
+        """Wait until a node's process has come so far."""
         script = "ss -Hltn | grep -c ':909[234] ' || true"
         wait_for(
             lambda: _in(self._namespace(node), script, "ss").strip() == "3", f"{node.name} to listen", 10, every=0.02
         )
 
     def _ended(self, node: Node) -> None:
+        """Remove the namespace of a process that has ended. (Its link would outlive the namespace for a moment.)"""
         self._processes[node].wait(10)
-        _run(f"ip netns list | grep -q '^{self._namespace(node)}\\b' && ip netns del {self._namespace(node)} || true")
+        name = self._namespace(node)
+        _run(f"ip -n {self._hub} link del {node.name} 2>/dev/null || true; ip netns del {name} 2>/dev/null || true")
 
     def _namespace(self, node: Node) -> str:
         return f"{self._hub}-{node.name}"
+
+    def _held(self, node: Node) -> Path:
+        return self._directory / f"{node.name}.held"
 
     def _data(self, node: Node) -> Path:
         return self._directory / node.name

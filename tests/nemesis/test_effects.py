@@ -74,3 +74,33 @@ def test_a_throttle_does_not_act_by_another_shape_of_its_node(
         speak(shell, "b1", "b2", 1000, port=9092)
     assert rows.last("narrow")["effective"]
     assert not rows.last("wide")["effective"]
+
+
+def heard(shell: NamespaceShell, by: str, sender: str) -> int:
+    """How many packets a node has heard from another one since it was asked first."""
+    address = node(shell, sender).address
+    count = f"iptables -w -C INPUT -s {address}/32 2>/dev/null || iptables -w -A INPUT -s {address}/32\n"
+    listing = shell.in_network_of(node(shell, by), f"{count}iptables -w -nvxL INPUT")
+    return sum(int(line.split()[0]) for line in listing.splitlines() if address in line)
+
+
+@pytest.mark.parametrize("again", ["restart", "heal"])
+def test_a_node_that_is_started_again_says_no_word_across_its_cut(
+    again: str, nemesis: Nemesis, shell: NamespaceShell, rows: Rows
+) -> None:
+    assert heard(shell, "b2", "b1") == 0
+    with nemesis:
+        inject(nemesis, "isolate", "cut", target="b1")
+        if again == "heal":
+            inject(nemesis, "kill", "dead", target="b1")
+            nemesis.heal("dead")
+        else:
+            inject(nemesis, "restart", "again", target="b1")
+        shell.listens(node(shell, "b1"))
+        assert heard(shell, "b2", "b1") == 0
+        nemesis.heal("cut")
+        inject(nemesis, "restart", "uncut", target="b1")
+        shell.listens(node(shell, "b1"))
+        assert heard(shell, "b2", "b1") > 0
+    shell.in_network_of(node(shell, "b2"), "iptables -w -F INPUT")
+    assert rows.last("cut")["effective"]

@@ -8,6 +8,7 @@ import pytest
 
 from harness.core.clock import Clock
 from harness.core.errors import ClusterError, ScenarioError
+from harness.core.topology import View
 from nemesis.catalogue import FAULTS
 from nemesis.fault import Aim, Fault
 from nemesis.nemesis import Nemesis
@@ -231,6 +232,56 @@ def test_a_partition_is_applied_again_after_a_restart_and_after_a_kill_is_healed
     assert shell.left == cut
 
 
+@pytest.mark.parametrize("again", ["start", "restart", "heal"])
+def test_a_node_is_released_when_all_faults_on_its_network_are_there_again(
+    again: str, nemesis: Nemesis, shell: FakeShell, rows: Rows
+) -> None:
+    nemesis.inject(fault("isolate"), "cut")
+    nemesis.inject(fault("slow", target="leader"), "late")
+    if again != "restart":
+        nemesis.inject(fault("kill"), "dead")
+    shell.done.clear()
+    if again == "heal":
+        nemesis.heal("dead")
+    else:
+        nemesis.inject(fault(again), "again")
+    since = shell.done[shell.done.index("b1 start") :]
+    assert since == ["b1 start", "b1 network", "b1 network", "b1 release"]
+    assert len(shell.left["b1"]) == 2
+    started = json.loads(rows.last("dead" if again == "heal" else "again")["evidence"])["released"]["b1"]
+    for name in ("cut", "late"):
+        assert 0 < json.loads(rows.last(name)["evidence"])["applied_again"]["at_ns"] <= started["at_ns"]
+
+
+def test_nobody_waits_for_ever_for_rules_that_cannot_be_applied_again(
+    nemesis: Nemesis, shell: FakeShell, rows: Rows
+) -> None:
+    nemesis.inject(fault("isolate"), "cut")
+    nemesis.inject(fault("kill"), "dead")
+    shell.broken = True
+    nemesis.heal("dead")
+    assert shell.held == set()
+    assert rows.last("dead")["healed_ns"] is not None
+    shell.broken = False
+    nemesis.heal("cut")
+    assert not rows.last("cut")["effective"]
+
+
+def test_who_is_meant_is_asked_when_all_is_counted(shell: FakeShell, rows: Rows) -> None:
+    counted: list[int] = []
+
+    def look() -> View:
+        counted.append(len(shell.done))
+        return VIEW
+
+    nemesis = Nemesis(shell, look, rows.journal, Clock.start(), Random(1))
+    nemesis.inject(fault("isolate"), "cut")
+    done = len(shell.done)
+    nemesis.inject(fault("kill"), "dead")
+    assert counted[-1] == done + 1
+    assert shell.done[done:] == ["b1 count", "b1 KILL"]
+
+
 def test_a_started_node_ends_the_kill_of_that_node_alone(nemesis: Nemesis, rows: Rows) -> None:
     nemesis.inject(fault("kill", target=["b1", "b2"]), "dead")
     nemesis.inject(fault("start", target="b1"))
@@ -439,7 +490,7 @@ def test_what_cannot_be_injected_says_why_and_does_nothing(
     done = list(shell.done)
     with pytest.raises((ScenarioError, ClusterError), match=why):
         nemesis.inject(wrong, name)
-    assert shell.done == done
+    assert [act for act in shell.done if not act.endswith("count")] == done
     assert [a.name for a in nemesis.active] == ["first"]
 
 

@@ -116,7 +116,7 @@ def random_step(**fault: Any) -> dict[str, Any]:
 
 def test_a_random_step_that_injected_something_is_met(play: Play) -> None:
     assert [report.met for report in play.follow(random_step(fault="kill", target="leader"))] == [True]
-    assert play.shell.done == ["b1 KILL", "b1 start"] * 2
+    assert play.shell.done == ["b1 KILL", "b1 start", "b1 release"] * 2
 
 
 def test_a_random_step_that_injected_nothing_is_not_met(play: Play) -> None:
