@@ -6,6 +6,7 @@ queued where it arrives: it is redirected to an ifb device and shaped there.
 """
 
 import json
+import math
 from dataclasses import dataclass
 
 from harness.core.topology import PORTS, Node, Plane
@@ -14,14 +15,23 @@ _ROOT = "4b54"  # "KT"
 _IFB = "kt-ifb"
 _UNLIMITED = "10gbit"
 
+#: Seconds between two looks at a queue that drains.
+_LOOK_S = 0.1
+
 
 @dataclass(frozen=True)
 class Shape:
-    """A class of one injection: the tc text of the queue that it sends from, and what goes through it."""
+    """A class of one injection: the tc text of the queue that it sends from, and what goes through it.
+
+    A queue that is removed is empty, or ``drains_within`` so many seconds are over: packets that are thrown away are
+    sent again only after a timeout that was learnt from their delay. ``drains_as`` is what it becomes to be empty soon.
+    """
 
     queue: str
     plane: Plane = Plane.ALL
     arriving_too: bool = False
+    drains_within: float = 0.0
+    drains_as: str | None = None
 
 
 @dataclass(frozen=True)
@@ -45,8 +55,8 @@ def minor(tag: str) -> str:
 
 
 def apply_shape(node: Node, shape: Shape, tag: str) -> str:
-    """Shell: put the shape on the device that has the node's address; replaces what this injection had there."""
-    script = remove_shape(node, tag) + _class("$dev", shape, tag)
+    """Shell: put the shape on the device that has the node's address; nothing where it is there already."""
+    script = _remove(tag) + _class("$dev", shape, tag)
     if shape.arriving_too:
         script += (
             f"if ! ip link show {_IFB} >/dev/null 2>&1; then\n"
@@ -57,15 +67,41 @@ def apply_shape(node: Node, shape: Shape, tag: str) -> str:
             f" action mirred egress redirect dev {_IFB}\n"
             "fi\n"
         ) + _class(_IFB, shape, tag)
-    return script
+    last = _IFB if shape.arriving_too else "$dev"
+    there = f"tc filter show dev {last} parent {_ROOT}: 2>/dev/null | grep -q 'flowid {_ROOT}:{minor(tag)} '"
+    return f"{_find(node)}if ! {there}; then\n{script}fi\n"
 
 
-def remove_shape(node: Node, tag: str) -> str:
-    """Shell: remove this injection's classes, and the root with the last of them; fails if any of it is left."""
+def remove_shape(node: Node, shape: Shape, tag: str) -> str:
+    """Shell: let what waits in this injection's queues go, and nothing more in; then remove its classes, and the root
+    with the last of them. Fails if any of it is left."""
+    number = minor(tag)
+    release = ""
+    if shape.drains_as is not None:
+        release = f"    tc qdisc change dev $d parent {_ROOT}:{number} handle {number}: {shape.drains_as}\n"
+    drain = (
+        f"for d in $dev {_IFB}; do\n"
+        f"  if tc class show dev $d 2>/dev/null | grep -q ' {_ROOT}:{number} '; then\n"
+        f"    tc filter del dev $d parent {_ROOT}: prio {int(number, 16)} 2>/dev/null || true\n"
+        f"{release}"
+        "  fi\n"
+        "done\n"
+        "tries=0\n"
+        f"while [ $tries -lt {math.ceil(shape.drains_within / _LOOK_S)} ] &&"
+        f" tc -s qdisc show | sed -n '/ {number}: /,/backlog/p' | grep backlog | grep -qv ' 0b 0p '; do\n"
+        f"  sleep {_LOOK_S}; tries=$((tries + 1))\n"
+        "done\n"
+    )
+    return _find(node) + drain + _remove(tag)
+
+
+def _find(node: Node) -> str:
+    return f"set -- $(ip -o -4 addr show to {node.address}/32)\ndev=$2\n"
+
+
+def _remove(tag: str) -> str:
     number = minor(tag)
     return (
-        f"set -- $(ip -o -4 addr show to {node.address}/32)\n"
-        "dev=$2\n"
         f"for d in $dev {_IFB}; do\n"
         f"  if tc class show dev $d 2>/dev/null | grep -q ' {_ROOT}:{number} '; then\n"
         f"    tc filter del dev $d parent {_ROOT}: prio {int(number, 16)} 2>/dev/null || true\n"

@@ -1,7 +1,5 @@
 """Traffic that is late, lossy or thin."""
 
-import math
-import re
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -30,6 +28,9 @@ _FRAME = 1514
 
 #: Seconds of a rate that may pass at once. What comes in such a time is not faster than the rate, however it comes.
 _BURST_S = 0.1
+
+#: Seconds for a queue to drain, at most: of one that is longer the rest is thrown away.
+_DRAIN_S = 60.0
 
 #: Parts a listing that has queues after something else.
 _COUNTED = "QUEUES\n"
@@ -87,30 +88,20 @@ class Slow(_Traffic):
             text += f" distribution {self.distribution}"
         return text
 
+    @property
+    def shape(self) -> Shape:
+        """How its nodes' traffic is shaped."""
+        return Shape(self.queue(), self.plane, drains_within=min(self.delay + 4 * self.jitter + 1, _DRAIN_S))
+
     @override
     def scripts(self, aim: Aim, topology: Topology) -> Mapping[Node, Scripts]:
-        shape = Shape(self.queue(), plane=self.plane)
-        patience = math.ceil(min(self.delay * 2 + self.jitter * 4 + 1, 3))
-        return {
-            node: Scripts(
-                _ping(topology.clients, 1) + apply_shape(node, shape, aim.tag),
-                _ping(topology.clients, patience) + _COUNTERS + count_shape(),
-                remove_shape(node, aim.tag),
-            )
-            for node in aim.nodes
-        }
-
-    def told(self, text: str) -> object:
-        return {"rtt_ms": _milliseconds(round_trip(text))}
+        return shaping(self.shape, aim)
 
     def counted(self, aim: Aim, listing: str) -> Seen:
-        """It acts if packets went through the queue and, where pings do too, a ping took as long as it should."""
-        ping, _, queues = listing.partition(_COUNTED)
-        passed = traffic(queues, aim.tag)
-        rtt = round_trip(ping)
-        late = self.plane is not Plane.ALL or rtt is None or rtt >= self.delay / 2
-        facts = {"rtt_ms": _milliseconds(rtt), **(asdict(passed) if passed else {})}
-        return _if_there(passed is not None, passed is not None and passed.packets > 0 and late, facts)
+        """It acts if packets went through the queue, or wait in it."""
+        passed = traffic(listing, aim.tag)
+        late = passed is not None and passed.packets + passed.waiting > 0
+        return _if_there(passed is not None, late, asdict(passed) if passed else {})
 
 
 class Flaky(_Traffic):
@@ -137,7 +128,7 @@ class Flaky(_Traffic):
             node: Scripts(
                 self._apply(apply_shape(node, shape, aim.tag), aim.tag),
                 count,
-                remove_shape(node, aim.tag) + remove_rules(aim.tag),
+                remove_shape(node, shape, aim.tag) + remove_rules(aim.tag),
             )
             for node in aim.nodes
         }
@@ -177,13 +168,15 @@ class Throttle(_Traffic):
         burst = max(2 * _FRAME, round(self.rate / 8 * _BURST_S))
         return f"tbf rate {self.rate}bit burst {burst} limit {_ROOM * _FRAME}"
 
+    @property
+    def shape(self) -> Shape:
+        """How its nodes' traffic is shaped."""
+        at_once = f"tbf rate 10gbit burst 1mb limit {_ROOM * _FRAME}"
+        return Shape(self.queue(), self.plane, arriving_too=True, drains_within=_DRAIN_S, drains_as=at_once)
+
     @override
     def scripts(self, aim: Aim, topology: Topology) -> Mapping[Node, Scripts]:
-        shape = Shape(self.queue(), self.plane, arriving_too=True)
-        return {
-            node: Scripts(apply_shape(node, shape, aim.tag), count_shape(), remove_shape(node, aim.tag))
-            for node in aim.nodes
-        }
+        return shaping(self.shape, aim)
 
     def counted(self, aim: Aim, listing: str) -> Seen:
         """It acts if its own packets had to wait for their turn."""
@@ -199,18 +192,16 @@ def _if_there(there: bool, counted: bool, facts: Mapping[str, Any]) -> Seen:
     return Seen(Effect.HOLDS if counted else Effect.NOT_KNOWN, facts)
 
 
-def round_trip(ping: str) -> float | None:
-    """Seconds that the first answer in ping's output took; None where none came."""
-    found = re.search(r"time=([\d.]+) ms", ping)
-    return float(found[1]) / 1e3 if found else None
-
-
-def _ping(node: Node, seconds: int) -> str:
-    return f"ping -n -c 1 -W {seconds} {node.address} || true\n"
-
-
-def _milliseconds(seconds: float | None) -> float | None:
-    return None if seconds is None else round(seconds * 1e3, 3)
+def shaping(shape: Shape, aim: Aim) -> Mapping[Node, Scripts]:
+    """The scripts of a fault that is nothing but a shape, for each node hit."""
+    return {
+        node: Scripts(
+            apply_shape(node, shape, aim.tag),
+            count_shape(),
+            remove_shape(node, shape, aim.tag),
+        )
+        for node in aim.nodes
+    }
 
 
 def _ms(seconds: float) -> str:

@@ -1,5 +1,6 @@
 """Faults in real network namespaces: what acted says so, and what cannot have acted does not."""
 
+import json
 from collections.abc import Iterator
 from random import Random
 from typing import Any
@@ -49,6 +50,12 @@ def speak(shell: NamespaceShell, sender: str, receiver: str, size: int = 1000, p
     shell.speak(node(shell, sender), node(shell, receiver), size, port)
 
 
+def datagrams(shell: NamespaceShell, sender: Node, receiver: Node, count: int) -> None:
+    """Have a node send datagrams of 1000 bytes, which nobody sends again."""
+    send = f"head -c 1000 /dev/zero >/dev/udp/{receiver.address}/9"
+    shell.in_network_of(sender, f"bash -c 'for i in $(seq {count}); do {send}; done'")
+
+
 def test_a_throttle_above_the_traffic_did_not_act(nemesis: Nemesis, shell: NamespaceShell, rows: Rows) -> None:
     with nemesis:
         inject(nemesis, "throttle", "wide", target="b1", rate="1gbit")
@@ -74,6 +81,33 @@ def test_a_throttle_does_not_act_by_another_shape_of_its_node(
         speak(shell, "b1", "b2", 1000, port=9092)
     assert rows.last("narrow")["effective"]
     assert not rows.last("wide")["effective"]
+
+
+def test_healing_a_throttle_throws_nothing_away(nemesis: Nemesis, shell: NamespaceShell, rows: Rows) -> None:
+    b1, b2, _ = shell.topology.nodes
+    assert heard(shell, "b2", "b1") == 0
+    with nemesis:
+        inject(nemesis, "throttle", "narrow", target="b1", rate="8kbit")
+        shell.in_network_of(
+            b1, f"bash -c 'for i in $(seq 40); do head -c 1000 /dev/zero >/dev/udp/{b2.address}/9; done'"
+        )
+        assert heard(shell, "b2", "b1") < 40
+    assert heard(shell, "b2", "b1") == 40
+    shell.in_network_of(b2, "iptables -w -F INPUT")
+    assert json.loads(rows.last("narrow")["evidence"])["healing"]["b1"]["waiting"] > 0
+
+
+def test_a_shape_that_is_applied_again_where_it_is_keeps_what_waits(
+    nemesis: Nemesis, shell: NamespaceShell, rows: Rows
+) -> None:
+    b1, b2, _ = shell.topology.nodes
+    with nemesis:
+        inject(nemesis, "throttle", "narrow", target="b1", rate="8kbit")
+        shell.in_network_of(
+            b1, f"bash -c 'for i in $(seq 40); do head -c 1000 /dev/zero >/dev/udp/{b2.address}/9; done'"
+        )
+        inject(nemesis, "start", "nothing", target="b1")
+    assert json.loads(rows.last("narrow")["evidence"])["healing"]["b1"]["waiting"] > 20
 
 
 def heard(shell: NamespaceShell, by: str, sender: str) -> int:

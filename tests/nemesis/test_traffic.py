@@ -11,7 +11,7 @@ from nemesis.catalogue import FAULTS
 from nemesis.evidence import Effect
 from nemesis.fault import Aim
 from nemesis.shaping import Shape, apply_shape, minor, remove_shape, traffic
-from nemesis.traffic import Flaky, Slow, Throttle, round_trip
+from nemesis.traffic import Flaky, Slow, Throttle
 
 from .conftest import B2, B3, TOPOLOGY
 
@@ -95,7 +95,7 @@ def test_a_shape_of_all_traffic_matches_every_packet() -> None:
 @pytest.mark.parametrize("tag", ["00000000", "ffffffff", "0000efff", "deadbeef"])
 def test_a_class_has_a_number_that_tc_allows(tag: str) -> None:
     assert 0x10 <= int(minor(tag), 16) < 0x4B54
-    assert f"4b54:{minor(tag)}" in remove_shape(B2, tag)
+    assert f"4b54:{minor(tag)}" in remove_shape(B2, Shape("pfifo"), tag)
 
 
 def queues(**mine: int) -> str:
@@ -131,19 +131,27 @@ def test_a_throttle_bit_if_its_packets_had_to_wait(counters: dict[str, int], bit
 
 
 @pytest.mark.parametrize(
-    ("ping", "packets", "plane", "bit"),
-    [
-        ("time=260 ms", 5, "all", True),
-        ("", 5, "all", True),
-        ("time=0.1 ms", 5, "all", False),
-        ("time=260 ms", 0, "all", False),
-        ("time=0.1 ms", 5, "client", True),
-    ],
+    ("counters", "acts"), [({"packets": 5}, True), ({"qlen": 5}, True), ({}, False), ({"overlimits": 5}, False)]
 )
-def test_slow_bit_if_packets_were_late(ping: str, packets: int, plane: str, bit: bool) -> None:
-    listing = f"{ping}\nQUEUES\n{queues(packets=packets)}"
-    seen = slow(delay="250ms", plane=plane).counted(AIM, listing)
-    assert (seen.effect is Effect.HOLDS) is bit
+def test_slow_acts_if_packets_were_late_or_still_wait(counters: dict[str, int], acts: bool) -> None:
+    seen = slow(delay="250ms").counted(AIM, queues(**counters))
+    assert (seen.effect is Effect.HOLDS) is acts
+
+
+@pytest.mark.parametrize(
+    ("written", "tries"), [({"delay": "250ms"}, 13), ({"delay": "10s", "jitter": "1s"}, 150), ({"delay": "200s"}, 600)]
+)
+def test_a_queue_of_late_packets_is_removed_when_they_have_gone(written: dict[str, Any], tries: int) -> None:
+    remove = slow(**written).scripts(AIM, TOPOLOGY)[B2].remove
+    steps = [remove.index(f"tc {step} del dev $d") for step in ("filter", "class")]
+    assert steps[0] < remove.index(f"[ $tries -lt {tries} ]") < steps[1]
+    assert "tc qdisc change" not in remove
+
+
+def test_a_throttle_lets_all_go_at_once_before_it_is_removed() -> None:
+    throttle = Throttle.model_validate({"target": "b2", "rate": "10kbit"})
+    remove = throttle.scripts(Aim("it", {"target": (B2,)}), TOPOLOGY)[B2].remove
+    assert remove.index(f"handle {minor(AIM.tag)}: tbf rate 10gbit") < remove.index("while [ $tries")
 
 
 def test_flaky_bit_if_netem_or_iptables_lost_packets() -> None:
@@ -163,9 +171,4 @@ def test_flaky_bit_if_netem_or_iptables_lost_packets() -> None:
     ids=lambda fault: fault.kind(),
 )
 def test_traffic_whose_rules_are_gone_is_not_shaped(fault: Slow | Flaky | Throttle) -> None:
-    assert fault.counted(AIM, "QUEUES\n[]" if not isinstance(fault, Throttle) else "[]").effect is Effect.DOES_NOT_HOLD
-
-
-def test_a_round_trip_is_what_ping_says() -> None:
-    assert round_trip("64 bytes from 10.0.0.1: icmp_seq=1 ttl=64 time=0.045 ms") == pytest.approx(45e-6)
-    assert round_trip("1 packets transmitted, 0 received") is None
+    assert fault.counted(AIM, "QUEUES\n[]" if isinstance(fault, Flaky) else "[]").effect is Effect.DOES_NOT_HOLD
