@@ -34,6 +34,7 @@ def preconditions(
         bit(faults),
         healed(faults, staying(run)),
         followed(run),
+        finished(run),
         observed(seen),
         *led(run.requires, watched, leaders(seen, watched)),
         read_to_the_end(ends, {*sent, *((span.topic, span.partition) for span in seen)}),
@@ -44,7 +45,7 @@ def preconditions(
 def whole(run: RunFile) -> Precondition:
     """Nothing that was done is missing from the history."""
     why = "; ".join(run.notes) or "a worker or the harness was cut off"
-    return _held("history whole", not run.partial, "every worker ended when it was told to", why)
+    return _held("history whole", not run.partial, "no worker died, and no journal was cut off", why)
 
 
 def attempted(summary: Summary) -> Precondition:
@@ -91,6 +92,12 @@ def followed(run: RunFile) -> Precondition:
     """Every step of the timeline did what it awaited."""
     missed = [f"{step.step} ({step.detail})" if step.detail else step.step for step in run.timeline if not step.met]
     return _held("timeline followed", not missed, f"{len(run.timeline)} steps", f"not met: {_all(missed)}")
+
+
+def finished(run: RunFile) -> Precondition:
+    """Every worker came to the end of its work: no consumer was stuck before the end of the log."""
+    told = "every worker that was left finished, and every consumer read to the end"
+    return _held("workers finished", not run.unfinished, told, "; ".join(run.unfinished))
 
 
 def observed(seen: Sequence[Span]) -> Precondition:

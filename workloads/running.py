@@ -163,6 +163,7 @@ class Workload:
         self._workers: list[Worker] = []
         self._gone: list[Worker] = []
         self._killed: list[AnySpec] = []
+        self._unfinished: list[str] = []
         self._specs = specs
 
     @property
@@ -179,6 +180,12 @@ class Workload:
     def killed(self) -> frozenset[str]:
         """What the journals of those are called that were killed on purpose: as far as they go is all there is."""
         return frozenset(spec.journal for spec in self._killed)
+
+    @property
+    def unfinished(self) -> list[str]:
+        """A line for each worker that was told to finish and did not: one that had to be ended, or a consumer that did
+        not read to the end of the log."""
+        return list(self._unfinished)
 
     @property
     def killed_members(self) -> list[Process]:
@@ -296,18 +303,22 @@ class Workload:
             asked = [worker for worker in self._workers if worker.spec.role in roles]
             while _unowned(asked) and time.monotonic() < deadline:
                 time.sleep(_POLL_S)
+            left = max(0.0, deadline - time.monotonic())
+            until = time.monotonic() + left + _MARGIN_S
             for worker in asked:
-                worker.finish(max(0.0, deadline - time.monotonic()))
+                worker.finish(left)
             for worker in asked:
-                if not worker.wait(deadline + _MARGIN_S - time.monotonic()):
+                if not worker.wait(until - time.monotonic()):
                     worker.end()
                     # Its end is ours, no death; whether it still closed its journals is seen when they are sealed.
                     self._remove(worker)
-                    notes.append(f"{worker.name} did not finish within {within:g} s and was ended")
+                    self._unfinished.append(f"{worker.name} did not finish within {within:g} s and was ended")
+                    notes.append(self._unfinished[-1])
                 elif worker.death:
                     notes.append(worker.death)
                 elif worker.report is not None and worker.report.note:
                     notes.append(f"{worker.name}: {worker.report.note}")
+                    self._unfinished += notes[-1:] if worker.report.behind else []
         return notes
 
     def _member(self, number: int) -> Worker:

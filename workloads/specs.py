@@ -79,7 +79,8 @@ class Report(BaseModel):
     """One line of a worker's statistics; all of it is in the journals already. The last one says ``finished``.
 
     ``owned``: how many partitions a consumer has been given, none while its group rebalances. ``processed``: how much
-    of a poll's records a member of a group has processed, of 1; null between polls.
+    of a poll's records a member of a group has processed, of 1; null between polls. ``behind``: a consumer was told to
+    finish, and did not come to the end of the log in time.
     """
 
     sent: int = 0
@@ -91,4 +92,5 @@ class Report(BaseModel):
     processed: float | None = None
     last_ack_ns: int | None = None
     finished: bool = False
+    behind: bool = False
     note: str | None = None

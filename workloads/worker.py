@@ -175,7 +175,8 @@ def consume(spec: ConsumerSpec, commands: Commands, stack: ExitStack) -> Report:
     consuming = Consuming(spec, reads, positions, clock, processed=lambda part: tell(report(part)))
     last = run(commands, consuming.step, finished, flush)
     consuming.leave()
-    last.note = None if caught_up else "did not reach the end of the log in time"
+    last.behind = not caught_up
+    last.note = "did not reach the end of the log in time" if last.behind else None
     return last
 
 

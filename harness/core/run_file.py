@@ -106,6 +106,7 @@ class RunFile(_Part):
     phases: list[PhaseReport] = []
     timeline: list[StepReport] = []
     killed: list[Process] = Field([], description="the members of its group that the timeline killed")
+    unfinished: list[str] = Field([], description="workers that were told to finish and did not: one line each")
     partial: bool = Field(False, description="the history is not whole: a worker or the harness was cut off")
     notes: list[str] = Field([], description="why the run is not what it should be: one line each")
 

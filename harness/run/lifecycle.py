@@ -221,8 +221,10 @@ def heal(stage: Stage, down: Sequence[str]) -> None:
 
 
 def finish(file: RunFile, workload: Workload, within: float) -> None:
-    """Drain and end the workload. What did not go as it should is noted; a worker that died makes the run partial."""
+    """Drain and end the workload. What did not go as it should is noted; a worker that died makes the run partial, and
+    one that did not finish makes it ``unknown``."""
     file.notes += workload.finish(within)
+    file.unfinished = workload.unfinished
     file.partial |= bool(workload.deaths())
 
 

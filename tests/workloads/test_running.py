@@ -169,6 +169,42 @@ def test_a_producer_that_died_by_itself_is_not_replaced_as_if_it_had_been_killed
         assert len(workload.workers) == 1
 
 
+STUCK: dict[str, tuple[Callable[[Workload], object], list[str]]] = {
+    "nothing": (lambda workload: None, []),
+    "a consumer hangs": (
+        lambda workload: psutil.Process(workload.workers[1].pid).suspend(),
+        ["consumer 2 did not finish within 2 s and was ended"],
+    ),
+    "a producer hangs": (
+        lambda workload: psutil.Process(workload.workers[0].pid).suspend(),
+        ["producer 1 did not finish within 2 s and was ended", "consumer 2: did not reach the end of the log in time"],
+    ),
+    "a producer died": (lambda workload: psutil.Process(workload.workers[0].pid).kill(), []),
+}
+
+
+@pytest.mark.parametrize(("stop", "unfinished"), STUCK.values(), ids=STUCK)
+def test_who_did_not_finish_is_told_apart_from_what_else_is_noted(
+    stop: Callable[[Workload], object], unfinished: list[str], plan: Plan, tmp_path: Path
+) -> None:
+    record = new_run(Scenario(name="a/story"), 7, tmp_path / "store")
+    with start(Queue(rate=400, producers=1, consumers=1), replace(plan, journals=record.journals)) as workload:
+        until_acknowledged(workload, 50)
+        stop(workload)
+        finish(record.file, workload, 2 if unfinished else 60)
+    record.release()
+    assert record.file.unfinished == unfinished
+    assert {*unfinished} <= {*record.file.notes}
+
+
+def test_a_group_that_never_gets_to_its_partitions_did_not_finish(plan: Plan) -> None:
+    """Nobody answers at port 9: a member waits for its group for ever."""
+    nowhere = replace(plan, bootstrap="127.0.0.1:9")
+    with start(Queue(rate=1, producers=1, consumers=1, consume="group"), nowhere) as workload:
+        workload.finish(within=1)
+    assert workload.unfinished == ["consumer 2: did not reach the end of the log in time"]
+
+
 def test_a_ctrl_c_does_not_reach_a_worker(plan: Plan) -> None:
     with start(Queue(rate=1000, producers=1, consumers=0), plan) as workload:
         until_acknowledged(workload, 100)
