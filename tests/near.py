@@ -1,8 +1,9 @@
 """The tests near to a change: ``python -m tests.near [REVISION]`` runs them.
 
 A change is what differs from the revision (HEAD, if none is named) in the working tree, and files that git does not
-know. A test file is near to a file where it imports it, or what imports it; where a fixture that it asks for does; and
-to the data that it reads. What is further away, or takes minutes, is named and not run.
+know. A test file is touched by what it imports, at any depth, by what the fixtures that it asks for import, and by the
+data that it reads. Near to a changed file are those that import it themselves; where none does, those that are the
+fewest imports away. What is further away, or takes minutes, is named and not run.
 """
 
 import ast
@@ -17,9 +18,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("harness", "checkers", "nemesis", "workloads", "benchmarks", "tests")
-
-#: How many imports away a changed file may be.
-NEAR = 2
 
 #: Data, by how its path begins, and the test files that read it, by how theirs do. The first row that fits counts.
 READERS: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -38,6 +36,8 @@ READERS: tuple[tuple[str, tuple[str, ...]], ...] = (
 #: Where tests take minutes. So do those on real clusters.
 LONG = ("tests/planted/", "tests/golden/")
 
+
+_ON_CLUSTERS = re.compile(r"^(pytestmark = |@)pytest\.mark\.cluster", re.MULTILINE)
 
 _MODULE = re.compile(r"\w+(\.\w+)+")
 
@@ -117,6 +117,7 @@ class Graph:
 
     def __init__(self, root: Path = ROOT) -> None:
         self.root = root
+        self._far: dict[str, Mapping[str, int]] = {}
         self.sources = {
             path: Source(root, path)
             for package in PACKAGES
@@ -128,8 +129,13 @@ class Graph:
         """The test files."""
         return [path for path in self.sources if Path(path).name.startswith("test_")]
 
-    def rests_on(self, test: str) -> dict[str, int]:
+    def far(self, test: str) -> Mapping[str, int]:
         """Every file that a test file rests on, itself included, and how many imports away it is."""
+        if test not in self._far:
+            self._far[test] = self._rests_on(test)
+        return self._far[test]
+
+    def _rests_on(self, test: str) -> dict[str, int]:
         far = {test: 0}
         waiting = deque([(path, 1) for path in self._of_fixtures(test)])
         waiting.extendleft((path, 1) for path in self.sources[test].imports)
@@ -159,18 +165,15 @@ class Graph:
         return (path for folder in Path(test).parents if (path := str(folder / "conftest.py")) in self.sources)
 
 
-def touched(changed: Iterable[str], graph: Graph) -> dict[str, int]:
-    """The test files that a change to these paths touches, the nearest first: how many imports away it is."""
-    paths = set(changed)
-    read = {test for path in paths if not path.endswith(".py") for test in readers(path, graph.tests)}
+def touched(changed: str, graph: Graph) -> dict[str, int]:
+    """The test files that a change to this path touches, the nearest first: how many imports away it is."""
+    read = set() if changed.endswith(".py") else set(readers(changed, graph.tests))
     found: dict[str, int] = {}
     for test in graph.tests:
-        far = graph.rests_on(test)
-        distances = [far[path] for path in paths & far.keys()]
-        if test in read or paths & set(graph.conftests(test)):
-            distances.append(1)
-        if distances:
-            found[test] = min(distances)
+        if changed in graph.far(test):
+            found[test] = graph.far(test)[changed]
+        elif test in read or changed in graph.conftests(test):
+            found[test] = 1
     return dict(sorted(found.items(), key=lambda item: (item[1], item[0])))
 
 
@@ -191,12 +194,14 @@ class Choice:
 
 def choose(changed: Iterable[str], graph: Graph) -> Choice:
     """The tests near to a change. Pure, but for reading what the graph is made of."""
-    distances = touched(changed, graph)
-    near = [test for test, distance in distances.items() if distance <= NEAR]
-    long = [test for test in near if test.startswith(LONG) or "pytest.mark.cluster" in graph.sources[test].text]
-    return Choice(
-        [test for test in near if test not in long], long, [test for test in distances if distances[test] > NEAR]
-    )
+    near, far = dict[str, None](), dict[str, None]()
+    for path in changed:
+        distances = touched(path, graph)
+        nearest = max(1, min(distances.values(), default=1))
+        near |= dict.fromkeys(test for test, distance in distances.items() if distance <= nearest)
+        far |= dict.fromkeys(distances)
+    long = [test for test in near if test.startswith(LONG) or _ON_CLUSTERS.search(graph.sources[test].text)]
+    return Choice([test for test in near if test not in long], long, [test for test in far if test not in near])
 
 
 def changes(revision: str, root: Path = ROOT) -> list[str]:

@@ -16,7 +16,6 @@ from nemesis.catalogue import FAULTS
 from nemesis.nemesis import Nemesis
 from nemesis.preflight import NEEDS, lacking
 from nemesis.shell import ProcessState
-from tests.nemesis.controls import IDLE
 
 from .conftest import Plain
 
@@ -117,23 +116,6 @@ def test_a_fault_bites_and_heals_to_nothing(kind: str, plain: Plain, journal: Jo
     assert set(plain.states().values()) == {ProcessState.RUNNING}
     assert plain.traces() == clean
     assert all(plain.ping(a.name, b.name) == 2 for a in plain.shell.topology.nodes for b in plain.shell.topology.nodes)
-
-
-@pytest.mark.parametrize("kind", FAULTS)
-def test_a_fault_that_cannot_have_acted_is_not_effective(kind: str, plain: Plain, journal: Journal) -> None:
-    control = IDLE[kind][-1]
-    fault = FAULTS[kind].model_validate(control.fault)
-    if lacking(fault.needs, plain.try_script):
-        return
-    with _nemesis(plain, journal) as nemesis:
-        for earlier, parameters in control.before:
-            nemesis.inject(FAULTS[earlier].model_validate(parameters))
-        nemesis.inject(fault, "it")
-        if control.speak:
-            plain.ping("b1", "b2")
-    row = _rows(journal)["it"]
-    assert not row["effective"]
-    assert row["nodes_without_effect"]
 
 
 def test_what_is_needed_is_had_or_named_in_one_line(plain: Plain) -> None:

@@ -65,6 +65,10 @@ class FakeWorkload:
     def deaths(self) -> list[str]:
         return ["producer 1 died"] if self.dead else []
 
+    @property
+    def unfinished(self) -> list[str]:
+        return []
+
     def finish(self, within: float) -> list[str]:
         self.finished = True
         return self.deaths()
