@@ -7,7 +7,8 @@ import shutil
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import takewhile
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
+from checkers.settings import PINNED, check
 from harness.core.errors import EnvironmentLacks
 
 #: Spark's classes, to be mapped as the Java process starts (checkers/archive.py makes it).
@@ -53,14 +55,13 @@ appender.console.layout.type = PatternLayout
 appender.console.layout.pattern = %d{{HH:mm:ss}} %p %c{{1}}: %m%n
 """
 
-#: What every session gets, wherever it runs. ``conf`` of the caller wins.
+#: What every session gets, wherever it runs. ``conf`` of the caller wins but for what is PINNED.
 _EVERYWHERE = {
+    **PINNED,
     "spark.app.name": "kafka-trial",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.sql.catalogImplementation": "in-memory",
     "spark.sql.parquet.compression.codec": "zstd",
-    "spark.sql.session.timeZone": "UTC",
     # A judgement has more queries than the 100 whose compiled code is kept otherwise: the next one needs them again.
     "spark.sql.codegen.cache.maxEntries": "1000",
     # Nobody looks at the plans that Spark describes to its own UI, each time that it has changed one.
@@ -104,7 +105,10 @@ def session(master: str | None = None, conf: Mapping[str, str] | None = None, ro
 
     ``rows``: how many rows each run has that it is going to judge (``checkers.files.rows``); none: small ones.
     Safe to call from several threads: one starts it, the others wait. Raises EnvironmentLacks where Spark's Java
-    process does not start, does not take a setting, or finds no master.
+    process does not start, does not take a setting, or finds no master; ScenarioError for a setting of ``conf`` that
+    is none to be given (``checkers.settings``).
+
+    The variables SPARK_* and PYSPARK_* of this process are taken away: they are another Spark's.
     """
     with _lock:
         if SparkContext._active_spark_context is None:
@@ -120,7 +124,7 @@ def _start(master: str | None, conf: Mapping[str, str], rows: Sequence[int]) -> 
     spark_conf = SparkConf(loadDefaults=False).setMaster(where).setAll(list(wanted.items()))
     try:
         # The Java process prints warnings of its own before any logging is set up; they go where they can be looked up.
-        with log.open("wb") as said:
+        with log.open("wb") as said, _surroundings(scratch):
             gateway = launch_gateway(spark_conf, popen_kwargs={"stdout": said, "stderr": said})  # type: ignore[no-untyped-call]
         SparkContext(conf=spark_conf, gateway=gateway)
         # A context whose master did not answer is there, and stopped; settings of SQL are read as they are first used.
@@ -130,11 +134,35 @@ def _start(master: str | None, conf: Mapping[str, str], rows: Sequence[int]) -> 
     atexit.register(shutil.rmtree, scratch, ignore_errors=True)
 
 
+@contextmanager
+def _surroundings(scratch: Path) -> Iterator[None]:
+    """Spark's Java process starts with settings of ours alone, and with names of files in UTF-8.
+
+    No spark-defaults.conf, spark-env.sh or SPARK_HOME of another Spark; HADOOP_CONF_DIR stays. The variables are gone
+    for good: PySpark looks for another Spark whenever it is asked for its session.
+    """
+    for name in [name for name in os.environ if name.startswith(("SPARK_", "PYSPARK_"))]:
+        del os.environ[name]
+    ours = {"SPARK_CONF_DIR": str(scratch / "conf"), "LC_ALL": "C.UTF-8"}
+    (scratch / "conf").mkdir()
+    before = {name: os.environ.get(name) for name in ours}
+    os.environ.update(ours)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name)
+            if value is not None:
+                os.environ[name] = value
+
+
 def settings(master: str, conf: Mapping[str, str], scratch: Path, rows: Sequence[int] = ()) -> dict[str, str]:
     """Every Spark setting of a session on ``master``, with its temporary files under ``scratch``.
 
-    Those of ``conf`` win; Java options of its own are added to ours.
+    Those of ``conf`` win; Java options of its own are added to ours. Raises ScenarioError for one that is none to be
+    given.
     """
+    check(conf)
     logging = scratch / "log4j2.properties"
     logging.write_text(_LOGGING.format(level="error"))
     java = [

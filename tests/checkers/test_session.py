@@ -6,10 +6,14 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
 from checkers.session import driver_memory, reason, refusal, session, settings
+from checkers.settings import PINNED
+from harness.core.errors import ScenarioError
 
 
 def test_there_is_one_session_for_all_threads(spark: SparkSession) -> None:
@@ -20,6 +24,37 @@ def test_there_is_one_session_for_all_threads(spark: SparkSession) -> None:
 
 def test_the_callers_settings_win(tmp_path: Path) -> None:
     assert settings("local[2]", {"spark.driver.memory": "1g"}, tmp_path)["spark.driver.memory"] == "1g"
+
+
+@pytest.mark.parametrize("key", [*PINNED, "spark.sql.legacy.allowHashOnMapType", "spark.sql.extensions"])
+def test_what_decides_a_verdict_is_no_callers(key: str, tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match=f"^--conf {key}: a verdict might depend on it; of spark.sql, .*$"):
+        settings("local[2]", {key: "true"}, tmp_path)
+
+
+@pytest.mark.parametrize("key", ["spark.master", "spark.remote", "spark.api.mode"])
+def test_where_spark_runs_has_an_option_of_its_own(key: str, tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match=f"^--conf {key}: say where Spark runs with --master$"):
+        settings("local[2]", {key: "x"}, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "spark.driver.host",
+        "spark.executor.memory",
+        "spark.hadoop.fs.s3a.endpoint",
+        "spark.jars",
+        "spark.sql.adaptive.enabled",
+        "spark.sql.autoBroadcastJoinThreshold",
+        "spark.sql.files.maxPartitionBytes",
+        "spark.sql.shuffle.partitions",
+    ],
+)
+@pytest.mark.parametrize("master", ["local[2]", "spark://there:7077"])
+def test_how_work_is_laid_out_is_the_callers(key: str, master: str, tmp_path: Path) -> None:
+    assert settings(master, {key: "7"}, tmp_path)[key] == "7"
+    assert settings(master, {key: "7"}, tmp_path).items() >= PINNED.items()
 
 
 def test_the_callers_java_options_are_added_to_ours(tmp_path: Path) -> None:
@@ -130,6 +165,45 @@ def test_a_setting_that_spark_does_not_take_is_named_in_one_line(tmp_path: Path)
     told = begin(tmp_path, "spark.sql.shuffle.partitions=abc", TMPDIR=str(tmp_path))
     assert "The value 'abc'" in told
     assert "): change --conf spark.sql.shuffle.partitions, or see " in told
+
+
+_READ = """
+import sys
+from checkers.session import session
+from checkers.settings import PINNED
+spark = session("local[1]")
+assert session() is spark
+print(spark.read.parquet(sys.argv[1]).count(), *(spark.conf.get(key) for key in PINNED), spark.conf.get("spark.x", "-"))
+"""
+
+
+def test_another_sparks_surroundings_are_not_ours(tmp_path: Path) -> None:
+    of_another = tmp_path / "conf"
+    of_another.mkdir()
+    others = {key: "true" if value == "false" else "false" for key, value in PINNED.items()}
+    others |= {
+        "spark.sql.session.timeZone": "Asia/Tokyo",
+        "spark.jars.packages": "no.such:thing:1",
+        "spark.x": "theirs",
+    }
+    (of_another / "spark-defaults.conf").write_text("".join(f"{key} {value}\n" for key, value in others.items()))
+    (of_another / "spark-env.sh").write_text("exit 3\n")
+    (tmp_path / "é").mkdir()
+    pq.write_table(pa.table({"x": [1, 2]}), tmp_path / "é" / "part.parquet")
+    environment = {
+        **dict.fromkeys(("SPARK_HOME", "SPARK_REMOTE", "PYSPARK_PYTHON", "PYSPARK_SUBMIT_ARGS"), "no-such-thing"),
+        **{"SPARK_API_MODE": "connect", "SPARK_CONNECT_MODE_ENABLED": "1", "PYSPARK_GATEWAY_PORT": "1"},
+        **{"SPARK_CONF_DIR": str(of_another), "LC_ALL": "C", "PYTHONPATH": str(Path(__file__).parents[2])},
+    }
+    told = subprocess.run(
+        [sys.executable, "-c", _READ, str(tmp_path / "é")],
+        env={**os.environ, **environment},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (told.stdout.split(), told.stderr) == (["2", *PINNED.values(), "-"], "")
 
 
 _JUDGE = """

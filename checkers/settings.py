@@ -1,0 +1,59 @@
+"""Which of Spark's settings a verdict depends on: those are ours, whoever starts Spark, and no caller's."""
+
+from collections.abc import Iterable, Mapping
+
+from harness.core.errors import ScenarioError
+
+#: What decides a verdict, stated rather than left to Spark's defaults.
+PINNED: Mapping[str, str] = {
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.caseSensitive": "false",
+    "spark.sql.catalogImplementation": "in-memory",
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.files.ignoreMissingFiles": "false",
+    "spark.sql.legacy.sizeOfNull": "false",
+    "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.parser.quotedRegexColumnNames": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.sources.default": "parquet",
+}
+
+#: Of Spark SQL's settings a caller may give these, and those that begin with one that ends in a dot: how work is laid
+#: out and carried out, never what it comes to.
+_LAYOUT = (
+    "spark.sql.adaptive.",
+    "spark.sql.autoBroadcastJoinThreshold",
+    "spark.sql.broadcastTimeout",
+    "spark.sql.codegen.",
+    "spark.sql.execution.",
+    "spark.sql.files.maxPartitionBytes",
+    "spark.sql.files.maxPartitionNum",
+    "spark.sql.files.minPartitionNum",
+    "spark.sql.files.openCostInBytes",
+    "spark.sql.inMemoryColumnarStorage.",
+    "spark.sql.join.",
+    "spark.sql.objectHashAggregate.",
+    "spark.sql.parquet.compression.codec",
+    "spark.sql.shuffle.",
+    "spark.sql.ui.",
+    "spark.sql.warehouse.dir",
+    "spark.sql.windowExec.",
+)
+#: Where Spark runs is asked for by an option of its own, and a Spark Connect server is none of the places.
+_WHERE = frozenset({"spark.master", "spark.remote", "spark.api.mode"})
+
+
+def check(keys: Iterable[str]) -> None:
+    """Raises ScenarioError where a caller's setting is none to be given."""
+    for key in keys:
+        if key in _WHERE:
+            raise ScenarioError(f"--conf {key}: say where Spark runs with --master")
+        if key.startswith("spark.sql.") and not any(_within(key, layout) for layout in _LAYOUT):
+            raise ScenarioError(
+                f"--conf {key}: a verdict might depend on it; of spark.sql, give settings of its layout alone, "
+                "such as spark.sql.shuffle.partitions"
+            )
+
+
+def _within(key: str, layout: str) -> bool:
+    return key.startswith(layout) if layout.endswith(".") else key == layout
