@@ -173,7 +173,7 @@ def verdict(
     least = {checker.anomaly: checker.judged for checker in asked}
     found = (least.get(name, Judgement.INVALID) for name in anomalies)
     judged = worst([*found, *(Judgement.UNKNOWN for held in met if not held.met)])
-    unexpected = run.expect.unmet(judged, anomalies)
+    unexpected = run.expect.unmet(judged, anomalies, met)
     return Verdict(
         schema_number=1,
         run=run.run,

@@ -60,6 +60,23 @@ class Precondition(_Part):
     detail: str
 
 
+#: What the preconditions are called (checkers/preconditions.py), in the order in which a reader should doubt them.
+PRECONDITIONS = (
+    "history whole",
+    "something attempted",
+    "enough acknowledged",
+    "faults bit",
+    "faults healed",
+    "timeline followed",
+    "cluster observed",
+    "leader changed",
+    "leader unchanged",
+    "final read complete",
+    "log retained",
+    "limits judged",
+)
+
+
 class Summary(_Part):
     """The 2013 report. Rates are fractions of 1, or null where there is nothing to divide by."""
 
@@ -81,14 +98,20 @@ class Expectation(_Part):
     anomalies: list[str] = Field([], description="anomalies that must be found")
     allowed: list[str] = Field([], description="anomalies that may be found besides")
     standing: Standing | None = Field(None, description="the standing that every anomaly found must have")
+    not_met: list[str] = Field([], description="preconditions that may be not met")
 
     @property
     def verdicts(self) -> list[Judgement]:
         """The verdicts that meet it."""
         return self.verdict if isinstance(self.verdict, list) else [self.verdict]
 
-    def unmet(self, verdict: Judgement, anomalies: Mapping[str, Anomaly]) -> str | None:
-        """Why the expectation is not met, in one line; None where it is."""
+    def unmet(
+        self, verdict: Judgement, anomalies: Mapping[str, Anomaly], preconditions: Iterable[Precondition] = ()
+    ) -> str | None:
+        """Why the expectation is not met, in one line; None where it is.
+
+        A precondition that is not met is never expected unless it is named: what was found may have another cause.
+        """
         if verdict not in self.verdicts:
             return f"expected {' or '.join(self.verdicts)}, judged {verdict}"
         if verdict is Judgement.INVALID:
@@ -101,6 +124,9 @@ class Expectation(_Part):
         other = [name for name, a in anomalies.items() if self.standing is not None and a.standing is not self.standing]
         if other:
             return f"expected standing {self.standing}, not so for {', '.join(other)}"
+        doubts = [held.name for held in preconditions if not held.met and held.name not in self.not_met]
+        if doubts:
+            return f"not met: {', '.join(doubts)}; where that is expected, name it in expect.not_met"
         return None
 
 

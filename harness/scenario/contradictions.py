@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from harness.core.guarantees import PROMISES, SERVICE
-from harness.core.verdict import Standing
+from harness.core.run_file import Limits
+from harness.core.verdict import PRECONDITIONS, Expectation, Judgement, Standing
 from harness.core.version import parse_version
 from harness.scenario.client_config import client_config
 from harness.scenario.faults import faults_of_the_timeline
@@ -42,6 +43,7 @@ def contradictions(scenario: "Scenario") -> list[Problem]:
         *client_config(scenario),
         *_of_the_members(scenario),
         *_of_the_final_read(scenario),
+        *_of_the_limits(scenario),
         *_of_the_expectation(scenario),
     ]
 
@@ -195,6 +197,10 @@ def _of_the_expectation(scenario: "Scenario") -> Iterator[Problem]:
         for name in names:
             if name not in PROMISES.keys() | SERVICE:
                 yield Problem(("expect", key), unknown("anomaly", name, sorted(PROMISES.keys() | SERVICE)))
+    for name in expect.not_met:
+        if name not in PRECONDITIONS:
+            yield Problem(("expect", "not_met"), unknown("precondition", name, PRECONDITIONS))
+    yield from _of_the_expected_verdicts(expect)
     permitted = expect.standing is Standing.PERMITTED and _LOSS & set(expect.anomalies)
     wiped = any(isinstance(step, Inject) and step.inject.fault == "wipe" for step in scenario.timeline)
     asked = any(isinstance(step, Elect) for step in scenario.timeline)
@@ -204,3 +210,23 @@ def _of_the_expectation(scenario: "Scenario") -> Iterator[Problem]:
             "with acks: all and no disk wiped, loss is permitted by unclean election alone: "
             "give topic.unclean.leader.election.enable: true, or expect something else",
         )
+
+
+def _of_the_expected_verdicts(expect: Expectation) -> Iterator[Problem]:
+    """What no run could meet: a verdict that comes of what is not expected, or the other way round."""
+    where, verdicts = ("expect", "verdict"), set(expect.verdicts)
+    found = [*expect.anomalies, *expect.allowed]
+    if Judgement.INVALID in verdicts and not found:
+        yield Problem(where, "invalid is a verdict of anomalies: name them in expect.anomalies, or in expect.allowed")
+    if Judgement.UNKNOWN in verdicts and not expect.not_met:
+        yield Problem(where, "unknown is a verdict of preconditions that are not met: name them in expect.not_met")
+    if Judgement.INVALID not in verdicts and found:
+        yield Problem(where, f"with {found[0]} a verdict is invalid, which is not expected: add it, or remove that")
+    if verdicts == {Judgement.VALID} and expect.not_met:
+        yield Problem(where, f"where {expect.not_met[0]} is not met no verdict is valid: add unknown, or remove that")
+
+
+def _of_the_limits(scenario: "Scenario") -> Iterator[Problem]:
+    """Limits are of the time between acknowledgements."""
+    if scenario.workload.acks == "0" and scenario.limits != Limits():
+        yield Problem(("limits",), "with acks: 0 nothing is ever acknowledged: remove limits, or use acks: 1 or all")

@@ -148,6 +148,16 @@ def test_an_anomaly_outweighs_an_assumption(judged: Judge) -> None:
     assert verdict.reasons[2] == "unknown: cluster observed: no observation at all"
 
 
+@pytest.mark.parametrize(("named", "expected"), [([], False), (["cluster observed"], True)])
+def test_an_anomaly_that_is_expected_is_not_where_an_assumption_did_not_hold(
+    named: list[str], expected: bool, judged: Judge
+) -> None:
+    expect = Expectation(verdict=Judgement.INVALID, anomalies=["lost"], not_met=named)
+    verdict = judged("send a ok @0", "end 0..0", expect=expect)
+    assert (verdict.verdict, verdict.expected) == (Judgement.INVALID, expected)
+    assert ("not as expected: not met: cluster observed" in verdict.reasons[-1]) is not expected
+
+
 def test_of_many_records_20_are_shown_and_all_are_kept(judged: Judge, tmp_path: Path) -> None:
     sends = [f"send r{n} ok @{n} t{30 - n}..99" for n in range(30)]
     verdict = judged(*sends, "end 0..0")

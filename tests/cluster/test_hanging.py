@@ -37,6 +37,7 @@ CHANGES = (
     "timeline.0={until: {acknowledged: 500, within: 60s}}",
     "timeline.3.wait=0s",
     "expect={verdict: invalid, anomalies: [hanging_transaction], standing: permitted}",
+    "expect.not_met=[timeline followed, final read complete]",
 )
 PLACE = ("trial", 0)
 

@@ -4,7 +4,17 @@ import json
 
 import pytest
 
-from harness.core.verdict import SCHEMA, Anomaly, Expectation, Judgement, Standing, Summary, Verdict, worst
+from harness.core.verdict import (
+    SCHEMA,
+    Anomaly,
+    Expectation,
+    Judgement,
+    Precondition,
+    Standing,
+    Summary,
+    Verdict,
+    worst,
+)
 
 VALID, UNKNOWN, INVALID = Judgement.VALID, Judgement.UNKNOWN, Judgement.INVALID
 
@@ -73,6 +83,24 @@ def test_an_expectation_that_is_met(expectation: Expectation, verdict: Judgement
 )
 def test_one_that_is_not_says_why(expectation: Expectation, verdict: Judgement, found: dict, why: str) -> None:
     assert expectation.unmet(verdict, found) == why
+
+
+@pytest.mark.parametrize(
+    ("expectation", "verdict"),
+    [
+        (Expectation(verdict=INVALID, anomalies=["lost"]), INVALID),
+        (Expectation(verdict=INVALID, anomalies=["lost"], not_met=["log retained"]), INVALID),
+        (Expectation(verdict=[VALID, UNKNOWN]), UNKNOWN),
+    ],
+)
+def test_what_is_not_met_is_not_expected_unless_it_is_named(expectation: Expectation, verdict: Judgement) -> None:
+    found = dict.fromkeys(expectation.anomalies, anomaly())
+    held = Precondition(name="log retained", met=True, detail="…")
+    doubt = Precondition(name="timeline followed", met=False, detail="…")
+    why = "not met: timeline followed; where that is expected, name it in expect.not_met"
+    assert expectation.unmet(verdict, found, [held, doubt]) == why
+    named = expectation.model_copy(update={"not_met": ["timeline followed"]})
+    assert named.unmet(verdict, found, [held, doubt]) is None
 
 
 def test_verdict_json_names_its_schema() -> None:

@@ -53,6 +53,39 @@ REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
         ("topic.unclean.leader.election.enable=null", "timeline=[wait: 1s]"),
         "expect: with acks: all and no disk wiped, loss is permitted by unclean election alone",
     ),
+    "an invalid verdict of nothing": (
+        ("expect={verdict: invalid}",),
+        "expect.verdict: invalid is a verdict of anomalies: name them in expect.anomalies, or in expect.allowed",
+    ),
+    "one invalid verdict of two, of nothing": (
+        ("expect={verdict: [valid, invalid]}",),
+        "name them in expect.anomalies",
+    ),
+    "an unknown verdict of nothing": (
+        ("expect={verdict: [valid, unknown]}",),
+        "expect.verdict: unknown is a verdict of preconditions that are not met: name them in expect.not_met",
+    ),
+    "a valid verdict with an anomaly": (
+        ("expect={verdict: valid, anomalies: [duplicated]}",),
+        "expect.verdict: with duplicated a verdict is invalid, which is not expected: add it, or remove that",
+    ),
+    "a valid verdict with one that is allowed": (("expect={allowed: [lost]}",), "with lost a verdict is invalid"),
+    "an unknown verdict with an anomaly": (
+        ("expect={verdict: unknown, not_met: [faults bit], anomalies: [lost]}",),
+        "with lost a verdict is invalid",
+    ),
+    "a valid verdict with what is not met": (
+        ("expect={not_met: [faults bit]}",),
+        "where faults bit is not met no verdict is valid: add unknown, or remove that",
+    ),
+    "a precondition that there is not": (
+        ("expect={verdict: unknown, not_met: [faults bitten]}",),
+        "expect.not_met: no precondition is called 'faults bitten'; did you mean 'faults bit'?",
+    ),
+    "limits where nothing is acknowledged": (
+        ("workload.acks=0", "limits={recovery: 9s}", "expect={}"),
+        "limits: with acks: 0 nothing is ever acknowledged: remove limits, or use acks: 1 or all",
+    ),
     "an anomaly that nobody looks for": (("expect.anomalies=[losst]",), "did you mean 'lost'?"),
     "an assignment for fewer partitions": (
         ("topic.assignment=[[1, 2, 3]]", "topic.partitions=2"),
@@ -314,6 +347,11 @@ LEGAL: dict[str, tuple[str, ...]] = {
         "timeline=[wait: 1s]",
         "workload.acks=1",
     ),
+    "an unknown verdict of what is named": ("expect={verdict: unknown, not_met: [timeline followed]}",),
+    "a valid verdict, or an anomaly": ("expect={verdict: [valid, invalid], allowed: [lost]}",),
+    "an anomaly, and what is not met": ("expect={verdict: invalid, anomalies: [lost], not_met: [leader changed]}",),
+    "limits where the leader acknowledges": ("workload.acks=1", "limits={unavailable: 9s}"),
+    "nothing acknowledged, and no limits": ("workload.acks=0", "limits={}", "expect={}"),
     "permitted loss by a wiped disk": ("topic.unclean.leader.election.enable=null",),
     "an assignment": ("topic.assignment=[[3, 1, 2]]",),
     "avoiding the controller": (ZOOKEEPER, "topic.avoid=controller"),

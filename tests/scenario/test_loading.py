@@ -186,7 +186,11 @@ def test_all_that_is_wrong_is_told_in_the_order_of_the_lines(written_to: File) -
         ("final_read.isolation.level=read_committed", lambda s: s.isolation_level, "read_committed"),
         ("limits.unavailable=30s", lambda s: s.limits.unavailable, 30.0),
         ("requires.acknowledged=7", lambda s: s.requires.acknowledged, 7),
-        ("expect={verdict: [valid, unknown]}", lambda s: s.expect.verdicts, ["valid", "unknown"]),
+        (
+            "expect={verdict: [valid, unknown], not_met: [log retained]}",
+            lambda s: s.expect.verdicts,
+            ["valid", "unknown"],
+        ),
     ],
 )
 def test_set_gives_one_value_otherwise(assignment: str, look: Callable[[Scenario], object], value: object) -> None:
