@@ -3,7 +3,7 @@
 import signal
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from types import FrameType
 from typing import TextIO, cast
 
@@ -38,28 +38,31 @@ for command in COMMANDS:
     cli.add_command(command)
 
 
-#: A terminal that hangs up, or an ssh session that is lost, ends a run as Ctrl-C does.
-_INTERRUPTIONS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-
 def main(arguments: Sequence[str] | None = None, deeds: Deeds | None = None) -> None:
     """The program. Being terminated is being interrupted: faults are healed and the cluster is removed."""
     if sys.stdout is not None:
         sys.stdout = cast(TextIO, Result(sys.stdout))
     if sys.stderr is not None:
         sys.stderr = cast(TextIO, Progress(sys.stderr))
-    for interruption in _INTERRUPTIONS:
-        # What is ignored from the start stays ignored: `nohup`.
-        if signal.getsignal(interruption) is not signal.SIG_IGN:
-            signal.signal(interruption, _interrupt)
+    for interruption in _interruptions():
+        signal.signal(interruption, _interrupt)
     sys.exit(invoke(sys.argv[1:] if arguments is None else arguments, deeds))
+
+
+def _interruptions() -> Iterator[signal.Signals]:
+    """Ctrl-C, the end that a supervisor asks for, and a terminal that hangs up; the last is ignored under `nohup`.
+
+    A shell without job control starts what it puts in the background with SIGINT ignored: that is nobody's wish.
+    """
+    yield from (signal.SIGINT, signal.SIGTERM)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        yield signal.SIGHUP
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
     """The first interrupts; those that follow must not keep the cluster from being removed."""
-    for interruption in _INTERRUPTIONS:
-        if signal.getsignal(interruption) is not signal.SIG_IGN:
-            signal.signal(interruption, _patience)
+    for interruption in _interruptions():
+        signal.signal(interruption, _patience)
     signal.default_int_handler(number, frame)
 
 

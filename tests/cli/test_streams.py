@@ -113,9 +113,15 @@ def test_with_both_pipes_closed_the_run_comes_to_its_end_all_the_same(store: Pat
     assert (store / "over").exists()
 
 
-@pytest.mark.parametrize("interruption", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_interrupts_and_what_was_acquired_is_released(interruption: int, store: Path) -> None:
-    with program(store) as child:
+@pytest.mark.parametrize(
+    ("interruption", "ignored"),
+    [(signal.SIGINT, None), (signal.SIGTERM, None), (signal.SIGHUP, None), (signal.SIGINT, signal.SIGINT)],
+    ids=["SIGINT", "SIGTERM", "SIGHUP", "SIGINT in the background of a script"],
+)
+def test_a_signal_interrupts_and_what_was_acquired_is_released(
+    interruption: int, ignored: int | None, store: Path
+) -> None:
+    with program(store, ignored) as child:
         assert child.stderr is not None
         go_on(child)
         assert "== phase 0" in child.stderr.readline()
