@@ -45,6 +45,23 @@ _FIXED: dict[str, Callable[[Topology], tuple[Node, ...]]] = {
 ROLES: tuple[str, ...] = (*_MOVING, *_FIXED)
 
 
+#: What each target means, for whoever writes one.
+MEANT: dict[str, str] = {
+    "leader": "the leader of the watched partition",
+    "followers": "its other replicas",
+    "controller": "the active controller (in ZooKeeper mode a broker)",
+    "coordinator": "the transaction coordinator of the first transactional producer",
+    "brokers": "every broker",
+    "controllers": "every KRaft controller",
+    "zookeeper": "every ZooKeeper node",
+    "all": "every node",
+    "clients": "the machine of the clients: a side of a cut, never a node that is hit",
+    "b1, c1, z1 …": "the node of this name",
+    "NAME": "what an injection before was called (`as`), or pinned (`pin`)",
+    "one-of TARGET": "one of them, drawn by the seed",
+}
+
+
 def _present(node: Node | None) -> tuple[Node, ...]:
     return () if node is None else (node,)
 

@@ -27,17 +27,27 @@ class ClientSettings(BaseModel):
         alias="enable.idempotence",
         description="default: true if acks is all, else false",
     )
-    retries: int = Field(2147483647, ge=0, le=2147483647)
+    retries: int = Field(2147483647, ge=0, le=2147483647, description="how often a record is sent again")
     max_in_flight: int = Field(
-        _MOST_IN_FLIGHT_OF_IDEMPOTENCE, ge=1, le=1000000, alias="max.in.flight.requests.per.connection"
+        _MOST_IN_FLIGHT_OF_IDEMPOTENCE,
+        ge=1,
+        le=1000000,
+        alias="max.in.flight.requests.per.connection",
+        description="requests without an answer yet",
     )
     delivery_timeout_ms: int = Field(
         30_000, ge=1, alias="delivery.timeout.ms", description="also accepted as message.timeout.ms"
     )
-    linger_ms: int = Field(5, ge=0, le=900_000, alias="linger.ms")
+    linger_ms: int = Field(
+        5, ge=0, le=900_000, alias="linger.ms", description="how long a batch waits for more records"
+    )
     batch_size: int = Field(16_384, ge=1, le=2147483647, alias="batch.size", description="bytes")
-    compression_type: Literal["none", "gzip", "snappy", "lz4", "zstd"] = Field("none", alias="compression.type")
-    isolation_level: Isolation = Field("read_uncommitted", alias="isolation.level")
+    compression_type: Literal["none", "gzip", "snappy", "lz4", "zstd"] = Field(
+        "none", alias="compression.type", description="of batches"
+    )
+    isolation_level: Isolation = Field(
+        "read_uncommitted", alias="isolation.level", description="of live readers, and of the final read"
+    )
     config: dict[str, Value] = Field(
         {}, description="any other librdkafka setting, under its name there; producers and consumers get what is theirs"
     )

@@ -9,7 +9,7 @@ from typing import TextIO, cast
 
 import click
 
-from harness.cli import cleanup, codes, doctor, explaining, importing, judging, running, scenarios
+from harness.cli import cleanup, codes, doctor, explaining, importing, judging, running, scenarios, schema
 from harness.cli.deeds import Deeds
 from harness.cli.streams import Progress, Result
 from harness.core.errors import KafkaTrialError
@@ -31,6 +31,7 @@ COMMANDS = (
     explaining.explain,
     importing.imports,
     scenarios.scenarios,
+    schema.schema,
     cleanup.cleanup,
     doctor.doctor,
 )

@@ -5,7 +5,12 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Final
 
-from pydantic import BeforeValidator, PlainSerializer, ValidationInfo
+from pydantic import BeforeValidator, PlainSerializer, ValidationInfo, WithJsonSchema
+
+#: How each is written, as a regular expression: what editors are told.
+DURATION_PATTERN: Final = r"^ *\d+(\.\d+)? ?(us|ms|s|m|h) *$"
+SHARE_PATTERN: Final = r"^ *\d+(\.\d+)? ?% *$"
+RATE_PATTERN: Final = r"^ *\d+(\.\d+)? ?(bit|kbit|mbit|gbit) *$"
 
 _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _PERCENT = {"%": 0.01}
@@ -73,6 +78,21 @@ def rate_text(rate: int) -> str:
 
 
 #: Fields of a scenario: written with a unit, kept as seconds, as a fraction of 1, as bits per second.
-Duration = Annotated[float, BeforeValidator(_duration), PlainSerializer(duration_text, when_used="json")]
-Share = Annotated[float, BeforeValidator(parse_share), PlainSerializer(share_text, when_used="json")]
-Rate = Annotated[int, BeforeValidator(parse_rate), PlainSerializer(rate_text, when_used="json")]
+Duration = Annotated[
+    float,
+    BeforeValidator(_duration),
+    PlainSerializer(duration_text, when_used="json"),
+    WithJsonSchema({"type": "string", "pattern": DURATION_PATTERN}),
+]
+Share = Annotated[
+    float,
+    BeforeValidator(parse_share),
+    PlainSerializer(share_text, when_used="json"),
+    WithJsonSchema({"type": ["string", "number"], "pattern": SHARE_PATTERN}),
+]
+Rate = Annotated[
+    int,
+    BeforeValidator(parse_rate),
+    PlainSerializer(rate_text, when_used="json"),
+    WithJsonSchema({"type": ["string", "integer"], "pattern": RATE_PATTERN}),
+]

@@ -39,7 +39,9 @@ class Requirements(_Part):
     """What must have happened for a verdict to mean anything (a scenario's ``requires:``)."""
 
     acknowledged: int = Field(1, ge=0, description="at least this many acknowledged writes")
-    leader: str | None = Field(None, pattern="^(changed|unchanged)$", description="whether the watched leader moved")
+    leader: str | None = Field(
+        None, pattern="^(changed|unchanged)$", description="changed or unchanged: whether the watched leader moved"
+    )
 
 
 class Limits(_Part):

@@ -94,7 +94,7 @@ class Summary(_Part):
 class Expectation(_Part):
     """What a scenario expects of its verdict (its ``expect:``)."""
 
-    verdict: Judgement | list[Judgement] = Judgement.VALID
+    verdict: Judgement | list[Judgement] = Field(Judgement.VALID, description="the verdict, or those that meet it")
     anomalies: list[str] = Field([], description="anomalies that must be found")
     allowed: list[str] = Field([], description="anomalies that may be found besides")
     standing: Standing | None = Field(None, description="the standing that every anomaly found must have")

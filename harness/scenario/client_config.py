@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pydantic import BaseModel
+
 from harness.core.clock import Clock
 from harness.scenario.problems import Problem, near
 from workloads.librdkafka import RELIED_ON, SETTINGS, Value, is_default, one_name, refused
@@ -20,8 +22,7 @@ def client_config(scenario: "Scenario") -> Iterator[Problem]:
     if not workload.config:
         return
     producers, consumers = _given(workload)
-    keys = {one_name(info.alias): info.alias for info in type(workload).model_fields.values() if info.alias}
-    keys |= {one_name(name): name for name in type(workload).model_fields}
+    keys = own_keys(type(workload))
     problems = [
         Problem(("workload", "config", key), says)
         for key in workload.config
@@ -31,6 +32,11 @@ def client_config(scenario: "Scenario") -> Iterator[Problem]:
     if not problems:
         for says in refused(workload.config, producers, consumers):
             yield Problem(("workload", "config"), f"librdkafka refuses it: {says}")
+
+
+def own_keys(workload: type[BaseModel]) -> dict[str, str]:
+    """The keys of a workload, by the name under which librdkafka keeps such a setting."""
+    return {one_name(key): key for name, info in workload.model_fields.items() for key in [info.alias or name]}
 
 
 def _not_passed(key: str, keys: Mapping[str, str], given: Mapping[str, Value]) -> str | None:

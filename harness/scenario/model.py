@@ -58,9 +58,11 @@ class _Part(BaseModel):
 class ClusterSpec(_Part):
     """Which nodes, of which version, with which settings."""
 
-    version: str = DEFAULT_VERSION
-    metadata: Literal["kraft", "zookeeper"] = "kraft"
-    brokers: int = Field(3, ge=1, le=30)
+    version: str = Field(DEFAULT_VERSION, description="of Kafka, in quotes where YAML would read a number")
+    metadata: Literal["kraft", "zookeeper"] = Field(
+        "kraft", description="who keeps it: kraft from 3.3 on, zookeeper before 4.0"
+    )
+    brokers: int = Field(3, ge=1, le=30, description="how many: b1, b2 …")
     controllers: int | None = Field(None, description="dedicated KRaft controllers, 1 or 3 (default 1)")
     zookeepers: int | None = Field(None, description="ZooKeeper nodes, 1 or 3 (default 1)")
     image: str | None = Field(
@@ -107,11 +109,13 @@ class ClusterSpec(_Part):
 class TopicSpec(_Part):
     """The topics of a run, all alike: ``name``, or ``name-0`` … where there are several."""
 
-    name: str = Field("trial", pattern="^[a-zA-Z0-9._-]+$")
-    count: int = Field(1, ge=1)
-    partitions: int = Field(1, ge=1)
-    replication: int = Field(3, ge=1)
-    min_isr: int = Field(1, ge=1, alias="min.insync.replicas")
+    name: str = Field("trial", pattern="^[a-zA-Z0-9._-]+$", description="of the topic; of several, how they begin")
+    count: int = Field(1, ge=1, description="how many topics")
+    partitions: int = Field(1, ge=1, description="of each topic")
+    replication: int = Field(3, ge=1, description="replicas of each partition")
+    min_isr: int = Field(
+        1, ge=1, alias="min.insync.replicas", description="in-sync replicas without which acks: all is refused"
+    )
     unclean: bool | None = Field(None, alias="unclean.leader.election.enable", description="default false (KIP-106)")
     config: dict[str, Setting] = Field({}, description="any other topic setting, under Kafka's name")
     assignment: list[list[int]] | None = Field(None, description="broker ids of each partition's replicas")
@@ -146,21 +150,23 @@ class FinalRead(_Part):
 class Scenario(_Part):
     """A named experiment with an expectation."""
 
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*$")
+    name: str = Field(
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*$", description="default: the file's name"
+    )
     source: str = Field("", description="where the claim comes from")
     claim: str = Field("", description="what it shows, in one sentence")
     notes: str = Field("", description="what was found when it was run")
-    cluster: ClusterSpec = ClusterSpec()
-    topic: TopicSpec = TopicSpec()
+    cluster: ClusterSpec = Field(ClusterSpec(), description="which nodes, of which version, with which settings")
+    topic: TopicSpec = Field(TopicSpec(), description="what is written to and read from")
     workload: Workload = Queue()
-    timeline: list[Step] = []
+    timeline: list[Step] = Field([], description="what happens while the workload runs, one step after the other")
     watch: Annotated[str, BeforeValidator(str)] = Field(
         "0", pattern=r"^(.+/)?\d+$", description="the partition whose leader is meant: 0, or trial/0"
     )
-    final_read: FinalRead = FinalRead()
-    requires: Requirements = Requirements()
-    limits: Limits = Limits()
-    expect: Expectation = Expectation()
+    final_read: FinalRead = Field(FinalRead(), description="how everything is read back when all is over")
+    requires: Requirements = Field(Requirements(), description="what must have happened, or the run is unknown")
+    limits: Limits = Field(Limits(), description="what is invalid though Kafka promises nothing of it")
+    expect: Expectation = Field(Expectation(), description="the verdict that is success; the default is valid")
 
     @model_validator(mode="after")
     def _possible(self) -> Self:

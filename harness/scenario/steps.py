@@ -34,7 +34,9 @@ class Injection(Named, Fault):
 
 def _injectable(kind: str, fault: type[Fault]) -> type[BaseModel]:
     only: Any = Literal[kind]
-    return create_model(fault.__name__, __base__=(Named, fault), __module__=__name__, fault=(only, ...))
+    return create_model(
+        fault.__name__, __base__=(Named, fault), __module__=__name__, __doc__=fault.__doc__, fault=(only, ...)
+    )
 
 
 if TYPE_CHECKING:
@@ -74,9 +76,9 @@ class Condition(_Part):
 class Draw(_Part):
     """Faults drawn by the run's seed, one ``every`` so often, ``for`` so long."""
 
-    faults: list[AnyInjection] = Field(min_length=1)
-    every: Duration = Field(10.0, gt=0)
-    for_: Duration = Field(60.0, gt=0, alias="for")
+    faults: list[AnyInjection] = Field(min_length=1, description="what is drawn from: none that needs an earlier one")
+    every: Duration = Field(10.0, gt=0, description="one is injected and healed in each such time")
+    for_: Duration = Field(60.0, gt=0, alias="for", description="how long the step lasts")
 
     @model_validator(mode="after")
     def _drawable(self) -> Self:
@@ -109,7 +111,7 @@ class _Step(_Part):
 
 
 class Wait(_Step):
-    """Let so many seconds pass."""
+    """Let time pass: `wait: 5s`."""
 
     wait: Duration = Field(ge=0)
 
@@ -122,7 +124,7 @@ class Wait(_Step):
 
 
 class Until(_Step):
-    """Wait for a condition; one that does not come makes the run ``unknown``."""
+    """Wait for a condition. One that does not come ends the timeline, and makes the run ``unknown``."""
 
     until: Condition
 
@@ -141,7 +143,7 @@ class Inject(_Step):
 
 
 class Heal(_Step):
-    """Undo one injection, or all."""
+    """Undo one injection by its name, or `all`."""
 
     heal: str
 
@@ -156,9 +158,9 @@ class Elect(_Step):
 
 
 class Replacement(_Part):
-    """A transactional producer of ours: 1 is the first."""
+    """A transactional producer of ours."""
 
-    producer: int = Field(ge=1)
+    producer: int = Field(ge=1, description="which one: 1 is the first")
 
     def __str__(self) -> str:
         return f"producer {self.producer}"
@@ -174,9 +176,9 @@ class Replace(_Step):
 
 
 class Member(_Part):
-    """A member of our consumer group: 1 is the first."""
+    """A member of our consumer group."""
 
-    member: int = Field(ge=1)
+    member: int = Field(ge=1, description="which one: 1 is the first")
 
     def __str__(self) -> str:
         return f"member {self.member}"

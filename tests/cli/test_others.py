@@ -1,5 +1,6 @@
 """``scenarios``, ``cleanup`` and ``doctor``."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from harness.cli import codes
 from harness.cli.deeds import Deeds
 from harness.cli.doctor import java
 from harness.core.errors import ClusterError, EnvironmentLacks
+from harness.scenario.json_schema import json_schema
 from harness.scenario.loading import catalogue, load
 from tests.cli.test_commands import assert_one_line
 from tests.command import Invoke
@@ -32,6 +34,12 @@ def test_scenarios_show_prints_a_scenario_that_can_be_run(tmp_path: Path, kafka_
 
 def test_scenarios_show_refuses_what_is_none(kafka_trial: Invoke) -> None:
     assert_one_line(kafka_trial("scenarios", "show", "nothing-of-the-kind"), codes.BAD_INPUT, "no scenario is called")
+
+
+def test_schema_prints_what_editors_use(kafka_trial: Invoke) -> None:
+    done = kafka_trial("schema")
+    assert (done.code, done.err) == (0, "")
+    assert json.loads(done.out) == json_schema()
 
 
 def test_cleanup_says_what_it_removed(kafka_trial: Invoke) -> None:

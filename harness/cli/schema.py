@@ -1,0 +1,17 @@
+"""``kafka-trial schema``."""
+
+import json
+
+import click
+
+
+@click.command()
+def schema() -> None:
+    """Print the JSON Schema of scenarios.
+
+    Editors complete and check scenarios with it, such as VS Code with the line
+    `# yaml-language-server: $schema=scenario.schema.json` at the top of a file.
+    """
+    from harness.scenario.json_schema import json_schema
+
+    click.echo(json.dumps(json_schema(), indent=2, ensure_ascii=False))

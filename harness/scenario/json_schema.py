@@ -1,0 +1,108 @@
+"""The JSON Schema of scenarios, made from the models and catalogues: what editors complete and check as one writes."""
+
+from collections.abc import Callable
+from typing import Any
+
+from pydantic.json_schema import GenerateJsonSchema
+
+from harness.core.guarantees import PROMISES, SERVICE
+from harness.core.quantities import DURATION_PATTERN, RATE_PATTERN, SHARE_PATTERN, duration_text, rate_text, share_text
+from harness.scenario.client_config import own_keys
+from harness.scenario.kafka_settings import OF_THE_TOPIC, RESERVED
+from harness.scenario.model import Scenario
+from workloads.catalogue import WORKLOADS
+from workloads.librdkafka import RELIED_ON, SETTINGS, one_name
+
+Schema = dict[str, Any]
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+#: A setting that has two names: ours, and the one that is taken as well.
+_ALSO = {"delivery.timeout.ms": "message.timeout.ms"}
+
+_TEXT: dict[str, Callable[[Any], str]] = {
+    DURATION_PATTERN: duration_text,
+    SHARE_PATTERN: share_text,
+    RATE_PATTERN: rate_text,
+}
+
+
+class _Plain(GenerateJsonSchema):
+    """Without a title for each key: a key is its own."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - none has one
+        return False
+
+
+def json_schema() -> Schema:
+    """A schema of scenario files: every key and word that may be given. One that is misspelt is refused.
+
+    It knows no contradictions (a scenario that meets it may still be refused), and wants numbers to be numbers.
+    """
+    made = Scenario.model_json_schema(by_alias=True, schema_generator=_Plain)
+    definitions = {old: _tidy(part) for old, part in made.pop("$defs").items()}
+    names = {old: _name(old, part) for old, part in definitions.items()}
+    whole = {"$schema": DIALECT, **_tidy(made), "title": "A scenario of kafka-trial"}
+    whole["$defs"] = {names[old]: definitions[old] for old in sorted(definitions, key=lambda old: names[old])}
+    whole["required"] = []
+    whole["properties"]["workload"] = _workload(whole["properties"]["workload"], whole["$defs"])
+    whole["properties"]["watch"]["type"] = ["string", "integer"]
+    anomalies = sorted(PROMISES.keys() | SERVICE)
+    for key in ("anomalies", "allowed"):
+        whole["$defs"]["Expectation"]["properties"][key]["items"] = {"enum": anomalies}
+    _settings(whole["$defs"])
+    _referred(whole, names)
+    return whole
+
+
+def _name(old: str, part: Schema) -> str:
+    """Definitions are called by their model, those of faults by their fault, for a step may be called so, too."""
+    kind = part.get("properties", {}).get("fault", {}).get("const")
+    return f"fault-{kind}" if kind else old.rpartition("__steps__")[2].partition("__")[0] or old
+
+
+def _tidy(part: Any) -> Any:
+    """What a person writes: defaults of quantities with their unit, no default of a whole part, docstrings as text."""
+    if isinstance(part, list):
+        return [_tidy(item) for item in part]
+    if not isinstance(part, dict):
+        return part
+    tidied = {key: _tidy(value) for key, value in part.items() if key != "discriminator"}
+    if isinstance(tidied.get("description"), str):
+        tidied["description"] = " ".join(tidied["description"].replace("``", "`").split())
+    default = tidied.get("default")
+    if default is None or (isinstance(default, dict) and default):
+        tidied.pop("default", None)
+    elif tidied.get("pattern") in _TEXT and not isinstance(default, str):
+        tidied["default"] = _TEXT[tidied["pattern"]](default)
+    return tidied
+
+
+def _workload(part: Schema, definitions: Schema) -> Schema:
+    """Which workload is meant `kind` says; where it is not given, a queue."""
+    for kind, model in WORKLOADS.items():
+        definition = definitions[model.__name__]
+        of = definition["properties"]
+        of |= {other: of[key] for key, other in _ALSO.items()}
+        of["acks"]["enum"] = ["0", "1", "all", "-1", 0, 1, -1]
+        of["acks"].pop("type")
+        own = own_keys(model)
+        passed = sorted(key for key in SETTINGS if not {key, one_name(key)} & RELIED_ON and one_name(key) not in own)
+        of["config"]["propertyNames"] = {"enum": passed}
+        if kind != "queue":
+            definition["required"] = [*definition.get("required", []), "kind"]
+    return {"description": part["description"], "anyOf": part["oneOf"]}
+
+
+def _settings(definitions: Schema) -> None:
+    for model, refused in (("ClusterSpec", [*RESERVED, *OF_THE_TOPIC]), ("TopicSpec", [*OF_THE_TOPIC])):
+        config = definitions[model]["properties"]["config"]
+        config["propertyNames"] = {"pattern": "^[A-Za-z0-9._-]+$", "not": {"enum": sorted(refused)}}
+
+
+def _referred(part: Any, names: dict[str, str]) -> None:
+    """Let every reference mean the new name of what it refers to."""
+    for child in part if isinstance(part, list) else part.values() if isinstance(part, dict) else ():
+        _referred(child, names)
+    if isinstance(part, dict) and isinstance(part.get("$ref"), str):
+        part["$ref"] = f"#/$defs/{names[part['$ref'].removeprefix('#/$defs/')]}"
