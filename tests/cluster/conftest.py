@@ -49,6 +49,17 @@ class Plain:
         assert answered is not None
         return int(answered[1])
 
+    def answered(self, count: int = 2) -> dict[tuple[str, str], int]:
+        """How many of ``count`` pings were answered, from each node and to each."""
+        nodes = self.shell.topology.nodes
+        script = "".join(f"ping -n -q -c {count} -i 0.05 -W 1 {node.address} || true\n" for node in nodes)
+        said = on_each(nodes, lambda node: self.shell.in_network_of(node, script))
+        return {
+            (node.name, to.name): int(received)
+            for node, text in said.items()
+            for to, received in zip(nodes, re.findall(r"(\d+) received", text), strict=True)
+        }
+
     def states(self) -> dict[str, ProcessState]:
         return {n.name: state for n, state in on_each(self.shell.topology.nodes, self.shell.process).items()}
 

@@ -13,6 +13,9 @@ from tests.planted.judging import KINDS, Findings, Kind
 
 _HERE = Path(__file__).parent
 
+#: What the core leaves out: random histories, and the planted ones once more, as a large run is judged.
+_WHOLE_PROOF = frozenset({"test_both_find_the_same", "test_of_a_large_history_it_is_found_too"})
+
 SEEDS = range(200)
 
 _TABLES = pytest.StashKey[list[str]]()
@@ -47,10 +50,12 @@ def judged(
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All that is tried on planted and random histories is the proof."""
+    """All that is tried on planted and random histories is the proof, and most of it the proof's core."""
     for item in items:
         if item.path.is_relative_to(_HERE):
             item.add_marker("proof")
+            if getattr(item, "originalname", None) not in _WHOLE_PROOF:
+                item.add_marker("core")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

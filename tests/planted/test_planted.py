@@ -12,8 +12,6 @@ from checkers.catalogue import CHECKERS, WITHOUT_FINAL_READ
 from tests.planted.conftest import Judged
 from tests.planted.judging import KINDS, Kind, expected, judge, plant, write
 
-pytestmark = pytest.mark.core
-
 FINAL = [kind for kind in KINDS if "origin" not in kind.of_run]
 IMPORTED = [kind for kind in KINDS if "origin" in kind.of_run]
 _NAMED = {"ids": lambda one: one.name}

@@ -19,8 +19,6 @@ from harness.core.run_file import RunFile
 from tests.planted.generator import Identity, Row
 from tests.planted.judging import Findings, judge
 
-pytestmark = pytest.mark.core
-
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 _TIMES = 3
 _SEED = 2013
