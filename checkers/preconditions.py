@@ -9,9 +9,6 @@ from harness.core.verdict import Precondition, Summary
 
 Row = Mapping[str, Any]
 
-#: Faults that end or halt a process: what a node that stays down is under.
-_OF_PROCESSES = frozenset({"kill", "stop", "pause"})
-
 
 def preconditions(
     run: RunFile,
@@ -32,7 +29,7 @@ def preconditions(
     return [
         *recorded,
         bit(faults),
-        healed(faults, staying(run)),
+        healed(faults, run),
         followed(run),
         finished(run),
         observed(seen),
@@ -73,16 +70,18 @@ def _without_effect(fault: Row) -> str:
     return f"{fault['fault']} (on {_all(on)})" if on else str(fault["fault"])
 
 
-def staying(run: RunFile) -> frozenset[str]:
-    """What the scenario lets stay as it is: names of faults, of nodes, and of roles that it pinned."""
-    return frozenset(run.scenario.get("final_read", {}).get("down", []))
-
-
-def healed(faults: Iterable[Row], stays: frozenset[str] = frozenset()) -> Precondition:
-    """Every fault was undone before the final read, those apart that the scenario lets stay."""
+def healed(faults: Iterable[Row], run: RunFile) -> Precondition:
+    """Every fault was undone before the final read, those apart that the scenario lets stay: by their own names, or on
+    the nodes that it names, or named as a pin. What a pin meant only the run itself can tell."""
+    names = frozenset(run.scenario.get("final_read", {}).get("down", []))
+    nodes = names.union(*(run.down[name] for name in names & run.down.keys()))
     listed = list(faults)
     lasting = [row for row in listed if row["healed_ns"] is None]
-    standing = [row["fault"] for row in lasting if not _may_stay(row, stays)]
+    standing = [
+        row["fault"]
+        for row in lasting
+        if row["fault"] not in names and not nodes.issuperset(run.lasting.get(row["fault"]) or row["nodes"])
+    ]
     excused = f", but {_all(row['fault'] for row in lasting)} as the scenario says" if lasting else ""
     told = f"{len(listed)} faults, each undone{excused}"
     return _held("faults healed", not standing, told, f"still there: {_all(standing)}")
@@ -131,13 +130,6 @@ def retained(ends: Iterable[Row]) -> Precondition:
     """No log lost its beginning to retention: what is below its start cannot be judged."""
     cut = [f"{_name(row)} begins at {row['log_start']}" for row in ends if row["log_start"] > 0]
     return _held("log retained", not cut, "every log begins at 0", _all(cut))
-
-
-def _may_stay(fault: Row, stays: frozenset[str]) -> bool:
-    # A pinned role is not resolved in run.json; it can only spare a process (nemesis: heal_all).
-    roles = stays - {fault["fault"], *fault["nodes"]}
-    named = fault["fault"] in stays or stays.issuperset(fault["nodes"])
-    return named or (bool(roles) and fault["kind"] in _OF_PROCESSES)
 
 
 def _held(name: str, met: bool, detail: str, otherwise: str | None = None) -> Precondition:

@@ -142,6 +142,11 @@ class Nemesis:
         if name in self._active:
             self._heal(self._active[name])
 
+    def meant(self, names: Collection[str]) -> dict[str, tuple[Node, ...]]:
+        """The nodes that each of these names means, a node's or a pin's; not those of injections."""
+        known = [name for name in names if name not in self._names]
+        return {name: self._spared(name) for name in known if name in self._pins or self._shell.topology.named(name)}
+
     def heal_all(self, except_: Collection[str] = ()) -> None:
         """Undo everything, verified; ended and paused nodes run again.
 

@@ -109,6 +109,10 @@ class RunFile(_Part):
     timeline: list[StepReport] = []
     killed: list[Process] = Field([], description="the members of its group that the timeline killed")
     unfinished: list[str] = Field([], description="workers that were told to finish and did not: one line each")
+    down: dict[str, list[str]] = Field({}, description="the nodes that a node or pin of final_read.down meant")
+    lasting: dict[str, list[str]] = Field(
+        {}, description="the nodes on which a fault lasts after the heal, by its name"
+    )
     partial: bool = Field(False, description="the history is not whole: a worker or the harness was cut off")
     notes: list[str] = Field([], description="why the run is not what it should be: one line each")
 

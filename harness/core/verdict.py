@@ -68,6 +68,7 @@ PRECONDITIONS = (
     "faults bit",
     "faults healed",
     "timeline followed",
+    "workers finished",
     "cluster observed",
     "leader changed",
     "leader unchanged",

@@ -218,6 +218,9 @@ def heal(stage: Stage, down: Sequence[str]) -> None:
         stage.nemesis.heal_all(except_=down)
     except KafkaTrialError as exc:
         stage.report("heal all", at_ns, met=False, detail=str(exc))
+    stage.record.file.down = {name: [n.name for n in nodes] for name, nodes in stage.nemesis.meant(down).items()}
+    stage.record.file.lasting = {active.name: list(active.nodes) for active in stage.nemesis.active}
+    stage.record.save()
 
 
 def finish(file: RunFile, workload: Workload, within: float) -> None:

@@ -9,7 +9,7 @@ from checkers.observed import Span
 from checkers.summary import summary
 from harness.core.guarantees import Configuration
 from harness.core.run_file import Requirements, RunFile, StepReport
-from harness.core.verdict import Precondition, Summary
+from harness.core.verdict import PRECONDITIONS, Precondition, Summary
 
 SPAN = Span("b1", "trial", 0, 0, 1, 1, 0, (1,))
 WATCHED = ("trial", 0)
@@ -29,6 +29,15 @@ def fault(name: str = "cut", kind: str = "partition", **more: Any) -> dict[str, 
     return {"fault": name, "kind": kind, "nodes": ["b1"], "effective": True, "healed_ns": 9, **more}
 
 
+def staying(*names: str, **more: Any) -> RunFile:
+    """A run whose scenario lets these stay as they are."""
+    return run_file(scenario={"final_read": {"down": names}}, **more)
+
+
+#: A kill of b1 that nobody healed.
+KILL = fault("kill-1", "kill", healed_ns=None)
+
+
 def end(**more: Any) -> dict[str, Any]:
     return {"topic": "t", "partition": 0, "log_start": 0, "log_end": 9, "read_to": 9, "complete": True, **more}
 
@@ -45,10 +54,18 @@ HELD = {
     "nothing need be acknowledged": asks.acknowledged(of(5, 0), Requirements(acknowledged=0)),
     "faults bit": asks.bit([fault()]),
     "no fault": asks.bit([]),
-    "faults healed": asks.healed([fault()]),
-    "fault may stay": asks.healed([fault(healed_ns=None)], frozenset({"cut"})),
-    "node may stay": asks.healed([fault(healed_ns=None)], frozenset({"b1"})),
-    "pinned process may stay": asks.healed([fault(kind="kill", healed_ns=None)], frozenset({"old_leader"})),
+    "faults healed": asks.healed([fault()], run_file()),
+    "fault may stay": asks.healed([fault(healed_ns=None)], staying("cut")),
+    "node may stay": asks.healed([fault(healed_ns=None)], staying("b1", down={"b1": ["b1"]})),
+    "node may stay, of a run that did not tell": asks.healed([fault(healed_ns=None)], staying("b1")),
+    "pinned node may stay": asks.healed([KILL], staying("old_leader", down={"old_leader": ["b1"]})),
+    "two pinned nodes may stay": asks.healed(
+        [fault("kill-1", "kill", nodes=["b1", "b2"], healed_ns=None)],
+        staying("one", "other", down={"one": ["b1"], "other": ["b2"]}),
+    ),
+    "what lasts of a fault may stay": asks.healed(
+        [fault("kill-1", "kill", nodes=["b1", "b2"], healed_ns=None)], staying("b2", lasting={"kill-1": ["b2"]})
+    ),
     "timeline followed": asks.followed(run_file(timeline=[StepReport(step="wait: 5s", at_ns=0, ended_ns=1)])),
     "workers finished": asks.finished(run_file(notes=["producer 1: 3 records still in flight"])),
     "cluster observed": asks.observed([SPAN]),
@@ -69,8 +86,22 @@ NOT_HELD = [
         asks.bit([fault("slow", effective=False, nodes_without_effect=["b2", "b3"])]),
         "no evidence: slow (on b2, b3)",
     ),
-    (asks.healed([fault(healed_ns=None)]), "still there: cut"),
-    (asks.healed([fault(healed_ns=None)], frozenset({"other", "b2"})), "still there: cut"),
+    (asks.healed([fault(healed_ns=None)], run_file()), "still there: cut"),
+    (asks.healed([fault(healed_ns=None)], staying("other", "b2")), "still there: cut"),
+    # A node that may stay, and a fault of that name or of another, are no pin that might have meant b1.
+    (asks.healed([KILL], staying("b3")), "still there: kill-1"),
+    (asks.healed([KILL], staying("b3", down={"b3": ["b3"]})), "still there: kill-1"),
+    (asks.healed([KILL, fault("cut", healed_ns=None)], staying("cut")), "still there: kill-1"),
+    (asks.healed([KILL], staying("old_leader", down={"old_leader": ["b2"]})), "still there: kill-1"),
+    (asks.healed([KILL], staying("b2", down={"old_leader": ["b1"]})), "still there: kill-1"),
+    # What a pin meant that the run did not tell.
+    (asks.healed([KILL], staying("old_leader")), "still there: kill-1"),
+    (
+        asks.healed(
+            [fault("kill-1", "kill", nodes=["b1", "b2"], healed_ns=None)], staying("b2", lasting={"kill-1": ["b1"]})
+        ),
+        "still there: kill-1",
+    ),
     (
         asks.followed(
             run_file(timeline=[StepReport(step="until", at_ns=0, ended_ns=1, met=False, detail="ISR b1, b2")])
@@ -110,7 +141,7 @@ def test_a_scenario_that_says_nothing_of_the_leader_does_not_ask() -> None:
 def test_every_assumption_is_asked_of_a_run_and_tested_both_ways() -> None:
     run = run_file(requires=Requirements(leader="changed"), scenario={"final_read": {"down": ["b1"]}})
     asked = [held.name for held in asks.preconditions(run, of(1, 1), [end()], [fault(healed_ns=None)], [SPAN], [])]
-    assert set(asked) <= {held.name for held in HELD.values()}
+    assert set(asked) <= {held.name for held in HELD.values()} <= set(PRECONDITIONS)
     assert set(asked) <= {held.name for held, _ in NOT_HELD}
     assert "faults healed" not in [
         held.name

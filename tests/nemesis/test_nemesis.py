@@ -306,6 +306,11 @@ def test_a_node_that_is_to_stay_down_stays_down(nemesis: Nemesis, shell: FakeShe
     assert shell.states[B1] is ProcessState.RUNNING
 
 
+def test_what_stays_down_is_told_by_the_nodes_that_each_name_means(nemesis: Nemesis) -> None:
+    nemesis.inject(fault("kill", target="b2"), "dead", pin={"old_leader": "leader"})
+    assert nemesis.meant(["old_leader", "b3", "dead", "never"]) == {"old_leader": (B1,), "b3": (B3,)}
+
+
 def test_pins_are_roles_as_they_were_before_and_nodes_that_were_hit(nemesis: Nemesis) -> None:
     nemesis.inject(fault("partition", to="one-of followers"), "cut", pin={"old_leader": "leader"})
     assert nemesis.pins["old_leader"] == (B1,)

@@ -10,11 +10,11 @@ from typing import Any, cast
 
 import pytest
 
-from checkers.preconditions import followed
+from checkers.preconditions import followed, healed
 from harness.cluster.observer import Observer, Sight
 from harness.core.history import FAULTS
-from harness.core.journal import Journal, journal_path
-from harness.core.run_file import StepReport
+from harness.core.journal import Journal, journal_path, read_journal
+from harness.core.run_file import RunFile, StepReport
 from harness.run.display import PlainDisplay
 from harness.run.lifecycle import kept, recover, report_observation
 from harness.run.store import new_run
@@ -107,6 +107,18 @@ def test_all_is_healed_and_the_workload_is_finished(stage: Stage) -> None:
     assert missed(stage) == []
     assert cast(Any, stage.workload).finished
     assert followed(stage.record.file).met
+
+
+def test_what_a_pin_meant_that_may_stay_down_is_in_run_json(stage: Stage) -> None:
+    scenario = SCENARIO.model_copy(update={"final_read": FinalRead(down=["old_leader"])})
+    stage.record.file.scenario = scenario.model_dump(by_alias=True, mode="json")
+    stage.nemesis.inject(Kill(target=("b1", "b2")), "dead", pin={"old_leader": "leader"})
+    recover(stage, scenario)
+    file = RunFile.read(stage.record.directory)
+    assert (file.down, file.lasting) == ({"old_leader": ["b1"]}, {"dead": ["b1"]})
+    rows = read_journal(journal_path(stage.record.journals, "faults", "nemesis"), FAULTS)[0].to_pylist()
+    assert healed(rows[-1:], file).met
+    assert not healed(rows[-1:], file.model_copy(update={"lasting": {"dead": ["b1", "b2"]}})).met
 
 
 def test_a_heal_that_fails_is_reported_and_the_run_goes_on_to_its_end(stage: Stage, shell: FakeShell) -> None:
