@@ -7,7 +7,8 @@ from functools import partial
 from pathlib import Path
 
 from docker import DockerClient
-from docker.errors import APIError, NotFound
+from docker.errors import DockerException, NotFound
+from requests.exceptions import RequestException
 
 from harness.cluster.compose import DIRECTORY_LABEL, LABEL
 from harness.cluster.engine import connect
@@ -19,7 +20,7 @@ def cleanup(run: str | None = None, client: DockerClient | None = None) -> list[
     """Remove everything of one run; where ``run`` is None, of every run that is not still going.
 
     Returns what was removed, and which runs were left alone, a line each. A node's rules live in its network namespace
-    and go with its container. Raises ClusterError where something stays.
+    and go with its container. Raises ClusterError where something stays, when all was tried.
     """
     engine = client or connect()
     chosen: dict[str, str | list[str] | bool] = {"label": LABEL if run is None else f"{LABEL}={run}"}
@@ -36,9 +37,12 @@ def cleanup(run: str | None = None, client: DockerClient | None = None) -> list[
     ]
     going = set() if run else still_going(thing.labels for thing in (*containers, *others))
     with ThreadPoolExecutor(max_workers=8) as pool:
-        removed = list(pool.map(Thing.gone, (thing for thing in containers if thing.run not in going)))
-    removed += [thing.gone() for thing in others if thing.run not in going]
-    return removed + [f"left {name} alone: it is still going" for name in sorted(going)]
+        tried = list(pool.map(Thing.gone, (thing for thing in containers if thing.run not in going)))
+    tried += [thing.gone() for thing in others if thing.run not in going]
+    left = [str(outcome) for outcome in tried if isinstance(outcome, ClusterError)]
+    if left:
+        raise ClusterError("; ".join(left))
+    return [str(outcome) for outcome in tried] + [f"left {name} alone: it is still going" for name in sorted(going)]
 
 
 @dataclass(frozen=True)
@@ -54,14 +58,14 @@ class Thing:
         """The run that it is of."""
         return self.labels[LABEL]
 
-    def gone(self) -> str:
-        """Remove it, and say so. What is gone already is as good. Raises ClusterError."""
+    def gone(self) -> str | ClusterError:
+        """Remove it, and say so; or why it stays. What is gone already is as good."""
         try:
             self.remove()
         except NotFound:
             return f"{self.name} was gone"
-        except APIError as exc:
-            raise ClusterError(f"{self.name} could not be removed: {exc.explanation or exc}") from exc
+        except (DockerException, RequestException) as exc:
+            return ClusterError(f"{self.name} could not be removed: {getattr(exc, 'explanation', None) or exc}")
         return f"removed {self.name}"
 
 

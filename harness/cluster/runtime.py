@@ -22,7 +22,7 @@ from harness.cluster.images import CACHE, kafka_image, toolbox_image
 from harness.cluster.kafka_config import properties, settings_of
 from harness.cluster.layout import Subnet, free_subnet, topology
 from harness.cluster.shell import DockerShell
-from harness.core.errors import EnvironmentLacks
+from harness.core.errors import ClusterError, EnvironmentLacks
 from harness.core.layout import LOGS
 from harness.core.topology import Node, Topology
 from harness.resources import recipes
@@ -30,8 +30,9 @@ from harness.scenario.model import ClusterSpec
 
 _LAST_LINES = 5
 
-#: How the engine's client fails while a log is read, and a disk while it is written.
-_NOT_KEPT = (DockerException, RequestException, HTTPError, OSError)
+#: How the engine's client fails; urllib3's own errors where an answer is read in pieces, as a log is.
+_ENGINE_FAILS = (DockerException, RequestException, HTTPError)
+_NOT_KEPT = (*_ENGINE_FAILS, OSError)
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ def up(
 ) -> Iterator[Cluster]:
     """Start a cluster, its ``compose.yaml`` and ``config/`` in ``directory``; in the end keep its logs and remove it.
 
-    ``keep`` leaves it running. ``note`` takes a line for each log that cannot be kept. Raises EnvironmentLacks (no
+    ``keep`` leaves it running. ``note`` takes a line for what cannot be kept or removed. Raises EnvironmentLacks (no
     image, no address left) and ClusterError.
     """
     image = kafka_image(client, spec.version, spec.image)
@@ -89,11 +90,12 @@ def released(
 ) -> Iterator[None]:
     """In the end keep the logs of a run's containers in ``logs`` and remove all that the run has, however it ends.
 
-    A log that cannot be kept is a line for ``note``, and keeps nothing from being removed. ``keep`` removes nothing.
+    What cannot be kept or removed is a line for ``note``: it keeps nothing else from being removed, and what was
+    recorded from nothing. ``keep`` removes nothing.
     """
     with ExitStack() as stack:
         if not keep:
-            stack.callback(cleanup, run, client)
+            stack.callback(_remove, client, run, note)
         stack.callback(_keep_logs, client, run, logs, note)
         yield
 
@@ -165,6 +167,13 @@ def _free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+def _remove(client: DockerClient, run: str, note: Callable[[str], None]) -> None:
+    try:
+        cleanup(run, client)
+    except (ClusterError, *_ENGINE_FAILS) as exc:
+        note(f"{exc}; `kafka-trial cleanup {run}` removes what is left")
 
 
 def _keep_logs(client: DockerClient, run: str, directory: Path, note: Callable[[str], None]) -> None:

@@ -64,7 +64,7 @@ def run(scenario: Scenario, store: Path, seed: int, display: Display, keep: bool
         with ExitStack() as stack:
             phase("cluster up")
             cluster = stack.enter_context(
-                up(scenario.cluster, record.file.run, record.directory, client, record.file.notes.append, keep)
+                up(scenario.cluster, record.file.run, record.directory, client, partial(note, record, display), keep)
             )
             if keep:
                 stack.callback(lambda: display.line(kept(cluster)))
@@ -160,6 +160,12 @@ def recording(record: RunRecord) -> Iterator[RunRecord]:
         raise
     finally:
         record.release()
+
+
+def note(record: RunRecord, display: Display, text: str) -> None:
+    """Note and show what went wrong beside what is judged."""
+    record.file.notes.append(text)
+    display.line(text)
 
 
 def begin(record: RunRecord, display: Display, name: str) -> None:

@@ -32,6 +32,8 @@ class FakeContainer:
         yield b"the last line\n"
 
     def remove(self, force: bool, v: bool) -> None:
+        if self.name == self.engine.stays:
+            raise NoConnection("read timed out")
         self.engine.there.remove(self)
 
 
@@ -54,6 +56,7 @@ class FakeEngine:
 
     def __init__(self, fails: BaseException | None = None, cannot_list: Exception | None = None) -> None:
         self.fails = fails
+        self.stays = ""
         self.there = [
             FakeContainer(container_name(RUN, Node(name, Role.BROKER, 1, "10.0.0.1")), self) for name in NAMES
         ]
@@ -141,3 +144,22 @@ def test_a_cluster_that_is_kept_has_its_logs_kept_too(tmp_path: Path) -> None:
     assert len(engine.there) == 2
     assert {path.stem for path in tmp_path.iterdir()} == set(NAMES)
     assert all(project_of(RUN) in container.name for container in engine.there)
+
+
+def test_a_container_that_cannot_be_removed_is_noted_and_all_others_are_removed(tmp_path: Path) -> None:
+    engine, notes = FakeEngine(), list[str]()
+    first = engine.stays = engine.there[0].name
+    with released(engine.client, RUN, tmp_path, notes.append):
+        pass
+    assert [container.name for container in engine.there] == [first]
+    assert notes == [
+        f"container {first} could not be removed: read timed out; `kafka-trial cleanup {RUN}` removes what is left"
+    ]
+
+
+def test_an_interrupt_stays_an_interrupt_where_not_all_can_be_removed(tmp_path: Path) -> None:
+    engine, notes = FakeEngine(), list[str]()
+    engine.stays = engine.there[0].name
+    with pytest.raises(KeyboardInterrupt), released(engine.client, RUN, tmp_path, notes.append):
+        raise KeyboardInterrupt
+    assert len(notes) == 1
