@@ -39,6 +39,8 @@ LONG = ("tests/planted/", "tests/golden/")
 
 _ON_CLUSTERS = re.compile(r"^(pytestmark = |@)pytest\.mark\.cluster", re.MULTILINE)
 
+_NO_SUCH_REVISION = 64
+
 _MODULE = re.compile(r"\w+(\.\w+)+")
 
 
@@ -212,7 +214,11 @@ def changes(revision: str, root: Path = ROOT) -> list[str]:
 
 def main(arguments: list[str]) -> int:
     """Run what is near to the change; pytest's exit code."""
-    changed = changes(arguments[0] if arguments else "HEAD")
+    try:
+        changed = changes(arguments[0] if arguments else "HEAD")
+    except subprocess.CalledProcessError as exc:
+        print(f"near: {exc.stderr.strip()}", file=sys.stderr)
+        return _NO_SUCH_REVISION
     choice = choose(changed, Graph())
     print(f"near: {len(changed)} files changed, {len(choice.run)} test files are near", file=sys.stderr)
     if choice.long:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.near import READERS, ROOT, Graph, changes, choose, touched
+from tests.near import READERS, ROOT, Graph, changes, choose, main, touched
 
 #: A repository in which c is imported by b, and b by a, inside a function; and a fixture that asks for another.
 FILES = {
@@ -98,6 +98,11 @@ def test_changes_are_what_differs_from_a_revision_and_what_git_does_not_know(rep
     (repo / "new.yaml").write_text("")
     assert changes("HEAD", repo) == ["harness/c.py", "harness/d.py", "new.yaml"]
     assert changes("HEAD~1", repo) == ["harness/b.py", "harness/c.py", "harness/d.py", "new.yaml"]
+
+
+def test_a_revision_that_is_none_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["no-such-revision"]) == 64
+    assert "no-such-revision" in capsys.readouterr().err
 
 
 @pytest.fixture(scope="module")
