@@ -1,10 +1,10 @@
 """Every fault that a scenario can name: one line each."""
 
-from nemesis.disk import Wipe
 from nemesis.fault import Fault
-from nemesis.partition import Isolate, Partition
-from nemesis.process import Kill, Pause, Restart, Resume, Start, Stop
-from nemesis.traffic import Flaky, Slow, Throttle
+from nemesis.faults.disk import Wipe
+from nemesis.faults.partition import Isolate, Partition
+from nemesis.faults.process import Kill, Pause, Restart, Resume, Start, Stop
+from nemesis.faults.traffic import Flaky, Slow, Throttle
 
 FAULTS: dict[str, type[Fault]] = {
     "partition": Partition,
@@ -20,3 +20,8 @@ FAULTS: dict[str, type[Fault]] = {
     "throttle": Throttle,
     "wipe": Wipe,
 }
+
+
+def kind_of(fault: Fault) -> str:
+    """The name under which a fault is in the catalogue."""
+    return next(kind for kind, cls in FAULTS.items() if isinstance(fault, cls))

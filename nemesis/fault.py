@@ -17,6 +17,9 @@ from nemesis.targets import Expression
 
 T = TypeVar("T")
 
+#: Alternatives, each a set of keys of ``nemesis.preflight.NEEDS``: a kernel must have all of one. Without any, nothing.
+Needs = tuple[frozenset[str], ...]
+
 
 @dataclass(frozen=True)
 class Aim:
@@ -53,6 +56,13 @@ class Fault(BaseModel, ABC):
     drawable: ClassVar[bool] = True
     #: It is made of what ends with a node's network namespace: ``apply_again`` when that is renewed.
     lives_in_network: ClassVar[bool] = False
+    #: It ends the process of a node, or halts it, or deletes a node's data.
+    ends_process: ClassVar[bool] = False
+    halts_process: ClassVar[bool] = False
+    destroys_data: ClassVar[bool] = False
+    #: It keeps nodes from hearing each other, or lets them hear late.
+    cuts: ClassVar[bool] = False
+    delays: ClassVar[bool] = False
     #: It ends or renews the network namespaces of the nodes that it hits.
     renews_network: ClassVar[bool] = False
     #: The state in which it keeps the processes of the nodes that it hits, as long as it lasts.
@@ -60,15 +70,10 @@ class Fault(BaseModel, ABC):
     #: States in which no process that it hits is kept any longer: it ends the faults that kept it so.
     releases: ClassVar[frozenset[ProcessState]] = frozenset()
 
-    @classmethod
-    def kind(cls) -> str:
-        """Its name in scenarios."""
-        return cls.__name__.lower()
-
     @property
-    def needs(self) -> frozenset[str]:
-        """What the kernel must have for it: keys of ``nemesis.preflight.NEEDS``."""
-        return frozenset()
+    def needs(self) -> Needs:
+        """What the kernel must have for it."""
+        return ()
 
     @abstractmethod
     def targets(self) -> Mapping[str, Expression]:
@@ -77,7 +82,7 @@ class Fault(BaseModel, ABC):
     def check(self, aim: Aim, topology: Topology) -> None:  # noqa: ARG002 - for those who override it
         """Raise a KafkaTrialError, before anything is done, where this cannot hit what it is aimed at."""
         if not aim.nodes:
-            raise ScenarioError(f"{aim.name}: `{self.kind()}` needs a node to hit; the clients' machine is none")
+            raise ScenarioError(f"{aim.name}: there is no node to hit; the clients' machine is none")
 
     @property
     def shapes(self) -> Plane | None:

@@ -11,6 +11,7 @@ from harness.core.clock import Clock
 from harness.core.errors import ClusterError, KafkaTrialError, NothingInjected, ScenarioError
 from harness.core.journal import Journal
 from harness.core.topology import Node, View
+from nemesis.catalogue import kind_of
 from nemesis.evidence import Effect, Record, Seen
 from nemesis.fault import Aim, Fault, on_each
 from nemesis.shell import NodeShell, ProcessState
@@ -44,7 +45,7 @@ class Injection:
         """As the journal has it."""
         return {
             "fault": self.aim.name,
-            "kind": self.fault.kind(),
+            "kind": kind_of(self.fault),
             "nodes": [node.name for node in self.aim.nodes],
             "injecting_ns": self.injecting_ns,
             "injected_ns": self.injected_ns,
@@ -94,7 +95,7 @@ class Nemesis:
     def active(self) -> tuple[Active, ...]:
         """What is broken now, in the order it was injected."""
         return tuple(
-            Active(i.aim.name, i.fault.kind(), tuple(node.name for node in i.remaining))
+            Active(i.aim.name, kind_of(i.fault), tuple(node.name for node in i.remaining))
             for i in list(self._active.values())
         )
 
@@ -196,7 +197,7 @@ class Nemesis:
         for role, expression in pin.items():
             check_new_name(role, [node.name for node in self._shell.topology.nodes])
             self._pins[role] = self._resolve(expression, view, random)
-        chosen = self._unused(name, fault.kind())
+        chosen = self._unused(name, kind_of(fault))
         targets = fault.targets().items()
         aim = Aim(chosen, {party: self._resolve(expression, view, random) for party, expression in targets})
         fault.check(aim, self._shell.topology)

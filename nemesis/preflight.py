@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from harness.core.errors import ClusterError
+from nemesis.fault import Needs
 
 
 @dataclass(frozen=True)
@@ -50,18 +51,32 @@ NEEDS: dict[str, Need] = {
 }
 
 
-def lacking(needs: Iterable[str], try_script: Callable[[str], object]) -> list[str]:
-    """One line for each of ``needs`` (keys of NEEDS) that this kernel does not have.
+def lacking(needs: Iterable[Needs], try_script: Callable[[str], object]) -> list[str]:
+    """One line for each thing that this kernel does not have, of what faults need.
 
-    ``try_script`` runs a script with NET_ADMIN in a network namespace that is thrown away; it raises ClusterError with
-    what the script said last where it fails.
+    Of alternatives one is enough; where this kernel has none, what it lacks for the last is told. ``try_script`` runs a
+    script with NET_ADMIN in a network namespace that is thrown away; it raises ClusterError with what the script said
+    last where it fails.
     """
-    lines = []
-    for name in sorted(set(needs)):
-        need = NEEDS[name]
-        try:
-            try_script(need.script)
-        except ClusterError as exc:
-            said = str(exc).rpartition("failed: ")[2].removeprefix("Error: ").rstrip(".")
-            lines.append(f"{need.missing} ({need.script.split()[0]}: {said}): {need.instead}")
-    return lines
+    tried: dict[str, str | None] = {}
+
+    def lines(alternative: frozenset[str]) -> list[str]:
+        for name in sorted(alternative - tried.keys()):
+            tried[name] = _why_not(NEEDS[name], try_script)
+        return [line for name in sorted(alternative) if (line := tried[name]) is not None]
+
+    missing: list[str] = []
+    for alternatives in needs:
+        found = [lines(alternative) for alternative in alternatives]
+        missing += found[-1] if found and all(found) else []
+    return list(dict.fromkeys(missing))
+
+
+def _why_not(need: Need, try_script: Callable[[str], object]) -> str | None:
+    """What this kernel lacks, in one line; None where it lacks nothing."""
+    try:
+        try_script(need.script)
+    except ClusterError as exc:
+        said = str(exc).rpartition("failed: ")[2].removeprefix("Error: ").rstrip(".")
+        return f"{need.missing} ({need.script.split()[0]}: {said}): {need.instead}"
+    return None

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from random import Random
 
 from harness.core.errors import ScenarioError
+from nemesis.catalogue import kind_of
 from nemesis.fault import Fault
 
 
@@ -34,7 +35,7 @@ def random_plan(random: Random, faults: Sequence[Fault], every: float, for_: flo
         raise ScenarioError("random: name at least one fault")
     for fault in faults:
         if not fault.drawable:
-            raise ScenarioError(f"random: `{fault.kind()}` presumes another fault before it; write it as a step")
+            raise ScenarioError(f"random: `{kind_of(fault)}` presumes another fault before it; write it as a step")
     return [
         Planned(
             at=slot * every + random.uniform(0, every / 4),

@@ -101,7 +101,7 @@ def faults(client: "DockerClient") -> Iterator[Finding]:
     from harness.cluster.images import toolbox_image
     from harness.cluster.shell import labels_of_no_run, without_network
     from nemesis.catalogue import FAULTS
-    from nemesis.preflight import NEEDS, lacking
+    from nemesis.preflight import lacking
 
     try:
         image = toolbox_image(client)
@@ -110,7 +110,6 @@ def faults(client: "DockerClient") -> Iterator[Finding]:
         return
     with labels_of_no_run() as labels:
         script = without_network(client, image, labels)
-        missing = {need: lines[0] for need in NEEDS if (lines := lacking([need], script))}
-    for name, fault in FAULTS.items():
-        lines = [missing[need] for need in sorted(fault.model_construct().needs) if need in missing]
-        yield Finding(name, not lines, "; ".join(lines), needed=False)
+        missing = {kind: lacking([fault.model_construct().needs], script) for kind, fault in FAULTS.items()}
+    for kind, lines in missing.items():
+        yield Finding(kind, not lines, "; ".join(lines), needed=False)

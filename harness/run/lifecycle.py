@@ -136,7 +136,7 @@ def transactional(scenario: Scenario) -> bool:
 
 def preflight(scenario: Scenario, client: DockerClient) -> None:
     """Raises EnvironmentLacks, a line for each thing that this machine's kernel lacks for the scenario's faults."""
-    needs = {need for fault in scenario.faults for need in fault.needs}
+    needs = [fault.needs for fault in scenario.faults if fault.needs]
     if needs:
         with labels_of_no_run() as labels:
             missing = lacking(needs, without_network(client, toolbox_image(client), labels))

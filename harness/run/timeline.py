@@ -12,6 +12,7 @@ from harness.core.topology import Node, Topology, View
 from harness.run.display import Display
 from harness.run.store import RunRecord
 from harness.scenario import steps
+from nemesis.catalogue import kind_of
 from nemesis.nemesis import Nemesis
 from nemesis.schedule import Planned, generator, random_plan
 from nemesis.targets import Expression, resolve
@@ -149,7 +150,7 @@ def _draw(draw: steps.Draw, number: int, plan: Sequence[Planned], stage: Stage) 
             name = stage.nemesis.inject(planned.fault, random=generator(stage.record.file.seed, number, drawn))
         except NothingInjected as exc:
             # A role that nobody has just then is what random faults bring about: the next draw is as good.
-            stage.report(f"inject {planned.fault.kind()}", stage.record.clock.now(), detail=f"passed over: {exc}")
+            stage.report(f"inject {kind_of(planned.fault)}", stage.record.clock.now(), detail=f"passed over: {exc}")
             missed = missed and f"nothing was injected: {exc}"
             continue
         missed = None

@@ -9,7 +9,7 @@ import pytest
 from harness.core.verdict import Judgement
 from harness.scenario.loading import load
 from harness.scenario.model import ClusterSpec
-from nemesis.catalogue import FAULTS
+from nemesis.catalogue import FAULTS, kind_of
 from tests.cluster import test_breaking_off, test_faults_bite, test_scenarios
 from workloads.plan import AnyWorkload
 
@@ -33,7 +33,7 @@ SHOWN = {
 def shown_by(scenarios: Iterable[str]) -> Iterator[tuple[str, str]]:
     """What runs of these scenarios show. One that may come out either way shows neither verdict for sure."""
     for scenario in map(load, scenarios):
-        yield from (("fault", fault.kind()) for fault in scenario.faults)
+        yield from (("fault", kind_of(fault)) for fault in scenario.faults)
         yield "workload", scenario.workload.kind
         yield "metadata", scenario.cluster.metadata
         expected = scenario.expect.verdict

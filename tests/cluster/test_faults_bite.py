@@ -17,6 +17,7 @@ from nemesis.catalogue import FAULTS
 from nemesis.nemesis import Nemesis
 from nemesis.preflight import NEEDS, lacking
 from nemesis.shell import ProcessState
+from tests.nemesis.controls import IDLE
 
 from .conftest import Plain
 
@@ -100,7 +101,7 @@ def _rows(journal: Journal) -> dict[str, dict[str, Any]]:
 def test_a_fault_bites_and_heals_to_nothing(kind: str, plain: Plain, journal: Journal) -> None:
     trial = TRIALS[kind]
     fault = FAULTS[kind].model_validate(trial.fault)
-    lines = lacking(fault.needs, plain.try_script)
+    lines = lacking([fault.needs], plain.try_script)
     if lines:
         assert all(any(line.startswith(need.missing) for need in NEEDS.values()) for line in lines)
         return
@@ -119,9 +120,29 @@ def test_a_fault_bites_and_heals_to_nothing(kind: str, plain: Plain, journal: Jo
     assert plain.answered() == dict.fromkeys(product(("b1", "b2", "b3"), repeat=2), 2)
 
 
+@pytest.mark.parametrize("kind", FAULTS)
+def test_a_fault_that_cannot_have_acted_is_not_effective(kind: str, plain: Plain, journal: Journal) -> None:
+    control = IDLE[kind][-1]
+    fault = FAULTS[kind].model_validate(control.fault)
+    if lacking([fault.needs], plain.try_script):
+        return
+    with _nemesis(plain, journal) as nemesis:
+        for earlier, parameters in control.before:
+            nemesis.inject(FAULTS[earlier].model_validate(parameters))
+        nemesis.inject(fault, "it")
+        if control.speak:
+            plain.ping("b1", "b2")
+    row = _rows(journal)["it"]
+    assert not row["effective"]
+    assert row["nodes_without_effect"]
+
+
 def test_what_is_needed_is_had_or_named_in_one_line(plain: Plain) -> None:
     for need in NEEDS:
-        assert all("\n" not in line and NEEDS[need].missing in line for line in lacking({need}, plain.try_script))
+        assert all(
+            "\n" not in line and NEEDS[need].missing in line
+            for line in lacking([(frozenset({need}),)], plain.try_script)
+        )
 
 
 def test_a_partition_outlives_the_restart_of_a_node(plain: Plain, journal: Journal) -> None:

@@ -177,7 +177,7 @@ def test_a_scenario_does_what_it_claims(
     spark: SparkSession,
 ) -> None:
     scenario = load(name)
-    needs = {need for fault in scenario.faults for need in fault.needs}
+    needs = [fault.needs for fault in scenario.faults]
     missing = lacking(needs, without_network(engine, toolbox, {}))
     if missing:
         with pytest.raises(EnvironmentLacks) as lacks:

@@ -74,20 +74,24 @@ class FakeShell:
         return ""
 
     def _listing(self, node: Node, script: str) -> str:
-        rules = "".join(
-            self._chain(node, tag, end)
-            for tag, end in re.findall(r"nvxL KT-(\w{8})-([IO])", script)
-            if f"rules {tag}" in self.namespaces[node] and node not in self.flushed
-        )
-        marker = "QUEUES\n" if "echo QUEUES" in script else ""
+        """What a script that counts prints, line by line."""
+        said = ""
+        for line in script.splitlines():
+            if chain := re.search(r"nvxL KT-(\w{8})-([IO])", line):
+                there = f"rules {chain[1]}" in self.namespaces[node] and node not in self.flushed
+                said += self._chain(node, chain[1], chain[2]) if there else ""
+            elif "tc -j" in line:
+                said += '[{"handle":"4b54:","pac\n' if self.garbled else self._queues(node)
+            elif line.startswith("echo "):
+                said += f"{line.removeprefix('echo ')}\n"
+        return said
+
+    def _queues(self, node: Node) -> str:
+        """The queues of a node, as tc lists them."""
         packets = 0 if node in self.silent else self.packets
-        queues = ",".join(
-            f'{{"handle":"{name}:","packets":{packets},"bytes":1,"drops":{packets},"qlen":0,"overlimits":{packets}}}'
-            for name in ("4b54", *(tag.removeprefix("queue ") for tag in self.namespaces[node]))
-            if node not in self.flushed
-        )
-        listed = '[{"handle":"4b54:","pac' if self.garbled else f"[{queues}]"
-        return rules + marker + (listed if "tc -j" in script else "")
+        names = ["4b54", *(tag.removeprefix("queue ") for tag in self.namespaces[node] if node not in self.flushed)]
+        counters = f'"packets":{packets},"bytes":1,"drops":{packets},"qlen":0,"overlimits":{packets}'
+        return "[" + ",".join(f'{{"handle":"{name}:",{counters}}}' for name in names) + "]\n"
 
     def _chain(self, node: Node, tag: str, end: str) -> str:
         """A chain as iptables lists it."""

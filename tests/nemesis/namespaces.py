@@ -60,7 +60,6 @@ class NamespaceShell:
         )
         for node in self.topology.nodes:
             self._data(node).mkdir()
-            (self._data(node) / "log").write_text("data")
             self.start(node)
             self.release(node)
         for node in self.topology.nodes:
@@ -91,6 +90,7 @@ class NamespaceShell:
             f" ip -n {name} link set eth0 up; ip -n {hub} link set {node.name} master hub0 up"
         )
         self._held(node).touch()
+        (self._data(node) / "log").write_text("data")
         main = f'while [ -e {self._held(node)} ]; do sleep 0.01; done; exec python3 -S -c "$0"'
         self._processes[node] = subprocess.Popen(["ip", "netns", "exec", name, "sh", "-c", main, MAIN])
 
@@ -122,6 +122,10 @@ class NamespaceShell:
         for path in files:
             path.unlink()
         return len(files)
+
+    def scratch(self, script: str) -> str:
+        """Run a script in a network namespace that is thrown away."""
+        return _said(["unshare", "--net", "sh", "-euc", script], "trial")
 
     def speak(self, sender: Node, receiver: Node, size: int, port: int = 9094, seconds: float = 1.0) -> None:
         """Have ``sender`` send ``size`` bytes to a port of ``receiver``, or as many of them as so many seconds let."""
@@ -172,7 +176,7 @@ def namespaces() -> Iterator[NamespaceShell]:
 
 def possible() -> bool:
     """Whether this process may make network namespaces."""
-    return os.geteuid() == 0 and all(shutil.which(tool) for tool in ("ip", "tc", "iptables", "ss"))
+    return os.geteuid() == 0 and all(shutil.which(tool) for tool in ("ip", "tc", "iptables", "ss", "unshare"))
 
 
 def _run(script: str) -> str:

@@ -8,11 +8,14 @@ from typing import Any
 import pytest
 
 from harness.core.clock import Clock
+from harness.core.errors import ClusterError
 from harness.core.topology import Node, View
 from nemesis.catalogue import FAULTS
 from nemesis.nemesis import Nemesis
+from nemesis.preflight import lacking
 
 from .conftest import Rows
+from .controls import ACTS, IDLE, Control
 from .namespaces import NamespaceShell, namespaces, possible
 
 pytestmark = pytest.mark.skipif(not possible(), reason="making network namespaces needs root, iproute2 and iptables")
@@ -48,6 +51,55 @@ def node(shell: NamespaceShell, name: str) -> Node:
 
 def speak(shell: NamespaceShell, sender: str, receiver: str, size: int = 1000, port: int = 9094) -> None:
     shell.speak(node(shell, sender), node(shell, receiver), size, port)
+
+
+def lacks(kind: str, control: Control, shell: NamespaceShell) -> bool:
+    """Whether this kernel has not what a fault needs."""
+    return bool(lacking([FAULTS[kind].model_validate(control.fault).needs], shell.scratch))
+
+
+def play(kind: str, control: Control, nemesis: Nemesis, shell: NamespaceShell) -> None:
+    """Inject a fault as a control has it, and heal it."""
+    with nemesis:
+        for number, (earlier, parameters) in enumerate(control.before):
+            inject(nemesis, earlier, f"before-{number}", **parameters)
+        inject(nemesis, kind, "it", **control.fault)
+        if control.speak:
+            speak(shell, "b1", "b2", size=100_000)
+
+
+def test_every_fault_of_the_catalogue_has_its_controls() -> None:
+    assert set(ACTS) == set(IDLE) == set(FAULTS)
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+def test_a_fault_that_acted_is_effective(kind: str, nemesis: Nemesis, shell: NamespaceShell, rows: Rows) -> None:
+    clean = shell.traces()
+    if lacks(kind, ACTS[kind], shell):
+        with pytest.raises(ClusterError, match="Specified qdisc kind is unknown"):
+            play(kind, ACTS[kind], nemesis, shell)
+        assert not rows.last("it")["effective"]
+    else:
+        play(kind, ACTS[kind], nemesis, shell)
+        assert rows.last("it")["effective"]
+        assert rows.last("it")["nodes_without_effect"] == []
+    assert shell.traces() == clean
+
+
+@pytest.mark.parametrize(
+    ("kind", "control"), [pytest.param(k, c, id=f"{k}-{n}") for k, cases in IDLE.items() for n, c in enumerate(cases)]
+)
+def test_a_fault_that_cannot_have_acted_is_not_effective(
+    kind: str, control: Control, nemesis: Nemesis, shell: NamespaceShell, rows: Rows
+) -> None:
+    clean = shell.traces()
+    try:
+        play(kind, control, nemesis, shell)
+    except ClusterError:
+        assert lacks(kind, control, shell)
+    assert not rows.last("it")["effective"]
+    assert rows.last("it")["nodes_without_effect"]
+    assert shell.traces() == clean
 
 
 def datagrams(shell: NamespaceShell, sender: Node, receiver: Node, count: int) -> None:

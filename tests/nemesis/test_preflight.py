@@ -19,21 +19,30 @@ def without(*missing: str) -> object:
 
 
 def test_a_kernel_that_has_all_lacks_nothing() -> None:
-    assert lacking(NEEDS, without()) == []  # type: ignore[arg-type]
+    assert lacking([(frozenset(NEEDS),)], without()) == []  # type: ignore[arg-type]
 
 
 def test_a_kernel_without_netem_is_told_in_one_line() -> None:
-    (line,) = lacking({"netem", "htb"}, without("netem"))  # type: ignore[arg-type]
+    (line,) = lacking([(frozenset({"netem", "htb"}),)], without("netem"))  # type: ignore[arg-type]
     assert line.startswith("this kernel has no sch_netem (tc: Specified qdisc kind is unknown): `slow`")
     assert "\n" not in line
 
 
 def test_nothing_is_tried_that_is_not_needed() -> None:
     tried: list[str] = []
-    lacking({"htb"}, tried.append)
+    lacking([(frozenset({"htb"}),), (frozenset({"htb"}),), ()], tried.append)
     assert tried == [NEEDS["htb"].script]
+
+
+def test_of_alternatives_one_is_enough() -> None:
+    either = (frozenset({"netem", "htb"}), frozenset({"iptables"}))
+    assert lacking([either], without("netem")) == []  # type: ignore[arg-type]
+    assert lacking([either], without("iptables")) == []  # type: ignore[arg-type]
+    (line,) = lacking([either, either], without("netem", "iptables"))  # type: ignore[arg-type]
+    assert line.startswith(NEEDS["iptables"].missing)
 
 
 @pytest.mark.parametrize("kind", FAULTS)
 def test_every_need_of_the_catalogue_can_be_tried(kind: str) -> None:
-    assert FAULTS[kind].model_validate(WRITTEN[kind]).needs <= set(NEEDS)
+    needs = FAULTS[kind].model_validate(WRITTEN[kind]).needs
+    assert frozenset().union(*needs) <= set(NEEDS)

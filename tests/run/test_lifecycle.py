@@ -20,9 +20,9 @@ from harness.run.lifecycle import kept, recover, report_observation
 from harness.run.store import new_run
 from harness.run.timeline import Stage
 from harness.scenario.model import FinalRead, Scenario
+from nemesis.faults.partition import Isolate
+from nemesis.faults.process import Kill, Pause
 from nemesis.nemesis import Nemesis
-from nemesis.partition import Isolate
-from nemesis.process import Kill, Pause
 from tests.nemesis.conftest import B1, TOPOLOGY, VIEW, FakeShell
 from workloads.running import Counts, Workload
 

@@ -4,7 +4,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from harness.scenario.steps import Elect, Heal, Inject, Join, Kill, Leave, Random, Replace, Step, Until, Wait
-from nemesis.catalogue import FAULTS
+from nemesis.catalogue import FAULTS, kind_of
 
 STEP: TypeAdapter[Step] = TypeAdapter(Step)
 
@@ -23,7 +23,7 @@ def test_every_fault_of_the_catalogue_can_be_injected_and_written_again(kind: st
     step = STEP.validate_python({"inject": {"fault": kind, **parameters, "as": "it", "pin": {"old": "leader"}}})
     assert isinstance(step, Inject)
     assert isinstance(step.inject, FAULTS[kind])
-    assert step.inject.kind() == kind == step.inject.fault
+    assert kind_of(step.inject) == kind == step.inject.fault
     assert (step.inject.name, step.inject.pin) == ("it", {"old": "leader"})
     assert STEP.validate_python(step.model_dump(mode="json", by_alias=True)) == step
 

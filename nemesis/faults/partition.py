@@ -2,36 +2,30 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from typing import ClassVar
 
 from pydantic import Field
 from typing_extensions import override
 
 from harness.core.errors import ClusterError
 from harness.core.topology import Node, Plane, Topology
-from nemesis.evidence import Effect, Evidence, Seen
-from nemesis.fault import Aim
-from nemesis.links import (
-    Link,
-    apply_rules,
-    by_node,
-    count_rules,
-    dropped,
-    has_rules,
-    remove_rules,
-    rules_for,
-    secluded,
-    severed,
-)
-from nemesis.network import NetworkFault, Scripts
+from nemesis.evidence import Evidence
+from nemesis.fault import Aim, Needs
+from nemesis.faults.network import NetworkFault, judged
+from nemesis.links import Link, by_node, secluded, severed
+from nemesis.mechanisms import iptables
+from nemesis.mechanisms.mechanism import Counted, Mechanism
 from nemesis.targets import Expression
 
 
 class _Cut(NetworkFault):
     plane: Plane = Field(Plane.ALL, description="cut only this traffic: all, replication, controller or client")
 
+    cuts: ClassVar[bool] = True
+
     @property
-    def needs(self) -> frozenset[str]:
-        return frozenset({"iptables"})
+    def needs(self) -> Needs:
+        return (frozenset({"iptables"}),)
 
     @abstractmethod
     def links(self, aim: Aim, topology: Topology) -> frozenset[Link]:
@@ -42,34 +36,27 @@ class _Cut(NetworkFault):
         if not self.links(aim, topology):
             raise ClusterError(f"{aim.name}: both sides are {aim.nodes[0].name}, there is nothing to cut")
 
-    def scripts(self, aim: Aim, topology: Topology) -> Mapping[Node, Scripts]:
-        return {
-            node: Scripts(
-                apply_rules(rules_for(node, links, aim.tag), aim.tag), count_rules(aim.tag), remove_rules(aim.tag)
-            )
-            for node, links in by_node(self.links(aim, topology), aim.nodes).items()
-        }
+    def mechanisms(self, aim: Aim, topology: Topology) -> Mapping[Node, Mechanism]:
+        shares = by_node(self.links(aim, topology), aim.nodes)
+        return {node: iptables.Cut(links) for node, links in shares.items()}
 
     @override
-    def seen(self, aim: Aim, topology: Topology, listings: Mapping[Node, str]) -> Evidence:
-        """It acts on a node if packets of its own links were dropped, and on none of them the rules are gone."""
+    def seen(self, aim: Aim, topology: Topology, counted: Mapping[Node, Counted | None]) -> Evidence:
+        """It acts on a node if packets of its own links were dropped, and the rules of none of them are gone."""
         shares = by_node(self.links(aim, topology), aim.nodes)
         packets = dict.fromkeys(aim.nodes, 0)
         leaking: set[Node] = set()
-        for enforcing, listing in listings.items():
+        for enforcing, count in counted.items():
             for link in shares[enforcing]:
-                ends = (link.sender, link.receiver)
-                if not has_rules(listing, aim.tag):
-                    leaking.update(ends)
-                for node in packets.keys() & ends:
-                    packets[node] += dropped(listing, link, enforcing)
-        return {node: _cut_on(count, node in leaking) for node, count in packets.items()}
-
-
-def _cut_on(packets: int, leaking: bool) -> Seen:
-    if leaking:
-        return Seen(Effect.DOES_NOT_HOLD, {"packets_dropped": packets, "rules": "gone"})
-    return Seen(Effect.HOLDS if packets else Effect.NOT_KNOWN, {"packets_dropped": packets})
+                ends = {link.sender, link.receiver} & packets.keys()
+                if count is None:
+                    leaking |= ends
+                for node in ends:
+                    packets[node] += count.links[link] if count else 0
+        return {
+            node: judged(None if node in leaking else Counted(dropped, {"packets_dropped": dropped}))
+            for node, dropped in packets.items()
+        }
 
 
 class Partition(_Cut):

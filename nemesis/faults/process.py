@@ -41,6 +41,7 @@ class Kill(_ProcessFault):
 
     keeps: ClassVar[ProcessState | None] = _EXITED
     releases: ClassVar[frozenset[ProcessState]] = frozenset({_STOPPED})
+    ends_process: ClassVar[bool] = True
     renews_network: ClassVar[bool] = True
 
     def inject(self, shell: NodeShell, aim: Aim) -> Evidence:
@@ -71,6 +72,7 @@ class Stop(_Graceful):
 
     keeps: ClassVar[ProcessState | None] = _EXITED
     releases: ClassVar[frozenset[ProcessState]] = frozenset({_STOPPED})
+    ends_process: ClassVar[bool] = True
     renews_network: ClassVar[bool] = True
 
     def inject(self, shell: NodeShell, aim: Aim) -> Evidence:
@@ -84,6 +86,7 @@ class Restart(_Graceful):
     """A graceful shutdown, and a start at once. Healed when it is done."""
 
     lasting: ClassVar[bool] = False
+    ends_process: ClassVar[bool] = True
     renews_network: ClassVar[bool] = True
     releases: ClassVar[frozenset[ProcessState]] = frozenset({_EXITED, _STOPPED})
 
@@ -99,6 +102,7 @@ class Restart(_Graceful):
 class Pause(_ProcessFault):
     """SIGSTOP: the process is there and answers nothing, as in a long garbage collection."""
 
+    halts_process: ClassVar[bool] = True
     keeps: ClassVar[ProcessState | None] = _STOPPED
 
     def inject(self, shell: NodeShell, aim: Aim) -> Evidence:

@@ -17,6 +17,7 @@ from nemesis.targets import Expression
 class Wipe(Fault):
     """Delete all data of a node that was killed or stopped before. No heal brings it back."""
 
+    destroys_data: ClassVar[bool] = True
     lasting: ClassVar[bool] = False
     drawable: ClassVar[bool] = False
 

@@ -1,0 +1,81 @@
+"""Faults that live in network namespaces: mechanisms put there, counted there, removed there."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from typing import ClassVar
+
+from typing_extensions import override
+
+from harness.core.errors import ClusterError
+from harness.core.topology import Node, Topology
+from nemesis.evidence import Effect, Evidence, Seen
+from nemesis.fault import Aim, Fault, on_each
+from nemesis.mechanisms.mechanism import Counted, Mechanism
+from nemesis.shell import NodeShell, ProcessState
+
+
+class NetworkFault(Fault):
+    """A fault made of mechanisms in the nodes' network namespaces.
+
+    A namespace ends with its node's process, and what is in it too: it is applied again when the node was started. A
+    node that has exited has nothing to apply to, count or remove.
+    """
+
+    lives_in_network: ClassVar[bool] = True
+
+    @abstractmethod
+    def mechanisms(self, aim: Aim, topology: Topology) -> Mapping[Node, Mechanism]:
+        """What acts in the namespace of each node concerned."""
+
+    def seen(self, aim: Aim, topology: Topology, counted: Mapping[Node, Counted | None]) -> Evidence:  # noqa: ARG002
+        """What the counters of the nodes concerned tell of each node hit. None: the mechanism is gone."""
+        return {node: judged(count) for node, count in counted.items()}
+
+    def inject(self, shell: NodeShell, aim: Aim) -> Evidence:
+        """Apply the mechanisms on all nodes at once. That they act is for the counters to show, later."""
+        return self.apply_again(shell, aim, self.mechanisms(aim, shell.topology))
+
+    @override
+    def apply_again(self, shell: NodeShell, aim: Aim, nodes: Iterable[Node]) -> Evidence:
+        concerned = set(nodes)
+        chosen = {node: one for node, one in self.mechanisms(aim, shell.topology).items() if node in concerned}
+        applied = _in_networks(shell, chosen, lambda node: chosen[node].apply(node, aim.tag))
+        return {node: Seen(Effect.NOT_KNOWN, {"applied": chosen[node].name}) for node in applied}
+
+    def measure(self, shell: NodeShell, aim: Aim) -> Evidence:
+        """What the counters of all nodes tell."""
+        mechanisms = self.mechanisms(aim, shell.topology)
+        listings = _in_networks(shell, mechanisms, lambda node: mechanisms[node].count(aim.tag))
+        counted = {node: _read(mechanisms[node], node, aim.tag, listing) for node, listing in listings.items()}
+        return self.seen(aim, shell.topology, counted)
+
+    def heal(self, shell: NodeShell, aim: Aim) -> None:
+        """Remove the mechanisms on all nodes at once, each of which checks that nothing is left."""
+        mechanisms = self.mechanisms(aim, shell.topology)
+        _in_networks(shell, mechanisms, lambda node: mechanisms[node].remove(node, aim.tag))
+
+
+def judged(counted: Counted | None) -> Seen:
+    """Counters of nothing tell nothing; where what counts is gone, so is the fault."""
+    if counted is None:
+        return Seen(Effect.DOES_NOT_HOLD, {"mechanism": "gone"})
+    return Seen(Effect.HOLDS if counted.packets else Effect.NOT_KNOWN, counted.facts)
+
+
+def _read(mechanism: Mechanism, node: Node, tag: str, listing: str) -> Counted | None:
+    try:
+        return mechanism.read(node, tag, listing)
+    except (ValueError, LookupError, TypeError) as exc:
+        raise ClusterError(f"{node.name}: its counters cannot be read ({exc!r}): {listing.strip()[:200]}") from exc
+
+
+def _in_networks(shell: NodeShell, nodes: Iterable[Node], script: Callable[[Node], str]) -> dict[Node, str]:
+    def run(node: Node) -> str | None:
+        try:
+            return shell.in_network_of(node, script(node))
+        except ClusterError:
+            if shell.process(node) is ProcessState.EXITED:
+                return None
+            raise
+
+    return {node: said for node, said in on_each(nodes, run).items() if said is not None}

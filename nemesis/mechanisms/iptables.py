@@ -1,0 +1,134 @@
+"""Packets dropped by iptables, in chains of an injection's own: what arrives, and what leaves.
+
+The rules of a node are there at one instant, and their packet counters are the evidence.
+"""
+
+import re
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+from harness.core.topology import PORTS, Node, Plane
+from nemesis.links import Link
+from nemesis.mechanisms.mechanism import Counted
+
+_ANY = "0.0.0.0/0"
+
+#: pkts, bytes, target, prot, opt, in, out, source, destination
+_DROPPED = re.compile(r"^\s*(\d+)\s+\d+\s+DROP\s+\S+\s+\S+\s+\S+\s+\S+\s+(\S+)\s+(\S+)", re.MULTILINE)
+
+
+class _Rules(ABC):
+    """Mechanisms that are nothing but rules."""
+
+    name = "iptables"
+    probe = "iptables -w -nL INPUT >/dev/null"
+
+    @abstractmethod
+    def rules(self, node: Node, tag: str) -> list[str]:
+        """The node's rules, as iptables-restore reads them."""
+
+    def apply(self, node: Node, tag: str) -> str:
+        """Shell: all rules at once, or none; nothing where they are there already."""
+        arriving, leaving = chains(tag)
+        lines = [
+            "*filter",
+            f":{arriving} - [0:0]",
+            f":{leaving} - [0:0]",
+            *self.rules(node, tag),
+            f"-I INPUT -j {arriving}",
+            f"-I OUTPUT -j {leaving}",
+            "COMMIT",
+        ]
+        restore = "".join(f"{line}\n" for line in lines)
+        return (
+            f"iptables -w -nL {arriving} >/dev/null 2>&1 || iptables-restore -w --noflush <<'RULES'\n{restore}RULES\n"
+        )
+
+    def count(self, tag: str) -> str:
+        """Shell: the rules with their packet counters, nothing where they are not there."""
+        return "".join(f"iptables -w -nvxL {chain} 2>/dev/null || true\n" for chain in chains(tag))
+
+    def remove(self, node: Node, tag: str) -> str:  # noqa: ARG002 - the chains have the same names everywhere
+        """Shell: unhook and delete exactly these chains; fails if anything of them is left."""
+        arriving, leaving = chains(tag)
+        unhook = [
+            f"while iptables -w -D {hook} -j {chain} 2>/dev/null; do :; done\n"
+            f"if iptables -w -F {chain} 2>/dev/null; then iptables -w -X {chain}; fi\n"
+            for hook, chain in (("INPUT", arriving), ("OUTPUT", leaving))
+        ]
+        check = f"if iptables-save | grep -F 'KT-{tag}'; then echo 'rules of KT-{tag} are left' >&2; exit 1; fi\n"
+        return "".join(unhook) + check
+
+
+@dataclass(frozen=True)
+class Cut(_Rules):
+    """A node drops what ``links`` forbid, at its end of them."""
+
+    links: frozenset[Link]
+
+    def rules(self, node: Node, tag: str) -> list[str]:
+        """One rule for each link that has the node at an end."""
+        arriving, leaving = chains(tag)
+        return [
+            f"-A {arriving} -s {link.sender.address}/32 {on_plane(link.plane)}-j DROP"
+            if link.receiver == node
+            else f"-A {leaving} -d {link.receiver.address}/32 {on_plane(link.plane)}-j DROP"
+            for link in sorted(self.links)
+            if node in (link.sender, link.receiver)
+        ]
+
+    def read(self, node: Node, tag: str, listing: str) -> Counted | None:
+        """The packets dropped of each link."""
+        if not _there(listing, tag):
+            return None
+        drops = _drops(listing)
+        links = {link: sum(count for *ends, count in drops if tuple(ends) == _ends(link, node)) for link in self.links}
+        return Counted(sum(links.values()), {"packets_dropped": sum(links.values())}, links)
+
+
+@dataclass(frozen=True)
+class Lose(_Rules):
+    """Of what arrives at a node, a random ``share`` of the packets is lost."""
+
+    share: float
+    plane: Plane = Plane.ALL
+
+    name = "iptables statistic"
+
+    def rules(self, node: Node, tag: str) -> list[str]:  # noqa: ARG002 - the same on every node
+        """One rule for all that arrives."""
+        arriving, _ = chains(tag)
+        random = f"-m statistic --mode random --probability {self.share:.6f} "
+        return [f"-A {arriving} ! -i lo {on_plane(self.plane)}{random}-j DROP"]
+
+    def read(self, node: Node, tag: str, listing: str) -> Counted | None:  # noqa: ARG002 - the same on every node
+        """The packets dropped."""
+        if not _there(listing, tag):
+            return None
+        dropped = sum(count for *_, count in _drops(listing))
+        return Counted(dropped, {"packets_dropped": dropped, "by": self.name})
+
+
+def chains(tag: str) -> tuple[str, str]:
+    """The two chains of one injection: for what arrives, and for what leaves."""
+    return f"KT-{tag}-I", f"KT-{tag}-O"
+
+
+def on_plane(plane: Plane) -> str:
+    """The iptables match for a plane's packets, those sent to its ports and those sent from them; empty for all."""
+    if not PORTS[plane]:
+        return ""
+    return f"-p tcp -m multiport --ports {','.join(map(str, PORTS[plane]))} "
+
+
+def _there(listing: str, tag: str) -> bool:
+    return all(f"Chain {chain} " in listing for chain in chains(tag))
+
+
+def _ends(link: Link, node: Node) -> tuple[str, str]:
+    """The source and destination of the rule by which a node enforces a link, as iptables lists them."""
+    return (link.sender.address, _ANY) if link.receiver == node else (_ANY, link.receiver.address)
+
+
+def _drops(listing: str) -> list[tuple[str, str, int]]:
+    return [(source, destination, int(packets)) for packets, source, destination in _DROPPED.findall(listing)]

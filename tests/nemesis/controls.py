@@ -1,0 +1,73 @@
+"""For each fault of the catalogue how it acts, and a case in which it cannot have acted: on three nodes b1, b2, b3."""
+
+from dataclasses import dataclass
+from typing import Any
+
+#: A fault as a scenario writes it.
+Written = tuple[str, dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Control:
+    """A fault, what goes before it, and whether b1 and b2 speak with each other while it lasts."""
+
+    fault: dict[str, Any]
+    before: tuple[Written, ...] = ()
+    speak: bool = False
+
+
+KILLED: Written = ("kill", {"target": "b1"})
+PAUSED: Written = ("pause", {"target": "b1"})
+
+#: It acts.
+ACTS: dict[str, Control] = {
+    "partition": Control({"from": "b1", "to": "b2"}, speak=True),
+    "isolate": Control({"target": "b1"}, speak=True),
+    "kill": Control({"target": "b1"}),
+    "stop": Control({"target": "b1"}),
+    "restart": Control({"target": "b1"}),
+    "start": Control({"target": "b1"}, before=(KILLED,)),
+    "pause": Control({"target": "b1"}),
+    "resume": Control({"target": "b1"}, before=(PAUSED,)),
+    "slow": Control({"target": "b1", "delay": "50ms"}, speak=True),
+    "flaky": Control({"target": "b1", "loss": "90%"}, speak=True),
+    "throttle": Control({"target": "b1", "rate": "40kbit"}, speak=True),
+    "wipe": Control({"target": "b1"}, before=(KILLED,)),
+}
+
+#: It cannot have acted: a node that it names never spoke, or was in that state already, or had nothing to lose.
+IDLE: dict[str, tuple[Control, ...]] = {
+    "partition": (
+        Control({"from": "b1", "to": "b2"}),
+        Control({"from": "b1", "to": "b3"}, speak=True),
+        Control({"from": "b1", "to": ["b2", "b3"]}, speak=True),
+        Control({"from": "b1", "to": "b2", "plane": "controller"}, speak=True),
+    ),
+    "isolate": (
+        Control({"target": "b1"}),
+        Control({"target": "b3"}, speak=True),
+        Control({"target": ["b1", "b3"]}, speak=True),
+    ),
+    "kill": (Control({"target": "b1"}, before=(KILLED,)), Control({"target": ["b1", "b2"]}, before=(KILLED,))),
+    "stop": (Control({"target": "b1"}, before=(KILLED,)),),
+    "restart": (Control({"target": "b1"}, before=(KILLED,)),),
+    "start": (Control({"target": "b1"}), Control({"target": ["b1", "b2"]}, before=(KILLED,))),
+    "pause": (Control({"target": "b1"}, before=(PAUSED,)), Control({"target": "b1"}, before=(KILLED,))),
+    "resume": (Control({"target": "b1"}), Control({"target": "b1"}, before=(KILLED,))),
+    "slow": (
+        Control({"target": "b1", "delay": "50ms"}),
+        Control({"target": "b3", "delay": "50ms"}, speak=True),
+        Control({"target": "b1", "delay": "50ms", "plane": "controller"}, speak=True),
+    ),
+    "flaky": (
+        Control({"target": "b1", "loss": "90%"}),
+        Control({"target": "b3", "loss": "90%"}, speak=True),
+        Control({"target": "b1", "loss": "90%", "plane": "controller"}, speak=True),
+    ),
+    "throttle": (
+        Control({"target": "b1", "rate": "40kbit"}),
+        Control({"target": "b1", "rate": "10gbit"}, speak=True),
+        Control({"target": ["b1", "b3"], "rate": "40kbit"}, speak=True),
+    ),
+    "wipe": (Control({"target": "b1"}, before=(KILLED, ("wipe", {"target": "b1"}))),),
+}
