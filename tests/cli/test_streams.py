@@ -1,6 +1,7 @@
 """Whoever watched is gone: a pipe is closed, a terminal hangs up. In a process of its own, as a shell starts it."""
 
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -144,6 +145,19 @@ def test_a_terminal_that_hangs_up_interrupts_a_run_whose_stderr_is_gone(store: P
         child.communicate(timeout=60)
     assert child.returncode == codes.CRASHED
     assert (store / "healed").exists()
+
+
+def test_a_terminal_that_is_gone_ends_the_live_display_and_not_the_run(store: Path) -> None:
+    ours, theirs = pty.openpty()
+    with program(store, stderr=theirs) as child:
+        os.close(theirs)
+        go_on(child)
+        assert os.read(ours, 1000)
+        os.close(ours)
+        go_on(child, lines=3)
+        child.communicate(timeout=60)
+    assert child.returncode == codes.MET
+    assert (store / "over").exists()
 
 
 def test_nohup_is_heeded(store: Path) -> None:
