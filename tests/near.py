@@ -37,7 +37,7 @@ READERS: tuple[tuple[str, tuple[str, ...]], ...] = (
 LONG = ("tests/planted/", "tests/golden/")
 
 
-_ON_CLUSTERS = re.compile(r"^(pytestmark = |@)pytest\.mark\.cluster", re.MULTILINE)
+_ON_CLUSTERS = re.compile(r"^(pytestmark = .*|@)pytest\.mark\.cluster", re.MULTILINE)
 
 _NO_SUCH_REVISION = 64
 

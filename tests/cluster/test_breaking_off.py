@@ -83,6 +83,7 @@ def test_ctrl_c_removes_the_cluster_and_what_was_recorded_is_judged_unknown(
     assert done.verdict["summary"]["attempted"] > 0
 
 
+@pytest.mark.core
 def test_after_kill_9_cleanup_removes_everything_and_the_journals_can_be_judged(
     endless: tuple[subprocess.Popen[str], Path], engine: DockerClient, kafka_trial: Invoke
 ) -> None:

@@ -19,7 +19,7 @@ from workloads.running import start
 from workloads.stable import await_stable
 from workloads.transactions import Transactions, transactional_id
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.core]
 
 
 def test_a_fenced_producer_is_replaced_by_its_own_next_incarnation(tmp_path: Path, engine: DockerClient) -> None:
