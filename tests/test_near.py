@@ -110,19 +110,28 @@ def here() -> Graph:
     return Graph()
 
 
+def test_a_change_here_runs_every_test_that_imports_what_changed(here: Graph) -> None:
+    imported = {path for test in here.tests for path in here.sources[test].imports}
+    assert len(imported) > 100
+    for path in imported:
+        choice = choose([path], here)
+        direct = {test for test in here.tests if path in here.sources[test].imports}
+        assert direct <= {*choice.run, *choice.long}, path
+
+
+def test_a_worker_is_run_by_its_name_alone_and_is_touched_all_the_same(here: Graph) -> None:
+    assert "tests/workloads/test_running.py" in choose(["workloads/worker.py"], here).run
+
+
 @pytest.mark.parametrize(
     ("changed", "test"),
     [
-        ("nemesis/traffic.py", "tests/nemesis/test_traffic.py"),
-        ("harness/core/quantities.py", "tests/core/test_quantities.py"),
-        ("harness/cluster/observer.py", "tests/cluster/test_observer.py"),
-        ("workloads/worker.py", "tests/workloads/test_running.py"),
         ("scenarios/delivery/at-least-once.yaml", "tests/scenario/test_catalogue.py"),
         ("docker/kafka/start", "tests/scenario/test_wheel.py"),
-        ("tests/nemesis/conftest.py", "tests/nemesis/test_nemesis.py"),
+        ("README.md", "tests/test_readme.py"),
     ],
 )
-def test_a_change_here_runs_its_test(changed: str, test: str, here: Graph) -> None:
+def test_a_change_of_data_runs_the_tests_that_read_it(changed: str, test: str, here: Graph) -> None:
     assert (ROOT / changed).exists()
     assert test in choose([changed], here).run
 
