@@ -1,6 +1,9 @@
 """Fixtures that every folder of tests may use."""
 
+from collections.abc import Iterator
+
 import pytest
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from checkers.session import session
@@ -13,6 +16,22 @@ from tests.command import Done, Invoke
 def spark() -> SparkSession:
     """The one Spark session of the whole test run; it ends with the process."""
     return session()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of several workers of pytest one runs all tests that ask for Spark: a second session takes more than it gives."""
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("spark"))
+
+
+@pytest.fixture(autouse=True)
+def no_spark_unasked(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Whatever starts Spark in the test's own process asks for the ``spark`` fixture."""
+    before = SparkContext._active_spark_context
+    yield
+    assert "spark" in request.fixturenames or SparkContext._active_spark_context is before, "ask for the fixture spark"
 
 
 @pytest.fixture

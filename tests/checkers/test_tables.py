@@ -69,7 +69,7 @@ def test_a_file_of_several_phases_may_be_of_anybody(tmp_path: Path, spark: Spark
     assert History.read(tmp_path, spark).followed
 
 
-@pytest.mark.parametrize("table", TABLES.keys() - OPTIONAL)
+@pytest.mark.parametrize("table", sorted(TABLES.keys() - OPTIONAL))
 def test_a_missing_table_is_named(table: str, run: Path, spark: SparkSession) -> None:
     for path in parts(run, table):
         path.unlink()

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 from harness.cli import codes
 from harness.cli.main import invoke
@@ -16,7 +17,9 @@ def test_import_without_a_tool_shows_them(capsys: pytest.CaptureFixture[str]) ->
     assert "jepsen" in capsys.readouterr().err
 
 
-def test_import_jepsen_prints_the_run_that_check_judges(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_import_jepsen_prints_the_run_that_check_judges(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     history = write(tmp_path / "history.edn", *sent(1, 7, "[0 7]"), *sent(1, 8, "[1 8]"), *polled("1 [[1 8]]"))
     out = tmp_path / "run"
     assert invoke(["import", "jepsen", str(history), "--out", str(out)]) == 0

@@ -23,11 +23,12 @@ _SEEDS = range(2)
 @dataclass(frozen=True)
 class Sample:
     """A history and its name. ``store`` writes it as a sealed run into an empty directory. With ``checkers``, only
-    these are run and no verdict is made."""
+    these are run and no verdict is made. ``planted``: anomalies were planted in it."""
 
     name: str
     store: Callable[[Path], object]
     checkers: tuple[Checker, ...] = ()
+    planted: bool = False
 
 
 def samples() -> Iterator[Sample]:
@@ -36,12 +37,12 @@ def samples() -> Iterator[Sample]:
         yield Sample(
             f"recorded {file.parent.relative_to(EXAMPLES).parent}".replace("/", " "), partial(_copy, file.parent)
         )
-    yield Sample("recorded with plants", _plant_in_recorded)
+    yield Sample("recorded with plants", _plant_in_recorded, planted=True)
     for kind in KINDS:
-        yield Sample(f"planted {kind.name}", partial(_plant, kind))
+        yield Sample(f"planted {kind.name}", partial(_plant, kind), planted=True)
     yield from _by_hand()
     for kind, checkers in test_mutants.TRIED.items():
-        yield Sample(f"mutants {kind.name}", partial(_plant, kind), tuple(test_mutants.mutants(checkers)))
+        yield Sample(f"mutants {kind.name}", partial(_plant, kind), tuple(test_mutants.mutants(checkers)), planted=True)
 
 
 def _by_hand() -> Iterator[Sample]:

@@ -13,9 +13,14 @@ from tests.golden.corpus import Sample, samples
 from tests.golden.golden import KEPT, changes, file_of, kept, text_of
 
 _SAMPLES = list(samples())
+#: Planted histories belong to the proof.
+_MARKED = [
+    pytest.param(sample, id=sample.name, marks=[pytest.mark.proof, pytest.mark.core] if sample.planted else ())
+    for sample in _SAMPLES
+]
 
 
-@pytest.mark.parametrize("sample", _SAMPLES, ids=lambda sample: sample.name)
+@pytest.mark.parametrize("sample", _MARKED)
 def test_it_is_judged_as_it_was(sample: Sample, spark: SparkSession) -> None:
     differ = changes(kept(sample), text_of(sample, spark))
     assert not differ, "\n".join(
