@@ -4,8 +4,6 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
-from confluent_kafka import Consumer, KafkaException, Producer
-
 Value = str | int | float | bool
 
 
@@ -72,6 +70,8 @@ def refused(
     config: Mapping[str, Value], producers: Mapping[str, Value], consumers: Mapping[str, Value]
 ) -> Iterator[str]:
     """librdkafka's own words for what it does not take of ``config``, added to what the harness gives its clients."""
+    from confluent_kafka import Consumer, KafkaException, Producer
+
     for client, of, own in ((Producer, "P", producers), (Consumer, "C", consumers)):
         offline = {key: value for key, value in own.items() if key != "bootstrap.servers"}
         try:

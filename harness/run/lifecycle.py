@@ -15,7 +15,7 @@ from checkers.files import rows
 from checkers.session import session
 from harness.cluster.elections import Elections, elect_uncleanly
 from harness.cluster.engine import connect
-from harness.cluster.images import toolbox_image
+from harness.cluster.images import kafka_image, toolbox_image
 from harness.cluster.observer import observe
 from harness.cluster.ready import await_registered, await_whole_isr, create_topics, out_of_sync
 from harness.cluster.runtime import Cluster, up
@@ -135,7 +135,10 @@ def transactional(scenario: Scenario) -> bool:
 
 
 def preflight(scenario: Scenario, client: DockerClient) -> None:
-    """Raises EnvironmentLacks, a line for each thing that this machine's kernel lacks for the scenario's faults."""
+    """Raises EnvironmentLacks, a line for each thing that this machine's kernel lacks for the scenario's faults, and
+    where an image that the scenario names cannot be had; ScenarioError where that is of another version."""
+    if scenario.cluster.image is not None:
+        kafka_image(client, scenario.cluster.version, scenario.cluster.image)
     needs = [fault.needs for fault in scenario.faults if fault.needs]
     if needs:
         with labels_of_no_run() as labels:

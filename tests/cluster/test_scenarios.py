@@ -117,6 +117,7 @@ STORIES: dict[str, Callable[[Told], None]] = {
     "exactly-once/leader-killed": exactly_once,
     "exactly-once/producer-killed-and-fenced": exactly_once_after_a_kill,
     "jepsen-2013/clean-election": keeps_while_blocked,
+    "jepsen-2013/elected-by-hand": loses,
     "jepsen-2013/min-isr-2": keeps_while_blocked,
     "jepsen-2013/unclean-election": loses,
     "jepsen-2013/unclean-election-zookeeper": loses,
