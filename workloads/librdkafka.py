@@ -1,5 +1,6 @@
 """librdkafka's settings by name: which there are, which clients take them, and which a scenario may pass through."""
 
+import logging
 import re
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
@@ -72,10 +73,12 @@ def refused(
     """librdkafka's own words for what it does not take of ``config``, added to what the harness gives its clients."""
     from confluent_kafka import Consumer, KafkaException, Producer
 
+    quiet = logging.Logger("librdkafka")
+    quiet.disabled = True
     for client, of, own in ((Producer, "P", producers), (Consumer, "C", consumers)):
         offline = {key: value for key, value in own.items() if key != "bootstrap.servers"}
         try:
-            made = client({**offline, **settings_for(of, config), "log_level": 0})
+            made = client({**offline, **settings_for(of, config), "log_level": 0, "logger": quiet})
         except KafkaException as exc:
             yield str(exc.args[0].str()).strip()
         else:

@@ -110,8 +110,8 @@ class TopicSpec(_Part):
     """The topics of a run, all alike: ``name``, or ``name-0`` … where there are several."""
 
     name: str = Field("trial", pattern="^[a-zA-Z0-9._-]+$", description="of the topic; of several, how they begin")
-    count: int = Field(1, ge=1, description="how many topics")
-    partitions: int = Field(1, ge=1, description="of each topic")
+    count: int = Field(1, ge=1, le=1_000, description="how many topics")
+    partitions: int = Field(1, ge=1, le=10_000, description="of each topic")
     replication: int = Field(3, ge=1, description="replicas of each partition")
     min_isr: int = Field(
         1, ge=1, alias="min.insync.replicas", description="in-sync replicas without which acks: all is refused"

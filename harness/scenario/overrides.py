@@ -1,11 +1,12 @@
 """``--set path=value``: one value of a scenario given otherwise, before anything is validated."""
 
+import re
 from typing import Any
 
 import yaml
 
 from harness.core.errors import ScenarioError
-from harness.scenario.problems import Place
+from harness.scenario.problems import Place, printable
 from harness.scenario.schema import keys_at
 from harness.scenario.written import Written
 
@@ -17,11 +18,11 @@ def override(written: Written, assignment: str) -> None:
     """
     path, equals, text = assignment.partition("=")
     if not equals or not path.strip():
-        raise ScenarioError(f"--set {assignment}: write path=value, such as topic.min.insync.replicas=2")
-    stand = f"--set {path}"
+        raise ScenarioError(f"--set {printable(assignment)}: write path=value, such as topic.min.insync.replicas=2")
+    stand = printable(f"--set {path}")
     try:
         value = yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError) as exc:
+    except (yaml.YAMLError, ValueError, RecursionError) as exc:
         raise ScenarioError(f"{stand}: {text!r} is no YAML value: put it in quotes") from exc
     place = _put(written.data, path.strip(), value, (), written, stand)
     written.stands = {known: said for known, said in written.stands.items() if known[: len(place)] != place}
@@ -31,7 +32,7 @@ def override(written: Written, assignment: str) -> None:
 def _put(node: Any, rest: str, value: Any, place: Place, written: Written, stand: str) -> Place:
     if isinstance(node, list):
         first, _, after = rest.partition(".")
-        if not first.isdigit() or int(first) >= len(node):
+        if not re.fullmatch("[0-9]{1,9}", first) or int(first) >= len(node):
             where = ".".join(map(str, place))
             raise ScenarioError(f"{stand}: {where} has {len(node)} entries, counted from 0; {first!r} is none of them")
         key: str | int = int(first)

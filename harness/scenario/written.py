@@ -9,6 +9,9 @@ import yaml
 from harness.core.errors import ScenarioError
 from harness.scenario.problems import Place
 
+#: A few aliases of aliases would fill the memory.
+_MOST_PLACES = 100_000
+
 
 @dataclass
 class Written:
@@ -79,6 +82,8 @@ def read(path: Path) -> Written:
 
 
 def _plain(loader: yaml.SafeLoader, node: yaml.Node, place: Place, written: Written) -> Any:
+    if len(written.stands) > _MOST_PLACES:
+        raise ScenarioError(f"{written.origin}: more than {_MOST_PLACES} entries, aliases counted where they are used")
     if isinstance(node, yaml.MappingNode):
         loader.flatten_mapping(node)
         found: dict[str, Any] = {}

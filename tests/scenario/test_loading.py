@@ -153,6 +153,12 @@ def test_what_is_written_wrongly_is_told_with_its_line(written_to: File, case: s
     assert line.startswith(f"{path}:{says}")
 
 
+def test_aliases_that_multiply_are_told(written_to: File) -> None:
+    levels = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    levels += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 9)]
+    assert "more than 100000 entries" in why(str(written_to("\n".join(levels) + "\n")))
+
+
 def test_what_is_nested_too_deeply_is_told(written_to: File) -> None:
     assert "nested too deeply" in why(str(written_to("claim: " + "[" * 2000 + "\n")))
 
@@ -221,6 +227,11 @@ def test_the_last_set_wins() -> None:
         ("notes=2026-99-99", "'2026-99-99' is no YAML value: put it in quotes"),
         ("workload.acks=3", "--set workload.acks: should be '0', '1' or 'all', not '3'"),
         ("notes=a: b: c", "'a: b: c' is no YAML value: put it in quotes"),
+        ("timeline.²=1", "'²' is none of them"),
+        (f"timeline.{'9' * 5000}=1", "timeline has 8 entries"),
+        ("top\x1bic", "--set top\\x1bic: write path=value"),
+        ("notes=a\x01b", "is no YAML value: put it in quotes"),
+        ("notes=" + "[" * 2000, "is no YAML value: put it in quotes"),
         ("topic.replication.x=3", "topic.replication is 3, there is nothing below it to set"),
         ("timeline.99.wait=3", "timeline has 8 entries, counted from 0; '99' is none of them"),
         ("workload.kind=stack", "workload: no kind is called 'stack'; "),
