@@ -215,7 +215,7 @@ def admin_config(bootstrap: str) -> Config:
 
 def final_reader_config(bootstrap: str, isolation_level: Isolation) -> Config:
     """What the final read is given. It joins no group; librdkafka wants a name all the same."""
-    return _reader_config(bootstrap, "kafka-trial-final", "kafka-trial-final", isolation_level)
+    return _reader_config(bootstrap, "kafka-trial-final", "kafka-trial-final", isolation_level) | _TELLING_SOURCES
 
 
 def replica_reader_config(bootstrap: str, isolation_level: Isolation, broker: int) -> Config:
@@ -223,8 +223,12 @@ def replica_reader_config(bootstrap: str, isolation_level: Isolation, broker: in
     name = f"kafka-trial-replica-{broker}"
     return _reader_config(bootstrap, name, name, isolation_level) | {
         "client.rack": str(broker),
-        "statistics.interval.ms": 100,
+        **_TELLING_SOURCES,
     }
+
+
+#: By its statistics a reader tells which broker it fetches from.
+_TELLING_SOURCES: Final[Config] = {"statistics.interval.ms": 100}
 
 
 def _reader_config(bootstrap: str, client_id: str, group: str, isolation_level: Isolation) -> Config:

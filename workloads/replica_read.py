@@ -5,7 +5,6 @@ partition was fetched from is librdkafka's to tell (STATISTICS.md, topics.partit
 knows no in-sync follower of that rack.
 """
 
-import json
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -17,34 +16,9 @@ from harness.core.clock import Clock
 from harness.core.history import FINAL_READER, READS, Phase
 from harness.core.journal import Journal, journal_path
 from workloads.client_settings import Isolation, replica_reader_config
-from workloads.final_read import LOGGER, Progress, read_on
+from workloads.final_read import LOGGER, Progress, Sources, read_on
 from workloads.recorder import ReadRecorder
 from workloads.specs import Slot
-
-_WAIT_S = 0.05
-
-
-class Sources:
-    """Which broker each partition is fetched from, told by the statistics of a client (its ``stats_cb``)."""
-
-    def __init__(self) -> None:
-        self.told = 0
-        self._latest: dict[Slot, int] = {}
-        self._gave: dict[Slot, set[int]] = {}
-
-    def __call__(self, statistics: str) -> None:
-        for topic, told in json.loads(statistics)["topics"].items():
-            for partition, state in told["partitions"].items():
-                slot = (topic, int(partition))
-                self._latest[slot] = state["broker"]
-                if state["rxmsgs"]:
-                    self._gave.setdefault(slot, set()).add(state["broker"])
-        self.told += 1
-
-    def of(self, slot: Slot) -> set[int]:
-        """The brokers that a partition was fetched from: the last, and those that had given records before. Of a
-        partition that was not fetched there is none, or -1."""
-        return self._gave.get(slot, set()) | {self._latest.get(slot, -1)}
 
 
 def read_replicas(
@@ -92,10 +66,7 @@ def _read(
         consumer = Consumer({**config, "stats_cb": sources})
         try:
             read_on(consumer, progress, ReadRecorder(journal, reader, Phase.REPLICA), clock, deadline)
-            # What waits to be told was found out before the last fetch, maybe; the next was not.
-            seen = sources.told
-            while sources.told < seen + 2 and time.monotonic() < deadline:
-                consumer.poll(_WAIT_S)
+            sources.listen(consumer, deadline)
         finally:
             consumer.close()
     return sources

@@ -5,6 +5,7 @@ kafka-python encodes the messages.
 """
 
 import socket
+from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
 from kafka.errors import KafkaError
@@ -15,8 +16,10 @@ from kafka.protocol.parser import KafkaProtocol
 
 from harness.core.errors import ClusterError
 
-_LATEST = -1
-_EARLIEST = -2
+LATEST = -1
+EARLIEST = -2
+#: Who asks as this is no replica.
+CONSUMER = -1
 _OF_TRANSACTIONS = 1
 
 
@@ -54,17 +57,37 @@ class Wire:
         wanted = None if topics is None else [MetadataRequest.MetadataRequestTopic(name=name) for name in topics]
         return self.ask(MetadataRequest, most=9, topics=wanted, allow_auto_topic_creation=False)
 
-    def offsets(self, places: dict[str, list[int]], earliest: bool = False) -> dict[tuple[str, int], int]:
-        """High watermarks (or log starts) of the partitions that this broker leads, by (topic, partition)."""
-        kind = _EARLIEST if earliest else _LATEST
+    def offsets(
+        self,
+        places: Mapping[str, Iterable[int]],
+        at: int = LATEST,
+        *,
+        replica: int = CONSUMER,
+        committed: bool = False,
+        epochs: Mapping[tuple[str, int], int | None] | None = None,
+    ) -> dict[tuple[str, int], int]:
+        """An offset of each of the partitions that this broker leads, by (topic, partition); others are left out.
+
+        ``at``: LATEST or EARLIEST. Of the latest a consumer is told the high watermark, or, ``committed``, the last
+        stable offset; a ``replica``, by its broker id, the end of the log (Kafka, ReplicaManager.fetchOffset: a client
+        is who asks as -1). ``epochs``: the leader epochs that are meant; a broker that is in another answers with an
+        error (KIP-320, from 2.1 on).
+        """
         topic, partition = ListOffsetsRequest.ListOffsetsTopic, ListOffsetsRequest.ListOffsetsTopic.ListOffsetsPartition
+        meant = {place: epoch for place, epoch in (epochs or {}).items() if epoch is not None}
         response = self.ask(
             ListOffsetsRequest,
             most=5,
-            replica_id=-1,
-            isolation_level=0,
+            replica_id=replica,
+            isolation_level=int(committed),
             topics=[
-                topic(name=name, partitions=[partition(partition_index=p, timestamp=kind) for p in partitions])
+                topic(
+                    name=name,
+                    partitions=[
+                        partition(partition_index=p, current_leader_epoch=meant.get((name, p), -1), timestamp=at)
+                        for p in partitions
+                    ],
+                )
                 for name, partitions in places.items()
             ],
         )

@@ -16,12 +16,13 @@ from checkers.session import session
 from harness.cluster.elections import Elections, elect_uncleanly
 from harness.cluster.engine import connect
 from harness.cluster.images import kafka_image, toolbox_image
+from harness.cluster.log_ends import log_ends
 from harness.cluster.observer import observe
 from harness.cluster.ready import await_registered, await_whole_isr, create_topics, out_of_sync
 from harness.cluster.runtime import Cluster, up
 from harness.cluster.shell import labels_of_no_run, without_network
 from harness.core.errors import EnvironmentLacks, KafkaTrialError
-from harness.core.history import FAULTS
+from harness.core.history import FAULTS, FINAL_READER
 from harness.core.journal import Journal, journal_path
 from harness.core.layout import LOGS
 from harness.core.run_file import RunFile, State
@@ -35,7 +36,7 @@ from harness.scenario.model import Scenario
 from nemesis.nemesis import Nemesis
 from nemesis.preflight import lacking
 from nemesis.schedule import generator
-from workloads.client_settings import Isolation
+from workloads.client_settings import Isolation, admin_config, replica_reader_config
 from workloads.final_read import read_to_end
 from workloads.plan import Plan
 from workloads.replica_read import read_replicas
@@ -95,15 +96,7 @@ def run(scenario: Scenario, store: Path, seed: int, display: Display, keep: bool
                 phase("transactions settle")
                 settle(stage, topics, within=scenario.workload.transaction_timeout_ms / 1e3 + SETTLING_S)
             phase("final read")
-            ends = read_to_end(
-                cluster.topology.bootstrap,
-                topics,
-                scenario.isolation_level,
-                record.journals,
-                record.clock,
-                _READ_SECONDS,
-                led=observer.led,
-            )
+            ends = read_finally(stage, topics, scenario.isolation_level)
             if scenario.final_read.replicas:
                 phase("replica read")
                 look_into_replicas(stage, ends, scenario.isolation_level)
@@ -251,6 +244,18 @@ def report_observation(stage: Stage) -> None:
         stage.report("brokers observed to the end", stage.record.clock.now(), met=False, detail=told)
 
 
+def read_finally(stage: Stage, topics: Mapping[str, int], isolation_level: Isolation) -> list[dict[str, Any]]:
+    """Read every log to its end; returns the rows of log_ends. One not read whole is reported, as in ``recover``."""
+    at_ns, record = stage.record.clock.now(), stage.record
+    ends = log_ends(stage.observer, stage.topology, isolation_level)
+    read = read_to_end(
+        ends, topics, isolation_level, record.journals, record.clock, _READ_SECONDS, led=stage.observer.led
+    )
+    record.file.clients[f"final {FINAL_READER}"] = dict(read.config)
+    stage.report("every log read to its end", at_ns, met=not read.missed, detail="; ".join(read.missed))
+    return read.rows
+
+
 def look_into_replicas(stage: Stage, ends: Sequence[Mapping[str, Any]], isolation_level: Isolation) -> None:
     """Read the log of every follower in an ISR. One that was not read to its end is reported, as in ``recover``."""
     at_ns, record = stage.record.clock.now(), stage.record
@@ -258,6 +263,9 @@ def look_into_replicas(stage: Stage, ends: Sequence[Mapping[str, Any]], isolatio
     for slot, sight in stage.observer.partitions().items():
         for broker in set(sight.isr) - {sight.leader}:
             followers.setdefault(broker, []).append(slot)
+    for broker in followers:
+        settings = replica_reader_config(stage.topology.bootstrap, isolation_level, broker)
+        record.file.clients[f"replica {FINAL_READER + broker}"] = dict(settings)
     missed = read_replicas(
         stage.topology.bootstrap, followers, ends, isolation_level, record.journals, record.clock, _READ_SECONDS
     )
@@ -271,6 +279,7 @@ def settle(stage: Stage, topics: Mapping[str, int], within: float) -> None:
     Where its last stable offset was told, the checkers judge it; where not, none of them would miss it.
     """
     at_ns, record = stage.record.clock.now(), stage.record
+    record.file.clients["admin 0"] = dict(admin_config(stage.topology.bootstrap))
     unstable = await_stable(stage.topology.bootstrap, topics, record.journals, record.clock, within)
     names = ", ".join(f"{topic}-{partition}" for topic, partition in unstable)
     detail = f"not known of {names} after {within:g} s" if unstable else ""

@@ -1,17 +1,19 @@
 """A mock cluster of librdkafka in the test's own process, and plans to run workers against it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
 
 from harness.core.clock import Clock
 from harness.core.history import TABLES
 from harness.core.journal import read_journal
 from tests.workloads.mocking import Scripted
+from workloads.final_read import LogEnd, LogEnds
 from workloads.plan import Plan
+from workloads.specs import Slot
 
 #: The mock cluster makes every topic with so many partitions.
 PARTITIONS = 4
@@ -32,6 +34,24 @@ class MockCluster:
 @pytest.fixture(scope="session")
 def cluster() -> MockCluster:
     return MockCluster()
+
+
+def mock_ends(plan: Plan) -> LogEnds:
+    """The ends of a mock cluster's logs, whose leaders have no followers: all that they have is committed."""
+    client = Consumer({"bootstrap.servers": plan.bootstrap, "group.id": "ends", "log_level": 0})
+
+    def ask(slots: Collection[Slot]) -> dict[Slot, LogEnd]:
+        found: dict[Slot, LogEnd] = {}
+        for topic, partition in slots:
+            told = client.list_topics(topic, timeout=30)
+            if (known := told.topics[topic].partitions.get(partition)) is None:
+                continue
+            start, end = client.get_watermark_offsets(TopicPartition(topic, partition), timeout=30)
+            at = told.brokers[known.leader]
+            found[topic, partition] = LogEnd(known.leader, f"{at.host}:{at.port}", 0, start, end, end, end)
+        return found
+
+    return ask
 
 
 @pytest.fixture

@@ -1,16 +1,21 @@
+import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
 import pytest
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
+from confluent_kafka import Producer
 
 from harness.core.history import LOG_ENDS, record_id
 from harness.core.journal import read_journal
+from tests.workloads.conftest import mock_ends
 from workloads.client_settings import Isolation
-from workloads.final_read import Progress, read_to_end
+from workloads.final_read import FinalRead, LogEnd, LogEnds, Progress, read_to_end
 from workloads.payload import Encoder
 from workloads.plan import Plan
+from workloads.specs import Slot
 
 Journalled = Callable[[str], pa.Table]
 
@@ -28,7 +33,7 @@ def test_every_partition_is_read_from_its_start_to_its_end(
     isolation_level: Isolation, plan: Plan, journalled: Journalled
 ) -> None:
     written(plan, Encoder(100)(record_id(5, 0), 5000))
-    rows = read_to_end(plan.bootstrap, plan.topics, isolation_level, plan.journals, plan.clock, within=60)
+    rows = read_to_end(mock_ends(plan), plan.topics, isolation_level, plan.journals, plan.clock, within=60).rows
     assert [(r["partition"], r["log_start"], r["log_end"], r["read_to"], r["complete"]) for r in rows] == [
         (0, 0, 2500, 2500, True),
         (1, 0, 2500, 2500, True),
@@ -45,58 +50,141 @@ def test_every_partition_is_read_from_its_start_to_its_end(
 def test_foreign_and_damaged_payloads_are_recorded_as_what_they_are(plan: Plan, journalled: Journalled) -> None:
     ours = Encoder(64)(record_id(1, 7), 1)[0]
     written(plan, [ours, b"somebody else's", ours[:-1] + b"!"])
-    read_to_end(plan.bootstrap, plan.topics, "read_uncommitted", plan.journals, plan.clock, within=60)
+    read(plan, mock_ends(plan))
     found = {(r["partition"], r["offset"]): (r["record_id"], r["intact"]) for r in journalled("reads").to_pylist()}
     assert found == {(0, 0): (record_id(1, 7), True), (1, 0): (None, False), (0, 1): (record_id(1, 7), False)}
 
 
+def nobody(_: Collection[Slot]) -> dict[Slot, LogEnd]:
+    return {}
+
+
 @pytest.mark.parametrize(("within", "led"), [(1.5, True), (60, False)])
-def test_a_cluster_that_does_not_answer_makes_it_incomplete(
+def test_a_log_whose_leader_does_not_answer_is_incomplete(
     within: float, led: bool, plan: Plan, journalled: Journalled
 ) -> None:
     began = time.monotonic()
-    rows = read_to_end(
-        "127.0.0.1:9", {"t": 1}, "read_uncommitted", plan.journals, plan.clock, within, led=lambda slot: led
-    )
+    read = read_to_end(nobody, {"t": 1}, "read_uncommitted", plan.journals, plan.clock, within, led=lambda slot: led)
     assert time.monotonic() - began < 30
-    assert rows == [{"topic": "t", "partition": 0, "log_start": -1, "log_end": -1, "read_to": -1, "complete": False}]
-    assert journalled("log_ends").to_pylist() == rows
+    row = {"topic": "t", "partition": 0, "log_start": -1, "log_end": -1, "read_to": -1, "complete": False}
+    assert read == FinalRead([row], ["t-0 has no leader that answered"], {})
+    assert journalled("log_ends").to_pylist() == [row]
     assert journalled("reads").num_rows == 0
 
 
-class Deaf(Consumer):
-    """Hears no leader at first."""
+class Told:
+    """The ends of a mock cluster's logs as ``changed`` tells them, by how often they were asked for before."""
 
-    questions = 0
+    def __init__(self, plan: Plan, changed: Callable[[int, dict[Slot, LogEnd]], dict[Slot, LogEnd]]) -> None:
+        self.asked = 0
+        self._real = mock_ends(plan)
+        self._changed = changed
 
-    def get_watermark_offsets(self, *asked: object, **how: object) -> tuple[int, int] | None:
-        self.questions += 1
-        if self.questions <= 6:
-            raise KafkaException(KafkaError(KafkaError._TRANSPORT))
-        return super().get_watermark_offsets(*asked, **how)
+    def __call__(self, slots: Collection[Slot]) -> dict[Slot, LogEnd]:
+        told = self._changed(self.asked, self._real(slots))
+        self.asked += 1
+        return told
+
+
+def every(told: dict[Slot, LogEnd], **changes: Any) -> dict[Slot, LogEnd]:
+    return {slot: replace(end, **changes) for slot, end in told.items()}
+
+
+def read(plan: Plan, ends: LogEnds, within: float = 60, **more: Any) -> FinalRead:
+    return read_to_end(ends, plan.topics, "read_uncommitted", plan.journals, plan.clock, within, **more)
 
 
 def test_a_leader_that_does_not_answer_is_asked_again(plan: Plan) -> None:
     written(plan, Encoder(64)(0, 10))
-    rows = read_to_end(
-        plan.bootstrap, plan.topics, "read_uncommitted", plan.journals, plan.clock, within=60, client=Deaf
-    )
-    assert [row["complete"] for row in rows] == [True] * 4
+    done = read(plan, Told(plan, lambda asked, told: told if asked >= 3 else {}))
+    assert ([row["complete"] for row in done.rows], done.missed) == ([True] * 4, [])
+
+
+def test_what_a_leader_has_above_the_high_watermark_is_waited_for(plan: Plan, journalled: Journalled) -> None:
+    """With acks=1 it is acknowledged, and a consumer is not given it yet."""
+    written(plan, Encoder(64)(0, 10))
+
+    def lagging(asked: int, told: dict[Slot, LogEnd]) -> dict[Slot, LogEnd]:
+        return told if asked >= 3 else every(told, high=0, readable=0)
+
+    done = read(plan, Told(plan, lagging))
+    assert [(row["log_end"], row["read_to"], row["complete"]) for row in done.rows] == [
+        (5, 5, True),
+        (5, 5, True),
+        (0, 0, True),
+        (0, 0, True),
+    ]
+    places = [(row["partition"], row["offset"]) for row in journalled("reads").to_pylist()]
+    assert sorted(places) == [(p, offset) for p in range(2) for offset in range(5)]
+
+
+def test_a_log_whose_high_watermark_stays_behind_its_end_is_incomplete_and_read_as_far_as_it_can_be(
+    plan: Plan, journalled: Journalled
+) -> None:
+    (topic,) = plan.topics
+    written(plan, Encoder(64)(0, 10))
+    ends = Told(plan, lambda _, told: {slot: replace(end, end=9) if end.end else end for slot, end in told.items()})
+    done = read(plan, ends, within=3)
+    assert [(row["log_end"], row["read_to"], row["complete"]) for row in done.rows] == [
+        (9, 5, False),
+        (9, 5, False),
+        (0, 0, True),
+        (0, 0, True),
+    ]
+    assert done.missed == [f"{topic}-{p} ends at 9, and its high watermark stayed at 5" for p in range(2)]
+    assert journalled("reads").num_rows == 10
+
+
+def test_with_read_committed_the_end_is_the_last_stable_offset(plan: Plan) -> None:
+    written(plan, Encoder(64)(0, 10))
+    done = read(plan, Told(plan, lambda _, told: every(told, readable=0)))
+    assert [(row["log_end"], row["complete"]) for row in done.rows] == [(0, True)] * 4
+
+
+def test_records_that_another_than_the_leader_gave_make_a_log_incomplete(plan: Plan) -> None:
+    (topic,) = plan.topics
+    written(plan, Encoder(64)(0, 10))
+    done = read(plan, Told(plan, lambda _, told: every(told, leader=7)))
+    assert [row["complete"] for row in done.rows] == [False, False, True, True]
+    assert re.fullmatch(rf"{topic}-0 was read from broker [123], and is led by broker 7", done.missed[0])
+
+
+LATER = {
+    "another leader": (lambda end: replace(end, leader=end.leader % 3 + 1), "and is led by broker"),
+    "another epoch": (lambda end: replace(end, epoch=1), "(epoch 1) by now"),
+}
+
+
+@pytest.mark.parametrize(("later", "says"), LATER.values(), ids=LATER)
+def test_a_log_that_another_leads_when_it_was_read_is_incomplete(
+    later: Callable[[LogEnd], LogEnd], says: str, plan: Plan
+) -> None:
+    written(plan, Encoder(64)(0, 10))
+    ends = Told(plan, lambda asked, told: {slot: later(end) if asked else end for slot, end in told.items()})
+    done = read(plan, ends)
+    assert [row["complete"] for row in done.rows] == [False] * 4
+    assert all(says in line for line in done.missed)
+
+
+def test_a_leader_that_answers_no_more_when_all_is_read_makes_it_incomplete(plan: Plan) -> None:
+    written(plan, Encoder(64)(0, 10))
+    done = read(plan, Told(plan, lambda asked, told: {} if asked else told), within=3)
+    assert [row["complete"] for row in done.rows] == [False] * 4
+    assert all(line.endswith("which answers no more") for line in done.missed)
 
 
 def test_a_partition_that_does_not_exist_is_incomplete_and_the_others_are_read(plan: Plan) -> None:
     written(plan, Encoder(64)(0, 10))
     (topic,) = plan.topics
-    rows = read_to_end(
-        plan.bootstrap,
-        {topic: 5},
-        "read_uncommitted",
-        plan.journals,
-        plan.clock,
-        within=60,
-        led=lambda slot: slot[1] < 4,
-    )
-    assert [row["complete"] for row in rows] == [True, True, True, True, False]
+    done = read(replace(plan, topics={topic: 5}), mock_ends(plan), led=lambda slot: slot[1] < 4)
+    assert [row["complete"] for row in done.rows] == [True, True, True, True, False]
+
+
+def test_the_settings_of_its_client_are_told(plan: Plan) -> None:
+    written(plan, Encoder(64)(0, 10))
+    done = read(plan, mock_ends(plan))
+    assert done.config["isolation.level"] == "read_uncommitted"
+    assert {*str(done.config["bootstrap.servers"]).split(",")} <= {*plan.bootstrap.split(",")}
 
 
 def test_complete_is_all_that_the_leader_said_there_is() -> None:

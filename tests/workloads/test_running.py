@@ -18,6 +18,7 @@ from harness.core.waiting import wait_for
 from harness.run.lifecycle import finish
 from harness.run.store import new_run, seal
 from harness.scenario.model import Scenario
+from tests.workloads.conftest import mock_ends
 from workloads.catalogue import WORKLOADS
 from workloads.final_read import read_to_end
 from workloads.pace import Pace
@@ -40,7 +41,8 @@ def until_acknowledged(workload: Workload, count: int) -> None:
 
 
 def final_read(plan: Plan) -> list[dict[str, object]]:
-    return read_to_end(plan.bootstrap, plan.topics, "read_uncommitted", plan.journals, plan.clock, within=60)
+    ends = mock_ends(plan)
+    return read_to_end(ends, plan.topics, "read_uncommitted", plan.journals, plan.clock, within=60).rows
 
 
 QUEUES = {
