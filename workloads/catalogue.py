@@ -1,13 +1,15 @@
 """Every workload that a scenario can name: one line each."""
 
-from pydantic import BaseModel
-
 from workloads.groups import Groups
 from workloads.queue import Queue
 from workloads.transactions import Transactions
+from workloads.workload import Workload
 
-WORKLOADS: dict[str, type[BaseModel]] = {
+WORKLOADS: dict[str, type[Workload]] = {
     "queue": Queue,
     "groups": Groups,
     "transactions": Transactions,
 }
+
+#: What is meant where a scenario does not say its ``kind``.
+DEFAULT = "queue"

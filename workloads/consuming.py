@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,8 +17,11 @@ from confluent_kafka import (
 )
 
 from harness.core.clock import Clock
+from harness.core.history import POSITIONS, READS, Phase
+from harness.core.journal import Journal, journal_path
+from workloads.loop import Commands, run, tell
 from workloads.recorder import PositionRecorder, ReadRecorder
-from workloads.specs import ConsumerSpec, Slot
+from workloads.specs import ConsumerSpec, Report, Slot
 
 _BATCH = 5_000
 _ASK_S = 2.0
@@ -332,3 +336,36 @@ def _offset_of(record: Message) -> int:
 def _partition_of(message: Message) -> int:
     partition = message.partition()
     return -1 if partition is None else partition
+
+
+def consume(spec: ConsumerSpec, commands: Commands, stack: ExitStack) -> Report:
+    """Read until told to finish, and then to the end of what was in the log at that moment."""
+    clock = Clock(spec.origin_ns)
+    reads_journal = stack.enter_context(Journal(journal_path(spec.journals, "reads", spec.journal), READS))
+    positions_journal = stack.enter_context(Journal(journal_path(spec.journals, "positions", spec.journal), POSITIONS))
+    reads = ReadRecorder(reads_journal, spec.worker, Phase.LIVE, spec.life)
+    positions = PositionRecorder(positions_journal, spec.worker, spec.life)
+    stack.callback(positions.flush)
+    stack.callback(reads.flush)
+    caught_up = False
+
+    def report(processed: float | None = None) -> Report:
+        return Report(read=reads.read, owned=consuming.owned, processed=processed)
+
+    def flush() -> Report:
+        consuming.flush()
+        return report()
+
+    def finished(at_most_s: float) -> bool:
+        nonlocal caught_up
+        caught_up = consuming.caught_up()
+        if not caught_up:
+            consuming.step(at_most_s)
+        return caught_up
+
+    consuming = Consuming(spec, reads, positions, clock, processed=lambda part: tell(report(part)))
+    last = run(commands, consuming.step, finished, flush)
+    consuming.leave()
+    last.behind = not caught_up
+    last.note = "did not reach the end of the log in time" if last.behind else None
+    return last

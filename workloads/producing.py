@@ -1,19 +1,22 @@
 """The producer's side of a worker: hand records over at a pace, and tell the recorder what became of each."""
 
 from collections.abc import Callable
-from typing import cast
+from contextlib import ExitStack
+from functools import partial
 
 import numpy as np
-from confluent_kafka import KafkaError, KafkaException, Message, Producer
+from confluent_kafka import KafkaError, KafkaException, Producer
 
 from harness.core.clock import Clock
-from harness.core.history import record_id
+from harness.core.history import SENDS
+from harness.core.journal import Journal, journal_path
 from workloads.client_settings import MOST_WAITING_BYTES, Config
+from workloads.deliveries import Deliveries
 from workloads.keys import key_names, slots_of_keys
+from workloads.loop import Commands, run
 from workloads.pace import Pace
-from workloads.payload import Encoder
 from workloads.recorder import Ints, SendRecorder
-from workloads.specs import ProducerSpec
+from workloads.specs import ProducerSpec, Report
 
 _CHUNK = 500
 _CHUNK_BYTES = 1024 * 1024
@@ -34,28 +37,25 @@ class Producing:
         self._clock = clock
         self._client = client
         self._producer = client(spec.config)
-        self._incarnation = 0
+        self._incarnation = spec.first_incarnation
         self._dead = False
-        self._encode = Encoder(spec.record_size)
+        self._deliveries = Deliveries(spec.worker, spec.record_size, recorder, clock)
         self._chunk = max(1, min(_CHUNK, _CHUNK_BYTES // spec.record_size))
         self._most_waiting = max(1, min(spec.most_waiting, MOST_WAITING_BYTES // spec.record_size))
         self._pace = Pace(spec.rate, clock.now())
         self._random = np.random.default_rng([spec.seed, spec.worker])
         self._keys = [key.encode() for key in key_names(spec.keys or 0)]
         self._slot_of_key = slots_of_keys(spec.keys or 0, len(spec.slots))
-        self._next = 0
-        self._waiting = 0
-        self._good: list[Message] = []
-        self._bad: list[tuple[KafkaError, Message]] = []
+        self._next = spec.first
 
     @property
     def waiting(self) -> int:
         """Records handed over whose delivery report has not come yet."""
-        return self._waiting
+        return self._deliveries.waiting
 
     def step(self, at_most_s: float) -> None:
         """Hand over what is due, else wait for delivery reports until something is, ``at_most_s`` seconds at most."""
-        room = min(self._chunk, self._most_waiting - self._waiting)
+        room = min(self._chunk, self._most_waiting - self.waiting)
         now = self._clock.now()
         if room <= 0:
             self._serve(at_most_s)
@@ -68,12 +68,12 @@ class Producing:
     def drain(self, at_most_s: float) -> None:
         """Hand nothing over; wait for delivery reports."""
         self._let(self._producer.flush, at_most_s)
-        self._collect()
+        self._deliveries.collect()
 
     def _hand_over(self, count: int, now: int) -> None:
         first = self._next
         self._next += count
-        payloads = self._encode(record_id(self._spec.worker, first), count)
+        payloads = self._deliveries.payloads(first, count)
         key: Ints | None = None
         if self._keys:
             key = self._random.integers(0, len(self._keys), count)
@@ -81,7 +81,6 @@ class Producing:
         else:
             slot = np.arange(first, first + count) % len(self._spec.slots)
         self._recorder.invoked(first, slot, key, now, self._incarnation)
-        self._waiting += count
         for chosen in np.unique(slot):
             rows = np.nonzero(slot == chosen)[0].tolist()
             messages: list[dict[str, object]] = [{"value": payloads[row], "sequence": first + row} for row in rows]
@@ -93,8 +92,9 @@ class Producing:
 
     def _hand_to(self, topic: str, partition: int, messages: list[dict[str, object]]) -> None:
         """A full queue is back-pressure: wait, and hand the rest over again, before anything that comes after it."""
+        reported = self._deliveries.reported
         while True:
-            taken = self._producer.produce_batch(topic, messages, partition=partition, on_delivery=self._delivered)
+            taken = self._producer.produce_batch(topic, messages, partition=partition, on_delivery=reported)
             if taken == len(messages):
                 return
             left = []
@@ -114,19 +114,12 @@ class Producing:
     def _refused(self, message: dict[str, object], error: KafkaError) -> None:
         sequence = message["sequence"]
         assert isinstance(sequence, int)
-        self._waiting -= 1
-        self._recorder.failed(sequence, error.name(), None, self._clock.now())
+        self._deliveries.refused(sequence, error)
         self._dead = self._dead or error.code() == KafkaError._FATAL
-
-    def _delivered(self, error: KafkaError | None, message: Message) -> None:
-        if error is None:
-            self._good.append(message)
-        else:
-            self._bad.append((error, message))
 
     def _serve(self, within_s: float) -> None:
         self._let(self._producer.poll, within_s)
-        self._collect()
+        self._deliveries.collect()
         if self._dead:
             self._replace()
 
@@ -142,28 +135,31 @@ class Producing:
                 raise
             self._dead = True
 
-    def _collect(self) -> None:
-        now = self._clock.now()
-        if good := self._good:
-            sequences = self._sequences(good)
-            self._recorder.delivered(sequences, [message.offset() for message in good], now)
-            self._waiting -= len(good)
-            good.clear()
-        if bad := self._bad:
-            for sequence, (error, _) in zip(self._sequences([message for _, message in bad]), bad, strict=True):
-                self._recorder.failed(int(sequence), error.name(), error.code(), now)
-            self._waiting -= len(bad)
-            bad.clear()
-
-    def _sequences(self, messages: list[Message]) -> Ints:
-        payloads = cast("list[bytes]", [message.value() for message in messages])
-        return self._encode.ids(payloads) - record_id(self._spec.worker, 0)
-
     def _replace(self) -> None:
-        self._producer.purge()
-        self._let(self._producer.flush, _FULL_QUEUE_WAIT_S)
-        self._collect()
-        if not self._waiting:
+        if self._deliveries.give_up(self._producer.purge, partial(self._let, self._producer.flush)):
             self._producer = self._client(self._spec.config)
             self._incarnation += 1
             self._dead = False
+
+
+def produce(spec: ProducerSpec, commands: Commands, stack: ExitStack) -> Report:
+    """Produce until told to finish; the last report says how many records then were still in flight."""
+    clock = Clock(spec.origin_ns)
+    journal = stack.enter_context(Journal(journal_path(spec.journals, "sends", spec.journal), SENDS))
+    recorder = SendRecorder(journal, spec.worker, spec.acks, spec.slots, key_names(spec.keys or 0))
+    stack.callback(recorder.flush)
+    producing = Producing(spec, recorder, clock)
+
+    def flush() -> Report:
+        recorder.flush()
+        return Report(**vars(recorder.tally))
+
+    def finished(at_most_s: float) -> bool:
+        producing.drain(at_most_s)
+        return not producing.waiting
+
+    report = run(commands, producing.step, finished, flush)
+    left = recorder.still_open()
+    report.indeterminate += left
+    report.note = f"{left} records still in flight" if left else None
+    return report

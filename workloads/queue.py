@@ -4,17 +4,31 @@ from typing import Literal
 
 from pydantic import Field
 
-from workloads.client_settings import ClientSettings
-from workloads.payload import HEADER_SIZE
+from workloads.client_settings import consumer_config, producer_config
+from workloads.specs import ConsumerSpec, ProducerSpec, Spec
+from workloads.workload import Plan, Workload
 
 
-class Appending(ClientSettings):
+class Appending(Workload):
     """Producers that append numbered records, without transactions."""
 
-    producers: int = Field(2, ge=1, le=900, description="producer processes")
-    rate: int | None = Field(None, ge=1, description="records/s over all producers; null: as fast as possible")
-    record_size: int = Field(64, ge=HEADER_SIZE, le=50_000_000, alias="record.size", description="bytes of a value")
     keys: int | None = Field(None, ge=1, description="distinct keys, each always in one partition; null: no keys")
+
+    def producer_specs(self, plan: Plan) -> list[Spec]:
+        """Its producers, 1, 2 …"""
+        return [
+            ProducerSpec(
+                worker=worker,
+                config=producer_config(self, plan.bootstrap, f"kafka-trial-{worker}", self.record_size),
+                acks=self.acks,
+                rate=self.rate_of_each,
+                record_size=self.record_size,
+                keys=self.keys,
+                seed=plan.seed,
+                **plan.of_every_spec,
+            )
+            for worker in range(1, self.producers + 1)
+        ]
 
 
 class Queue(Appending):
@@ -30,3 +44,18 @@ class Queue(Appending):
     def grouped(self) -> bool:
         """Whether its consumers share the partitions as a group."""
         return self.consume == "group"
+
+    def worker_specs(self, plan: Plan) -> list[Spec]:
+        """Producers, and consumers that read along."""
+        return [*self.producer_specs(plan), *self._consumers(plan)]
+
+    def _consumers(self, plan: Plan) -> list[Spec]:
+        return [
+            ConsumerSpec(
+                worker=worker,
+                config=consumer_config(self, plan.bootstrap, f"kafka-trial-{worker}", plan.group),
+                grouped=self.grouped,
+                **plan.of_every_spec,
+            )
+            for worker in range(self.producers + 1, self.producers + self.consumers + 1)
+        ]

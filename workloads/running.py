@@ -1,4 +1,4 @@
-"""A workload as it runs: its worker processes, started, counted, finished and never left behind."""
+"""The workers of a workload as they run: processes, started, counted, finished and never left behind."""
 
 import os
 import signal
@@ -16,8 +16,7 @@ from pydantic import ValidationError
 from harness.core.errors import ClusterError
 from harness.core.run_file import Process
 from harness.core.waiting import wait_for
-from workloads.plan import AnyWorkload, Plan, worker_specs
-from workloads.specs import AnySpec, ConsumerSpec, Report, TransactorSpec
+from workloads.specs import Order, Report, Spec
 
 _START_S = 60.0
 _MARGIN_S = 5.0
@@ -44,7 +43,7 @@ class Counts:
 class Worker:
     """One worker process. In a session of its own: a Ctrl-C in the terminal is the harness's to handle."""
 
-    def __init__(self, spec: AnySpec) -> None:
+    def __init__(self, spec: Spec) -> None:
         self.spec = spec
         self.report: Report | None = None
         self._stderr_path = spec.journals / f"worker.{spec.journal}.log"
@@ -59,7 +58,7 @@ class Worker:
             )
         self._listener = threading.Thread(target=self._listen, name=f"worker {spec.worker}", daemon=True)
         self._listener.start()
-        self._say(spec.model_dump_json())
+        self._say(Order.to(spec).model_dump_json())
 
     @property
     def name(self) -> str:
@@ -156,13 +155,13 @@ class Worker:
                         log.write(b"not a report: " + line)
 
 
-class Workload:
+class Workers:
     """All workers of a run. Leaving it ends every process."""
 
-    def __init__(self, specs: list[AnySpec]) -> None:
+    def __init__(self, specs: list[Spec]) -> None:
         self._workers: list[Worker] = []
         self._gone: list[Worker] = []
-        self._killed: list[AnySpec] = []
+        self._killed: list[Spec] = []
         self._unfinished: list[str] = []
         self._specs = specs
 
@@ -190,7 +189,7 @@ class Workload:
     @property
     def killed_members(self) -> list[Process]:
         """The processes of members that were killed on purpose, for run.json."""
-        return [Process(worker=spec.worker, incarnation=spec.life) for spec in self._killed if _is_member(spec)]
+        return [Process(worker=spec.worker, incarnation=spec.life) for spec in self._killed if spec.member]
 
     def __enter__(self) -> Self:
         """Start every worker, and wait until each has told its first statistics.
@@ -239,14 +238,14 @@ class Workload:
         return last is not None and last > at_ns
 
     def replace(self, number: int) -> str:
-        """Kill a transactional producer (SIGKILL), and start another with the same transactional.id in its place.
+        """Kill a producer (SIGKILL), and start another in its place, with the same settings.
 
         Returns what was done, in a few words. Raises ClusterError where there is none of this number, or it has died by
         itself.
         """
-        producers = [w for w in self._workers if isinstance(w.spec, TransactorSpec) and w.spec.worker == number]
+        producers = [worker for worker in self._workers if worker.spec.writes and worker.spec.worker == number]
         if not producers:
-            raise ClusterError(f"there is no transactional producer {number} to replace")
+            raise ClusterError(f"there is no producer {number} to replace")
         return f"{self._kill(producers[0])}, {self._succeed(producers[0])}"
 
     def kill(self, member: int) -> str:
@@ -299,8 +298,8 @@ class Workload:
         """
         deadline = time.monotonic() + within
         notes: list[str] = []
-        for roles in ({"producer", "transactor"}, {"consumer"}):
-            asked = [worker for worker in self._workers if worker.spec.role in roles]
+        for writes in (True, False):
+            asked = [worker for worker in self._workers if worker.spec.writes is writes]
             while _unowned(asked) and time.monotonic() < deadline:
                 time.sleep(_POLL_S)
             left = max(0.0, deadline - time.monotonic())
@@ -329,7 +328,7 @@ class Workload:
         raise ClusterError(f"member {number} is not in the group")
 
     def _worker_of(self, member: int) -> int:
-        members = [spec.worker for spec in self._specs if _is_member(spec)]
+        members = [spec.worker for spec in self._specs if spec.member]
         if member > len(members):
             raise ClusterError(f"there is no member {member}: they are 1 to {len(members)}")
         return members[member - 1]
@@ -357,17 +356,8 @@ class Workload:
             worker.end()
 
 
-def _is_member(spec: AnySpec) -> bool:
-    return isinstance(spec, ConsumerSpec) and spec.grouped
-
-
 def _unowned(workers: Sequence[Worker]) -> bool:
     """Whether there are members of a group that lives, and they do not own all of its partitions."""
-    members = [w for w in workers if _is_member(w.spec) and w.running]
+    members = [w for w in workers if w.spec.member and w.running]
     owned = sum(member.report.owned for member in members if member.report is not None)
     return any(owned < len(member.spec.slots) for member in members)
-
-
-def start(spec: AnyWorkload, plan: Plan) -> Workload:
-    """The workload of a scenario, not running yet: entering it starts its workers."""
-    return Workload(worker_specs(spec, plan))

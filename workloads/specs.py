@@ -1,19 +1,26 @@
 """What a worker process is told on the first line of its standard input, and what it tells on its standard output."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import BaseModel, ConfigDict, Field
 
 from workloads.client_settings import MOST_WAITING, Acks, Config
 
 Slot = tuple[str, int]
 
 
-class _Spec(BaseModel):
+class Spec(BaseModel):
+    """What any worker is told. ``client``: ``module:function`` that does its work, of a spec, its commands and an
+    ExitStack, and returns its last report. ``writes``: it finishes before those that read."""
+
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    client: ClassVar[str]
+    writes: ClassVar[bool] = False
+
     worker: int
+    role: str = Field(description="what its work is called; its client in run.json by this and its number")
     config: Config = Field(description="what librdkafka is given")
     slots: list[Slot] = Field(description="topic and partition")
     journals: Path
@@ -25,54 +32,83 @@ class _Spec(BaseModel):
         """What its journals are called: those of its predecessors stay as they are."""
         return f"{self.worker}.{self.life}" if self.life else str(self.worker)
 
+    @property
+    def member(self) -> bool:
+        """Whether it is a member of a consumer group."""
+        return False
 
-class ProducerSpec(_Spec):
-    """A producer. ``rate``: records/s of this process, null is as fast as possible; ``record_size`` in bytes."""
 
-    role: Literal["producer"] = "producer"
-    acks: Acks
+class WriterSpec(Spec):
+    """Any producer. Each process of one worker has numbers of its own."""
+
+    writes: ClassVar[bool] = True
+
     rate: float | None
     record_size: int
-    keys: int | None
-    seed: int
-    most_waiting: int = MOST_WAITING
-
-
-class TransactorSpec(_Spec):
-    """A producer of transactions of ``records`` each, ``aborted`` of them (a share) on purpose.
-
-    Each process of one worker has numbers of its own: see ``first``.
-    """
-
-    role: Literal["transactor"] = "transactor"
-    rate: float | None
-    record_size: int
-    records: int
-    aborted: float
     seed: int
 
     @property
     def first(self) -> int:
-        """The first sequence, and the first transaction, of this process: above all of its predecessors'."""
+        """The first sequence (and the first transaction) of this process: above all of its predecessors'."""
         return self.life << 32
 
+    @property
+    def first_incarnation(self) -> int:
+        """What its first client is called: each process has a hundred."""
+        return self.life * 100
 
-class ConsumerSpec(_Spec):
+
+class ProducerSpec(WriterSpec):
+    """A producer. ``rate``: records/s of this process, null is as fast as possible; ``record_size`` in bytes."""
+
+    client: ClassVar[str] = "workloads.producing:produce"
+
+    role: Literal["producer"] = "producer"
+    acks: Acks
+    keys: int | None
+    most_waiting: int = MOST_WAITING
+
+
+class TransactorSpec(WriterSpec):
+    """A producer of transactions of ``records`` each, ``aborted`` of them (a share) on purpose."""
+
+    client: ClassVar[str] = "workloads.transacting:transact"
+
+    role: Literal["transactor"] = "transactor"
+    records: int
+    aborted: float
+
+
+class ConsumerSpec(Spec):
     """A consumer: reads all its ``slots``, or as a member of a group those of their topics that it is given.
 
     ``processing``: the seconds that the records of one poll take to be processed, null where reading them is all.
     ``commits_first``: before that, not after.
     """
 
+    client: ClassVar[str] = "workloads.consuming:consume"
+
     role: Literal["consumer"] = "consumer"
     grouped: bool
     processing: float | None = None
     commits_first: bool = False
 
+    @property
+    def member(self) -> bool:
+        return self.grouped
 
-AnySpec = ProducerSpec | TransactorSpec | ConsumerSpec
 
-WorkerSpec = TypeAdapter[AnySpec](Annotated[AnySpec, Field(discriminator="role")])
+class Order(BaseModel):
+    """The first line that a worker process reads: ``spec`` is ``module:class`` of what it is ``told``."""
+
+    spec: str
+    told: dict[str, Any]
+
+    @classmethod
+    def to(cls, spec: Spec) -> "Order":
+        """The order to do what ``spec`` says."""
+        kind = type(spec)
+        return cls(spec=f"{kind.__module__}:{kind.__qualname__}", told=spec.model_dump(mode="json"))
 
 
 class Report(BaseModel):

@@ -1,25 +1,26 @@
 """The transactional producer's side of a worker: one transaction after the other, each told before it is done."""
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from enum import Enum, auto
-from typing import cast
 
 import numpy as np
-from confluent_kafka import KafkaError, KafkaException, Message, Producer
+from confluent_kafka import KafkaError, KafkaException, Producer
 
 from harness.core.clock import Clock
-from harness.core.history import Outcome, record_id
+from harness.core.history import SENDS, TRANSACTIONS, Outcome
+from harness.core.journal import Journal, journal_path
 from workloads.client_settings import Config
+from workloads.deliveries import Deliveries
 from workloads.endings import Action, after, outcome
+from workloads.loop import Commands, run
 from workloads.pace import Pace
-from workloads.payload import Encoder
 from workloads.recorder import SendRecorder, TransactionRecorder
-from workloads.specs import TransactorSpec
+from workloads.specs import Report, TransactorSpec
 
 _CHUNK = 500
 #: How long one transactional call may block; librdkafka goes on with it, and the next call resumes it.
 _CALL_S = 0.5
-_PURGE_S = 0.05
 
 
 class _Stage(Enum):
@@ -55,9 +56,9 @@ class Transacting:
         self._clock = clock
         self._client = client
         self._producer = client(spec.config)
-        self._incarnation = spec.life * 100
+        self._incarnation = spec.first_incarnation
         self._random = np.random.default_rng([spec.seed, spec.worker, spec.life])
-        self._encode = Encoder(spec.record_size)
+        self._deliveries = Deliveries(spec.worker, spec.record_size, sends, clock)
         self._pace = Pace(spec.rate, clock.now())
         self._stage = _Stage.INITIALISING
         self._closing = False
@@ -65,10 +66,8 @@ class Transacting:
         self._transaction = spec.first - 1
         self._intent = ""
         self._written = 0
-        self._waiting = 0
         self._commit_invoked = False
         self._error: str | None = None
-        self._reports: list[tuple[KafkaError | None, Message]] = []
         self._acts: dict[_Stage, Callable[[float], None]] = {
             _Stage.INITIALISING: self._initialise,
             _Stage.READY: self._begin,
@@ -125,27 +124,25 @@ class Transacting:
         first = self._next
         self._next += count
         self._written += count
-        self._waiting += count
         slots = np.arange(first, first + count) % len(self._spec.slots)
         self._sends.invoked(first, slots, None, now, self._incarnation, self._transaction)
         self._sends.flush()
-        for row, payload in enumerate(self._encode(record_id(self._spec.worker, first), count)):
+        for row, payload in enumerate(self._deliveries.payloads(first, count)):
             topic, partition = self._spec.slots[slots[row]]
             try:
-                self._producer.produce(topic, payload, partition=partition, on_delivery=self._delivered)
+                self._producer.produce(topic, payload, partition=partition, on_delivery=self._deliveries.reported)
             except (KafkaException, BufferError) as exc:
                 self._refused(first + row, _error_of(exc))
 
     def _refused(self, sequence: int, error: KafkaError) -> None:
         """``produce()`` did not take it: the transaction is not whole, and is aborted."""
-        self._waiting -= 1
         self._error = self._error or error.name()
-        self._sends.failed(sequence, error.name(), None, self._clock.now())
+        self._deliveries.refused(sequence, error)
 
     def _await_reports(self, at_most_s: float) -> None:
         """A transaction is ended when the fate of each of its records is known, and journalled."""
         self._serve(at_most_s)
-        if self._waiting:
+        if self._deliveries.waiting:
             return
         self._commit_invoked = self._intent == "commit" and self._error is None
         self._announce_ending()
@@ -182,10 +179,7 @@ class Transacting:
 
     def _replace(self, _: float) -> None:
         """Give the dead producer's records up, then start another."""
-        self._producer.purge()
-        self._producer.flush(_PURGE_S)
-        self._collect()
-        if self._waiting:
+        if not self._deliveries.give_up(self._producer.purge, self._producer.flush):
             return
         self._end(succeeded=False)
         self._producer = self._client(self._spec.config)
@@ -201,29 +195,42 @@ class Transacting:
         self._transactions.ended(found, self._clock.now(), self._error)
         self._intent = ""
 
-    def _delivered(self, error: KafkaError | None, message: Message) -> None:
-        self._reports.append((error, message))
-
     def _serve(self, within_s: float) -> None:
         self._producer.poll(within_s)
         self._collect()
 
     def _collect(self) -> None:
-        reports, self._reports = self._reports, []
-        now = self._clock.now()
-        base = record_id(self._spec.worker, 0)
-        good = [message for error, message in reports if error is None]
-        if good:
-            payloads = cast("list[bytes]", [message.value() for message in good])
-            self._sends.delivered(self._encode.ids(payloads) - base, [message.offset() for message in good], now)
-        for error, message in reports:
-            if error is not None:
-                payload = cast("bytes", message.value())
-                self._error = self._error or error.name()
-                self._sends.failed(int(self._encode.ids([payload])[0]) - base, error.name(), error.code(), now)
-        self._waiting -= len(reports)
+        if (error := self._deliveries.collect()) is not None:
+            self._error = self._error or error.name()
 
 
 def _error_of(exc: KafkaException | BufferError) -> KafkaError:
     found = exc.args[0] if isinstance(exc, KafkaException) else None
     return found if isinstance(found, KafkaError) else KafkaError(KafkaError._QUEUE_FULL)
+
+
+def transact(spec: TransactorSpec, commands: Commands, stack: ExitStack) -> Report:
+    """Write transactions until told to finish; the last report says whether one then was still open."""
+    clock = Clock(spec.origin_ns)
+    sends_journal = stack.enter_context(Journal(journal_path(spec.journals, "sends", spec.journal), SENDS))
+    transactions_journal = stack.enter_context(
+        Journal(journal_path(spec.journals, "transactions", spec.journal), TRANSACTIONS)
+    )
+    sends = SendRecorder(sends_journal, spec.worker, "all", spec.slots, [])
+    stack.callback(sends.flush)
+    transacting = Transacting(spec, sends, TransactionRecorder(transactions_journal, spec.worker), clock)
+    over = False
+
+    def flush() -> Report:
+        sends.flush()
+        return Report(**vars(sends.tally))
+
+    def finished(at_most_s: float) -> bool:
+        nonlocal over
+        over = transacting.finished(at_most_s)
+        return over
+
+    report = run(commands, transacting.step, finished, flush)
+    report.indeterminate += sends.still_open()
+    report.note = None if over else "its last transaction was still open"
+    return report

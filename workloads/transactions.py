@@ -1,20 +1,51 @@
 """The workload ``transactions``: producers write in transactions, some aborted on purpose; readers of both isolation
 levels stand side by side."""
 
-from typing import Literal, Self
+from collections.abc import Iterable, Iterator
+from typing import ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from harness.core.quantities import Share
-from workloads.client_settings import ClientSettings, Isolation
-from workloads.payload import HEADER_SIZE
+from workloads.client_settings import Isolation, consumer_config, transactor_config
+from workloads.running import Workers
+from workloads.specs import ConsumerSpec, Spec, TransactorSpec
+from workloads.stable import SETTLING_S
+from workloads.workload import Contradiction, Plan, Workload, WorkloadStep
 
 #: librdkafka wants its socket.timeout.ms (10 s here) to fit into a transaction (rdkafka_conf.c, finalize).
 _SHORTEST_TIMEOUT_MS = 10_000
 
 
-class Transactions(ClientSettings):
+class Replacement(BaseModel):
+    """A transactional producer of ours."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    producer: int = Field(ge=1, description="which one: 1 is the first")
+
+    def __str__(self) -> str:
+        return f"producer {self.producer}"
+
+
+class Replace(WorkloadStep):
+    """Kill a transactional producer in the middle of what it does; another with its transactional.id takes its place.
+
+    The one that takes its place fences what is left of the dead one (KIP-98, 2.5).
+    """
+
+    elsewhere: ClassVar[str] = "only a transactional producer is replaced: use kind: transactions"
+
+    replace: Replacement
+
+    def play(self, workers: Workers) -> str:
+        return workers.replace(self.replace.producer)
+
+
+class Transactions(Workload):
     """What a scenario's ``workload:`` with ``kind: transactions`` may say, besides the client settings."""
+
+    steps: ClassVar = (Replace,)
 
     kind: Literal["transactions"] = "transactions"
     producers: int = Field(2, ge=1, le=900, description="producer processes, each with a transactional.id of its own")
@@ -24,7 +55,6 @@ class Transactions(ClientSettings):
     records: int = Field(6, ge=1, le=10_000, description="records of a transaction, over all partitions in turn")
     aborted: Share = Field(0.2, description="share of the transactions that are aborted on purpose, drawn by the seed")
     rate: int | None = Field(200, ge=1, description="records/s over all producers; null: as fast as possible")
-    record_size: int = Field(64, ge=HEADER_SIZE, le=50_000_000, alias="record.size", description="bytes of a value")
     transaction_timeout_ms: int = Field(
         30_000,
         ge=_SHORTEST_TIMEOUT_MS,
@@ -36,11 +66,6 @@ class Transactions(ClientSettings):
         "read_committed", alias="isolation.level", description="of the final read; live readers have one each"
     )
 
-    @property
-    def grouped(self) -> bool:
-        """Whether its consumers share partitions as a group: they never do."""
-        return False
-
     @model_validator(mode="after")
     def _transactional(self) -> Self:
         if not self.enable_idempotence:
@@ -51,6 +76,65 @@ class Transactions(ClientSettings):
                 f"({self.transaction_timeout_ms}): librdkafka refuses it"
             )
         return self
+
+    @property
+    def settles_within(self) -> float:
+        """A transaction is over after its timeout, and after its coordinator has seen that."""
+        return self.transaction_timeout_ms / 1e3 + SETTLING_S
+
+    def transactional_id(self, origin_ns: int) -> str:
+        """That of the first producer."""
+        return transactional_id(origin_ns, 1)
+
+    def contradictions(self, timeline: Iterable[tuple[int, WorkloadStep]]) -> Iterator[Contradiction]:
+        """Only producers that there are can be replaced."""
+        for index, step in timeline:
+            if isinstance(step, Replace) and step.replace.producer > self.producers:
+                says = f"there is no producer {step.replace.producer}: they are 1 to {self.producers}"
+                yield Contradiction(index, ("replace", "producer"), says)
+
+    def worker_specs(self, plan: Plan) -> list[Spec]:
+        """Producers, and for each isolation level consumers that read along."""
+        return [*self._transactors(plan), *self._consumers(plan)]
+
+    def _transactors(self, plan: Plan) -> list[Spec]:
+        return [
+            TransactorSpec(
+                worker=worker,
+                config=transactor_config(
+                    self,
+                    plan.bootstrap,
+                    f"kafka-trial-{worker}",
+                    self.record_size,
+                    transactional_id(plan.clock.origin_ns, worker),
+                    self.transaction_timeout_ms,
+                ),
+                rate=self.rate_of_each,
+                record_size=self.record_size,
+                records=self.records,
+                aborted=self.aborted,
+                seed=plan.seed,
+                **plan.of_every_spec,
+            )
+            for worker in range(1, self.producers + 1)
+        ]
+
+    def _consumers(self, plan: Plan) -> list[Spec]:
+        levels: list[Isolation] = ["read_committed", "read_uncommitted"]
+        return [
+            ConsumerSpec(
+                worker=worker,
+                config=consumer_config(
+                    self.model_copy(update={"isolation_level": level}),
+                    plan.bootstrap,
+                    f"kafka-trial-{worker}",
+                    plan.group,
+                ),
+                grouped=False,
+                **plan.of_every_spec,
+            )
+            for worker, level in enumerate(levels * self.consumers, self.producers + 1)
+        ]
 
 
 def transactional_id(origin_ns: int, worker: int) -> str:

@@ -38,12 +38,11 @@ from nemesis.preflight import lacking
 from nemesis.schedule import generator
 from workloads.client_settings import Isolation, admin_config, replica_reader_config
 from workloads.final_read import read_to_end
-from workloads.plan import Plan
 from workloads.replica_read import read_replicas
-from workloads.running import Counts, Workload, start
+from workloads.running import Counts, Workers
 from workloads.specs import Slot
-from workloads.stable import SETTLING_S, await_stable
-from workloads.transactions import Transactions, transactional_id
+from workloads.stable import await_stable
+from workloads.workload import Plan, start
 
 _RECOVERY_SECONDS = 30.0
 _DRAIN_SECONDS = 60.0
@@ -73,7 +72,7 @@ def run(scenario: Scenario, store: Path, seed: int, display: Display, keep: bool
             record.file.features = await_registered(cluster)
             create_topics(cluster, scenario.topic)
             watch = (scenario.watch_topic, scenario.watch_partition)
-            coordinated = transactional_id(record.clock.origin_ns, 1) if transactional(scenario) else None
+            coordinated = scenario.workload.transactional_id(record.clock.origin_ns)
             observer = stack.enter_context(
                 observe(cluster.topology, scenario.topic.names, watch, record.journals, record.clock, coordinated)
             )
@@ -92,9 +91,9 @@ def run(scenario: Scenario, store: Path, seed: int, display: Display, keep: bool
             phase("heal")
             recover(stage, scenario)
             warm_up(workload.counts())
-            if isinstance(scenario.workload, Transactions):
+            if (settles_within := scenario.workload.settles_within) is not None:
                 phase("transactions settle")
-                settle(stage, topics, within=scenario.workload.transaction_timeout_ms / 1e3 + SETTLING_S)
+                settle(stage, topics, settles_within)
             phase("final read")
             ends = read_finally(stage, topics, scenario.isolation_level)
             if scenario.final_read.replicas:
@@ -120,11 +119,6 @@ def kept(cluster: Cluster) -> str:
         f"kept: {', '.join(nodes) or 'no node'} up; bootstrap.servers={cluster.topology.bootstrap}; "
         f"`kafka-trial cleanup {cluster.run}` removes it all"
     )
-
-
-def transactional(scenario: Scenario) -> bool:
-    """Whether its producers write in transactions."""
-    return isinstance(scenario.workload, Transactions)
 
 
 def preflight(scenario: Scenario, client: DockerClient) -> None:
@@ -225,7 +219,7 @@ def heal(stage: Stage, down: Sequence[str]) -> None:
     stage.record.save()
 
 
-def finish(file: RunFile, workload: Workload, within: float) -> None:
+def finish(file: RunFile, workload: Workers, within: float) -> None:
     """Drain and end the workload. What did not go as it should is noted; a worker that died makes the run partial, and
     one that did not finish makes it ``unknown``."""
     file.notes += workload.finish(within)

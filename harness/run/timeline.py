@@ -16,7 +16,8 @@ from nemesis.catalogue import kind_of
 from nemesis.nemesis import Nemesis
 from nemesis.schedule import Planned, generator, random_plan
 from nemesis.targets import Expression, resolve
-from workloads.running import Workload
+from workloads.running import Workers
+from workloads.workload import WorkloadStep
 
 _TICK = 0.1
 
@@ -29,7 +30,7 @@ class Stage:
     topology: Topology
     observer: Observer
     nemesis: Nemesis
-    workload: Workload
+    workload: Workers
     display: Display
     elections: Elections
     leader_before: Node | None = field(default=None)
@@ -120,15 +121,9 @@ def _play(step: steps.Step, number: int, plan: Sequence[Planned], stage: Stage) 
             stage.nemesis.heal(step.heal)
         case steps.Elect():
             missed = stage.elections.unclean(stage.record.file.watch_topic, stage.record.file.watch_partition)
-        case steps.Replace():
-            done = stage.workload.replace(step.replace.producer)
-        case steps.Kill():
-            done = stage.workload.kill(step.kill.member)
+        case WorkloadStep():
+            done = step.play(stage.workload)
             stage.record.file.killed = stage.workload.killed_members
-        case steps.Leave():
-            done = stage.workload.leave(step.leave.member)
-        case steps.Join():
-            done = stage.workload.join(step.join.member)
         case steps.Random():
             missed = _draw(step.random, number, plan, stage)
     return missed, done

@@ -9,11 +9,10 @@ from pydantic import BaseModel
 from harness.core.clock import Clock
 from harness.scenario.problems import Problem, near
 from workloads.librdkafka import RELIED_ON, SETTINGS, Value, is_default, one_name, refused
-from workloads.plan import Plan, worker_specs
-from workloads.specs import ConsumerSpec
+from workloads.workload import Plan, Workload
 
 if TYPE_CHECKING:
-    from harness.scenario.model import Scenario, Workload
+    from harness.scenario.model import Scenario
 
 
 def client_config(scenario: "Scenario") -> Iterator[Problem]:
@@ -52,10 +51,10 @@ def _not_passed(key: str, keys: Mapping[str, str], given: Mapping[str, Value]) -
     return None
 
 
-def _given(workload: "Workload") -> tuple[Mapping[str, Value], Mapping[str, Value]]:
+def _given(workload: Workload) -> tuple[Mapping[str, Value], Mapping[str, Value]]:
     """What the harness itself gives a producer and a consumer of this workload."""
     nowhere = Plan("", {"any": 1}, Path(), Clock.start(), 0)
-    specs = worker_specs(workload.model_copy(update={"config": {}}), nowhere)
-    consumers = [spec.config for spec in specs if isinstance(spec, ConsumerSpec)]
-    producers = [spec.config for spec in specs if not isinstance(spec, ConsumerSpec)]
+    specs = workload.model_copy(update={"config": {}}).worker_specs(nowhere)
+    consumers = [spec.config for spec in specs if not spec.writes]
+    producers = [spec.config for spec in specs if spec.writes]
     return producers[0], consumers[0] if consumers else {"group.id": "none"}

@@ -3,7 +3,6 @@
 from typing import TYPE_CHECKING
 
 from harness.core.guarantees import Configuration
-from workloads.groups import Groups
 
 if TYPE_CHECKING:
     from harness.scenario.model import Scenario
@@ -27,6 +26,6 @@ def configuration(scenario: "Scenario") -> Configuration:
         max_in_flight=workload.max_in_flight,
         isolation_level=scenario.isolation_level,
         grouped=workload.grouped,
-        commits_first=isinstance(workload, Groups) and workload.commits_first,
+        commits_first=workload.commits_first,
         partition_verification=str(scenario.cluster.config.get(_VERIFICATION, True)).lower() != "false",
     )

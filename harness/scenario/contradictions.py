@@ -11,9 +11,10 @@ from harness.scenario.client_config import client_config
 from harness.scenario.faults import faults_of_the_timeline
 from harness.scenario.kafka_settings import kafka_settings
 from harness.scenario.problems import Problem, unknown
-from harness.scenario.steps import Elect, Inject, Join, Kill, Leave, Random, Replace
+from harness.scenario.steps import Elect, Inject, Random
 from harness.scenario.timeline_names import names_of_the_timeline
 from nemesis.targets import parts
+from workloads.workload import WorkloadStep
 
 if TYPE_CHECKING:
     from harness.scenario.model import ClusterSpec, Scenario
@@ -41,7 +42,6 @@ def contradictions(scenario: "Scenario") -> list[Problem]:
         *_of_the_elections(scenario),
         *_of_the_workload(scenario),
         *client_config(scenario),
-        *_of_the_members(scenario),
         *_of_the_final_read(scenario),
         *_of_the_limits(scenario),
         *_of_the_expectation(scenario),
@@ -129,22 +129,23 @@ def _of_the_watched_partition(scenario: "Scenario") -> Iterator[Problem]:
 
 
 def _of_the_workload(scenario: "Scenario") -> Iterator[Problem]:
-    """Only a workload of transactions has coordinators, and producers that another may take the place of."""
-    transactional = scenario.workload.kind == "transactions"
+    """Steps and targets that only other workloads have, and what cannot be among its own."""
+    workload = scenario.workload
+    own: list[tuple[int, WorkloadStep]] = []
     for index, step in enumerate(scenario.timeline):
         where = ("timeline", index)
-        if isinstance(step, Replace):
-            number, most = step.replace.producer, scenario.workload.producers
-            if not transactional:
-                yield Problem((*where, "replace"), "only a transactional producer is replaced: use kind: transactions")
-            elif number > most:
-                yield Problem((*where, "replace", "producer"), f"there is no producer {number}: they are 1 to {most}")
+        if isinstance(step, workload.steps):
+            own.append((index, step))
+        elif isinstance(step, WorkloadStep):
+            yield Problem(where, step.elsewhere)
         faults = step.random.faults if isinstance(step, Random) else [step.inject] if isinstance(step, Inject) else []
         meant = [
             part for fault in faults for one in (*fault.targets().values(), *fault.pin.values()) for part in parts(one)
         ]
-        if not transactional and any(part.rpartition(" ")[2] == "coordinator" for part in meant):
+        if not workload.transactional and any(part.rpartition(" ")[2] == "coordinator" for part in meant):
             yield Problem(where, "target 'coordinator': only transactions have one; use kind: transactions")
+    for found in workload.contradictions(own):
+        yield Problem(("timeline", found.step, *found.path), found.says)
 
 
 def _of_the_elections(scenario: "Scenario") -> Iterator[Problem]:
@@ -157,28 +158,6 @@ def _of_the_elections(scenario: "Scenario") -> Iterator[Problem]:
                 ("timeline", index),
                 f"Kafka {version} elects nobody when asked (KIP-460 came with 2.4): use 2.4 or later",
             )
-
-
-def _of_the_members(scenario: "Scenario") -> Iterator[Problem]:
-    """Only a workload of groups has members that come and go, each of them where it is."""
-    workload = scenario.workload
-    gone: set[int] = set()
-    for index, step in enumerate(scenario.timeline):
-        match step:
-            case Kill(kill=meant) | Leave(leave=meant) | Join(join=meant):
-                where = ("timeline", index)
-            case _:
-                continue
-        number = meant.member
-        if workload.kind != "groups":
-            yield Problem(where, "only the members of a group come and go: use kind: groups")
-        elif number > workload.members:
-            yield Problem(where, f"there is no member {number}: they are 1 to {workload.members}")
-        elif isinstance(step, Join) and number not in gone:
-            yield Problem(where, f"member {number} is in the group: kill it before, or let it leave")
-        elif not isinstance(step, Join) and number in gone:
-            yield Problem(where, f"member {number} is not in the group any more: let it join before")
-        gone = gone - {number} if isinstance(step, Join) else gone | {number}
 
 
 def _of_the_final_read(scenario: "Scenario") -> Iterator[Problem]:

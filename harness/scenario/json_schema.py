@@ -10,7 +10,7 @@ from harness.core.quantities import DURATION_PATTERN, RATE_PATTERN, SHARE_PATTER
 from harness.scenario.client_config import own_keys
 from harness.scenario.kafka_settings import OF_THE_TOPIC, RESERVED
 from harness.scenario.model import Scenario
-from workloads.catalogue import WORKLOADS
+from workloads.catalogue import DEFAULT, WORKLOADS
 from workloads.librdkafka import RELIED_ON, SETTINGS, one_name
 
 Schema = dict[str, Any]
@@ -58,7 +58,7 @@ def json_schema() -> Schema:
 def _name(old: str, part: Schema) -> str:
     """Definitions are called by their model, those of faults by their fault, for a step may be called so, too."""
     kind = part.get("properties", {}).get("fault", {}).get("const")
-    return f"fault-{kind}" if kind else old.rpartition("__steps__")[2].partition("__")[0] or old
+    return f"fault-{kind}" if kind else str(part.get("title", old))
 
 
 def _tidy(part: Any) -> Any:
@@ -89,7 +89,7 @@ def _workload(part: Schema, definitions: Schema) -> Schema:
         own = own_keys(model)
         passed = sorted(key for key in SETTINGS if not {key, one_name(key)} & RELIED_ON and one_name(key) not in own)
         of["config"]["propertyNames"] = {"enum": passed}
-        if kind != "queue":
+        if kind != DEFAULT:
             definition["required"] = [*definition.get("required", []), "kind"]
     return {"description": part["description"], "anyOf": part["oneOf"]}
 

@@ -21,14 +21,10 @@ from harness.core.version import parse_version
 from harness.scenario.contradictions import contradictions
 from harness.scenario.problems import Problem
 from harness.scenario.steps import Inject, Injection, Random, Step
-from workloads.catalogue import WORKLOADS
+from workloads.catalogue import DEFAULT, WORKLOADS
 from workloads.client_settings import Isolation
 from workloads.librdkafka import Value
-from workloads.queue import Queue
-
-if TYPE_CHECKING:
-    from workloads.groups import Groups
-    from workloads.transactions import Transactions
+from workloads.workload import Workload
 
 DEFAULT_VERSION = "4.3.1"
 
@@ -36,15 +32,15 @@ Setting = Value
 
 
 def _of_a_kind(workload: object) -> object:
-    """A workload that does not say its ``kind`` is a queue."""
-    return {"kind": "queue", **workload} if isinstance(workload, dict) else workload
+    """A workload that does not say its ``kind`` is the default one."""
+    return {"kind": DEFAULT, **workload} if isinstance(workload, dict) else workload
 
 
 #: A workload of the catalogue, told apart by ``kind``.
 if TYPE_CHECKING:
-    Workload = Queue | Groups | Transactions
+    AnyWorkload = Workload
 else:
-    Workload = Annotated[
+    AnyWorkload = Annotated[
         Union[tuple(WORKLOADS.values())],  # noqa: UP007 - made of data
         Field(discriminator="kind", description="who writes and reads, and with which settings"),
         BeforeValidator(_of_a_kind),
@@ -158,7 +154,7 @@ class Scenario(_Part):
     notes: str = Field("", description="what was found when it was run")
     cluster: ClusterSpec = Field(ClusterSpec(), description="which nodes, of which version, with which settings")
     topic: TopicSpec = Field(TopicSpec(), description="what is written to and read from")
-    workload: Workload = Queue()
+    workload: AnyWorkload = WORKLOADS[DEFAULT]()
     timeline: list[Step] = Field([], description="what happens while the workload runs, one step after the other")
     watch: Annotated[str, BeforeValidator(str)] = Field(
         "0", pattern=r"^(.+/)?\d+$", description="the partition whose leader is meant: 0, or trial/0"

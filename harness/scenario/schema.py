@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from harness.scenario.model import Scenario
 from harness.scenario.problems import Place
-from workloads.catalogue import WORKLOADS
+from workloads.catalogue import DEFAULT, WORKLOADS
 
 Model = type[BaseModel]
 
@@ -35,7 +35,7 @@ def _below(annotation: Any, part: str | int, data: Any) -> Any:
     if model is None:
         return None
     if part == "workload" and model is Scenario:
-        return WORKLOADS.get(str(_part(_part(data, part), "kind") or "queue"))
+        return WORKLOADS.get(str(_part(_part(data, part), "kind") or DEFAULT))
     return next((info.annotation for name, info in model.model_fields.items() if part in {info.alias, name}), None)
 
 

@@ -1,14 +1,17 @@
-"""The steps of a timeline, as written: ``wait``, ``until``, ``inject``, ``heal``, ``elect``, ``random``, and those of
-our own clients: ``replace``, ``kill``, ``leave`` and ``join``."""
+"""The steps of a timeline, as written: ``wait``, ``until``, ``inject``, ``heal``, ``elect``, ``random``, and those that
+workloads add."""
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, Union
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, create_model, model_validator
 
 from harness.core.quantities import Duration
+from harness.core.step import TimelineStep
 from nemesis.catalogue import FAULTS
 from nemesis.fault import Fault
 from nemesis.targets import Expression, parts
+from workloads.catalogue import WORKLOADS
+from workloads.workload import WorkloadStep
 
 
 class _Part(BaseModel):
@@ -95,22 +98,7 @@ class Draw(_Part):
         return f"one of {', '.join(str(fault) for fault in self.faults)} every {self.every:g} s for {self.for_:g} s"
 
 
-class _Step(_Part):
-    @property
-    def key(self) -> str:
-        """The one key that it has."""
-        return type(self).__name__.lower()
-
-    @property
-    def longest(self) -> float:
-        """The seconds that it may take at most; what is broken or healed is so in a moment."""
-        return 0.0
-
-    def __str__(self) -> str:
-        return f"{self.key} {getattr(self, self.key)}"
-
-
-class Wait(_Step):
+class Wait(TimelineStep):
     """Let time pass: `wait: 5s`."""
 
     wait: Duration = Field(ge=0)
@@ -123,7 +111,7 @@ class Wait(_Step):
         return f"wait {self.wait:g} s"
 
 
-class Until(_Step):
+class Until(TimelineStep):
     """Wait for a condition. One that does not come ends the timeline, and makes the run ``unknown``."""
 
     until: Condition
@@ -136,19 +124,19 @@ class Until(_Step):
         return f"until {self.until} within {self.until.within:g} s"
 
 
-class Inject(_Step):
+class Inject(TimelineStep):
     """Break something."""
 
     inject: AnyInjection
 
 
-class Heal(_Step):
+class Heal(TimelineStep):
     """Undo one injection by its name, or `all`."""
 
     heal: str
 
 
-class Elect(_Step):
+class Elect(TimelineStep):
     """Ask for an unclean election in the watched partition: a replica outside the ISR may be elected (KIP-460).
 
     It comes only where the partition has no leader; one that does not come makes the run ``unknown``.
@@ -157,52 +145,7 @@ class Elect(_Step):
     elect: Literal["unclean"]
 
 
-class Replacement(_Part):
-    """A transactional producer of ours."""
-
-    producer: int = Field(ge=1, description="which one: 1 is the first")
-
-    def __str__(self) -> str:
-        return f"producer {self.producer}"
-
-
-class Replace(_Step):
-    """Kill a transactional producer in the middle of what it does; another with its transactional.id takes its place.
-
-    The one that takes its place fences what is left of the dead one (KIP-98, 2.5).
-    """
-
-    replace: Replacement
-
-
-class Member(_Part):
-    """A member of our consumer group."""
-
-    member: int = Field(ge=1, description="which one: 1 is the first")
-
-    def __str__(self) -> str:
-        return f"member {self.member}"
-
-
-class Kill(_Step):
-    """Kill a member in the middle of what it does: the group waits for it until its session is over."""
-
-    kill: Member
-
-
-class Leave(_Step):
-    """Have a member finish what it does and leave the group, which then need not wait for it."""
-
-    leave: Member
-
-
-class Join(_Step):
-    """Have a member that was killed or has left join again, as the next incarnation of the same worker."""
-
-    join: Member
-
-
-class Random(_Step):
+class Random(TimelineStep):
     """Break things at random."""
 
     random: Draw
@@ -212,44 +155,31 @@ class Random(_Step):
         return self.random.for_
 
 
+_OURS: tuple[type[TimelineStep], ...] = (Wait, Until, Inject, Heal, Elect)
+_OF_WORKLOADS = [step for workload in WORKLOADS.values() for step in workload.steps]
+_EVERY: list[type[TimelineStep]] = [*_OURS, *_OF_WORKLOADS, Random]
+
 #: Every kind of step, by its key.
-STEPS: dict[str, type[BaseModel]] = {
-    "wait": Wait,
-    "until": Until,
-    "inject": Inject,
-    "heal": Heal,
-    "elect": Elect,
-    "replace": Replace,
-    "kill": Kill,
-    "leave": Leave,
-    "join": Join,
-    "random": Random,
-}
+STEPS = {step.__name__.lower(): step for step in _EVERY}
 
 
 def _key(step: Any) -> str | None:
-    if isinstance(step, _Step):
+    if isinstance(step, TimelineStep):
         return step.key
     return next(iter(step), None) if isinstance(step, dict) and len(step) == 1 else None
 
 
-Step = Annotated[
-    Annotated[Wait, Tag("wait")]
-    | Annotated[Until, Tag("until")]
-    | Annotated[Inject, Tag("inject")]
-    | Annotated[Heal, Tag("heal")]
-    | Annotated[Elect, Tag("elect")]
-    | Annotated[Replace, Tag("replace")]
-    | Annotated[Kill, Tag("kill")]
-    | Annotated[Leave, Tag("leave")]
-    | Annotated[Join, Tag("join")]
-    | Annotated[Random, Tag("random")],
-    Discriminator(
-        _key,
-        custom_error_type="step",
-        custom_error_message=f"a step has exactly one key, one of {', '.join(STEPS)}",
-    ),
-]
+if TYPE_CHECKING:
+    Step = Wait | Until | Inject | Heal | Elect | WorkloadStep | Random
+else:
+    Step = Annotated[
+        Union[tuple(Annotated[step, Tag(key)] for key, step in STEPS.items())],  # noqa: UP007 - made of data
+        Discriminator(
+            _key,
+            custom_error_type="step",
+            custom_error_message=f"a step has exactly one key, one of {', '.join(STEPS)}",
+        ),
+    ]
 
 
 def _words(value: Any) -> str:

@@ -11,12 +11,12 @@ from harness.scenario.loading import load
 from harness.scenario.model import ClusterSpec
 from nemesis.catalogue import FAULTS, kind_of
 from tests.cluster import test_breaking_off, test_faults_bite, test_scenarios
-from workloads.plan import AnyWorkload
+from workloads.catalogue import WORKLOADS
 
 #: All that there is.
 WANTED = {
     *(("fault", kind) for kind in FAULTS),
-    *(("workload", kind.model_fields["kind"].default) for kind in get_args(AnyWorkload)),
+    *(("workload", kind.model_fields["kind"].default) for kind in WORKLOADS.values()),
     *(("metadata", mode) for mode in get_args(ClusterSpec.model_fields["metadata"].annotation)),
     *(("verdict", str(judgement)) for judgement in Judgement),
 }

@@ -24,7 +24,7 @@ from nemesis.faults.partition import Isolate
 from nemesis.faults.process import Kill, Pause
 from nemesis.nemesis import Nemesis
 from tests.nemesis.conftest import B1, TOPOLOGY, VIEW, FakeShell
-from workloads.running import Counts, Workload
+from workloads.running import Counts, Workers
 
 SCENARIO = Scenario(name="story", topic={"replication": 3})
 
@@ -89,7 +89,7 @@ def stage(tmp_path: Path, shell: FakeShell) -> Iterator[Stage]:
             TOPOLOGY,
             cast(Observer, FakeObserver()),
             nemesis,
-            cast(Workload, FakeWorkload()),
+            cast(Workers, FakeWorkload()),
             PlainDisplay(io.StringIO()),
             Random(1),
         )

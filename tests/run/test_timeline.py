@@ -24,7 +24,7 @@ from harness.scenario.steps import Condition, Step
 from nemesis.nemesis import Nemesis
 from tests.nemesis.conftest import TOPOLOGY, FakeShell
 from tests.nemesis.conftest import VIEW as PAPER
-from workloads.running import Workload
+from workloads.running import Workers
 
 B1, B2, B3 = (Node(f"b{i}", Role.BROKER, i, f"10.201.0.{10 + i}") for i in (1, 2, 3))
 ALL = (B1, B2, B3)
@@ -103,7 +103,7 @@ def play(tmp_path: Path) -> Iterator[Play]:
         display = PlainDisplay(StringIO())
         elections = Elections(lambda *_: None, journal, record.clock)
         yield Play(
-            Stage(record, TOPOLOGY, told, nemesis, Workload([]), display, elections),  # type: ignore[arg-type]
+            Stage(record, TOPOLOGY, told, nemesis, Workers([]), display, elections),  # type: ignore[arg-type]
             shell,
             told,
         )

@@ -77,7 +77,7 @@ WRONG: dict[str, tuple[str, str]] = {
     ),
     "an unknown step": (
         "timeline:\n  - explode: b1\n",
-        "2: timeline.0: unknown step `explode`; known: wait, until, inject, heal, elect, replace, kill, leave, join, "
+        "2: timeline.0: unknown step `explode`; known: wait, until, inject, heal, elect, kill, leave, join, replace, "
         "random",
     ),
     "a step of other tools": (

@@ -3,8 +3,10 @@
 import pytest
 from pydantic import TypeAdapter
 
-from harness.scenario.steps import Elect, Heal, Inject, Join, Kill, Leave, Random, Replace, Step, Until, Wait
+from harness.scenario.steps import Elect, Heal, Inject, Random, Step, Until, Wait
 from nemesis.catalogue import FAULTS, kind_of
+from workloads.groups import Join, Kill, Leave
+from workloads.transactions import Replace
 
 STEP: TypeAdapter[Step] = TypeAdapter(Step)
 

@@ -12,8 +12,8 @@ from harness.core.history import TABLES
 from harness.core.journal import read_journal
 from tests.workloads.mocking import Scripted
 from workloads.final_read import LogEnd, LogEnds
-from workloads.plan import Plan
 from workloads.specs import Slot
+from workloads.workload import Plan
 
 #: The mock cluster makes every topic with so many partitions.
 PARTITIONS = 4

@@ -14,8 +14,8 @@ from tests.workloads.conftest import mock_ends
 from workloads.client_settings import Isolation
 from workloads.final_read import FinalRead, LogEnd, LogEnds, Progress, read_to_end
 from workloads.payload import Encoder
-from workloads.plan import Plan
 from workloads.specs import Slot
+from workloads.workload import Plan
 
 Journalled = Callable[[str], pa.Table]
 

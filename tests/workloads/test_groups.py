@@ -22,10 +22,9 @@ from workloads import running
 from workloads.consuming import Consuming
 from workloads.groups import Groups
 from workloads.payload import Encoder
-from workloads.plan import Plan, worker_specs
 from workloads.recorder import PositionRecorder, ReadRecorder
-from workloads.running import start
 from workloads.specs import ConsumerSpec
+from workloads.workload import Plan, start
 
 Journalled = Callable[[str], pa.Table]
 Rows = list[dict]
@@ -55,7 +54,7 @@ def wait_until_both_process(journalled: Journalled) -> None:
 
 
 def test_members_are_told_when_to_commit_and_how_long_processing_takes(plan: Plan) -> None:
-    specs = worker_specs(Groups(members=2, commit="before-processing", processing=0.5, session_timeout_ms=7000), plan)
+    specs = Groups(members=2, commit="before-processing", processing=0.5, session_timeout_ms=7000).worker_specs(plan)
     members = [spec for spec in specs if isinstance(spec, ConsumerSpec)]
     assert [spec.worker for spec in members] == [3, 4]
     assert {(spec.grouped, spec.commits_first, spec.processing) for spec in members} == {(True, True, 0.5)}
@@ -65,7 +64,7 @@ def test_members_are_told_when_to_commit_and_how_long_processing_takes(plan: Pla
 
 def test_librdkafka_takes_the_settings_of_a_member(plan: Plan, capfd: pytest.CaptureFixture) -> None:
     for shortest in (1_000, 6_000):
-        member = worker_specs(Groups(session_timeout_ms=shortest), plan)[-1]
+        member = Groups(session_timeout_ms=shortest).worker_specs(plan)[-1]
         Consumer({**member.config, "bootstrap.servers": "127.0.0.1:9"}).close()
     assert "CONFWARN" not in capfd.readouterr().err
 

@@ -10,11 +10,11 @@ from harness.core.history import SENDS
 from harness.core.journal import Journal, journal_path
 from harness.core.waiting import wait_for
 from workloads.client_settings import Config
-from workloads.plan import Plan, worker_specs
 from workloads.producing import Producing
 from workloads.queue import Queue
 from workloads.recorder import SendRecorder
 from workloads.specs import ProducerSpec, Slot
+from workloads.workload import Plan
 
 Journalled = Callable[[str], pa.Table]
 
@@ -29,7 +29,7 @@ def producing(
     client: Callable[[Config], Producer] = Producer,
 ) -> Iterator[tuple[Producing, SendRecorder]]:
     """A producer in this process, some of its settings changed."""
-    spec = worker_specs(Queue(producers=1, consumers=0, record_size=record_size), plan)[0]
+    spec = Queue(producers=1, consumers=0, record_size=record_size).worker_specs(plan)[0]
     assert isinstance(spec, ProducerSpec)
     changed = spec.model_copy(update={"config": spec.config | (config or {}), "slots": slots or spec.slots})
     with Journal(journal_path(plan.journals, "sends", "1"), SENDS) as journal:

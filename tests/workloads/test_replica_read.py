@@ -9,8 +9,8 @@ from confluent_kafka import Producer
 from harness.core.history import record_id
 from workloads.final_read import Sources
 from workloads.payload import Encoder
-from workloads.plan import Plan
 from workloads.replica_read import read_replicas
+from workloads.workload import Plan
 
 Journalled = Callable[[str], pa.Table]
 RECORDS = 300

@@ -22,11 +22,11 @@ from tests.workloads.conftest import mock_ends
 from workloads.catalogue import WORKLOADS
 from workloads.final_read import read_to_end
 from workloads.pace import Pace
-from workloads.plan import AnyWorkload, Plan, worker_specs
 from workloads.queue import Queue
-from workloads.running import Workload, start
+from workloads.running import Workers
 from workloads.specs import ProducerSpec, TransactorSpec
 from workloads.transactions import Transactions
+from workloads.workload import Plan, Workload, start
 
 Journalled = Callable[[str], pa.Table]
 
@@ -36,7 +36,7 @@ def last_rows(sends: pa.Table) -> dict[tuple[int, int], dict[str, object]]:
     return {(row["worker"], row["sequence"]): row for row in sends.to_pylist()}
 
 
-def until_acknowledged(workload: Workload, count: int) -> None:
+def until_acknowledged(workload: Workers, count: int) -> None:
     wait_for(workload.counts, f"{count} acknowledged", 60, good=lambda counts: counts.acknowledged >= count)
 
 
@@ -100,8 +100,8 @@ def test_the_settings_of_every_worker_are_told(plan: Plan) -> None:
 
 
 @pytest.mark.parametrize("workload", [Queue(rate=1000, producers=3), Transactions(rate=1000, producers=3)])
-def test_the_rate_is_that_of_all_producers_together(workload: AnyWorkload, plan: Plan) -> None:
-    rates = [spec.rate for spec in worker_specs(workload, plan) if isinstance(spec, ProducerSpec | TransactorSpec)]
+def test_the_rate_is_that_of_all_producers_together(workload: Workload, plan: Plan) -> None:
+    rates = [spec.rate for spec in workload.worker_specs(plan) if isinstance(spec, ProducerSpec | TransactorSpec)]
     assert rates == [pytest.approx(1000 / 3)] * 3
 
 
@@ -138,7 +138,7 @@ def test_kill_9_of_a_worker_leaves_a_readable_journal_and_is_reported(plan: Plan
     assert all(sequence > journalled_up_to for sequence in unjournalled)
 
 
-ENDS: dict[str, tuple[Callable[[Workload], object], float, bool]] = {
+ENDS: dict[str, tuple[Callable[[Workers], object], float, bool]] = {
     "killed by another": (lambda workload: os.kill(workload.workers[0].pid, signal.SIGKILL), 60, True),
     "failed, and closed its journals": (lambda workload: workload.workers[0]._say("no command"), 60, True),
     "hung": (lambda workload: psutil.Process(workload.workers[0].pid).suspend(), 0, True),
@@ -148,7 +148,7 @@ ENDS: dict[str, tuple[Callable[[Workload], object], float, bool]] = {
 
 @pytest.mark.parametrize(("end", "within", "partial"), ENDS.values(), ids=ENDS)
 def test_a_worker_that_ends_before_its_time_makes_the_run_partial_unless_the_scenario_killed_it(
-    end: Callable[[Workload], object], within: float, partial: bool, plan: Plan, tmp_path: Path
+    end: Callable[[Workers], object], within: float, partial: bool, plan: Plan, tmp_path: Path
 ) -> None:
     record = new_run(Scenario(name="a/story"), 7, tmp_path / "store")
     with start(Transactions(rate=400, producers=1, consumers=0), replace(plan, journals=record.journals)) as workload:
@@ -171,7 +171,7 @@ def test_a_producer_that_died_by_itself_is_not_replaced_as_if_it_had_been_killed
         assert len(workload.workers) == 1
 
 
-STUCK: dict[str, tuple[Callable[[Workload], object], list[str]]] = {
+STUCK: dict[str, tuple[Callable[[Workers], object], list[str]]] = {
     "nothing": (lambda workload: None, []),
     "a consumer hangs": (
         lambda workload: psutil.Process(workload.workers[1].pid).suspend(),
@@ -187,7 +187,7 @@ STUCK: dict[str, tuple[Callable[[Workload], object], list[str]]] = {
 
 @pytest.mark.parametrize(("stop", "unfinished"), STUCK.values(), ids=STUCK)
 def test_who_did_not_finish_is_told_apart_from_what_else_is_noted(
-    stop: Callable[[Workload], object], unfinished: list[str], plan: Plan, tmp_path: Path
+    stop: Callable[[Workers], object], unfinished: list[str], plan: Plan, tmp_path: Path
 ) -> None:
     record = new_run(Scenario(name="a/story"), 7, tmp_path / "store")
     with start(Queue(rate=400, producers=1, consumers=1), replace(plan, journals=record.journals)) as workload:
@@ -227,9 +227,8 @@ import sys
 from pathlib import Path
 from typing import Any
 from harness.core.clock import Clock
-from workloads.plan import Plan
+from workloads.workload import Plan, Workload, start
 from workloads.queue import Queue
-from workloads.running import start
 bootstrap, topic, journals = sys.argv[1:]
 with start(Queue(rate=500), Plan(bootstrap, {topic: 4}, Path(journals), Clock.start(), 1)) as workload:
     print(*(worker.pid for worker in workload.workers), flush=True)

@@ -16,12 +16,11 @@ from harness.core.history import SENDS, TRANSACTIONS, Outcome
 from harness.core.journal import Journal, journal_path, read_journal
 from harness.core.waiting import wait_for
 from workloads.endings import RULES, Action, after, outcome
-from workloads.plan import Plan, worker_specs
 from workloads.recorder import SendRecorder, TransactionRecorder
-from workloads.running import start
 from workloads.specs import TransactorSpec
 from workloads.transacting import Transacting
 from workloads.transactions import Transactions
+from workloads.workload import Plan, start
 
 Journalled = Callable[[str], pa.Table]
 
@@ -64,7 +63,7 @@ def test_a_killed_producer_is_replaced_and_its_numbers_are_never_used_again(plan
         replaced_at = plan.clock.now()
         wait_for(lambda: workload.acknowledged_since(replaced_at), "the replacement's acknowledgements", 60)
         assert workload.deaths() == []
-        with pytest.raises(ClusterError, match="no transactional producer 7"):
+        with pytest.raises(ClusterError, match="no producer 7"):
             workload.replace(7)
         assert workload.finish(within=60) == []
     assert not read_journal(journal_path(plan.journals, "sends", "1"), SENDS)[1]
@@ -156,7 +155,7 @@ def test_what_is_done_after_an_error(
     errors: dict, aborted: float, says: list[str], expected: tuple, plan: Plan, journalled: Journalled
 ) -> None:
     workload = Transactions(rate=None, records=3, aborted=aborted, producers=1, consumers=0)
-    (spec,) = worker_specs(workload, plan)
+    (spec,) = workload.worker_specs(plan)
     assert isinstance(spec, TransactorSpec)
     said: list[str] = []
     script = {call: [error(kind) for kind in kinds] for call, kinds in errors.items()}

@@ -1,0 +1,22 @@
+"""What every step of a timeline is, whoever has it."""
+
+from pydantic import BaseModel, ConfigDict
+
+
+class TimelineStep(BaseModel):
+    """A mapping of one key, which is the name of its class."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+    @property
+    def key(self) -> str:
+        """The one key that it has."""
+        return type(self).__name__.lower()
+
+    @property
+    def longest(self) -> float:
+        """The seconds that it may take at most; what is broken or healed is so in a moment."""
+        return 0.0
+
+    def __str__(self) -> str:
+        return f"{self.key} {getattr(self, self.key)}"

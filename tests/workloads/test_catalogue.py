@@ -1,0 +1,70 @@
+"""A workload is a class and one line of the catalogue: nothing else knows it by name."""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from workloads.catalogue import WORKLOADS
+from workloads.workload import Plan
+
+ROOT = Path(__file__).parents[2]
+
+Journalled = Callable[[str], pa.Table]
+
+
+def run_toy(tmp_path: Path, plan: Plan, timeline: str) -> subprocess.CompletedProcess[str]:
+    scenario = tmp_path / "toy.yaml"
+    scenario.write_text(f"name: a-toy\nworkload: {{kind: toy}}\ntimeline: {timeline}\n")
+    (topic,) = plan.topics
+    return subprocess.run(
+        [sys.executable, "-m", "tests.workloads.toy_run", scenario, plan.bootstrap, topic, plan.journals],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+        timeout=240,
+    )
+
+
+def test_a_workload_of_one_line_is_loaded_planned_and_run(plan: Plan, tmp_path: Path, journalled: Journalled) -> None:
+    ran = run_toy(tmp_path, plan, "[tickle: 1]")
+    assert ran.returncode == 0, ran.stderr
+    told = json.loads(ran.stdout)
+    assert told["clients"] == ["consumer 2", "ticker 1"]
+    assert re.fullmatch(r"killed process \d+, started process \d+", told["done"][0])
+    assert told["notes"] == []
+    sends = journalled("sends").to_pylist()
+    assert {row["incarnation"] for row in sends} == {0, 100}
+    assert {row["sequence"] >> 32 for row in sends} == {0, 1}
+    acknowledged = {row["record_id"] for row in sends if row["outcome"] == "ok"}
+    assert {row["record_id"] for row in journalled("reads").to_pylist()} >= acknowledged
+    assert sorted(path.name for path in plan.journals.glob("sends.*")) == ["sends.1.1.arrows", "sends.1.arrows"]
+
+
+@pytest.mark.parametrize(
+    ("timeline", "says"),
+    [("[tickle: 2]", "there is one to tickle"), ("[kill: {member: 1}]", "only the members of a group come and go")],
+)
+def test_what_it_says_of_its_own_steps_and_others_of_theirs_is_asked(
+    timeline: str, says: str, plan: Plan, tmp_path: Path
+) -> None:
+    ran = run_toy(tmp_path, plan, timeline)
+    assert ran.returncode != 0
+    assert says in ran.stderr
+
+
+NAMES = re.compile(r"\s*(from|import)\s.*(\b(Queue|Groups|Transactions)\b|workloads\.(queue|groups|transactions)\b)")
+
+
+def test_the_catalogue_alone_knows_a_workload_by_name() -> None:
+    modules = [path for package in ("harness", "nemesis", "workloads") for path in (ROOT / package).rglob("*.py")]
+    naming = {str(path.relative_to(ROOT)) for path in modules if any(map(NAMES.match, path.read_text().splitlines()))}
+    # (Producers that append numbered records are the queue's; groups have the same.)
+    assert naming == {"workloads/catalogue.py", "workloads/groups.py"}
+    assert {*WORKLOADS} == {"queue", "groups", "transactions"}

@@ -1,0 +1,81 @@
+"""The only loop of a worker process, and how it hears commands and tells how it stands."""
+
+import os
+import select
+import time
+from collections.abc import Callable
+
+from workloads.specs import Report
+
+_FLUSH_EVERY_S = 0.25
+_WAIT_S = 0.05
+
+
+class HarnessGoneError(Exception):
+    """Standard input or output was closed by the other side."""
+
+
+class Commands:
+    """Lines of standard input, read without ever waiting for one that has not come."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._rest = b""
+
+    def wait(self) -> str:
+        """The next line, however long it takes. Raises HarnessGoneError at the end of the input."""
+        while True:
+            if (line := self._line()) is not None:
+                return line
+            self._read()
+
+    def poll(self) -> str | None:
+        """The next line, if there is one. Raises HarnessGoneError at the end of the input."""
+        if select.select([self._descriptor], [], [], 0)[0]:
+            self._read()
+        return self._line()
+
+    def _read(self) -> None:
+        read = os.read(self._descriptor, 65_536)
+        if not read:
+            raise HarnessGoneError
+        self._rest += read
+
+    def _line(self) -> str | None:
+        line, newline, rest = self._rest.partition(b"\n")
+        if not newline:
+            return None
+        self._rest = rest
+        return line.decode()
+
+
+def tell(report: Report) -> None:
+    """Print one line. Raises HarnessGoneError where nobody reads it any more."""
+    try:
+        print(report.model_dump_json(), flush=True)
+    except BrokenPipeError as exc:
+        raise HarnessGoneError from exc
+
+
+def run(
+    commands: Commands, step: Callable[[float], None], finished: Callable[[float], bool], flush: Callable[[], Report]
+) -> Report:
+    """The worker's only loop: step until told to finish, then until ``finished`` or its time is over.
+
+    ``finished`` is asked with the seconds that are left, and works towards it. The journals are flushed and statistics
+    told every quarter of a second. Returns the last report. Raises HarnessGoneError.
+    """
+    deadline: float | None = None
+    flushed = time.monotonic()
+    while True:
+        now = time.monotonic()
+        if now - flushed >= _FLUSH_EVERY_S:
+            tell(flush())
+            flushed = now
+        command = commands.poll()
+        if command is not None and deadline is None:
+            deadline = now + float(command.removeprefix("finish"))
+        if deadline is None:
+            step(_WAIT_S)
+        elif now >= deadline or finished(_WAIT_S):
+            return flush()

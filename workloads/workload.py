@@ -1,0 +1,115 @@
+"""What a workload is: its settings, its workers, the steps that it adds to a timeline, and what others must know."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from pydantic import Field
+
+from harness.core.clock import Clock
+from harness.core.step import TimelineStep
+from workloads.client_settings import ClientSettings
+from workloads.payload import HEADER_SIZE
+from workloads.running import Workers
+from workloads.specs import Slot, Spec
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Where a workload runs: ``topics`` by their number of partitions, ``journals`` a directory that exists."""
+
+    bootstrap: str
+    topics: Mapping[str, int]
+    journals: Path
+    clock: Clock
+    seed: int
+
+    @property
+    def slots(self) -> list[Slot]:
+        """Every topic-partition."""
+        return [(topic, partition) for topic, count in self.topics.items() for partition in range(count)]
+
+    @property
+    def group(self) -> str:
+        """The ``group.id`` of its consumers."""
+        return f"kafka-trial-{self.clock.origin_ns}"
+
+    @property
+    def of_every_spec(self) -> dict[str, Any]:
+        """What each worker of it is told."""
+        return {"slots": self.slots, "journals": self.journals, "origin_ns": self.clock.origin_ns}
+
+
+class WorkloadStep(TimelineStep):
+    """A step of a timeline that one workload plays. ``elsewhere`` says what is wrong with it in another's."""
+
+    elsewhere: ClassVar[str]
+
+    def play(self, workers: Workers) -> str:
+        """Play it; returns what was done, in a few words. Raises ClusterError where it cannot be."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Contradiction:
+    """What cannot be in a timeline: the number of the step, the path below it, and one clear line."""
+
+    step: int
+    path: tuple[str, ...]
+    says: str
+
+
+class Workload(ClientSettings):
+    """What a scenario's ``workload:`` may say of any kind, besides the client settings.
+
+    A workload is a class and a line in workloads/catalogue.py. Its ``kind`` is its name there.
+    """
+
+    steps: ClassVar[tuple[type[WorkloadStep], ...]] = ()
+
+    producers: int = Field(2, ge=1, le=900, description="producer processes")
+    rate: int | None = Field(None, ge=1, description="records/s over all producers; null: as fast as possible")
+    record_size: int = Field(64, ge=HEADER_SIZE, le=50_000_000, alias="record.size", description="bytes of a value")
+
+    @property
+    def grouped(self) -> bool:
+        """Whether its consumers share the partitions as a group."""
+        return False
+
+    @property
+    def commits_first(self) -> bool:
+        """Whether a member of its group commits what a poll brought before it processes that."""
+        return False
+
+    @property
+    def rate_of_each(self) -> float | None:
+        """Records/s of one producer."""
+        return None if self.rate is None else self.rate / self.producers
+
+    @property
+    def settles_within(self) -> float | None:
+        """So many seconds after its end every log is stable; None where logs always are: without transactions."""
+        return None
+
+    def transactional_id(self, origin_ns: int) -> str | None:  # noqa: ARG002 - asked of every workload
+        """A transactional.id of the run whose clock began at ``origin_ns``: its coordinator is observed. None: none."""
+        return None
+
+    @property
+    def transactional(self) -> bool:
+        """Whether its transactions have coordinators, which a fault may be aimed at."""
+        return self.settles_within is not None
+
+    def worker_specs(self, plan: Plan) -> list[Spec]:
+        """What each worker is told: producers are 1, 2 …, the consumers follow them."""
+        raise NotImplementedError
+
+    def contradictions(self, timeline: Iterable[tuple[int, WorkloadStep]]) -> Iterator[Contradiction]:  # noqa: ARG002 - as above
+        """What cannot be among its own steps; each comes with its number in the timeline."""
+        yield from ()
+
+
+def start(workload: Workload, plan: Plan) -> Workers:
+    """The workers of a workload, not running yet: entering it starts them."""
+    return Workers(workload.worker_specs(plan))
