@@ -29,6 +29,9 @@ def running() -> Iterator[NamespaceShell]:
 
 @pytest.fixture
 def shell(running: NamespaceShell) -> NamespaceShell:
+    """Nodes that run, and have greeted each other."""
+    for each in running.topology.nodes:
+        running.listens(each)
     return running
 
 
