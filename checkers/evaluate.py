@@ -27,6 +27,7 @@ from checkers.service import SAID, overrun
 from checkers.summary import summary
 from checkers.tables import History
 from harness.core.errors import HistoryError
+from harness.core.faults import Does, acted_on, does
 from harness.core.guarantees import Circumstances, elected_by_hand, most_at_once, standing
 from harness.core.verdict import Anomaly, Judgement, Precondition, Standing, Summary, Verdict, worst
 
@@ -81,8 +82,8 @@ def circumstances(history: History) -> Circumstances:
     wiped = [
         {**row, "nodes": [name], "healed_ns": refilled(history.seen, brokers[name], row["injecting_ns"])}
         for row in history.faults
-        if row["kind"] == "wipe"
-        for name in brokers.keys() & set(row["nodes"])
+        if does(row, Does.DESTROYS_DATA)
+        for name in brokers.keys() & acted_on(row)
     ]
     return Circumstances(
         elected=bool(elected(history.seen)),

@@ -56,6 +56,8 @@ class Fault(BaseModel, ABC):
     drawable: ClassVar[bool] = True
     #: It is made of what ends with a node's network namespace: ``apply_again`` when that is renewed.
     lives_in_network: ClassVar[bool] = False
+    #: It hits only nodes whose process has exited.
+    needs_exited: ClassVar[bool] = False
     #: It ends the process of a node, or halts it, or deletes a node's data.
     ends_process: ClassVar[bool] = False
     halts_process: ClassVar[bool] = False

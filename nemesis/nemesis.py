@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from harness.core.clock import Clock
 from harness.core.errors import ClusterError, KafkaTrialError, NothingInjected, ScenarioError
+from harness.core.faults import Does
 from harness.core.journal import Journal
 from harness.core.topology import Node, View
 from nemesis.catalogue import kind_of
@@ -52,15 +53,17 @@ class Injection:
             "healing_ns": self.healing_ns,
             "healed_ns": self.healed_ns,
             "effective": self.injected_ns is not None and not self.without_effect,
-            "evidence": json.dumps(self._sides | self.seen.facts),
+            "evidence": json.dumps(self.seen.facts),
             "nodes_without_effect": self.without_effect,
+            **{what: getattr(self.fault, what) for what in Does},
+            **self._sides,
         }
 
     @property
-    def _sides(self) -> dict[str, Any]:
+    def _sides(self) -> dict[str, list[str]]:
         """Who stood on which side of a cut; of one that has no sides, nothing."""
-        parties = self.aim.parties.items()
-        return {"sides": {of: [node.name for node in nodes] for of, nodes in parties}} if len(parties) > 1 else {}
+        sides = [[node.name for node in nodes] for nodes in self.aim.parties.values()]
+        return dict(zip(("cut_from", "cut_to"), sides, strict=True)) if len(sides) > 1 else {}
 
 
 @dataclass(frozen=True)

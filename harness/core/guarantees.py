@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from harness.core.errors import ScenarioError
+from harness.core.faults import acted_on, sides
 from harness.core.verdict import Standing
 from harness.core.version import Version, parse_version
 
@@ -359,12 +360,12 @@ def standing(anomaly: str, configuration: Configuration, circumstances: Circumst
 
 
 def most_at_once(faults: Iterable[Mapping[str, Any]], brokers: frozenset[str]) -> int:
-    """The most of ``brokers`` that were under an effective one of ``faults`` (rows of the table) at the same time.
+    """The most of ``brokers`` that ``faults`` (rows of the table) are known to have acted on at the same time.
 
     Of a cut between brokers the fewer are under it: the others still have each other. A fault lasts from the start of
     its injection to the end of its heal; one that was never healed lasts for ever.
     """
-    lasting = [row for row in faults if row["effective"]]
+    lasting = [row for row in faults if acted_on(row)]
     return max((len(_under(lasting, row["injecting_ns"], brokers)) for row in lasting), default=0)
 
 
@@ -380,5 +381,6 @@ def _under(faults: list[Mapping[str, Any]], at_ns: int, brokers: frozenset[str])
 
 
 def _hit(fault: Mapping[str, Any], brokers: frozenset[str]) -> frozenset[str]:
-    sides = [brokers & {*side} for side in json.loads(fault["evidence"]).get("sides", {}).values()]
-    return min(sides, key=len) if sides and all(sides) else brokers & {*fault["nodes"]}
+    hit = brokers & acted_on(fault)
+    groups = [hit & side for side in sides(fault)]
+    return min(groups, key=len) if groups and all(groups) else hit

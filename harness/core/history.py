@@ -8,6 +8,8 @@ from enum import StrEnum
 
 import pyarrow as pa
 
+from harness.core.faults import Does
+
 _TOPIC = [pa.field("topic", pa.string(), nullable=False), pa.field("partition", pa.int32(), nullable=False)]
 
 
@@ -106,7 +108,8 @@ TRANSACTIONS = pa.schema(
 
 #: One injection and its heal. ``effective``: it was injected, and acted on every node that it names. On which of them
 #: it is not known to have acted is ``nodes_without_effect``. ``evidence`` is JSON: packet counters of rules and queues,
-#: process states, and of a cut between two ``sides`` the nodes of each, by parameter.
+#: process states. What the fault does to nodes are columns (core.faults: Does); of a cut between two groups of nodes
+#: ``cut_from`` and ``cut_to`` are those.
 FAULTS = pa.schema(
     [
         _required("fault", pa.string()),
@@ -119,6 +122,9 @@ FAULTS = pa.schema(
         _required("effective", pa.bool_()),
         _required("evidence", pa.string()),
         pa.field("nodes_without_effect", pa.list_(pa.string())),
+        *(pa.field(column, pa.bool_()) for column in Does),
+        pa.field("cut_from", pa.list_(pa.string())),
+        pa.field("cut_to", pa.list_(pa.string())),
     ]
 )
 
@@ -162,7 +168,7 @@ TABLES: dict[str, pa.Schema] = {
 #: asked of them. Either all parts of a table have one or none has.
 LATER: dict[str, frozenset[str]] = {
     "reads": frozenset({"key"}),
-    "faults": frozenset({"nodes_without_effect"}),
+    "faults": frozenset({"nodes_without_effect", *Does, "cut_from", "cut_to"}),
 }
 
 #: The final read's number among readers. Who reads a replica is this, and the broker's id, together.

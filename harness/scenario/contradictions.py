@@ -181,7 +181,7 @@ def _of_the_expectation(scenario: "Scenario") -> Iterator[Problem]:
             yield Problem(("expect", "not_met"), unknown("precondition", name, PRECONDITIONS))
     yield from _of_the_expected_verdicts(expect)
     permitted = expect.standing is Standing.PERMITTED and _LOSS & set(expect.anomalies)
-    wiped = any(isinstance(step, Inject) and step.inject.fault == "wipe" for step in scenario.timeline)
+    wiped = any(isinstance(step, Inject) and step.inject.destroys_data for step in scenario.timeline)
     asked = any(isinstance(step, Elect) for step in scenario.timeline)
     if permitted and scenario.workload.acks == "all" and not wiped and not asked and not scenario.topic.unclean:
         yield Problem(

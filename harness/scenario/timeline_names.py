@@ -123,7 +123,7 @@ def _of_an_injection(injection: Injection, known: _Known, where: Place) -> Itera
     here = _Known(known.cluster, known.injections, known.pins | set(injection.pin), known.ended)
     wrong = list(_misnamed(injection.targets().values(), here, where))
     yield from wrong
-    if injection.fault == "wipe" and not wrong:
+    if injection.needs_exited and not wrong:
         for expression in injection.targets().values():
             if part := here.not_ended(expression):
                 yield Problem(

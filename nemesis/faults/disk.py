@@ -18,6 +18,7 @@ class Wipe(Fault):
     """Delete all data of a node that was killed or stopped before. No heal brings it back."""
 
     destroys_data: ClassVar[bool] = True
+    needs_exited: ClassVar[bool] = True
     lasting: ClassVar[bool] = False
     drawable: ClassVar[bool] = False
 

@@ -13,7 +13,7 @@ place r1 assign @0 t3     reader 1 was assigned p0 from offset 0 on (also: revok
 place r1 commit @2 failed … and its commit was refused
 killed r1                 the timeline killed this process of reader 1 (1's second incarnation: i1)
 end 0..2                  the log of p0 began at 0 and ended at 2, and was read whole (also: read 1; partition: p1)
-fault cut b1,b2 3..9      injected at 3 s, healed at 9 s (3.. never was); also: kind=wipe, missed
+fault cut b1,b2 3..9      injected at 3 s, healed at 9 s (3.. never was); also: kind=wipe, missed, without=b2
 fault elect-1 - 8..8 p0 unclean  an unclean election asked for by hand; `missed` where it did not come
 txn 1 commit ok 0..5..6   worker 0's transaction 1: intent, outcome, begun at 0 s, to end from 5 s on, over at 6 s
 send a ok @0 x1           record a was sent in transaction 1 of its worker
@@ -164,6 +164,7 @@ class Told:
     def _fault(self, words: list[str]) -> None:
         name, nodes, when, *more = words
         injected, healed = _span(when)
+        without = [node for word in more if word.startswith("without=") for node in word[8:].split(",")]
         self.rows["faults"].append(
             {
                 "fault": name,
@@ -173,7 +174,8 @@ class Told:
                 "injected_ns": injected,
                 "healing_ns": healed,
                 "healed_ns": healed,
-                "effective": "missed" not in more,
+                "effective": "missed" not in more and not without,
+                **({"nodes_without_effect": without} if without else {}),
                 "evidence": json.dumps({"election": "unclean", **self._place(more)} if "unclean" in more else {}),
             }
         )

@@ -256,6 +256,15 @@ def test_two_wiped_disks_excuse_what_one_does_not(tmp_path: Path, spark: SparkSe
     assert standing_of_lost(tmp_path, spark, *one, refilled, other) is Standing.VIOLATION
 
 
+def test_a_wipe_excuses_by_the_disks_alone_that_had_something(tmp_path: Path, spark: SparkSession) -> None:
+    seen = "saw b3 @0 leader=3 epoch=0 isr=1,2,3"
+    both = "fault w1 b1,b2 1..1 kind=wipe"
+    assert standing_of_lost(tmp_path, spark, seen, both) is Standing.PERMITTED
+    assert standing_of_lost(tmp_path, spark, seen, f"{both} without=b2") is Standing.VIOLATION
+    other = "fault w2 b2 2..2 kind=wipe"
+    assert standing_of_lost(tmp_path, spark, seen, f"{both} without=b2", other) is Standing.PERMITTED
+
+
 def anomaly(standing: Standing) -> Anomaly:
     return Anomaly(count=2, standing=standing, because="because", source="source")
 

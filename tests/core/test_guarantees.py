@@ -253,6 +253,8 @@ def fault(nodes: str, injecting: int, healed: int | None, effective: bool = True
         ([fault("b1 | b2 b3", 0, 5), fault("b1", 1, 4)], 1),
         ([fault("b1 b2 | c1", 0, 5)], 2),
         ([fault("clients | b1 b2", 0, 5)], 2),
+        ([fault("b1 b2 b3", 0, 5, effective=False) | {"nodes_without_effect": ["b3"]}], 2),
+        ([fault("b1 b2 b3", 0, 5) | {"cut_from": ["b1"], "cut_to": ["b2", "b3"]}], 1),
     ],
 )
 def test_the_most_brokers_that_were_faulted_at_once(faults: list[dict], most: int) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from harness.core.clock import Clock
 from harness.core.errors import ClusterError, ScenarioError
+from harness.core.faults import Does, does
 from harness.core.topology import View
 from nemesis.catalogue import FAULTS, kind_of
 from nemesis.fault import Aim, Fault
@@ -73,6 +74,18 @@ def test_a_fault_is_journalled_acts_and_heals_to_nothing(
     assert shell.left == {}
     assert set(shell.states.values()) == {ProcessState.RUNNING}
     assert nemesis.active == ()
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+def test_what_a_fault_does_and_its_sides_are_columns(kind: str, nemesis: Nemesis, rows: Rows) -> None:
+    if kind in PRESUMED:
+        nemesis.inject(fault(PRESUMED[kind]), "presumed")
+    nemesis.inject(fault(kind), "it")
+    row = rows.last("it")
+    assert {what: row[what] for what in Does} == {what: getattr(FAULTS[kind], what) for what in Does}
+    assert {what for what in Does if row[what]} == {what for what in Does if does({"kind": kind}, what)}
+    cut = (["b1"], ["b2", "b3"]) if kind == "partition" else (None, None)
+    assert (row["cut_from"], row["cut_to"]) == cut
 
 
 @pytest.mark.parametrize("kind", ["partition", "isolate", "slow", "flaky", "throttle"])
@@ -217,7 +230,7 @@ def test_a_partition_is_applied_again_when_its_node_was_started(nemesis: Nemesis
     assert [a.name for a in nemesis.active] == ["cut"]
     nemesis.heal("cut")
     evidence = json.loads(rows.last("cut")["evidence"])
-    assert set(evidence) == {"sides", "injected", "before_process_ended", "applied_again", "healing"}
+    assert set(evidence) == {"injected", "before_process_ended", "applied_again", "healing"}
 
 
 def test_a_partition_is_applied_again_after_a_restart_and_after_a_kill_is_healed(

@@ -1,0 +1,54 @@
+"""What a row of the table of faults tells of its fault, whichever version recorded it.
+
+No one who reads a history need know a fault by its name: what it does to nodes are columns. Runs of before these were
+recorded tell it by the fault's kind then, and the sides of a cut in its evidence.
+"""
+
+import json
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any
+
+Row = Mapping[str, Any]
+
+
+class Does(StrEnum):
+    """What a fault does to the nodes that it hits: columns of the table, true or false."""
+
+    ENDS_PROCESS = "ends_process"
+    HALTS_PROCESS = "halts_process"
+    DESTROYS_DATA = "destroys_data"
+    CUTS = "cuts"
+    DELAYS = "delays"
+
+
+#: The kinds of fault that did so when no column told it.
+_KINDS_THEN: dict[Does, frozenset[str]] = {
+    Does.ENDS_PROCESS: frozenset({"kill", "stop", "restart"}),
+    Does.HALTS_PROCESS: frozenset({"pause"}),
+    Does.DESTROYS_DATA: frozenset({"wipe"}),
+    Does.CUTS: frozenset({"partition", "isolate"}),
+    Does.DELAYS: frozenset({"slow"}),
+}
+
+
+def does(row: Row, what: Does) -> bool:
+    """Whether the fault does this to the nodes that it hits."""
+    recorded = row.get(what)
+    return row["kind"] in _KINDS_THEN[what] if recorded is None else bool(recorded)
+
+
+def acted_on(row: Row) -> frozenset[str]:
+    """The nodes on which there is evidence that the fault acted: those of one that is not effective may be some."""
+    without = row.get("nodes_without_effect")
+    if without is None:
+        return frozenset(row["nodes"]) if row["effective"] else frozenset()
+    return frozenset(row["nodes"]) - frozenset(without)
+
+
+def sides(row: Row) -> tuple[frozenset[str], ...]:
+    """Of a cut between two groups of nodes both; of any other fault none."""
+    one, other = row.get("cut_from"), row.get("cut_to")
+    if one is not None and other is not None:
+        return frozenset(one), frozenset(other)
+    return tuple(frozenset(side) for side in json.loads(row["evidence"]).get("sides", {}).values())
