@@ -21,11 +21,11 @@ from confluent_kafka import KafkaError, Message, Producer
 from harness.core.clock import Clock
 from harness.core.history import SENDS
 from harness.core.journal import Journal, journal_path
-from workloads.client_settings import producer_config
-from workloads.producing import Producing
+from workloads.clients.producing import Producing
+from workloads.clients.recorder import SendRecorder
+from workloads.clients.settings import producer_config
+from workloads.protocol import ProducerSpec
 from workloads.queue import Queue
-from workloads.recorder import SendRecorder
-from workloads.specs import ProducerSpec
 
 GOAL = 0.7
 _TOPIC = "recording"

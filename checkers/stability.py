@@ -1,4 +1,7 @@
-"""How far each log was stable once all transactions should have been over (workloads/stable.py). Without Spark."""
+"""How far each log was stable once all transactions should have been over. Without Spark.
+
+What workloads/readback/last_stable.py recorded.
+"""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple

@@ -10,10 +10,10 @@ from typing import ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from harness.core.quantities import Duration
-from workloads.client_settings import consumer_config
+from workloads.clients.settings import consumer_config
+from workloads.processes import Workers
+from workloads.protocol import ConsumerSpec, Spec
 from workloads.queue import Appending
-from workloads.running import Workers
-from workloads.specs import ConsumerSpec, Spec
 from workloads.workload import Contradiction, Plan, WorkloadStep
 
 #: A broker's default of group.min.session.timeout.ms.

@@ -5,7 +5,7 @@ import select
 import time
 from collections.abc import Callable
 
-from workloads.specs import Report
+from workloads.protocol import Report
 
 _FLUSH_EVERY_S = 0.25
 _WAIT_S = 0.05

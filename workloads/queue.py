@@ -4,8 +4,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from workloads.client_settings import consumer_config, producer_config
-from workloads.specs import ConsumerSpec, ProducerSpec, Spec
+from workloads.clients.settings import consumer_config, producer_config
+from workloads.protocol import ConsumerSpec, ProducerSpec, Spec
 from workloads.workload import Plan, Workload
 
 

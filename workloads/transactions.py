@@ -7,10 +7,10 @@ from typing import ClassVar, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from harness.core.quantities import Share
-from workloads.client_settings import Isolation, consumer_config, transactor_config
-from workloads.running import Workers
-from workloads.specs import ConsumerSpec, Spec, TransactorSpec
-from workloads.stable import SETTLING_S
+from workloads.clients.settings import Isolation, consumer_config, transactor_config
+from workloads.processes import Workers
+from workloads.protocol import ConsumerSpec, Spec, TransactorSpec
+from workloads.readback.last_stable import SETTLING_S
 from workloads.workload import Contradiction, Plan, Workload, WorkloadStep
 
 #: librdkafka wants its socket.timeout.ms (10 s here) to fit into a transaction (rdkafka_conf.c, finalize).

@@ -1,8 +1,8 @@
 """One client process: ``python -m workloads.worker``.
 
-Standard input: one line of JSON (workloads.specs: Order), later ``finish`` and the seconds that it may take. Standard
-output: a line of JSON statistics after each flush. When standard input closes, the harness is gone: the worker writes
-what it has and ends.
+Standard input: one line of JSON (workloads.protocol: Order), later ``finish`` and the seconds that it may take.
+Standard output: a line of JSON statistics after each flush. When standard input closes, the harness is gone: the worker
+writes what it has and ends.
 """
 
 import os
@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import Any
 
 from workloads.loop import Commands, HarnessGoneError, tell
-from workloads.specs import Order, Report
+from workloads.protocol import Order, Report
 
 
 def work(order: Order, commands: Commands, stack: ExitStack) -> Report:

@@ -9,10 +9,10 @@ from pydantic import Field
 
 from harness.core.clock import Clock
 from harness.core.step import TimelineStep
-from workloads.client_settings import ClientSettings
-from workloads.payload import HEADER_SIZE
-from workloads.running import Workers
-from workloads.specs import Slot, Spec
+from workloads.clients.payload import HEADER_SIZE
+from workloads.clients.settings import ClientSettings
+from workloads.processes import Workers
+from workloads.protocol import Slot, Spec
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from harness.cluster.observer import Observer, Sight
 from harness.cluster.wire import EARLIEST, LATEST, Wire
 from harness.core.errors import ClusterError
 from harness.core.topology import Topology
-from workloads.client_settings import Isolation
-from workloads.final_read import LogEnd, LogEnds
-from workloads.specs import Slot
+from workloads.clients.settings import Isolation
+from workloads.protocol import Slot
+from workloads.readback.final_read import LogEnd, LogEnds
 
 
 def leading(held: Sight | None, told: Iterable[Sight]) -> Sight | None:

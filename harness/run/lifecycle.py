@@ -36,12 +36,12 @@ from harness.scenario.model import Scenario
 from nemesis.nemesis import Nemesis
 from nemesis.preflight import lacking
 from nemesis.schedule import generator
-from workloads.client_settings import Isolation, admin_config, replica_reader_config
-from workloads.final_read import read_to_end
-from workloads.replica_read import read_replicas
-from workloads.running import Counts, Workers
-from workloads.specs import Slot
-from workloads.stable import await_stable
+from workloads.clients.settings import Isolation, admin_config, replica_reader_config
+from workloads.processes import Counts, Workers
+from workloads.protocol import Slot
+from workloads.readback.final_read import read_to_end
+from workloads.readback.last_stable import await_stable
+from workloads.readback.replica_read import read_replicas
 from workloads.workload import Plan, start
 
 _RECOVERY_SECONDS = 30.0

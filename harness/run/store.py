@@ -99,7 +99,7 @@ def seal(directory: Path, file: RunFile, killed: frozenset[str] = frozenset()) -
     """Turn the journals of a run into ``history/<table>/*.parquet``; they go when all of history stands.
 
     One that was cut off is noted in ``file``, and makes the run partial, but where its writer is one of ``killed``
-    (workloads.specs: ``journal``): whom the scenario kills closes none. Raises HistoryError where a journal is of
+    (workloads.protocol: ``journal``): whom the scenario kills closes none. Raises HistoryError where a journal is of
     another schema.
     """
     notes, cut = list[str](), set[str]()

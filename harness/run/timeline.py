@@ -16,7 +16,7 @@ from nemesis.catalogue import kind_of
 from nemesis.nemesis import Nemesis
 from nemesis.schedule import Planned, generator, random_plan
 from nemesis.targets import Expression, resolve
-from workloads.running import Workers
+from workloads.processes import Workers
 from workloads.workload import WorkloadStep
 
 _TICK = 0.1

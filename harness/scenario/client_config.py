@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from harness.core.clock import Clock
 from harness.scenario.problems import Problem, near
-from workloads.librdkafka import RELIED_ON, SETTINGS, Value, is_default, one_name, refused
+from workloads.clients.librdkafka import RELIED_ON, SETTINGS, Value, is_default, one_name, refused
 from workloads.workload import Plan, Workload
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from harness.scenario.client_config import own_keys
 from harness.scenario.kafka_settings import OF_THE_TOPIC, RESERVED
 from harness.scenario.model import Scenario
 from workloads.catalogue import DEFAULT, WORKLOADS
-from workloads.librdkafka import RELIED_ON, SETTINGS, one_name
+from workloads.clients.librdkafka import RELIED_ON, SETTINGS, one_name
 
 Schema = dict[str, Any]
 

@@ -22,8 +22,8 @@ from harness.scenario.contradictions import contradictions
 from harness.scenario.problems import Problem
 from harness.scenario.steps import Inject, Injection, Random, Step
 from workloads.catalogue import DEFAULT, WORKLOADS
-from workloads.client_settings import Isolation
-from workloads.librdkafka import Value
+from workloads.clients.librdkafka import Value
+from workloads.clients.settings import Isolation
 from workloads.workload import Workload
 
 DEFAULT_VERSION = "4.3.1"

@@ -13,7 +13,7 @@ from kafka.record.default_records import DefaultRecordBatchBuilder
 
 from harness.cluster.wire import Wire
 from harness.core.waiting import wait_for
-from workloads.specs import Slot
+from workloads.protocol import Slot
 
 #: A broker has no better answer (INVALID_TXN_STATE to a client that does not know it): "abort this transaction".
 TRANSACTION_ABORTABLE = 120

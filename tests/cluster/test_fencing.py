@@ -14,7 +14,7 @@ from harness.core.history import TRANSACTIONS
 from harness.core.journal import journal_path, read_journal
 from harness.core.waiting import wait_for
 from harness.scenario.model import ClusterSpec, TopicSpec
-from workloads.stable import await_stable
+from workloads.readback.last_stable import await_stable
 from workloads.transactions import Transactions, transactional_id
 from workloads.workload import Plan, start
 

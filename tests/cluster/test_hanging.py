@@ -22,8 +22,8 @@ from harness.scenario.loading import load
 from harness.scenario.model import ClusterSpec, TopicSpec
 from tests.cluster.late import TRANSACTION_ABORTABLE, write_late
 from tests.command import Invoke
-from workloads.payload import Encoder
-from workloads.stable import await_stable
+from workloads.clients.payload import Encoder
+from workloads.readback.last_stable import await_stable
 from workloads.transactions import Transactions
 
 pytestmark = pytest.mark.cluster

@@ -10,8 +10,8 @@ from harness.cluster.observer import Observer, Sight
 from harness.cluster.wire import EARLIEST, Wire
 from harness.core.errors import ClusterError
 from harness.core.topology import Node, Role, Topology
-from workloads.final_read import LogEnd
-from workloads.specs import Slot
+from workloads.protocol import Slot
+from workloads.readback.final_read import LogEnd
 
 BROKERS = tuple(Node(f"b{i}", Role.BROKER, i, f"10.0.0.{i}") for i in (1, 2, 3))
 TOPOLOGY = Topology(BROKERS, Node("clients", Role.CLIENTS, 0, "10.0.0.254"))

@@ -24,7 +24,7 @@ from nemesis.faults.partition import Isolate
 from nemesis.faults.process import Kill, Pause
 from nemesis.nemesis import Nemesis
 from tests.nemesis.conftest import B1, TOPOLOGY, VIEW, FakeShell
-from workloads.running import Counts, Workers
+from workloads.processes import Counts, Workers
 
 SCENARIO = Scenario(name="story", topic={"replication": 3})
 

@@ -24,7 +24,7 @@ from harness.scenario.steps import Condition, Step
 from nemesis.nemesis import Nemesis
 from tests.nemesis.conftest import TOPOLOGY, FakeShell
 from tests.nemesis.conftest import VIEW as PAPER
-from workloads.running import Workers
+from workloads.processes import Workers
 
 B1, B2, B3 = (Node(f"b{i}", Role.BROKER, i, f"10.201.0.{10 + i}") for i in (1, 2, 3))
 ALL = (B1, B2, B3)

@@ -11,8 +11,8 @@ from harness.core.clock import Clock
 from harness.core.history import TABLES
 from harness.core.journal import read_journal
 from tests.workloads.mocking import Scripted
-from workloads.final_read import LogEnd, LogEnds
-from workloads.specs import Slot
+from workloads.protocol import Slot
+from workloads.readback.final_read import LogEnd, LogEnds
 from workloads.workload import Plan
 
 #: The mock cluster makes every topic with so many partitions.

@@ -11,10 +11,10 @@ from confluent_kafka import Producer
 from harness.core.history import LOG_ENDS, record_id
 from harness.core.journal import read_journal
 from tests.workloads.conftest import mock_ends
-from workloads.client_settings import Isolation
-from workloads.final_read import FinalRead, LogEnd, LogEnds, Progress, read_to_end
-from workloads.payload import Encoder
-from workloads.specs import Slot
+from workloads.clients.payload import Encoder
+from workloads.clients.settings import Isolation
+from workloads.protocol import Slot
+from workloads.readback.final_read import FinalRead, LogEnd, LogEnds, Progress, read_to_end
 from workloads.workload import Plan
 
 Journalled = Callable[[str], pa.Table]

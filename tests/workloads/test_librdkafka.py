@@ -7,8 +7,8 @@ from pathlib import Path
 import confluent_kafka
 import pytest
 
-from workloads.client_settings import ClientSettings, consumer_config, producer_config
-from workloads.librdkafka import RELIED_ON, SETTINGS, Known, is_default, one_name, refused, settings_for
+from workloads.clients.librdkafka import RELIED_ON, SETTINGS, Known, is_default, one_name, refused, settings_for
+from workloads.clients.settings import ClientSettings, consumer_config, producer_config
 
 PRODUCERS = producer_config(ClientSettings(), "127.0.0.1:1", "p", 64)
 CONSUMERS = consumer_config(ClientSettings(), "127.0.0.1:1", "c", "g")

@@ -7,8 +7,8 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 from harness.core.history import Outcome
 from harness.core.waiting import wait_for
 from tests.workloads.mocking import PRODUCE, Scripted
-from workloads.client_settings import producer_config, transactor_config
-from workloads.outcomes import RULES, SENT_ONCE_WITHIN_NS, Rule, refused, reported
+from workloads.clients.outcomes import RULES, SENT_ONCE_WITHIN_NS, Rule, refused, reported
+from workloads.clients.settings import producer_config, transactor_config
 from workloads.queue import Queue
 
 AT_ONCE = 0

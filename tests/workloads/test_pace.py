@@ -1,6 +1,6 @@
 import pytest
 
-from workloads.pace import Pace
+from workloads.clients.pace import Pace
 
 SECOND = 1_000_000_000
 

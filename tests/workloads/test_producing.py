@@ -9,11 +9,11 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 from harness.core.history import SENDS
 from harness.core.journal import Journal, journal_path
 from harness.core.waiting import wait_for
-from workloads.client_settings import Config
-from workloads.producing import Producing
+from workloads.clients.producing import Producing
+from workloads.clients.recorder import SendRecorder
+from workloads.clients.settings import Config
+from workloads.protocol import ProducerSpec, Slot
 from workloads.queue import Queue
-from workloads.recorder import SendRecorder
-from workloads.specs import ProducerSpec, Slot
 from workloads.workload import Plan
 
 Journalled = Callable[[str], pa.Table]

@@ -6,10 +6,10 @@ from confluent_kafka import Message
 
 from harness.core.history import READS, SENDS, Phase, record_id
 from harness.core.journal import Journal, read_journal
-from workloads.outcomes import SENT_ONCE_WITHIN_NS
-from workloads.payload import Encoder
-from workloads.recorder import ReadRecorder, SendRecorder
-from workloads.specs import Slot
+from workloads.clients.outcomes import SENT_ONCE_WITHIN_NS
+from workloads.clients.payload import Encoder
+from workloads.clients.recorder import ReadRecorder, SendRecorder
+from workloads.protocol import Slot
 
 SLOTS: list[Slot] = [("t", 0), ("t", 1), ("u", 5)]
 

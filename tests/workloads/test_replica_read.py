@@ -7,9 +7,9 @@ import pyarrow as pa
 from confluent_kafka import Producer
 
 from harness.core.history import record_id
-from workloads.final_read import Sources
-from workloads.payload import Encoder
-from workloads.replica_read import read_replicas
+from workloads.clients.payload import Encoder
+from workloads.readback.final_read import Sources
+from workloads.readback.replica_read import read_replicas
 from workloads.workload import Plan
 
 Journalled = Callable[[str], pa.Table]

@@ -20,11 +20,11 @@ from harness.run.store import new_run, seal
 from harness.scenario.model import Scenario
 from tests.workloads.conftest import mock_ends
 from workloads.catalogue import WORKLOADS
-from workloads.final_read import read_to_end
-from workloads.pace import Pace
+from workloads.clients.pace import Pace
+from workloads.processes import Workers
+from workloads.protocol import ProducerSpec, TransactorSpec
 from workloads.queue import Queue
-from workloads.running import Workers
-from workloads.specs import ProducerSpec, TransactorSpec
+from workloads.readback.final_read import read_to_end
 from workloads.transactions import Transactions
 from workloads.workload import Plan, Workload, start
 

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from tests.workloads.mocking import Setting, every_setting
 from workloads.catalogue import WORKLOADS
-from workloads.client_settings import consumer_config, final_reader_config, producer_config, transactor_config
+from workloads.clients.settings import consumer_config, final_reader_config, producer_config, transactor_config
 from workloads.queue import Queue
 
 

@@ -15,7 +15,7 @@ from harness.run.lifecycle import settle
 from harness.run.store import new_run
 from harness.run.timeline import Stage
 from harness.scenario.model import Scenario
-from workloads.stable import Ends, await_stable, watch
+from workloads.readback.last_stable import Ends, await_stable, watch
 from workloads.workload import Plan
 
 Journalled = Callable[[str], pa.Table]

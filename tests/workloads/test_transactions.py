@@ -15,10 +15,10 @@ from harness.core.errors import ClusterError
 from harness.core.history import SENDS, TRANSACTIONS, Outcome
 from harness.core.journal import Journal, journal_path, read_journal
 from harness.core.waiting import wait_for
-from workloads.endings import RULES, Action, after, outcome
-from workloads.recorder import SendRecorder, TransactionRecorder
-from workloads.specs import TransactorSpec
-from workloads.transacting import Transacting
+from workloads.clients.recorder import SendRecorder, TransactionRecorder
+from workloads.clients.transacting import Transacting
+from workloads.clients.transaction_errors import RULES, Action, after, outcome
+from workloads.protocol import TransactorSpec
 from workloads.transactions import Transactions
 from workloads.workload import Plan, start
 

@@ -10,12 +10,12 @@ from confluent_kafka import Producer
 from harness.core.clock import Clock
 from harness.core.history import SENDS
 from harness.core.journal import Journal, journal_path
-from workloads.client_settings import consumer_config, producer_config
-from workloads.deliveries import Deliveries
+from workloads.clients.deliveries import Deliveries
+from workloads.clients.recorder import SendRecorder
+from workloads.clients.settings import consumer_config, producer_config
 from workloads.loop import Commands, run
-from workloads.recorder import SendRecorder
-from workloads.running import Workers
-from workloads.specs import ConsumerSpec, Report, Spec, WriterSpec
+from workloads.processes import Workers
+from workloads.protocol import ConsumerSpec, Report, Spec, WriterSpec
 from workloads.workload import Contradiction, Plan, Workload, WorkloadStep
 
 

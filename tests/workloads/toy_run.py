@@ -11,7 +11,7 @@ from harness.core.clock import Clock
 from harness.core.waiting import wait_for
 from tests.workloads.toy import Toy
 from workloads.catalogue import WORKLOADS
-from workloads.running import Workers
+from workloads.processes import Workers
 from workloads.workload import Plan, WorkloadStep, start
 
 ENOUGH = 5

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from harness.core.errors import ClusterError
 from harness.core.run_file import Process
 from harness.core.waiting import wait_for
-from workloads.specs import Order, Report, Spec
+from workloads.protocol import Order, Report, Spec
 
 _START_S = 60.0
 _MARGIN_S = 5.0

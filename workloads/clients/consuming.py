@@ -19,9 +19,9 @@ from confluent_kafka import (
 from harness.core.clock import Clock
 from harness.core.history import POSITIONS, READS, Phase
 from harness.core.journal import Journal, journal_path
+from workloads.clients.recorder import PositionRecorder, ReadRecorder
 from workloads.loop import Commands, run, tell
-from workloads.recorder import PositionRecorder, ReadRecorder
-from workloads.specs import ConsumerSpec, Report, Slot
+from workloads.protocol import ConsumerSpec, Report, Slot
 
 _BATCH = 5_000
 _ASK_S = 2.0

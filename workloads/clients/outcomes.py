@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from confluent_kafka import KafkaError
 
 from harness.core.history import Outcome
-from workloads.client_settings import RETRY_BACKOFF_MS, Acks
+from workloads.clients.settings import RETRY_BACKOFF_MS, Acks
 
 #: A record reported sooner after its hand-over than this, in ns, was sent at most once. librdkafka never sends a
 #: message again before its backoff is over (rd_kafka_retry_msgq in rdkafka_partition.c sets it on every retry, also on

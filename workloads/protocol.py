@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from workloads.client_settings import MOST_WAITING, Acks, Config
+from workloads.clients.settings import MOST_WAITING, Acks, Config
 
 Slot = tuple[str, int]
 
@@ -61,7 +61,7 @@ class WriterSpec(Spec):
 class ProducerSpec(WriterSpec):
     """A producer. ``rate``: records/s of this process, null is as fast as possible; ``record_size`` in bytes."""
 
-    client: ClassVar[str] = "workloads.producing:produce"
+    client: ClassVar[str] = "workloads.clients.producing:produce"
 
     role: Literal["producer"] = "producer"
     acks: Acks
@@ -72,7 +72,7 @@ class ProducerSpec(WriterSpec):
 class TransactorSpec(WriterSpec):
     """A producer of transactions of ``records`` each, ``aborted`` of them (a share) on purpose."""
 
-    client: ClassVar[str] = "workloads.transacting:transact"
+    client: ClassVar[str] = "workloads.clients.transacting:transact"
 
     role: Literal["transactor"] = "transactor"
     records: int
@@ -86,7 +86,7 @@ class ConsumerSpec(Spec):
     ``commits_first``: before that, not after.
     """
 
-    client: ClassVar[str] = "workloads.consuming:consume"
+    client: ClassVar[str] = "workloads.clients.consuming:consume"
 
     role: Literal["consumer"] = "consumer"
     grouped: bool

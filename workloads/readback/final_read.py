@@ -18,9 +18,9 @@ from confluent_kafka import Consumer, KafkaError, TopicPartition
 from harness.core.clock import Clock
 from harness.core.history import FINAL_READER, LOG_ENDS, READS, Phase
 from harness.core.journal import Journal, journal_path
-from workloads.client_settings import Config, Isolation, final_reader_config
-from workloads.recorder import ReadRecorder
-from workloads.specs import Slot
+from workloads.clients.recorder import ReadRecorder
+from workloads.clients.settings import Config, Isolation, final_reader_config
+from workloads.protocol import Slot
 
 LOGGER = logging.getLogger(__name__)
 LOGGER.addHandler(logging.NullHandler())

@@ -4,7 +4,7 @@ from typing import Any, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from workloads.librdkafka import Value, settings_for
+from workloads.clients.librdkafka import Value, settings_for
 
 Acks = Literal["0", "1", "all"]
 Isolation = Literal["read_uncommitted", "read_committed"]

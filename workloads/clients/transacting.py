@@ -10,13 +10,13 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 from harness.core.clock import Clock
 from harness.core.history import SENDS, TRANSACTIONS, Outcome
 from harness.core.journal import Journal, journal_path
-from workloads.client_settings import Config
-from workloads.deliveries import Deliveries
-from workloads.endings import Action, after, outcome
+from workloads.clients.deliveries import Deliveries
+from workloads.clients.pace import Pace
+from workloads.clients.recorder import SendRecorder, TransactionRecorder
+from workloads.clients.settings import Config
+from workloads.clients.transaction_errors import Action, after, outcome
 from workloads.loop import Commands, run
-from workloads.pace import Pace
-from workloads.recorder import SendRecorder, TransactionRecorder
-from workloads.specs import Report, TransactorSpec
+from workloads.protocol import Report, TransactorSpec
 
 _CHUNK = 500
 #: How long one transactional call may block; librdkafka goes on with it, and the next call resumes it.
@@ -37,7 +37,7 @@ class Transacting:
     """One transactional producer: begins, writes to several partitions in turn, awaits the reports, ends.
 
     A transaction with a record that failed is aborted, whatever was intended. What to do after an error of librdkafka
-    says workloads/endings.py. A producer that is dead (fenced, or fatal) is replaced by one with the same
+    says transaction_errors.py. A producer that is dead (fenced, or fatal) is replaced by one with the same
     transactional.id: the next ``incarnation``. Every record is journalled before it is handed over, so that a killed
     worker's history is whole.
     """

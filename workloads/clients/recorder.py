@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from harness.core.history import READS, SENDS, Outcome, Phase, record_id
 from harness.core.journal import Journal
-from workloads.client_settings import Acks
-from workloads.outcomes import refused, reported
-from workloads.payload import decode
+from workloads.clients.outcomes import refused, reported
+from workloads.clients.payload import decode
+from workloads.clients.settings import Acks
 
 Ints = NDArray[np.int64]
 

@@ -17,7 +17,7 @@ class Known(NamedTuple):
 
 
 #: Those that recording and judging rest on, or that are no client's own: what a scenario may not pass through, whatever
-#: librdkafka's default. (``retry.backoff.ms`` decides which outcomes are certain: workloads.outcomes.)
+#: librdkafka's default. (``retry.backoff.ms`` decides which outcomes are certain: workloads.clients.outcomes.)
 RELIED_ON: Final = frozenset(
     {
         "allow.auto.create.topics",

@@ -10,13 +10,13 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 from harness.core.clock import Clock
 from harness.core.history import SENDS
 from harness.core.journal import Journal, journal_path
-from workloads.client_settings import MOST_WAITING_BYTES, Config
-from workloads.deliveries import Deliveries
-from workloads.keys import key_names, slots_of_keys
+from workloads.clients.deliveries import Deliveries
+from workloads.clients.keys import key_names, slots_of_keys
+from workloads.clients.pace import Pace
+from workloads.clients.recorder import Ints, SendRecorder
+from workloads.clients.settings import MOST_WAITING_BYTES, Config
 from workloads.loop import Commands, run
-from workloads.pace import Pace
-from workloads.recorder import Ints, SendRecorder
-from workloads.specs import ProducerSpec, Report
+from workloads.protocol import ProducerSpec, Report
 
 _CHUNK = 500
 _CHUNK_BYTES = 1024 * 1024

@@ -15,9 +15,9 @@ from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-d
 from harness.core.clock import Clock
 from harness.core.history import FINAL_READER, POSITIONS
 from harness.core.journal import Journal, journal_path
-from workloads.client_settings import admin_config
-from workloads.recorder import PositionRecorder
-from workloads.specs import Slot
+from workloads.clients.recorder import PositionRecorder
+from workloads.clients.settings import admin_config
+from workloads.protocol import Slot
 
 LAST_STABLE = "last-stable"
 HIGH_WATERMARK = "high-watermark"

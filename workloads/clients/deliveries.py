@@ -7,8 +7,8 @@ from confluent_kafka import KafkaError, Message
 
 from harness.core.clock import Clock
 from harness.core.history import record_id
-from workloads.payload import Encoder
-from workloads.recorder import Ints, SendRecorder
+from workloads.clients.payload import Encoder
+from workloads.clients.recorder import Ints, SendRecorder
 
 _PURGE_S = 0.05
 

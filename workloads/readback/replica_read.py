@@ -15,10 +15,10 @@ from confluent_kafka import Consumer
 from harness.core.clock import Clock
 from harness.core.history import FINAL_READER, READS, Phase
 from harness.core.journal import Journal, journal_path
-from workloads.client_settings import Isolation, replica_reader_config
-from workloads.final_read import LOGGER, Progress, Sources, read_on
-from workloads.recorder import ReadRecorder
-from workloads.specs import Slot
+from workloads.clients.recorder import ReadRecorder
+from workloads.clients.settings import Isolation, replica_reader_config
+from workloads.protocol import Slot
+from workloads.readback.final_read import LOGGER, Progress, Sources, read_on
 
 
 def read_replicas(
