@@ -248,15 +248,15 @@ class Workers:
             raise ClusterError(f"there is no producer {number} to replace")
         return f"{self._kill(producers[0])}, {self._succeed(producers[0])}"
 
-    def kill(self, member: int) -> str:
+    def kill(self, member: int, within: float = _IDLE_S) -> str:
         """Kill a member of the group (SIGKILL) while it processes what a poll brought: 1 is the first.
 
-        One that does not come to that is killed all the same. The group learns of it when its session is over. Returns
-        what was done, in a few words. Raises ClusterError where it is not in the group, or has died by itself: that is
-        a defect, and makes the run partial.
+        One that does not come to that ``within`` so many seconds is killed all the same. The group learns of it when
+        its session is over. Returns what was done, in a few words. Raises ClusterError where it is not in the group, or
+        has died by itself: that is a defect, and makes the run partial.
         """
         worker = self._member(member)
-        busy = worker.is_processing(_IDLE_S)
+        busy = worker.is_processing(within)
         return f"{self._kill(worker)}, {'in the middle of a poll' if busy else 'not in the middle of a poll'}"
 
     def leave(self, member: int) -> str:

@@ -18,7 +18,6 @@ from harness.core.history import POSITIONS, READS, Phase
 from harness.core.journal import Journal, journal_path
 from harness.core.run_file import Process
 from harness.core.waiting import wait_for
-from workloads import processes
 from workloads.clients.consuming import Consuming
 from workloads.clients.payload import Encoder
 from workloads.clients.recorder import PositionRecorder, ReadRecorder
@@ -88,12 +87,9 @@ def test_a_member_that_commits_last_and_is_killed_has_processed_what_it_never_co
     assert live(journalled)
 
 
-def test_a_member_that_is_never_in_the_middle_of_a_poll_is_killed_all_the_same(
-    plan: Plan, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(processes, "_IDLE_S", 0.1)
+def test_a_member_that_is_never_in_the_middle_of_a_poll_is_killed_all_the_same(plan: Plan) -> None:
     with start(Groups(rate=1, producers=1, members=1, processing=0), plan) as workload:
-        assert workload.kill(1).endswith(", not in the middle of a poll")
+        assert workload.kill(1, within=0.1).endswith(", not in the middle of a poll")
 
 
 def test_a_member_that_dies_by_itself_was_not_killed(plan: Plan) -> None:
