@@ -11,13 +11,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
 from checkers.catalogue import CHECKERS, Checker, Pass
-from checkers.delivery import timed
+from checkers.delivery import damaged_in_place, timed
 from checkers.files import rows
 from checkers.kept import first, keep, place
 from checkers.order import crossings
 from checkers.polls import polls
 from checkers.presence import EVERY, FEW, PLACE, UNSETTLED, blocks, few, near
-from checkers.summary import COUNTS, COUNTS_OF_READERS
+from checkers.summary import COUNTS, COUNTS_OF_READERS, DAMAGED
 from checkers.tables import History
 from harness.core.errors import HistoryError
 from harness.core.layout import ANOMALIES
@@ -57,6 +57,10 @@ def records(
         # First those that need not wait for another pass, and of them those that take two passes themselves.
         in_turn = sorted(checkers, key=lambda c: (c.when is None and not counts[c.anomaly], c.timed))
         answered = list(pool.map(inquiry.answer, in_turn))
+    if counts["damaged"]:
+        there = "found" if history.run_file.final_read else "delivered"
+        marks = marked(folded, f"acknowledged & damaged & ~{there}", counts["damaged"])
+        counts["survivors"] += damaged_in_place(history, marks)
     folded.unpersist()
     found = sorted((f for f in answered if f.count), key=lambda f: checkers.index(f.checker))
     if not found:
@@ -81,7 +85,7 @@ def look(history: History, checkers: Sequence[Checker], folded: DataFrame) -> Lo
     suspects = {c.anomaly: f"coalesce(bit_count({c.suspects}), 0) + {c.doubts.get(Pass.BLOCKS, '0')}" for c in checkers}
     anything = " | ".join(f"coalesce({bits}, 0L)" for bits in (UNSETTLED, *(c.suspects for c in checkers)))
     marks = {"unsettled": f"bit_count({UNSETTLED})", "suspicious": f"int({anything} != 0)", "blocks": "1"}
-    counts = count(folded, suspects | marks | summed | {"rows": "rows"})
+    counts = count(folded, suspects | marks | summed | DAMAGED | {"rows": "rows"})
     _whole(history, counts.pop("rows"))
     unsettled = marked(folded, UNSETTLED, counts.pop("unsettled"))
     number, blocks_in_all = counts.pop("suspicious"), counts.pop("blocks")

@@ -16,6 +16,9 @@ from harness.core.history import SEQUENCE_BITS
 #: The columns that every anomaly of a record has. ``sent_ns``, ``acknowledged_ns`` are null where it never was.
 RECORD = ["topic", "partition", "offset", "record_id", "worker", "sequence", "sent_ns", "acknowledged_ns"]
 
+#: What tells a record at an offset.
+_STANDING = [*PARTITION, "record_id", "offset"]
+
 _WORKER = f"cast(shiftright(record_id, {SEQUENCE_BITS}) as int) as worker"
 _SEQUENCE = f"record_id & {(1 << SEQUENCE_BITS) - 1} as sequence"
 _SENT = "invoked_ns as sent_ns"
@@ -33,7 +36,9 @@ def lost(history: History, marks: DataFrame) -> DataFrame:
     Guarantee: a committed message is not lost as long as one in-sync replica is alive (Kafka design, Replication).
     Returns: RECORD
     """
-    return retained(history, flagged(history.sends.where("outcome = 'ok'"), marks)).selectExpr(*OF_SEND)
+    acknowledged = retained(history, flagged(history.sends.where("outcome = 'ok'"), marks))
+    damaged = flagged(history.reads.where("phase = 'final' and not intact"), marks).select(*_STANDING)
+    return acknowledged.join(damaged, on=_STANDING, how="left_anti").selectExpr(*OF_SEND)
 
 
 def failed_but_present(history: History, marks: DataFrame) -> DataFrame:
@@ -42,7 +47,7 @@ def failed_but_present(history: History, marks: DataFrame) -> DataFrame:
     Guarantee: a record refused before any broker had it cannot be in a log. Returns: RECORD, error, read_offset
     """
     failed = flagged(history.sends.where("outcome = 'fail'"), marks)
-    there = flagged(history.reads, marks).groupBy("record_id").agg(F.min("offset").alias("read_offset"))
+    there = flagged(history.reads.where("intact"), marks).groupBy("record_id").agg(F.min("offset").alias("read_offset"))
     return failed.join(there, on="record_id", how="inner").selectExpr(*OF_SEND, "error", "read_offset")
 
 
@@ -54,7 +59,7 @@ def duplicated(history: History, marks: DataFrame) -> DataFrame:
     incarnation``: a retry; or ``across incarnations``: handed over again by a producer that replaced the first)
     """
     copies = (
-        _deliveries(flagged(history.reads.where("phase = 'final'"), marks))
+        _deliveries(proven(flagged(history.reads.where("phase = 'final'"), marks), flagged(history.sends, marks)))
         .groupBy("topic", "partition", "record_id")
         .agg(F.min("offset").alias("offset"), F.max("offset").alias("last_offset"), F.count("*").alias("copies"))
         .where("copies > 1")
@@ -120,8 +125,29 @@ def vanished(history: History, marks: DataFrame) -> DataFrame:
     Guarantee: only committed messages are given out to consumers (Kafka design, Replication): they read below the high
     watermark, and what is below it is not to be lost. Returns: RECORD, read_ns
     """
-    gone = retained(history, _deliveries(flagged(history.reads.where(history.lasting), marks)))
-    return with_times(gone, flagged(history.sends, marks)).selectExpr(*OF_READ, "read_ns")
+    sends = flagged(history.sends, marks)
+    read = _deliveries(proven(flagged(history.reads.where(history.lasting), marks), sends))
+    damaged = flagged(history.reads.where("phase = 'final' and not intact"), marks)
+    there = proven(damaged, sends).select(*PARTITION, "record_id")
+    gone = retained(history, read.join(there, on=there.columns, how="left_anti").select(*read.columns))
+    return with_times(gone, sends).selectExpr(*OF_READ, "read_ns")
+
+
+def proven(reads: DataFrame, sends: DataFrame) -> DataFrame:
+    """The ``reads`` that prove of a record that it was there: those that are whole, and where one of ``sends`` was
+    acknowledged, damaged ones that show its id. Elsewhere the id that damaged bytes show proves nothing.
+
+    Returns: the columns of ``reads``
+    """
+    own = sends.where("outcome = 'ok'").select(*_STANDING)
+    damaged = reads.where("not intact").join(own, on=_STANDING, how="left_semi")
+    return reads.where("intact").unionByName(damaged.select(*reads.columns))
+
+
+def damaged_in_place(history: History, marks: DataFrame) -> int:
+    """How many of the marked records are in the log as damaged bytes where they were acknowledged."""
+    damaged = flagged(history.log.where("not intact"), marks)
+    return proven(damaged, flagged(history.sends, marks)).select(*PARTITION, "record_id").distinct().count()
 
 
 def retained(history: History, rows: DataFrame) -> DataFrame:

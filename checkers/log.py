@@ -7,7 +7,7 @@ design, Replication).
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
-from checkers.delivery import OF_SEND, retained
+from checkers.delivery import OF_SEND, proven, retained
 from checkers.presence import few, flagged
 from checkers.tables import PARTITION, History
 from harness.core.history import FINAL_READER, UNTOLD
@@ -62,7 +62,7 @@ def acknowledged_elsewhere(history: History, marks: DataFrame) -> DataFrame:
     whole = F.broadcast(history.log_ends.where("complete").select(*PARTITION))
     acknowledged = retained(history, flagged(history.sends.where("outcome = 'ok' and offset is not null"), marks))
     there = (
-        flagged(history.reads.where("phase = 'final'"), marks)
+        proven(flagged(history.reads.where("phase = 'final'"), marks), flagged(history.sends, marks))
         .groupBy("topic", "partition", "record_id")
         .agg(F.collect_set("offset").alias("offsets"))
     )

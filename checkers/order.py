@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
 from checkers.before import greatest_before
-from checkers.delivery import OF_SEND, retained
+from checkers.delivery import OF_SEND, proven, retained
 from checkers.presence import BLOCK, PLACE, flagged
 from checkers.tables import PARTITION, History
 
@@ -104,16 +104,16 @@ def standing(history: History, marks: DataFrame) -> DataFrame:
     """
     acknowledged_at = F.expr("if(outcome = 'ok', offset, null)").alias("acknowledged_at")
     every, sends = (retained(history, of.sends).select("*", acknowledged_at) for of in (history.whole, history))
-    final = history.log.where("intact")
     if history.small or not history.run_file.final_read:
-        return _in_log(sends, final)
+        return _in_log(sends, proven(history.log, sends))
     told = (
         every.where("outcome = 'ok' and offset is not null")
         .withColumn("block", F.expr(BLOCK))
         .join(marks.select(*PLACE), on=PLACE, how="left_anti")
         .select(*sends.columns)
     )
-    return told.unionByName(_in_log(flagged(sends, marks), flagged(final, marks)))
+    marked = flagged(sends, marks)
+    return told.unionByName(_in_log(marked, proven(flagged(history.log, marks), marked)))
 
 
 def _in_log(sends: DataFrame, final: DataFrame) -> DataFrame:

@@ -36,21 +36,22 @@ _SENT = {
 #: of equal hashes is none.
 _SENT_TO = {"acknowledged_at": "if(outcome = 'ok' and offset is not null, {placed}, 0L)"}
 _READ_AT = {
-    "found_at": "if(phase = 'final' and record_id is not null, {placed}, 0L)",
+    "found_at": "if(phase = 'final' and intact and record_id is not null, {placed}, 0L)",
     "seen_at": "if(phase != 'final' and intact and record_id is not null, {placed}, 0L)",
 }
 
-#: What a row of ``reads`` adds. ``whole``: delivered with its checksum right, in any phase.
+#: What a row of ``reads`` adds: only of ``damaged`` ones is the checksum wrong, and no id to rely on. ``whole``:
+#: delivered in any phase.
 _READ = {
-    "found": f"if(phase = 'final', {_BIT}, 0L)",
-    "delivered": f"if(phase = 'live', {_BIT}, 0L)",
+    "found": f"if(phase = 'final' and intact, {_BIT}, 0L)",
+    "delivered": f"if(phase = 'live' and intact, {_BIT}, 0L)",
     "whole": f"if(intact, {_BIT}, 0L)",
     "damaged": f"if(intact, 0L, {_BIT})",
 }
 
 #: What is counted beside the bits, because a row may have no record id, and a record more than one row.
 _COUNTED = {
-    "copies": "cast(phase = 'final' and record_id is not null as bigint)",
+    "copies": "cast(phase = 'final' and intact and record_id is not null as bigint)",
     "corrupt": "cast(not intact as bigint)",
     "alien": "cast(intact and record_id is null as bigint)",
     "glances": "cast(phase != 'final' and intact and record_id is not null as bigint)",

@@ -9,6 +9,8 @@ COUNTS = {
     "survivors": "bit_count((acknowledged | failed | undecided) & found)",
     "unacknowledged_present": "bit_count(undecided & found)",
 }
+#: Of these some survived, too: damaged, where they were acknowledged.
+DAMAGED = {"damaged": "bit_count(acknowledged & damaged)"}
 
 #: The same of a run without a final read: what was read at all survived.
 COUNTS_OF_READERS = {name: sql.replace("found", "delivered") for name, sql in COUNTS.items()}

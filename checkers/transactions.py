@@ -10,7 +10,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
-from checkers.delivery import OF_READ
+from checkers.delivery import OF_READ, proven
 from checkers.tables import PARTITION, History
 
 _ASKED = "intent = 'commit' and ending_ns is not null and outcome != 'fail'"
@@ -119,7 +119,8 @@ def _standing(history: History, asked: DataFrame) -> DataFrame:
         .withColumn("judged", F.expr("coalesce(complete, false) and (offset is null or offset >= log_start)"))
     )
     there = F.expr("bool_and(true)").alias("there")
-    final = history.reads.where("phase = 'final'").groupBy(*PARTITION, "record_id").agg(there)
+    shown = proven(history.reads.where("phase = 'final'"), _sends(history))
+    final = shown.groupBy(*PARTITION, "record_id").agg(there)
     gone = "judged and there is null"
     record = "struct(record_id, topic, partition, offset, invoked_ns as sent_ns, completed_ns as acknowledged_ns)"
     return (

@@ -9,7 +9,7 @@ does not tell (UNTOLD) proves nothing.
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
-from checkers.delivery import OF_READ, OF_SEND, origins
+from checkers.delivery import OF_READ, OF_SEND, origins, proven
 from checkers.presence import flagged
 from checkers.tables import PARTITION, History
 
@@ -39,7 +39,7 @@ def duplicated(history: History, marks: DataFrame) -> DataFrame:
     Returns: RECORD (``offset`` is the first), last_offset, copies
     """
     place = ["topic", "partition", "record_id", "offset"]
-    read = flagged(history.reads.where("offset >= 0"), marks).select(*place)
+    read = flagged(history.reads.where("intact and offset >= 0"), marks).select(*place)
     acknowledged = flagged(history.sends.where("outcome = 'ok' and offset is not null"), marks).select(*place)
     copies = (
         read.unionAll(acknowledged)
@@ -60,4 +60,7 @@ def _unread(history: History, marks: DataFrame) -> DataFrame:
     """The marked records that were acknowledged, each with how far its partition was read."""
     passed = history.whole.reads.groupBy(*PARTITION).agg(F.max("offset").alias("read_to"))
     acknowledged = flagged(history.sends.where("outcome = 'ok'"), marks)
-    return acknowledged.join(F.broadcast(passed), on=PARTITION, how="left")
+    damaged = flagged(history.reads.where("not intact"), marks)
+    read = proven(damaged, acknowledged).select(*PARTITION, "record_id")
+    unread = acknowledged.join(read, on=read.columns, how="left_anti").select(*acknowledged.columns)
+    return unread.join(F.broadcast(passed), on=PARTITION, how="left")

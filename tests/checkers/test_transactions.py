@@ -95,6 +95,25 @@ CASES = [
         lost="a b",
     ),
     case(
+        "damaged bytes where a record of it was acknowledged are a part of it",
+        *(*COMMITTED, *TWO, "final a @0", "final b @0 p1 damaged", *BOTH_ENDS),
+        corrupted="b",
+    ),
+    case(
+        "damaged bytes that show its id elsewhere are none",
+        *(*COMMITTED, *TWO, "final a @0", "final b @1 p1 damaged", *BOTH_ENDS),
+        fractured="b",
+        lost="b",
+        corrupted="b",
+    ),
+    case(
+        "nor is the transaction there for them",
+        *(*COMMITTED, *TWO, "final a @1 damaged", "final b @1 p1 damaged", *BOTH_ENDS),
+        committed_lost="a",
+        lost="a b",
+        corrupted="a b",
+    ),
+    case(
         "an unknown one that is absent, or whole, has only been resolved",
         *("txn 1 commit info 0..5..6", *TWO, "txn 2 commit info 0..5..", "send c ok @1 x2", "final c @1", *BOTH_ENDS),
     ),

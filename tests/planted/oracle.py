@@ -29,10 +29,10 @@ def judged(tables: dict[str, list[Row]], committed: Container[int] | None = None
         kept = {_of(t) for t in tables["transactions"] if (t["intent"], t["outcome"]) == ("commit", "ok")}
         unsure = {s["record_id"] for s in sends if s["transaction"] is not None and _of(s) not in kept}
         sends = [{**s, "outcome": "info"} if _promises_nothing(s, unsure) else s for s in sends]
-    log = _phase(reads, "final")
-    _what_was_sent(found, sends, reads, log, ends)
+    log, proven = _phase(reads, "final"), _proven(reads, sends)
+    _what_was_sent(found, sends, proven, _phase(proven, "final"), ends)
     _what_was_read(found, sends, reads)
-    _what_was_in_the_log(found, log, lasting, ends)
+    _what_was_in_the_log(found, _phase(proven, "final"), _proven(lasting, sends), ends)
     _offsets(found, sends, reads)
     _replicas(found, reads)
     _order(found, sends, log, ends)
@@ -47,10 +47,11 @@ def judged_without_final_read(tables: dict[str, list[Row]]) -> Sets:
     found: Sets = defaultdict(set)
     sends, reads, positions = tables["sends"], tables["reads"], tables["positions"]
     log = [r for r in reads if r["offset"] >= 0]
-    _what_nobody_read(found, sends, reads)
-    _what_was_sent(found, sends, reads, [], [])
+    proven = _proven(reads, sends)
+    _what_nobody_read(found, sends, proven, reads)
+    _what_was_sent(found, sends, proven, [], [])
     _what_was_read(found, sends, reads)
-    _told_twice(found, sends, log)
+    _told_twice(found, sends, _proven(log, sends))
     _offsets(found, sends, log)
     _order(found, sends, log, [])
     _readers(found, reads, log, positions, unsure=set())
@@ -59,6 +60,12 @@ def judged_without_final_read(tables: dict[str, list[Row]]) -> Sets:
 
 def _phase(reads: list[Row], phase: str) -> list[Row]:
     return [r for r in reads if r["phase"] == phase]
+
+
+def _proven(reads: list[Row], sends: list[Row]) -> list[Row]:
+    """Without those that are damaged, but for those at the offset where the record that they show was acknowledged."""
+    own = {(slot(s), s["record_id"], s["offset"]) for s in sends if s["outcome"] == "ok"}
+    return [r for r in reads if r["intact"] or (slot(r), r["record_id"], r["offset"]) in own]
 
 
 def _offsets_of(log: list[Row]) -> dict[tuple[Slot, int | None], set[int]]:
@@ -111,8 +118,8 @@ def _what_was_in_the_log(found: Sets, log: list[Row], lasting: list[Row], ends: 
             found["duplicated"].add(record)
 
 
-def _what_nobody_read(found: Sets, sends: list[Row], reads: list[Row]) -> None:
-    given = {(slot(r), r["record_id"]) for r in reads}
+def _what_nobody_read(found: Sets, sends: list[Row], proven: list[Row], reads: list[Row]) -> None:
+    given = {(slot(r), r["record_id"]) for r in proven}
     for s in sends:
         if s["outcome"] == "ok" and (slot(s), s["record_id"]) not in given:
             passed = any(s["offset"] is not None and s["offset"] <= r["offset"] for r in reads if slot(r) == slot(s))
@@ -156,9 +163,9 @@ def _replicas(found: Sets, reads: list[Row]) -> None:
 
 def _order(found: Sets, sends: list[Row], log: list[Row], ends: list[Row]) -> None:
     starts = {slot(e): e["log_start"] for e in ends}
-    stand = []
+    stand, log = [], _proven(log, sends)
     for s in sends:
-        at = [r["offset"] for r in log if r["intact"] and r["record_id"] == s["record_id"] and slot(r) == slot(s)]
+        at = [r["offset"] for r in log if r["record_id"] == s["record_id"] and slot(r) == slot(s)]
         deleted = s["offset"] is not None and s["offset"] < starts.get(slot(s), 0)
         if at and not deleted:
             stand.append((min(at), s))
@@ -238,7 +245,7 @@ def _transactions(found: Sets, transactions: list[Row], sends: list[Row], shown:
     """``shown``: what was given out with read_committed."""
     whole = {slot(e) for e in ends if e["complete"]}
     starts = {slot(e): e["log_start"] for e in ends}
-    final = {(slot(r), r["record_id"]) for r in _phase(shown, "final")}
+    final = {(slot(r), r["record_id"]) for r in _proven(_phase(shown, "final"), sends)}
     for t in transactions:
         of_it = [s for s in sends if _of(s) == _of(t)]
         given = [r for r in shown if r["intact"] and r["record_id"] in {s["record_id"] for s in of_it}]

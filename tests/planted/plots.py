@@ -195,6 +195,27 @@ def _beyond_recognition(world: World, send: Row) -> list[Subject]:
     return [damaged]
 
 
+def _damaged_elsewhere(*, remains: bool) -> Act:
+    """Damaged bytes behind its place show its id; whether it stands there itself, too."""
+
+    def act(world: World, send: Row) -> list[Subject]:
+        log, index = world.log_of(send), world.index_of(send)
+        world.insert(log, index + 1, Place(send["record_id"], log[index].at_ns, damaged=_DAMAGED))
+        if not remains:
+            world.acknowledged_at[send["record_id"]] = _gap_before(world, send)
+            remove(world, send)
+        return []
+
+    return act
+
+
+def _twice_and_damaged(world: World, send: Row) -> list[Subject]:
+    """Of two copies, the one that was acknowledged is damaged."""
+    _twice()(world, send)
+    world.places[send["record_id"]].damaged = _DAMAGED
+    return []
+
+
 def _written_over(*, remains: bool, read: bool, replica: bool = False) -> Act:
     """Its offset is another record's in the end, but for one ``replica`` or for none. It ``remains`` elsewhere or not,
     and was ``read`` there or not."""
@@ -336,7 +357,7 @@ def _unless_taken_back(act: Act) -> Act:
 
 _OWN, _OTHER, _ALL = "its-own", "another", ("live", "final")
 _EVERYBODY = {"final": 2, "live": True, "replica": True, "reading": "redelivered"}
-_DAMAGED = frozenset({"live", "final"})
+_DAMAGED, _AT_LAST = frozenset({"live", "final"}), frozenset({"final"})
 
 #: In histories with a final read (read_uncommitted) and a group. Those that few records suit come first.
 PLOTS: tuple[Plot, ...] = (
@@ -423,6 +444,13 @@ PLOTS: tuple[Plot, ...] = (
     Plot("corrupted", "ok", _seen(damaged=_DAMAGED), ("corrupted",)),
     Plot("corrupted to one reader", "ok", _seen(damaged=frozenset({"live"})), ("corrupted",)),
     Plot("corrupted beyond recognition", "ok", _beyond_recognition, ("lost",), finds_beside=("corrupted",)),
+    Plot("damaged elsewhere", "ok", _damaged_elsewhere(remains=False), ("lost", "corrupted")),
+    Plot("damaged beside it", "ok", _damaged_elsewhere(remains=True), ("corrupted",), twin_of=("duplicated",)),
+    Plot("one of two copies damaged", "ok", _twice_and_damaged, ("duplicated", "corrupted")),
+    Plot("failed, damaged", "fail", _seen(damaged=_DAMAGED), ("corrupted",), twin_of=("failed_but_present",)),
+    Plot("read damaged, and gone", "info", _seen(final=0, damaged=_DAMAGED), ("corrupted",), twin_of=("vanished",)),
+    Plot("read, then damaged", "ok", _seen(damaged=_AT_LAST), ("corrupted",), twin_of=("lost", "vanished")),
+    Plot("read, then damaged, undecided", "info", _seen(damaged=_AT_LAST), ("vanished", "corrupted")),
     Plot(
         "read by everybody",
         "ok",
@@ -471,6 +499,9 @@ IMPORTED: tuple[Plot, ...] = (
     Plot("read by two", "ok", _reading("redelivered"), twin_of=("duplicated",)),
     Plot("read, offset unknown", "ok", _seen(told=False), twin_of=("duplicated", "unseen", "lost")),
     Plot("failed but read", "fail", _nothing, ("failed_but_present",)),
+    Plot("failed, read damaged", "fail", _seen(damaged=_DAMAGED), ("corrupted",), twin_of=("failed_but_present",)),
+    Plot("read damaged elsewhere", "ok", _damaged_elsewhere(remains=False), ("lost", "corrupted")),
+    Plot("read damaged beside it", "ok", _damaged_elsewhere(remains=True), ("corrupted",), twin_of=("duplicated",)),
     Plot("failed, not read", "fail", _absent, twin_of=("failed_but_present",)),
     Plot("phantom of nobody", "ok", _beside(_of_nobody), finds_beside=("phantom",)),
     Plot("phantom without an id", "ok", _beside(_no_id), finds_beside=("phantom",)),
