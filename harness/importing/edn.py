@@ -17,6 +17,11 @@ from harness.core.errors import HistoryError
 #: A string that goes on for longer is none, but a file that is not EDN.
 _LONGEST_TOKEN = 1 << 26
 
+#: Nothing that Clojure prints of a test is as deep; and what is would overflow the stack of whoever looks at it.
+_DEEPEST = 500
+#: As many digits Python reads.
+_MOST_DIGITS = 4_000
+
 #: Every token that matters. What is between two of them is space. A string that lacks its end runs to that of the text.
 _TOKEN = re.compile(
     r'[\[\]{}()\n]|[^\s,"\[\]{}();\\#][^\s,"\[\]{}();]*|"[^"\\]*(?:\\.[^"\\]*)*"?|\\\S\w*|;[^\n]*|#\{|#[^\s,"\[\]{}();]*',
@@ -59,7 +64,7 @@ class EdnFile:
         except UnicodeDecodeError as exc:
             raise HistoryError(f"{self.path}: is no text, and no EDN") from exc
 
-    def _forms(self, file: TextIO) -> Iterator[Any]:  # noqa: PLR0912 - one loop, no call for a token
+    def _forms(self, file: TextIO) -> Iterator[Any]:  # noqa: PLR0912, PLR0915 - one loop, no call for a token
         line = 1
         around: str | None = None
         fresh = True
@@ -70,13 +75,15 @@ class EdnFile:
             for token in tokens:
                 # In the order of how often each is met: this loop is where the time of an import goes.
                 if token.isdecimal():
-                    value = int(token)
+                    value = self._integer(token, line)
                 elif token in _CLOSES:
                     if not outer:
                         self.line = line
                         if fresh and token in "[(":
                             around, fresh = _CLOSES[token], False
                             continue
+                    if len(outer) >= _DEEPEST:
+                        raise self.error(f"forms within forms, more than {_DEEPEST} deep", line)
                     outer.append((token, items))
                     items = []
                     continue
@@ -125,10 +132,25 @@ class EdnFile:
         if token[0] == '"':
             if not _STRING.fullmatch(token):
                 raise self.error("the file is cut off in the middle of a string", line)
-            return _ESCAPE.sub(_unescaped, token[1:-1]) if "\\" in token else token[1:-1]
+            return self._unescaped(token[1:-1], line) if "\\" in token else token[1:-1]
         if token.startswith("#_"):
             raise self.error("#_ is not read: take it out, with the form after it", line)
+        if _INTEGER.fullmatch(token):
+            return self._integer(token.removesuffix("N"), line)
         return _CONSTANTS[token] if token in _CONSTANTS else _number(token)
+
+    def _integer(self, digits: str, line: int) -> int:
+        if len(digits) > _MOST_DIGITS:
+            raise self.error(f"a number of {len(digits)} digits", line)
+        return int(digits)
+
+    def _unescaped(self, text: str, line: int) -> str:
+        r"""The text that was written with escapes; Java writes what is beyond U+FFFF as two of ``\uXXXX``."""
+        written = _ESCAPE.sub(_unescaped, text)
+        try:
+            return written.encode("utf-16", "surrogatepass").decode("utf-16")
+        except UnicodeDecodeError as exc:
+            raise self.error("a string with half of a surrogate pair", line) from exc
 
 
 def _pieces(file: TextIO, size: int) -> Iterator[list[str]]:
@@ -155,9 +177,7 @@ def _is_tag(token: str) -> bool:
     return token[0] == "#" and not token.startswith(("#_", "##", "#'"))
 
 
-def _number(token: str) -> int | float | str:
-    if _INTEGER.fullmatch(token):
-        return int(token.removesuffix("N"))
+def _number(token: str) -> float | str:
     return float(token.removesuffix("M")) if _FLOAT.fullmatch(token) else token
 
 

@@ -53,7 +53,7 @@ class Keys:
 
     def partition(self, key: Any) -> int | None:
         """None for what cannot be a key of this history."""
-        if isinstance(key, int):
+        if type(key) is int:
             return key if 0 <= key < _MOST_PARTITIONS and not self.named else None
         return self.named.setdefault(str(key), len(self.named))
 
@@ -71,7 +71,7 @@ class Records:
         if known is not None and worker_of(known) != NOBODY:
             return False
         small = self._small.setdefault(partition, array("q"))
-        if isinstance(value, int) and 0 <= value < len(small) + _LEAP and (partition, repr(value)) not in self._others:
+        if type(value) is int and 0 <= value < len(small) + _LEAP and (partition, repr(value)) not in self._others:
             small.extend([_NONE] * (value + 1 - len(small)))
             small[value] = record
         else:
@@ -81,6 +81,6 @@ class Records:
     def find(self, partition: int, value: Any) -> int | None:
         """The record, or None where no one sent this value of the key."""
         small = self._small.get(partition, ())
-        if isinstance(value, int) and 0 <= value < len(small) and small[value] != _NONE:
+        if type(value) is int and 0 <= value < len(small) and small[value] != _NONE:
             return small[value]
         return self._others.get((partition, repr(value))) if self._others else None

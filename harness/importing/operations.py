@@ -27,15 +27,20 @@ _FUNCTIONS = _MOVES_RECORDS | _CHOOSES_KEYS | {":crash", ":debug-topic-partition
 _LIVE = Phase.LIVE.value
 _NO_TIMESTAMP = -1
 _MOST_NOTES = 20
+#: The columns are of 64 and, for incarnations, of 32 bits.
+_MOST, _MOST_INCARNATIONS = (1 << 63) - 1, 1 << 31
+_OTHER_SENDS = "an operation completes other sends than it invoked"
 
 
 @dataclass(frozen=True)
 class Pending:
-    """An operation that was invoked: when, and the partition, record, worker's sequence and value of each send."""
+    """An operation that was invoked: when, the partition, record, worker's sequence and value of each send, and whether
+    it polls."""
 
     function: str
     invoked_ns: int
     sends: list[tuple[int, int, int, Any]]
+    polls: bool
 
 
 @dataclass
@@ -80,15 +85,17 @@ class Conversion:
         if not isinstance(operation, dict) or not operation.keys() >= {":type", ":process", ":f"}:
             raise self._file.error("no operation of a Jepsen history: it needs :type, :process and :f")
         process = operation[":process"]
-        if not isinstance(process, int):
+        if type(process) is not int:
             return  # the nemesis
         function, kind, at_ns = operation[":f"], operation[":type"], operation.get(":time")
         if function not in _FUNCTIONS:
             raise self._file.error(
                 f":f {function} is another workload's: {_those(_FUNCTIONS)} are jepsen.tests.kafka's"
             )
-        if not isinstance(at_ns, int):
+        if type(at_ns) is not int:
             raise self._file.error("an operation without a :time")
+        if not -_MOST <= at_ns <= _MOST:
+            raise self._file.error(f":time {at_ns} is beyond 64 bits")
         self._operations += 1
         if kind == _INVOKE:
             self._invoked(process, function, at_ns, operation.get(":value"))
@@ -108,11 +115,10 @@ class Conversion:
         if process in self._pending:
             raise self._file.error(f"process {process} invokes an operation before it completed its last")
         worker, _ = self._place(process)
-        sends = []
-        for micro in self._micro(function, value):
-            if micro[0] == ":send":
-                sends.append(self._sent(worker, *self._send_of(micro)))
-        self._pending[process] = Pending(function, at_ns, sends)
+        micros = self._micro(function, value)
+        sends = [self._sent(worker, *self._send_of(micro)) for micro in micros if micro[0] == ":send"]
+        polls = function == ":poll" or any(micro[0] == ":poll" for micro in micros)
+        self._pending[process] = Pending(function, at_ns, sends, polls)
 
     def _sent(self, worker: int, partition: int, value: Any) -> tuple[int, int, int, Any]:
         sequence = self._sequences[worker]
@@ -131,7 +137,9 @@ class Conversion:
         if function in _MOVES_RECORDS:
             micros = self._micro(function, value)
             self._send_rows(process, pending, at_ns, outcome, error, self._offsets(pending, micros))
-            self._read_rows(process, pending, at_ns, outcome, [micro for micro in micros if micro[0] == ":poll"])
+            self._read_rows(process, pending, at_ns, [micro for micro in micros if micro[0] == ":poll"])
+            if pending.polls and outcome != Outcome.OK.value:
+                self._readers.setdefault(process, Reader()).rollbacks += 1
         elif function in _CHOOSES_KEYS and outcome != Outcome.FAIL.value:
             self._assigned(process, at_ns, operation)
         if outcome == Outcome.INFO.value or operation.get(":end-process?"):
@@ -160,11 +168,32 @@ class Conversion:
         completed = [self._send_of(micro) for micro in micros if micro[0] == ":send"]
         if not completed:
             return [None] * len(pending.sends)
-        pairs = [(of, *_offset_and_value(told)) for of, told in completed]
-        invoked = [(partition, value) for partition, _, _, value in pending.sends]
-        if [(of, value) for of, _, value in pairs] != invoked:
-            raise self._file.error("an operation completes other sends than it invoked")
-        return [offset for _, offset, _ in pairs]
+        if len(completed) != len(pending.sends):
+            raise self._file.error(_OTHER_SENDS)
+        return [
+            self._offset_of(told, value, at=(of, partition))
+            for (of, told), (partition, _, _, value) in zip(completed, pending.sends, strict=True)
+        ]
+
+    def _offset_of(self, told: Any, value: Any, at: tuple[int, int]) -> int | None:
+        """The offset in what a send of ``value`` was completed with: ``[offset value]``, or the value as invoked."""
+        completed, invoked = at
+        if completed != invoked or told == value:
+            offset, of = None, told
+        else:
+            offset, of = told if isinstance(told, tuple) and len(told) == 2 else (None, told)
+        if completed != invoked or of != value:
+            raise self._file.error(_OTHER_SENDS)
+        return self._offset(offset, f"{_edn(told)}, completed of {_edn(value)}, is no [offset v]")
+
+    def _offset(self, told: Any, wrong: str) -> int | None:
+        """An offset that was told; None for nil, and for -1, which Java's client tells where it knows none
+        (RecordMetadata.offset). A log ends below 2^63, so that no record is at 2^63 - 1."""
+        if told is None or (type(told) is int and told == UNTOLD):
+            return None
+        if type(told) is not int or not 0 <= told < _MOST:
+            raise self._file.error(wrong)
+        return told
 
     def _send_rows(
         self,
@@ -187,9 +216,7 @@ class Conversion:
             for (partition, record, sequence, value), offset in zip(pending.sends, offsets, strict=True)
         )
 
-    def _read_rows(
-        self, process: int, pending: Pending, at_ns: int, outcome: str, polls: list[tuple[Any, ...]]
-    ) -> None:
+    def _read_rows(self, process: int, pending: Pending, at_ns: int, polls: list[tuple[Any, ...]]) -> None:
         if not polls:
             return
         worker, incarnation = self._place(process)
@@ -202,7 +229,8 @@ class Conversion:
                     event = "assign" if reader.shared else "seek"
                     self._position(worker, incarnation, pending.invoked_ns, event, partition)
                 reader.polled[partition] = reader.rollbacks
-                for offset, value in self._pairs(key, pairs):
+                for told, value in self._pairs(key, pairs):
+                    offset = self._offset(told, f"{_edn((told, value))}, polled of key {_edn(key)}, is no [offset v]")
                     record = self._records.find(partition, value)
                     if record is None:
                         record = self._stranger(partition, offset, value)
@@ -213,7 +241,6 @@ class Conversion:
                             *(None, record, True, _NO_TIMESTAMP, at_ns),
                         )
                     )
-        reader.rollbacks += outcome != Outcome.OK.value
 
     def _polled(self, micro: tuple[Any, ...]) -> Iterator[tuple[Any, Any]]:
         if len(micro) > 1 and micro[1] is not None:
@@ -223,7 +250,7 @@ class Conversion:
 
     def _pairs(self, key: Any, pairs: Any) -> Any:
         for pair in pairs or ():
-            if not isinstance(pair, tuple) or len(pair) != 2 or not isinstance(pair[0], int | None):
+            if not isinstance(pair, tuple) or len(pair) != 2:
                 raise self._file.error(f"{_edn(pair)}, polled of key {_edn(key)}, is no [offset v]")
         return pairs or ()
 
@@ -261,7 +288,7 @@ class Conversion:
 
     def _place(self, process: int) -> tuple[int, int]:
         worker, incarnation = self._threads.place(process)
-        if not 0 <= worker < MOST_WORKERS - 1:
+        if process < 0 or worker >= MOST_WORKERS - 1 or incarnation >= _MOST_INCARNATIONS:
             raise self._file.error(f"process {process}: there cannot be so many")
         return worker, incarnation
 
@@ -270,13 +297,6 @@ class Conversion:
         if partition is None:
             raise self._file.error(f"{_edn(key)} is no key: all are integers from 0, or none is")
         return partition
-
-
-def _offset_and_value(told: Any) -> tuple[int | None, Any]:
-    """Of a send, which may be completed without an offset, or left as it was invoked."""
-    if isinstance(told, tuple) and len(told) == 2 and isinstance(told[0], int | None):
-        return told
-    return None, told
 
 
 def _edn(value: Any) -> str:

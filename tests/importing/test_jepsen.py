@@ -50,6 +50,8 @@ def test_a_send_is_a_row(tmp_path: Path) -> None:
         ("7", "info", "info", None),
         ("[3 7]", "info", "info", 3),
         ("7", "fail", "fail", None),
+        ("[-1 7]", "ok", "ok", None),
+        ("[9223372036854775806 7]", "ok", "ok", (1 << 63) - 2),
     ],
 )
 def test_what_became_of_a_send(told: str, kind: str, outcome: str, offset: int | None, tmp_path: Path) -> None:
@@ -86,7 +88,7 @@ def test_what_a_poll_brought_are_rows(tmp_path: Path) -> None:
 
 def test_what_is_left_out_may_be_lacking(tmp_path: Path) -> None:
     done = Imported(tmp_path, *sent(1, 7, "[3 7]"), *polled("1 [[3 7]]"))
-    assert LATER == LEFT_OUT
+    assert LEFT_OUT["reads"] == LATER["reads"]
     assert not tells(done.out, "reads", "key")
 
 
@@ -102,8 +104,39 @@ def test_a_poll_may_bring_nothing(value: str, tmp_path: Path) -> None:
     assert done.rows("reads") == []
 
 
-def test_a_read_without_an_offset_is_told_so(tmp_path: Path) -> None:
-    assert Imported(tmp_path, *sent(1, 7, "7"), *polled("1 [[nil 7]]")).rows("reads", "offset") == [(UNTOLD,)]
+@pytest.mark.parametrize("none", ["nil", "-1"])
+def test_a_read_without_an_offset_is_told_so(none: str, tmp_path: Path) -> None:
+    assert Imported(tmp_path, *sent(1, 7, "7"), *polled(f"1 [[{none} 7]]")).rows("reads", "offset") == [(UNTOLD,)]
+
+
+@pytest.mark.parametrize(
+    ("value", "told", "kind", "offset"),
+    [
+        ("[1 2]", "[1 2]", "info", None),
+        ("[1 2]", "[1 2]", "ok", None),
+        ("[1 2]", "[5 [1 2]]", "ok", 5),
+        ("[nil 2]", "[nil 2]", "fail", None),
+        ("[nil 2]", "[nil [nil 2]]", "ok", None),
+        ("[[1 2] 3]", "[0 [[1 2] 3]]", "ok", 0),
+        ('"\\ud83d\\ude00"', '[5 "\\ud83d\\ude00"]', "ok", 5),
+    ],
+)
+def test_a_value_may_be_a_vector_or_any_text(
+    value: str, told: str, kind: str, offset: int | None, tmp_path: Path
+) -> None:
+    done = Imported(
+        tmp_path,
+        f"0 invoke send [[:send 1 {value}]]",
+        f"0 {kind} send [[:send 1 {told}]]",
+        *polled(f"1 [[5 {value}]]"),
+    )
+    assert done.rows("sends", "outcome", "offset") == [(kind, offset)]
+    assert done.rows("reads", "record_id") == [(0,)]
+
+
+def test_true_and_1_are_two_values_and_two_keys(tmp_path: Path) -> None:
+    done = Imported(tmp_path, *sent(1, 1, "[0 1]"), *sent(1, "true", "[1 true]"), *polled("1 [[0 1] [1 true]]"))
+    assert done.rows("reads", "offset", "record_id") == [(0, 0), (1, 1)]
 
 
 def test_a_txn_sends_and_polls(tmp_path: Path) -> None:
@@ -197,6 +230,26 @@ def test_a_poll_that_was_rolled_back_is_followed_by_a_seek(tmp_path: Path) -> No
     assert done.rows("positions", "at_ns", "event", "partition") == [(5 * MS, "seek", 1)]
 
 
+#: How a poll that failed is completed: it was rolled back, whatever its completion tells of it.
+FAILED = ["[[:poll {1 [[0 7]]}]]", "[[:poll {}]]", "[[:poll]]", "[]", "nil"]
+
+
+@pytest.mark.parametrize("completed", FAILED)
+@pytest.mark.parametrize("function", ["poll", "txn"])
+def test_a_poll_that_failed_was_rolled_back_whatever_its_completion_tells(
+    function: str, completed: str, tmp_path: Path
+) -> None:
+    failed = (f"9 invoke {function} [[:poll]]", f"9 fail {function} {completed}")
+    done = Imported(tmp_path, *sent(1, 7, "[0 7]"), *polled("1 [[0 7]]"), *failed, *polled("1 [[0 7]]"))
+    assert done.rows("positions", "at_ns", "event", "partition") == [(7 * MS, "seek", 1)]
+
+
+def test_a_send_that_failed_rolls_no_reader_back(tmp_path: Path) -> None:
+    failed = sent(1, 8, "8", process=9, kind="fail")
+    done = Imported(tmp_path, *sent(1, 7, "[0 7]"), *polled("1 [[0 7]]"), *failed, *polled("1 [[0 7]]"))
+    assert done.rows("positions") == []
+
+
 def test_other_keys_than_numbers_are_told_in_the_run_file(tmp_path: Path) -> None:
     done = Imported(tmp_path, "0 invoke send [[:send :y 1] [:send :x 1]]")
     assert done.rows("sends", "partition") == [(0,), (1,)]
@@ -244,6 +297,23 @@ def test_a_run_is_whole_and_says_where_it_is_from(tmp_path: Path) -> None:
         (edn("0 began poll [[:poll]]"), ":1: :type :began is none of :invoke"),
         ("{:process 0, :type :invoke, :f :poll, :value [[:poll]]}", ":1: an operation without a :time"),
         ("{:process 8388607, :time 1, :type :invoke, :f :poll, :value [[:poll]]}", ":1: process 8388607: there cannot"),
+        ("{:process 0, :time 9223372036854775808, :type :invoke, :f :poll}", ":1: :time 9223372036854775808 is beyond"),
+        ("{:process 0, :time true, :type :invoke, :f :poll}", ":1: an operation without a :time"),
+        (edn(*sent(1, 7, "[9223372036854775807 7]")), ":2: [9223372036854775807 7], completed of 7, is no [offset v]"),
+        (edn(*sent(1, 7, "[true 7]")), ":2: [true 7], completed of 7, is no [offset v]"),
+        (edn(*sent(1, 7, "[-2 7]")), ":2: [-2 7], completed of 7, is no [offset v]"),
+        (edn(*sent(1, 7, "[:a 7]")), ":2: [:a 7], completed of 7, is no [offset v]"),
+        (edn(*polled("1 [[true 7]]")), ":2: [true 7], polled of key 1, is no [offset v]"),
+        (edn(*polled("1 [[18446744073709551616 7]]")), ":2: [18446744073709551616 7], polled of key 1, is no"),
+        (edn(*polled("1 [[-7 7]]")), ":2: [-7 7], polled of key 1, is no [offset v]"),
+        (edn(f"0 invoke send [[:send 1 {'9' * 5000}]]"), ":1: a number of 5000 digits"),
+        (edn(f"0 invoke send [[:send 1 {'[' * 501}{']' * 501}]]"), ":1: forms within forms"),
+        (edn(r'0 invoke send [[:send 1 "\ud83d"]]'), ":1: a string with half of a surrogate pair"),
+        (edn(r'0 invoke send [[:send 1 "\ude00\ud83d"]]'), ":1: a string with half of a surrogate pair"),
+        (
+            edn("0 invoke poll [[:poll]]", "0 info poll nil", "1 invoke poll [[:poll]]", "4294967296 invoke poll nil"),
+            ":4: process 4294967296: there cannot be so many",
+        ),
         ("hello world", ":1: no operation of a Jepsen history"),
         ('{:name "test.edn"}', ":1: no operation of a Jepsen history"),
         (edn("nemesis info start nil"), "history.edn: no operation of jepsen.tests.kafka in it"),
