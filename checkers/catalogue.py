@@ -151,7 +151,7 @@ LOG_ORDER_READER: tuple[Checker, ...] = (
     ),
     Checker(
         "skipped",
-        "records of the log were passed over by a reader",
+        "times a record of the log was passed over by a reader",
         "0L",
         reader.skipped,
         {Pass.POLLS: f"cast({reader.PASSED_OVER} or {reader.WITH_HOLES} as int)"},

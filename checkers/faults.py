@@ -1,4 +1,4 @@
-"""Which faults of a run were in force, and when. Pure: on rows of the table of faults."""
+"""Which faults of a run were in force, and when. One without effect never was. Pure: on rows of the table of faults."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -8,12 +8,16 @@ Row = Mapping[str, Any]
 
 def active(faults: Iterable[Row], at_ns: int) -> list[str]:
     """The faults that were in force at a time."""
-    return [row["fault"] for row in faults if row["injecting_ns"] <= at_ns and not _healed(row, at_ns)]
+    return overlapping(faults, at_ns, at_ns)
 
 
 def overlapping(faults: Iterable[Row], from_ns: int, to_ns: int) -> list[str]:
     """The faults in force at some time from one instant to another."""
-    return [row["fault"] for row in faults if row["injecting_ns"] <= to_ns and not _healed(row, from_ns)]
+    return [
+        row["fault"]
+        for row in faults
+        if row["effective"] and row["injecting_ns"] <= to_ns and not _healed(row, from_ns)
+    ]
 
 
 def _healed(row: Row, at_ns: int) -> bool:

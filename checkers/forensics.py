@@ -24,6 +24,7 @@ TOLD = 20
 
 _NARROWEST = 64
 _MOST_BUCKETS = 20_000
+_WIDEST = 1 << 62
 _SECOND_NS = 1_000_000_000
 
 #: The anomalies that come in runs, and what became of the records of one.
@@ -106,7 +107,7 @@ def runs(history: History, anomaly: str) -> list[dict[str, Any]]:
 def bucket_width(offsets: int, partitions: int) -> int:
     """The offsets of a bucket: a power of two, so that a run has a bounded number of buckets."""
     least = max(_NARROWEST, -(-offsets * max(partitions, 1) // _MOST_BUCKETS))
-    return 1 << (least - 1).bit_length()
+    return min(1 << (least - 1).bit_length(), _WIDEST)
 
 
 def islands(found: Iterable[pa.Table], led: Mapping[Partition, Sequence[Reign]], width: int) -> list[Island]:
@@ -323,7 +324,8 @@ def _offsets(island: Island) -> str:
 
 
 def _acknowledged(island: Island, reign: Reign | None, isrs: Sequence[Sequence[int]], names: Mapping[int, str]) -> str:
-    verb = "acknowledged" if island.acknowledged else "never acknowledged, sent"
+    some = f"{island.acknowledged:,} of them " if island.acknowledged < island.count else ""
+    verb = f"{some}acknowledged" if island.acknowledged else "never acknowledged, sent"
     when = _times(island.first_ns, island.last_ns)
     if reign is None:
         return f"{verb} {when} under a leader that nobody observed"

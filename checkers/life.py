@@ -19,7 +19,7 @@ from checkers.kept import pieces, place
 from checkers.observed import Partition, Span, spans, views
 from checkers.stability import STABILITY, hanging, held_back
 from harness.core.errors import HistoryError
-from harness.core.history import FINAL_READER, TABLES, Outcome, Phase, sequence_of, worker_of
+from harness.core.history import FINAL_READER, TABLES, UNTOLD, Outcome, Phase, sequence_of, worker_of
 from harness.core.journal import SUFFIX
 from harness.core.layout import ANOMALIES, HISTORY, JOURNALS, VERDICT_FILE, stored, table_directory
 from harness.core.run_file import RunFile
@@ -323,9 +323,18 @@ def _of_places(archive: Archive, send: Row, told: list[Row]) -> list[Moment]:
 def _of_place(archive: Archive, row: Row) -> Moment:
     by = f"reader {row['reader']} (incarnation {row['incarnation']})"
     place = f"{row['topic']}-{row['partition']}"
-    at = "the beginning" if row["offset"] is None or row["offset"] < 0 else f"offset {row['offset']}"
+    told = row["offset"] is not None and row["offset"] >= 0
+    at = f"offset {row['offset']}" if told else _from_where(archive, row["event"])
     said = _PLACES.get(row["event"], "{by} committed {place} to {at}: past it").format(by=by, place=place, at=at)
     return _moment(archive, row, row["at_ns"], row["event"], said, row["offset"])
+
+
+def _from_where(archive: Archive, event: str) -> str:
+    """Where a reader was put that no offset was told of."""
+    if not archive.file.final_read:
+        return "a place that nobody told"
+    committed = archive.file.configuration.grouped and event == "assign"
+    return "where its group had committed, or the beginning" if committed else "the beginning"
 
 
 def _moment(archive: Archive, row: Row, at_ns: int, event: str, said: str, offset: int | None) -> Moment:
@@ -352,18 +361,32 @@ def _workers(archive: Archive) -> str:
 
 def _ended(archive: Archive, record: int, sends: list[Row], reads: list[Row]) -> list[str]:
     """Where the record ended: one line for each partition that it was sent to, acknowledged in, or found in."""
-    final = [row for row in reads if row["phase"] == Phase.FINAL]
+    own = {(row["topic"], row["partition"], row["offset"]) for row in sends if row["outcome"] == Outcome.OK}
+    # Damaged bytes prove a record where it was acknowledged alone.
+    proven = [row for row in reads if row["intact"] or (row["topic"], row["partition"], row["offset"]) in own]
+    final = [row for row in proven if row["phase"] == Phase.FINAL]
     places = dict.fromkeys((row["topic"], row["partition"]) for row in (*sends, *reads))
     lines = []
     for of in places:
         offsets = sorted({row["offset"] for row in final if (row["topic"], row["partition"]) == of})
         log = _log(archive, of)
-        if offsets:
+        if not archive.file.final_read:
+            lines.append(_read(of, [row for row in proven if (row["topic"], row["partition"]) == of]))
+        elif of not in archive.ends and not offsets:
+            lines.append(f"not known to be in {log}")
+        elif offsets:
             times = f", {len(offsets)} times" if len(offsets) > 1 else ""
             lines.append(f"in {log}, at offset {', '.join(map(str, offsets))}{times}")
         else:
             lines.append(f"not in {log}{_instead(archive, record, of, [*sends, *reads])}")
     return lines
+
+
+def _read(of: Partition, reads: list[Row]) -> str:
+    """What is known of a record's end where no log was read to its end."""
+    told = sorted({row["offset"] for row in reads if row["offset"] != UNTOLD})
+    where = f", at offset {', '.join(map(str, told))}" if told else ", at no offset that was told" if reads else ""
+    return f"{'read' if reads else 'not read'} in {of[0]}-{of[1]}{where} (no log was read to its end)"
 
 
 def _log(archive: Archive, of: Partition) -> str:
@@ -395,6 +418,18 @@ def _instead(archive: Archive, record: int, of: Partition, rows: list[Row]) -> s
     return f"; nothing of ours stands at offset {offset}"
 
 
+def _kept_of(kept: Path, record: int) -> list[Row]:
+    """The rows of an anomaly that a record is in: as their subject, or among the ``records`` of an offset."""
+    rows = [row for piece in pieces(kept, wanted=pc.field("record_id") == record) for row in piece.to_pylist()]
+    for piece in () if rows else pieces(kept):
+        if "records" not in piece.column_names:
+            break
+        of = piece["records"].combine_chunks()
+        mine = pc.list_parent_indices(of).filter(pc.equal(pc.list_flatten(of), record))
+        rows += piece.take(mine).to_pylist()
+    return rows
+
+
 def _anomalies(archive: Archive, record: int) -> tuple[list[Row], list[str]]:
     """The anomalies that a record is in, and those of which it cannot be told.
 
@@ -407,10 +442,9 @@ def _anomalies(archive: Archive, record: int) -> tuple[list[Row], list[str]]:
     for name in sorted(kept | judged.keys()):
         anomaly = judged.get(name, ToldAnomaly())
         if name in kept:
-            told = pieces(place(archive.directory, name), wanted=pc.field("record_id") == record)
-            rows = [row for piece in told for row in piece.to_pylist()]
+            rows = _kept_of(place(archive.directory, name), record)
         else:
-            rows = [row for row in anomaly.examples if row.get("record_id") == record]
+            rows = [row for row in anomaly.examples if record in {row.get("record_id"), *row.get("records", [])}]
         for row in rows[:1]:
             run = next((run.text for run in anomaly.runs or [] if _within(row, run)), None)
             found.append({"name": name, "standing": anomaly.standing, "run": run})

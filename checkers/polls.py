@@ -22,6 +22,10 @@ POLL = [*SEAT, "at_ns"]
 #: SQL on ``reads``: deliveries, as far as the history tells where they stood.
 GIVEN = f"phase = 'live' and offset > {UNTOLD}"
 
+#: SQL on a poll, and on a delivery: the offset behind it. (Behind the greatest of 64 bits there is none.)
+BEHIND_LAST = f"least(last, {(1 << 63) - 2}) + 1"
+BEHIND_IT = f"least(offset, {(1 << 63) - 2}) + 1"
+
 _RESETS = "('assign', 'revoke', 'lost', 'seek')"
 #: What one task sorts at a time: a second of a reader's polls.
 _BUCKET = "at_ns div 1000000000"
@@ -79,7 +83,7 @@ def _polled(history: History) -> DataFrame:
             F.sum("given").alias("given"),
             F.sum("distinct").alias("distinct"),
         )
-        .selectExpr("*", "first as arrived", "last + 1 as next")
+        .selectExpr("*", "first as arrived", f"{BEHIND_LAST} as next")
     )
 
 

@@ -13,12 +13,14 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
-from checkers.polls import GIVEN, POLL, STAY
+from checkers.polls import BEHIND_IT, GIVEN, POLL, STAY
 from checkers.tables import PARTITION, History
 from harness.core.history import UNTOLD
 
 _RECORD = ["topic", "partition", "offset", "record_id", "at_ns as read_ns", "reader"]
 _SPAN_BITS = 10
+#: A gap of more spans than these has the most of its offsets where no log has any.
+_MOST_SPANS = 1 << 12
 
 #: SQL on a row of polls: that it may be in the anomaly.
 PASSED_OVER = "arrived > left_at"
@@ -48,13 +50,7 @@ def skipped(history: History, polls: DataFrame) -> DataFrame:
     )
     gap = ["topic", "partition", "reader", "at_ns", "passed_from", "passed_to"]
     gaps = between.select(*gap).unionAll(inside.where("passed_to > passed_from").select(*gap))
-    blocks = gaps.withColumn(
-        "span", F.expr(f"explode(sequence(shiftright(passed_from, {_SPAN_BITS}), shiftright(passed_to, {_SPAN_BITS})))")
-    )
-    final = history.log.selectExpr(
-        "topic", "partition", "offset", "record_id", f"shiftright(offset, {_SPAN_BITS}) as span"
-    )
-    passed = final.join(blocks, on=["topic", "partition", "span"], how="inner").join(
+    passed = _inside(history.log.select("topic", "partition", "offset", "record_id"), gaps).join(
         _not_committed(history), on="record_id", how="left_anti"
     )
     if not history.run_file.final_read:
@@ -176,7 +172,21 @@ def _before_in_poll(history: History, polls: DataFrame) -> DataFrame:
     """
     above = Window.partitionBy(*POLL).orderBy("offset", "record_id").rowsBetween(Window.unboundedPreceding, -1)
     rows = _delivered(history).join(polls.select(*POLL, "gone_to"), on=POLL, how="inner")
-    return rows.select("*", F.max(F.col("offset") + 1).over(above).alias("furthest"))
+    return rows.select("*", F.max(F.expr(BEHIND_IT)).over(above).alias("furthest"))
+
+
+def _inside(log: DataFrame, gaps: DataFrame) -> DataFrame:
+    """Each record of a log beside the gaps that it may be in: those that share one of its spans of offsets, and any
+    that is so wide that its spans are too many to be listed. Returns: the columns of both"""
+    first, last = (f"shiftright(passed_{end}, {_SPAN_BITS})" for end in ("from", "to"))
+    narrow = gaps.where(f"{last} - {first} < {_MOST_SPANS}").withColumn(
+        "span", F.expr(f"explode(sequence({first}, {last}))")
+    )
+    wide = gaps.where(f"{last} - {first} >= {_MOST_SPANS}")
+    spans = log.withColumn("span", F.expr(f"shiftright(offset, {_SPAN_BITS})"))
+    shared = spans.join(narrow, on=["topic", "partition", "span"], how="inner").drop("span")
+    between = log.join(F.broadcast(wide), on=PARTITION, how="inner").where("offset between passed_from and passed_to")
+    return shared.unionByName(between)
 
 
 def _not_committed(history: History) -> DataFrame:

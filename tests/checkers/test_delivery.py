@@ -155,6 +155,13 @@ CASES = [
         corrupted="a",
     ),
     case(
+        "offsets may be as far apart as 64 bits let them",
+        *("send a ok @0", "send b ok @5000", "send c ok @9223372036854775807", "place r1 assign @0 t1"),
+        *("live a @0 r1 t5", "live c @9223372036854775807 r1 t6", "final a @0", "final b @5000"),
+        *("final c @9223372036854775807", "end 0..9223372036854775807"),
+        skipped="b",
+    ),
+    case(
         "records of different workers with the same sequence are told apart",
         *("send a ok @0 w0", "send b ok @1 w1", "final a @0", "end 0..2"),
         lost="b",

@@ -304,8 +304,9 @@ def test_the_moment_of_an_example(example: dict[str, int | None], at: int) -> No
 @pytest.mark.parametrize(("at", "names"), [(0, []), (1, ["cut"]), (4, ["cut", "kill"]), (5, ["kill"]), (99, ["kill"])])
 def test_which_faults_were_active(at: int, names: list[str]) -> None:
     faults = [
-        {"fault": "cut", "injecting_ns": 1, "healed_ns": 5},
-        {"fault": "kill", "injecting_ns": 4, "healed_ns": None},
+        {"fault": "cut", "injecting_ns": 1, "healed_ns": 5, "effective": True},
+        {"fault": "in vain", "injecting_ns": 0, "healed_ns": None, "effective": False},
+        {"fault": "kill", "injecting_ns": 4, "healed_ns": None, "effective": True},
     ]
     assert active(faults, at) == names
 

@@ -58,9 +58,9 @@ def island(first: int | None, last: int | None, begin: float = 5, end: float = 6
     return replace(whole, **changes)
 
 
-def fault(name: str, begun: float, healed: float | None) -> dict[str, Any]:
+def fault(name: str, begun: float, healed: float | None, effective: bool = True) -> dict[str, Any]:
     at = None if healed is None else int(healed * SECOND)
-    return {"fault": name, "injecting_ns": int(begun * SECOND), "healed_ns": at}
+    return {"fault": name, "injecting_ns": int(begun * SECOND), "healed_ns": at, "effective": effective}
 
 
 @pytest.fixture
@@ -213,6 +213,10 @@ def test_the_biggest_are_told_and_equal_ones_in_the_order_of_their_places() -> N
         ("lost", island(0, 1233), BOTH, [], "(1,234 records)"),
         ("lost", island(0, 9, 5, 9), BOTH, [], "alone in the ISR (though another led from 8.0 s), lost when b2"),
         ("lost", island(0, 9), BOTH, [fault("cut", 1, None), fault("kill", 5, 9)], "while cut and kill were active"),
+        ("lost", island(0, 9), BOTH, [fault("cut", 1, None), fault("in vain", 1, None, False)], "while cut was active"),
+        ("lost", island(0, 9), BOTH[:1], [fault("in vain", 1, None, False)], "no election was seen after them"),
+        ("vanished", island(0, 9, acknowledged=4), BOTH, [], "(10 records), 4 of them acknowledged 5.0–6.0 s by b1"),
+        ("vanished", island(0, 9, acknowledged=0), BOTH, [], "(10 records), never acknowledged, sent 5.0–6.0 s while"),
         ("lost", island(0, 9), BOTH, [fault("wipe", 7, 7.5), fault("old", 1, 2)], "(epoch 1) after wipe"),
         (
             "lost",
@@ -227,7 +231,13 @@ def test_the_biggest_are_told_and_equal_ones_in_the_order_of_their_places() -> N
     ],
 )
 def test_a_run_is_told_from_what_was_seen(anomaly: str, run: Island, led: list, faults: list, says: str) -> None:
-    assert says in told(anomaly, run, led, SEEN, faults, NAMES)["text"]
+    text = told(anomaly, run, led, SEEN, faults, NAMES)["text"]
+    assert says in text
+    assert "in vain" not in text
+
+
+def test_an_offset_as_great_as_can_be_has_a_bucket_too() -> None:
+    assert bucket_width((1 << 63) - 1, 1_000_000) == 1 << 62
 
 
 def test_what_comes_in_runs_is_looked_for() -> None:

@@ -13,6 +13,7 @@ import pytest
 from checkers.life import Archive, View, by_offset, by_record, runs
 from harness.core.errors import HistoryError
 from harness.core.history import record_id
+from harness.core.run_file import Origin
 from tests.checkers.notation import SECOND, tell, without_keys, write
 
 STORY = (
@@ -74,6 +75,57 @@ def test_a_record_s_transaction_and_its_group_s_places_are_a_part_of_its_life(tm
         (10, "assign", "reader 102 (incarnation 0) was assigned trial-0 from offset 6"),
         (11, "seek", "reader 102 (incarnation 0) went to the beginning of trial-0"),
     ]
+
+
+def test_where_a_group_puts_a_member_without_an_offset_is_not_known_for_the_beginning(tmp_path: Path) -> None:
+    write(tmp_path, [tell("send a ok @3 t1..2", "place r1 assign t2", "place r1 seek t3", "end 0..9")], grouped=True)
+    assert [moment.said for moment in by_record(Archive.open(tmp_path), 0).moments[2:]] == [
+        "reader 101 (incarnation 0) was assigned trial-0 from where its group had committed, or the beginning",
+        "reader 101 (incarnation 0) went to the beginning of trial-0",
+    ]
+
+
+def test_of_an_imported_history_nothing_is_told_that_it_does_not_tell(tmp_path: Path) -> None:
+    story = (
+        *("send a ok @3 t1..2", "send b ok t1..2", "send c ok @4 t1..2", "send d ok @9 t1..2"),
+        *("place r1 assign t2", "place r1 seek t3", "place r1 seek @0 t4"),
+        *("live a @3 r1 t5", "live b @-1 r1 t6", "live c @4 r1 t6", "live c @5 r2 t7"),
+    )
+    write(tmp_path, [tell(*story)], origin=Origin.JEPSEN)
+    imported = Archive.open(tmp_path)
+    assert [moment.said for moment in by_record(imported, 0).moments[2:5]] == [
+        "reader 101 (incarnation 0) was assigned trial-0 from a place that nobody told",
+        "reader 101 (incarnation 0) went to a place that nobody told of trial-0",
+        "reader 101 (incarnation 0) went to offset 0 of trial-0",
+    ]
+    assert [by_record(imported, record).ended for record in range(4)] == [
+        ["read in trial-0, at offset 3 (no log was read to its end)"],
+        ["read in trial-0, at no offset that was told (no log was read to its end)"],
+        ["read in trial-0, at offset 4, 5 (no log was read to its end)"],
+        ["not read in trial-0 (no log was read to its end)"],
+    ]
+
+
+def test_of_a_log_that_was_not_read_it_is_not_told_what_is_in_it(tmp_path: Path) -> None:
+    write(tmp_path, [tell("send a ok @0", "send b ok @0 p1", "final a @0", "end 0..1")])
+    assert by_record(Archive.open(tmp_path), 1).ended == [
+        "not known to be in the final log of trial-1 (which was not read)"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("found", "ended"),
+    [
+        ("final a @1 damaged", "in the final log of trial-0 (from 0, ends before 3, read whole), at offset 1"),
+        (
+            "final a @2 damaged",
+            "not in the final log of trial-0 (from 0, ends before 3, read whole); nothing of ours stands at offset 1",
+        ),
+    ],
+)
+def test_damaged_bytes_tell_where_a_record_ended_only_at_its_own_offset(found: str, ended: str, tmp_path: Path) -> None:
+    write(tmp_path, [tell("send a ok @1", found, "end 0..3")])
+    assert by_record(Archive.open(tmp_path), 0).ended == [ended]
 
 
 def test_a_key_that_a_record_was_not_sent_with_is_told(tmp_path: Path) -> None:
@@ -199,6 +251,23 @@ def test_a_record_is_told_with_its_anomalies_and_their_runs(archive: Archive, tm
     assert by_record(archive, 1).anomalies == [{"name": "lost", "standing": "permitted", "run": "why"}]
     assert (by_record(archive, 0).anomalies, by_record(archive, 0).untold) == ([], [])
     assert runs(archive) == {"lost": ["not this", "why"]}
+
+
+@pytest.mark.parametrize("kept", [True, False], ids=["kept", "of the examples"])
+def test_every_record_of_a_rewritten_offset_is_in_that_anomaly(kept: bool, archive: Archive, tmp_path: Path) -> None:
+    of = {"topic": "trial", "partition": 0}
+    rows = [
+        {**of, "offset": 9, "record_id": None, "records": [-1, 5], "stands": 5},
+        {**of, "offset": 1, "record_id": 1, "records": [0, 1, 2], "stands": 2},
+    ]
+    if kept:
+        place = tmp_path / "anomalies" / "rewritten_offset"
+        place.mkdir(parents=True)
+        pq.write_table(pa.Table.from_pylist(rows), place / "part.parquet")
+    judged = {"anomalies": {"rewritten_offset": {"count": 2, "standing": "violation", "examples": rows}}}
+    (tmp_path / "verdict.json").write_text(json.dumps(judged))
+    named = [[one["name"] for one in by_record(archive, record).anomalies] for record in range(4)]
+    assert named == [["rewritten_offset"], ["rewritten_offset"], ["rewritten_offset"], []]
 
 
 @pytest.mark.parametrize(("count", "untold"), [(1, []), (2, ["lost"])])
