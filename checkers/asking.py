@@ -55,7 +55,7 @@ def records(
         inquiry = Inquiry(pool, history, checkers, folded, given or (lambda: polls(history)))
         counts = inquiry.looked.counts
         # First those that need not wait for another pass, and of them those that take two passes themselves.
-        in_turn = sorted(checkers, key=lambda c: (c.when is None and not counts[c.anomaly], c.timed))
+        in_turn = sorted(checkers, key=lambda c: (c.when is None and not counts[c.anomaly.name], c.timed))
         answered = list(pool.map(inquiry.answer, in_turn))
     if counts["damaged"]:
         there = "found" if history.run_file.final_read else "delivered"
@@ -82,14 +82,16 @@ def look(history: History, checkers: Sequence[Checker], folded: DataFrame) -> Lo
     """Ask of all blocks at once."""
     summed = COUNTS if history.run_file.final_read else COUNTS_OF_READERS
     # Of records without an id there is a block without bits.
-    suspects = {c.anomaly: f"coalesce(bit_count({c.suspects}), 0) + {c.doubts.get(Pass.BLOCKS, '0')}" for c in checkers}
+    suspects = {
+        c.anomaly.name: f"coalesce(bit_count({c.suspects}), 0) + {c.doubts.get(Pass.BLOCKS, '0')}" for c in checkers
+    }
     anything = " | ".join(f"coalesce({bits}, 0L)" for bits in (UNSETTLED, *(c.suspects for c in checkers)))
     marks = {"unsettled": f"bit_count({UNSETTLED})", "suspicious": f"int({anything} != 0)", "blocks": "1"}
     counts = count(folded, suspects | marks | summed | DAMAGED | {"rows": "rows"})
     _whole(history, counts.pop("rows"))
     unsettled = marked(folded, UNSETTLED, counts.pop("unsettled"))
     number, blocks_in_all = counts.pop("suspicious"), counts.pop("blocks")
-    asking = [c for c in checkers if counts[c.anomaly] or Pass.LOG in c.doubts]
+    asking = [c for c in checkers if counts[c.anomaly.name] or Pass.LOG in c.doubts]
     compared = not history.small and history.run_file.final_read
     worth_it = compared and len(asking) > 1 and number <= min(FEW, blocks_in_all // _NEAR)
     return Looked(counts, unsettled, near(history, marked(folded, anything, number)) if worth_it else history)
@@ -119,7 +121,7 @@ class Inquiry:
         self._history, self._folded, self._given = history, folded, given
         self._looked = pool.submit(look, history, checkers, folded)
         passes = {Pass.POLLS: given, Pass.LOG: self._log} if history.read_live else {Pass.LOG: self._log}
-        doubts = {of: {c.anomaly: c.doubts[of] for c in checkers if of in c.doubts} for of in passes}
+        doubts = {of: {c.anomaly.name: c.doubts[of] for c in checkers if of in c.doubts} for of in passes}
         self._told = {of: pool.submit(lambda of: count(passes[of](), doubts[of]), of) for of in passes if doubts[of]}
 
     @property
@@ -138,12 +140,12 @@ class Inquiry:
         return crossings(self.looked.excerpt, self.looked.unsettled)
 
     def _doubted(self, checker: Checker, of: Pass) -> bool:
-        return of in checker.doubts and of in self._told and self._told[of].result()[checker.anomaly] > 0
+        return of in checker.doubts and of in self._told and self._told[of].result()[checker.anomaly.name] > 0
 
     def _suspected(self, checker: Checker) -> bool:
         if checker.when is not None:
             return checker.when(self._history)
-        return self.looked.counts[checker.anomaly] > 0 or any(self._doubted(checker, of) for of in self._told)
+        return self.looked.counts[checker.anomaly.name] > 0 or any(self._doubted(checker, of) for of in self._told)
 
     def _evidence(self, checker: Checker) -> tuple[History, DataFrame]:
         looked = self.looked
@@ -154,7 +156,7 @@ class Inquiry:
         # (A small one's rewritten offsets are looked for in every record, too.)
         if not self._history.small and self._doubted(checker, Pass.LOG):
             return self._history, marked(self._folded, EVERY, looked.counts["attempted"])
-        return looked.excerpt, marked(self._folded, checker.suspects, looked.counts[checker.anomaly])
+        return looked.excerpt, marked(self._folded, checker.suspects, looked.counts[checker.anomaly.name])
 
 
 def count(rows: DataFrame, sums: Mapping[str, str]) -> dict[str, int]:
@@ -181,5 +183,5 @@ def find(checker: Checker, history: History, given: DataFrame) -> Found:
         if counted is None:
             return Found(checker, 0, [])
         found = timed(history, counted)
-    kept = place(history.directory, checker.anomaly)
+    kept = place(history.directory, checker.anomaly.name)
     return Found(checker, keep(found, kept), first(kept, _EXAMPLES))

@@ -9,6 +9,31 @@ from pyspark.sql import DataFrame
 from checkers import delivery, groups, log, order, reader, transactions, without_final_read
 from checkers.presence import UNSETTLED
 from checkers.tables import History
+from harness.core.anomalies import (
+    ABORTED_READ,
+    ACKNOWLEDGED_ELSEWHERE,
+    COMMITTED_LOST,
+    CORRUPTED,
+    DIVERGED,
+    DUPLICATED,
+    EARLY_READ,
+    FAILED_BUT_PRESENT,
+    FRACTURED,
+    HANGING_TRANSACTION,
+    LOST,
+    MISPLACED,
+    MISSED,
+    PHANTOM,
+    REAL_TIME_ORDER,
+    REORDERED,
+    REWRITTEN_OFFSET,
+    SKIPPED,
+    TWO_OWNERS,
+    UNSEEN,
+    VANISHED,
+    WENT_BACK,
+    Anomaly,
+)
 from harness.core.run_file import RunFile
 from harness.core.verdict import Judgement
 
@@ -35,10 +60,10 @@ class Checker:
     ``timed``: whether its answer has the times of the sends; to add them costs a pass, which is spared where nothing
     was found.
     ``judged``: what a run with this anomaly is at least.
-    ``when``: instead of suspects and doubts, which histories it is asked of."""
+    ``when``: instead of suspects and doubts, which histories it is asked of.
+    ``sentence``: what it counts, where that is not what the anomaly says itself."""
 
-    anomaly: str
-    said: str
+    anomaly: Anomaly
     suspects: str
     find: Find
     doubts: Mapping[Pass, str] = field(default_factory=dict)
@@ -47,6 +72,12 @@ class Checker:
     rule: str = "true"
     timed: bool = True
     when: Callable[[History], bool] | None = None
+    sentence: str | None = None
+
+    @property
+    def said(self) -> str:
+        """What is counted, in words."""
+        return self.anomaly.sentence if self.sentence is None else self.sentence
 
 
 _COPIED = "if(copies > bit_count(found), found, 0L)"
@@ -62,40 +93,32 @@ _STRAYED = (
 _REKEYED = f"if(keyed, {UNSETTLED} | {_STRAYED}, 0L)"
 
 
-def _of_transactions(anomaly: str, said: str, find: Find) -> Checker:
-    return Checker(anomaly, said, "0L", find, when=transactions.recorded)
+def _of_transactions(anomaly: Anomaly, find: Find) -> Checker:
+    return Checker(anomaly, "0L", find, when=transactions.recorded)
 
 
 #: What became of each record.
 DELIVERY: tuple[Checker, ...] = (
+    Checker(LOST, "if(complete, acknowledged & ~found, 0L)", delivery.lost),
     Checker(
-        "lost", "acknowledged writes are not in the final log", "if(complete, acknowledged & ~found, 0L)", delivery.lost
-    ),
-    Checker(
-        "vanished",
-        "records were read and then vanished",
+        VANISHED,
         f"if(complete, (delivered | {_PERHAPS_THERE}) & ~found, 0L)",
         delivery.vanished,
     ),
+    Checker(FAILED_BUT_PRESENT, "failed & (found | delivered)", delivery.failed_but_present),
     Checker(
-        "failed_but_present", "failed writes are present", "failed & (found | delivered)", delivery.failed_but_present
-    ),
-    Checker(
-        "duplicated",
-        "records are in the final log more than once",
+        DUPLICATED,
         f"{_COPIED} | {_PERHAPS_THERE} & found",
         delivery.duplicated,
     ),
-    Checker("phantom", "records were read that nobody sent", _UNSENT, delivery.phantom, {Pass.BLOCKS: "alien"}),
+    Checker(PHANTOM, _UNSENT, delivery.phantom, {Pass.BLOCKS: "alien"}),
     Checker(
-        "misplaced",
-        "records are in another partition than they were sent to, or under another key",
+        MISPLACED,
         f"{_UNSENT} | {_REKEYED}",
         delivery.misplaced,
     ),
     Checker(
-        "corrupted",
-        "records fail their checksum, or are none of ours",
+        CORRUPTED,
         "damaged",
         delivery.corrupted,
         {Pass.BLOCKS: "corrupt"},
@@ -105,8 +128,7 @@ DELIVERY: tuple[Checker, ...] = (
 #: How it stands in the log, in which order, and how readers came by it.
 LOG_ORDER_READER: tuple[Checker, ...] = (
     Checker(
-        "rewritten_offset",
-        "offsets had more than one record",
+        REWRITTEN_OFFSET,
         f"{_STRAYED} | {_COPIED} | {_UNSENT}",
         log.rewritten_offset,
         {Pass.BLOCKS: "alien", Pass.LOG: "shared"},
@@ -114,8 +136,7 @@ LOG_ORDER_READER: tuple[Checker, ...] = (
         rule="size(records) > 1",
     ),
     Checker(
-        "diverged",
-        "records of followers are not what the final log has at their offsets",
+        DIVERGED,
         "0L",
         log.diverged,
         when=lambda history: history.followed,
@@ -123,8 +144,7 @@ LOG_ORDER_READER: tuple[Checker, ...] = (
         rule="not array_contains(stand, record)",
     ),
     Checker(
-        "acknowledged_elsewhere",
-        "records are not at the offset they were acknowledged at, but at another",
+        ACKNOWLEDGED_ELSEWHERE,
         "0L",
         log.acknowledged_elsewhere,
         {Pass.BLOCKS: f"bit_count({_PERHAPS_THERE})", Pass.LOG: "moved"},
@@ -132,8 +152,7 @@ LOG_ORDER_READER: tuple[Checker, ...] = (
         rule="read_offset != offset",
     ),
     Checker(
-        "reordered",
-        "records stand in the log after what their producer sent later",
+        REORDERED,
         "0L",
         order.reordered,
         {Pass.LOG: "reordered + shared"},
@@ -141,8 +160,7 @@ LOG_ORDER_READER: tuple[Checker, ...] = (
         rule="after_sequence > sequence",
     ),
     Checker(
-        "real_time_order",
-        "records stand in the log after what was sent when they were acknowledged",
+        REAL_TIME_ORDER,
         "0L",
         order.real_time_order,
         {Pass.LOG: "overtaken + shared"},
@@ -150,8 +168,7 @@ LOG_ORDER_READER: tuple[Checker, ...] = (
         rule="after_sent_ns > acknowledged_ns",
     ),
     Checker(
-        "skipped",
-        "times a record of the log was passed over by a reader",
+        SKIPPED,
         "0L",
         reader.skipped,
         {Pass.POLLS: f"cast({reader.PASSED_OVER} or {reader.WITH_HOLES} as int)"},
@@ -160,8 +177,7 @@ LOG_ORDER_READER: tuple[Checker, ...] = (
         rule="offset >= passed_from and offset < passed_to",
     ),
     Checker(
-        "went_back",
-        "deliveries were behind their reader's place",
+        WENT_BACK,
         "0L",
         reader.went_back,
         {Pass.POLLS: f"cast({reader.BEHIND} as int)"},
@@ -170,8 +186,7 @@ LOG_ORDER_READER: tuple[Checker, ...] = (
         rule="offset < gone_to",
     ),
     Checker(
-        "two_owners",
-        "times two members of a group had one partition at once",
+        TWO_OWNERS,
         "0L",
         reader.two_owners,
         given=Pass.POLLS,
@@ -183,22 +198,17 @@ LOG_ORDER_READER: tuple[Checker, ...] = (
 
 #: Whether transactions are whole.
 TRANSACTIONS: tuple[Checker, ...] = (
-    _of_transactions(
-        "aborted_read", "records of aborted transactions were read with read_committed", transactions.aborted_read
-    ),
-    _of_transactions("early_read", "records were read before their commit was asked for", transactions.early_read),
-    _of_transactions("fractured", "transactions are in the final log in part", transactions.fractured),
-    _of_transactions("committed_lost", "committed transactions are not in the final log", transactions.committed_lost),
-    _of_transactions(
-        "hanging_transaction", "partitions have a transaction that nobody ends", transactions.hanging_transaction
-    ),
+    _of_transactions(ABORTED_READ, transactions.aborted_read),
+    _of_transactions(EARLY_READ, transactions.early_read),
+    _of_transactions(FRACTURED, transactions.fractured),
+    _of_transactions(COMMITTED_LOST, transactions.committed_lost),
+    _of_transactions(HANGING_TRANSACTION, transactions.hanging_transaction),
 )
 
 #: Whether a group processed all that it committed.
 GROUPS: tuple[Checker, ...] = (
     Checker(
-        "missed",
-        "records were committed past by the group, and processed by no member",
+        MISSED,
         "0L",
         groups.missed,
         timed=False,
@@ -211,19 +221,18 @@ CHECKERS: tuple[Checker, ...] = (*DELIVERY, *LOG_ORDER_READER, *TRANSACTIONS, *G
 #: What is asked of a run without a final read: these in place of the ones above of the same name.
 WITHOUT_FINAL_READ: tuple[Checker, ...] = (
     Checker(
-        "lost",
-        "acknowledged writes were passed over by those who read",
+        LOST,
         "acknowledged & ~delivered",
         without_final_read.lost,
+        sentence="acknowledged writes were passed over by those who read",
     ),
     Checker(
-        "unseen",
-        "acknowledged writes were read by no one",
+        UNSEEN,
         "acknowledged & ~delivered",
         without_final_read.unseen,
         judged=Judgement.UNKNOWN,
     ),
-    Checker("duplicated", "records are at more than one offset", "delivered", without_final_read.duplicated),
+    Checker(DUPLICATED, "delivered", without_final_read.duplicated, sentence="records are at more than one offset"),
 )
 
 

@@ -23,13 +23,14 @@ from checkers.observed import elected, refilled, who_led
 from checkers.polls import polls
 from checkers.preconditions import preconditions
 from checkers.reader import redelivered
-from checkers.service import SAID, overrun
+from checkers.service import overrun
 from checkers.summary import summary
 from checkers.tables import History
+from harness.core.anomalies import BY_NAME, DUPLICATED, LOST, MISSED
 from harness.core.errors import HistoryError
 from harness.core.faults import Does, acted_on, does
 from harness.core.guarantees import Circumstances, elected_by_hand, most_at_once, standing
-from harness.core.verdict import Anomaly, Judgement, Precondition, Standing, Summary, Verdict, worst
+from harness.core.verdict import FoundAnomaly, Judgement, Precondition, Standing, Summary, Verdict, worst
 
 #: What Spark says of a file that it cannot read to its end.
 _DAMAGED = re.compile(r"FAILED_READ_FILE\S*\].*? file:(?://)?(/\S+?\.parquet)")
@@ -62,8 +63,8 @@ def _judged(history: History) -> Verdict:
         served = pool.submit(availability, history)
         again = redelivered(history, polled.result()) if polled else {}
         (counts, found), service = judged.result(), served.result()
-    sizes = {f.checker.anomaly: f.count for f in found}
-    report = summary(counts, lost=sizes.get("lost", 0), duplicated=sizes.get("duplicated", 0))
+    sizes = {f.checker.anomaly.name: f.count for f in found}
+    report = summary(counts, lost=sizes.get(LOST.name, 0), duplicated=sizes.get(DUPLICATED.name, 0))
     ruled = rule(history, found)
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
         told = pool.map(lambda name: explained(history, name, ruled[name]), ruled)
@@ -96,26 +97,26 @@ def circumstances(history: History) -> Circumstances:
 
 
 def _missed_by_the_living(run: Path) -> int:
-    return sum(len(piece) - pc.sum(piece["died"]).as_py() for piece in pieces(place(run, "missed")))
+    return sum(len(piece) - pc.sum(piece["died"]).as_py() for piece in pieces(place(run, MISSED.name)))
 
 
-def rule(history: History, found: Sequence[Found]) -> dict[str, Anomaly]:
+def rule(history: History, found: Sequence[Found]) -> dict[str, FoundAnomaly]:
     """Each anomaly with its standing under the run's configuration."""
     happened, configuration = circumstances(history), history.run_file.configuration
     rulings = {
         name: standing(
-            name,
+            BY_NAME[name],
             configuration,
             replace(
                 happened, elected=_elected_where(history, name), elected_by_hand=_elected_by_hand_where(history, name)
             ),
         )
-        for name in (f.checker.anomaly for f in found)
+        for name in (f.checker.anomaly.name for f in found)
     }
     return {
-        f.checker.anomaly: Anomaly(
+        f.checker.anomaly.name: FoundAnomaly(
             count=f.count,
-            standing=(ruling := rulings[f.checker.anomaly]).standing,
+            standing=(ruling := rulings[f.checker.anomaly.name]).standing,
             because=ruling.because,
             source=ruling.source,
             remedy=ruling.remedy,
@@ -138,7 +139,7 @@ def _elected_by_hand_where(history: History, anomaly: str) -> bool:
     return bool(had) and partitions(place(history.directory, anomaly)) <= had
 
 
-def explained(history: History, name: str, anomaly: Anomaly) -> Anomaly:
+def explained(history: History, name: str, anomaly: FoundAnomaly) -> FoundAnomaly:
     """``anomaly`` with its runs, and its examples told who led and which faults were active at each's moment."""
     names = {node.id: node.name for node in history.run_file.nodes if node.role == "broker"}
     examples = [
@@ -150,7 +151,7 @@ def explained(history: History, name: str, anomaly: Anomaly) -> Anomaly:
         for row in anomaly.examples
         for at in [moment(row)]
     ]
-    return anomaly.model_copy(update={"examples": examples, "runs": runs(history, name)})
+    return anomaly.model_copy(update={"examples": examples, "runs": runs(history, BY_NAME[name])})
 
 
 def moment(example: Mapping[str, Any]) -> int:
@@ -161,7 +162,7 @@ def moment(example: Mapping[str, Any]) -> int:
 def verdict(
     history: History,
     report: Summary,
-    anomalies: dict[str, Anomaly],
+    anomalies: dict[str, FoundAnomaly],
     met: list[Precondition],
     service: dict[str, Any],
     of_transactions: dict[str, Any],
@@ -171,7 +172,7 @@ def verdict(
     is unknown; else valid."""
     run = history.run_file
     asked = asked_of(run)
-    least = {checker.anomaly: checker.judged for checker in asked}
+    least = {checker.anomaly.name: checker.judged for checker in asked}
     found = (least.get(name, Judgement.INVALID) for name in anomalies)
     judged = worst([*found, *(Judgement.UNKNOWN for held in met if not held.met)])
     unexpected = run.expect.unmet(judged, anomalies, met)
@@ -196,13 +197,14 @@ def verdict(
 
 def reasons(
     report: Summary,
-    anomalies: Mapping[str, Anomaly],
+    anomalies: Mapping[str, FoundAnomaly],
     met: Sequence[Precondition],
     unexpected: str | None,
     asked: Sequence[Checker] = CHECKERS,
 ) -> list[str]:
     """Why the verdict is what it is, one line each, violations first: the first line is the headline."""
-    said = {checker.anomaly: checker.said for checker in asked} | SAID
+    said = {name: anomaly.sentence for name, anomaly in BY_NAME.items()}
+    said |= {checker.anomaly.name: checker.said for checker in asked}
     order = sorted(anomalies, key=lambda name: anomalies[name].standing is not Standing.VIOLATION)
     lines = [line for name in order for line in _finding(name, said[name], anomalies[name], report)]
     lines += [f"unknown: {held.name}: {held.detail}" for held in met if not held.met]
@@ -210,9 +212,9 @@ def reasons(
     return lines + ([f"not as expected: {unexpected}"] if unexpected else [])
 
 
-def _finding(name: str, said: str, anomaly: Anomaly, report: Summary) -> list[str]:
+def _finding(name: str, said: str, anomaly: FoundAnomaly, report: Summary) -> list[str]:
     """What was found, and the biggest run of it."""
-    of = f" of {report.acknowledged}" if name in {"lost", "unseen"} else ""
+    of = f" of {report.acknowledged}" if BY_NAME[name].of_acknowledged else ""
     finding = f"{name}: {anomaly.count}{of} {said}; {anomaly.standing}: {anomaly.because}"
     return [finding, *(f"{name}: {run['text']}" for run in anomaly.runs[:1])]
 

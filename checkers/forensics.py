@@ -18,6 +18,7 @@ from checkers.faults import active, overlapping
 from checkers.kept import extent, pieces, place
 from checkers.observed import Partition, Reign, Span, isr_before, reigns
 from checkers.tables import PARTITION, History
+from harness.core.anomalies import Anomaly
 
 #: How many runs of an anomaly are told, the biggest first.
 TOLD = 20
@@ -26,17 +27,6 @@ _NARROWEST = 64
 _MOST_BUCKETS = 20_000
 _WIDEST = 1 << 62
 _SECOND_NS = 1_000_000_000
-
-#: The anomalies that come in runs, and what became of the records of one.
-FATES: dict[str, str] = {
-    "lost": "lost",
-    "vanished": "vanished",
-    "duplicated": "in the log more than once",
-    "reordered": "in another order than they were sent",
-}
-
-#: Of these, an election is told as what they were lost by.
-_GONE = frozenset({"lost", "vanished"})
 
 #: The columns of any anomaly that runs are made of; one that an anomaly lacks is null.
 COLUMNS = pa.schema(
@@ -76,15 +66,15 @@ class Island:
         return self.topic, self.partition
 
 
-def runs(history: History, anomaly: str) -> list[dict[str, Any]]:
+def runs(history: History, anomaly: Anomaly) -> list[dict[str, Any]]:
     """The ``runs`` of an anomaly that was found in ``history`` and kept beside it: at most TOLD, the biggest first.
 
     Each is {text, topic, partition, first_offset, last_offset, count, first_ns, last_ns, leader, leader_epoch, isr,
     elected, faults}; none of an anomaly that does not come in runs.
     """
-    if anomaly not in FATES:
+    if not anomaly.comes_in_runs:
         return []
-    kept, seen = place(history.directory, anomaly), history.seen
+    kept, seen = place(history.directory, anomaly.name), history.seen
     partitions = {(row["topic"], row["partition"]) for row in history.ends} | {(s.topic, s.partition) for s in seen}
     led = {of: reigns(seen, of) for of in sorted(partitions)}
     width = bucket_width(extent(kept), len(led))
@@ -224,7 +214,7 @@ def biggest(found: Iterable[Island]) -> list[Island]:
 
 
 def told(
-    anomaly: str,
+    anomaly: Anomaly,
     island: Island,
     led: Sequence[Reign],
     seen: Sequence[Span],
@@ -347,15 +337,15 @@ def _isrs(leader: int, isrs: Sequence[Sequence[int]], names: Mapping[int, str]) 
 
 
 def _fate(
-    anomaly: str,
+    anomaly: Anomaly,
     island: Island,
     elected: Mapping[str, Any] | None,
     faults: Sequence[Mapping[str, Any]],
     names: Mapping[int, str],
     again: bool,
 ) -> str:
-    fate = FATES[anomaly]
-    if anomaly == "duplicated" and island.again_to is not None:
+    fate = f"{anomaly.fate}"
+    if island.again_to is not None:
         fate += f" (again up to offset {island.again_to})"
     if elected is None:
         during = overlapping(faults, island.first_ns, island.last_ns)
@@ -366,7 +356,7 @@ def _fate(
     ended = [fault for fault in overlapping(faults, min(island.last_ns, at), at) if fault not in then]
     stood = {True: "in the ISR", False: "not in the ISR", None: "of whose ISR nothing was seen"}[elected["in_isr"]]
     # An election from outside of the ISR explains the loss; of any other it is only known that it came next.
-    how = ("when" if elected["in_isr"] is False else "after") if anomaly in _GONE else "; next,"
+    how = ("when" if elected["in_isr"] is False else "after") if anomaly.is_loss else "; next,"
     return (
         f"{fate}{'' if how.startswith(';') else ' '}{how} {_name(elected['leader'], names)}, {stood}, was elected"
         f"{' again' if again else ''} at {_seconds(at)} s{_epoch(elected['leader_epoch'])}"

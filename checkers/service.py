@@ -7,14 +7,9 @@ none, nothing is judged.
 from collections.abc import Mapping
 from typing import Any
 
+from harness.core.anomalies import SLOW_RECOVERY, UNAVAILABILITY
 from harness.core.run_file import Limits
-from harness.core.verdict import Anomaly, Standing
-
-#: What each is in words, beside those of the catalogue.
-SAID = {
-    "unavailability": "partitions acknowledged nothing for longer than the scenario allows",
-    "slow_recovery": "times a partition acknowledged nothing for longer after a heal than the scenario allows",
-}
+from harness.core.verdict import FoundAnomaly, Standing
 
 _EXAMPLES = 20
 _SECOND_NS = 1_000_000_000
@@ -22,14 +17,14 @@ _SECOND_NS = 1_000_000_000
 Row = Mapping[str, Any]
 
 
-def overrun(limits: Limits, service: Row) -> dict[str, Anomaly]:
+def overrun(limits: Limits, service: Row) -> dict[str, FoundAnomaly]:
     """The limits that a run broke, by its availability."""
     found = {
-        "unavailability": (limits.unavailable, unavailable(limits.unavailable, service)),
-        "slow_recovery": (limits.recovery, slow(limits.recovery, service)),
+        UNAVAILABILITY.name: (limits.unavailable, unavailable(limits.unavailable, service)),
+        SLOW_RECOVERY.name: (limits.recovery, slow(limits.recovery, service)),
     }
     return {
-        name: Anomaly(
+        name: FoundAnomaly(
             count=len(examples),
             standing=Standing.VIOLATION,
             because=f"the scenario allows {limit:g} s",

@@ -17,7 +17,7 @@ def first_words(heading: str) -> list[str]:
 def test_its_table_of_anomalies_is_the_catalogue() -> None:
     told = first_words("anomaly")
     assert len(told) == len(set(told))
-    assert set(told) == {checker.anomaly for checker in (*CHECKERS, *WITHOUT_FINAL_READ)}
+    assert set(told) == {checker.anomaly.name for checker in (*CHECKERS, *WITHOUT_FINAL_READ)}
 
 
 def test_its_table_of_exit_codes_is_that_of_the_program() -> None:

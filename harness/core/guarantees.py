@@ -1,7 +1,7 @@
 """What Kafka promises under a configuration, as data with sources.
 
-``PROMISES`` says for each anomaly which promise it breaks. ``PERMISSIONS`` are the only excuses: a row holds where both
-the settings and what happened in the run make the anomaly something that Kafka never promised to prevent.
+Each anomaly says which promise it breaks (harness.core.anomalies). ``PERMISSIONS`` are the only excuses: a row holds
+where both the settings and what happened in the run make the anomaly something that Kafka never promised to prevent.
 """
 
 import json
@@ -11,6 +11,23 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from harness.core.anomalies import (
+    ACKNOWLEDGED_ELSEWHERE,
+    COMMITTED_LOST,
+    DUPLICATED,
+    FRACTURED,
+    HANGING_TRANSACTION,
+    LOST,
+    MISSED,
+    REAL_TIME_ORDER,
+    REORDERED,
+    REWRITTEN_OFFSET,
+    TWO_OWNERS,
+    UNSEEN,
+    VANISHED,
+    Anomaly,
+    Promise,
+)
 from harness.core.errors import ScenarioError
 from harness.core.faults import acted_on, sides
 from harness.core.verdict import Standing
@@ -96,19 +113,11 @@ class Circumstances:
 
 
 @dataclass(frozen=True)
-class Promise:
-    """What Kafka promises, and where it says so."""
-
-    says: str
-    source: str
-
-
-@dataclass(frozen=True)
 class Permission:
     """A setting under which ``anomalies`` break no promise. ``remedy`` is the change that would forbid them."""
 
     name: str
-    anomalies: frozenset[str]
+    anomalies: tuple[Anomaly, ...]
     holds: Callable[[Configuration, Circumstances], bool]
     because: str
     source: str
@@ -132,70 +141,6 @@ _DESIGN = "Kafka documentation, Design, Replication"
 _PRODUCER = "Kafka documentation, producer configuration"
 _TOPIC = "Kafka documentation, topic configuration"
 _RESENT = "librdkafka, rd_kafka_handle_Produce_error (a refresh of the leader counts as no retry); KAFKA-13574"
-_APPENDED = "a record is in the log of a partition only if a producer sent it there"
-
-PROMISES: dict[str, Promise] = {
-    "lost": Promise("a committed record is not lost while one in-sync replica is alive", _DESIGN),
-    "unseen": Promise("consumers are given every committed record", _DESIGN),
-    "vanished": Promise("consumers are given committed records only, and those are not lost", _DESIGN),
-    "failed_but_present": Promise("a record that was refused before a broker took it is in no log", _PRODUCER),
-    "duplicated": Promise(
-        "an idempotent producer's record is written to the log exactly once, and none is written twice without a retry",
-        "KIP-98, KIP-679; Kafka documentation, Design, Message Delivery Semantics",
-    ),
-    "phantom": Promise(_APPENDED, "Kafka documentation, Design, Message Delivery Semantics"),
-    "misplaced": Promise(
-        f"{_APPENDED}, under the key that it has there: of a batch, the CRC is over keys and values",
-        "Kafka documentation, Design, The Producer; KIP-98, message format",
-    ),
-    "corrupted": Promise("a record is read as it was written: batches carry a CRC that is checked", "KIP-98"),
-    "rewritten_offset": Promise(
-        "an offset names one record for ever once that is committed: replicas truncate only what is not",
-        "KIP-101, KIP-279",
-    ),
-    "diverged": Promise(
-        "a follower's log is its leader's: the same offsets, and the same records in the same order",
-        f"{_DESIGN}; KIP-101",
-    ),
-    "acknowledged_elsewhere": Promise(
-        "the offset that a producer is told is the record's place in the log", "Kafka javadoc, RecordMetadata.offset"
-    ),
-    "reordered": Promise("records of one idempotent producer are appended in the order they were sent", "KIP-98"),
-    "real_time_order": Promise(
-        "what a leader acknowledges is in its log, and what comes later is appended after it", _DESIGN
-    ),
-    "skipped": Promise(
-        "a consumer is given every record of its partitions, in the order of the log",
-        "Kafka documentation, Design, The Consumer",
-    ),
-    "went_back": Promise(
-        "a consumer's position only moves forward unless it is told to seek",
-        "Kafka javadoc, KafkaConsumer, Offsets and Consumer Position",
-    ),
-    "two_owners": Promise(
-        "each partition is assigned to exactly one consumer of a group at a time",
-        "Kafka documentation, Design, Consumer Position",
-    ),
-    "missed": Promise(
-        "of what a group that commits after processing has committed, each record was processed at least once",
-        "Kafka documentation, Design, Message Delivery Semantics",
-    ),
-    "aborted_read": Promise(
-        "with isolation.level=read_committed, records of aborted transactions are not returned",
-        "KIP-98; Kafka documentation, consumer configuration, isolation.level",
-    ),
-    "early_read": Promise(
-        "with isolation.level=read_committed, nothing is returned from the first open transaction on",
-        "KIP-98; Kafka documentation, consumer configuration, isolation.level",
-    ),
-    "fractured": Promise("the writes of a transaction are visible all or not at all", "KIP-98, Summary of Guarantees"),
-    "committed_lost": Promise(
-        "a transaction whose commit was answered is committed, and its records are not lost", f"KIP-98; {_DESIGN}"
-    ),
-    "hanging_transaction": Promise(
-        "a transaction is completed, or aborted after transaction.timeout.ms", "KIP-98; KIP-890; KAFKA-14402"
-    ),
-}
 
 #: Of a group that commits first, what stands in place of the promise above.
 _AT_MOST_ONCE = Promise(
@@ -204,13 +149,15 @@ _AT_MOST_ONCE = Promise(
     "Kafka documentation, Design, Message Delivery Semantics",
 )
 
-#: What is no promise of Kafka's, but a limit that a scenario may set (its ``limits:``).
-SERVICE = frozenset({"unavailability", "slow_recovery"})
-
 #: What was cut off the end of a log: its records are gone, or only a later copy is left; others get their offsets.
-_UNREAD_LOSS = frozenset({"lost", "rewritten_offset", "acknowledged_elsewhere", "real_time_order"})
+_UNREAD_LOSS = (
+    LOST,
+    REWRITTEN_OFFSET,
+    ACKNOWLEDGED_ELSEWHERE,
+    REAL_TIME_ORDER,
+)
 #: And of a transaction: its records, or the marker that ends it.
-_LOSS = _UNREAD_LOSS | {"vanished", "committed_lost", "fractured", "hanging_transaction"}
+_LOSS = (*_UNREAD_LOSS, VANISHED, COMMITTED_LOST, FRACTURED, HANGING_TRANSACTION)
 
 #: The first row that holds rules.
 PERMISSIONS: tuple[Permission, ...] = (
@@ -278,7 +225,7 @@ PERMISSIONS: tuple[Permission, ...] = (
     ),
     Permission(
         "retries without idempotence",
-        frozenset({"duplicated"}),
+        (DUPLICATED,),
         lambda c, _: not c.idempotence and c.retries > 0,
         "retries without idempotence: a write whose acknowledgement was lost is sent and appended again",
         f"{_PRODUCER}, retries; KIP-98",
@@ -286,7 +233,7 @@ PERMISSIONS: tuple[Permission, ...] = (
     ),
     Permission(
         "sent again to another leader",
-        frozenset({"duplicated"}),
+        (DUPLICATED,),
         lambda c, seen: not c.idempotence and seen.elected,
         "without idempotence librdkafka sends again, whatever retries says, what a leader refused as one that leads no "
         "more, and that leader may have appended it",
@@ -295,7 +242,7 @@ PERMISSIONS: tuple[Permission, ...] = (
     ),
     Permission(
         "no final read",
-        frozenset({"unseen"}),
+        (UNSEEN,),
         lambda _, seen: not seen.final_read,
         "no log was read to its end when all was over: those who read may not have come that far",
         "Jepsen, jepsen.tests.kafka, lost-write-cases",
@@ -303,7 +250,7 @@ PERMISSIONS: tuple[Permission, ...] = (
     ),
     Permission(
         "retries of several in flight",
-        frozenset({"reordered"}),
+        (REORDERED,),
         lambda c, _: not c.idempotence and c.retries > 0 and c.max_in_flight > 1,
         "retries without idempotence and with several requests in flight: one that is sent again comes after the next",
         f"{_PRODUCER}, max.in.flight.requests.per.connection; KAFKA-5494",
@@ -311,7 +258,7 @@ PERMISSIONS: tuple[Permission, ...] = (
     ),
     Permission(
         "sent again to another leader, several in flight",
-        frozenset({"reordered"}),
+        (REORDERED,),
         lambda c, seen: not c.idempotence and seen.elected and c.max_in_flight > 1,
         "without idempotence and with several requests in flight: what a leader refused as one that leads no more is "
         "sent again, whatever retries says, and comes after the next",
@@ -320,7 +267,7 @@ PERMISSIONS: tuple[Permission, ...] = (
     ),
     Permission(
         "partitions of transactions not verified",
-        frozenset({"hanging_transaction"}),
+        (HANGING_TRANSACTION,),
         lambda c, _: not c.verifies_partitions,
         "partitions of transactions are not verified (before 3.6, or switched off): a write that reaches its leader "
         "after the end of its "
@@ -330,7 +277,7 @@ PERMISSIONS: tuple[Permission, ...] = (
     ),
     Permission(
         "commit before processing",
-        frozenset({"missed"}),
+        (MISSED,),
         lambda c, seen: c.commits_first and seen.missed_by_the_living == 0,
         "commit before processing (at-most-once): what a member had committed and not processed yet when it was killed "
         "is processed by nobody",
@@ -339,7 +286,7 @@ PERMISSIONS: tuple[Permission, ...] = (
     ),
     Permission(
         "a member cut off from its coordinator",
-        frozenset({"two_owners"}),
+        (TWO_OWNERS,),
         lambda c, seen: c.grouped and seen.faulted_at_once >= 1,
         "while brokers are faulted a group may give a member's partitions away before the member learns that its "
         "session is over",
@@ -349,13 +296,15 @@ PERMISSIONS: tuple[Permission, ...] = (
 )
 
 
-def standing(anomaly: str, configuration: Configuration, circumstances: Circumstances) -> Ruling:
+def standing(anomaly: Anomaly, configuration: Configuration, circumstances: Circumstances) -> Ruling:
     """Whether this run's configuration permits ``anomaly``; where no row of PERMISSIONS holds, it is a violation."""
     for row in PERMISSIONS:
         if anomaly in row.anomalies and row.holds(configuration, circumstances):
             return Ruling(Standing.PERMITTED, row.because, row.source, row.remedy)
-    at_most_once = anomaly == "missed" and configuration.commits_first
-    promise = _AT_MOST_ONCE if at_most_once else PROMISES[anomaly]
+    at_most_once = anomaly is MISSED and configuration.commits_first
+    promise = _AT_MOST_ONCE if at_most_once else anomaly.promise
+    if promise is None:
+        raise ValueError(f"{anomaly.name} breaks no promise, but the scenario's limit")
     return Ruling(Standing.VIOLATION, f"Kafka promises: {promise.says}", promise.source)
 
 

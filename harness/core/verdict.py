@@ -36,8 +36,8 @@ class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
 
-class Anomaly(_Part):
-    """All records of a run that share one anomaly. ``examples`` has at most 20 of ``count``.
+class FoundAnomaly(_Part):
+    """What was found of one anomaly: all records of a run that are in it. ``examples`` has at most 20 of ``count``.
 
     ``runs`` are the records grouped by where they stood and under whom, at most 20, the biggest first; the ``text`` of
     each is a sentence (checkers/forensics.py). Empty of an anomaly that does not come in runs.
@@ -107,7 +107,7 @@ class Expectation(_Part):
         return self.verdict if isinstance(self.verdict, list) else [self.verdict]
 
     def unmet(
-        self, verdict: Judgement, anomalies: Mapping[str, Anomaly], preconditions: Iterable[Precondition] = ()
+        self, verdict: Judgement, anomalies: Mapping[str, FoundAnomaly], preconditions: Iterable[Precondition] = ()
     ) -> str | None:
         """Why the expectation is not met, in one line; None where it is.
 
@@ -142,7 +142,7 @@ class Verdict(_Part):
     partial: bool = False
     reasons: list[str]
     summary: Summary
-    anomalies: dict[str, Anomaly]
+    anomalies: dict[str, FoundAnomaly]
     preconditions: list[Precondition]
     availability: dict[str, Any]
     redelivered: dict[str, int] = Field({}, description="deliveries of what a group had had before, by cause: legal")

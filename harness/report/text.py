@@ -7,7 +7,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from harness.core.verdict import Anomaly, Standing, Verdict
+from harness.core.verdict import FoundAnomaly, Standing, Verdict
 from harness.report import words
 
 _STYLES = {"good": "bold green", "doubtful": "bold yellow", "bad": "bold red"}
@@ -43,7 +43,7 @@ def _summary(verdict: Verdict) -> Padding:
     return Padding(rows, (0, 0, 0, 2), expand=False)
 
 
-def _anomaly(console: Console, name: str, anomaly: Anomaly) -> None:
+def _anomaly(console: Console, name: str, anomaly: FoundAnomaly) -> None:
     style = "bold red" if anomaly.standing is Standing.VIOLATION else "bold yellow"
     console.print()
     console.print(Text.assemble((f"{name} ", "bold"), f"{anomaly.count:,}  ", (anomaly.standing.value, style)))

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from harness.core.guarantees import PROMISES, SERVICE
+from harness.core.anomalies import BY_NAME
 from harness.core.run_file import Limits
 from harness.core.verdict import PRECONDITIONS, Expectation, Judgement, Standing
 from harness.core.version import parse_version
@@ -27,7 +27,6 @@ _QUORUMS = {None, 1, 3}
 _TOPICS_CREATED_SINCE = (0, 10, 1)
 #: KIP-460: an election of a chosen type is asked for by a request of the protocol.
 _ELECTIONS_BY_HAND_SINCE = (2, 4)
-_LOSS = {"lost", "vanished"}
 
 
 def contradictions(scenario: "Scenario") -> list[Problem]:
@@ -174,13 +173,14 @@ def _of_the_expectation(scenario: "Scenario") -> Iterator[Problem]:
     expect = scenario.expect
     for key, names in (("anomalies", expect.anomalies), ("allowed", expect.allowed)):
         for name in names:
-            if name not in PROMISES.keys() | SERVICE:
-                yield Problem(("expect", key), unknown("anomaly", name, sorted(PROMISES.keys() | SERVICE)))
+            if name not in BY_NAME:
+                yield Problem(("expect", key), unknown("anomaly", name, sorted(BY_NAME)))
     for name in expect.not_met:
         if name not in PRECONDITIONS:
             yield Problem(("expect", "not_met"), unknown("precondition", name, PRECONDITIONS))
     yield from _of_the_expected_verdicts(expect)
-    permitted = expect.standing is Standing.PERMITTED and _LOSS & set(expect.anomalies)
+    lost = any(BY_NAME[name].is_loss for name in expect.anomalies if name in BY_NAME)
+    permitted = expect.standing is Standing.PERMITTED and lost
     wiped = any(isinstance(step, Inject) and step.inject.destroys_data for step in scenario.timeline)
     asked = any(isinstance(step, Elect) for step in scenario.timeline)
     if permitted and scenario.workload.acks == "all" and not wiped and not asked and not scenario.topic.unclean:

@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic.json_schema import GenerateJsonSchema
 
-from harness.core.guarantees import PROMISES, SERVICE
+from harness.core.anomalies import BY_NAME
 from harness.core.quantities import DURATION_PATTERN, RATE_PATTERN, SHARE_PATTERN, duration_text, rate_text, share_text
 from harness.scenario.client_config import own_keys
 from harness.scenario.kafka_settings import OF_THE_TOPIC, RESERVED
@@ -47,7 +47,7 @@ def json_schema() -> Schema:
     whole["required"] = []
     whole["properties"]["workload"] = _workload(whole["properties"]["workload"], whole["$defs"])
     whole["properties"]["watch"]["type"] = ["string", "integer"]
-    anomalies = sorted(PROMISES.keys() | SERVICE)
+    anomalies = sorted(BY_NAME)
     for key in ("anomalies", "allowed"):
         whole["$defs"]["Expectation"]["properties"][key]["items"] = {"enum": anomalies}
     _settings(whole["$defs"])

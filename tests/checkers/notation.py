@@ -239,7 +239,7 @@ def turned_round(checker: Checker, module: ModuleType, right: str, wrong: str) -
     assert source.count(right) == 1
     turned = ModuleType("turned_round")
     exec(compile(source.replace(right, wrong), "turned_round", "exec"), vars(turned))
-    return replace(checker, find=getattr(turned, checker.anomaly))
+    return replace(checker, find=getattr(turned, checker.anomaly.name))
 
 
 def _tagged(tag: str, words: Iterable[str]) -> str | None:

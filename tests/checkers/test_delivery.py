@@ -702,9 +702,9 @@ def test_what_is_found_where_nothing_else_is_suspicious(
     assert found_in(tmp_path, told([one])) == [one.found]
 
 
-@pytest.mark.parametrize("checker", OF_RECORDS, ids=lambda checker: checker.anomaly)
+@pytest.mark.parametrize("checker", OF_RECORDS, ids=lambda checker: checker.anomaly.name)
 def test_every_checker_has_a_case_that_it_finds(checker) -> None:
-    assert any(one.found.get(checker.anomaly) for one in [*CASES, *GROUPED])
+    assert any(one.found.get(checker.anomaly.name) for one in [*CASES, *GROUPED])
 
 
 @pytest.mark.parametrize(
@@ -721,14 +721,14 @@ def test_a_duplicate_says_which_it_is(
     one = Told().tell(("send a info", f"send again ok @1 i{second}", "final a @0", "final a @1", "end 0..2"))
     one.rows["sends"][1]["record_id"] = one.ids["a"]
     write(tmp_path, [one], idempotence=idempotence)
-    records(History.read(tmp_path, spark), [c for c in CHECKERS if c.anomaly == "duplicated"])
+    records(History.read(tmp_path, spark), [c for c in CHECKERS if c.anomaly.name == "duplicated"])
     [row] = pq.read_table(tmp_path / ANOMALIES / "duplicated").to_pylist()
     assert (row["which"], row["offset"], row["last_offset"], row["copies"]) == (which, 0, 1, 2)
     assert row["acknowledged_ns"] == one.rows["sends"][1]["completed_ns"]
 
 
 def _misplaced(run: Path, spark: SparkSession) -> list[dict[str, Any]]:
-    records(History.read(run, spark), [c for c in CHECKERS if c.anomaly == "misplaced"])
+    records(History.read(run, spark), [c for c in CHECKERS if c.anomaly.name == "misplaced"])
     kept = run / ANOMALIES / "misplaced"
     return pq.read_table(kept).to_pylist() if kept.exists() else []
 

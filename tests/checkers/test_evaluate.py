@@ -9,16 +9,20 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from checkers.asking import Found
-from checkers.catalogue import CHECKERS, WITHOUT_FINAL_READ
-from checkers.evaluate import active, judge, moment, reasons, rule
+from checkers.asking import Found, records
+from checkers.catalogue import CHECKERS, WITHOUT_FINAL_READ, Checker
+from checkers.delivery import OF_SEND
+from checkers.evaluate import active, circumstances, judge, moment, reasons, rule
+from checkers.forensics import runs
+from checkers.presence import flagged
 from checkers.summary import summary
 from checkers.tables import History
+from harness.core.anomalies import BY_NAME, Anomaly, Promise
 from harness.core.errors import HistoryError
-from harness.core.guarantees import PROMISES
+from harness.core.guarantees import standing
 from harness.core.history import TABLES
 from harness.core.layout import ANOMALIES, write_table
-from harness.core.verdict import Anomaly, Expectation, Judgement, Precondition, Standing, Verdict
+from harness.core.verdict import Expectation, FoundAnomaly, Judgement, Precondition, Standing, Verdict
 from tests.checkers.notation import SECOND, tell, without_keys, write
 
 Judge = Callable[..., Verdict]
@@ -198,7 +202,7 @@ def test_what_a_group_was_given_again_is_counted_by_cause_and_is_no_anomaly(judg
 def standing_of_lost(run: Path, spark: SparkSession, *lines: str) -> Standing:
     write(run, [tell("send a ok @0", "end 0..0", *lines)], min_insync_replicas=2)
     history = History.read(run, spark)
-    [lost] = [checker for checker in CHECKERS if checker.anomaly == "lost"]
+    [lost] = [checker for checker in CHECKERS if checker.anomaly.name == "lost"]
     return rule(history, [Found(lost, 1, [])])["lost"].standing
 
 
@@ -265,8 +269,8 @@ def test_a_wipe_excuses_by_the_disks_alone_that_had_something(tmp_path: Path, sp
     assert standing_of_lost(tmp_path, spark, seen, f"{both} without=b2", other) is Standing.PERMITTED
 
 
-def anomaly(standing: Standing) -> Anomaly:
-    return Anomaly(count=2, standing=standing, because="because", source="source")
+def anomaly(standing: Standing) -> FoundAnomaly:
+    return FoundAnomaly(count=2, standing=standing, because="because", source="source")
 
 
 def test_violations_come_before_what_is_permitted() -> None:
@@ -335,8 +339,36 @@ def test_a_record_under_another_key_is_a_violation_whoever_was_given_it(judged: 
     assert (example["sent_key"], example["key"], example["sent_partition"], example["partition"]) == ("k1", "k2", 0, 0)
 
 
-def test_every_anomaly_that_is_looked_for_has_a_promise() -> None:
-    assert {checker.anomaly for checker in (*CHECKERS, *WITHOUT_FINAL_READ)} == PROMISES.keys()
+def test_every_anomaly_that_has_a_promise_is_looked_for_and_no_other() -> None:
+    promised = {anomaly for anomaly in BY_NAME.values() if anomaly.promise is not None}
+    assert {checker.anomaly for checker in (*CHECKERS, *WITHOUT_FINAL_READ)} == promised
+    assert len({checker.anomaly for checker in CHECKERS}) == len(CHECKERS)
+    assert all(BY_NAME[anomaly.name] is anomaly for anomaly in BY_NAME.values())
+
+
+#: One that nothing else in the tree knows: what it says of itself is all that is needed.
+TOY = Anomaly(
+    "even",
+    "records have an even number",
+    Promise("no promise at all", "this test"),
+    is_loss=True,
+    of_acknowledged=True,
+    fate="even",
+)
+
+
+def test_an_anomaly_is_a_row_and_a_checker(spark: SparkSession, tmp_path: Path) -> None:
+    write(tmp_path, [tell(*CLEAN)])
+    toy = Checker(
+        TOY, "acknowledged", lambda of, marks: flagged(of.sends, marks).selectExpr(*OF_SEND), rule="sequence % 2 = 0"
+    )
+    history = History.read(tmp_path, spark)
+    _, [found] = records(history, [toy])
+    ruling = standing(TOY, history.run_file.configuration, circumstances(history))
+    assert (found.count, ruling.standing) == (1, Standing.VIOLATION)
+    assert ruling.because == "Kafka promises: no promise at all"
+    [run] = runs(history, TOY)
+    assert ", even; no election was seen after them" in run["text"]
 
 
 @pytest.mark.parametrize(

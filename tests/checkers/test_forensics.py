@@ -13,7 +13,6 @@ from checkers.catalogue import CHECKERS
 from checkers.evaluate import judge
 from checkers.forensics import (
     COLUMNS,
-    FATES,
     TOLD,
     Island,
     biggest,
@@ -25,6 +24,7 @@ from checkers.forensics import (
     told,
 )
 from checkers.observed import Reign, Span
+from harness.core.anomalies import BY_NAME
 from harness.core.verdict import Verdict
 from tests.checkers.notation import SECOND, tell, write
 
@@ -231,7 +231,7 @@ def test_the_biggest_are_told_and_equal_ones_in_the_order_of_their_places() -> N
     ],
 )
 def test_a_run_is_told_from_what_was_seen(anomaly: str, run: Island, led: list, faults: list, says: str) -> None:
-    text = told(anomaly, run, led, SEEN, faults, NAMES)["text"]
+    text = told(BY_NAME[anomaly], run, led, SEEN, faults, NAMES)["text"]
     assert says in text
     assert "in vain" not in text
 
@@ -241,7 +241,7 @@ def test_an_offset_as_great_as_can_be_has_a_bucket_too() -> None:
 
 
 def test_what_comes_in_runs_is_looked_for() -> None:
-    assert FATES.keys() <= {checker.anomaly for checker in CHECKERS}
+    assert {anomaly for anomaly in BY_NAME.values() if anomaly.comes_in_runs} <= {c.anomaly for c in CHECKERS}
 
 
 def test_the_recorded_run_is_told_as_it_was(spark: SparkSession, tmp_path: Path) -> None:

@@ -53,8 +53,8 @@ QUESTIONS: dict[str, Callable[[History], DataFrame]] = {
     "polls": polls,
     "crossings": lambda history: crossings(history, marked(blocks(history), UNSETTLED, number=1 << 40)),
     "near": lambda history: near(history, marked(blocks(history), UNSETTLED, number=1)).reads,
-    **{checker.anomaly: _found(checker) for checker in CHECKERS},
-    **{f"{checker.anomaly} without a final read": _found(checker) for checker in WITHOUT_FINAL_READ},
+    **{checker.anomaly.name: _found(checker) for checker in CHECKERS},
+    **{f"{checker.anomaly.name} without a final read": _found(checker) for checker in WITHOUT_FINAL_READ},
 }
 
 #: Those that sort records, or polls.

@@ -6,8 +6,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from checkers.evaluate import judge
-from checkers.service import SAID, overrun
-from harness.core.guarantees import SERVICE
+from checkers.service import overrun
+from harness.core.anomalies import BY_NAME
 from harness.core.run_file import Limits
 from harness.core.verdict import Expectation, Judgement, Standing
 from tests.checkers.notation import SECOND, tell, write
@@ -44,8 +44,10 @@ def test_which_limits_are_broken(limits: dict, lasted: float | None, after_heal:
     assert broken(limits, lasted, after_heal) == found
 
 
-def test_each_limit_has_words_and_may_be_expected() -> None:
-    assert SAID.keys() == SERVICE
+def test_what_breaks_no_promise_is_a_limit() -> None:
+    assert {name for name, anomaly in BY_NAME.items() if anomaly.promise is None} == broken(
+        {"unavailable": "1s", "recovery": "1s"}, 2, 2
+    )
 
 
 def test_a_broken_limit_makes_a_run_invalid(spark: SparkSession, tmp_path: Path) -> None:

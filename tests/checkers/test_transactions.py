@@ -184,9 +184,9 @@ def test_what_is_found(one: Case, judged: dict[str, Sets]) -> None:
     assert judged[one.says] == one.found
 
 
-@pytest.mark.parametrize("checker", TRANSACTIONS, ids=lambda checker: checker.anomaly)
+@pytest.mark.parametrize("checker", TRANSACTIONS, ids=lambda checker: checker.anomaly.name)
 def test_every_checker_has_a_case_that_it_finds(checker) -> None:
-    assert any(one.found.get(checker.anomaly) for one in CASES)
+    assert any(one.found.get(checker.anomaly.name) for one in CASES)
 
 
 def test_without_transactions_nothing_is_asked(spark: SparkSession, tmp_path: Path) -> None:
@@ -247,4 +247,4 @@ INVERSIONS = {
 
 def inverted(checker: Checker) -> Checker:
     """The checker as it would be with its condition inverted."""
-    return turned_round(checker, transactions, *INVERSIONS[checker.anomaly])
+    return turned_round(checker, transactions, *INVERSIONS[checker.anomaly.name])

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
+from harness.core.anomalies import BY_NAME, DUPLICATED, UNAVAILABILITY, VANISHED, Anomaly
 from harness.core.guarantees import (
     PERMISSIONS,
-    PROMISES,
     Circumstances,
     Configuration,
     Permission,
@@ -20,6 +20,7 @@ from harness.core.verdict import Standing
 SAFE = Configuration(version="4.3.1", replication=3, min_insync_replicas=2)
 QUIET = Circumstances()
 WORST = Circumstances(elected=True, faulted_at_once=3, wiped_at_once=0)
+PROMISED = {anomaly for anomaly in BY_NAME.values() if anomaly.promise is not None}
 
 #: Of each row, and of each way in which it may hold: the settings and circumstances, and then what makes it hold no
 #: more, one at a time.
@@ -176,7 +177,8 @@ def test_a_row_permits_its_anomalies_and_says_why(name: str, settings: dict, see
 def test_a_row_permits_no_other_anomaly(name: str, settings: dict, seen: Circumstances) -> None:
     row = named(name)
     others = [other for other in PERMISSIONS if other is not row and other.holds(*given(settings, seen))]
-    for anomaly in PROMISES.keys() - row.anomalies.union(*(other.anomalies for other in others)):
+    excused = {anomaly for one in (row, *others) for anomaly in one.anomalies}
+    for anomaly in PROMISED - excused:
         assert standing(anomaly, *given(settings, seen)).standing is Standing.VIOLATION
 
 
@@ -203,29 +205,34 @@ def test_no_setting_at_all_permits_what_kafka_never_does(anomaly: str) -> None:
         update={"acks": "0", "min_insync_replicas": 1, "unclean_election": True, "idempotence": False, "replication": 1}
     )
     seen = Circumstances(elected=True, faulted_at_once=3, wiped_at_once=3)
-    assert standing(anomaly, careless, seen).standing is Standing.VIOLATION
+    assert standing(BY_NAME[anomaly], careless, seen).standing is Standing.VIOLATION
 
 
 def test_acks_1_does_not_excuse_the_duplicates_of_an_idempotent_producer() -> None:
-    assert standing("duplicated", SAFE.model_copy(update={"acks": "1"}), WORST).standing is Standing.VIOLATION
+    assert standing(DUPLICATED, SAFE.model_copy(update={"acks": "1"}), WORST).standing is Standing.VIOLATION
 
 
 def test_acks_1_does_not_excuse_what_a_consumer_was_given() -> None:
-    assert standing("vanished", SAFE.model_copy(update={"acks": "1"}), WORST).standing is Standing.VIOLATION
+    assert standing(VANISHED, SAFE.model_copy(update={"acks": "1"}), WORST).standing is Standing.VIOLATION
 
 
-@pytest.mark.parametrize("anomaly", PROMISES)
-def test_a_safe_configuration_makes_everything_a_violation_with_a_promise_and_a_source(anomaly: str) -> None:
+@pytest.mark.parametrize("anomaly", [a for a in BY_NAME.values() if a.promise is not None], ids=lambda a: a.name)
+def test_a_safe_configuration_makes_everything_a_violation_with_a_promise_and_a_source(anomaly: Anomaly) -> None:
     ruling = standing(anomaly, SAFE, WORST)
     assert ruling.standing is Standing.VIOLATION
-    assert PROMISES[anomaly].says in ruling.because
-    assert ruling.source == PROMISES[anomaly].source
+    assert anomaly.promise.says in ruling.because
+    assert ruling.source == anomaly.promise.source
     assert ruling.remedy is None
 
 
 def test_every_row_is_tested_and_excuses_only_what_is_promised() -> None:
     assert [row.name for row in PERMISSIONS] == list(dict.fromkeys(name for name, *_ in ROWS))
-    assert frozenset().union(*(row.anomalies for row in PERMISSIONS)) <= PROMISES.keys()
+    assert {anomaly for row in PERMISSIONS for anomaly in row.anomalies} <= PROMISED
+
+
+def test_a_limit_has_no_standing_here() -> None:
+    with pytest.raises(ValueError, match="the scenario's limit"):
+        standing(UNAVAILABILITY, SAFE, WORST)
 
 
 def fault(nodes: str, injecting: int, healed: int | None, effective: bool = True) -> dict:

@@ -6,8 +6,8 @@ import pytest
 
 from harness.core.verdict import (
     SCHEMA,
-    Anomaly,
     Expectation,
+    FoundAnomaly,
     Judgement,
     Precondition,
     Standing,
@@ -19,8 +19,8 @@ from harness.core.verdict import (
 VALID, UNKNOWN, INVALID = Judgement.VALID, Judgement.UNKNOWN, Judgement.INVALID
 
 
-def anomaly(standing: Standing = Standing.PERMITTED) -> Anomaly:
-    return Anomaly(count=1, standing=standing, because="…", source="…")
+def anomaly(standing: Standing = Standing.PERMITTED) -> FoundAnomaly:
+    return FoundAnomaly(count=1, standing=standing, because="…", source="…")
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def text_of(sample: Sample, spark: SparkSession, all_rows: bool = False) -> str:
 def _judged(sample: Sample, run: Path, spark: SparkSession) -> Iterator[str]:
     if sample.checkers:
         records(History.read(run, spark), sample.checkers)
-        return iter([f"checkers {checker.anomaly}" for checker in sample.checkers])
+        return iter([f"checkers {checker.anomaly.name}" for checker in sample.checkers])
     return rendering.of_verdict(judge(run, spark).to_json())
 
 

@@ -42,7 +42,7 @@ def judged(
     for kind in KINDS:
         run = tmp_path_factory.mktemp("planted")
         planted = judging.plant(kind, SEEDS)
-        asked = [checker.anomaly for checker in asked_of(judging.write(run, kind, planted))]
+        asked = [checker.anomaly.name for checker in asked_of(judging.write(run, kind, planted))]
         found = judging.judge(run, spark)
         done[kind.name] = Judged(kind, run, planted, asked, found)
         tables += ["", *matrix.lines(kind, planted, found, asked)]

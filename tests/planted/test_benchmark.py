@@ -29,7 +29,7 @@ def asked(judged: dict[str, Judged]) -> Iterator[duckdb.DuckDBPyConnection]:
         yield connection
 
 
-@pytest.mark.parametrize("anomaly", [checker.anomaly for checker in DELIVERY])
+@pytest.mark.parametrize("anomaly", [checker.anomaly.name for checker in DELIVERY])
 def test_duckdb_finds_the_same(anomaly: str, asked: duckdb.DuckDBPyConnection, judged: dict[str, Judged]) -> None:
     run = judged[KINDS[0].name].run
     kept = Counter(tuple(row.values()) for p in pieces(place(run, anomaly)) for row in p.select(COLUMNS).to_pylist())

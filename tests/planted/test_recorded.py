@@ -361,7 +361,7 @@ def both(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Both:
 
 
 def test_every_checker_is_planted_for(both: Both) -> None:
-    assert both.planted.keys() == {checker.anomaly for checker in CHECKERS}
+    assert both.planted.keys() == {checker.anomaly.name for checker in CHECKERS}
 
 
 def test_the_run_itself_shows_what_it_showed_when_it_was_recorded(both: Both) -> None:
@@ -372,7 +372,7 @@ def test_the_run_itself_shows_what_it_showed_when_it_was_recorded(both: Both) ->
     }
 
 
-@pytest.mark.parametrize("anomaly", [checker.anomaly for checker in CHECKERS])
+@pytest.mark.parametrize("anomaly", [checker.anomaly.name for checker in CHECKERS])
 def test_the_planted_rows_are_found_and_no_others(anomaly: str, both: Both) -> None:
     before = both.before.get(anomaly, Counter())
     assert both.after[anomaly] == before + both.planted[anomaly]

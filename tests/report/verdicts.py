@@ -4,7 +4,7 @@ from typing import Any
 
 from harness.core.guarantees import Configuration
 from harness.core.run_file import PhaseReport, RunFile, StepReport
-from harness.core.verdict import Anomaly, Judgement, Precondition, Standing, Summary, Verdict
+from harness.core.verdict import FoundAnomaly, Judgement, Precondition, Standing, Summary, Verdict
 
 SECOND = 1_000_000_000
 RUN = "jepsen-2013/unclean-election/20260101T000000.000Z-7"
@@ -43,9 +43,9 @@ def example(sequence: int) -> dict[str, Any]:
     }
 
 
-def lost(standing: Standing = Standing.PERMITTED, count: int = 520) -> Anomaly:
+def lost(standing: Standing = Standing.PERMITTED, count: int = 520) -> FoundAnomaly:
     """Acknowledged records that are gone."""
-    return Anomaly(
+    return FoundAnomaly(
         count=count,
         standing=standing,
         because="min.insync.replicas=1 with unclean leader election",

@@ -1,0 +1,210 @@
+"""The kinds of anomalies: one row for each, and everything else in the tree refers to it.
+
+What a checker finds is named here, said here, and judged by the promise that is given here; what settings excuse of it
+is a table of its own (harness.core.guarantees, ``PERMISSIONS``).
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What Kafka promises, and where it says so."""
+
+    says: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Anomaly:
+    """One kind of anomaly.
+
+    ``name``: as in verdict.json. ``sentence``: what is counted of it, after a number. ``promise``: what it breaks; None
+    of a limit, which the scenario sets. ``is_loss``: whether its records are gone. ``of_acknowledged``: whether all of
+    them are acknowledged writes, so that it is told of how many. ``fate``: what became of each of its records, where
+    those that stand close together are told as one run; None where they are not.
+    """
+
+    name: str
+    sentence: str
+    promise: Promise | None
+    is_loss: bool = False
+    of_acknowledged: bool = False
+    fate: str | None = None
+
+    @property
+    def comes_in_runs(self) -> bool:
+        """Whether its records are told in runs."""
+        return self.fate is not None
+
+
+_REPLICATION = "Kafka documentation, Design, Replication"
+_SEMANTICS = "Kafka documentation, Design, Message Delivery Semantics"
+_ISOLATION = "KIP-98; Kafka documentation, consumer configuration, isolation.level"
+_APPENDED = "a record is in the log of a partition only if a producer sent it there"
+
+LOST = Anomaly(
+    "lost",
+    "acknowledged writes are not in the final log",
+    Promise("a committed record is not lost while one in-sync replica is alive", _REPLICATION),
+    is_loss=True,
+    of_acknowledged=True,
+    fate="lost",
+)
+UNSEEN = Anomaly(
+    "unseen",
+    "acknowledged writes were read by no one",
+    Promise("consumers are given every committed record", _REPLICATION),
+    of_acknowledged=True,
+)
+VANISHED = Anomaly(
+    "vanished",
+    "records were read and then vanished",
+    Promise("consumers are given committed records only, and those are not lost", _REPLICATION),
+    is_loss=True,
+    fate="vanished",
+)
+FAILED_BUT_PRESENT = Anomaly(
+    "failed_but_present",
+    "failed writes are present",
+    Promise(
+        "a record that was refused before a broker took it is in no log", "Kafka documentation, producer configuration"
+    ),
+)
+DUPLICATED = Anomaly(
+    "duplicated",
+    "records are in the final log more than once",
+    Promise(
+        "an idempotent producer's record is written to the log exactly once, and none is written twice without a retry",
+        f"KIP-98, KIP-679; {_SEMANTICS}",
+    ),
+    fate="in the log more than once",
+)
+PHANTOM = Anomaly("phantom", "records were read that nobody sent", Promise(_APPENDED, _SEMANTICS))
+MISPLACED = Anomaly(
+    "misplaced",
+    "records are in another partition than they were sent to, or under another key",
+    Promise(
+        f"{_APPENDED}, under the key that it has there: of a batch, the CRC is over keys and values",
+        "Kafka documentation, Design, The Producer; KIP-98, message format",
+    ),
+)
+CORRUPTED = Anomaly(
+    "corrupted",
+    "records fail their checksum, or are none of ours",
+    Promise("a record is read as it was written: batches carry a CRC that is checked", "KIP-98"),
+)
+REWRITTEN_OFFSET = Anomaly(
+    "rewritten_offset",
+    "offsets had more than one record",
+    Promise(
+        "an offset names one record for ever once that is committed: replicas truncate only what is not",
+        "KIP-101, KIP-279",
+    ),
+)
+DIVERGED = Anomaly(
+    "diverged",
+    "records of followers are not what the final log has at their offsets",
+    Promise(
+        "a follower's log is its leader's: the same offsets, and the same records in the same order",
+        f"{_REPLICATION}; KIP-101",
+    ),
+)
+ACKNOWLEDGED_ELSEWHERE = Anomaly(
+    "acknowledged_elsewhere",
+    "records are not at the offset they were acknowledged at, but at another",
+    Promise(
+        "the offset that a producer is told is the record's place in the log", "Kafka javadoc, RecordMetadata.offset"
+    ),
+)
+REORDERED = Anomaly(
+    "reordered",
+    "records stand in the log after what their producer sent later",
+    Promise("records of one idempotent producer are appended in the order they were sent", "KIP-98"),
+    fate="in another order than they were sent",
+)
+REAL_TIME_ORDER = Anomaly(
+    "real_time_order",
+    "records stand in the log after what was sent when they were acknowledged",
+    Promise("what a leader acknowledges is in its log, and what comes later is appended after it", _REPLICATION),
+)
+SKIPPED = Anomaly(
+    "skipped",
+    "times a record of the log was passed over by a reader",
+    Promise(
+        "a consumer is given every record of its partitions, in the order of the log",
+        "Kafka documentation, Design, The Consumer",
+    ),
+)
+WENT_BACK = Anomaly(
+    "went_back",
+    "deliveries were behind their reader's place",
+    Promise(
+        "a consumer's position only moves forward unless it is told to seek",
+        "Kafka javadoc, KafkaConsumer, Offsets and Consumer Position",
+    ),
+)
+TWO_OWNERS = Anomaly(
+    "two_owners",
+    "times two members of a group had one partition at once",
+    Promise(
+        "each partition is assigned to exactly one consumer of a group at a time",
+        "Kafka documentation, Design, Consumer Position",
+    ),
+)
+ABORTED_READ = Anomaly(
+    "aborted_read",
+    "records of aborted transactions were read with read_committed",
+    Promise("with isolation.level=read_committed, records of aborted transactions are not returned", _ISOLATION),
+)
+EARLY_READ = Anomaly(
+    "early_read",
+    "records were read before their commit was asked for",
+    Promise("with isolation.level=read_committed, nothing is returned from the first open transaction on", _ISOLATION),
+)
+FRACTURED = Anomaly(
+    "fractured",
+    "transactions are in the final log in part",
+    Promise("the writes of a transaction are visible all or not at all", "KIP-98, Summary of Guarantees"),
+)
+COMMITTED_LOST = Anomaly(
+    "committed_lost",
+    "committed transactions are not in the final log",
+    Promise(
+        "a transaction whose commit was answered is committed, and its records are not lost", f"KIP-98; {_REPLICATION}"
+    ),
+    is_loss=True,
+)
+HANGING_TRANSACTION = Anomaly(
+    "hanging_transaction",
+    "partitions have a transaction that nobody ends",
+    Promise("a transaction is completed, or aborted after transaction.timeout.ms", "KIP-98; KIP-890; KAFKA-14402"),
+)
+MISSED = Anomaly(
+    "missed",
+    "records were committed past by the group, and processed by no member",
+    Promise(
+        "of what a group that commits after processing has committed, each record was processed at least once",
+        _SEMANTICS,
+    ),
+)
+UNAVAILABILITY = Anomaly(
+    "unavailability", "partitions acknowledged nothing for longer than the scenario allows", promise=None
+)
+SLOW_RECOVERY = Anomaly(
+    "slow_recovery",
+    "times a partition acknowledged nothing for longer after a heal than the scenario allows",
+    promise=None,
+)
+
+#: Every kind, by its name.
+BY_NAME: dict[str, Anomaly] = {
+    anomaly.name: anomaly
+    for anomaly in (
+        *(LOST, UNSEEN, VANISHED, FAILED_BUT_PRESENT, DUPLICATED, PHANTOM, MISPLACED, CORRUPTED),
+        *(REWRITTEN_OFFSET, DIVERGED, ACKNOWLEDGED_ELSEWHERE, REORDERED, REAL_TIME_ORDER),
+        *(SKIPPED, WENT_BACK, TWO_OWNERS),
+        *(ABORTED_READ, EARLY_READ, FRACTURED, COMMITTED_LOST, HANGING_TRANSACTION),
+        *(MISSED, UNAVAILABILITY, SLOW_RECOVERY),
+    )
+}
