@@ -211,6 +211,7 @@ GROUPS: tuple[Checker, ...] = (
         MISSED,
         "0L",
         groups.missed,
+        given=Pass.POLLS,
         timed=False,
         when=groups.recorded,
     ),

@@ -781,3 +781,13 @@ def test_of_a_history_that_does_not_tell_the_keys_of_reads_no_key_is_asked(spark
     [row] = _misplaced(tmp_path, spark)
     assert row["record_id"] == 1
     assert not row.keys() & {"key", "sent_key"}
+
+
+def test_what_is_damaged_where_it_was_acknowledged_survived_and_elsewhere_it_did_not(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    damaged = ("send a ok @0", "final a @0 damaged", "send b ok @1", "final b @2 damaged", "send c info")
+    write(tmp_path, [tell(*damaged, "final c @3 damaged", "send d ok @4", "final d @4", "end 0..5")])
+    counts, found = records(History.read(tmp_path, spark))
+    assert (counts["acknowledged"], counts["survivors"], counts["unacknowledged_present"]) == (3, 2, 0)
+    assert {one.checker.anomaly.name: one.count for one in found} == {"lost": 1, "corrupted": 3}

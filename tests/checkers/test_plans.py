@@ -9,7 +9,7 @@ import pytest
 from py4j.java_gateway import JavaObject
 from pyspark.sql import DataFrame, SparkSession
 
-from checkers import tables
+from checkers import groups, tables
 from checkers.asking import marked
 from checkers.catalogue import CHECKERS, WITHOUT_FINAL_READ, Checker, Pass
 from checkers.order import crossings
@@ -22,7 +22,7 @@ TOLD = (
     *("send a ok @0 t1..2 x1 k1", "send b ok @1 t2..3", "send c info t3"),
     *("final a @0", "final b @2 damaged", "end 0..3"),
     *("live a @0 r1 t4", "live c @0 r1 t4", "live b @2 r1 t5", "txn 1 commit ok 0..2..3"),
-    *("place assign r1 @0 t1", "place commit r1 @3 t6"),
+    *("place assign r1 @0 t1", "place commit r1 @3 t6", "killed r1"),
 )
 
 #: A partition of which the checkers sort so many pieces apart (of 2^11 offsets, or of a second), each so many records.
@@ -53,12 +53,14 @@ QUESTIONS: dict[str, Callable[[History], DataFrame]] = {
     "polls": polls,
     "crossings": lambda history: crossings(history, marked(blocks(history), UNSETTLED, number=1 << 40)),
     "near": lambda history: near(history, marked(blocks(history), UNSETTLED, number=1)).reads,
+    "unprocessed": lambda history: groups.unprocessed(history, polls(history)),
+    "went past": lambda history: groups.went_past(polls(history)),
     **{checker.anomaly.name: _found(checker) for checker in CHECKERS},
     **{f"{checker.anomaly.name} without a final read": _found(checker) for checker in WITHOUT_FINAL_READ},
 }
 
 #: Those that sort records, or polls.
-SORTED = ["polls", "crossings", "reordered", "real_time_order", "skipped", "went_back"]
+SORTED = ["polls", "unprocessed", "went past", "crossings", "reordered", "real_time_order", "skipped", "went_back"]
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +79,7 @@ def hot(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     """A history of one partition, of which nothing is few enough to be broadcast unasked."""
     run: Path = tmp_path_factory.mktemp("run")
     records = (line for n in range(PIECES * EACH) for line in _hot(n))
-    write(run, [tell(*records, f"end 0..{PIECES << 11}", "place assign r1 @0 t5")], grouped=True)
+    write(run, [tell(*records, f"end 0..{PIECES << 11}", "place assign r1 @0 t5", "killed r1")], grouped=True)
     apart = spark.newSession()
     apart.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
     apart.conf.set("spark.sql.shuffle.partitions", "8")
