@@ -29,6 +29,15 @@ class NodeShell(Protocol):
         Raises ClusterError with the last line of its standard error where it fails.
         """
 
+    def start_helper(self, node: Node, name: str, script: str) -> None:
+        """Run ``sh -euc script`` in the node's network namespace for as long as it runs; replaces one of this name."""
+
+    def helper_runs(self, node: Node, name: str) -> bool:
+        """Whether the node's helper of this name was started and still runs."""
+
+    def stop_helper(self, node: Node, name: str) -> None:
+        """End the node's helper of this name. Where there is none, nothing changes."""
+
     def signal(self, node: Node, signal: Signal) -> None:
         """Send a signal to the node's main process."""
 

@@ -5,12 +5,12 @@ import math
 import tarfile
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 from docker import DockerClient
-from docker.errors import APIError, DockerException
+from docker.errors import APIError, DockerException, NotFound
 from docker.models.containers import Container
 from requests.exceptions import RequestException
 
@@ -72,6 +72,44 @@ class DockerShell:
             **_POWERS,
         )
 
+    def start_helper(self, node: Node, name: str, script: str) -> None:
+        """Run a script in a toolbox container of its own, in the node's network namespace, until it is stopped."""
+        self.stop_helper(node, name)
+        self._engine(
+            f"{node.name}: start helper {name}",
+            lambda: self._client.containers.run(
+                self._image,
+                ["sh", "-euc", script],
+                detach=True,
+                init=True,
+                name=self._helper(node, name),
+                labels=self._labels,
+                user="root",
+                network_mode=f"container:{self._containers[node.name]}",
+                **_POWERS,
+            ),
+        )
+
+    def helper_runs(self, node: Node, name: str) -> bool:
+        """Whether that container runs."""
+
+        def look() -> bool:
+            try:
+                return bool(self._client.containers.get(self._helper(node, name)).status == "running")
+            except NotFound:
+                return False
+
+        return self._engine(f"{node.name}: look at helper {name}", look)
+
+    def stop_helper(self, node: Node, name: str) -> None:
+        """Remove that container."""
+
+        def remove() -> None:
+            with suppress(NotFound):
+                self._client.containers.get(self._helper(node, name)).remove(force=True)
+
+        self._engine(f"{node.name}: stop helper {name}", remove)
+
     def signal(self, node: Node, signal: Signal) -> None:
         """Send a signal to the container's PID 1."""
         self._on(node, f"SIG{signal}", lambda container: container.kill(signal=f"SIG{signal}"))
@@ -110,6 +148,15 @@ class DockerShell:
             volumes_from=[self._containers[node.name]],
         )
         return int(counted)
+
+    def _helper(self, node: Node, name: str) -> str:
+        return f"{self._containers[node.name]}-{name}"
+
+    def _engine(self, doing: str, act: Callable[[], T]) -> T:
+        try:
+            return act()
+        except (DockerException, RequestException) as exc:
+            raise ClusterError(f"{doing} failed: {_why(exc)}") from exc
 
     def _on(self, node: Node, doing: str, act: Callable[[Container], T]) -> T:
         try:

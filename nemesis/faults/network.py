@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from typing_extensions import override
 
@@ -12,6 +12,8 @@ from nemesis.evidence import Effect, Evidence, Seen
 from nemesis.fault import Aim, Fault, on_each
 from nemesis.mechanisms.mechanism import Counted, Mechanism
 from nemesis.shell import NodeShell, ProcessState
+
+T = TypeVar("T")
 
 
 class NetworkFault(Fault):
@@ -39,20 +41,40 @@ class NetworkFault(Fault):
     def apply_again(self, shell: NodeShell, aim: Aim, nodes: Iterable[Node]) -> Evidence:
         concerned = set(nodes)
         chosen = {node: one for node, one in self.mechanisms(aim, shell.topology).items() if node in concerned}
-        applied = _in_networks(shell, chosen, lambda node: chosen[node].apply(node, aim.tag))
+
+        def put(node: Node) -> str:
+            if (helper := chosen[node].helper) is not None:
+                shell.start_helper(node, aim.tag, helper)
+            return shell.in_network_of(node, chosen[node].apply(node, aim.tag))
+
+        applied = _unless_exited(shell, chosen, put)
         return {node: Seen(Effect.NOT_KNOWN, {"applied": chosen[node].name}) for node in applied}
 
     def measure(self, shell: NodeShell, aim: Aim) -> Evidence:
-        """What the counters of all nodes tell."""
+        """What the counters of all nodes tell. Where a helper has ended, what it did is over."""
         mechanisms = self.mechanisms(aim, shell.topology)
-        listings = _in_networks(shell, mechanisms, lambda node: mechanisms[node].count(aim.tag))
-        counted = {node: _read(mechanisms[node], node, aim.tag, listing) for node, listing in listings.items()}
+
+        def count(node: Node) -> Counted | None:
+            mechanism = mechanisms[node]
+            listing = shell.in_network_of(node, mechanism.count(aim.tag))
+            alive = mechanism.helper is None or shell.helper_runs(node, aim.tag)
+            return _read(mechanism, node, aim.tag, listing) if alive else None
+
+        counted = _unless_exited(shell, mechanisms, count)
         return self.seen(aim, shell.topology, counted)
 
     def heal(self, shell: NodeShell, aim: Aim) -> None:
         """Remove the mechanisms on all nodes at once, each of which checks that nothing is left."""
         mechanisms = self.mechanisms(aim, shell.topology)
-        _in_networks(shell, mechanisms, lambda node: mechanisms[node].remove(node, aim.tag))
+
+        def take_away(node: Node) -> None:
+            try:
+                shell.in_network_of(node, mechanisms[node].remove(node, aim.tag))
+            finally:
+                if mechanisms[node].helper is not None:
+                    shell.stop_helper(node, aim.tag)
+
+        _unless_exited(shell, mechanisms, take_away)
 
 
 def judged(counted: Counted | None) -> Seen:
@@ -69,13 +91,15 @@ def _read(mechanism: Mechanism, node: Node, tag: str, listing: str) -> Counted |
         raise ClusterError(f"{node.name}: its counters cannot be read ({exc!r}): {listing.strip()[:200]}") from exc
 
 
-def _in_networks(shell: NodeShell, nodes: Iterable[Node], script: Callable[[Node], str]) -> dict[Node, str]:
-    def run(node: Node) -> str | None:
+def _unless_exited(shell: NodeShell, nodes: Iterable[Node], act: Callable[[Node], T]) -> dict[Node, T]:
+    """Act in the namespaces of all nodes at once; return what each returned, of those that have not exited."""
+
+    def run(node: Node) -> tuple[T] | None:
         try:
-            return shell.in_network_of(node, script(node))
+            return (act(node),)
         except ClusterError:
             if shell.process(node) is ProcessState.EXITED:
                 return None
             raise
 
-    return {node: said for node, said in on_each(nodes, run).items() if said is not None}
+    return {node: done[0] for node, done in on_each(nodes, run).items() if done is not None}

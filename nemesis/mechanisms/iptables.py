@@ -22,6 +22,7 @@ class _Rules(ABC):
 
     name = "iptables"
     probe = "iptables -w -nL INPUT >/dev/null"
+    helper = None
 
     @abstractmethod
     def rules(self, node: Node, tag: str) -> list[str]:

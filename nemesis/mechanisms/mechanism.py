@@ -34,6 +34,10 @@ class Mechanism(Protocol):
     def probe(self) -> str:
         """Shell: fails where the kernel has not what it needs; leaves nothing."""
 
+    @property
+    def helper(self) -> str | None:
+        """Shell: a program that has to run as long as it acts, started before ``apply``; None where it needs none."""
+
     def apply(self, node: Node, tag: str) -> str:
         """Shell: put it there, whole; nothing where it is there already."""
 
@@ -63,6 +67,15 @@ class Either:
     def probe(self) -> str:
         """Shell: fails where neither can be."""
         return f"{{ {self.first.probe}; }} 2>/dev/null || {{ {self.second.probe}; }}"
+
+    @property
+    def helper(self) -> str | None:
+        """Shell: the program of the one that is there; one that does nothing where that needs none."""
+        if self.first.helper is None and self.second.helper is None:
+            return None
+        idle = "exec sleep infinity"
+        choice = f"if {{ {self.first.probe}; }} 2>/dev/null"
+        return f"{choice}; then\n{self.first.helper or idle}\nelse\n{self.second.helper or idle}\nfi\n"
 
     def apply(self, node: Node, tag: str) -> str:
         """Shell: put one of them there."""

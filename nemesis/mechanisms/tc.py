@@ -60,6 +60,7 @@ class _Shape(ABC):
 
     name: ClassVar[str] = "netem"
     probe: ClassVar[str] = "tc qdisc add dev lo root netem && tc qdisc del dev lo root"
+    helper: ClassVar[str | None] = None
 
     @property
     @abstractmethod

@@ -43,6 +43,7 @@ class FakeShell:
         self.silent: set[Node] = set()
         self.flushed: set[Node] = set()
         self.held: set[Node] = set()
+        self.helpers: dict[tuple[Node, str], str] = {}
         self.exit_codes: dict[Node, int] = {}
         self.shutdown_seconds = 1.0
         self.ends_by_itself: set[Node] = set()
@@ -72,6 +73,16 @@ class FakeShell:
             self.namespaces[node] -= {f"rules {tag}" for tag in rules}
             self.namespaces[node] -= {f"queue {minor}" for minor in re.findall(r"grep ' (\w+): '", script)}
         return ""
+
+    def start_helper(self, node: Node, name: str, script: str) -> None:
+        self.done.append(f"{node.name} helper")
+        self.helpers[node, name] = script
+
+    def helper_runs(self, node: Node, name: str) -> bool:
+        return (node, name) in self.helpers
+
+    def stop_helper(self, node: Node, name: str) -> None:
+        self.helpers.pop((node, name), None)
 
     def _listing(self, node: Node, script: str) -> str:
         """What a script that counts prints, line by line."""

@@ -50,6 +50,7 @@ class NamespaceShell:
         nodes = tuple(Node(f"b{i}", Role.BROKER, i, address) for i, address in enumerate(ADDRESSES, 1))
         self.topology = Topology(nodes, Node("clients", Role.CLIENTS, 0, "10.251.77.254"))
         self._processes: dict[Node, subprocess.Popen[bytes]] = {}
+        self._helpers: dict[tuple[Node, str], subprocess.Popen[bytes]] = {}
 
     def up(self) -> None:
         """Create the bridge, which stands for the clients' machine, and start all nodes."""
@@ -76,6 +77,21 @@ class NamespaceShell:
         if self.process(node) is ProcessState.EXITED:
             raise ClusterError(f"{node.name}: network script failed: no such namespace")
         return _in(self._namespace(node), script, f"{node.name}: network script")
+
+    def start_helper(self, node: Node, name: str, script: str) -> None:
+        self.stop_helper(node, name)
+        command = ["ip", "netns", "exec", self._namespace(node), "sh", "-euc", script]
+        self._helpers[node, name] = subprocess.Popen(command)
+
+    def helper_runs(self, node: Node, name: str) -> bool:
+        helper = self._helpers.get((node, name))
+        return helper is not None and helper.poll() is None
+
+    def stop_helper(self, node: Node, name: str) -> None:
+        helper = self._helpers.pop((node, name), None)
+        if helper is not None:
+            helper.kill()
+            helper.wait(10)
 
     def signal(self, node: Node, signal: Signal) -> None:
         self._processes[node].send_signal(getattr(signals, f"SIG{signal}"))
