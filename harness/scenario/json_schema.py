@@ -7,6 +7,7 @@ from pydantic.json_schema import GenerateJsonSchema
 
 from harness.core.anomalies import BY_NAME
 from harness.core.quantities import DURATION_PATTERN, RATE_PATTERN, SHARE_PATTERN, duration_text, rate_text, share_text
+from harness.core.verdict import PRECONDITIONS
 from harness.scenario.client_config import own_keys
 from harness.scenario.kafka_settings import OF_THE_TOPIC, RESERVED
 from harness.scenario.model import Scenario
@@ -50,6 +51,7 @@ def json_schema() -> Schema:
     anomalies = sorted(BY_NAME)
     for key in ("anomalies", "allowed"):
         whole["$defs"]["Expectation"]["properties"][key]["items"] = {"enum": anomalies}
+    whole["$defs"]["Expectation"]["properties"]["not_met"]["items"] = {"enum": list(PRECONDITIONS)}
     _settings(whole["$defs"])
     _referred(whole, names)
     return whole

@@ -129,7 +129,7 @@ def _takes(told: Schema, definitions: Schema) -> str:
         return f"`{meant['const']}`"
     if "enum" in meant:
         words = list(dict.fromkeys(str(word) for word in meant["enum"]))
-        return " or ".join(f"`{word}`" for word in words) if len(words) <= _MOST_WORDS else "an anomaly"
+        return " or ".join(f"`{word}`" for word in words) if len(words) <= _MOST_WORDS else "name"
     alternatives = meant.get("anyOf") or meant.get("oneOf") or []
     several = [one for one in alternatives if one.get("type") != "null"]
     if several:

@@ -78,6 +78,7 @@ BASE: dict[str, Any] = {"topic": {"replication": 3}}
         {"topic": {"config": {"min.insync.replicas": 2}}},
         {"expect": {"anomalies": ["losst"]}},
         {"expect": {"verdict": "fine"}},
+        {"expect": {"not_met": ["timeline folowed"]}},
         {"limits": {"recovery": 3}},
     ],
     ids=str,
