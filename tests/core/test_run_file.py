@@ -1,12 +1,13 @@
 """run.json: written at once, read back the same, and refused in one line where it is not one."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from harness.core.errors import HistoryError
 from harness.core.guarantees import Configuration
-from harness.core.run_file import RUN_FILE, RunFile, Seat, State, StepReport
+from harness.core.run_file import RUN_FILE, Limits, RunFile, Seat, State, StepReport
 
 
 def run_file(**more: object) -> RunFile:
@@ -25,6 +26,13 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     file.write(tmp_path)
     assert RunFile.read(tmp_path) == file
     assert [path.name for path in tmp_path.iterdir()] == [RUN_FILE]
+
+
+def test_limits_of_an_earlier_run_need_no_unit(tmp_path: Path) -> None:
+    run_file().write(tmp_path)
+    stored = json.loads((tmp_path / RUN_FILE).read_text()) | {"limits": {"unavailable": 20, "recovery": "10500ms"}}
+    (tmp_path / RUN_FILE).write_text(json.dumps(stored))
+    assert RunFile.read(tmp_path).limits == Limits(unavailable=20.0, recovery=10.5)
 
 
 def test_a_run_file_is_replaced(tmp_path: Path) -> None:
