@@ -64,6 +64,7 @@ def endless(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], Path]]:
         process.communicate()
 
 
+@pytest.mark.usefixtures("spark")
 @pytest.mark.core
 def test_ctrl_c_removes_the_cluster_and_what_was_recorded_is_judged_unknown(
     endless: tuple[subprocess.Popen[str], Path], engine: DockerClient, kafka_trial: Invoke
@@ -83,6 +84,7 @@ def test_ctrl_c_removes_the_cluster_and_what_was_recorded_is_judged_unknown(
     assert done.verdict["summary"]["attempted"] > 0
 
 
+@pytest.mark.usefixtures("spark")
 @pytest.mark.core
 def test_after_kill_9_cleanup_removes_everything_and_the_journals_can_be_judged(
     endless: tuple[subprocess.Popen[str], Path], engine: DockerClient, kafka_trial: Invoke
@@ -136,6 +138,7 @@ def test_an_image_that_cannot_be_had_is_told(tmp_path: Path, kafka_trial: Invoke
     assert "cluster.image localhost/no/such:image cannot be had" in done.err.splitlines()[-1]
 
 
+@pytest.mark.usefixtures("spark")
 def test_a_given_image_and_published_ports_run_too(tmp_path: Path, engine: DockerClient, kafka_trial: Invoke) -> None:
     image = kafka_image(engine, DEFAULT_VERSION)
     given = {**QUICK, "cluster": {"brokers": 1, "image": image, "clients": "published"}}
@@ -144,6 +147,7 @@ def test_a_given_image_and_published_ports_run_too(tmp_path: Path, engine: Docke
     assert done.verdict["summary"]["acknowledged"] > 0
 
 
+@pytest.mark.usefixtures("spark")
 def test_random_faults_are_drawn_by_the_seed_and_healed(tmp_path: Path, kafka_trial: Invoke) -> None:
     faults = [{"fault": "kill", "target": "one-of brokers"}, {"fault": "isolate", "target": "leader"}]
     drawn = {
@@ -158,6 +162,7 @@ def test_random_faults_are_drawn_by_the_seed_and_healed(tmp_path: Path, kafka_tr
     assert len(done.verdict["faults"]) == 3
 
 
+@pytest.mark.usefixtures("spark")
 def test_a_controller_quorum_goes_on_without_its_leader(tmp_path: Path, kafka_trial: Invoke) -> None:
     quorum = {
         "cluster": {"brokers": 1, "controllers": 3},
@@ -175,6 +180,7 @@ def test_a_controller_quorum_goes_on_without_its_leader(tmp_path: Path, kafka_tr
     assert fault["nodes"][0].startswith("c")
 
 
+@pytest.mark.usefixtures("spark")
 def test_a_cluster_that_is_kept_goes_with_cleanup(tmp_path: Path, engine: DockerClient, kafka_trial: Invoke) -> None:
     done = kafka_trial("run", scenario(tmp_path, QUICK), "--keep", "--store", tmp_path / "store", "--json")
     run = done.verdict["run"]

@@ -42,6 +42,7 @@ CHANGES = (
 PLACE = ("trial", 0)
 
 
+@pytest.mark.usefixtures("spark")
 def test_a_write_after_the_end_of_its_transaction_hangs_its_partition_where_leaders_do_not_verify(
     tmp_path: Path, kafka_trial: Invoke
 ) -> None:

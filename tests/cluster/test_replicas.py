@@ -44,6 +44,7 @@ HEADER = struct.Struct(">qi11xi")
 _BEFORE_LENGTH = 12
 
 
+@pytest.mark.usefixtures("spark")
 def test_a_follower_whose_log_has_another_order_is_found_and_nothing_else_is(
     tmp_path: Path, engine: DockerClient, kafka_trial: Invoke
 ) -> None:
