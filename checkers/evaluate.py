@@ -97,7 +97,8 @@ def circumstances(history: History) -> Circumstances:
 
 
 def _missed_by_the_living(run: Path) -> int:
-    return sum(len(piece) - pc.sum(piece["died"]).as_py() for piece in pieces(place(run, MISSED.name)))
+    found = pieces(place(run, MISSED.name))
+    return sum(len(piece) - pc.sum(pc.or_(piece["died"], piece["unanswered"])).as_py() for piece in found)
 
 
 def rule(history: History, found: Sequence[Found]) -> dict[str, FoundAnomaly]:

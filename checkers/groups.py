@@ -3,7 +3,9 @@
 In a run of the workload ``groups`` a live delivery is journalled when it was processed, and not before.
 """
 
-from pyspark.sql import DataFrame
+from functools import reduce
+
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
 from checkers.polls import SEAT, STAY
@@ -28,7 +30,9 @@ def missed(history: History, polls: DataFrame) -> DataFrame:
     processed has processed all that it committed; one that commits first, all but what it was killed with (Kafka
     design, Message Delivery Semantics: at-least-once, at-most-once).
     Returns: topic, partition, offset, record_id, committed (the furthest place that the group committed), died (whether
-    a member that commits first was killed between its commit and the record, and no member ever went past it)
+    a member that commits first was killed between its commit and the record, and no member ever went past it),
+    unanswered (whether one asked to commit past the record and had no answer while the partition was its own, and no
+    member ever went past it)
     """
     judged = history.reads.where("phase in ('final', 'live')").join(
         F.broadcast(committed(history)), on=PARTITION, how="inner"
@@ -51,18 +55,36 @@ def missed(history: History, polls: DataFrame) -> DataFrame:
         .groupBy(*PARTITION, "offset", "record_id")
         .agg(F.max("committed").alias("committed"))
     )
-    if not (history.run_file.configuration.commits_first and history.run_file.killed):
-        return found.selectExpr("*", "false as died")
+    if not history.run_file.configuration.commits_first:
+        return found.selectExpr("*", "false as died", "false as unanswered")
     return (
-        found.join(F.broadcast(unprocessed(history, polls)), on=PARTITION, how="left")
-        .join(F.broadcast(went_past(polls)), on=PARTITION, how="left")
+        found.join(F.broadcast(_excused(history, polls)), on=PARTITION, how="left")
         .groupBy(*PARTITION, "offset", "record_id", "committed")
-        .agg(
-            F.expr("coalesce(bool_or(offset >= left_from and offset < left_to), false)").alias("left"),
-            F.expr("coalesce(bool_or(offset >= past_from and offset < past_to), false)").alias("past"),
+        .agg(*(F.expr(f"coalesce(bool_or(why = '{why}' and {_IN_RANGE}), false)").alias(why) for why in _RANGES))
+        .selectExpr(
+            *PARTITION,
+            "offset",
+            "record_id",
+            "committed",
+            "died and not past as died",
+            "unanswered and not past as unanswered",
         )
-        .selectExpr(*PARTITION, "offset", "record_id", "committed", "left and not past as died")
     )
+
+
+_IN_RANGE = "offset >= range_from and offset < range_to"
+_RANGES = ("died", "unanswered", "past")
+
+
+def _excused(history: History, polls: DataFrame) -> DataFrame:
+    """Ranges of a log, and why they matter. Returns: topic, partition, why (one of _RANGES), range_from, range_to"""
+    ranges = [
+        unanswered(history).selectExpr(*PARTITION, "'unanswered' as why", "asked_from", "asked_to"),
+        went_past(polls).selectExpr(*PARTITION, "'past'", "past_from", "past_to"),
+    ]
+    if history.run_file.killed:
+        ranges.append(unprocessed(history, polls).selectExpr(*PARTITION, "'died'", "left_from", "left_to"))
+    return reduce(DataFrame.union, ranges).toDF(*PARTITION, "why", "range_from", "range_to")
 
 
 def committed(history: History) -> DataFrame:
@@ -131,6 +153,31 @@ def unprocessed(history: History, polls: DataFrame) -> DataFrame:
             "coalesce(reached, placed, before, 0L) as left_from",
             "greatest(committed, taken_over_at) as left_to",
         )
+    )
+
+
+def unanswered(history: History) -> DataFrame:
+    """What members asked to commit and had no good answer for while the partition was theirs: a broker that answered
+    with an error, or not in time, may have kept it all the same.
+
+    From what was answered well, or where the member was placed, or else where the group stood. Returns: topic,
+    partition, asked_from, asked_to
+    """
+    begins = "event in ('assign', 'revoke', 'lost', 'seek')"
+    until_now = Window.orderBy("at_ns").rangeBetween(Window.unboundedPreceding, Window.currentRow)
+    return (
+        history.table("positions")
+        .where(f"event = 'committing' or {_COMMITTED} or {begins}")
+        .withColumn("stay", F.expr(f"count_if({begins})").over(until_now.partitionBy(*SEAT)))
+        .withColumn("stood", F.expr(f"max(if({_COMMITTED}, offset, null))").over(until_now.partitionBy(*PARTITION)))
+        .groupBy(*STAY)
+        .agg(
+            F.expr("max(offset) filter (where event = 'committing')").alias("asked_to"),
+            F.expr(f"max(if({_COMMITTED}, offset, null))").alias("answered"),
+            F.expr(f"max(coalesce(offset, stood)) filter (where {begins})").alias("placed"),
+        )
+        .selectExpr(*PARTITION, "coalesce(answered, placed, 0L) as asked_from", "asked_to")
+        .where("asked_to > asked_from")
     )
 
 

@@ -100,7 +100,8 @@ class Circumstances:
     asked for by hand, and came. ``faulted_at_once``, ``wiped_at_once``: the most brokers that were under any fault, or
     without their data, at the same time. ``last_replica_guarded``: eligible
     leader replicas (KIP-966) are on. ``final_read``: every log was read to its end when all was over.
-    ``missed_by_the_living``: records that a group missed though no member was killed between its commit and them.
+    ``missed_by_the_living``: records that a group missed though no member was killed between its commit and them, nor
+    left without an answer to it.
     """
 
     elected: bool = False
@@ -145,7 +146,7 @@ _RESENT = "librdkafka, rd_kafka_handle_Produce_error (a refresh of the leader co
 #: Of a group that commits first, what stands in place of the promise above.
 _AT_MOST_ONCE = Promise(
     "of what a group that commits before processing has committed, each record is processed, unless the member that "
-    "had it to process was killed",
+    "had it to process was killed, or never learnt that it was committed",
     "Kafka documentation, Design, Message Delivery Semantics",
 )
 
@@ -279,8 +280,8 @@ PERMISSIONS: tuple[Permission, ...] = (
         "commit before processing",
         (MISSED,),
         lambda c, seen: c.commits_first and seen.missed_by_the_living == 0,
-        "commit before processing (at-most-once): what a member had committed and not processed yet when it was killed "
-        "is processed by nobody",
+        "commit before processing (at-most-once): what a member had committed and not processed yet when it was "
+        "killed, or had asked to commit without an answer while the partition was its own, is processed by nobody",
         "Kafka documentation, Design, Message Delivery Semantics",
         "commit after processing",
     ),

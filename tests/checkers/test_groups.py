@@ -108,7 +108,7 @@ def test_a_missed_record_is_told_with_its_send_and_how_far_the_group_had_committ
     write(tmp_path, [tell(*ABC, "final b @1", "live a @0 r1 t5", "place commit r1 @2 t6")], grouped=True)
     [found] = records(History.read(tmp_path, spark), GROUPS)[1]
     [row] = pq.read_table(tmp_path / ANOMALIES / "missed").to_pylist()
-    assert (found.count, list(row)) == (1, [*RECORD, "committed", "died"])
+    assert (found.count, list(row)) == (1, [*RECORD, "committed", "died", "unanswered"])
     assert (row["offset"], row["committed"], row["sent_ns"], row["acknowledged_ns"]) == (1, 2, 2 * SECOND, 3 * SECOND)
 
 
@@ -237,6 +237,104 @@ def test_one_partitions_kill_excuses_nothing_in_another(spark: SparkSession, tmp
     history = History.read(tmp_path, spark)
     found = groups.missed(history, polls(history)).collect()
     assert {row["partition"]: row["died"] for row in found} == {0: True, 1: False}
+
+
+#: What stands of ``ABC`` behind commits that nobody processed, by offset: whether an unanswered commit excuses it.
+UNANSWERED = {
+    "what it asked to commit, and was refused before the partition was taken": (
+        ("live a @0 r1 t5", "place committing r1 @2 t6", "place commit r1 @2 t7 failed", "place revoke r1 t8"),
+        ("place assign r2 @2 t9", "place commit r2 @2 t10"),
+        {1: True},
+    ),
+    "what it asked to commit, and never heard of": (
+        ("place committing r1 @3 t6", "place lost r1 t8", "place commit r2 @3 t10"),
+        {0: True, 1: True, 2: True},
+    ),
+    "the answer came when the partition was its own no more": (
+        ("place committing r1 @3 t6", "place revoke r1 t8", "place commit r1 @3 t9"),
+        {0: True, 1: True, 2: True},
+    ),
+    "not what it was answered for": (
+        ("place committing r1 @2 t6", "place commit r1 @2 t7", "place committing r1 @3 t8", "place revoke r1 t9"),
+        ("place commit r2 @3 t10",),
+        {0: False, 1: False, 2: True},
+    ),
+    "not where it asked again, and was answered": (
+        ("place committing r1 @3 t6", "place commit r1 @3 t7 failed", "place committing r1 @3 t8"),
+        ("place commit r1 @3 t9", "place revoke r1 t10"),
+        {0: False, 1: False, 2: False},
+    ),
+    "not where it was answered in an assignment that came after": (
+        ("place committing r1 @2 t6", "place revoke r1 t7", "place assign r1 @2 t8", "place committing r1 @3 t9"),
+        ("place commit r1 @3 t10",),
+        {0: True, 1: True, 2: False},
+    ),
+    "not what stands before its place": (
+        ("place committing r1 @1 t6", "place commit r1 @1 t7", "place revoke r1 t8", "place assign r2 @1 t9"),
+        ("place committing r2 @3 t10", "place lost r2 t11", "place commit r3 @3 t12"),
+        {0: False, 1: True, 2: True},
+    ),
+    "where it was placed at nothing, from where the group stood": (
+        ("place committing r1 @1 t6", "place commit r1 @1 t7", "place revoke r1 t8", "place assign r2 t9"),
+        ("place committing r2 @3 t10", "place lost r2 t11", "place commit r3 @3 t12"),
+        {0: False, 1: True, 2: True},
+    ),
+    "not what another went past": (
+        ("place committing r1 @3 t6", "place revoke r1 t8", "place assign r2 @0 t9", "live a @0 r2 t10"),
+        ("live c @2 r2 t11", "place commit r2 @3 t12"),
+        {1: False},
+    ),
+    "not what was committed without being asked for": (("place commit r1 @3 t6",), {0: False, 1: False, 2: False}),
+}
+
+
+@pytest.mark.parametrize("says", UNANSWERED)
+def test_what_a_member_asked_to_commit_without_an_answer(says: str, spark: SparkSession, tmp_path: Path) -> None:
+    *told, excused = UNANSWERED[says]
+    lines = [line for part in told for line in part]
+    write(tmp_path, [tell(*ABC, *lines)], grouped=True, commits_first=True)
+    history = History.read(tmp_path, spark)
+    found = groups.missed(history, polls(history)).collect()
+    assert {row["offset"]: row["unanswered"] for row in found} == excused
+
+
+@pytest.mark.parametrize(("commits_first", "stands"), [(True, Standing.PERMITTED), (False, Standing.VIOLATION)])
+def test_an_unanswered_commit_excuses_a_group_that_commits_first_alone(
+    commits_first: bool, stands: Standing, spark: SparkSession, tmp_path: Path
+) -> None:
+    lines = ("place committing r1 @3 t6", "place revoke r1 t8", "place commit r2 @3 t10")
+    write(tmp_path, [tell(*ABC, *lines)], grouped=True, commits_first=commits_first)
+    history = History.read(tmp_path, spark)
+    _, found = records(history, GROUPS)
+    [ruled] = rule(history, found).values()
+    assert ruled.standing is stands
+
+
+def test_one_partitions_unanswered_commit_excuses_nothing_in_another(spark: SparkSession, tmp_path: Path) -> None:
+    lines = (
+        *("send a ok @0 p0", "send b ok @0 p1", "final a @0 p0", "final b @0 p1", "end 0..1 p0", "end 0..1 p1"),
+        *("place assign r1 p0 t1", "place committing r1 @1 p0 t2", "place revoke r1 p0 t3", "place commit r2 @1 p0 t4"),
+        *("place assign r1 p1 t1", "place commit r1 @1 p1 t2"),
+    )
+    write(tmp_path, [tell(*lines)], grouped=True, commits_first=True)
+    history = History.read(tmp_path, spark)
+    found = groups.missed(history, polls(history)).collect()
+    assert {row["partition"]: row["unanswered"] for row in found} == {0: True, 1: False}
+
+
+def test_a_group_that_goes_on_behind_a_truncation_has_missed_nothing_at_offsets_that_it_was_given(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """What was put in the place of what it had been given is told as that: a rewritten offset."""
+    lines = (
+        *("send a ok @0 t1..2", "send b ok @1 t2..3", "place assign r1 t1", "live a @0 r1 t4", "live b @1 r1 t4"),
+        *("place committing r1 @2 t5", "place commit r1 @2 t6", "send c ok @1 t7..8", "send d ok @2 t8..9"),
+        *("live d @2 r1 t10", "place commit r1 @3 t11", "final a @0", "final c @1", "final d @2", "end 0..3"),
+    )
+    write(tmp_path, [tell(*lines)], grouped=True)
+    history = History.read(tmp_path, spark)
+    _, found = records(history)
+    assert {one.checker.anomaly for one in found} == {"lost", "rewritten_offset", "vanished"}
 
 
 #: Conditions turned round, as text of checkers/groups.py.
