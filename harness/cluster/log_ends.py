@@ -11,6 +11,9 @@ from workloads.clients.settings import Isolation
 from workloads.protocol import Slot
 from workloads.readback.final_read import LogEnd, LogEnds
 
+#: For thousands of partitions, on a machine that is busy.
+_ANSWER_S = 5.0
+
 
 def leading(held: Sight | None, told: Iterable[Sight]) -> Sight | None:
     """``held``, what prevails, where it names a leader and no broker has ever told of a newer epoch. Pure.
@@ -28,7 +31,7 @@ def ask_log_ends(
     topology: Topology,
     isolation_level: Isolation,
     slots: Collection[Slot],
-    connect: Callable[[str], Wire] = Wire,
+    connect: Callable[[str], Wire] = lambda endpoint: Wire(endpoint, timeout=_ANSWER_S),
 ) -> dict[Slot, LogEnd]:
     """The ends of the logs of ``slots`` now. Left out are those whose leader is not known, did not answer, or was
     another before the answer than after it."""

@@ -257,8 +257,8 @@ def look_into_replicas(stage: Stage, ends: Sequence[Mapping[str, Any]], isolatio
     for slot, sight in stage.observer.partitions().items():
         for broker in set(sight.isr) - {sight.leader}:
             followers.setdefault(broker, []).append(slot)
-    for broker in followers:
-        settings = replica_reader_config(stage.topology.bootstrap, isolation_level, broker)
+    for broker, slots in followers.items():
+        settings = replica_reader_config(stage.topology.bootstrap, isolation_level, broker, len(slots))
         record.file.clients[f"replica {FINAL_READER + broker}"] = dict(settings)
     missed = read_replicas(
         stage.topology.bootstrap, followers, ends, isolation_level, record.journals, record.clock, _READ_SECONDS

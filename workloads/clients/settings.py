@@ -213,22 +213,25 @@ def admin_config(bootstrap: str) -> Config:
     return _COMMON | {"bootstrap.servers": bootstrap, "client.id": "kafka-trial-admin"}
 
 
-def final_reader_config(bootstrap: str, isolation_level: Isolation) -> Config:
-    """What the final read is given. It joins no group; librdkafka wants a name all the same."""
-    return _reader_config(bootstrap, "kafka-trial-final", "kafka-trial-final", isolation_level) | _TELLING_SOURCES
+def final_reader_config(bootstrap: str, isolation_level: Isolation, partitions: int = 1) -> Config:
+    """What the final read of so many ``partitions`` is given. It joins no group, and librdkafka wants a name all the
+    same."""
+    name = "kafka-trial-final"
+    return _reader_config(bootstrap, name, name, isolation_level) | _statistics(partitions)
 
 
-def replica_reader_config(bootstrap: str, isolation_level: Isolation, broker: int) -> Config:
+def replica_reader_config(bootstrap: str, isolation_level: Isolation, broker: int, partitions: int = 1) -> Config:
     """What reads one broker's logs is given: every broker is a rack, called by its id (KIP-392)."""
     name = f"kafka-trial-replica-{broker}"
     return _reader_config(bootstrap, name, name, isolation_level) | {
         "client.rack": str(broker),
-        **_TELLING_SOURCES,
+        **_statistics(partitions),
     }
 
 
-#: By its statistics a reader tells which broker it fetches from.
-_TELLING_SOURCES: Final[Config] = {"statistics.interval.ms": 100}
+def _statistics(partitions: int) -> Config:
+    """By its statistics a reader tells which broker it fetches from: a kilobyte for each partition, every time."""
+    return {"statistics.interval.ms": max(100, partitions)}
 
 
 def _reader_config(bootstrap: str, client_id: str, group: str, isolation_level: Isolation) -> Config:

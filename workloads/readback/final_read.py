@@ -180,7 +180,7 @@ def read_to_end(
             reading.ask()
         if reading.told:
             sources = Sources()
-            config = final_reader_config(reading.bootstrap, isolation_level)
+            config = final_reader_config(reading.bootstrap, isolation_level, len(reading.progress))
             consumer = client({**config, "logger": LOGGER, "stats_cb": sources})
             try:
                 while True:

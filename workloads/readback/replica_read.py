@@ -61,7 +61,10 @@ def _read(
     deadline: float,
 ) -> Sources:
     sources, reader = Sources(), FINAL_READER + broker
-    config: dict[str, Any] = {**replica_reader_config(bootstrap, isolation_level, broker), "logger": LOGGER}
+    config: dict[str, Any] = {
+        **replica_reader_config(bootstrap, isolation_level, broker, len(progress)),
+        "logger": LOGGER,
+    }
     with Journal(journal_path(journals, "reads", str(reader)), READS) as journal:
         consumer = Consumer({**config, "stats_cb": sources})
         try:
