@@ -55,6 +55,7 @@ QUESTIONS: dict[str, Callable[[History], DataFrame]] = {
     "near": lambda history: near(history, marked(blocks(history), UNSETTLED, number=1)).reads,
     "unprocessed": lambda history: groups.unprocessed(history, polls(history)),
     "went past": lambda history: groups.went_past(polls(history)),
+    "unanswered": groups.unanswered,
     **{checker.anomaly.name: _found(checker) for checker in CHECKERS},
     **{f"{checker.anomaly.name} without a final read": _found(checker) for checker in WITHOUT_FINAL_READ},
 }
