@@ -23,7 +23,7 @@ timeline:
 final_read: {down: [cut]}
 """
 
-#: Clients reach a leader that the rest of the cluster has deposed.
+#: Clients reach a leader that the rest of the cluster has deposed; a producer leaves it after its delivery timeout.
 DEPOSED = """\
 name: deposed-leader-reachable
 cluster: {brokers: 3}
@@ -33,7 +33,7 @@ timeline:
   - wait: 3s
   - inject: {fault: isolate, target: leader, clients: false, as: cut}
   - until: {leader: changed, within: 30s}
-  - wait: 3s
+  - wait: 20s
 final_read: {down: [cut]}
 requires: {leader: changed}
 """
