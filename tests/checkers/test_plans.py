@@ -61,7 +61,7 @@ QUESTIONS: dict[str, Callable[[History], DataFrame]] = {
 }
 
 #: Those that sort records, or polls.
-SORTED = ["polls", "unprocessed", "went past", "crossings", "reordered", "real_time_order", "skipped", "went_back"]
+SORTED = ["polls", "crossings", "reordered", "real_time_order", "skipped", "went_back"]
 
 
 @pytest.fixture(scope="module")
