@@ -49,7 +49,7 @@ def records(
 
     ``given``: tells the ``polls`` of the history, where its caller has them already.
     """
-    shutil.rmtree(history.directory / ANOMALIES, ignore_errors=True)
+    shutil.rmtree(history.results / ANOMALIES, ignore_errors=True)
     folded = blocks(history).persist(StorageLevel.MEMORY_AND_DISK)
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
         inquiry = Inquiry(pool, history, checkers, folded, given or (lambda: polls(history)))
@@ -64,7 +64,7 @@ def records(
     folded.unpersist()
     found = sorted((f for f in answered if f.count), key=lambda f: checkers.index(f.checker))
     if not found:
-        shutil.rmtree(history.directory / ANOMALIES, ignore_errors=True)
+        shutil.rmtree(history.results / ANOMALIES, ignore_errors=True)
     return counts, found
 
 
@@ -183,5 +183,5 @@ def find(checker: Checker, history: History, given: DataFrame) -> Found:
         if counted is None:
             return Found(checker, 0, [])
         found = timed(history, counted)
-    kept = place(history.directory, checker.anomaly.name)
+    kept = place(history.results, checker.anomaly.name)
     return Found(checker, keep(found, kept), first(kept, _EXAMPLES))

@@ -36,14 +36,14 @@ from harness.core.verdict import FoundAnomaly, Judgement, Precondition, Standing
 _DAMAGED = re.compile(r"FAILED_READ_FILE\S*\].*? file:(?://)?(/\S+?\.parquet)")
 
 
-def judge(directory: Path, spark: SparkSession) -> Verdict:
+def judge(directory: Path, spark: SparkSession, results: Path | None = None) -> Verdict:
     """Judge the run stored in ``directory``, from what is stored there alone: the same run, the same verdict.
 
-    Writes all records of each anomaly found to ``<directory>/anomalies/<name>/``, and no other file. Raises
-    HistoryError where the run cannot be judged at all.
+    Writes all records of each anomaly found to ``<results>/anomalies/<name>/``, and no other file; ``results`` is the
+    run's directory where it is not told. Raises HistoryError where the run cannot be judged at all.
     """
     try:
-        return _judged(History.read(directory, spark))
+        return _judged(History.read(directory, spark, results))
     except Exception as exc:
         damaged = _DAMAGED.search(str(exc))
         if damaged is None:
@@ -92,12 +92,12 @@ def circumstances(history: History) -> Circumstances:
         wiped_at_once=most_at_once(wiped, frozenset(brokers)),
         last_replica_guarded=run.features.get("eligible.leader.replicas.version", 0) > 0,
         final_read=run.final_read,
-        missed_by_the_living=_missed_by_the_living(history.directory),
+        missed_by_the_living=_missed_by_the_living(history.results),
     )
 
 
-def _missed_by_the_living(run: Path) -> int:
-    found = pieces(place(run, MISSED.name))
+def _missed_by_the_living(results: Path) -> int:
+    found = pieces(place(results, MISSED.name))
     return sum(len(piece) - pc.sum(pc.or_(piece["died"], piece["unanswered"])).as_py() for piece in found)
 
 
@@ -131,13 +131,13 @@ def _elected_where(history: History, anomaly: str) -> bool:
     """Whether in each partition that has an anomaly another leader was elected: no other partition's election excuses
     it. (But nobody observes the log of a transaction's coordinator: where there are any, the others' stand for it.)"""
     had = elected(history.seen)
-    return bool(had) and (history.transactional or partitions(place(history.directory, anomaly)) <= had)
+    return bool(had) and (history.transactional or partitions(place(history.results, anomaly)) <= had)
 
 
 def _elected_by_hand_where(history: History, anomaly: str) -> bool:
     """Whether in each partition that has an anomaly an unclean election was asked for by hand, and came."""
     had = elected_by_hand(history.faults)
-    return bool(had) and partitions(place(history.directory, anomaly)) <= had
+    return bool(had) and partitions(place(history.results, anomaly)) <= had
 
 
 def explained(history: History, name: str, anomaly: FoundAnomaly) -> FoundAnomaly:

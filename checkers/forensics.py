@@ -74,7 +74,7 @@ def runs(history: History, anomaly: Anomaly) -> list[dict[str, Any]]:
     """
     if not anomaly.comes_in_runs:
         return []
-    kept, seen = place(history.directory, anomaly.name), history.seen
+    kept, seen = place(history.results, anomaly.name), history.seen
     partitions = {(row["topic"], row["partition"]) for row in history.ends} | {(s.topic, s.partition) for s in seen}
     led = {of: reigns(seen, of) for of in sorted(partitions)}
     width = bucket_width(extent(kept), len(led))

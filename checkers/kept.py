@@ -1,4 +1,4 @@
-"""All that was found of an anomaly, kept beside the run: ``<run>/anomalies/<name>/*.parquet``."""
+"""All that was found of an anomaly: ``<results>/anomalies/<name>/*.parquet``, in the end beside its run."""
 
 import shutil
 from collections.abc import Iterator
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 _ORDER = ("topic", "partition", "sent_ns", "record_id", "offset")
 
 
-def place(run: Path, anomaly: str) -> Path:
-    """Where an anomaly of a run is kept."""
-    return run / ANOMALIES / anomaly
+def place(results: Path, anomaly: str) -> Path:
+    """Where an anomaly is kept among the results of a judgement."""
+    return results / ANOMALIES / anomaly
 
 
 def keep(found: "DataFrame", kept: Path) -> int:

@@ -130,7 +130,8 @@ def _start(master: str | None, conf: Mapping[str, str], rows: Sequence[int]) -> 
         # A context whose master did not answer is there, and stopped; settings of SQL are read as they are first used.
         SparkSession.builder.getOrCreate().conf.get("spark.app.name")
     except Exception as exc:
-        raise EnvironmentLacks(refusal(f"{exc}\n{log.read_text(errors='replace')}", master, conf, log)) from exc
+        logged = log.read_text(encoding="utf-8", errors="replace")
+        raise EnvironmentLacks(refusal(f"{exc}\n{logged}", master, conf, log)) from exc
     atexit.register(shutil.rmtree, scratch, ignore_errors=True)
 
 
@@ -164,7 +165,7 @@ def settings(master: str, conf: Mapping[str, str], scratch: Path, rows: Sequence
     """
     check(conf)
     logging = scratch / "log4j2.properties"
-    logging.write_text(_LOGGING.format(level="error"))
+    logging.write_text(_LOGGING.format(level="error"), encoding="utf-8")
     java = [
         "-XX:+UseParallelGC",
         *_QUIET,

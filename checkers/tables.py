@@ -43,20 +43,22 @@ def spark_schema(schema: pa.Schema) -> T.StructType:
 
 @dataclass(frozen=True)
 class History:
-    """All that is known of a run: its run.json and its tables."""
+    """All that is known of a run: its run.json and its tables; and where what is found is kept."""
 
     directory: Path
     spark: SparkSession
     run_file: RunFile
+    results: Path
     excerpt_of: "History | None" = None
 
     @classmethod
-    def read(cls, directory: Path, spark: SparkSession) -> "History":
-        """Look at every table's files, and read none yet.
+    def read(cls, directory: Path, spark: SparkSession, results: Path | None = None) -> "History":
+        """Look at every table's files, and read none yet. ``results``: where to keep what is found, beside the run
+        where it is not told.
 
         Raises HistoryError where run.json or a table is missing, or a file is no Parquet of the table's schema.
         """
-        history = cls(directory, spark, RunFile.read(directory))
+        history = cls(directory, spark, RunFile.read(directory), results or directory)
         for table in TABLES:
             verify(directory, table)
         return history

@@ -83,7 +83,7 @@ class Worker:
         self._listener.join()
         if self.report is not None and self.report.finished:
             return None
-        last = self._stderr_path.read_text(errors="replace").strip().splitlines()[-_STDERR_LINES:]
+        last = self._stderr_path.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-_STDERR_LINES:]
         told = " | ".join(last) or "it wrote nothing to stderr"
         return f"{self.name} died (exit status {self._process.returncode}): {told}"
 

@@ -34,7 +34,7 @@ ERRORS: tuple[tuple[type[KafkaTrialError], int], ...] = (
     (KafkaTrialError, CRASHED),
 )
 
-_SEVERITY = [MET, UNKNOWN, NOT_MET]
+_SEVERITY = [MET, UNKNOWN, NOT_MET, CANNOT_RUN, BAD_INPUT, CRASHED]
 
 
 def of_error(error: KafkaTrialError) -> int:
@@ -50,5 +50,5 @@ def of_verdict(verdict: "Verdict") -> int:
 
 
 def worst(codes: Iterable[int]) -> int:
-    """Not met, then unknown, then met."""
+    """Of several runs: crashed, not to be judged, not met, unknown, met."""
     return max(codes, key=_SEVERITY.index, default=MET)

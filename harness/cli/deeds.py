@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from harness.scenario.model import Scenario
 
     Run = Callable[[Scenario, Path, int, Display, bool], tuple[Path, Verdict]]
-    Judge = Callable[[Path], Verdict]
+    Judge = Callable[[Path, Path], Verdict]
 
 
 def _run(scenario: "Scenario", store: Path, seed: int, display: "Display", keep: bool) -> "tuple[Path, Verdict]":
@@ -28,7 +28,7 @@ def _judge(master: str | None, conf: Mapping[str, str], rows: Sequence[int]) -> 
     from checkers.session import session
 
     spark = session(master, conf, rows)
-    return lambda directory: judge(directory, spark)
+    return lambda directory, results: judge(directory, spark, results)
 
 
 def _connect() -> "DockerClient":
@@ -45,7 +45,8 @@ def _cleanup(run: str | None) -> list[str]:
 
 @dataclass(frozen=True)
 class Deeds:
-    """``judge`` makes a judge of run directories from a Spark master, Spark settings, and each run's rows."""
+    """``judge`` makes, from a Spark master, Spark settings and each run's rows, a judge: it takes a run's directory and
+    a folder for its results. ``writable`` tells of a folder whether it can be written."""
 
     run: "Run" = _run
     judge: "Callable[[str | None, Mapping[str, str], Sequence[int]], Judge]" = _judge

@@ -2,7 +2,7 @@
 
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from glob import iglob
@@ -12,23 +12,27 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.cli import codes
+from harness.cli.busy import busy
 from harness.cli.deeds import Deeds
+from harness.cli.errors import report
+from harness.cli.errors import tell as tell_error
 from harness.cli.telling import tell
-from harness.core.errors import HistoryError
+from harness.core.errors import HistoryError, OutputClosed
 
 if TYPE_CHECKING:
-    from harness.core.run_file import RunFile
+    from harness.cli.deeds import Judge
     from harness.core.verdict import Verdict
 
 
 @dataclass(frozen=True)
 class Case:
-    """A run to judge: where it is kept, where it is judged (elsewhere, if its store is read-only), and its size."""
+    """A run to judge, and how many rows it has. ``bench`` is where it is judged: elsewhere where it cannot be written,
+    and ``unwritten`` says why not."""
 
     directory: Path
     bench: Path
-    file: "RunFile"
     rows: int
+    unwritten: str | None
 
 
 @click.command()
@@ -40,31 +44,47 @@ class Case:
 def check(deeds: Deeds, runs: tuple[str, ...], as_json: bool, master: str | None, conf: tuple[str, ...]) -> int:
     """Judge stored runs again: each RUN_DIR, or every run below it.
 
-    The exit code is that of the worst run.
+    The exit code is that of the worst run. A run that was interrupted before anything was sent is skipped.
     """
     settings = dict(_setting(given) for given in conf)
+    directories = below(runs)
+    results: list[int] = []
     with ExitStack() as stack:
         cases: list[Case] = []
-        errors: list[HistoryError] = []
-        for directory in below(runs):
-            try:
-                cases.append(stack.enter_context(case(directory, deeds.writable(directory))))
-            except HistoryError as exc:
-                errors.append(exc)
-        results = []
+        skipped = 0
+        for number, directory in enumerate(directories, 1):
+            with _reported(results), busy(f"looking at {directory} ({number} of {len(directories)})"):
+                one = stack.enter_context(case(directory, deeds.writable))
+                if one is None:
+                    skipped += 1
+                    tell_error(f"{directory}: skipped: it was interrupted before anything was sent")
+                else:
+                    cases.append(one)
+        if skipped:
+            tell_error(f"{skipped} of {len(directories)} runs skipped")
+        if not cases and not results:
+            raise HistoryError("nothing was judged: there is no run that sent anything")
         if cases:
-            judge = deeds.judge(master, settings, [one.rows for one in cases])
-            for one in cases:
-                try:
-                    verdict = judge(one.bench)
-                except HistoryError as exc:
-                    errors.append(exc)
-                    continue
+            with busy("Spark starts"):
+                judge = deeds.judge(master, settings, [one.rows for one in cases])
+        for number, one in enumerate(cases, 1):
+            with _reported(results):
+                with busy(f"judging {one.directory} ({number} of {len(cases)}), {one.rows:,} rows"):
+                    verdict, page = judged(one, judge)
+                tell(verdict, one.directory, page, as_json)
                 results.append(codes.of_verdict(verdict))
-                tell(verdict, one.directory, keep(one, verdict), as_json)
-    if errors:
-        raise HistoryError("\n".join(map(str, errors))) from errors[0]
     return codes.worst(results)
+
+
+@contextmanager
+def _reported(results: list[int]) -> Iterator[None]:
+    """What goes wrong with one run is told, and its exit code noted: the others are judged all the same."""
+    try:
+        yield
+    except OutputClosed:
+        raise
+    except Exception as exc:  # noqa: BLE001 - a defect is shown whole, and has a code of its own
+        results.append(report(exc))
 
 
 def below(named: Sequence[str]) -> list[Path]:
@@ -105,25 +125,44 @@ def _passed_over(place: Path, covered: set[Path]) -> bool:
 
 
 @contextmanager
-def case(directory: Path, writable: bool) -> Iterator[Case]:
-    """A run made ready to be judged: sealed, and looked at for what it lacks.
+def case(directory: Path, writable: Callable[[Path], bool]) -> Iterator[Case | None]:
+    """A run made ready to be judged: sealed, and looked at for what it lacks. None where it sent nothing.
 
     Where it cannot be written, it is judged in a directory that is thrown away, which links to its history. Raises
     HistoryError.
     """
     from checkers.files import rows, verify
     from harness.core.history import TABLES
-    from harness.run.store import ensure_sealed
+    from harness.core.lock import judging_lock
+    from harness.core.writing import refuse_links
+    from harness.run.store import ensure_sealed, interrupted
 
     with ExitStack() as stack:
-        bench = directory
-        if not writable:
-            bench = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kafka-trial-check-")))
-            _stand_in(directory, bench)
-        file = ensure_sealed(bench)
-        for table in TABLES:
-            verify(bench, table)
-        yield Case(directory, bench, file, rows(bench))
+        with judging_lock(directory):
+            refuse_links(directory)
+            if interrupted(directory):
+                yield None
+                return
+            bench, unwritten = directory, _unwritten(directory, writable)
+            if unwritten is not None:
+                bench = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kafka-trial-check-")))
+                _stand_in(directory, bench)
+            ensure_sealed(bench)
+            for table in TABLES:
+                verify(bench, table)
+        yield Case(directory, bench, rows(bench), unwritten)
+
+
+def _unwritten(directory: Path, writable: Callable[[Path], bool]) -> str | None:
+    """Why nothing can be written beside a run; None where it can."""
+    from harness.core.layout import ANOMALIES
+
+    if not writable(directory):
+        return f"{directory} is read-only"
+    kept = directory / ANOMALIES
+    if kept.exists() and not all(writable(folder) for folder in (kept, *kept.iterdir())):
+        return f"{kept} is not yours to replace (of user {kept.stat().st_uid})"
+    return None
 
 
 def _stand_in(directory: Path, bench: Path) -> None:
@@ -138,17 +177,20 @@ def _stand_in(directory: Path, bench: Path) -> None:
         (bench / HISTORY).symlink_to((directory / HISTORY).resolve())
 
 
-def keep(one: Case, verdict: "Verdict") -> Path | None:
-    """Write the verdict beside its run; the report's path. None, and a line, where the run's store is read-only."""
-    from harness.core.run_file import State
-    from harness.report import write
+def judged(one: Case, judge: "Judge") -> tuple["Verdict", Path | None]:
+    """Judge a run and put its results beside it; returns the verdict and the report's path.
 
-    if one.bench != one.directory:
-        click.echo(f"kafka-trial: {one.directory} is read-only: judged, and nothing written", err=True)
-        return None
-    one.file.state = State.JUDGED
-    one.file.write(one.directory)
-    return write(one.directory, verdict, one.file)
+    None, and a line, where nothing can be written there.
+    """
+    from harness.core.run_file import RunFile
+    from harness.run.judging import judging, publish
+
+    with judging(one.bench) as results:
+        verdict = judge(one.bench, results)
+        if one.unwritten is None:
+            return verdict, publish(one.directory, results, verdict, RunFile.read(one.directory))
+    tell_error(f"{one.unwritten}: judged, and nothing written")
+    return verdict, None
 
 
 def _setting(given: str) -> tuple[str, str]:

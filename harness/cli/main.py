@@ -2,7 +2,6 @@
 
 import signal
 import sys
-import traceback
 from collections.abc import Iterator, Sequence
 from types import FrameType
 from typing import TextIO, cast
@@ -11,8 +10,8 @@ import click
 
 from harness.cli import cleanup, codes, doctor, explaining, importing, judging, running, scenarios, schema
 from harness.cli.deeds import Deeds
+from harness.cli.errors import report, tell
 from harness.cli.streams import Progress, Result
-from harness.core.errors import KafkaTrialError
 
 
 @click.group(
@@ -68,7 +67,7 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def _patience(_number: int, _frame: FrameType | None) -> None:
-    _tell("already stopping: faults are healed and the cluster is removed first")
+    tell("already stopping: faults are healed and the cluster is removed first")
 
 
 def invoke(arguments: Sequence[str], deeds: Deeds | None = None) -> int:
@@ -80,22 +79,10 @@ def invoke(arguments: Sequence[str], deeds: Deeds | None = None) -> int:
         return codes.BAD_INPUT
     except click.ClickException as exc:
         hint = f"; see {exc.ctx.command_path} --help" if isinstance(exc, click.UsageError) and exc.ctx else ""
-        _tell(exc.format_message().rstrip(".") + hint)
+        tell(exc.format_message().rstrip(".") + hint)
         return codes.BAD_INPUT
     except click.Abort as exc:
-        _tell("interrupted", exc.__cause__ or exc)
+        tell("interrupted", exc.__cause__ or exc)
         return codes.CRASHED
-    except KafkaTrialError as exc:
-        _tell(str(exc), exc)
-        return codes.of_error(exc)
-    except Exception:  # noqa: BLE001 - the last resort: a defect is shown whole, and has an exit code of its own
-        traceback.print_exc()
-        return codes.CRASHED
-
-
-def _tell(message: str, exc: BaseException | None = None) -> None:
-    """One line for each thing that is wrong, the first with what else was noted of the error."""
-    first, *more = message.splitlines() or [""]
-    notes = "".join(f"; {note}" for note in getattr(exc, "__notes__", ()))
-    for line in (first + notes, *more):
-        click.echo(f"kafka-trial: {line}", err=True)
+    except Exception as exc:  # noqa: BLE001 - the last resort: a defect is shown whole, and has an exit code of its own
+        return report(exc)

@@ -1,5 +1,6 @@
 """How commands tell a verdict: for people, or as one line of JSON. Both go to stdout."""
 
+import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,7 +26,8 @@ def console() -> "Console":
 def tell(verdict: "Verdict", directory: Path, report: Path | None, as_json: bool) -> None:
     """Print a verdict: verdict.json in one line, or the text report with where to read on."""
     if as_json:
-        click.echo(verdict.to_json())
+        # (ASCII: whatever the locale, it can be written, and read as the UTF-8 that JSON is.)
+        click.echo(json.dumps(json.loads(verdict.to_json()), separators=(",", ":")))
         return
     from harness.report import show
 

@@ -55,7 +55,7 @@ def pom(version: str) -> str:
     """The Maven project whose runtime dependencies are the server of this version. Raises ScenarioError."""
     number = parse_version(version)
     scala = "2.13" if number >= (2, 6) else "2.12" if number >= (1, 0) else "2.11"
-    template = jinja2.Template((recipes() / "kafka" / "pom.xml.j2").read_text(), autoescape=True)
+    template = jinja2.Template((recipes() / "kafka" / "pom.xml.j2").read_text(encoding="utf-8"), autoescape=True)
     return str(template.render(version=version, scala=scala, extras=extras(number)))
 
 
@@ -92,7 +92,7 @@ def _base(client: DockerClient, recipe: str) -> str:
     tag = f"kafka-trial/{recipe}:{SUITE}-{_digest(recipes() / recipe)}"
     with _building(client, tag) as missing:
         if missing:
-            packages = (recipes() / recipe / "packages").read_text().split()
+            packages = (recipes() / recipe / "packages").read_text(encoding="utf-8").split()
             with tempfile.TemporaryDirectory(prefix="kafka-trial-") as scratch:
                 archive = Path(scratch, "root.tar")
                 command = ["mmdebstrap", "--variant=minbase", f"--include={','.join(packages)}", SUITE, str(archive)]
@@ -104,7 +104,7 @@ def _base(client: DockerClient, recipe: str) -> str:
 def _build_kafka(client: DockerClient, tag: str, version: str, project: str, base: str) -> None:
     with tempfile.TemporaryDirectory(prefix="kafka-trial-") as scratch:
         context = Path(scratch)
-        (context / "pom.xml").write_text(project)
+        (context / "pom.xml").write_text(project, encoding="utf-8")
         goal = ["dependency:copy-dependencies", "-DoutputDirectory=libs", "-DincludeScope=runtime"]
         _run(["mvn", "-q", "-B", "-f", str(context / "pom.xml"), *goal], f"Kafka {version}")
         for file in (recipes() / "kafka").iterdir():
@@ -160,7 +160,7 @@ def _libraries(client: DockerClient, image: str) -> str:
 def _building(client: DockerClient, tag: str) -> Iterator[bool]:
     """Whether the image is missing; two runs that want it wait for each other."""
     CACHE.mkdir(parents=True, exist_ok=True)
-    with (CACHE / f"{tag.replace('/', '_').replace(':', '_')}.lock").open("w") as lock:
+    with (CACHE / f"{tag.replace('/', '_').replace(':', '_')}.lock").open("w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield not _has(client, tag)
 

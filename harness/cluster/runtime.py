@@ -103,12 +103,14 @@ def released(
 def _write(spec: ClusterSpec, run: str, nodes: Topology, subnet: Subnet, image: str, directory: Path) -> None:
     (directory / "config").mkdir(parents=True)
     for node in nodes.nodes:
-        (directory / "config" / f"{node.name}.properties").write_text(properties(settings_of(node, nodes, spec)))
+        (directory / "config" / f"{node.name}.properties").write_text(
+            properties(settings_of(node, nodes, spec)), encoding="utf-8"
+        )
     ours = {str(recipes() / "kafka" / name): f"/opt/kafka/{name}" for name in ("start", *_LOGGING)}
     document = compose.document(
         run, nodes, subnet, image, ours if spec.image else {}, compose.labels_of(run, directory)
     )
-    (directory / "compose.yaml").write_text(compose.text(document))
+    (directory / "compose.yaml").write_text(compose.text(document), encoding="utf-8")
 
 
 _LOGGING = ("log4j.properties", "log4j2.properties")
@@ -118,7 +120,7 @@ _LOGGING = ("log4j.properties", "log4j2.properties")
 def _addresses() -> Iterator[None]:
     """Two runs that start at once must not choose the same subnet: one after the other."""
     CACHE.mkdir(parents=True, exist_ok=True)
-    with (CACHE / "addresses.lock").open("w") as lock:
+    with (CACHE / "addresses.lock").open("w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
@@ -149,7 +151,7 @@ def _networks(client: DockerClient) -> dict[Subnet, str]:
 def _routes() -> dict[Subnet, str]:
     """What this machine's routing table knows, the default route apart (Linux; elsewhere Docker's list must do)."""
     table = Path("/proc/net/route")
-    lines = [line.split() for line in table.read_text().splitlines()[1:]] if table.exists() else []
+    lines = [line.split() for line in table.read_text(encoding="utf-8").splitlines()[1:]] if table.exists() else []
     found = {}
     for name, destination, *_, mask, _mtu, _window, _irtt in lines:
         subnet = Subnet((_address(destination), _address(mask)))

@@ -1,16 +1,23 @@
-"""Whether a run is still being recorded: a lock in its directory, held by the process that records it."""
+"""Who works on a run: the process that records it, and one at a time that judges it."""
 
+import errno
 import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 _FILE = ".recording"
+
+#: What filesystems answer that lock no directories (NFS).
+_NO_LOCKS = frozenset({errno.EBADF, errno.ENOLCK, errno.EOPNOTSUPP, errno.EINVAL})
 
 
 class RecordingLock:
     """Held from its making until ``release``, or until the process ends in whatever way."""
 
     def __init__(self, directory: Path) -> None:
-        self._file = (directory / _FILE).open("w")
+        self._file = (directory / _FILE).open("wb")
         fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def release(self) -> None:
@@ -19,13 +26,39 @@ class RecordingLock:
 
 
 def is_recorded(directory: Path) -> bool:
-    """Whether a living process records the run in ``directory``."""
-    path = directory / _FILE
-    if not path.exists():
+    """Whether a living process records the run in ``directory``. Raises OSError where that cannot be seen."""
+    try:
+        file = os.open(directory / _FILE, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
         return False
-    with path.open() as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(file)
     return False
+
+
+@contextmanager
+def judging_lock(directory: Path) -> Iterator[bool]:
+    """Wait until nobody else judges the run in ``directory``, and keep others waiting meanwhile.
+
+    It is a lock on the directory itself: it needs no permission to write, and leaves nothing behind. Tells whether it
+    is held: not on a filesystem that locks no directories.
+    """
+    file = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield _locked(file)
+    finally:
+        os.close(file)
+
+
+def _locked(file: int) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX)
+    except OSError as exc:
+        if exc.errno in _NO_LOCKS:
+            return False
+        raise
+    return True

@@ -11,17 +11,20 @@ from harness.core.errors import HistoryError
 from harness.core.guarantees import Configuration
 from harness.core.quantities import Duration
 from harness.core.verdict import Expectation
+from harness.core.writing import write_file
 
 RUN_FILE = "run.json"
 
 
 class State(StrEnum):
-    """How far a run came: ``recorded`` is sealed and may be judged, ``crashed`` kept what was recorded until then."""
+    """How far a run came: ``recorded`` is sealed and may be judged, ``crashed`` kept what was recorded until then,
+    ``interrupted`` ended before anything was sent: there is nothing to judge."""
 
     RUNNING = "running"
     RECORDED = "recorded"
     JUDGED = "judged"
     CRASHED = "crashed"
+    INTERRUPTED = "interrupted"
 
 
 class Origin(StrEnum):
@@ -135,9 +138,7 @@ class RunFile(_Part):
 
     def write(self, directory: Path) -> None:
         """Replace run.json in ``directory`` at once: a reader sees the old one or the new one, never a half."""
-        beside = directory / f".{RUN_FILE}"
-        beside.write_text(self.model_dump_json(indent=2) + "\n")
-        beside.replace(directory / RUN_FILE)
+        write_file(directory, RUN_FILE, self.model_dump_json(indent=2) + "\n")
 
     @classmethod
     def read(cls, directory: Path) -> "RunFile":

@@ -5,6 +5,7 @@ from pathlib import Path
 from harness.core.layout import VERDICT_FILE
 from harness.core.run_file import RunFile
 from harness.core.verdict import Verdict
+from harness.core.writing import write_file
 from harness.report import html, junit
 
 REPORT_FILE = "report.html"
@@ -12,12 +13,11 @@ JUNIT_FILE = "junit.xml"
 
 
 def write(directory: Path, verdict: Verdict, run_file: RunFile) -> Path:
-    """Write verdict.json, report.html and junit.xml into a run's directory; return the path of the report.
+    """Write report.html, junit.xml and verdict.json into a run's directory; return the path of the report.
 
     Raises OSError where the directory cannot be written.
     """
-    (directory / VERDICT_FILE).write_text(verdict.to_json(indent=2) + "\n")
-    (directory / JUNIT_FILE).write_text(junit.render(verdict, run_file))
-    report = directory / REPORT_FILE
-    report.write_text(html.render(verdict, run_file))
+    report = write_file(directory, REPORT_FILE, html.render(verdict, run_file))
+    write_file(directory, JUNIT_FILE, junit.render(verdict, run_file))
+    write_file(directory, VERDICT_FILE, verdict.to_json(indent=2) + "\n")
     return report

@@ -32,7 +32,8 @@ def render(verdict: Verdict, run_file: RunFile) -> str:
     suites = ET.Element("testsuites")
     suites.append(suite)
     ET.indent(suites)
-    return ET.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
+    page: bytes = ET.tostring(suites, encoding="utf-8", xml_declaration=True)
+    return page.decode() + "\n"
 
 
 def _expectation(verdict: Verdict) -> ET.Element:

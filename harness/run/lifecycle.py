@@ -27,9 +27,9 @@ from harness.core.journal import Journal, journal_path
 from harness.core.layout import LOGS
 from harness.core.run_file import RunFile, State
 from harness.core.verdict import Verdict
-from harness.report import write
 from harness.run.display import Display
-from harness.run.store import RunRecord, new_run, seal
+from harness.run.judging import judging, publish
+from harness.run.store import RunRecord, new_run, seal, sent_nothing
 from harness.run.timeline import Stage, follow, seen
 from harness.run.versions import versions
 from harness.scenario.model import Scenario
@@ -105,10 +105,9 @@ def run(scenario: Scenario, store: Path, seed: int, display: Display, keep: bool
         seal(record.directory, record.file, workload.killed)
         record.file.state = State.RECORDED
         record.save()
-        verdict = evaluate.judge(record.directory, session(rows=[rows(record.directory)]))
-        record.file.state = State.JUDGED
-        record.save()
-        write(record.directory, verdict, record.file)
+        with judging(record.directory) as results:
+            verdict = evaluate.judge(record.directory, session(rows=[rows(record.directory)]), results)
+            publish(record.directory, results, verdict, record.file)
     return record.directory, verdict
 
 
@@ -136,14 +135,14 @@ def preflight(scenario: Scenario, client: DockerClient) -> None:
 
 @contextmanager
 def recording(record: RunRecord) -> Iterator[RunRecord]:
-    """Until the run is over: where it breaks off, run.json says so, and the journals stay for ``check`` to judge. (What
-    was sealed before it broke off is whole.)"""
+    """Until the run is over: where it breaks off, run.json says so, and the journals stay for ``check`` to judge, where
+    anything was sent. (What was sealed before it broke off is whole.)"""
     record.file.versions = versions(record.file.configuration.version)
     try:
         yield record
     except BaseException as exc:
         if record.file.state not in {State.RECORDED, State.JUDGED}:
-            record.file.state = State.CRASHED
+            record.file.state = State.INTERRUPTED if sent_nothing(record.directory) else State.CRASHED
         record.file.notes.append(f"broken off: {type(exc).__name__}: {exc}".rstrip(": "))
         record.save()
         exc.add_note(f"what was recorded is kept in {record.directory}")
@@ -231,7 +230,7 @@ def report_observation(stage: Stage) -> None:
     """Report what of the observer ended early, as in ``recover``. The tracebacks are kept beside the nodes' logs."""
     defects = stage.observer.defects
     if defects:
-        with (stage.record.directory / LOGS / "observer.log").open("w") as log:
+        with (stage.record.directory / LOGS / "observer.log").open("w", encoding="utf-8") as log:
             for _, error in defects:
                 traceback.print_exception(error, file=log)
         told = "; ".join(f"{doing} ended: {type(error).__name__}: {error}" for doing, error in defects)

@@ -1,8 +1,8 @@
 """Where runs are kept: a directory for each, its run.json, and its journals sealed into Parquet."""
 
 import random
-import shutil
 import time
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,10 +18,14 @@ from harness.core.layout import HISTORY, JOURNALS, LOGS, write_table
 from harness.core.lock import RecordingLock, is_recorded
 from harness.core.run_file import RUN_FILE, PhaseReport, RunFile, Seat, State
 from harness.core.topology import Topology
+from harness.core.writing import made_beside, swap_in
 from harness.scenario.configuration import configuration
 from harness.scenario.model import Scenario
 
 DEFAULT_STORE = Path("store")
+
+#: Beside the tables of a history that is whole: what is left of its journals is in it.
+_WHOLE = ".whole"
 
 
 class RunRecord:
@@ -98,13 +102,25 @@ def fresh_seed() -> int:
 def seal(directory: Path, file: RunFile, killed: frozenset[str] = frozenset()) -> None:
     """Turn the journals of a run into ``history/<table>/*.parquet``; they go when all of history stands.
 
-    One that was cut off is noted in ``file``, and makes the run partial, but where its writer is one of ``killed``
+    Where that broke off before, it goes on: what was recorded is in the journals until it is whole in history. A
+    journal that was cut off is noted in ``file``, and makes the run partial, but where its writer is one of ``killed``
     (workloads.protocol: ``journal``): whom the scenario kills closes none. Raises HistoryError where a journal is of
     another schema.
     """
-    notes, cut = list[str](), set[str]()
-    shutil.rmtree(directory / HISTORY, ignore_errors=True)
-    journals = sorted((directory / JOURNALS).glob(f"*{SUFFIX}"))
+    journals = _journals(directory)
+    if not (directory / HISTORY / _WHOLE).exists():
+        with made_beside(directory) as beside:
+            cut = _write_history(beside, journals, file.notes)
+            (beside / HISTORY / _WHOLE).touch()
+            swap_in(beside / HISTORY, directory / HISTORY)
+        file.partial |= bool(cut - killed)
+    for path in journals:
+        path.unlink()
+
+
+def _write_history(directory: Path, journals: Sequence[Path], notes: list[str]) -> set[str]:
+    """Write every table of the journals; returns the writers of those that were cut off, each noted."""
+    cut = set[str]()
     for path in journals:
         table = table_of(path)
         if table not in TABLES:
@@ -118,10 +134,7 @@ def seal(directory: Path, file: RunFile, killed: frozenset[str] = frozenset()) -
     for table, schema in TABLES.items():
         if not (directory / HISTORY / table).is_dir():
             write_table(directory, table, schema.empty_table())
-    for path in journals:
-        path.unlink()
-    file.notes += notes
-    file.partial |= bool(cut - killed)
+    return cut
 
 
 def ensure_sealed(directory: Path) -> RunFile:
@@ -134,13 +147,36 @@ def ensure_sealed(directory: Path) -> RunFile:
         return file
     if is_recorded(directory):
         raise HistoryError(f"{directory}: this run is still going: judge it when it is over")
-    if any((directory / JOURNALS).glob(f"*{SUFFIX}")):
+    if _journals(directory):
         seal(directory, file)
     elif not (directory / HISTORY).is_dir():
         raise HistoryError(f"{directory / RUN_FILE}: the run is {file.state} and recorded nothing")
     file.partial = True
     file.write(directory)
     return file
+
+
+def interrupted(directory: Path) -> bool:
+    """Whether a run ended before anything was sent: there is nothing to judge. Raises HistoryError where there is none.
+
+    (One that was killed had no time to say so in run.json.)
+    """
+    state = RunFile.read(directory).state
+    if state in {State.RECORDED, State.JUDGED} or is_recorded(directory):
+        return False
+    return state is State.INTERRUPTED or sent_nothing(directory)
+
+
+def sent_nothing(directory: Path) -> bool:
+    """Whether a run that is not sealed has no record of anything sent."""
+    if (directory / HISTORY).is_dir():
+        return False
+    sends = (path for path in _journals(directory) if table_of(path) == "sends")
+    return not any(read_journal(path, TABLES["sends"], LATER.get("sends", ()))[0].num_rows for path in sends)
+
+
+def _journals(directory: Path) -> list[Path]:
+    return sorted((directory / JOURNALS).glob(f"*{SUFFIX}"))
 
 
 def _last_of_each_key(rows: pa.Table, key: tuple[str, ...]) -> pa.Table:

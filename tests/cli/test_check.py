@@ -1,7 +1,11 @@
 """``kafka-trial check``: which runs it finds, what it writes, and stored runs that cannot be judged."""
 
+import errno
 import json
+import os
 import shutil
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,7 +16,9 @@ from pyspark.sql import SparkSession
 from checkers.evaluate import judge
 from harness.cli import codes
 from harness.cli.deeds import Deeds
-from harness.core.history import SENDS
+from harness.cli.judging import Case, judged
+from harness.core.errors import EnvironmentLacks, HistoryError
+from harness.core.history import SENDS, TABLES
 from harness.core.journal import Journal, journal_path
 from harness.core.run_file import RunFile, State
 from harness.core.verdict import Judgement, Verdict
@@ -24,7 +30,7 @@ from tests.report.verdicts import verdict
 
 
 def test_check_judges_a_stored_run_and_writes_beside_it(stored: Path, spark: SparkSession, kafka_trial: Invoke) -> None:
-    real = Deeds(judge=lambda master, conf, rows: lambda directory: judge(directory, spark))
+    real = Deeds(judge=lambda master, conf, rows: lambda directory, results: judge(directory, spark, results))
     done = kafka_trial("check", stored, deeds=real)
     assert done.code == codes.NOT_MET
     assert done.out.startswith("INVALID, not as expected by-hand/1\n  lost: 1 of 2 acknowledged writes")
@@ -39,7 +45,8 @@ def test_check_judges_a_run_on_a_read_only_store_and_writes_nothing(
 ) -> None:
     before = {path: path.stat().st_mtime_ns for path in stored.rglob("*")}
     real = Deeds(
-        judge=lambda master, conf, rows: lambda directory: judge(directory, spark), writable=lambda directory: False
+        judge=lambda master, conf, rows: lambda directory, results: judge(directory, spark, results),
+        writable=lambda directory: False,
     )
     done = kafka_trial("check", stored, "--json", deeds=real)
     assert done.code == codes.NOT_MET
@@ -113,7 +120,7 @@ def test_check_hands_settings_to_spark(stored: Path, kafka_trial: Invoke) -> Non
 
     def court(master: str | None, conf: object, rows: object) -> object:
         asked.append((master, conf, rows))
-        return lambda directory: verdict()
+        return lambda directory, results: verdict()
 
     arguments = ("--master", "local[2]", "--conf", "spark.driver.memory=1g", "--conf", "spark.x=a=b")
     assert kafka_trial("check", stored, *arguments, deeds=judging(judge=court)).code == 0
@@ -150,10 +157,136 @@ def test_check_refuses_a_run_file_of_another_version(stored: Path, kafka_trial: 
     assert_one_line(done, codes.BAD_INPUT, "run.json: not a run file of this version")
 
 
-def test_check_refuses_a_run_that_recorded_nothing(stored: Path, kafka_trial: Invoke) -> None:
+@pytest.mark.parametrize("state", [State.CRASHED, State.RUNNING, State.INTERRUPTED])
+@pytest.mark.parametrize("begun", [True, False])
+def test_check_skips_and_counts_runs_that_were_interrupted_before_anything_was_sent(
+    state: State, begun: bool, store: Path, kafka_trial: Invoke
+) -> None:
+    run = store / "by-hand" / "2"
+    shutil.rmtree(run / "history")
+    if begun:
+        (run / "journals").mkdir()
+        Journal(journal_path(run / "journals", "sends", "1"), SENDS).close()
+        with Journal(journal_path(run / "journals", "observations", "observer"), TABLES["observations"]) as rows:
+            rows.append_rows(tell("saw b1 @0 leader=1 epoch=0 isr=1,2,3").rows["observations"])
+    RunFile.read(run).model_copy(update={"state": state}).write(run)
+    done = kafka_trial("check", store, deeds=judging())
+    assert (done.code, done.out.count("VALID")) == (0, 1)
+    assert done.err.splitlines() == [
+        f"kafka-trial: {run}: skipped: it was interrupted before anything was sent",
+        "kafka-trial: 1 of 2 runs skipped",
+    ]
+    alone = kafka_trial("check", run, deeds=judging())
+    assert (alone.code, alone.out) == (codes.BAD_INPUT, "")
+    assert alone.err.splitlines()[-1] == "kafka-trial: nothing was judged: there is no run that sent anything"
+
+
+def test_check_does_not_skip_a_run_that_sent_something(stored: Path, kafka_trial: Invoke) -> None:
     shutil.rmtree(stored / "history")
     RunFile.read(stored).model_copy(update={"state": State.CRASHED}).write(stored)
-    assert_one_line(kafka_trial("check", stored, deeds=judging()), codes.BAD_INPUT, "crashed and recorded nothing")
+    (stored / "journals").mkdir()
+    with Journal(journal_path(stored / "journals", "sends", "0"), SENDS) as rows:
+        rows.append_rows(tell("send a ok @0").rows["sends"])
+    assert kafka_trial("check", stored, deeds=judging()).err == ""
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "says"),
+    [
+        (KeyError("a defect"), codes.CRASHED, "KeyError: 'a defect'"),
+        (OSError(errno.ENOSPC, "No space left on device", "/store"), codes.CANNOT_RUN, "/store: No space left"),
+        (RuntimeError("SparkException\n java.io.IOException: No space left on device"), codes.CANNOT_RUN, "TMPDIR"),
+        (HistoryError("history/sends: damaged"), codes.BAD_INPUT, "history/sends: damaged"),
+        (EnvironmentLacks("no memory"), codes.CANNOT_RUN, "no memory"),
+    ],
+)
+def test_check_judges_the_other_runs_where_one_fails(
+    error: Exception, code: int, says: str, store: Path, kafka_trial: Invoke
+) -> None:
+    def judge(directory: Path, results: Path) -> Verdict:
+        if directory.name == "1":
+            raise error
+        return verdict()
+
+    done = kafka_trial("check", store, "--json", deeds=judging(judge=lambda master, conf, rows: judge))
+    assert done.code == code
+    assert [json.loads(line)["verdict"] for line in done.out.splitlines()] == ["valid"]
+    assert says in done.err
+    assert ("Traceback" in done.err) is (code == codes.CRASHED)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["verdict.json", "report.html", "junit.xml", ".run.json", "run.json", "anomalies", "history/reads", "journals"],
+)
+@pytest.mark.parametrize("writable", [True, False])
+def test_check_refuses_a_run_whose_part_is_a_link_and_writes_through_none(
+    name: str, writable: bool, stored: Path, tmp_path: Path, kafka_trial: Invoke
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    here = stored / name
+    if here.exists():
+        here.rename(elsewhere)
+    else:
+        elsewhere.write_text("mine")
+    before = elsewhere.read_bytes() if elsewhere.is_file() else sorted(elsewhere.iterdir())
+    here.symlink_to(elsewhere)
+    done = kafka_trial("check", stored, deeds=judging(writable=lambda directory: writable))
+    assert_one_line(done, codes.BAD_INPUT, f"{here}: a link")
+    assert before == (elsewhere.read_bytes() if elsewhere.is_file() else sorted(elsewhere.iterdir()))
+
+
+def test_check_follows_a_link_to_a_run(stored: Path, tmp_path: Path, kafka_trial: Invoke) -> None:
+    (tmp_path / "latest").symlink_to(stored)
+    assert kafka_trial("check", tmp_path / "latest" / ".", deeds=judging()).code == 0
+
+
+def test_check_waits_for_another_judgement_of_the_run(stored: Path, kafka_trial: Invoke) -> None:
+    at_once = threading.Semaphore(1)
+
+    def judge(directory: Path, results: Path) -> Verdict:
+        assert at_once.acquire(blocking=False), "two judgements at once"
+        (results / "anomalies" / "lost").mkdir(parents=True)
+        (results / "anomalies" / "lost" / "part.parquet").touch()
+        at_once.release()
+        return verdict()
+
+    one = Case(stored, stored, 0, None)
+    with ThreadPoolExecutor(4) as pool:
+        for done in [pool.submit(judged, one, judge) for _ in range(20)]:
+            done.result()
+    assert [path.name for path in sorted((stored / "anomalies").rglob("*"))] == ["lost", "part.parquet"]
+    assert not list(stored.glob(".*"))
+
+
+def test_check_leaves_an_earlier_judgement_as_it_was_where_it_fails(stored: Path, kafka_trial: Invoke) -> None:
+    assert kafka_trial("check", stored, deeds=judging()).code == 0
+    (stored / "anomalies" / "lost").mkdir(parents=True)
+    before = {path: path.stat().st_mtime_ns for path in stored.rglob("*")}
+
+    def judge(directory: Path, results: Path) -> Verdict:
+        (results / "anomalies").mkdir()
+        raise HistoryError("damaged")
+
+    assert kafka_trial("check", stored, deeds=judging(judge=lambda master, conf, rows: judge)).code == codes.BAD_INPUT
+    assert {path: path.stat().st_mtime_ns for path in stored.rglob("*")} == before
+
+
+def test_check_removes_what_a_killed_check_left(stored: Path, kafka_trial: Invoke) -> None:
+    (stored / ".beside-1" / "anomalies").mkdir(parents=True)
+    assert kafka_trial("check", stored, deeds=judging()).code == 0
+    assert not (stored / ".beside-1").exists()
+
+
+def test_check_says_whose_results_it_cannot_replace(stored: Path, kafka_trial: Invoke) -> None:
+    kept = stored / "anomalies" / "lost"
+    kept.mkdir(parents=True)
+    done = kafka_trial("check", stored, deeds=judging(writable=lambda folder: folder != kept))
+    assert done.code == 0
+    assert done.err == (
+        f"kafka-trial: {kept.parent} is not yours to replace (of user {os.getuid()}): judged, and nothing written\n"
+    )
+    assert not (stored / "verdict.json").exists()
 
 
 def test_check_judges_the_other_runs_where_one_cannot_be(stored: Path, kafka_trial: Invoke) -> None:
@@ -179,7 +312,7 @@ def test_check_judges_what_an_interrupted_run_left(writable: bool, stored: Path,
     journal.write_bytes(journal.read_bytes()[:-100])
     seen: list[RunFile] = []
 
-    def look(directory: Path) -> Verdict:
+    def look(directory: Path, results: Path) -> Verdict:
         seen.append(RunFile.read(directory))
         return verdict(Judgement.UNKNOWN, expected=False, partial=True)
 

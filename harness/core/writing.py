@@ -1,0 +1,85 @@
+"""The one way to change what a run directory holds: a file is whole or not there, and no link is followed."""
+
+import os
+import secrets
+import shutil
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import mkdtemp
+
+from harness.core.errors import HistoryError
+
+#: How folders begin in which results are made before they are swapped in.
+_BESIDE = ".beside-"
+
+
+def write_file(directory: Path, name: str, text: str) -> Path:
+    """Write ``<directory>/<name>``, UTF-8, and return its path: made beside, then renamed over what is there.
+
+    A reader sees the old file or the new one; a link of that name is replaced, not followed. Raises OSError where the
+    directory cannot be written.
+    """
+    beside = directory / f".{name}-{secrets.token_hex(4)}"
+    # O_EXCL follows no link, and the mode is what the umask leaves, as of any other file.
+    made = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    try:
+        with os.fdopen(made, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        return beside.replace(directory / name)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def made_beside(directory: Path) -> Iterator[Path]:
+    """A new folder within ``directory``, to make results in; it goes in the end, with what was not moved out of it."""
+    folder = Path(mkdtemp(prefix=_BESIDE, dir=directory))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def remove_left_beside(directory: Path) -> None:
+    """Remove what a process that was killed had made beside. For who holds the lock under which it is made."""
+    for folder in directory.glob(f"{_BESIDE}*"):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def swap_in(made: Path, into: Path) -> None:
+    """Put the folder ``made`` in the place of ``into``; where nothing was made, ``into`` goes.
+
+    Both lie in the same run directory. Raises OSError, and leaves ``into`` as it was, where that cannot be replaced.
+    """
+    old = made.with_name(f"{made.name}-old")
+    if into.exists():
+        into.rename(old)
+    if made.exists():
+        made.rename(into)
+
+
+def refuse_links(run: Path) -> None:
+    """Raises HistoryError where a part of the run directory is a link, or neither a file nor a folder: names it.
+
+    The directory itself may be reached by one: its user named it.
+    """
+    for folder, folders, files in os.walk(run, onerror=_raise):
+        for path in (Path(folder, name) for name in sorted(folders + files)):
+            try:
+                mode = path.lstat().st_mode
+            except FileNotFoundError:
+                continue
+            if stat.S_ISLNK(mode):
+                raise HistoryError(f"{path}: a link: what a run holds is its own; put what it leads to in its place")
+            if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+                raise HistoryError(f"{path}: neither a file nor a folder: no part of a run")
+
+
+def _raise(error: OSError) -> None:
+    if not isinstance(error, FileNotFoundError):
+        raise error
