@@ -9,19 +9,21 @@ from harness.cli.deeds import Deeds
 
 @click.command()
 @click.argument("run", required=False)
+@click.option("--force", is_flag=True, help="Remove what is still going, too.")
+@click.option("--dry-run", is_flag=True, help="Say what would be removed, and remove nothing.")
 @click.pass_obj
-def cleanup(deeds: Deeds, run: str | None) -> None:
+def cleanup(deeds: Deeds, run: str | None, force: bool, dry_run: bool) -> None:
     """Remove what runs left on this machine.
 
-    RUN is a run's name or its directory: its containers, networks and volumes go. Without RUN, those of every run do
-    that is not still going. What was recorded stays.
+    RUN is a run's name or its directory: its containers, networks and volumes are removed. Without RUN, those of every
+    finished run are. What was recorded stays.
     """
     name = _named(run)
     # (One that was cleaned up before looks like one that never was: no error.)
     nothing = "nothing to remove"
     if run is not None and name == run:
-        nothing += f": nothing here bears the name '{run}' (a run's name is SCENARIO/TIME-SEED, as in its run.json)"
-    for line in deeds.cleanup(name) or [nothing]:
+        nothing += f": no such run '{run}' (a run's name is SCENARIO/TIME-SEED, as in its run.json)"
+    for line in deeds.cleanup(name, force, dry_run) or [nothing]:
         click.echo(line)
 
 
@@ -30,5 +32,7 @@ def _named(run: str | None) -> str | None:
     if run is None or not Path(run).is_dir():
         return run
     from harness.core.run_file import RunFile
+    from harness.core.writing import refuse_links
 
+    refuse_links(Path(run))
     return RunFile.read(Path(run)).run

@@ -37,10 +37,10 @@ def _connect() -> "DockerClient":
     return connect()
 
 
-def _cleanup(run: str | None) -> list[str]:
+def _cleanup(run: str | None, force: bool, dry_run: bool) -> list[str]:
     from harness.cluster.cleanup import cleanup
 
-    return cleanup(run)
+    return cleanup(run, force=force, dry_run=dry_run)
 
 
 @dataclass(frozen=True)
@@ -51,5 +51,5 @@ class Deeds:
     run: "Run" = _run
     judge: "Callable[[str | None, Mapping[str, str], Sequence[int]], Judge]" = _judge
     connect: "Callable[[], DockerClient]" = _connect
-    cleanup: Callable[[str | None], list[str]] = _cleanup
+    cleanup: Callable[[str | None, bool, bool], list[str]] = _cleanup
     writable: Callable[[Path], bool] = lambda directory: os.access(directory, os.W_OK)

@@ -69,7 +69,9 @@ def explain(
     _one(run)
     from checkers.life import Archive, by_offset, by_record, runs
     from harness.core.history import record_id
+    from harness.core.writing import refuse_links
 
+    refuse_links(run)
     archive = Archive.open(run)
     if not wanted:
         _causes(archive, runs(archive), as_json)

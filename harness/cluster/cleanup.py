@@ -10,17 +10,20 @@ from docker import DockerClient
 from docker.errors import DockerException, NotFound
 from requests.exceptions import RequestException
 
-from harness.cluster.compose import DIRECTORY_LABEL, LABEL
+from harness.cluster.compose import DIRECTORY_LABEL, LABEL, is_ours
 from harness.cluster.engine import connect
-from harness.core.errors import ClusterError
+from harness.core.errors import ClusterError, ScenarioError
 from harness.core.lock import is_recorded
 
 
-def cleanup(run: str | None = None, client: DockerClient | None = None) -> list[str]:
-    """Remove everything of one run; where ``run`` is None, of every run that is not still going.
+def cleanup(
+    run: str | None = None, client: DockerClient | None = None, force: bool = False, dry_run: bool = False
+) -> list[str]:
+    """Remove everything of one run; where ``run`` is None, of every run.
 
-    Returns what was removed, and which runs were left alone, a line each. A node's rules live in its network namespace
-    and go with its container. Raises ClusterError where something stays, when all was tried.
+    ``force``: of those that are still going, too. ``dry_run``: remove nothing. Returns what was, or would be, removed,
+    and what was left alone, a line each. A node's rules live in its network namespace and go with its container. Raises
+    ScenarioError where ``run`` is still going, ClusterError where something stays, when all was tried.
     """
     engine = client or connect()
     chosen: dict[str, str | list[str] | bool] = {"label": LABEL if run is None else f"{LABEL}={run}"}
@@ -35,14 +38,31 @@ def cleanup(run: str | None = None, client: DockerClient | None = None) -> list[
             for v in engine.volumes.list(filters=chosen)
         ),
     ]
-    going = set() if run else still_going(thing.labels for thing in (*containers, *others))
+    going = {} if force else still_going(thing.labels for thing in (*containers, *others))
+    if run in going:
+        raise ScenarioError(f"{run} is left alone: {going[run]}; --force removes it all the same")
+
+    def wanted(things: Iterable[Thing]) -> list[Thing]:
+        return [thing for thing in things if is_ours(thing.labels) and thing.run not in going]
+
+    if dry_run:
+        done = [f"would remove {thing.name} of {thing.run}" for thing in wanted((*containers, *others))]
+    else:
+        done = _removed(wanted(containers), wanted(others))
+    foreign = [thing for thing in (*containers, *others) if not is_ours(thing.labels)]
+    done += [f"left {thing.name} alone: it is labelled {LABEL}, but no run started it" for thing in foreign]
+    return done + [f"left {name} alone: {why}" for name, why in sorted(going.items())]
+
+
+def _removed(containers: "Iterable[Thing]", others: "Iterable[Thing]") -> list[str]:
+    """Remove containers, then what they hold. Raises ClusterError where something stays, when all was tried."""
     with ThreadPoolExecutor(max_workers=8) as pool:
-        tried = list(pool.map(Thing.gone, (thing for thing in containers if thing.run not in going)))
-    tried += [thing.gone() for thing in others if thing.run not in going]
+        tried = list(pool.map(Thing.gone, containers))
+    tried += [thing.gone() for thing in others]
     left = [str(outcome) for outcome in tried if isinstance(outcome, ClusterError)]
     if left:
         raise ClusterError("; ".join(left))
-    return [str(outcome) for outcome in tried] + [f"left {name} alone: it is still going" for name in sorted(going)]
+    return [str(outcome) for outcome in tried]
 
 
 @dataclass(frozen=True)
@@ -69,7 +89,16 @@ class Thing:
         return f"removed {self.name}"
 
 
-def still_going(labels: Iterable[Mapping[str, str]]) -> set[str]:
-    """The runs among these labels that a living process records."""
+def still_going(labels: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    """The runs among these labels that a living process records, or of which nobody can see whether one does; and which
+    of both."""
     places = {found[LABEL]: Path(found[DIRECTORY_LABEL]) for found in labels if DIRECTORY_LABEL in found}
-    return {run for run, directory in places.items() if is_recorded(directory)}
+    told = {run: _going(directory) for run, directory in places.items()}
+    return {run: why for run, why in told.items() if why is not None}
+
+
+def _going(directory: Path) -> str | None:
+    try:
+        return "it is still going" if is_recorded(directory) else None
+    except OSError as exc:
+        return f"whether it is still going cannot be seen ({directory}: {exc.strerror})"

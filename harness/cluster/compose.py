@@ -15,6 +15,9 @@ from harness.core.topology import CLIENT_PORT, Node, Role, Topology
 LABEL = "kafka-trial.run"
 DIRECTORY_LABEL = "kafka-trial.directory"
 
+#: Compose gives it to all that it starts; what is started without Compose gets it with the others.
+PROJECT_LABEL = "com.docker.compose.project"
+
 _HEAP = {Role.BROKER: "-Xms384m -Xmx384m", Role.CONTROLLER: "-Xms192m -Xmx192m", Role.ZOOKEEPER: "-Xms96m -Xmx96m"}
 
 
@@ -39,7 +42,12 @@ def container_name(run: str, node: Node) -> str:
 
 def labels_of(run: str, directory: Path) -> dict[str, str]:
     """The labels by which a fresh process knows what belongs to a run, and whether the run is still going."""
-    return {LABEL: run, DIRECTORY_LABEL: str(directory)}
+    return {LABEL: run, DIRECTORY_LABEL: str(directory), PROJECT_LABEL: project_of(run)}
+
+
+def is_ours(labels: Mapping[str, str]) -> bool:
+    """Whether what bears these labels belongs to the run that they name: anybody can set one label by hand."""
+    return LABEL in labels and labels.get(PROJECT_LABEL) == project_of(labels[LABEL])
 
 
 def document(
@@ -50,7 +58,7 @@ def document(
     ``mounts`` maps files of this machine to where every node shall find them (the start script, for an image not ours);
     each node's settings are mounted from ``./config/<node>.properties`` besides.
     """
-    marked = dict(labels)
+    marked = {name: value for name, value in labels.items() if name != PROJECT_LABEL}  # which Compose sets itself
     nodes = {node.name: _service(run, node, topology, image, mounts) for node in topology.nodes}
     return {
         "services": {name: {**service, "labels": dict(marked)} for name, service in nodes.items()},

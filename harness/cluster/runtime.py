@@ -173,7 +173,7 @@ def _free_port() -> int:
 
 def _remove(client: DockerClient, run: str, note: Callable[[str], None]) -> None:
     try:
-        cleanup(run, client)
+        cleanup(run, client, force=True)
     except (ClusterError, *_ENGINE_FAILS) as exc:
         note(f"{exc}; `kafka-trial cleanup {run}` removes what is left")
 

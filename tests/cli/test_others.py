@@ -43,35 +43,37 @@ def test_schema_prints_what_editors_use(kafka_trial: Invoke) -> None:
 
 
 def test_cleanup_says_what_it_removed(kafka_trial: Invoke) -> None:
-    asked: list[str | None] = []
+    asked: list[object] = []
 
-    def remove(run: str | None) -> list[str]:
-        asked.append(run)
+    def remove(*wanted: object) -> list[str]:
+        asked.append(wanted)
         return ["removed container kt-1-b1", "removed network kt-1"]
 
     done = kafka_trial("cleanup", "mine/1", deeds=Deeds(cleanup=remove))
     assert (done.code, done.out) == (0, "removed container kt-1-b1\nremoved network kt-1\n")
     assert kafka_trial("cleanup", deeds=Deeds(cleanup=remove)).code == 0
-    assert asked == ["mine/1", None]
+    assert kafka_trial("cleanup", "--force", deeds=Deeds(cleanup=remove)).code == 0
+    assert kafka_trial("cleanup", "--dry-run", deeds=Deeds(cleanup=remove)).code == 0
+    assert asked == [("mine/1", False, False), (None, False, False), (None, True, False), (None, False, True)]
 
 
 def test_cleanup_says_that_nothing_bears_a_name(kafka_trial: Invoke) -> None:
-    deeds = Deeds(cleanup=lambda run: [])
+    deeds = Deeds(cleanup=lambda *wanted: [])
     done = kafka_trial("cleanup", "typo", deeds=deeds)
     assert (done.code, done.err, done.out.count("\n")) == (0, "", 1)
-    assert done.out.startswith("nothing to remove: nothing here bears the name 'typo' (")
+    assert done.out.startswith("nothing to remove: no such run 'typo' (")
     assert kafka_trial("cleanup", deeds=deeds).out == "nothing to remove\n"
 
 
 def test_cleanup_takes_the_directory_of_a_run_for_its_name(stored: Path, kafka_trial: Invoke) -> None:
     asked: list[str | None] = []
-    deeds = Deeds(cleanup=lambda run: asked.append(run) or [])
+    deeds = Deeds(cleanup=lambda run, *how: asked.append(run) or [])
     assert kafka_trial("cleanup", stored, deeds=deeds).out == "nothing to remove\n"
     assert asked == ["by-hand/1"]
 
 
 def test_cleanup_tells_what_stays(kafka_trial: Invoke) -> None:
-    def remove(run: str | None) -> list[str]:
+    def remove(*wanted: object) -> list[str]:
         raise ClusterError("kt-1-b1 could not be removed: device busy")
 
     assert_one_line(kafka_trial("cleanup", deeds=Deeds(cleanup=remove)), codes.CRASHED, "kt-1-b1 could not be removed")

@@ -7,13 +7,16 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 import docker
 import pytest
 from docker.models.containers import Container
 
+from harness.cluster.compose import labels_of
 from harness.cluster.images import toolbox_image
 from harness.cluster.shell import HELD, DockerShell, without_network
+from harness.core.lock import RecordingLock
 from harness.core.topology import Node, Role, Topology
 from nemesis.fault import on_each
 from nemesis.shell import ProcessState
@@ -109,9 +112,11 @@ def toolbox(engine: docker.DockerClient) -> str:
 
 
 @pytest.fixture
-def plain(engine: docker.DockerClient, toolbox: str) -> Iterator[Plain]:
+def plain(engine: docker.DockerClient, toolbox: str, tmp_path: Path) -> Iterator[Plain]:
     run = f"faults-{uuid.uuid4().hex[:8]}"
-    labels = {"kafka-trial.run": run}
+    # While it is locked, `kafka-trial cleanup` of another process takes none of it.
+    lock = RecordingLock(tmp_path)
+    labels = labels_of(run, tmp_path)
     network = engine.networks.create(run, labels=labels)
     try:
         network.reload()
@@ -140,3 +145,4 @@ def plain(engine: docker.DockerClient, toolbox: str) -> Iterator[Plain]:
         for container in engine.containers.list(all=True, filters={"label": f"kafka-trial.run={run}"}):
             container.remove(force=True, v=True)
         network.remove()
+        lock.release()

@@ -11,7 +11,7 @@ from docker.errors import APIError
 from requests.exceptions import ConnectionError as NoConnection
 from urllib3.exceptions import ReadTimeoutError
 
-from harness.cluster.compose import LABEL, container_name, project_of
+from harness.cluster.compose import container_name, labels_of, project_of
 from harness.cluster.runtime import released
 from harness.core.topology import Node, Role
 
@@ -23,7 +23,7 @@ NAMES = ("b1", "b2")
 class FakeContainer:
     name: str
     engine: "FakeEngine"
-    labels: dict[str, str] = field(default_factory=lambda: {LABEL: RUN})
+    labels: dict[str, str] = field(default_factory=lambda: labels_of(RUN, Path("/nowhere")))
 
     def logs(self, stream: bool, follow: bool) -> Iterator[bytes]:
         yield b"the first line\n"
