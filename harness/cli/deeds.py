@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harness.cli.surroundings import look_at_spark
+
 if TYPE_CHECKING:
     from docker import DockerClient
 
@@ -18,12 +20,14 @@ if TYPE_CHECKING:
 
 
 def _run(scenario: "Scenario", store: Path, seed: int, display: "Display", keep: bool) -> "tuple[Path, Verdict]":
+    look_at_spark()
     from harness.run.lifecycle import run
 
     return run(scenario, store, seed, display, keep)
 
 
 def _judge(master: str | None, conf: Mapping[str, str], rows: Sequence[int]) -> "Judge":
+    look_at_spark()
     from checkers.evaluate import judge
     from checkers.session import session
 

@@ -12,6 +12,7 @@ from harness.cli import cleanup, codes, doctor, explaining, importing, judging, 
 from harness.cli.deeds import Deeds
 from harness.cli.errors import report, tell
 from harness.cli.streams import Progress, Result
+from harness.cli.surroundings import look_at_directory
 
 
 @click.group(
@@ -73,6 +74,7 @@ def _patience(_number: int, _frame: FrameType | None) -> None:
 def invoke(arguments: Sequence[str], deeds: Deeds | None = None) -> int:
     """Run one command line and return its exit code; errors are told on stderr."""
     try:
+        look_at_directory()
         return int(cli.main(list(arguments), prog_name="kafka-trial", standalone_mode=False, obj=deeds or Deeds()) or 0)
     except click.exceptions.NoArgsIsHelpError as exc:
         click.echo(exc.format_message(), err=True)

@@ -84,6 +84,14 @@ def test_cleanup_without_docker_says_so(tmp_path: Path, kafka_trial: Invoke, mon
     assert_one_line(kafka_trial("cleanup"), codes.CANNOT_RUN, "no Docker engine answers")
 
 
+@pytest.mark.parametrize("host", ["tcp://x:y", "tcp://[", "foo://bar"])
+def test_cleanup_with_a_docker_host_that_is_none_says_so(
+    host: str, kafka_trial: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", host)
+    assert_one_line(kafka_trial("cleanup"), codes.CANNOT_RUN, "no Docker engine answers")
+
+
 def test_doctor_without_docker_says_what_to_do(kafka_trial: Invoke) -> None:
     def refuse() -> Any:
         raise EnvironmentLacks("no Docker engine answers: start one")

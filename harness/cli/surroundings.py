@@ -1,0 +1,50 @@
+"""What of the process that kafka-trial is started in keeps it from working, looked at before anything is begun."""
+
+import os
+import pwd
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, distribution
+from importlib.util import find_spec
+from pathlib import Path
+
+from harness.core.errors import EnvironmentLacks
+
+
+def look_at_directory(current: Callable[[], str] = os.getcwd) -> None:
+    """Raises EnvironmentLacks where the current directory is gone: neither a path nor Java can do without."""
+    try:
+        current()
+    except OSError as exc:
+        raise EnvironmentLacks(f"the current directory cannot be used ({exc.strerror}): change to another") from exc
+
+
+def look_at_spark(user: int | None = None, imported: Path | None = None) -> None:
+    """Raises EnvironmentLacks where ``imported`` is another pyspark than the one installed with kafka-trial, or Spark
+    could not start for ``user``. Neither given: what this process would import, and who it is."""
+    installed, found = _installed(), imported or _found()
+    if installed is not None and found is not None and found.resolve() != installed.resolve():
+        raise EnvironmentLacks(
+            f"pyspark would be imported from {found}, and {installed} was installed: take the other off PYTHONPATH"
+        )
+    number = os.getuid() if user is None else user
+    try:
+        pwd.getpwuid(number)
+    except KeyError as exc:
+        raise EnvironmentLacks(
+            f"user {number} has no name on this machine, and Spark starts for none without: add one to /etc/passwd, or"
+            " run as a user that has one"
+        ) from exc
+
+
+def _installed() -> Path | None:
+    """The pyspark that lies where kafka-trial was installed; None where it lies elsewhere."""
+    try:
+        beside = Path(str(distribution("kafka-trial").locate_file("pyspark")))
+    except PackageNotFoundError:
+        return None
+    return beside if beside.is_dir() else None
+
+
+def _found() -> Path | None:
+    spec = find_spec("pyspark")
+    return None if spec is None or spec.origin is None else Path(spec.origin).parent

@@ -1,0 +1,56 @@
+"""Which Docker engine is asked: the one that Docker's own command would ask, if it is on this machine."""
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+
+from harness.cluster.engine import endpoint
+from harness.core.errors import EnvironmentLacks
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The folder of Docker's own command, with a context on this machine and one elsewhere."""
+    for name, host in (("rootless", "unix:///run/user/1/docker.sock"), ("far", "ssh://me@far")):
+        meta = tmp_path / "contexts" / "meta" / hashlib.sha256(name.encode()).hexdigest()
+        meta.mkdir(parents=True)
+        told = {"Name": name, "Metadata": {}, "Endpoints": {"docker": {"Host": host, "SkipTLSVerify": False}}}
+        (meta / "meta.json").write_text(json.dumps(told))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("environment", "where"),
+    [
+        ({}, None),
+        ({"DOCKER_CONTEXT": "default"}, None),
+        ({"DOCKER_CONTEXT": "rootless"}, "unix:///run/user/1/docker.sock"),
+        ({"DOCKER_CONTEXT": "rootless", "DOCKER_HOST": "unix:///other.sock"}, None),
+        ({"DOCKER_CONTEXT": "no-such", "DOCKER_HOST": "unix:///other.sock"}, None),
+    ],
+)
+def test_a_context_is_honoured_where_no_host_is_set(
+    environment: dict[str, str], where: str | None, folder: Path
+) -> None:
+    assert endpoint({**environment, "DOCKER_CONFIG": str(folder)}) == where
+
+
+@pytest.mark.parametrize(
+    ("name", "says"), [("far", "far is at ssh://me@far"), ("no-such", "no Docker context no-such")]
+)
+def test_a_context_that_cannot_serve_is_refused(name: str, says: str, folder: Path) -> None:
+    with pytest.raises(EnvironmentLacks, match=says):
+        endpoint({"DOCKER_CONTEXT": name, "DOCKER_CONFIG": str(folder)})
+
+
+def test_the_context_in_use_is_honoured(folder: Path) -> None:
+    (folder / "config.json").write_text(json.dumps({"currentContext": "rootless"}))
+    assert endpoint({"DOCKER_CONFIG": str(folder)}) == "unix:///run/user/1/docker.sock"
+
+
+def test_a_file_of_dockers_that_is_none_is_told(folder: Path) -> None:
+    (folder / "config.json").write_text("{")
+    with pytest.raises(EnvironmentLacks, match=r"config\.json: not a file of Docker's"):
+        endpoint({"DOCKER_CONFIG": str(folder)})
