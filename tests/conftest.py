@@ -1,6 +1,7 @@
 """Fixtures that every folder of tests may use."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 
 import pytest
 from pyspark import SparkContext
@@ -10,12 +11,22 @@ from checkers.session import session
 from harness.cli.deeds import Deeds
 from harness.cli.main import invoke
 from tests.command import Done, Invoke
+from tests.golden.sample import Judged, judged
 
 
 @pytest.fixture(scope="session")
 def spark() -> SparkSession:
     """The one Spark session of the whole test run; it ends with the process."""
     return session()
+
+
+@pytest.fixture(scope="session")
+def of_corpus(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Judged]:
+    """A history of the golden corpus by its name, judged once for all tests that look at what was found in it."""
+    from tests.golden.corpus import samples
+
+    every = {sample.name: sample for sample in samples()}
+    return cache(lambda name: judged(every[name], tmp_path_factory.mktemp("judged"), spark))
 
 
 @pytest.hookimpl(tryfirst=True)

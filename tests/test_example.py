@@ -2,14 +2,14 @@
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
 
-from checkers.evaluate import judge
 from harness.core.layout import ANOMALIES, VERDICT_FILE
 from tests.command import Invoke
+from tests.golden.sample import Judged
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
@@ -26,9 +26,11 @@ def test_it_is_small(example: Path) -> None:
     assert sum(path.stat().st_size for path in files) <= 500_000
 
 
-def test_it_is_judged_as_it_was_when_it_was_recorded(example: Path, spark: SparkSession) -> None:
+def test_it_is_judged_as_it_was_when_it_was_recorded(example: Path, of_corpus: Callable[[str], Judged]) -> None:
     recorded = (example / VERDICT_FILE).read_text()
-    assert judge(example, spark).to_json(indent=2) + "\n" == recorded
+    judged = of_corpus("recorded jepsen-2013 unclean-election").verdict
+    assert judged is not None
+    assert judged.to_json(indent=2) + "\n" == recorded
     verdict = json.loads(recorded)
     assert verdict["expected"]
     assert verdict["summary"]["lost"] > 0

@@ -1,5 +1,6 @@
 """Each anomaly in the smallest history that has it, beside its twin: the nearest history that has not."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from checkers.tables import History
 from harness.core.layout import ANOMALIES
 from harness.core.run_file import Origin
 from tests.checkers.notation import SECOND, WORKERS_OF_A_HISTORY, Told, tell, without_keys, write
+from tests.golden.sample import Judged
 
 Sets = dict[str, set[str]]
 
@@ -635,26 +637,44 @@ def found_in(run: Path, histories: list[Told]) -> list[Sets]:
     return sets
 
 
-@pytest.fixture(scope="module", params=[0, 1 << 60], ids=["of a large history", "of a small one"])
-def judged(
-    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
-) -> dict[str, Sets]:
+def by_case(run: Path, cases: list[Case]) -> dict[str, Sets]:
+    """What was found in each case, of a run that has all of them."""
+    return dict(zip((one.says for one in cases), found_in(run, told(cases)), strict=True))
+
+
+@pytest.fixture(scope="module")
+def judged(of_corpus: Callable[[str], Judged]) -> dict[str, Sets]:
     """All cases judged as one run, each a topic of its own, and the partial ones as another."""
+    return (
+        by_case(of_corpus("by hand single records").run, CASES)
+        | by_case(of_corpus("by hand partial").run, PARTIAL)
+        | by_case(of_corpus("by hand read by a group").run, GROUPED)
+    )
+
+
+@pytest.fixture(scope="module")
+def judged_as_large(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Sets]:
+    """The same, in the way in which a large history is judged."""
     found: dict[str, Sets] = {}
     for cases, settings in ((CASES, {}), (PARTIAL, SILENT), (GROUPED, {"grouped": True})):
         run = tmp_path_factory.mktemp("run")
         write(run, told(cases), **settings)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(asking, "_NEAR", 1)
-            patch.setattr(tables, "OF_ONE_TASK", request.param)
+            patch.setattr(tables, "OF_ONE_TASK", 0)
             records(History.read(run, spark))
-        found |= dict(zip((one.says for one in cases), found_in(run, told(cases)), strict=True))
+        found |= by_case(run, cases)
     return found
 
 
 @pytest.mark.parametrize("one", [*CASES, *PARTIAL, *GROUPED], ids=lambda one: one.says)
 def test_what_is_found(one: Case, judged: dict[str, Sets]) -> None:
     assert judged[one.says] == one.found
+
+
+@pytest.mark.parametrize("one", [*CASES, *PARTIAL, *GROUPED], ids=lambda one: one.says)
+def test_what_is_found_in_a_large_history(one: Case, judged_as_large: dict[str, Sets]) -> None:
+    assert judged_as_large[one.says] == one.found
 
 
 #: What nothing but the anomaly itself makes suspicious: not to be judged beside other histories.
@@ -691,12 +711,17 @@ ALONE = [
 ]
 
 
-@pytest.mark.parametrize("rows", [0, 1 << 60], ids=["of a large history", "of a small one"])
 @pytest.mark.parametrize("one", ALONE, ids=lambda one: one.says)
-def test_what_is_found_where_nothing_else_is_suspicious(
-    one: Case, rows: int, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_what_is_found_where_nothing_else_is_suspicious(one: Case, of_corpus: Callable[[str], Judged]) -> None:
+    run = of_corpus(f"by hand alone {ALONE.index(one)}").run
+    assert found_in(run, told([one])) == [one.found]
+
+
+@pytest.mark.parametrize("one", ALONE, ids=lambda one: one.says)
+def test_what_is_found_in_a_large_history_where_nothing_else_is_suspicious(
+    one: Case, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tables, "OF_ONE_TASK", rows)
+    monkeypatch.setattr(tables, "OF_ONE_TASK", 0)
     write(tmp_path, told([one]))
     records(History.read(tmp_path, spark))
     assert found_in(tmp_path, told([one])) == [one.found]

@@ -25,10 +25,9 @@ from checkers.forensics import (
 )
 from checkers.observed import Reign, Span
 from harness.core.anomalies import BY_NAME
-from harness.core.verdict import Verdict
 from tests.checkers.notation import SECOND, tell, write
+from tests.golden.sample import Judged
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
 TRIAL = ("trial", 0)
 NAMES = {1: "b1", 2: "b2", 3: "b3"}
 BOTH = [Reign(1, 0, 0), Reign(2, 1, 8 * SECOND)]
@@ -244,11 +243,9 @@ def test_what_comes_in_runs_is_looked_for() -> None:
     assert {anomaly for anomaly in BY_NAME.values() if anomaly.comes_in_runs} <= {c.anomaly for c in CHECKERS}
 
 
-def test_the_recorded_run_is_told_as_it_was(spark: SparkSession, tmp_path: Path) -> None:
-    [file] = EXAMPLES.rglob("run.json")
-    (tmp_path / "history").symlink_to(file.parent / "history")
-    (tmp_path / "run.json").write_text(file.read_text())
-    verdict: Verdict = judge(tmp_path, spark)
+def test_the_recorded_run_is_told_as_it_was(of_corpus: Callable[[str], Judged]) -> None:
+    verdict = of_corpus("recorded jepsen-2013 unclean-election").verdict
+    assert verdict is not None
     lost = verdict.anomalies["lost"]
     assert [run["count"] for run in lost.runs] == [lost.count]
     assert verdict.reasons[1] == (

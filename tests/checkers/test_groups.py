@@ -1,5 +1,6 @@
 """What a group committed and nobody processed, by hand: the anomaly in small histories that have it, and its twins."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +18,8 @@ from checkers.tables import History
 from harness.core.layout import ANOMALIES
 from harness.core.verdict import Judgement, Standing
 from tests.checkers.notation import SECOND, tell, turned_round, write
-from tests.checkers.test_delivery import Case, Sets, case, found_in, told
+from tests.checkers.test_delivery import Case, Sets, by_case, case, found_in, told
+from tests.golden.sample import Judged
 
 [MISSED] = GROUPS
 
@@ -90,11 +92,8 @@ CASES = [
 
 
 @pytest.fixture(scope="module")
-def judged(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Sets]:
-    run = tmp_path_factory.mktemp("run")
-    write(run, told(CASES), grouped=True)
-    records(History.read(run, spark))
-    return dict(zip((one.says for one in CASES), found_in(run, told(CASES)), strict=True))
+def judged(of_corpus: Callable[[str], Judged]) -> dict[str, Sets]:
+    return by_case(of_corpus("by hand committed by a group").run, CASES)
 
 
 @pytest.mark.parametrize("one", CASES, ids=lambda one: one.says)
@@ -351,12 +350,21 @@ def inverted(right: str, wrong: str) -> Checker:
     return turned_round(MISSED, groups, right, wrong)
 
 
+@pytest.fixture(scope="module")
+def judged_with_inversions(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> list[Sets]:
+    """What the checker, and each that has a condition turned round, finds in each case."""
+    run = tmp_path_factory.mktemp("run")
+    write(run, told(CASES), grouped=True)
+    named = {name: replace(MISSED.anomaly, name=name) for name in INVERSIONS}
+    turned = [replace(inverted(*INVERSIONS[name]), anomaly=anomaly) for name, anomaly in named.items()]
+    records(History.read(run, spark), [MISSED, *turned])
+    return found_in(run, told(CASES))
+
+
 @pytest.mark.parametrize("inversion", INVERSIONS)
 def test_a_checker_with_a_condition_turned_round_is_found_out(
-    inversion: str, spark: SparkSession, tmp_path: Path
+    inversion: str, judged_with_inversions: list[Sets]
 ) -> None:
-    write(tmp_path, told(CASES), grouped=True)
-    records(History.read(tmp_path, spark), [inverted(*INVERSIONS[inversion])])
-    assert [sets.get("missed", set()) for sets in found_in(tmp_path, told(CASES))] != [
-        one.found.get("missed", set()) for one in CASES
-    ]
+    wanted = [one.found.get("missed", set()) for one in CASES]
+    assert [sets.get("missed", set()) for sets in judged_with_inversions] == wanted
+    assert [sets.get(inversion, set()) for sets in judged_with_inversions] != wanted

@@ -1,6 +1,7 @@
 """Transactions by hand: each anomaly in the smallest history that has it, beside its twin. Reader 3 is read_committed,
 reader 4 read_uncommitted."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +15,8 @@ from checkers.evaluate import judge
 from checkers.tables import History
 from harness.core.verdict import Judgement, Standing
 from tests.checkers.notation import tell, turned_round, write
-from tests.checkers.test_delivery import Case, Sets, case, found_in, told
+from tests.checkers.test_delivery import Case, Sets, by_case, case
+from tests.golden.sample import Judged
 
 CLIENTS = {
     "consumer 103": {"isolation.level": "read_committed"},
@@ -169,14 +171,9 @@ def settings(level: str) -> dict:
 
 
 @pytest.fixture(scope="module")
-def judged(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Sets]:
-    found: dict[str, Sets] = {}
-    for cases, level in ((CASES, "read_committed"), (UNCOMMITTED, "read_uncommitted")):
-        run = tmp_path_factory.mktemp("run")
-        write(run, told(cases), **settings(level))
-        records(History.read(run, spark))
-        found |= dict(zip((one.says for one in cases), found_in(run, told(cases)), strict=True))
-    return found
+def judged(of_corpus: Callable[[str], Judged]) -> dict[str, Sets]:
+    committed = by_case(of_corpus("by hand transactions, read_committed").run, CASES)
+    return committed | by_case(of_corpus("by hand transactions, read_uncommitted").run, UNCOMMITTED)
 
 
 @pytest.mark.parametrize("one", [*CASES, *UNCOMMITTED], ids=lambda one: one.says)

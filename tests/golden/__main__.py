@@ -8,11 +8,13 @@
 
 import argparse
 import sys
+import tempfile
 from pathlib import Path
 
 from checkers.session import session
 from tests.golden.corpus import samples
-from tests.golden.golden import KEPT, changes, file_of, kept, text_of
+from tests.golden.golden import KEPT, changes, file_of, kept
+from tests.golden.sample import judged
 
 _PRINTED = 40
 
@@ -32,7 +34,8 @@ def main() -> int:
         parser.error(f"no history has {asked.name!r} in its name")
     differing = 0
     for sample in chosen:
-        text = text_of(sample, session(), all_rows=asked.all_rows is not None)
+        with tempfile.TemporaryDirectory(prefix="kafka-trial-golden-") as run:
+            text = judged(sample, Path(run), session()).text(all_rows=asked.all_rows is not None)
         if asked.all_rows:
             asked.all_rows.mkdir(parents=True, exist_ok=True)
             (asked.all_rows / file_of(sample).name).write_text(text)

@@ -1,34 +1,22 @@
 """The histories whose judgement is kept as text: where each comes from, and how it is stored to be judged."""
 
 import shutil
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from checkers.catalogue import Checker
 from harness.core.layout import ANOMALIES, VERDICT_FILE
 from harness.core.run_file import RunFile
 from tests.checkers import test_delivery, test_evaluate, test_groups, test_transactions
 from tests.checkers.notation import Told, tell, write
 from tests.checkers.test_delivery import Case, told
+from tests.golden.sample import Sample
 from tests.planted import judging, test_mutants, test_recorded
 from tests.planted.judging import KINDS, Kind
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 _SEEDS = range(2)
-
-
-@dataclass(frozen=True)
-class Sample:
-    """A history and its name. ``store`` writes it as a sealed run into an empty directory. With ``checkers``, only
-    these are run and no verdict is made. ``planted``: anomalies were planted in it."""
-
-    name: str
-    store: Callable[[Path], object]
-    checkers: tuple[Checker, ...] = ()
-    planted: bool = False
 
 
 def samples() -> Iterator[Sample]:

@@ -1,16 +1,17 @@
 """Every history of the corpus is judged as it was when its text was kept, and the text tells everything."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import SparkSession
 
 from tests.golden import rendering
-from tests.golden.corpus import Sample, samples
-from tests.golden.golden import KEPT, changes, file_of, kept, text_of
+from tests.golden.corpus import samples
+from tests.golden.golden import KEPT, changes, file_of, kept
+from tests.golden.sample import Judged, Sample
 
 _SAMPLES = list(samples())
 #: Planted histories belong to the proof.
@@ -21,8 +22,8 @@ _MARKED = [
 
 
 @pytest.mark.parametrize("sample", _MARKED)
-def test_it_is_judged_as_it_was(sample: Sample, spark: SparkSession) -> None:
-    differ = changes(kept(sample), text_of(sample, spark))
+def test_it_is_judged_as_it_was(sample: Sample, of_corpus: Callable[[str], Judged]) -> None:
+    differ = changes(kept(sample), of_corpus(sample.name).text())
     assert not differ, "\n".join(
         [*differ[:40], f"{len(differ)} lines differ: `python -m tests.golden --write` keeps them"]
     )
