@@ -36,7 +36,7 @@ def run(
     NAME is one that `kafka-trial scenarios` lists, FILE is a scenario of your own. Progress goes to stderr.
     """
     from harness.run.display import for_terminal
-    from harness.run.store import fresh_seed
+    from harness.run.new_run import fresh_seed
     from harness.scenario.loading import load
 
     wanted = load(scenario, overrides)

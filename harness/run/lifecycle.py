@@ -29,7 +29,8 @@ from harness.core.run_file import RunFile, State
 from harness.core.verdict import Verdict
 from harness.run.display import Display
 from harness.run.judging import judging, publish
-from harness.run.store import RunRecord, new_run, seal, sent_nothing
+from harness.run.new_run import new_run
+from harness.run.store import RunRecord, seal, sent_nothing
 from harness.run.timeline import Stage, follow, seen
 from harness.run.versions import versions
 from harness.scenario.model import Scenario

@@ -1,9 +1,6 @@
-"""Where runs are kept: a directory for each, its run.json, and its journals sealed into Parquet."""
+"""A run as it is recorded, and its journals sealed into Parquet."""
 
-import random
-import time
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -11,16 +8,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from harness.core.clock import Clock
-from harness.core.errors import EnvironmentLacks, HistoryError
+from harness.core.errors import HistoryError
 from harness.core.history import KEYS, LATER, TABLES
 from harness.core.journal import SUFFIX, read_journal, table_of
-from harness.core.layout import HISTORY, JOURNALS, LOGS, write_table
+from harness.core.layout import HISTORY, JOURNALS, write_table
 from harness.core.lock import RecordingLock, is_recorded
 from harness.core.run_file import RUN_FILE, PhaseReport, RunFile, Seat, State
 from harness.core.topology import Topology
 from harness.core.writing import made_beside, swap_in
-from harness.scenario.configuration import configuration
-from harness.scenario.model import Scenario
 
 DEFAULT_STORE = Path("store")
 
@@ -61,42 +56,6 @@ class RunRecord:
     def save(self) -> None:
         """Write run.json."""
         self.file.write(self.directory)
-
-
-def new_run(scenario: Scenario, seed: int, store: Path) -> RunRecord:
-    """A fresh ``<store>/<scenario>/<UTC time>-<seed>``. Raises EnvironmentLacks where the store is not writable."""
-    now = time.time_ns()
-    moment = datetime.fromtimestamp(now / 1e9, UTC).strftime("%Y%m%dT%H%M%S.%f")[:-3]
-    name = f"{scenario.name}/{moment}Z-{seed}"
-    directory = store.resolve() / name
-    try:
-        for part in (JOURNALS, LOGS):
-            (directory / part).mkdir(parents=True)
-    except OSError as exc:
-        raise EnvironmentLacks(f"{store}: runs cannot be kept there ({exc.strerror}): name another --store") from exc
-    clock = Clock.start()
-    file = RunFile(
-        run=name,
-        scenario_name=scenario.name,
-        scenario=scenario.model_dump(mode="json", by_alias=True),
-        configuration=configuration(scenario),
-        expect=scenario.expect,
-        requires=scenario.requires,
-        limits=scenario.limits,
-        watch_topic=scenario.watch_topic,
-        watch_partition=scenario.watch_partition,
-        seed=seed,
-        origin_unix_ns=now,
-        origin_monotonic_ns=clock.origin_ns,
-    )
-    record = RunRecord(directory, file, clock)
-    record.save()
-    return record
-
-
-def fresh_seed() -> int:
-    """A seed where the user gave none; run.json keeps it."""
-    return random.SystemRandom().randrange(1 << 31)
 
 
 def seal(directory: Path, file: RunFile, killed: frozenset[str] = frozenset()) -> None:

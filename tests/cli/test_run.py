@@ -11,7 +11,7 @@ from harness.cli.deeds import Deeds
 from harness.core.errors import ClusterError, EnvironmentLacks
 from harness.core.verdict import Judgement, Verdict
 from harness.run.display import Display
-from harness.run.store import new_run
+from harness.run.new_run import new_run
 from harness.scenario.model import Scenario
 from tests.cli.test_commands import assert_one_line
 from tests.command import Invoke

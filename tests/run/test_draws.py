@@ -18,7 +18,7 @@ from harness.core.history import FAULTS
 from harness.core.journal import Journal, journal_path, read_journal
 from harness.core.topology import Node, View
 from harness.run.display import PlainDisplay
-from harness.run.store import new_run
+from harness.run.new_run import new_run
 from harness.run.timeline import Stage, follow, met, plans_of
 from harness.scenario.model import Scenario
 from harness.scenario.steps import Condition, Step

@@ -17,7 +17,7 @@ from harness.core.journal import Journal, journal_path, read_journal
 from harness.core.run_file import RunFile, StepReport
 from harness.run.display import PlainDisplay
 from harness.run.lifecycle import kept, recover, report_observation
-from harness.run.store import new_run
+from harness.run.new_run import new_run
 from harness.run.timeline import Stage
 from harness.scenario.model import FinalRead, Scenario
 from nemesis.faults.partition import Isolate

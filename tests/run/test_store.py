@@ -13,7 +13,8 @@ from harness.core.journal import Journal, journal_path
 from harness.core.layout import table_directory
 from harness.core.run_file import RunFile, State
 from harness.run.lifecycle import recording
-from harness.run.store import RunRecord, ensure_sealed, new_run, seal
+from harness.run.new_run import new_run
+from harness.run.store import RunRecord, ensure_sealed, seal
 from harness.scenario.model import Scenario
 
 SCENARIO = Scenario(name="a/story")
@@ -106,15 +107,47 @@ def test_a_journal_that_was_cut_off_makes_a_run_partial_unless_its_worker_was_ki
     assert record.file.partial is partial
 
 
-@pytest.mark.parametrize(("until", "state"), [(State.RUNNING, State.CRASHED), (State.RECORDED, State.RECORDED)])
-def test_a_run_that_breaks_off_has_crashed_unless_all_was_recorded(
-    record: RunRecord, until: State, state: State
+@pytest.mark.parametrize(
+    ("until", "rows", "state"),
+    [
+        (State.RUNNING, [send(0)], State.CRASHED),
+        (State.RUNNING, [], State.INTERRUPTED),
+        (State.RECORDED, [], State.RECORDED),
+    ],
+)
+def test_a_run_that_breaks_off_has_crashed_unless_all_was_recorded_or_nothing_sent(
+    record: RunRecord, until: State, rows: list[dict[str, Any]], state: State
 ) -> None:
     record.file.state = until
+    journal(record, rows)
     with pytest.raises(KeyboardInterrupt), recording(record):
         raise KeyboardInterrupt
     file = RunFile.read(record.directory)
     assert (file.state, file.notes) == (state, ["broken off: KeyboardInterrupt"])
+
+
+@pytest.mark.parametrize("gone", [0, 1, 2])
+def test_a_seal_that_was_killed_while_it_removed_journals_has_lost_nothing(record: RunRecord, gone: int) -> None:
+    first = journal(record, [send(0)])
+    second = journal_path(record.journals, "sends", "2")
+    with Journal(second, SENDS) as file:
+        file.append_rows([send(1)])
+    kept = {path: path.read_bytes() for path in (first, second)}
+    seal(record.directory, record.file)
+    for path in (first, second)[gone:]:
+        path.write_bytes(kept[path])
+    ensure_sealed_as(record, State.CRASHED)
+    assert sorted(row["sequence"] for row in sends(record)) == [0, 1]
+    assert not list(record.journals.glob("*.arrows"))
+
+
+def test_a_seal_that_was_killed_before_history_was_whole_begins_again(record: RunRecord) -> None:
+    journal(record, [send(0), send(1)])
+    half = table_directory(record.directory, "sends")
+    half.mkdir(parents=True)
+    (half / "1.parquet").write_bytes(b"PAR1")
+    ensure_sealed_as(record, State.CRASHED)
+    assert len(sends(record)) == 2
 
 
 def test_a_run_that_recorded_nothing_cannot_be_judged(record: RunRecord) -> None:

@@ -17,7 +17,7 @@ from harness.core.journal import Journal
 from harness.core.run_file import StepReport
 from harness.core.topology import Node, Role, View
 from harness.run.display import PlainDisplay
-from harness.run.store import new_run
+from harness.run.new_run import new_run
 from harness.run.timeline import Stage, follow, met
 from harness.scenario.loading import load
 from harness.scenario.steps import Condition, Step

@@ -16,7 +16,8 @@ from harness.core.history import SENDS, sequence_of, worker_of
 from harness.core.journal import journal_path, read_journal
 from harness.core.waiting import wait_for
 from harness.run.lifecycle import finish
-from harness.run.store import new_run, seal
+from harness.run.new_run import new_run
+from harness.run.store import seal
 from harness.scenario.model import Scenario
 from tests.workloads.conftest import mock_ends
 from workloads.catalogue import WORKLOADS

@@ -12,7 +12,7 @@ from confluent_kafka import IsolationLevel
 from checkers.preconditions import followed
 from harness.core.history import FINAL_READER
 from harness.run.lifecycle import settle
-from harness.run.store import new_run
+from harness.run.new_run import new_run
 from harness.run.timeline import Stage
 from harness.scenario.model import Scenario
 from workloads.readback.last_stable import Ends, await_stable, watch

@@ -1,0 +1,50 @@
+"""A directory for a run that begins, and its run.json from the scenario."""
+
+import random
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+from harness.core.clock import Clock
+from harness.core.errors import EnvironmentLacks
+from harness.core.layout import JOURNALS, LOGS
+from harness.core.run_file import RunFile
+from harness.run.store import RunRecord
+from harness.scenario.configuration import configuration
+from harness.scenario.model import Scenario
+
+
+def new_run(scenario: Scenario, seed: int, store: Path) -> RunRecord:
+    """A fresh ``<store>/<scenario>/<UTC time>-<seed>``. Raises EnvironmentLacks where the store is not writable."""
+    now = time.time_ns()
+    moment = datetime.fromtimestamp(now / 1e9, UTC).strftime("%Y%m%dT%H%M%S.%f")[:-3]
+    name = f"{scenario.name}/{moment}Z-{seed}"
+    directory = store.resolve() / name
+    try:
+        for part in (JOURNALS, LOGS):
+            (directory / part).mkdir(parents=True)
+    except OSError as exc:
+        raise EnvironmentLacks(f"{store}: runs cannot be kept there ({exc.strerror}): name another --store") from exc
+    clock = Clock.start()
+    file = RunFile(
+        run=name,
+        scenario_name=scenario.name,
+        scenario=scenario.model_dump(mode="json", by_alias=True),
+        configuration=configuration(scenario),
+        expect=scenario.expect,
+        requires=scenario.requires,
+        limits=scenario.limits,
+        watch_topic=scenario.watch_topic,
+        watch_partition=scenario.watch_partition,
+        seed=seed,
+        origin_unix_ns=now,
+        origin_monotonic_ns=clock.origin_ns,
+    )
+    record = RunRecord(directory, file, clock)
+    record.save()
+    return record
+
+
+def fresh_seed() -> int:
+    """A seed where the user gave none; run.json keeps it."""
+    return random.SystemRandom().randrange(1 << 31)
