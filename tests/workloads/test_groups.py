@@ -4,14 +4,14 @@
 """
 
 import re
-import time
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import psutil
 import pyarrow as pa
 import pytest
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
 
 from harness.core.errors import ClusterError
 from harness.core.history import POSITIONS, READS, Phase
@@ -172,12 +172,14 @@ def test_only_members_that_are_there_go_and_only_those_that_went_come(plan: Plan
 
 
 class Scripted:
-    """A consumer of one partition that hands out what it is given, and answers commits as it is told: at its next poll,
-    or, where ``refused`` tells no more, never."""
+    """A consumer of one partition that hands out what it is given, and answers commits as it is told; ``hangs``: that
+    are waited for, never before ``over``."""
 
     def __init__(self, config: dict) -> None:
         self.polls: list[list[Polled]] = []
         self.refused: list[bool] = []
+        self.hangs = False
+        self.over = threading.Event()
         self.asked: list[tuple[int, int | None]] = []
         self.assigned: list[tuple[int, int | None]] = []
         self.processed: list[float] = []
@@ -185,8 +187,6 @@ class Scripted:
         self.rebalanced: Callable[[], None] = lambda: None
         self.journalled_when_asked: list[str] = []
         self.look: Callable[[], list[str]] = list
-        self._answered = config["on_commit"]
-        self._unanswered: list[list[TopicPartition]] = []
 
     def subscribe(self, topics: list[str], on_assign: Callable, on_revoke: Callable, on_lost: Callable) -> None:
         self.on_assign, self.on_revoke = on_assign, on_revoke
@@ -203,9 +203,6 @@ class Scripted:
 
     def poll(self, timeout: float) -> "Polled | None":
         self.rebalanced()
-        while self._unanswered and self.refused:
-            error = KafkaError(KafkaError.REBALANCE_IN_PROGRESS) if self.refused.pop(0) else None
-            self._answered(error, self._unanswered.pop(0))
         if not self.polls or not self.polls[0]:
             del self.polls[:1]
             return None
@@ -215,13 +212,16 @@ class Scripted:
         assert timeout == 0
         return self.polls.pop(0)
 
-    def commit(self, offsets: list[TopicPartition], asynchronous: bool) -> None:
-        assert asynchronous
+    def commit(self, offsets: list[TopicPartition], asynchronous: bool) -> list[TopicPartition] | None:
         self.asked += [(place.offset, place.leader_epoch) for place in offsets]
         self.journalled_when_asked += self.look()
-        self._unanswered.append(offsets)
-
-    def close(self) -> None: ...
+        if asynchronous:
+            return None
+        if self.hangs:
+            self.over.wait(60)
+        elif self.refused and self.refused.pop(0):
+            raise KafkaException(KafkaError(KafkaError.REBALANCE_IN_PROGRESS))
+        return offsets
 
 
 class Polled:
@@ -239,7 +239,7 @@ class Polled:
 
 @contextmanager
 def member(
-    plan: Plan, *, commits_first: bool = True, clock: Callable[[], float] = time.monotonic
+    plan: Plan, *, commits_first: bool = True, commit_within: float = 60
 ) -> Iterator[tuple[Consuming, Scripted, list[float]]]:
     """A member of a group with a scripted consumer, that commits first or last; and how long it worked."""
     spec = ConsumerSpec(
@@ -267,9 +267,10 @@ def member(
         Journal(journal_path(plan.journals, "positions", "2"), POSITIONS) as positions,
     ):
         recorders = ReadRecorder(reads, 2, Phase.LIVE), PositionRecorder(positions, 2)
-        consuming = Consuming(spec, *recorders, plan.clock, client, worked.append, processed, clock)
+        consuming = Consuming(spec, *recorders, plan.clock, client, worked.append, processed, commit_within)
         made[0].on_assign(made[0], [TopicPartition("t", 0)])
         yield consuming, made[0], worked
+        made[0].over.set()
 
 
 def events(journalled: Journalled) -> list[tuple[str, int | None, str | None]]:
@@ -281,7 +282,6 @@ def test_nothing_is_processed_until_its_commit_was_answered(plan: Plan, journall
     with member(plan) as (consuming, consumer, worked):
         consumer.polls, consumer.refused = [[Polled(0), Polled(1)], [Polled(2), end]], [True, False]
         consuming.step(0)
-        consuming.step(0)
         assert (places(live(journalled)), worked, consumer.processed) == (set(), [], [])
         consuming.step(0)
         assert places(live(journalled)) == {(0, 0), (0, 1), (0, 2)}
@@ -291,11 +291,23 @@ def test_nothing_is_processed_until_its_commit_was_answered(plan: Plan, journall
     assert events(journalled) == [
         ("assign", 0, None),
         ("committing", 2, None),
-        ("commit", 2, "REBALANCE_IN_PROGRESS"),
+        ("error", None, "REBALANCE_IN_PROGRESS"),
         ("committing", 3, None),
         ("commit", 3, None),
         ("end-of-partition", 3, None),
     ]
+
+
+def test_no_rebalance_comes_between_the_answer_to_a_commit_and_what_it_is_for(
+    plan: Plan, journalled: Journalled
+) -> None:
+    with member(plan) as (consuming, consumer, _):
+        consumer.polls = [[Polled(0)], []]
+        consuming.step(0)
+        consumer.rebalanced = lambda: consumer.on_revoke(consumer, [TopicPartition("t", 0)])
+        consuming.step(0)
+    assert places(live(journalled)) == {(0, 0)}
+    assert [event for event, _, _ in events(journalled)] == ["assign", "committing", "commit", "revoke"]
 
 
 @pytest.mark.parametrize("commits_first", [True, False])
@@ -309,49 +321,27 @@ def test_what_a_commit_asks_for_and_what_was_assigned_is_journalled_before_it_is
     assert consumer.journalled_when_asked == ["assign", "committing"]
 
 
-def test_what_comes_while_a_commit_is_awaited_waits_for_the_next(plan: Plan, journalled: Journalled) -> None:
-    with member(plan) as (consuming, consumer, _):
-        consumer.polls = [[Polled(0)], [Polled(1)], []]
-        consuming.step(0)
-        consuming.step(0)
-        assert consumer.asked == [(1, 0)]
-        consumer.refused = [False]
-        consuming.step(0)
-        assert places(live(journalled)) == {(0, 0)}
-        assert consumer.asked == [(1, 0), (2, 0)]
-
-
 def test_a_commit_that_is_not_answered_is_asked_for_again_and_nothing_is_processed_meanwhile(
     plan: Plan, journalled: Journalled
 ) -> None:
-    moments = [0.0]
-    with member(plan, clock=lambda: moments[-1]) as (consuming, consumer, worked):
+    with member(plan, commit_within=0.05) as (consuming, consumer, worked):
+        consumer.hangs = True
         consumer.polls = [[Polled(0)]]
-        for at in (0.0, 9.9, 10.1):
-            moments.append(at)
-            consuming.step(0)
-        assert consumer.asked == [(1, 0), (1, 0)]
-        assert worked == []
-    assert ("error", None, "_TIMED_OUT") in events(journalled)
-
-
-def test_a_member_that_leaves_awaits_the_answer_to_its_commit_and_processes_what_it_is_for(
-    plan: Plan, journalled: Journalled
-) -> None:
-    with member(plan) as (consuming, consumer, _):
-        consumer.polls = [[Polled(0)], [], [Polled(1)]]
         consuming.step(0)
-        consumer.refused = [False]
-        consuming.leave()
+        assert (consumer.asked, worked) == ([(1, 0)], [])
+        consumer.hangs = False
+        consumer.over.set()
+        wait_for(lambda: consuming.step(0) or bool(worked), "what is held to be processed", 60, every=0.01)
+        assert consumer.asked[-1] == (1, 0)
+    assert [event for event, _, _ in events(journalled)][:3] == ["assign", "committing", "error"]
+    assert ("error", None, "_TIMED_OUT") in events(journalled)
     assert places(live(journalled)) == {(0, 0)}
-    assert consumer.asked == [(1, 0)]
 
 
 @pytest.mark.parametrize("commits_first", [True, False])
 def test_commits_and_assignments_carry_the_leader_epoch(commits_first: bool, plan: Plan) -> None:
     with member(plan, commits_first=commits_first) as (consuming, consumer, _):
-        consumer.polls, consumer.refused = [[Polled(0, epoch=4), Polled(1, epoch=5)], []], [False]
-        consuming.step(0)
+        consumer.polls = [[Polled(0, epoch=4), Polled(1, epoch=5)]]
         consuming.step(0)
         consumer.group_is_at = (2, 5)
         consumer.on_assign(consumer, [TopicPartition("t", 0)])
@@ -369,27 +359,13 @@ def test_a_position_behind_markers_has_no_epoch_to_be_checked_by(plan: Plan) -> 
     assert consumer.assigned[-2:] == [(3, None), (OFFSET_BEGINNING, None)]
 
 
-def test_what_is_held_when_a_position_is_lost_is_read_again_and_processed_once(
-    plan: Plan, journalled: Journalled
-) -> None:
-    gone = Polled(0, KafkaError(KafkaError._LOG_TRUNCATION), partition=1)
-    with member(plan) as (consuming, consumer, _):
-        consumer.on_assign(consumer, [TopicPartition("t", 0), TopicPartition("t", 1)])
-        consumer.polls = [[Polled(0), gone], [Polled(0)], []]
-        for answer in ([], [], [False]):
-            consumer.refused = list(answer)
-            consuming.step(0)
-    assert [(row["partition"], row["offset"]) for row in live(journalled)] == [(0, 0)]
-
-
 def test_what_was_held_back_is_dropped_with_its_partition(plan: Plan, journalled: Journalled) -> None:
     with member(plan) as (consuming, consumer, worked):
-        consumer.polls = [[Polled(0), Polled(1)], []]
+        consumer.polls, consumer.refused = [[Polled(0), Polled(1)], []], [True]
         consuming.step(0)
         consumer.rebalanced = lambda: consumer.on_revoke(consumer, [TopicPartition("t", 0)])
-        consumer.refused = [False]
         consuming.step(0)
-    assert (worked, live(journalled)) == ([], [])
+    assert (worked, live(journalled), len(consumer.asked)) == ([], [], 1)
 
 
 def test_a_member_has_caught_up_with_nothing_while_the_group_rebalances(plan: Plan) -> None:

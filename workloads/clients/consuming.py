@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -27,7 +28,6 @@ _BATCH = 5_000
 _ASK_S = 2.0
 #: After so long without an answer a commit is asked for again.
 _COMMIT_S = 10.0
-_WAIT_S = 0.05
 #: So many steps it takes to process what a poll brought: a kill finds some of it done, and some not.
 _PARTS = 10
 
@@ -53,8 +53,8 @@ class Consuming:
 
     Where the log no longer has its position (it was truncated, or a new group has none) it goes on from the log start,
     and says so: a ``seek``. A member of a group commits after what it read is in the journal: after it was processed,
-    for that is what its rows of ``reads`` say. Or before (``commits_first``): then nothing is processed until a commit
-    past it was answered, and the rest is held back. What a commit asks for is journalled before it is asked: a
+    for that is what its rows of ``reads`` say. Or before (``commits_first``): then nothing is processed until its
+    commit was answered, and what was not is held back. What a commit asks for is journalled before it is asked: a
     ``committing``. ``processed`` is told how much of what a poll brought a member has processed, of 1, before it goes
     on: all that went before is in the journals then.
     """
@@ -68,7 +68,7 @@ class Consuming:
         client: Callable[[dict[str, Any]], Consumer] = Consumer,
         work: Callable[[float], None] = time.sleep,
         processed: Callable[[float], None] = lambda _: None,
-        monotonic: Callable[[], float] = time.monotonic,
+        commit_within: float = _COMMIT_S,
     ) -> None:
         self._reads = reads
         self._positions = positions
@@ -78,15 +78,16 @@ class Consuming:
         self._commits_first = spec.commits_first
         self._work = work
         self._processed = processed
-        self._monotonic = monotonic
+        self._commit_within = commit_within
+        # librdkafka's call that waits for the answer has no limit of its own.
+        self._commits = ThreadPoolExecutor(1, "commit")
         self._held: list[Message] = []
         self._next: dict[Slot, Position] = {}
         self._to_commit: dict[Slot, Position] = {}
-        self._committed_to: dict[Slot, int] = {}
-        self._asked_until: float | None = None
         self._goals: dict[Slot, int | None] = {}
         self._placed = False
-        self._consumer = client({**spec.config, "error_cb": self._client_error, "on_commit": self._committed})
+        told = {} if spec.commits_first else {"on_commit": self._committed}
+        self._consumer = client({**spec.config, "error_cb": self._client_error, **told})
         if spec.grouped:
             self._consumer.subscribe(
                 sorted({topic for topic, _ in spec.slots}),
@@ -98,27 +99,17 @@ class Consuming:
             self._assign(dict.fromkeys(spec.slots, Position(OFFSET_BEGINNING)))
 
     def step(self, at_most_s: float) -> None:
-        """Read what has come, waiting for it ``at_most_s`` seconds at most, and process what may be processed."""
+        """Read what has come, waiting for it ``at_most_s`` seconds at most, and process it."""
         self._poll(at_most_s)
-        self._process_what_may_be()
-        if self._commits_first and not self._is_asking and (ends := _ends(_records(self._held))):
-            self._ask_to_commit(ends)
-            self._asked_until = self._monotonic() + _COMMIT_S
-
-    def _poll(self, at_most_s: float) -> None:
-        """Wait for one message alone: what is read is stamped when it comes, not when there are many."""
-        # Rebalances happen in here, and take from what is held; and commits are answered.
-        first = self._consumer.poll(at_most_s)
-        if first is not None:
-            self._held += [first, *self._consumer.consume(_BATCH - 1, timeout=0)]
-
-    def _process_what_may_be(self) -> None:
         now = self._clock.now()
-        messages = self._take()
-        records = _records(messages)
+        records = [message for message in self._held if message.error() is None]
+        ends = _ends(records)
+        if ends and self._commits_first and not self._commit(ends):
+            return
+        # Between the answer and this nothing is polled: no rebalance takes away what was committed and not processed.
+        messages, self._held = self._held, []
         if records:
             self._process(records, now)
-            ends = _ends(records)
             self._next |= ends
             if self._grouped and not self._commits_first:
                 self._to_commit |= ends
@@ -128,33 +119,33 @@ class Consuming:
         if self._processing is not None:
             self.flush()
 
-    def _take(self) -> list[Message]:
-        """Take from what is held all that may be processed: in each partition, what stands before the first record that
-        is to be committed first."""
-        if not self._commits_first:
-            messages, self._held = self._held, []
-            return messages
-        taken: list[Message] = []
-        kept: list[Message] = []
-        waiting: set[Slot] = set()
-        for message in self._held:
-            slot = _slot_of(message)
-            if message.error() is None and not self._is_committed(message):
-                waiting.add(slot)
-            (kept if slot in waiting else taken).append(message)
-        self._held = kept
-        return taken
+    def _poll(self, at_most_s: float) -> None:
+        """Wait for one message alone: what is read is stamped when it comes, not when there are many."""
+        # Rebalances happen in here, and take from what is held.
+        first = self._consumer.poll(at_most_s)
+        if first is not None:
+            self._held += [first, *self._consumer.consume(_BATCH - 1, timeout=0)]
 
-    def _is_committed(self, record: Message) -> bool:
-        return _offset_of(record) < self._committed_to.get(_slot_of(record), 0)
-
-    @property
-    def _is_asking(self) -> bool:
-        """Whether the answer to a commit is awaited; one that does not come in time is awaited no more."""
-        if self._asked_until is not None and self._monotonic() >= self._asked_until:
-            self._asked_until = None
+    def _commit(self, ends: Mapping[Slot, Position]) -> bool:
+        """Whether the group's place is known to be behind all that is held: the answer is awaited, within a limit."""
+        self._announce(ends)
+        asked = self._commits.submit(self._consumer.commit, offsets=_partitions(ends), asynchronous=False)
+        try:
+            answered = asked.result(self._commit_within)
+        except TimeoutError:
+            asked.cancel()
             self._client_error(KafkaError(KafkaError._TIMED_OUT))
-        return self._asked_until is not None
+            return False
+        except KafkaException as exc:
+            self._client_error(exc.args[0])
+            return False
+        self._committed(None, answered)
+        return all(p.error is None for p in answered)
+
+    def _announce(self, ends: Mapping[Slot, Position]) -> None:
+        """That a commit is asked for is in the journal before it is."""
+        self._tell("committing", ends)
+        self._positions.flush()
 
     def _process(self, records: list[Message], now: int) -> None:
         """Journal ``records``, where processing takes time part by part: as if each part were a poll of its own."""
@@ -170,15 +161,6 @@ class Consuming:
             self._reads.delivered(part, now)
             self._reads.flush()
 
-    def _ask_to_commit(self, ends: Mapping[Slot, Position]) -> None:
-        """Ask for a commit, without waiting for its answer. That it was asked for is in the journal before."""
-        self._tell("committing", ends)
-        self._positions.flush()
-        try:
-            self._consumer.commit(offsets=_partitions(ends), asynchronous=True)
-        except KafkaException as exc:
-            self._client_error(exc.args[0])
-
     def flush(self) -> None:
         """Write where the reader stood, and what was read; then, as a member of a group, commit it."""
         self._positions.flush()
@@ -186,7 +168,11 @@ class Consuming:
         if self._to_commit:
             ends = dict(self._to_commit)
             self._to_commit.clear()
-            self._ask_to_commit(ends)
+            self._announce(ends)
+            try:
+                self._consumer.commit(offsets=_partitions(ends), asynchronous=True)
+            except KafkaException as exc:
+                self._client_error(exc.args[0])
 
     @property
     def owned(self) -> int:
@@ -209,17 +195,10 @@ class Consuming:
         return goal is not None and self._next[slot].offset >= goal
 
     def leave(self) -> None:
-        """Leave the group, if any: the others need not wait until its session expires. Waits for brokers.
-
-        What it has asked to commit, and not processed yet, it processes before: nobody else would.
-        """
-        if not self._grouped:
-            return
-        while self._is_asking:
-            self._poll(_WAIT_S)
-            self._process_what_may_be()
-        self.flush()
-        self._consumer.close()
+        """Leave the group, if any: the others need not wait until its session expires. Waits for brokers."""
+        if self._grouped:
+            self.flush()
+            self._consumer.close()
 
     def _log_end(self, slot: Slot) -> int | None:
         try:
@@ -252,13 +231,8 @@ class Consuming:
         self._placed = False
         self._tell(event, {slot: self._next.pop(slot, Position(OFFSET_BEGINNING)) for slot in gone})
         for slot in gone:
-            self._forget(slot)
-
-    def _forget(self, slot: Slot) -> None:
-        """What was read of a partition and is not processed, and what was committed there, is another's business."""
-        self._to_commit.pop(slot, None)
-        self._committed_to.pop(slot, None)
-        self._held = [message for message in self._held if _slot_of(message) != slot]
+            self._to_commit.pop(slot, None)
+        self._held = [message for message in self._held if _slot_of(message) not in gone]
 
     def _error(self, error: KafkaError, topic: str, partition: int, offset: int | None, now: int) -> None:
         slot = (topic, partition)
@@ -271,9 +245,7 @@ class Consuming:
         self._positions.happened("error", topic, partition, now, offset, error.name())
         if error.code() in _POSITION_LOST and slot in self._next:
             # librdkafka has stopped fetching it and refuses to seek: assign anew, the others from where they stand.
-            # What is held of those is fetched again.
-            self._forget(slot)
-            self._held.clear()
+            self._to_commit.pop(slot, None)
             self._next[slot] = Position(OFFSET_BEGINNING)
             self._consumer.assign(_partitions(self._next))
             self._tell("seek", {slot: self._next[slot]})
@@ -282,23 +254,15 @@ class Consuming:
         self._positions.happened("error", "", -1, self._clock.now(), error=error.name())
 
     def _committed(self, error: KafkaError | None, partitions: list[TopicPartition]) -> None:
-        self._asked_until = None
         for p in partitions:
             failed = error or p.error
             name = None if failed is None else failed.name()
             self._positions.happened("commit", p.topic, p.partition, self._clock.now(), p.offset, name)
-            if failed is None and (p.topic, p.partition) in self._next:
-                self._committed_to[p.topic, p.partition] = p.offset
 
     def _tell(self, event: str, positions: Mapping[Slot, Position]) -> None:
         now = self._clock.now()
         for (topic, partition), position in positions.items():
             self._positions.happened(event, topic, partition, now, position.offset)
-
-
-def _records(messages: Iterable[Message]) -> list[Message]:
-    """Of what a poll brought, what is no error."""
-    return [message for message in messages if message.error() is None]
 
 
 def _ends(records: Iterable[Message]) -> dict[Slot, Position]:
