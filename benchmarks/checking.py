@@ -59,10 +59,10 @@ def measure(run: Path, memory: str) -> Told:
     from checkers.asking import count, look, records
     from checkers.catalogue import DELIVERY
     from checkers.evaluate import judge
-    from checkers.files import rows
     from checkers.presence import blocks
     from checkers.session import session
     from checkers.tables import History
+    from harness.history.stored_run import rows
 
     began = time.monotonic()
     spark = session(conf={"spark.driver.memory": memory}, rows=[rows(run)])
@@ -85,9 +85,9 @@ def measure_first(run: Path, memory: str) -> Told:
     from checkers.asking import records
     from checkers.availability import availability
     from checkers.catalogue import DELIVERY
-    from checkers.files import rows
     from checkers.session import session
     from checkers.tables import History
+    from harness.history.stored_run import rows
 
     began = time.monotonic()
     history = History.read(run, session(conf={"spark.driver.memory": memory}, rows=[rows(run)]))

@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 
 from harness.core.guarantees import Configuration
-from harness.core.history import FAULTS, LOG_ENDS, OBSERVATIONS, POSITIONS, READS, SENDS, record_id
-from harness.core.layout import write_table
-from harness.core.run_file import RunFile, State
+from harness.history.paths import write_table
+from harness.history.run_file import RunFile, State
+from harness.history.schema import FAULTS, LOG_ENDS, OBSERVATIONS, POSITIONS, READS, SENDS, record_id
 
 _TOPIC = "trial"
 _RATE_NS = 100_000

@@ -19,8 +19,8 @@ from pathlib import Path
 from confluent_kafka import KafkaError, Message, Producer
 
 from harness.core.clock import Clock
-from harness.core.history import SENDS
-from harness.core.journal import Journal, journal_path
+from harness.history.journal import Journal, journal_path
+from harness.history.schema import SENDS
 from workloads.clients.producing import Producing
 from workloads.clients.recorder import SendRecorder
 from workloads.clients.settings import producer_config

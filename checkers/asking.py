@@ -12,7 +12,6 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
 from checkers.catalogue import CHECKERS, Checker, Pass
 from checkers.delivery import damaged_in_place, timed
-from checkers.files import rows
 from checkers.kept import first, keep, place
 from checkers.order import crossings
 from checkers.polls import polls
@@ -20,7 +19,8 @@ from checkers.presence import EVERY, FEW, PLACE, UNSETTLED, blocks, few, near
 from checkers.summary import COUNTS, COUNTS_OF_READERS, DAMAGED
 from checkers.tables import History
 from harness.core.errors import HistoryError
-from harness.core.layout import ANOMALIES
+from harness.history.paths import ANOMALIES
+from harness.history.stored_run import rows
 
 _EXAMPLES = 20
 #: Where no more than one in so many blocks is suspicious, and two questions need their records, these are kept apart

@@ -34,8 +34,8 @@ from harness.core.anomalies import (
     WENT_BACK,
     Anomaly,
 )
-from harness.core.run_file import RunFile
 from harness.core.verdict import Judgement
+from harness.history.run_file import RunFile
 
 #: What answers a question; None: there is nothing, and nothing more to ask.
 Find = Callable[[History, DataFrame], DataFrame | None]

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
 from checkers.presence import flagged
 from checkers.tables import PARTITION, History
-from harness.core.history import SEQUENCE_BITS
+from harness.history.schema import SEQUENCE_BITS
 
 #: The columns that every anomaly of a record has. ``sent_ns``, ``acknowledged_ns`` are null where it never was.
 RECORD = ["topic", "partition", "offset", "record_id", "worker", "sequence", "sent_ns", "acknowledged_ns"]

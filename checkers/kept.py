@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
-from harness.core.layout import ANOMALIES
+from harness.history.paths import ANOMALIES
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

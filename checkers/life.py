@@ -14,15 +14,15 @@ import pyarrow.compute as pc
 from pydantic import BaseModel, ValidationError
 
 from checkers.faults import active
-from checkers.files import faults, tells, verify
 from checkers.kept import pieces, place
 from checkers.observed import Partition, Span, spans, views
 from checkers.stability import STABILITY, hanging, held_back
 from harness.core.errors import HistoryError
-from harness.core.history import FINAL_READER, TABLES, UNTOLD, Outcome, Phase, sequence_of, worker_of
-from harness.core.journal import SUFFIX
-from harness.core.layout import ANOMALIES, HISTORY, JOURNALS, VERDICT_FILE, stored, table_directory
-from harness.core.run_file import RunFile
+from harness.history.journal import SUFFIX
+from harness.history.paths import ANOMALIES, HISTORY, JOURNALS, VERDICT_FILE, stored, table_directory
+from harness.history.run_file import RunFile
+from harness.history.schema import FINAL_READER, TABLES, UNTOLD, Outcome, Phase, sequence_of, worker_of
+from harness.history.stored_run import faults, tells, verify
 
 Row = dict[str, Any]
 

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 from checkers.delivery import OF_SEND, proven, retained
 from checkers.presence import few, flagged
 from checkers.tables import PARTITION, History
-from harness.core.history import FINAL_READER, UNTOLD
+from harness.history.schema import FINAL_READER, UNTOLD
 
 _SLOT = [*PARTITION, "offset"]
 

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
 from checkers.before import greatest_before
 from checkers.tables import PARTITION, History
-from harness.core.history import UNTOLD
+from harness.history.schema import UNTOLD
 
 #: A reader's place in a partition.
 SEAT = ["reader", "incarnation", *PARTITION]

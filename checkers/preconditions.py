@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from checkers.observed import Span, leaders
-from harness.core.run_file import Requirements, RunFile
 from harness.core.verdict import Precondition, Summary
+from harness.history.run_file import Requirements, RunFile
 
 Row = Mapping[str, Any]
 

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
 from checkers.polls import BEHIND_IT, GIVEN, POLL, STAY
 from checkers.tables import PARTITION, History
-from harness.core.history import UNTOLD
+from harness.history.schema import UNTOLD
 
 _RECORD = ["topic", "partition", "offset", "record_id", "at_ns as read_ns", "reader"]
 _SPAN_BITS = 10

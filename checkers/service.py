@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness.core.anomalies import SLOW_RECOVERY, UNAVAILABILITY
-from harness.core.run_file import Limits
 from harness.core.verdict import FoundAnomaly, Standing
+from harness.history.run_file import Limits
 
 _EXAMPLES = 20
 _SECOND_NS = 1_000_000_000

@@ -103,7 +103,8 @@ _lock = threading.Lock()
 def session(master: str | None = None, conf: Mapping[str, str] | None = None, rows: Sequence[int] = ()) -> SparkSession:
     """The process's Spark session; the first caller's ``master`` (default ``local[*]``) and ``conf`` hold for all.
 
-    ``rows``: how many rows each run has that it is going to judge (``checkers.files.rows``); none: small ones.
+    ``rows``: how many rows each run has that it is going to judge (``harness.history.stored_run.rows``); none: small
+    ones.
     Safe to call from several threads: one starts it, the others wait. Raises EnvironmentLacks where Spark's Java
     process does not start, does not take a setting, or finds no master; ScenarioError for a setting of ``conf`` that
     is none to be given (``checkers.settings``).

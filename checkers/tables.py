@@ -12,13 +12,13 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 from pyspark.sql import types as T  # noqa: N812
 
-from checkers.files import constants, faults, latest, metadata, rows, tells, verify
 from checkers.observed import Span, spans
 from checkers.stability import STABILITY, hanging, held_back
 from harness.core.errors import HistoryError
-from harness.core.history import TABLES, UNTOLD, Phase
-from harness.core.layout import parts, stored, table_directory
-from harness.core.run_file import RunFile
+from harness.history.paths import parts, stored, table_directory
+from harness.history.run_file import RunFile
+from harness.history.schema import TABLES, UNTOLD, Phase
+from harness.history.stored_run import constants, faults, latest, metadata, rows, tells, verify
 
 #: The columns that tell a partition.
 PARTITION = ["topic", "partition"]

@@ -1,7 +1,7 @@
 """Transactions: what read_committed must never show, and whether each one stands whole in the log, or not at all.
 
 A transaction was *asked to be committed* where its intent is commit and its row has ``ending_ns``: rows are journalled
-before what they tell of (harness.core.history.TRANSACTIONS). One whose producer was told that the commit succeeded is
+before what they tell of (harness.history.schema.TRANSACTIONS). One whose producer was told that the commit succeeded is
 *committed*; one that was asked for, and of which nobody knows, is *unknown*: it may stand whole, or be absent.
 """
 

@@ -10,8 +10,8 @@ from typing import Any, Self
 from harness.core.clock import Clock
 from harness.core.errors import ClusterError, KafkaTrialError, NothingInjected, ScenarioError
 from harness.core.faults import Does
-from harness.core.journal import Journal
 from harness.core.topology import Node, View
+from harness.history.journal import Journal
 from nemesis.catalogue import kind_of
 from nemesis.evidence import Effect, Record, Seen
 from nemesis.fault import Aim, Fault, on_each

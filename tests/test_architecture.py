@@ -7,17 +7,18 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 
-_SCENARIO = ("harness.core", "harness.resources", "checkers", "nemesis", "workloads")
+_SCENARIO = ("harness.core", "harness.history", "harness.resources", "checkers", "nemesis", "workloads")
 
 #: Each package, and what it may import of ours besides itself. The longest name that fits a module is its package.
 MAY_IMPORT = {
     "harness.core": (),
+    "harness.history": ("harness.core",),
     "harness.resources": ("harness.core",),
-    "checkers": ("harness.core",),
-    "nemesis": ("harness.core",),
-    "workloads": ("harness.core",),
-    "harness.importing": ("harness.core",),
-    "harness.report": ("harness.core", "harness.resources"),
+    "checkers": ("harness.core", "harness.history"),
+    "nemesis": ("harness.core", "harness.history"),
+    "workloads": ("harness.core", "harness.history"),
+    "harness.importing": ("harness.core", "harness.history"),
+    "harness.report": ("harness.core", "harness.history", "harness.resources"),
     "harness.scenario": _SCENARIO,
     "harness.cluster": (*_SCENARIO, "harness.scenario"),
     "harness.run": (*_SCENARIO, "harness.scenario", "harness.cluster", "harness.report"),
@@ -74,6 +75,6 @@ def test_every_package_is_in_the_table() -> None:
 
 def test_an_import_against_the_grain_would_be_seen(tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.py"
-    wrong.write_text("def late():\n    from harness.run import store\n    import pyspark\n")
-    assert imported(wrong) == {"harness.run.store"}
-    assert not any(within("harness.run.store", below) for below in MAY_IMPORT["checkers"])
+    wrong.write_text("def late():\n    from harness.run import timeline\n    import pyspark\n")
+    assert imported(wrong) == {"harness.run.timeline"}
+    assert not any(within("harness.run.timeline", below) for below in MAY_IMPORT["checkers"])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.core.layout import ANOMALIES, VERDICT_FILE
+from harness.history.paths import ANOMALIES, VERDICT_FILE
 from tests.command import Invoke
 from tests.golden.sample import Judged
 

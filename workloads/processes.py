@@ -14,8 +14,8 @@ from typing import Any, Self
 from pydantic import ValidationError
 
 from harness.core.errors import ClusterError
-from harness.core.run_file import Process
 from harness.core.waiting import wait_for
+from harness.history.run_file import Process
 from workloads.protocol import Order, Report, Spec
 
 _START_S = 60.0

@@ -31,8 +31,8 @@ def _named(run: str | None) -> str | None:
     """The name of a run, where its directory is given too."""
     if run is None or not Path(run).is_dir():
         return run
-    from harness.core.run_file import RunFile
-    from harness.core.writing import refuse_links
+    from harness.history.run_file import RunFile
+    from harness.history.writing import refuse_links
 
     refuse_links(Path(run))
     return RunFile.read(Path(run)).run

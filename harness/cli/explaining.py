@@ -68,8 +68,8 @@ def explain(
         raise click.UsageError("one of --record, --offset, and --worker with --sequence, not several")
     _one(run)
     from checkers.life import Archive, by_offset, by_record, runs
-    from harness.core.history import record_id
-    from harness.core.writing import refuse_links
+    from harness.history.schema import record_id
+    from harness.history.writing import refuse_links
 
     refuse_links(run)
     archive = Archive.open(run)
@@ -140,7 +140,7 @@ def _causes(archive: "Archive", told: dict[str, list[str]], as_json: bool) -> No
 
 def _one(run: Path) -> None:
     """Raises HistoryError where there is no run, but some are below: names them."""
-    from harness.core.run_file import RUN_FILE
+    from harness.history.run_file import RUN_FILE
 
     if not (run / RUN_FILE).is_file():
         names = [str(one) for one in below([str(run)])]

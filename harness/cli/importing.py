@@ -26,8 +26,8 @@ def jepsen(history: Path, out: Path | None, settings: tuple[str, ...]) -> None:
 
     Without --out it is store/jepsen/<UTC time>.
     """
+    from harness.history.store import DEFAULT_STORE
     from harness.importing.jepsen import SCENARIO, import_jepsen
-    from harness.run.store import DEFAULT_STORE
 
     moment = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%f")[:-3]
     directory = out or DEFAULT_STORE / SCENARIO / f"{moment}Z"

@@ -93,7 +93,7 @@ def below(named: Sequence[str]) -> list[Path]:
     A glob that the shell left alone is expanded. What one names besides is passed over: files, and directories inside
     a run or below another that is named. Raises HistoryError where there is no run.
     """
-    from harness.core.run_file import RUN_FILE
+    from harness.history.run_file import RUN_FILE
 
     found: dict[Path, Path] = {}
     covered = {Path(name).resolve() for name in named}
@@ -119,7 +119,7 @@ def _matches(name: str) -> list[Path]:
 
 
 def _passed_over(place: Path, covered: set[Path]) -> bool:
-    from harness.core.run_file import RUN_FILE
+    from harness.history.run_file import RUN_FILE
 
     return place.is_file() or any(up in covered or (up / RUN_FILE).is_file() for up in place.resolve().parents)
 
@@ -131,11 +131,11 @@ def case(directory: Path, writable: Callable[[Path], bool]) -> Iterator[Case | N
     Where it cannot be written, it is judged in a directory that is thrown away, which links to its history. Raises
     HistoryError.
     """
-    from checkers.files import rows, verify
-    from harness.core.history import TABLES
-    from harness.core.lock import judging_lock
-    from harness.core.writing import refuse_links
-    from harness.run.store import ensure_sealed, interrupted
+    from harness.history.lock import judging_lock
+    from harness.history.schema import TABLES
+    from harness.history.store import ensure_sealed, interrupted
+    from harness.history.stored_run import rows, verify
+    from harness.history.writing import refuse_links
 
     with ExitStack() as stack:
         with judging_lock(directory):
@@ -155,7 +155,7 @@ def case(directory: Path, writable: Callable[[Path], bool]) -> Iterator[Case | N
 
 def _unwritten(directory: Path, writable: Callable[[Path], bool]) -> str | None:
     """Why nothing can be written beside a run; None where it can."""
-    from harness.core.layout import ANOMALIES
+    from harness.history.paths import ANOMALIES
 
     if not writable(directory):
         return f"{directory} is read-only"
@@ -166,8 +166,8 @@ def _unwritten(directory: Path, writable: Callable[[Path], bool]) -> str | None:
 
 
 def _stand_in(directory: Path, bench: Path) -> None:
-    from harness.core.layout import HISTORY, JOURNALS
-    from harness.core.run_file import RUN_FILE
+    from harness.history.paths import HISTORY, JOURNALS
+    from harness.history.run_file import RUN_FILE
 
     shutil.copyfile(directory / RUN_FILE, bench / RUN_FILE)
     journals = directory / JOURNALS
@@ -182,7 +182,7 @@ def judged(one: Case, judge: "Judge") -> tuple["Verdict", Path | None]:
 
     None, and a line, where nothing can be written there.
     """
-    from harness.core.run_file import RunFile
+    from harness.history.run_file import RunFile
     from harness.run.judging import judging, publish
 
     with judging(one.bench) as results:

@@ -13,7 +13,7 @@ from requests.exceptions import RequestException
 from harness.cluster.compose import DIRECTORY_LABEL, LABEL, is_ours
 from harness.cluster.engine import connect
 from harness.core.errors import ClusterError, ScenarioError
-from harness.core.lock import is_recorded
+from harness.history.lock import is_recorded
 
 
 def cleanup(

@@ -9,7 +9,7 @@ from confluent_kafka.admin import AdminClient
 from harness.core.clock import Clock
 from harness.core.errors import ClusterError
 from harness.core.guarantees import UNCLEAN
-from harness.core.journal import Journal
+from harness.history.journal import Journal
 
 _MILLISECONDS = 15_000
 

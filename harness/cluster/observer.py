@@ -16,9 +16,9 @@ from typing import Any
 from harness.cluster.wire import Wire
 from harness.core.clock import Clock
 from harness.core.errors import ClusterError
-from harness.core.history import OBSERVATIONS
-from harness.core.journal import Journal, journal_path
 from harness.core.topology import Node, Role, Topology, View
+from harness.history.journal import Journal, journal_path
+from harness.history.schema import OBSERVATIONS
 
 EVERY = 0.25
 _FRESH_NS = 3_000_000_000

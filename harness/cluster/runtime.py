@@ -23,8 +23,8 @@ from harness.cluster.kafka_config import properties, settings_of
 from harness.cluster.layout import Subnet, free_subnet, topology
 from harness.cluster.shell import DockerShell
 from harness.core.errors import ClusterError, EnvironmentLacks
-from harness.core.layout import LOGS
 from harness.core.topology import Node, Topology
+from harness.history.paths import LOGS
 from harness.resources import recipes
 from harness.scenario.model import ClusterSpec
 

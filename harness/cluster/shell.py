@@ -17,8 +17,8 @@ from requests.exceptions import RequestException
 from harness.cluster.compose import labels_of
 from harness.cluster.engine import connect
 from harness.core.errors import ClusterError
-from harness.core.lock import RecordingLock
 from harness.core.topology import Node, Topology
+from harness.history.lock import RecordingLock
 from nemesis.shell import ProcessState, Signal
 
 T = TypeVar("T")

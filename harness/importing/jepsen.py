@@ -10,9 +10,9 @@ from pydantic import ValidationError
 
 from harness.core.errors import HistoryError, ScenarioError
 from harness.core.guarantees import Configuration
-from harness.core.history import TABLES
-from harness.core.layout import write_table
-from harness.core.run_file import Origin, RunFile, State
+from harness.history.paths import write_table
+from harness.history.run_file import Origin, RunFile, State
+from harness.history.schema import TABLES
 from harness.importing.edn import EdnFile
 from harness.importing.operations import TOPIC, Conversion
 from harness.importing.tables import TableFile

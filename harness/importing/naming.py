@@ -3,7 +3,7 @@
 from array import array
 from typing import Any
 
-from harness.core.history import SEQUENCE_BITS, worker_of
+from harness.history.schema import SEQUENCE_BITS, worker_of
 
 #: A record id is an int64: this many workers have room in it.
 MOST_WORKERS = 1 << (63 - SEQUENCE_BITS)

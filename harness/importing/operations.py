@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.core.errors import HistoryError
-from harness.core.history import UNTOLD, Outcome, Phase, record_id
+from harness.history.schema import UNTOLD, Outcome, Phase, record_id
 from harness.importing.edn import EdnFile
 from harness.importing.naming import MOST_WORKERS, NOBODY, Keys, Records, Threads
 from harness.importing.tables import TableFile

@@ -7,8 +7,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from harness.core.history import TABLES
-from harness.core.layout import parquet_writer
+from harness.history.paths import parquet_writer
+from harness.history.schema import TABLES
 
 #: Rows that are held before they are written: a row group.
 _BATCH = 1 << 16

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.core.run_file import RunFile
 from harness.core.verdict import Verdict
+from harness.history.run_file import RunFile
 
 WIDTH = 960
 _LEFT, _RIGHT, _TOP = 56, 12, 38

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from harness.core.layout import VERDICT_FILE
-from harness.core.run_file import RunFile
 from harness.core.verdict import Verdict
-from harness.core.writing import write_file
+from harness.history.paths import VERDICT_FILE
+from harness.history.run_file import RunFile
+from harness.history.writing import write_file
 from harness.report import html, junit
 
 REPORT_FILE = "report.html"

@@ -5,8 +5,8 @@ from functools import cache
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
-from harness.core.run_file import RunFile
 from harness.core.verdict import Verdict
+from harness.history.run_file import RunFile
 from harness.report import words
 from harness.report.chart import WIDTH, chart
 

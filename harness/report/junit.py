@@ -3,8 +3,8 @@
 from datetime import UTC, datetime
 from xml.etree import ElementTree as ET
 
-from harness.core.run_file import RunFile
 from harness.core.verdict import Judgement, Precondition, Verdict
+from harness.history.run_file import RunFile
 
 
 def render(verdict: Verdict, run_file: RunFile) -> str:

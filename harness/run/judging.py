@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from harness.core.layout import ANOMALIES
-from harness.core.lock import judging_lock
-from harness.core.run_file import RunFile, State
 from harness.core.verdict import Verdict
-from harness.core.writing import made_beside, remove_left_beside, swap_in
+from harness.history.lock import judging_lock
+from harness.history.paths import ANOMALIES
+from harness.history.run_file import RunFile, State
+from harness.history.writing import made_beside, remove_left_beside, swap_in
 from harness.report import write
 
 

@@ -11,7 +11,6 @@ from typing import Any
 from docker import DockerClient
 
 from checkers import evaluate
-from checkers.files import rows
 from checkers.session import session
 from harness.cluster.elections import Elections, elect_uncleanly
 from harness.cluster.engine import connect
@@ -22,15 +21,16 @@ from harness.cluster.ready import await_registered, await_whole_isr, create_topi
 from harness.cluster.runtime import Cluster, up
 from harness.cluster.shell import labels_of_no_run, without_network
 from harness.core.errors import EnvironmentLacks, KafkaTrialError
-from harness.core.history import FAULTS, FINAL_READER
-from harness.core.journal import Journal, journal_path
-from harness.core.layout import LOGS
-from harness.core.run_file import RunFile, State
 from harness.core.verdict import Verdict
+from harness.history.journal import Journal, journal_path
+from harness.history.paths import LOGS
+from harness.history.run_file import RunFile, State
+from harness.history.schema import FAULTS, FINAL_READER
+from harness.history.store import RunRecord, seal, sent_nothing
+from harness.history.stored_run import rows
 from harness.run.display import Display
 from harness.run.judging import judging, publish
 from harness.run.new_run import new_run
-from harness.run.store import RunRecord, seal, sent_nothing
 from harness.run.timeline import Stage, follow, seen
 from harness.run.versions import versions
 from harness.scenario.model import Scenario

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from harness.core.clock import Clock
 from harness.core.errors import EnvironmentLacks
-from harness.core.layout import JOURNALS, LOGS
-from harness.core.run_file import RunFile
-from harness.run.store import RunRecord
+from harness.history.paths import JOURNALS, LOGS
+from harness.history.run_file import RunFile
+from harness.history.store import RunRecord
 from harness.scenario.configuration import configuration
 from harness.scenario.model import Scenario
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from harness.cluster.elections import Elections
 from harness.cluster.observer import Observer
 from harness.core.errors import ClusterError, NothingInjected, ScenarioError
-from harness.core.run_file import StepReport
 from harness.core.topology import Node, Topology, View
+from harness.history.run_file import StepReport
+from harness.history.store import RunRecord
 from harness.run.display import Display
-from harness.run.store import RunRecord
 from harness.scenario import steps
 from nemesis.catalogue import kind_of
 from nemesis.nemesis import Nemesis

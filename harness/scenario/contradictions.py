@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from harness.core.anomalies import BY_NAME
-from harness.core.run_file import Limits
 from harness.core.verdict import PRECONDITIONS, Expectation, Judgement, Standing
 from harness.core.version import parse_version
+from harness.history.run_file import Limits
 from harness.scenario.client_config import client_config
 from harness.scenario.faults import faults_of_the_timeline
 from harness.scenario.kafka_settings import kafka_settings

@@ -15,9 +15,9 @@ from pydantic import (
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from harness.core.errors import ScenarioError
-from harness.core.run_file import Limits, Requirements
 from harness.core.verdict import Expectation
 from harness.core.version import parse_version
+from harness.history.run_file import Limits, Requirements
 from harness.scenario.contradictions import contradictions
 from harness.scenario.problems import Problem
 from harness.scenario.steps import Inject, Injection, Random, Step

@@ -35,9 +35,9 @@ import pyarrow.parquet as pq
 
 from checkers.catalogue import Checker
 from harness.core.guarantees import Configuration
-from harness.core.history import TABLES, record_id
-from harness.core.layout import parts, write_table
-from harness.core.run_file import Process, RunFile, Seat, State
+from harness.history.paths import parts, write_table
+from harness.history.run_file import Process, RunFile, Seat, State
+from harness.history.schema import TABLES, record_id
 
 SECOND = 1_000_000_000
 WORKERS_OF_A_HISTORY = 16

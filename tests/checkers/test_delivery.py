@@ -13,8 +13,8 @@ from checkers import asking, tables
 from checkers.asking import records
 from checkers.catalogue import CHECKERS, DELIVERY, LOG_ORDER_READER
 from checkers.tables import History
-from harness.core.layout import ANOMALIES
-from harness.core.run_file import Origin
+from harness.history.paths import ANOMALIES
+from harness.history.run_file import Origin
 from tests.checkers.notation import SECOND, WORKERS_OF_A_HISTORY, Told, tell, without_keys, write
 from tests.golden.sample import Judged
 

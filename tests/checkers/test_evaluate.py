@@ -20,9 +20,9 @@ from checkers.tables import History
 from harness.core.anomalies import BY_NAME, Anomaly, Promise
 from harness.core.errors import HistoryError
 from harness.core.guarantees import standing
-from harness.core.history import TABLES
-from harness.core.layout import ANOMALIES, write_table
 from harness.core.verdict import Expectation, FoundAnomaly, Judgement, Precondition, Standing, Verdict
+from harness.history.paths import ANOMALIES, write_table
+from harness.history.schema import TABLES
 from tests.checkers.notation import SECOND, tell, without_keys, write
 
 Judge = Callable[..., Verdict]

@@ -15,8 +15,8 @@ from checkers.delivery import RECORD
 from checkers.evaluate import judge, rule
 from checkers.polls import polls
 from checkers.tables import History
-from harness.core.layout import ANOMALIES
 from harness.core.verdict import Judgement, Standing
+from harness.history.paths import ANOMALIES
 from tests.checkers.notation import SECOND, tell, turned_round, write
 from tests.checkers.test_delivery import Case, Sets, by_case, case, found_in, told
 from tests.golden.sample import Judged

@@ -12,8 +12,8 @@ import pytest
 
 from checkers.life import Archive, View, by_offset, by_record, runs
 from harness.core.errors import HistoryError
-from harness.core.history import record_id
-from harness.core.run_file import Origin
+from harness.history.run_file import Origin
+from harness.history.schema import record_id
 from tests.checkers.notation import SECOND, tell, without_keys, write
 
 STORY = (

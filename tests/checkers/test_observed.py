@@ -18,7 +18,7 @@ from checkers.observed import (
     views,
     who_led,
 )
-from harness.core.history import OBSERVATIONS
+from harness.history.schema import OBSERVATIONS
 from tests.checkers.notation import SECOND, tell
 
 TRIAL = ("trial", 0)

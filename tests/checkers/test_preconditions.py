@@ -8,8 +8,8 @@ from checkers import preconditions as asks
 from checkers.observed import Span
 from checkers.summary import summary
 from harness.core.guarantees import Configuration
-from harness.core.run_file import Requirements, RunFile, StepReport
 from harness.core.verdict import PRECONDITIONS, Precondition, Summary
+from harness.history.run_file import Requirements, RunFile, StepReport
 
 SPAN = Span("b1", "trial", 0, 0, 1, 1, 0, (1,))
 WATCHED = ("trial", 0)

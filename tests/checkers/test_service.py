@@ -8,8 +8,8 @@ from pyspark.sql import SparkSession
 from checkers.evaluate import judge
 from checkers.service import overrun
 from harness.core.anomalies import BY_NAME
-from harness.core.run_file import Limits
 from harness.core.verdict import Expectation, Judgement, Standing
+from harness.history.run_file import Limits
 from tests.checkers.notation import SECOND, tell, write
 
 

@@ -7,12 +7,12 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from checkers.files import LATER, OPTIONAL, constants, differences, rows, tells
 from checkers.tables import History, spark_schema
 from harness.core.errors import HistoryError
-from harness.core.history import FAULTS, LOG_ENDS, TABLES
-from harness.core.layout import parts, table_directory, write_table
-from harness.core.run_file import RUN_FILE
+from harness.history.paths import parts, table_directory, write_table
+from harness.history.run_file import RUN_FILE
+from harness.history.schema import FAULTS, LOG_ENDS, TABLES
+from harness.history.stored_run import LATER, OPTIONAL, constants, differences, rows, tells
 from tests.checkers.notation import tell, without_keys, write
 
 

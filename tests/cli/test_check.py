@@ -18,10 +18,10 @@ from harness.cli import codes
 from harness.cli.deeds import Deeds
 from harness.cli.judging import Case, judged
 from harness.core.errors import EnvironmentLacks, HistoryError
-from harness.core.history import SENDS, TABLES
-from harness.core.journal import Journal, journal_path
-from harness.core.run_file import RunFile, State
 from harness.core.verdict import Judgement, Verdict
+from harness.history.journal import Journal, journal_path
+from harness.history.run_file import RunFile, State
+from harness.history.schema import SENDS, TABLES
 from tests.checkers.notation import tell
 from tests.cli.conftest import judging
 from tests.cli.test_commands import assert_one_line

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from harness.cli import codes
 from harness.cli.main import invoke
-from harness.core.run_file import RunFile
+from harness.history.run_file import RunFile
 from tests.importing.notation import polled, sent, write
 
 

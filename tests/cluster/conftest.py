@@ -16,8 +16,8 @@ from docker.models.containers import Container
 from harness.cluster.compose import labels_of
 from harness.cluster.images import toolbox_image
 from harness.cluster.shell import HELD, DockerShell, without_network
-from harness.core.lock import RecordingLock
 from harness.core.topology import Node, Role, Topology
+from harness.history.lock import RecordingLock
 from nemesis.fault import on_each
 from nemesis.shell import ProcessState
 

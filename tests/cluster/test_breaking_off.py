@@ -13,8 +13,8 @@ from docker import DockerClient
 from harness.cluster.cleanup import cleanup
 from harness.cluster.compose import LABEL
 from harness.cluster.images import kafka_image
-from harness.core.run_file import RunFile, State
 from harness.core.waiting import wait_for
+from harness.history.run_file import RunFile, State
 from harness.scenario.model import DEFAULT_VERSION
 from tests.cluster.command import begin
 from tests.command import Invoke

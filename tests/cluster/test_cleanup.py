@@ -10,7 +10,7 @@ import pytest
 from harness.cluster.cleanup import cleanup, still_going
 from harness.cluster.compose import PROJECT_LABEL, is_ours, labels_of
 from harness.core.errors import ScenarioError
-from harness.core.lock import RecordingLock
+from harness.history.lock import RecordingLock
 
 
 def test_a_run_is_going_while_its_recorder_lives(tmp_path: Path) -> None:

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from harness.core.clock import Clock
-from harness.core.history import FAULTS as SCHEMA
-from harness.core.journal import Journal, read_journal
 from harness.core.topology import CLIENT_PORT, REPLICATION_PORT, View
+from harness.history.journal import Journal, read_journal
+from harness.history.schema import FAULTS as SCHEMA
 from nemesis.catalogue import FAULTS
 from nemesis.nemesis import Nemesis
 from nemesis.preflight import NEEDS, lacking

@@ -10,9 +10,9 @@ from harness.cluster.ready import await_registered, create_topics
 from harness.cluster.runtime import up
 from harness.cluster.wire import Wire
 from harness.core.clock import Clock
-from harness.core.history import TRANSACTIONS
-from harness.core.journal import journal_path, read_journal
 from harness.core.waiting import wait_for
+from harness.history.journal import journal_path, read_journal
+from harness.history.schema import TRANSACTIONS
 from harness.scenario.model import ClusterSpec, TopicSpec
 from workloads.readback.last_stable import await_stable
 from workloads.transactions import Transactions, transactional_id

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from harness.core.run_file import RunFile
+from harness.history.run_file import RunFile
 from tests.cluster.command import kafka_trial
 
 pytestmark = pytest.mark.cluster

@@ -12,10 +12,10 @@ from harness.cluster.observer import Observer, Sight, prevailing
 from harness.cluster.wire import Wire
 from harness.core.clock import Clock
 from harness.core.errors import ClusterError
-from harness.core.history import OBSERVATIONS
-from harness.core.journal import Journal, read_journal
 from harness.core.topology import Node, Role, Topology
 from harness.core.waiting import wait_for
+from harness.history.journal import Journal, read_journal
+from harness.history.schema import OBSERVATIONS
 
 SECOND = 1_000_000_000
 

@@ -14,10 +14,10 @@ from docker import DockerClient
 from docker.models.containers import Container
 
 from checkers.kept import pieces, place
-from harness.core.history import FINAL_READER
-from harness.core.layout import stored
-from harness.core.run_file import RunFile
 from harness.core.waiting import wait_for
+from harness.history.paths import stored
+from harness.history.run_file import RunFile
+from harness.history.schema import FINAL_READER
 from tests.command import Invoke
 
 pytestmark = pytest.mark.cluster

@@ -15,9 +15,9 @@ from pyspark.sql import SparkSession
 from checkers.evaluate import judge
 from harness.cluster.shell import without_network
 from harness.core.errors import EnvironmentLacks
-from harness.core.history import Outcome, Phase
-from harness.core.layout import VERDICT_FILE, stored
 from harness.core.verdict import Verdict
+from harness.history.paths import VERDICT_FILE, stored
+from harness.history.schema import Outcome, Phase
 from harness.run.lifecycle import run
 from harness.scenario.loading import load, named
 from nemesis.preflight import lacking

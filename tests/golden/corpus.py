@@ -6,8 +6,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from harness.core.layout import ANOMALIES, VERDICT_FILE
-from harness.core.run_file import RunFile
+from harness.history.paths import ANOMALIES, VERDICT_FILE
+from harness.history.run_file import RunFile
 from tests.checkers import test_delivery, test_evaluate, test_groups, test_transactions
 from tests.checkers.notation import Told, tell, write
 from tests.checkers.test_delivery import Case, told

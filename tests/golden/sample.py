@@ -10,8 +10,8 @@ from checkers.asking import records
 from checkers.catalogue import Checker
 from checkers.evaluate import judge
 from checkers.tables import History
-from harness.core.layout import ANOMALIES
 from harness.core.verdict import Verdict
+from harness.history.paths import ANOMALIES
 from tests.golden import rendering
 
 

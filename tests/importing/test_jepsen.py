@@ -7,11 +7,11 @@ import psutil
 import pyarrow.parquet as pq
 import pytest
 
-from checkers.files import LATER, OPTIONAL, tells, verify
 from harness.core.errors import HistoryError, KafkaTrialError, ScenarioError
-from harness.core.history import TABLES, UNTOLD, worker_of
-from harness.core.layout import table_directory
-from harness.core.run_file import Origin, RunFile, State
+from harness.history.paths import table_directory
+from harness.history.run_file import Origin, RunFile, State
+from harness.history.schema import TABLES, UNTOLD, worker_of
+from harness.history.stored_run import LATER, OPTIONAL, tells, verify
 from harness.importing.jepsen import import_jepsen
 from harness.importing.naming import NOBODY
 from harness.importing.tables import LEFT_OUT

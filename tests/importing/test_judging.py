@@ -13,9 +13,9 @@ from pyspark.sql import SparkSession
 from checkers import tables
 from checkers.catalogue import WITHOUT_FINAL_READ
 from checkers.evaluate import judge
-from harness.core.history import TABLES
-from harness.core.layout import ANOMALIES, table_directory
 from harness.core.verdict import Judgement, Standing, Verdict
+from harness.history.paths import ANOMALIES, table_directory
+from harness.history.schema import TABLES
 from harness.importing.jepsen import import_jepsen
 from tests.importing.notation import polled, sent, write
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.core.history import record_id
+from harness.history.schema import record_id
 from harness.importing.naming import NOBODY, Keys, Records, Threads
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from harness.core.errors import ClusterError
-from harness.core.history import FAULTS as SCHEMA
-from harness.core.journal import Journal, read_journal
 from harness.core.topology import Node, Role, Topology, View
+from harness.history.journal import Journal, read_journal
+from harness.history.schema import FAULTS as SCHEMA
 from nemesis.shell import ProcessState, Signal
 
 B1, B2, B3 = (Node(f"b{i}", Role.BROKER, i, f"10.0.0.{i}") for i in (1, 2, 3))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from harness.core.history import record_id
+from harness.history.schema import record_id
 
 Row = dict[str, Any]
 #: What tells one finding from another in a topic: the record's id or, where it has none, its partition and offset.

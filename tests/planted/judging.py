@@ -15,9 +15,9 @@ from checkers.asking import records
 from checkers.catalogue import Checker, asked_of
 from checkers.tables import History
 from harness.core.guarantees import Configuration
-from harness.core.history import TABLES
-from harness.core.layout import ANOMALIES, write_table
-from harness.core.run_file import Origin, RunFile, State
+from harness.history.paths import ANOMALIES, write_table
+from harness.history.run_file import Origin, RunFile, State
+from harness.history.schema import TABLES
 from tests.planted import plots, transactional
 from tests.planted.generator import WORKERS_OF_A_SEED, Identity, Planted
 

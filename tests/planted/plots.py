@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from random import Random
 
-from harness.core.history import record_id
+from harness.history.schema import record_id
 from tests.planted.generator import (
     END,
     LAG,

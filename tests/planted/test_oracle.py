@@ -17,8 +17,8 @@ from checkers import asking, tables
 from checkers.asking import records
 from checkers.catalogue import TRANSACTIONS, Checker, asked_of
 from checkers.tables import History
-from harness.core.layout import ANOMALIES
-from harness.core.run_file import Origin, RunFile
+from harness.history.paths import ANOMALIES
+from harness.history.run_file import Origin, RunFile
 from tests.checkers.notation import WORKERS_OF_A_HISTORY, Told, write
 from tests.planted.oracle import Row, Sets, judged, judged_without_final_read
 

@@ -13,9 +13,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from checkers.catalogue import CHECKERS
-from harness.core.history import TABLES, record_id
-from harness.core.layout import table_directory, write_table
-from harness.core.run_file import RunFile
+from harness.history.paths import table_directory, write_table
+from harness.history.run_file import RunFile
+from harness.history.schema import TABLES, record_id
 from tests.planted.generator import Identity, Row
 from tests.planted.judging import Findings, judge
 

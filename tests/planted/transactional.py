@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from random import Random
 
-from harness.core.history import record_id
+from harness.history.schema import record_id
 from tests.planted.generator import (
     END,
     LAG,

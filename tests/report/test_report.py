@@ -8,8 +8,8 @@ from xml.etree import ElementTree as ET
 import pytest
 from rich.console import Console
 
-from harness.core.run_file import RunFile
 from harness.core.verdict import Judgement, Standing, Verdict
+from harness.history.run_file import RunFile
 from harness.report import html, junit, show, words, write
 from harness.report.chart import chart, nice
 from tests.report.verdicts import SECOND, example, lost, run_file, verdict

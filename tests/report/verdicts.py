@@ -3,8 +3,8 @@
 from typing import Any
 
 from harness.core.guarantees import Configuration
-from harness.core.run_file import PhaseReport, RunFile, StepReport
 from harness.core.verdict import FoundAnomaly, Judgement, Precondition, Standing, Summary, Verdict
+from harness.history.run_file import PhaseReport, RunFile, StepReport
 
 SECOND = 1_000_000_000
 RUN = "jepsen-2013/unclean-election/20260101T000000.000Z-7"

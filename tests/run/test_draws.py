@@ -14,9 +14,9 @@ from pydantic import TypeAdapter
 
 from harness.cluster.elections import Elections
 from harness.core.errors import ClusterError
-from harness.core.history import FAULTS
-from harness.core.journal import Journal, journal_path, read_journal
 from harness.core.topology import Node, View
+from harness.history.journal import Journal, journal_path, read_journal
+from harness.history.schema import FAULTS
 from harness.run.display import PlainDisplay
 from harness.run.new_run import new_run
 from harness.run.timeline import Stage, follow, met, plans_of

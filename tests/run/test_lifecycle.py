@@ -12,9 +12,9 @@ import pytest
 
 from checkers.preconditions import followed, healed
 from harness.cluster.observer import Observer, Sight
-from harness.core.history import FAULTS
-from harness.core.journal import Journal, journal_path, read_journal
-from harness.core.run_file import RunFile, StepReport
+from harness.history.journal import Journal, journal_path, read_journal
+from harness.history.run_file import RunFile, StepReport
+from harness.history.schema import FAULTS
 from harness.run.display import PlainDisplay
 from harness.run.lifecycle import kept, recover, report_observation
 from harness.run.new_run import new_run

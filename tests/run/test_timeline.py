@@ -12,10 +12,10 @@ from pydantic import TypeAdapter
 
 from harness.cluster.elections import Elections
 from harness.core.errors import ClusterError
-from harness.core.history import FAULTS
-from harness.core.journal import Journal
-from harness.core.run_file import StepReport
 from harness.core.topology import Node, Role, View
+from harness.history.journal import Journal
+from harness.history.run_file import StepReport
+from harness.history.schema import FAULTS
 from harness.run.display import PlainDisplay
 from harness.run.new_run import new_run
 from harness.run.timeline import Stage, follow, met

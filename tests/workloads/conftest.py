@@ -8,8 +8,8 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from harness.core.clock import Clock
-from harness.core.history import TABLES
-from harness.core.journal import read_journal
+from harness.history.journal import read_journal
+from harness.history.schema import TABLES
 from tests.workloads.mocking import Scripted
 from workloads.protocol import Slot
 from workloads.readback.final_read import LogEnd, LogEnds

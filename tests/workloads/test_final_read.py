@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 from confluent_kafka import Producer
 
-from harness.core.history import LOG_ENDS, record_id
-from harness.core.journal import read_journal
+from harness.history.journal import read_journal
+from harness.history.schema import LOG_ENDS, record_id
 from tests.workloads.conftest import mock_ends
 from workloads.clients.payload import Encoder
 from workloads.clients.settings import Isolation

@@ -14,10 +14,10 @@ import pytest
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
 
 from harness.core.errors import ClusterError
-from harness.core.history import POSITIONS, READS, Phase
-from harness.core.journal import Journal, journal_path
-from harness.core.run_file import Process
 from harness.core.waiting import wait_for
+from harness.history.journal import Journal, journal_path
+from harness.history.run_file import Process
+from harness.history.schema import POSITIONS, READS, Phase
 from workloads.clients.consuming import Consuming
 from workloads.clients.payload import Encoder
 from workloads.clients.recorder import PositionRecorder, ReadRecorder

@@ -4,8 +4,8 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from harness.core.history import Outcome
 from harness.core.waiting import wait_for
+from harness.history.schema import Outcome
 from tests.workloads.mocking import PRODUCE, Scripted
 from workloads.clients.outcomes import RULES, SENT_ONCE_WITHIN_NS, Rule, refused, reported
 from workloads.clients.settings import producer_config, transactor_config

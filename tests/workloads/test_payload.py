@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.core.history import record_id
+from harness.history.schema import record_id
 from workloads.clients.payload import HEADER_SIZE, Encoder, decode
 
 IDS = st.integers(0, 900).flatmap(lambda worker: st.integers(0, 2**40 - 2000).map(lambda n: record_id(worker, n)))

@@ -6,9 +6,9 @@ from typing import Any
 import pyarrow as pa
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from harness.core.history import SENDS
-from harness.core.journal import Journal, journal_path
 from harness.core.waiting import wait_for
+from harness.history.journal import Journal, journal_path
+from harness.history.schema import SENDS
 from workloads.clients.producing import Producing
 from workloads.clients.recorder import SendRecorder
 from workloads.clients.settings import Config

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from confluent_kafka import Message
 
-from harness.core.history import READS, SENDS, Phase, record_id
-from harness.core.journal import Journal, read_journal
+from harness.history.journal import Journal, read_journal
+from harness.history.schema import READS, SENDS, Phase, record_id
 from workloads.clients.outcomes import SENT_ONCE_WITHIN_NS
 from workloads.clients.payload import Encoder
 from workloads.clients.recorder import ReadRecorder, SendRecorder

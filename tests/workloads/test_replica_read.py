@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 from confluent_kafka import Producer
 
-from harness.core.history import record_id
+from harness.history.schema import record_id
 from workloads.clients.payload import Encoder
 from workloads.readback.final_read import Sources
 from workloads.readback.replica_read import read_replicas

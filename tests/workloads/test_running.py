@@ -12,12 +12,12 @@ import pyarrow as pa
 import pytest
 
 from harness.core.errors import ClusterError
-from harness.core.history import SENDS, sequence_of, worker_of
-from harness.core.journal import journal_path, read_journal
 from harness.core.waiting import wait_for
+from harness.history.journal import journal_path, read_journal
+from harness.history.schema import SENDS, sequence_of, worker_of
+from harness.history.store import seal
 from harness.run.lifecycle import finish
 from harness.run.new_run import new_run
-from harness.run.store import seal
 from harness.scenario.model import Scenario
 from tests.workloads.conftest import mock_ends
 from workloads.catalogue import WORKLOADS

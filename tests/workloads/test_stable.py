@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import IsolationLevel
 
 from checkers.preconditions import followed
-from harness.core.history import FINAL_READER
+from harness.history.schema import FINAL_READER
 from harness.run.lifecycle import settle
 from harness.run.new_run import new_run
 from harness.run.timeline import Stage

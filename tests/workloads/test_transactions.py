@@ -12,9 +12,9 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from harness.core.errors import ClusterError
-from harness.core.history import SENDS, TRANSACTIONS, Outcome
-from harness.core.journal import Journal, journal_path, read_journal
 from harness.core.waiting import wait_for
+from harness.history.journal import Journal, journal_path, read_journal
+from harness.history.schema import SENDS, TRANSACTIONS, Outcome
 from workloads.clients.recorder import SendRecorder, TransactionRecorder
 from workloads.clients.transacting import Transacting
 from workloads.clients.transaction_errors import RULES, Action, after, outcome

@@ -8,8 +8,8 @@ import numpy as np
 from confluent_kafka import Producer
 
 from harness.core.clock import Clock
-from harness.core.history import SENDS
-from harness.core.journal import Journal, journal_path
+from harness.history.journal import Journal, journal_path
+from harness.history.schema import SENDS
 from workloads.clients.deliveries import Deliveries
 from workloads.clients.recorder import SendRecorder
 from workloads.clients.settings import consumer_config, producer_config

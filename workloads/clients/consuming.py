@@ -18,8 +18,8 @@ from confluent_kafka import (
 )
 
 from harness.core.clock import Clock
-from harness.core.history import POSITIONS, READS, Phase
-from harness.core.journal import Journal, journal_path
+from harness.history.journal import Journal, journal_path
+from harness.history.schema import POSITIONS, READS, Phase
 from workloads.clients.recorder import PositionRecorder, ReadRecorder
 from workloads.loop import Commands, run, tell
 from workloads.protocol import ConsumerSpec, Report, Slot

@@ -6,7 +6,7 @@ from typing import cast
 from confluent_kafka import KafkaError, Message
 
 from harness.core.clock import Clock
-from harness.core.history import record_id
+from harness.history.schema import record_id
 from workloads.clients.payload import Encoder
 from workloads.clients.recorder import Ints, SendRecorder
 

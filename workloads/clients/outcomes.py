@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from confluent_kafka import KafkaError
 
-from harness.core.history import Outcome
+from harness.history.schema import Outcome
 from workloads.clients.settings import RETRY_BACKOFF_MS, Acks
 
 #: A record reported sooner after its hand-over than this, in ns, was sent at most once. librdkafka never sends a

@@ -8,8 +8,8 @@ import numpy as np
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from harness.core.clock import Clock
-from harness.core.history import SENDS
-from harness.core.journal import Journal, journal_path
+from harness.history.journal import Journal, journal_path
+from harness.history.schema import SENDS
 from workloads.clients.deliveries import Deliveries
 from workloads.clients.keys import key_names, slots_of_keys
 from workloads.clients.pace import Pace

@@ -2,7 +2,8 @@
 
 What a flush has written survives ``kill -9`` of the worker. A send is written at the first flush after its hand-over,
 completed or still in flight, and again when it completes after that: of a sequence the last row counts
-(harness.core.history.KEYS). So a killed worker's journal lacks at most what happened since its last flush, and a record
+(harness.history.schema.KEYS). So a killed worker's journal lacks at most what happened since its last flush, and a
+record
 found in the log whose sequence lies beyond all of its worker's journalled ones is unrecorded, not a phantom.
 """
 
@@ -15,8 +16,8 @@ import pyarrow as pa
 from confluent_kafka import Message
 from numpy.typing import NDArray
 
-from harness.core.history import READS, SENDS, Outcome, Phase, record_id
-from harness.core.journal import Journal
+from harness.history.journal import Journal
+from harness.history.schema import READS, SENDS, Outcome, Phase, record_id
 from workloads.clients.outcomes import refused, reported
 from workloads.clients.payload import decode
 from workloads.clients.settings import Acks
@@ -238,7 +239,7 @@ class PositionRecorder:
     def happened(
         self, event: str, topic: str, partition: int, at_ns: int, offset: int | None = None, error: str | None = None
     ) -> None:
-        """``event`` is one of those that harness.core.history.POSITIONS names.
+        """``event`` is one of those that harness.history.schema.POSITIONS names.
 
         A negative ``offset`` (a logical one of librdkafka) is no offset.
         """

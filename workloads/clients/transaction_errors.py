@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from confluent_kafka import KafkaError
 
-from harness.core.history import Outcome
+from harness.history.schema import Outcome
 
 
 class Action(StrEnum):

@@ -16,8 +16,8 @@ from typing import Any, cast
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 
 from harness.core.clock import Clock
-from harness.core.history import FINAL_READER, LOG_ENDS, READS, Phase
-from harness.core.journal import Journal, journal_path
+from harness.history.journal import Journal, journal_path
+from harness.history.schema import FINAL_READER, LOG_ENDS, READS, Phase
 from workloads.clients.recorder import ReadRecorder
 from workloads.clients.settings import Config, Isolation, final_reader_config
 from workloads.protocol import Slot

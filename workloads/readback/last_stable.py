@@ -13,8 +13,8 @@ from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
 from harness.core.clock import Clock
-from harness.core.history import FINAL_READER, POSITIONS
-from harness.core.journal import Journal, journal_path
+from harness.history.journal import Journal, journal_path
+from harness.history.schema import FINAL_READER, POSITIONS
 from workloads.clients.recorder import PositionRecorder
 from workloads.clients.settings import admin_config
 from workloads.protocol import Slot

@@ -13,8 +13,8 @@ from typing import Any
 from confluent_kafka import Consumer
 
 from harness.core.clock import Clock
-from harness.core.history import FINAL_READER, READS, Phase
-from harness.core.journal import Journal, journal_path
+from harness.history.journal import Journal, journal_path
+from harness.history.schema import FINAL_READER, READS, Phase
 from workloads.clients.recorder import ReadRecorder
 from workloads.clients.settings import Isolation, replica_reader_config
 from workloads.protocol import Slot

@@ -7,7 +7,7 @@ import pytest
 
 from harness.core.errors import HistoryError
 from harness.core.guarantees import Configuration
-from harness.core.run_file import RUN_FILE, Limits, RunFile, Seat, State, StepReport
+from harness.history.run_file import RUN_FILE, Limits, RunFile, Seat, State, StepReport
 
 
 def run_file(**more: object) -> RunFile:

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from harness.core.errors import HistoryError
-from harness.core.history import FAULTS, LOG_ENDS
-from harness.core.journal import Journal, journal_path, read_journal, table_of
+from harness.history.journal import Journal, journal_path, read_journal, table_of
+from harness.history.schema import FAULTS, LOG_ENDS
 
 
 def row(partition: int) -> dict:

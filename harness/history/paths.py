@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
-from harness.core.history import TABLES
+from harness.history.schema import TABLES
 
 HISTORY = "history"
 JOURNALS = "journals"

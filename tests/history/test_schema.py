@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.core.history import KEYS, TABLES, record_id, sequence_of, worker_of
-from harness.core.layout import table_directory, write_table
+from harness.history.paths import table_directory, write_table
+from harness.history.schema import KEYS, TABLES, record_id, sequence_of, worker_of
 
 
 @given(st.integers(0, (1 << 23) - 1), st.integers(0, (1 << 40) - 1))

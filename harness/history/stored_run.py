@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from harness.core.errors import HistoryError
-from harness.core.history import LATER, TABLES
-from harness.core.layout import parts, table_directory
+from harness.history.paths import parts, table_directory
+from harness.history.schema import LATER, TABLES
 
 #: Tables that a run without groups or transactions has no rows of, and may lack.
 OPTIONAL = frozenset({"positions", "transactions"})

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from harness.core.errors import HistoryError
-from harness.core.lock import RecordingLock, is_recorded, judging_lock
-from harness.core.writing import made_beside, refuse_links, swap_in, write_file
+from harness.history.lock import RecordingLock, is_recorded, judging_lock
+from harness.history.writing import made_beside, refuse_links, swap_in, write_file
 
 ROOT = Path(__file__).parents[2]
 
@@ -31,7 +31,7 @@ def test_a_file_has_the_mode_of_any_other(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_written_whole_leaves_the_old_one_and_nothing_beside(tmp_path: Path) -> None:
     write_file(tmp_path, "one", "old")
     script = (
-        "import resource, signal, sys; from pathlib import Path; from harness.core.writing import write_file\n"
+        "import resource, signal, sys; from pathlib import Path; from harness.history.writing import write_file\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n"
         "write_file(Path(sys.argv[1]), 'one', 'new' * 1000)"
     )

@@ -9,13 +9,13 @@ import pyarrow.compute as pc
 
 from harness.core.clock import Clock
 from harness.core.errors import HistoryError
-from harness.core.history import KEYS, LATER, TABLES
-from harness.core.journal import SUFFIX, read_journal, table_of
-from harness.core.layout import HISTORY, JOURNALS, write_table
-from harness.core.lock import RecordingLock, is_recorded
-from harness.core.run_file import RUN_FILE, PhaseReport, RunFile, Seat, State
 from harness.core.topology import Topology
-from harness.core.writing import made_beside, swap_in
+from harness.history.journal import SUFFIX, read_journal, table_of
+from harness.history.lock import RecordingLock, is_recorded
+from harness.history.paths import HISTORY, JOURNALS, write_table
+from harness.history.run_file import RUN_FILE, PhaseReport, RunFile, Seat, State
+from harness.history.schema import KEYS, LATER, TABLES
+from harness.history.writing import made_beside, swap_in
 
 DEFAULT_STORE = Path("store")
 

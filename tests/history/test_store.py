@@ -8,13 +8,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from harness.core.errors import EnvironmentLacks, HistoryError
-from harness.core.history import FAULTS, SENDS, TABLES, record_id
-from harness.core.journal import Journal, journal_path
-from harness.core.layout import table_directory
-from harness.core.run_file import RunFile, State
+from harness.history.journal import Journal, journal_path
+from harness.history.paths import table_directory
+from harness.history.run_file import RunFile, State
+from harness.history.schema import FAULTS, SENDS, TABLES, record_id
+from harness.history.store import RunRecord, ensure_sealed, seal
 from harness.run.lifecycle import recording
 from harness.run.new_run import new_run
-from harness.run.store import RunRecord, ensure_sealed, seal
 from harness.scenario.model import Scenario
 
 SCENARIO = Scenario(name="a/story")

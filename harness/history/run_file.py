@@ -11,7 +11,7 @@ from harness.core.errors import HistoryError
 from harness.core.guarantees import Configuration
 from harness.core.quantities import Duration
 from harness.core.verdict import Expectation
-from harness.core.writing import write_file
+from harness.history.writing import write_file
 
 RUN_FILE = "run.json"
 
