@@ -5,7 +5,7 @@ In a run of the workload ``groups`` a live delivery is journalled when it was pr
 
 from functools import reduce
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
 from checkers.polls import SEAT, STAY
@@ -164,19 +164,23 @@ def unanswered(history: History) -> DataFrame:
     partition, asked_from, asked_to
     """
     begins = "event in ('assign', 'revoke', 'lost', 'seek')"
-    until_now = Window.orderBy("at_ns").rangeBetween(Window.unboundedPreceding, Window.currentRow)
+    told = history.table("positions").where(f"event = 'committing' or {_COMMITTED} or {begins}")
+    begun = told.where(begins).groupBy(*SEAT).agg(F.collect_list("at_ns").alias("begun"))
+    stood = told.where(_COMMITTED).groupBy(*PARTITION).agg(F.collect_list(F.struct("at_ns", "offset")).alias("stood"))
+    before = "array_max(transform(filter(stood, one -> one.at_ns <= since_ns), one -> one.offset))"
     return (
-        history.table("positions")
-        .where(f"event = 'committing' or {_COMMITTED} or {begins}")
-        .withColumn("stay", F.expr(f"count_if({begins})").over(until_now.partitionBy(*SEAT)))
-        .withColumn("stood", F.expr(f"max(if({_COMMITTED}, offset, null))").over(until_now.partitionBy(*PARTITION)))
+        told.join(F.broadcast(begun), on=SEAT, how="left")
+        .withColumn("stay", F.expr("coalesce(size(filter(begun, one -> one <= at_ns)), 0)"))
         .groupBy(*STAY)
         .agg(
             F.expr("max(offset) filter (where event = 'committing')").alias("asked_to"),
             F.expr(f"max(if({_COMMITTED}, offset, null))").alias("answered"),
-            F.expr(f"max(coalesce(offset, stood)) filter (where {begins})").alias("placed"),
+            F.expr(f"max(offset) filter (where {begins})").alias("placed"),
+            F.min("at_ns").alias("since_ns"),
         )
-        .selectExpr(*PARTITION, "coalesce(answered, placed, 0L) as asked_from", "asked_to")
+        .where("asked_to is not null")
+        .join(F.broadcast(stood), on=PARTITION, how="left")
+        .selectExpr(*PARTITION, f"coalesce(answered, placed, {before}, 0L) as asked_from", "asked_to")
         .where("asked_to > asked_from")
     )
 

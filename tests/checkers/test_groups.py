@@ -333,7 +333,7 @@ def test_a_group_that_goes_on_behind_a_truncation_has_missed_nothing_at_offsets_
     write(tmp_path, [tell(*lines)], grouped=True)
     history = History.read(tmp_path, spark)
     _, found = records(history)
-    assert {one.checker.anomaly for one in found} == {"lost", "rewritten_offset", "vanished"}
+    assert {one.checker.anomaly.name for one in found} == {"lost", "rewritten_offset", "vanished"}
 
 
 #: Conditions turned round, as text of checkers/groups.py.
