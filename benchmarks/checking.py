@@ -56,12 +56,12 @@ def shortest(step: Callable[[], object], times: int = 2) -> float:
 def measure(run: Path, memory: str) -> Told:
     """Seconds of a cold judgement of ``run`` (wall, CPU), of its second one, then of the family delivery alone, of its
     pass, and of JOINED; and the Java process's peak in MiB."""
-    from checkers.asking import count, look, records
     from checkers.catalogue import DELIVERY
-    from checkers.evaluate import judge
-    from checkers.presence import blocks
-    from checkers.session import session
-    from checkers.tables import History
+    from checkers.history import History
+    from checkers.judge import judge
+    from checkers.scan.record_bits import blocks
+    from checkers.screening import count, look, records
+    from checkers.spark.session import session
     from harness.history.stored_run import rows
 
     began = time.monotonic()
@@ -82,11 +82,11 @@ def measure(run: Path, memory: str) -> Told:
 
 def measure_first(run: Path, memory: str) -> Told:
     """Seconds until ``run`` was judged, cold, by the families delivery and availability alone."""
-    from checkers.asking import records
     from checkers.availability import availability
     from checkers.catalogue import DELIVERY
-    from checkers.session import session
-    from checkers.tables import History
+    from checkers.history import History
+    from checkers.screening import records
+    from checkers.spark.session import session
     from harness.history.stored_run import rows
 
     began = time.monotonic()

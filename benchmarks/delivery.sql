@@ -1,4 +1,4 @@
--- The family delivery, in full: each table is what checkers/delivery.py keeps of one anomaly of the same Parquet.
+-- The family delivery, in full: each table is what checkers/anomalies/records.py keeps of one anomaly of the same Parquet.
 create or replace view sends as from read_parquet('{run}/history/sends/*.parquet');
 create or replace view reads as from read_parquet('{run}/history/reads/*.parquet');
 create or replace view complete as

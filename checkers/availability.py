@@ -12,7 +12,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
-from checkers.tables import PARTITION, History
+from checkers.history import PARTITION, History
 
 _FINEST_NS = 10_000_000
 _MOST_SLOTS = 20_000

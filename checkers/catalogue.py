@@ -6,9 +6,9 @@ from enum import StrEnum
 
 from pyspark.sql import DataFrame
 
-from checkers import delivery, groups, log, order, reader, transactions, without_final_read
-from checkers.presence import UNSETTLED
-from checkers.tables import History
+from checkers.anomalies import groups, imported, offsets, order, readers, records, transactions
+from checkers.history import History
+from checkers.scan.record_bits import UNSETTLED
 from harness.core.anomalies import (
     ABORTED_READ,
     ACKNOWLEDGED_ELSEWHERE,
@@ -42,8 +42,11 @@ Find = Callable[[History, DataFrame], DataFrame | None]
 
 
 class Pass(StrEnum):
-    """The passes over a history, each of which tells whether some checkers need be asked at all: over records, 64 to a
-    row (checkers/presence.py), over the order of the log (checkers/order.py), over polls (checkers/polls.py)."""
+    """The scans of a history. A checker whose scans find no candidates is skipped.
+
+    Records, 64 to a row (checkers/scan/record_bits.py); the order of the log (checkers/anomalies/order.py); polls
+    (checkers/scan/polls.py).
+    """
 
     BLOCKS = "blocks"
     LOG = "log"
@@ -99,28 +102,28 @@ def _of_transactions(anomaly: Anomaly, find: Find) -> Checker:
 
 #: What became of each record.
 DELIVERY: tuple[Checker, ...] = (
-    Checker(LOST, "if(complete, acknowledged & ~found, 0L)", delivery.lost),
+    Checker(LOST, "if(complete, acknowledged & ~found, 0L)", records.lost),
     Checker(
         VANISHED,
         f"if(complete, (delivered | {_PERHAPS_THERE}) & ~found, 0L)",
-        delivery.vanished,
+        records.vanished,
     ),
-    Checker(FAILED_BUT_PRESENT, "failed & (found | delivered)", delivery.failed_but_present),
+    Checker(FAILED_BUT_PRESENT, "failed & (found | delivered)", records.failed_but_present),
     Checker(
         DUPLICATED,
         f"{_COPIED} | {_PERHAPS_THERE} & found",
-        delivery.duplicated,
+        records.duplicated,
     ),
-    Checker(PHANTOM, _UNSENT, delivery.phantom, {Pass.BLOCKS: "alien"}),
+    Checker(PHANTOM, _UNSENT, records.phantom, {Pass.BLOCKS: "alien"}),
     Checker(
         MISPLACED,
         f"{_UNSENT} | {_REKEYED}",
-        delivery.misplaced,
+        records.misplaced,
     ),
     Checker(
         CORRUPTED,
         "damaged",
-        delivery.corrupted,
+        records.corrupted,
         {Pass.BLOCKS: "corrupt"},
     ),
 )
@@ -130,7 +133,7 @@ LOG_ORDER_READER: tuple[Checker, ...] = (
     Checker(
         REWRITTEN_OFFSET,
         f"{_STRAYED} | {_COPIED} | {_UNSENT}",
-        log.rewritten_offset,
+        offsets.rewritten_offset,
         {Pass.BLOCKS: "alien", Pass.LOG: "shared"},
         timed=False,
         rule="size(records) > 1",
@@ -138,7 +141,7 @@ LOG_ORDER_READER: tuple[Checker, ...] = (
     Checker(
         DIVERGED,
         "0L",
-        log.diverged,
+        offsets.diverged,
         when=lambda history: history.followed,
         timed=False,
         rule="not array_contains(stand, record)",
@@ -146,7 +149,7 @@ LOG_ORDER_READER: tuple[Checker, ...] = (
     Checker(
         ACKNOWLEDGED_ELSEWHERE,
         "0L",
-        log.acknowledged_elsewhere,
+        offsets.acknowledged_elsewhere,
         {Pass.BLOCKS: f"bit_count({_PERHAPS_THERE})", Pass.LOG: "moved"},
         Pass.LOG,
         rule="read_offset != offset",
@@ -170,8 +173,8 @@ LOG_ORDER_READER: tuple[Checker, ...] = (
     Checker(
         SKIPPED,
         "0L",
-        reader.skipped,
-        {Pass.POLLS: f"cast({reader.PASSED_OVER} or {reader.WITH_HOLES} as int)"},
+        readers.skipped,
+        {Pass.POLLS: f"cast({readers.PASSED_OVER} or {readers.WITH_HOLES} as int)"},
         Pass.POLLS,
         timed=False,
         rule="offset >= passed_from and offset < passed_to",
@@ -179,8 +182,8 @@ LOG_ORDER_READER: tuple[Checker, ...] = (
     Checker(
         WENT_BACK,
         "0L",
-        reader.went_back,
-        {Pass.POLLS: f"cast({reader.BEHIND} as int)"},
+        readers.went_back,
+        {Pass.POLLS: f"cast({readers.BEHIND} as int)"},
         Pass.POLLS,
         timed=False,
         rule="offset < gone_to",
@@ -188,7 +191,7 @@ LOG_ORDER_READER: tuple[Checker, ...] = (
     Checker(
         TWO_OWNERS,
         "0L",
-        reader.two_owners,
+        readers.two_owners,
         given=Pass.POLLS,
         when=lambda history: history.run_file.configuration.grouped,
         timed=False,
@@ -224,16 +227,16 @@ WITHOUT_FINAL_READ: tuple[Checker, ...] = (
     Checker(
         LOST,
         "acknowledged & ~delivered",
-        without_final_read.lost,
+        imported.lost,
         sentence="acknowledged writes were passed over by those who read",
     ),
     Checker(
         UNSEEN,
         "acknowledged & ~delivered",
-        without_final_read.unseen,
+        imported.unseen,
         judged=Judgement.UNKNOWN,
     ),
-    Checker(DUPLICATED, "delivered", without_final_read.duplicated, sentence="records are at more than one offset"),
+    Checker(DUPLICATED, "delivered", imported.duplicated, sentence="records are at more than one offset"),
 )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from checkers.observed import Span, leaders
+from checkers.evidence.leadership import Span, leaders
 from harness.core.verdict import Precondition, Summary
 from harness.history.run_file import Requirements, RunFile
 

@@ -2,7 +2,7 @@
 
 from harness.core.verdict import Summary
 
-#: What the pass over the blocks counts for it (SQL on a row of checkers/presence.py).
+#: What the pass over the blocks counts for it (SQL on a row of checkers/scan/record_bits.py).
 COUNTS = {
     "attempted": "bit_count(acknowledged | failed | undecided)",
     "acknowledged": "bit_count(acknowledged)",

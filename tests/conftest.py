@@ -7,7 +7,7 @@ import pytest
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from checkers.session import session
+from checkers.spark.session import session
 from harness.cli.deeds import Deeds
 from harness.cli.main import invoke
 from tests.command import Done, Invoke

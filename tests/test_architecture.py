@@ -31,6 +31,13 @@ MAY_IMPORT = {
         "harness.importing",
     ),
 }
+#: The floors of the checkers from the ground up: each imports of them only what stands before it, or on its own floor.
+FLOORS = (
+    ("checkers.evidence.leadership", "checkers.evidence.last_stable"),
+    ("checkers.history",),
+    ("checkers.scan",),
+    ("checkers.anomalies", "checkers.evidence"),
+)
 OURS = ("harness", "checkers", "nemesis", "workloads")
 
 
@@ -65,6 +72,24 @@ def test_a_package_imports_only_what_is_below_it(package: str) -> None:
         if not any(within(name, below) for below in allowed)
     ]
     assert wrong == []
+
+
+def floor_of(module: str) -> int:
+    """The floor of a module of the checkers: the longest name that fits; what none fits stands on top."""
+    fits = [(len(name), floor) for floor, names in enumerate(FLOORS) for name in names if within(module, name)]
+    return max(fits)[1] if fits else len(FLOORS)
+
+
+def test_checkers_import_only_what_is_on_their_floor_or_below() -> None:
+    wrong = [
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in files("checkers")
+        for module in [".".join(path.relative_to(ROOT).with_suffix("").parts)]
+        for name in sorted(imported(path))
+        if within(name, "checkers") and floor_of(name) > floor_of(module)
+    ]
+    assert wrong == []
+    assert floor_of("checkers.scan.polls") < floor_of("checkers.anomalies.records") < floor_of("checkers.judge")
 
 
 def test_every_package_is_in_the_table() -> None:

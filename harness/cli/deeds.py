@@ -28,8 +28,8 @@ def _run(scenario: "Scenario", store: Path, seed: int, display: "Display", keep:
 
 def _judge(master: str | None, conf: Mapping[str, str], rows: Sequence[int]) -> "Judge":
     look_at_spark()
-    from checkers.evaluate import judge
-    from checkers.session import session
+    from checkers.judge import judge
+    from checkers.spark.session import session
 
     spark = session(master, conf, rows)
     return lambda directory, results: judge(directory, spark, results)

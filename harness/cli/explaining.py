@@ -13,7 +13,7 @@ from harness.cli.judging import below
 from harness.core.errors import HistoryError
 
 if TYPE_CHECKING:
-    from checkers.life import Archive, Life, Moment, View
+    from checkers.trace import Archive, Life, Moment, View
 
 _OFFSET = re.compile(r"(?P<topic>.+)-(?P<partition>\d+):(?P<offset>\d+)")
 #: So many runs are named to one who named none.
@@ -67,7 +67,7 @@ def explain(
     if len(wanted) > 1:
         raise click.UsageError("one of --record, --offset, and --worker with --sequence, not several")
     _one(run)
-    from checkers.life import Archive, by_offset, by_record, runs
+    from checkers.trace import Archive, by_offset, by_record, runs
     from harness.history.schema import record_id
     from harness.history.writing import refuse_links
 

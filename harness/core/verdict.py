@@ -40,7 +40,7 @@ class FoundAnomaly(_Part):
     """What was found of one anomaly: all records of a run that are in it. ``examples`` has at most 20 of ``count``.
 
     ``runs`` are the records grouped by where they stood and under whom, at most 20, the biggest first; the ``text`` of
-    each is a sentence (checkers/forensics.py). Empty of an anomaly that does not come in runs.
+    each is a sentence (checkers/evidence/causes.py). Empty of an anomaly that does not come in runs.
     """
 
     count: int

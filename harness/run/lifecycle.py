@@ -10,8 +10,8 @@ from typing import Any
 
 from docker import DockerClient
 
-from checkers import evaluate
-from checkers.session import session
+from checkers import judge
+from checkers.spark.session import session
 from harness.cluster.elections import Elections, elect_uncleanly
 from harness.cluster.engine import connect
 from harness.cluster.images import kafka_image, toolbox_image
@@ -107,7 +107,7 @@ def run(scenario: Scenario, store: Path, seed: int, display: Display, keep: bool
         record.file.state = State.RECORDED
         record.save()
         with judging(record.directory) as results:
-            verdict = evaluate.judge(record.directory, session(rows=[rows(record.directory)]), results)
+            verdict = judge.judge(record.directory, session(rows=[rows(record.directory)]), results)
             publish(record.directory, results, verdict, record.file)
     return record.directory, verdict
 

@@ -18,7 +18,7 @@ from checkers.availability import (
     stretches,
     together,
 )
-from checkers.tables import History
+from checkers.history import History
 from tests.checkers.notation import SECOND, tell, write
 
 

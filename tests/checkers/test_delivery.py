@@ -9,10 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from checkers import asking, tables
-from checkers.asking import records
 from checkers.catalogue import CHECKERS, DELIVERY, LOG_ORDER_READER
-from checkers.tables import History
+from checkers.history import History
+from checkers.screening import records
 from harness.history.paths import ANOMALIES
 from harness.history.run_file import Origin
 from tests.checkers.notation import SECOND, WORKERS_OF_A_HISTORY, Told, tell, without_keys, write
@@ -660,8 +659,8 @@ def judged_as_large(spark: SparkSession, tmp_path_factory: pytest.TempPathFactor
         run = tmp_path_factory.mktemp("run")
         write(run, told(cases), **settings)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(asking, "_NEAR", 1)
-            patch.setattr(tables, "OF_ONE_TASK", 0)
+            patch.setattr("checkers.screening._NEAR", 1)
+            patch.setattr("checkers.history.OF_ONE_TASK", 0)
             records(History.read(run, spark))
         found |= by_case(run, cases)
     return found
@@ -721,7 +720,7 @@ def test_what_is_found_where_nothing_else_is_suspicious(one: Case, of_corpus: Ca
 def test_what_is_found_in_a_large_history_where_nothing_else_is_suspicious(
     one: Case, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tables, "OF_ONE_TASK", 0)
+    monkeypatch.setattr("checkers.history.OF_ONE_TASK", 0)
     write(tmp_path, told([one]))
     records(History.read(tmp_path, spark))
     assert found_in(tmp_path, told([one])) == [one.found]

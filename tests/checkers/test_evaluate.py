@@ -9,14 +9,14 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from checkers.asking import Found, records
+from checkers.anomalies.records import OF_SEND
 from checkers.catalogue import CHECKERS, WITHOUT_FINAL_READ, Checker
-from checkers.delivery import OF_SEND
-from checkers.evaluate import active, circumstances, judge, moment, reasons, rule
-from checkers.forensics import runs
-from checkers.presence import flagged
+from checkers.evidence.causes import runs
+from checkers.history import History
+from checkers.judge import active, circumstances, judge, moment, reasons, rule
+from checkers.scan.record_bits import flagged
+from checkers.screening import Found, records
 from checkers.summary import summary
-from checkers.tables import History
 from harness.core.anomalies import BY_NAME, Anomaly, Promise
 from harness.core.errors import HistoryError
 from harness.core.guarantees import standing

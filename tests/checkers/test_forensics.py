@@ -10,8 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from checkers.catalogue import CHECKERS
-from checkers.evaluate import judge
-from checkers.forensics import (
+from checkers.evidence.causes import (
     COLUMNS,
     TOLD,
     Island,
@@ -23,7 +22,8 @@ from checkers.forensics import (
     reattributed,
     told,
 )
-from checkers.observed import Reign, Span
+from checkers.evidence.leadership import Reign, Span
+from checkers.judge import judge
 from harness.core.anomalies import BY_NAME
 from tests.checkers.notation import SECOND, tell, write
 from tests.golden.sample import Judged

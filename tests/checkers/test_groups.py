@@ -8,13 +8,13 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from checkers import groups
-from checkers.asking import records
+from checkers.anomalies import groups
+from checkers.anomalies.records import RECORD
 from checkers.catalogue import GROUPS, Checker
-from checkers.delivery import RECORD
-from checkers.evaluate import judge, rule
-from checkers.polls import polls
-from checkers.tables import History
+from checkers.history import History
+from checkers.judge import judge, rule
+from checkers.scan.polls import polls
+from checkers.screening import records
 from harness.core.verdict import Judgement, Standing
 from harness.history.paths import ANOMALIES
 from tests.checkers.notation import SECOND, tell, turned_round, write
@@ -336,7 +336,7 @@ def test_a_group_that_goes_on_behind_a_truncation_has_missed_nothing_at_offsets_
     assert {one.checker.anomaly.name for one in found} == {"lost", "rewritten_offset", "vanished"}
 
 
-#: Conditions turned round, as text of checkers/groups.py.
+#: Conditions turned round, as text of checkers/anomalies/groups.py.
 INVERSIONS = {
     "behind": ("offset < committed", "offset >= committed"),
     "begun": ("offset >= begun", "offset < begun"),

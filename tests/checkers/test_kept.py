@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from checkers.kept import extent, first, partitions, pieces
+from checkers.evidence.store import extent, first, partitions, pieces
 
 _SCHEMA = pa.schema(
     [("topic", pa.string()), ("partition", pa.int32())]

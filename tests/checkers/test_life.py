@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from checkers.life import Archive, View, by_offset, by_record, runs
+from checkers.trace import Archive, View, by_offset, by_record, runs
 from harness.core.errors import HistoryError
 from harness.history.run_file import Origin
 from harness.history.schema import record_id
@@ -284,5 +284,5 @@ def test_where_anomalies_are_not_kept_the_examples_tell_and_the_rest_is_not_know
 
 
 def test_a_life_is_told_without_spark() -> None:
-    script = "import sys, checkers.life; assert 'pyspark' not in sys.modules"
+    script = "import sys, checkers.trace; assert 'pyspark' not in sys.modules"
     subprocess.run([sys.executable, "-c", script], check=True)

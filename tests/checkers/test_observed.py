@@ -5,7 +5,7 @@ from random import Random
 import pyarrow as pa
 import pytest
 
-from checkers.observed import (
+from checkers.evidence.leadership import (
     Partition,
     Reign,
     Span,

@@ -9,13 +9,13 @@ import pytest
 from py4j.java_gateway import JavaObject
 from pyspark.sql import DataFrame, SparkSession
 
-from checkers import groups, tables
-from checkers.asking import marked
+from checkers.anomalies import groups
+from checkers.anomalies.order import crossings
 from checkers.catalogue import CHECKERS, WITHOUT_FINAL_READ, Checker, Pass
-from checkers.order import crossings
-from checkers.polls import polls
-from checkers.presence import EVERY, UNSETTLED, blocks, near
-from checkers.tables import History
+from checkers.history import History
+from checkers.scan.polls import polls
+from checkers.scan.record_bits import EVERY, UNSETTLED, blocks, near
+from checkers.screening import marked
 from tests.checkers.notation import tell, write
 
 TOLD = (
@@ -71,7 +71,7 @@ def history(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> It
     clients = {"consumer 1": {"isolation.level": level}}
     write(run, [tell(*TOLD)], grouped=True, isolation_level=level, clients=clients)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tables, "OF_ONE_TASK", 0)
+        patch.setattr("checkers.history.OF_ONE_TASK", 0)
         yield History.read(run, spark)
 
 
@@ -85,7 +85,7 @@ def hot(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     apart.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
     apart.conf.set("spark.sql.shuffle.partitions", "8")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tables, "OF_ONE_TASK", 0)
+        patch.setattr("checkers.history.OF_ONE_TASK", 0)
         yield History.read(run, apart)
 
 
@@ -132,7 +132,7 @@ def test_of_one_hot_partition_a_task_sorts_alone_no_more_than_a_row_for_each_pie
 @pytest.mark.parametrize("question", ["blocks", "polls", "crossings", "rewritten_offset"])
 def test_all_of_a_small_history_is_one_task_s(question: str, history: History, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "Exchange hashpartitioning" in told(QUESTIONS[question](history))
-    monkeypatch.setattr(tables, "OF_ONE_TASK", 1_000)
+    monkeypatch.setattr("checkers.history.OF_ONE_TASK", 1_000)
     plan = told(QUESTIONS[question](History.read(history.directory, history.spark)))
     assert "FileScan parquet" in plan
     assert re.findall(r"Exchange (?:hash|range)partitioning", plan) == []

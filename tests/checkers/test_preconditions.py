@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from checkers import preconditions as asks
-from checkers.observed import Span
+from checkers.evidence.leadership import Span
 from checkers.summary import summary
 from harness.core.guarantees import Configuration
 from harness.core.verdict import PRECONDITIONS, Precondition, Summary

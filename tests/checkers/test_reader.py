@@ -5,7 +5,7 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checkers.reader import given_again
+from checkers.anomalies.readers import given_again
 
 
 def _stay(number: int, least: int, most: int, party: str = "0") -> dict[str, object]:

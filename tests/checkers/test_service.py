@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from checkers.evaluate import judge
-from checkers.service import overrun
+from checkers.judge import judge
+from checkers.limits import overrun
 from harness.core.anomalies import BY_NAME
 from harness.core.verdict import Expectation, Judgement, Standing
 from harness.history.run_file import Limits

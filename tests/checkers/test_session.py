@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from checkers.session import driver_memory, reason, refusal, session, settings
-from checkers.settings import PINNED
+from checkers.spark.session import driver_memory, reason, refusal, session, settings
+from checkers.spark.settings import PINNED
 from harness.core.errors import ScenarioError
 
 
@@ -137,7 +137,7 @@ def test_a_refusal_names_what_to_change(told: str, master: str | None, conf: dic
 
 _BEGIN = """
 import sys
-from checkers.session import session
+from checkers.spark.session import session
 from harness.core.errors import EnvironmentLacks
 try:
     session("local[1]", dict(setting.split("=") for setting in sys.argv[1:]))
@@ -169,8 +169,8 @@ def test_a_setting_that_spark_does_not_take_is_named_in_one_line(tmp_path: Path)
 
 _READ = """
 import sys
-from checkers.session import session
-from checkers.settings import PINNED
+from checkers.spark.session import session
+from checkers.spark.settings import PINNED
 spark = session("local[1]")
 assert session() is spark
 print(spark.read.parquet(sys.argv[1]).count(), *(spark.conf.get(key) for key in PINNED), spark.conf.get("spark.x", "-"))
@@ -209,8 +209,8 @@ def test_another_sparks_surroundings_are_not_ours(tmp_path: Path) -> None:
 _JUDGE = """
 import sys
 from pathlib import Path
-from checkers.evaluate import judge
-from checkers.session import session
+from checkers.judge import judge
+from checkers.spark.session import session
 spark = session(master="local[1]", conf={"spark.sql.shuffle.partitions": "3"})
 print(judge(Path(sys.argv[1]), spark).to_json())
 """
@@ -219,7 +219,7 @@ print(judge(Path(sys.argv[1]), spark).to_json())
 def test_another_master_in_another_process_judges_the_same_and_leaves_nothing_behind(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    from checkers.evaluate import judge
+    from checkers.judge import judge
     from tests.checkers.notation import tell, write
 
     lines = [f"send r{n} ok @{n} p{n % 2}" for n in range(60)] + [f"final r{n} @{n} p{n % 2}" for n in range(0, 60, 3)]

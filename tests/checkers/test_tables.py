@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from checkers.tables import History, spark_schema
+from checkers.history import History, spark_schema
 from harness.core.errors import HistoryError
 from harness.history.paths import parts, table_directory, write_table
 from harness.history.run_file import RUN_FILE

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from checkers import transactions
-from checkers.asking import records
+from checkers.anomalies import transactions
 from checkers.catalogue import TRANSACTIONS, Checker
-from checkers.evaluate import judge
-from checkers.tables import History
+from checkers.history import History
+from checkers.judge import judge
+from checkers.screening import records
 from harness.core.verdict import Judgement, Standing
 from tests.checkers.notation import tell, turned_round, write
 from tests.checkers.test_delivery import Case, Sets, by_case, case
@@ -232,7 +232,7 @@ def test_a_transaction_that_hangs_is_permitted_where_leaders_verify_none_and_the
     assert unmet == {"final read complete": "trial-0 read to 2 of 7"}
 
 
-#: Each condition turned round, as text of checkers/transactions.py (tests/planted/test_mutants.py finds them out).
+#: Each condition turned round, as text of checkers/anomalies/transactions.py: tests/planted/test_mutants.py kills them.
 INVERSIONS = {
     "aborted_read": ('where(f"not ({_ASKED})")', "where(_ASKED)"),
     "early_read": ("read_ns < ending_ns", "read_ns >= ending_ns"),

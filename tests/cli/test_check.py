@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from checkers.evaluate import judge
+from checkers.judge import judge
 from harness.cli import codes
 from harness.cli.deeds import Deeds
 from harness.cli.judging import Case, judged

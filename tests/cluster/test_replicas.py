@@ -13,7 +13,7 @@ import pytest
 from docker import DockerClient
 from docker.models.containers import Container
 
-from checkers.kept import pieces, place
+from checkers.evidence.store import pieces, place
 from harness.core.waiting import wait_for
 from harness.history.paths import stored
 from harness.history.run_file import RunFile

@@ -12,7 +12,7 @@ import pytest
 from docker import DockerClient
 from pyspark.sql import SparkSession
 
-from checkers.evaluate import judge
+from checkers.judge import judge
 from harness.cluster.shell import without_network
 from harness.core.errors import EnvironmentLacks
 from harness.core.verdict import Verdict

@@ -13,7 +13,7 @@ import pyspark
 import pytest
 
 from benchmarks.histories import write_run
-from checkers.tables import OF_ONE_TASK
+from checkers.history import OF_ONE_TASK
 from harness.core.waiting import wait_for
 from tests.cluster.command import begin, kafka_trial
 

@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from checkers.session import session
+from checkers.spark.session import session
 from tests.golden.corpus import samples
 from tests.golden.golden import KEPT, changes, file_of, kept
 from tests.golden.sample import judged

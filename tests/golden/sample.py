@@ -6,10 +6,10 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from checkers.asking import records
 from checkers.catalogue import Checker
-from checkers.evaluate import judge
-from checkers.tables import History
+from checkers.history import History
+from checkers.judge import judge
+from checkers.screening import records
 from harness.core.verdict import Verdict
 from harness.history.paths import ANOMALIES
 from tests.golden import rendering

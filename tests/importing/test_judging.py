@@ -10,9 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from checkers import tables
 from checkers.catalogue import WITHOUT_FINAL_READ
-from checkers.evaluate import judge
+from checkers.judge import judge
 from harness.core.verdict import Judgement, Standing, Verdict
 from harness.history.paths import ANOMALIES, table_directory
 from harness.history.schema import TABLES
@@ -198,7 +197,7 @@ def judged(
     run = directory / "run"
     file = import_jepsen(write(directory / "history.edn", *lines), run)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tables, "OF_ONE_TASK", request.param)
+        patch.setattr("checkers.history.OF_ONE_TASK", request.param)
         judge(run, spark)
     sends = pq.read_table(table_directory(run, "sends")).to_pylist()
     values = {row["record_id"]: row["key"] for row in sends}

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from checkers.asking import records
 from checkers.catalogue import Checker, asked_of
-from checkers.tables import History
+from checkers.history import History
+from checkers.screening import records
 from harness.core.guarantees import Configuration
 from harness.history.paths import ANOMALIES, write_table
 from harness.history.run_file import Origin, RunFile, State

@@ -10,11 +10,11 @@ from pyspark.sql import SparkSession
 
 from benchmarks.checking import FAMILY, JOIN, JOINED
 from benchmarks.histories import write_run
-from checkers.asking import count
 from checkers.catalogue import DELIVERY
-from checkers.kept import pieces, place
-from checkers.presence import blocks
-from checkers.tables import History
+from checkers.evidence.store import pieces, place
+from checkers.history import History
+from checkers.scan.record_bits import blocks
+from checkers.screening import count
 from tests.planted.conftest import Judged
 from tests.planted.judging import KINDS
 

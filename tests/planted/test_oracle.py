@@ -13,10 +13,9 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from checkers import asking, tables
-from checkers.asking import records
 from checkers.catalogue import TRANSACTIONS, Checker, asked_of
-from checkers.tables import History
+from checkers.history import History
+from checkers.screening import records
 from harness.history.paths import ANOMALIES
 from harness.history.run_file import Origin, RunFile
 from tests.checkers.notation import WORKERS_OF_A_HISTORY, Told, write
@@ -192,8 +191,8 @@ def test_both_find_the_same(
 ) -> None:
     chosen, rows = _ASKED[how]
     file = write(tmp_path, [told for n, told in enumerate(kind.told) if chosen(n)], **kind.run)
-    monkeypatch.setattr(asking, "_NEAR", 1)
-    monkeypatch.setattr(tables, "OF_ONE_TASK", rows)
+    monkeypatch.setattr("checkers.screening._NEAR", 1)
+    monkeypatch.setattr("checkers.history.OF_ONE_TASK", rows)
     records(History.read(tmp_path, spark), kind.asked(file))
     found: dict[int, Sets] = {n: {} for n, _ in enumerate(kind.told) if chosen(n)}
     for kept in (tmp_path / ANOMALIES).glob("*"):

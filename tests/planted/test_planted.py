@@ -7,7 +7,6 @@ from random import Random
 import pytest
 from pyspark.sql import SparkSession
 
-from checkers import tables
 from checkers.catalogue import CHECKERS, WITHOUT_FINAL_READ
 from tests.planted.conftest import Judged
 from tests.planted.judging import KINDS, Kind, expected, judge, plant, write
@@ -33,7 +32,7 @@ def test_what_was_planted_is_found_and_nothing_else(kind: Kind, judged: dict[str
 def test_of_a_large_history_it_is_found_too(
     kind: Kind, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tables, "OF_ONE_TASK", 0)
+    monkeypatch.setattr("checkers.history.OF_ONE_TASK", 0)
     planted = plant(kind, range(20))
     write(tmp_path, kind, planted)
     assert judge(tmp_path, spark) == expected(planted)

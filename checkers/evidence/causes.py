@@ -14,10 +14,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.faults import active, overlapping
-from checkers.kept import extent, pieces, place
-from checkers.observed import Partition, Reign, Span, isr_before, reigns
-from checkers.tables import PARTITION, History
+from checkers.evidence.faults import active, overlapping
+from checkers.evidence.leadership import Partition, Reign, Span, isr_before, reigns
+from checkers.evidence.store import extent, pieces, place
+from checkers.history import PARTITION, History
 from harness.core.anomalies import Anomaly
 
 #: How many runs of an anomaly are told, the biggest first.

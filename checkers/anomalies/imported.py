@@ -9,9 +9,9 @@ does not tell (UNTOLD) proves nothing.
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
-from checkers.delivery import OF_READ, OF_SEND, origins, proven
-from checkers.presence import flagged
-from checkers.tables import PARTITION, History
+from checkers.anomalies.records import OF_READ, OF_SEND, origins, proven
+from checkers.history import PARTITION, History
+from checkers.scan.record_bits import flagged
 
 
 def lost(history: History, marks: DataFrame) -> DataFrame:

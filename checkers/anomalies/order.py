@@ -9,10 +9,10 @@ is only told where anything was.
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
-from checkers.before import greatest_before
-from checkers.delivery import OF_SEND, proven, retained
-from checkers.presence import BLOCK, PLACE, flagged
-from checkers.tables import PARTITION, History
+from checkers.anomalies.records import OF_SEND, proven, retained
+from checkers.history import PARTITION, History
+from checkers.scan.record_bits import BLOCK, PLACE, flagged
+from checkers.scan.running_max import greatest_before
 
 #: Offsets that one task sorts at a time.
 _BUCKET = "shiftright(offset, 11)"

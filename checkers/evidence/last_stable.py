@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.observed import Partition
+from checkers.evidence.leadership import Partition
 
 #: The rows of positions that tell how far each log was stable.
 STABILITY = pc.field("event").isin(["last-stable", "high-watermark"])

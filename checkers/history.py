@@ -12,8 +12,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 from pyspark.sql import types as T  # noqa: N812
 
-from checkers.observed import Span, spans
-from checkers.stability import STABILITY, hanging, held_back
+from checkers.evidence.last_stable import STABILITY, hanging, held_back
+from checkers.evidence.leadership import Span, spans
 from harness.core.errors import HistoryError
 from harness.history.paths import parts, stored, table_directory
 from harness.history.run_file import RunFile

@@ -16,10 +16,10 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from checkers.settings import PINNED, check
+from checkers.spark.settings import PINNED, check
 from harness.core.errors import EnvironmentLacks
 
-#: Spark's classes, to be mapped as the Java process starts (checkers/archive.py makes it).
+#: Spark's classes, to be mapped as the Java process starts (checkers/spark/archive.py makes it).
 ARCHIVE = Path(sys.prefix, "share", "kafka-trial", "spark.jsa")
 
 _JAVA = "spark.driver.extraJavaOptions"
@@ -107,7 +107,7 @@ def session(master: str | None = None, conf: Mapping[str, str] | None = None, ro
     ones.
     Safe to call from several threads: one starts it, the others wait. Raises EnvironmentLacks where Spark's Java
     process does not start, does not take a setting, or finds no master; ScenarioError for a setting of ``conf`` that
-    is none to be given (``checkers.settings``).
+    is none to be given (``checkers.spark.settings``).
 
     The variables SPARK_* and PYSPARK_* of this process are taken away: they are another Spark's.
     """

@@ -1,8 +1,8 @@
-"""Readers: what they passed over, were given out of order or twice, and shared though it was theirs alone.
+"""Readers: records that they skipped, deliveries behind their position, partitions that two members own at once.
 
-Every question is first asked of polls (checkers/polls.py), and only where a poll is suspicious of its records. Inside a
-stay a reader's place only moves forward, by what the log has. What is told of a poll is in the order of offsets and
-ids: the history does not know the order inside one. The times of a record's send are added where any was found.
+Polls are looked at first (checkers/scan/polls.py), and records only where a poll is suspicious. Between two assignments
+or seeks a reader's position only moves forward, by what the log has. The history does not know the order inside a poll:
+its records are taken in the order of offsets and ids. The times of a record's send are added where any was found.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,8 +13,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
-from checkers.polls import BEHIND_IT, GIVEN, POLL, STAY
-from checkers.tables import PARTITION, History
+from checkers.history import PARTITION, History
+from checkers.scan.polls import BEHIND_IT, GIVEN, POLL, STAY
 from harness.history.schema import UNTOLD
 
 _RECORD = ["topic", "partition", "offset", "record_id", "at_ns as read_ns", "reader"]

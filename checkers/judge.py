@@ -12,20 +12,20 @@ import pyarrow.compute as pc
 from pyspark import StorageLevel
 from pyspark.sql import SparkSession
 
-from checkers import transactions
-from checkers.asking import AT_ONCE, Found, records
+from checkers.anomalies import transactions
+from checkers.anomalies.readers import redelivered
 from checkers.availability import availability
 from checkers.catalogue import CHECKERS, Checker, asked_of
-from checkers.faults import active
-from checkers.forensics import runs
-from checkers.kept import partitions, pieces, place
-from checkers.observed import elected, refilled, who_led
-from checkers.polls import polls
+from checkers.evidence.causes import runs
+from checkers.evidence.faults import active
+from checkers.evidence.leadership import elected, refilled, who_led
+from checkers.evidence.store import partitions, pieces, place
+from checkers.history import History
+from checkers.limits import overrun
 from checkers.preconditions import preconditions
-from checkers.reader import redelivered
-from checkers.service import overrun
+from checkers.scan.polls import polls
+from checkers.screening import AT_ONCE, Found, records
 from checkers.summary import summary
-from checkers.tables import History
 from harness.core.anomalies import BY_NAME, DUPLICATED, LOST, MISSED
 from harness.core.errors import HistoryError
 from harness.core.faults import Does, acted_on, does

@@ -8,8 +8,8 @@ from functools import reduce
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
-from checkers.polls import SEAT, STAY
-from checkers.tables import PARTITION, History
+from checkers.history import PARTITION, History
+from checkers.scan.polls import SEAT, STAY
 
 _COMMITTED = "event = 'commit' and error is null"
 _BLOCK = [*PARTITION, "block"]

@@ -7,8 +7,8 @@ the reader stood, there is nothing to ask of any single one.
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
-from checkers.before import greatest_before
-from checkers.tables import PARTITION, History
+from checkers.history import PARTITION, History
+from checkers.scan.running_max import greatest_before
 from harness.history.schema import UNTOLD
 
 #: A reader's place in a partition.

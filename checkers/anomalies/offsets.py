@@ -7,9 +7,9 @@ design, Replication).
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
-from checkers.delivery import OF_SEND, proven, retained
-from checkers.presence import few, flagged
-from checkers.tables import PARTITION, History
+from checkers.anomalies.records import OF_SEND, proven, retained
+from checkers.history import PARTITION, History
+from checkers.scan.record_bits import few, flagged
 from harness.history.schema import FINAL_READER, UNTOLD
 
 _SLOT = [*PARTITION, "offset"]

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
-from checkers.presence import flagged
-from checkers.tables import PARTITION, History
+from checkers.history import PARTITION, History
+from checkers.scan.record_bits import flagged
 from harness.history.schema import SEQUENCE_BITS
 
 #: The columns that every anomaly of a record has. ``sent_ns``, ``acknowledged_ns`` are null where it never was.

@@ -10,8 +10,8 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
-from checkers.delivery import OF_READ, proven
-from checkers.tables import PARTITION, History
+from checkers.anomalies.records import OF_READ, proven
+from checkers.history import PARTITION, History
 
 _ASKED = "intent = 'commit' and ending_ns is not null and outcome != 'fail'"
 _KEY = ["worker", "transaction"]

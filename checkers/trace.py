@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import BaseModel, ValidationError
 
-from checkers.faults import active
-from checkers.kept import pieces, place
-from checkers.observed import Partition, Span, spans, views
-from checkers.stability import STABILITY, hanging, held_back
+from checkers.evidence.faults import active
+from checkers.evidence.last_stable import STABILITY, hanging, held_back
+from checkers.evidence.leadership import Partition, Span, spans, views
+from checkers.evidence.store import pieces, place
 from harness.core.errors import HistoryError
 from harness.history.journal import SUFFIX
 from harness.history.paths import ANOMALIES, HISTORY, JOURNALS, VERDICT_FILE, stored, table_directory

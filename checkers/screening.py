@@ -10,14 +10,14 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
+from checkers.anomalies.order import crossings
+from checkers.anomalies.records import damaged_in_place, timed
 from checkers.catalogue import CHECKERS, Checker, Pass
-from checkers.delivery import damaged_in_place, timed
-from checkers.kept import first, keep, place
-from checkers.order import crossings
-from checkers.polls import polls
-from checkers.presence import EVERY, FEW, PLACE, UNSETTLED, blocks, few, near
+from checkers.evidence.store import first, keep, place
+from checkers.history import History
+from checkers.scan.polls import polls
+from checkers.scan.record_bits import EVERY, FEW, PLACE, UNSETTLED, blocks, few, near
 from checkers.summary import COUNTS, COUNTS_OF_READERS, DAMAGED
-from checkers.tables import History
 from harness.core.errors import HistoryError
 from harness.history.paths import ANOMALIES
 from harness.history.stored_run import rows

@@ -11,7 +11,7 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
-from checkers.tables import PARTITION, History
+from checkers.history import PARTITION, History
 
 #: Where a block is: the records of one block that belong to one partition make one row.
 PLACE = ["topic", "partition", "block"]
