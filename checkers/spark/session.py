@@ -1,16 +1,19 @@
 """One lazy, quiet Spark session for a process: started at the first call, shared by every thread after it."""
 
 import atexit
+import logging
 import os
 import re
 import shutil
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import takewhile
 from pathlib import Path
+from typing import Any, TypeVar
 
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
@@ -99,6 +102,11 @@ _NO_REASON = ("at ", "... ", "Error: Could not create the Java", "Error: A fatal
 
 _lock = threading.Lock()
 
+#: Whether who asked for a session was interrupted, perhaps before there was a Java process to end.
+_abandoned = threading.Event()
+
+T = TypeVar("T")
+
 
 def session(master: str | None = None, conf: Mapping[str, str] | None = None, rows: Sequence[int] = ()) -> SparkSession:
     """The process's Spark session; the first caller's ``master`` (default ``local[*]``) and ``conf`` hold for all.
@@ -117,6 +125,31 @@ def session(master: str | None = None, conf: Mapping[str, str] | None = None, ro
         return SparkSession.builder.getOrCreate()
 
 
+def interruptibly(work: Callable[[], T]) -> T:
+    """Do ``work``, which asks Spark, and return what it returns.
+
+    Where the caller is interrupted meanwhile (Ctrl-C), Spark's Java process is ended, and with it all that waits for
+    its answers. In a thread of its own: Spark would take the main thread's SIGINT for itself.
+    """
+    with ThreadPoolExecutor(1, "spark") as pool:
+        doing = pool.submit(work)
+        try:
+            return doing.result()
+        except BaseException:
+            if not doing.done():
+                # py4j logs a trace for each call that this ends.
+                logging.disable(logging.CRITICAL)
+                _abandoned.set()
+                _end(SparkContext._gateway)
+            raise
+
+
+def _end(gateway: Any) -> None:
+    """End the Java process of a gateway, if there is one."""
+    if gateway is not None and gateway.proc is not None:
+        gateway.proc.kill()
+
+
 def _start(master: str | None, conf: Mapping[str, str], rows: Sequence[int]) -> None:
     scratch = Path(tempfile.mkdtemp(prefix="kafka-trial-spark-"))
     log = scratch / "spark.log"
@@ -127,6 +160,8 @@ def _start(master: str | None, conf: Mapping[str, str], rows: Sequence[int]) -> 
         # The Java process prints warnings of its own before any logging is set up; they go where they can be looked up.
         with log.open("wb") as said, _surroundings(scratch):
             gateway = launch_gateway(spark_conf, popen_kwargs={"stdout": said, "stderr": said})  # type: ignore[no-untyped-call]
+        if _abandoned.is_set():
+            _end(gateway)
         SparkContext(conf=spark_conf, gateway=gateway)
         # A context whose master did not answer is there, and stopped; settings of SQL are read as they are first used.
         SparkSession.builder.getOrCreate().conf.get("spark.app.name")
@@ -165,12 +200,12 @@ def settings(master: str, conf: Mapping[str, str], scratch: Path, rows: Sequence
     given.
     """
     check(conf)
-    logging = scratch / "log4j2.properties"
-    logging.write_text(_LOGGING.format(level="error"), encoding="utf-8")
+    log_settings = scratch / "log4j2.properties"
+    log_settings.write_text(_LOGGING.format(level="error"), encoding="utf-8")
     java = [
         "-XX:+UseParallelGC",
         *_QUIET,
-        f"-Dlog4j2.configurationFile={logging.as_uri()}",
+        f"-Dlog4j2.configurationFile={log_settings.as_uri()}",
         *(_SHORT_JAVA if sum(rows) < _LARGE else _LONG_JAVA),
     ]
     java += [f"-XX:SharedArchiveFile={ARCHIVE}"] if ARCHIVE.exists() else []

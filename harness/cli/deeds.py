@@ -29,10 +29,10 @@ def _run(scenario: "Scenario", store: Path, seed: int, display: "Display", keep:
 def _judge(master: str | None, conf: Mapping[str, str], rows: Sequence[int]) -> "Judge":
     look_at_spark()
     from checkers.judge import judge
-    from checkers.spark.session import session
+    from checkers.spark.session import interruptibly, session
 
-    spark = session(master, conf, rows)
-    return lambda directory, results: judge(directory, spark, results)
+    spark = interruptibly(lambda: session(master, conf, rows))
+    return lambda directory, results: interruptibly(lambda: judge(directory, spark, results))
 
 
 def _connect() -> "DockerClient":

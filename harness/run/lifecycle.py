@@ -11,7 +11,7 @@ from typing import Any
 from docker import DockerClient
 
 from checkers import judge
-from checkers.spark.session import session
+from checkers.spark.session import interruptibly, session
 from harness.cluster.elections import Elections, elect_uncleanly
 from harness.cluster.engine import connect
 from harness.cluster.images import kafka_image, toolbox_image
@@ -107,7 +107,8 @@ def run(scenario: Scenario, store: Path, seed: int, display: Display, keep: bool
         record.file.state = State.RECORDED
         record.save()
         with judging(record.directory) as results:
-            verdict = judge.judge(record.directory, session(rows=[rows(record.directory)]), results)
+            size = [rows(record.directory)]
+            verdict = interruptibly(lambda: judge.judge(record.directory, session(rows=size), results))
             publish(record.directory, results, verdict, record.file)
     return record.directory, verdict
 
