@@ -31,10 +31,10 @@ def of_corpus(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Of several workers of pytest one runs all tests that ask for Spark: a second session takes more than it gives."""
+    """Mark what needs Spark: all of it runs in one process, for a second session takes more than it gives."""
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("spark"))
+            item.add_marker(pytest.mark.spark)
 
 
 @pytest.fixture(autouse=True)
