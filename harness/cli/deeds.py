@@ -36,13 +36,13 @@ def _judge(master: str | None, conf: Mapping[str, str], rows: Sequence[int]) -> 
 
 
 def _connect() -> "DockerClient":
-    from harness.cluster.engine import connect
+    from harness.providers.docker.engine import connect
 
     return connect()
 
 
 def _cleanup(run: str | None, force: bool, dry_run: bool) -> list[str]:
-    from harness.cluster.cleanup import cleanup
+    from harness.providers.docker.cleanup import cleanup
 
     return cleanup(run, force=force, dry_run=dry_run)
 

@@ -83,14 +83,14 @@ def java() -> str:
 
 def compose() -> str:
     """The command that Compose is here. Raises EnvironmentLacks."""
-    from harness.cluster.engine import compose_command
+    from harness.providers.docker.engine import compose_command
 
     return " ".join(compose_command())
 
 
 def images(client: "DockerClient") -> Iterator[Finding]:
     """The images that are built already: the others are, when they are first needed."""
-    from harness.cluster.images import cached
+    from harness.providers.docker.images import cached
 
     tags = cached(client)
     yield Finding("images", True, " ".join(tags) if tags else "none yet: built when they are first needed")
@@ -98,8 +98,8 @@ def images(client: "DockerClient") -> Iterator[Finding]:
 
 def faults(client: "DockerClient") -> Iterator[Finding]:
     """Every fault of the catalogue, and what the kernel lacks for it (in its simplest form)."""
-    from harness.cluster.images import toolbox_image
-    from harness.cluster.shell import labels_of_no_run, without_network
+    from harness.providers.docker.images import toolbox_image
+    from harness.providers.docker.shell import labels_of_no_run, without_network
     from nemesis.catalogue import FAULTS
     from nemesis.preflight import lacking
 

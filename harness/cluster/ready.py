@@ -6,7 +6,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from harness.cluster.observer import Observer
-from harness.cluster.runtime import Cluster
+from harness.cluster.provider import Cluster
 from harness.cluster.wire import Wire
 from harness.core.errors import ClusterError, ScenarioError
 from harness.core.topology import Node, Role
@@ -25,7 +25,7 @@ def await_registered(cluster: Cluster) -> dict[str, int]:
     wanted = {broker.id for broker in cluster.topology.brokers}
 
     def missing() -> list[str]:
-        gone = [reason for node in cluster.topology.nodes if (reason := cluster.dead(node))]
+        gone = [reason for node in cluster.topology.nodes if (reason := cluster.why_dead(node))]
         if gone:
             raise ClusterError(gone[0])
         return [broker.name for broker in cluster.topology.brokers if _known_to(broker) != wanted]

@@ -13,13 +13,10 @@ from docker import DockerClient
 from checkers import judge
 from checkers.spark.session import interruptibly, session
 from harness.cluster.elections import Elections, elect_uncleanly
-from harness.cluster.engine import connect
-from harness.cluster.images import kafka_image, toolbox_image
 from harness.cluster.log_ends import log_ends
 from harness.cluster.observer import observe
+from harness.cluster.provider import Cluster
 from harness.cluster.ready import await_registered, await_whole_isr, create_topics, out_of_sync
-from harness.cluster.runtime import Cluster, up
-from harness.cluster.shell import labels_of_no_run, without_network
 from harness.core.errors import EnvironmentLacks, KafkaTrialError
 from harness.core.verdict import Verdict
 from harness.history.journal import Journal, journal_path
@@ -28,6 +25,10 @@ from harness.history.run_file import RunFile, State
 from harness.history.schema import FAULTS, FINAL_READER
 from harness.history.store import RunRecord, seal, sent_nothing
 from harness.history.stored_run import rows
+from harness.providers.docker.engine import connect
+from harness.providers.docker.images import kafka_image, toolbox_image
+from harness.providers.docker.provider import up
+from harness.providers.docker.shell import labels_of_no_run, without_network
 from harness.run.display import Display
 from harness.run.judging import judging, publish
 from harness.run.new_run import new_run
@@ -115,7 +116,7 @@ def run(scenario: Scenario, store: Path, seed: int, display: Display, keep: bool
 
 def kept(cluster: Cluster) -> str:
     """What stays up, where clients find it, and how it is removed."""
-    nodes = [node.name for node in cluster.topology.nodes if cluster.dead(node) is None]
+    nodes = [node.name for node in cluster.topology.nodes if cluster.why_dead(node) is None]
     return (
         f"kept: {', '.join(nodes) or 'no node'} up; bootstrap.servers={cluster.topology.bootstrap}; "
         f"`kafka-trial cleanup {cluster.run}` removes it all"

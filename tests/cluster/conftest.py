@@ -13,11 +13,11 @@ import docker
 import pytest
 from docker.models.containers import Container
 
-from harness.cluster.compose import labels_of
-from harness.cluster.images import toolbox_image
-from harness.cluster.shell import HELD, DockerShell, without_network
 from harness.core.topology import Node, Role, Topology
 from harness.history.lock import RecordingLock
+from harness.providers.docker.compose import labels_of
+from harness.providers.docker.images import toolbox_image
+from harness.providers.docker.shell import HELD, DockerShell, without_network
 from nemesis.fault import on_each
 from nemesis.shell import ProcessState
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from harness.cluster.cleanup import cleanup, still_going
-from harness.cluster.compose import PROJECT_LABEL, is_ours, labels_of
 from harness.core.errors import ScenarioError
 from harness.history.lock import RecordingLock
+from harness.providers.docker.cleanup import cleanup, still_going
+from harness.providers.docker.compose import PROJECT_LABEL, is_ours, labels_of
 
 
 def test_a_run_is_going_while_its_recorder_lives(tmp_path: Path) -> None:

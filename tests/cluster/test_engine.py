@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.cluster.engine import endpoint
 from harness.core.errors import EnvironmentLacks
+from harness.providers.docker.engine import endpoint
 
 
 @pytest.fixture

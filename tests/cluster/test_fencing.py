@@ -7,12 +7,12 @@ from confluent_kafka import Producer
 from docker import DockerClient
 
 from harness.cluster.ready import await_registered, create_topics
-from harness.cluster.runtime import up
 from harness.cluster.wire import Wire
 from harness.core.clock import Clock
 from harness.core.waiting import wait_for
 from harness.history.journal import journal_path, read_journal
 from harness.history.schema import TRANSACTIONS
+from harness.providers.docker.provider import up
 from harness.scenario.model import ClusterSpec, TopicSpec
 from workloads.readback.last_stable import await_stable
 from workloads.transactions import Transactions, transactional_id

@@ -10,7 +10,6 @@ import pytest
 from docker import DockerClient
 
 from harness.cluster.ready import await_registered, create_topics
-from harness.cluster.runtime import up
 from harness.core.clock import Clock
 from harness.core.topology import CLIENT_PORT
 from harness.core.waiting import wait_for
@@ -18,6 +17,7 @@ from harness.history.journal import journal_path, read_journal
 from harness.history.paths import JOURNALS
 from harness.history.run_file import RunFile
 from harness.history.schema import TABLES
+from harness.providers.docker.provider import up
 from harness.scenario.loading import load
 from harness.scenario.model import ClusterSpec, TopicSpec
 from tests.cluster.late import TRANSACTION_ABORTABLE, write_late

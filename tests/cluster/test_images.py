@@ -3,7 +3,7 @@
 import docker
 import pytest
 
-from harness.cluster.images import kafka_image
+from harness.providers.docker.images import kafka_image
 from harness.scenario.model import DEFAULT_VERSION
 
 pytestmark = pytest.mark.cluster

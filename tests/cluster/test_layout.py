@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 import yaml
 
-from harness.cluster import compose
-from harness.cluster.cleanup import still_going
-from harness.cluster.images import check_version, extras, pom, version_in
 from harness.cluster.kafka_config import QUICK, QUICK_KRAFT, QUICK_ZOOKEEPER, properties, settings_of
-from harness.cluster.layout import Subnet, free_subnet, topology
-from harness.cluster.shell import labels_of_no_run
 from harness.core.errors import EnvironmentLacks, ScenarioError
 from harness.core.topology import PORTS, Plane, Role, Topology
 from harness.core.version import parse_version
+from harness.providers.docker import compose
+from harness.providers.docker.cleanup import still_going
+from harness.providers.docker.images import check_version, extras, pom, version_in
+from harness.providers.docker.shell import labels_of_no_run
+from harness.providers.docker.subnets import Subnet, free_subnet, topology
 from harness.scenario.kafka_settings import RESERVED
 from harness.scenario.model import ClusterSpec
 

@@ -11,9 +11,9 @@ from docker.errors import APIError
 from requests.exceptions import ConnectionError as NoConnection
 from urllib3.exceptions import ReadTimeoutError
 
-from harness.cluster.compose import container_name, labels_of, project_of
-from harness.cluster.runtime import released
 from harness.core.topology import Node, Role
+from harness.providers.docker.compose import container_name, labels_of, project_of
+from harness.providers.docker.provider import released
 
 RUN = "s/1"
 NAMES = ("b1", "b2")

@@ -13,11 +13,11 @@ from docker import DockerClient
 from pyspark.sql import SparkSession
 
 from checkers.judge import judge
-from harness.cluster.shell import without_network
 from harness.core.errors import EnvironmentLacks
 from harness.core.verdict import Verdict
 from harness.history.paths import VERDICT_FILE, stored
 from harness.history.schema import Outcome, Phase
+from harness.providers.docker.shell import without_network
 from harness.run.lifecycle import run
 from harness.scenario.loading import load, named
 from nemesis.preflight import lacking

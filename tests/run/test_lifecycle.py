@@ -173,7 +173,7 @@ def test_a_cluster_that_is_kept_says_what_is_up_where_and_how_it_is_removed() ->
     cluster: Any = SimpleNamespace(
         run="a/story/20260102T030405.678Z-7",
         topology=TOPOLOGY,
-        dead=lambda node: "b1 exited with 137" if node == B1 else None,
+        why_dead=lambda node: "b1 exited with 137" if node == B1 else None,
     )
     assert kept(cluster) == (
         "kept: b2, b3, c1 up; bootstrap.servers=10.0.0.1:9092,10.0.0.2:9092,10.0.0.3:9092; "

@@ -10,10 +10,10 @@ from docker import DockerClient
 from docker.errors import DockerException, NotFound
 from requests.exceptions import RequestException
 
-from harness.cluster.compose import DIRECTORY_LABEL, LABEL, is_ours
-from harness.cluster.engine import connect
 from harness.core.errors import ClusterError, ScenarioError
 from harness.history.lock import is_recorded
+from harness.providers.docker.compose import DIRECTORY_LABEL, LABEL, is_ours
+from harness.providers.docker.engine import connect
 
 
 def cleanup(

@@ -14,11 +14,11 @@ from docker.errors import APIError, DockerException, NotFound
 from docker.models.containers import Container
 from requests.exceptions import RequestException
 
-from harness.cluster.compose import labels_of
-from harness.cluster.engine import connect
 from harness.core.errors import ClusterError
 from harness.core.topology import Node, Topology
 from harness.history.lock import RecordingLock
+from harness.providers.docker.compose import labels_of
+from harness.providers.docker.engine import connect
 from nemesis.shell import ProcessState, Signal
 
 T = TypeVar("T")

@@ -15,9 +15,9 @@ import jinja2
 from docker import DockerClient
 from docker.errors import BuildError, DockerException, ImageNotFound
 
-from harness.cluster.shell import labels_of_no_run, run_toolbox
 from harness.core.errors import ClusterError, EnvironmentLacks, ScenarioError
 from harness.core.version import Version, parse_version
+from harness.providers.docker.shell import labels_of_no_run, run_toolbox
 from harness.resources import recipes
 
 SUITE = "bookworm"

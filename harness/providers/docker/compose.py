@@ -8,8 +8,8 @@ from typing import Any
 
 import yaml
 
-from harness.cluster.layout import Subnet
 from harness.core.topology import CLIENT_PORT, Node, Role, Topology
+from harness.providers.docker.subnets import Subnet
 
 #: Every container, network and volume of a run carries these: which run it is of, and where that is kept.
 LABEL = "kafka-trial.run"

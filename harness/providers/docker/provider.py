@@ -15,16 +15,16 @@ from docker.models.containers import Container
 from requests.exceptions import RequestException
 from urllib3.exceptions import HTTPError
 
-from harness.cluster import compose
-from harness.cluster.cleanup import cleanup
-from harness.cluster.engine import compose as run_compose
-from harness.cluster.images import CACHE, kafka_image, toolbox_image
 from harness.cluster.kafka_config import properties, settings_of
-from harness.cluster.layout import Subnet, free_subnet, topology
-from harness.cluster.shell import DockerShell
 from harness.core.errors import ClusterError, EnvironmentLacks
 from harness.core.topology import Node, Topology
 from harness.history.paths import LOGS
+from harness.providers.docker import compose
+from harness.providers.docker.cleanup import cleanup
+from harness.providers.docker.engine import compose as run_compose
+from harness.providers.docker.images import CACHE, kafka_image, toolbox_image
+from harness.providers.docker.shell import DockerShell
+from harness.providers.docker.subnets import Subnet, free_subnet, topology
 from harness.resources import recipes
 from harness.scenario.model import ClusterSpec
 
@@ -36,7 +36,7 @@ _NOT_KEPT = (*_ENGINE_FAILS, OSError)
 
 
 @dataclass(frozen=True)
-class Cluster:
+class DockerCluster:
     """A running cluster: its nodes, how to get hold of one, and what they said."""
 
     run: str
@@ -46,7 +46,7 @@ class Cluster:
     shell: DockerShell
     client: DockerClient
 
-    def dead(self, node: Node) -> str | None:
+    def why_dead(self, node: Node) -> str | None:
         """The last lines that a node said before it exited; None while it runs."""
         container = self.client.containers.get(compose.container_name(self.run, node))
         if container.status == "running":
@@ -64,7 +64,7 @@ def up(
     client: DockerClient,
     note: Callable[[str], None],
     keep: bool = False,
-) -> Iterator[Cluster]:
+) -> Iterator[DockerCluster]:
     """Start a cluster, its ``compose.yaml`` and ``config/`` in ``directory``; in the end keep its logs and remove it.
 
     ``keep`` leaves it running. ``note`` takes a line for what cannot be kept or removed. Raises EnvironmentLacks (no
@@ -81,7 +81,7 @@ def up(
         run_compose(directory, compose.project_of(run), "start")
         containers = {node.name: compose.container_name(run, node) for node in nodes.nodes}
         shell = DockerShell(nodes, containers, toolbox, compose.labels_of(run, directory), client)
-        yield Cluster(run, spec, nodes, image, shell, client)
+        yield DockerCluster(run, spec, nodes, image, shell, client)
 
 
 @contextmanager
