@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from harness.cli.deeds import Deeds
+from harness.core.errors import KafkaTrialError
 
 
 @click.command()
@@ -23,8 +24,19 @@ def cleanup(deeds: Deeds, run: str | None, force: bool, dry_run: bool) -> None:
     nothing = "nothing to remove"
     if run is not None and name == run:
         nothing += f": no such run '{run}' (a run's name is SCENARIO/TIME-SEED, as in its run.json)"
-    for line in deeds.cleanup(name, force, dry_run) or [nothing]:
+    lines: list[str] = []
+    errors: list[KafkaTrialError] = []
+    for row in deeds.providers().values():
+        try:
+            lines += row.get().cleanup(name, force, dry_run)
+        except KafkaTrialError as exc:
+            errors.append(exc)
+    for line in lines if lines or errors else [nothing]:
         click.echo(line)
+    if errors:
+        for other in errors[1:]:
+            errors[0].add_note(str(other))
+        raise errors[0]
 
 
 def _named(run: str | None) -> str | None:

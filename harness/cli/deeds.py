@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 from harness.cli.surroundings import look_at_spark
 
 if TYPE_CHECKING:
-    from docker import DockerClient
-
     from harness.core.verdict import Verdict
+    from harness.providers.catalogue import Row
     from harness.run.display import Display
     from harness.scenario.model import Scenario
 
@@ -35,16 +34,10 @@ def _judge(master: str | None, conf: Mapping[str, str], rows: Sequence[int]) -> 
     return lambda directory, results: interruptibly(lambda: judge(directory, spark, results))
 
 
-def _connect() -> "DockerClient":
-    from harness.providers.docker.engine import connect
+def _providers() -> "Mapping[str, Row]":
+    from harness.providers.catalogue import PROVIDERS
 
-    return connect()
-
-
-def _cleanup(run: str | None, force: bool, dry_run: bool) -> list[str]:
-    from harness.providers.docker.cleanup import cleanup
-
-    return cleanup(run, force=force, dry_run=dry_run)
+    return PROVIDERS
 
 
 @dataclass(frozen=True)
@@ -54,6 +47,5 @@ class Deeds:
 
     run: "Run" = _run
     judge: "Callable[[str | None, Mapping[str, str], Sequence[int]], Judge]" = _judge
-    connect: "Callable[[], DockerClient]" = _connect
-    cleanup: Callable[[str | None, bool, bool], list[str]] = _cleanup
+    providers: "Callable[[], Mapping[str, Row]]" = _providers
     writable: Callable[[Path], bool] = lambda directory: os.access(directory, os.W_OK)

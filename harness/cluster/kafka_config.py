@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from harness.cluster.spec import ClusterSpec
 from harness.core.topology import (
     CLIENT_PORT,
     CONTROLLER_PORT,
@@ -13,7 +14,6 @@ from harness.core.topology import (
     Topology,
 )
 from harness.core.version import Version, parse_version
-from harness.scenario.model import ClusterSpec
 
 DATA = "/data/kafka"
 ZOOKEEPER_DATA = "/data/zookeeper"

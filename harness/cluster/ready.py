@@ -7,11 +7,11 @@ from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-def
 
 from harness.cluster.observer import Observer
 from harness.cluster.provider import Cluster
+from harness.cluster.spec import TopicSpec
 from harness.cluster.wire import Wire
 from harness.core.errors import ClusterError, ScenarioError
 from harness.core.topology import Node, Role
 from harness.core.waiting import wait_for
-from harness.scenario.model import TopicSpec
 
 BOOT_SECONDS = 90.0
 TOPIC_SECONDS = 30.0

@@ -8,8 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from docker import DockerClient
-
 from checkers import judge
 from checkers.spark.session import interruptibly, session
 from harness.cluster.elections import Elections, elect_uncleanly
@@ -17,7 +15,7 @@ from harness.cluster.log_ends import log_ends
 from harness.cluster.observer import observe
 from harness.cluster.provider import Cluster
 from harness.cluster.ready import await_registered, await_whole_isr, create_topics, out_of_sync
-from harness.core.errors import EnvironmentLacks, KafkaTrialError
+from harness.core.errors import KafkaTrialError
 from harness.core.verdict import Verdict
 from harness.history.journal import Journal, journal_path
 from harness.history.paths import LOGS
@@ -25,10 +23,7 @@ from harness.history.run_file import RunFile, State
 from harness.history.schema import FAULTS, FINAL_READER
 from harness.history.store import RunRecord, seal, sent_nothing
 from harness.history.stored_run import rows
-from harness.providers.docker.engine import connect
-from harness.providers.docker.images import kafka_image, toolbox_image
-from harness.providers.docker.provider import up
-from harness.providers.docker.shell import labels_of_no_run, without_network
+from harness.providers.catalogue import PROVIDERS, Row, provider_of
 from harness.run.display import Display
 from harness.run.judging import judging, publish
 from harness.run.new_run import new_run
@@ -36,7 +31,6 @@ from harness.run.timeline import Stage, follow, seen
 from harness.run.versions import versions
 from harness.scenario.model import Scenario
 from nemesis.nemesis import Nemesis
-from nemesis.preflight import lacking
 from nemesis.schedule import generator
 from workloads.clients.settings import Isolation, admin_config, replica_reader_config
 from workloads.processes import Counts, Workers
@@ -53,20 +47,27 @@ _READ_SECONDS = 120.0
 _WRITING_NS = 1_000_000_000
 
 
-def run(scenario: Scenario, store: Path, seed: int, display: Display, keep: bool = False) -> tuple[Path, Verdict]:
+def run(
+    scenario: Scenario,
+    store: Path,
+    seed: int,
+    display: Display,
+    keep: bool = False,
+    providers: Mapping[str, Row] = PROVIDERS,
+) -> tuple[Path, Verdict]:
     """Run one scenario and judge it; returns the run's directory and its verdict.
 
     Everything acquired is released, whatever happens, and what was recorded is kept. ``keep`` leaves the cluster up.
     Raises EnvironmentLacks before anything is started; ClusterError where the cluster did not come to serve.
     """
-    client = connect()
-    preflight(scenario, client)
+    provider = provider_of(scenario.cluster, providers)
+    provider.check(scenario.cluster, [fault.needs for fault in scenario.faults])
     with recording(new_run(scenario, seed, store)) as record:
         phase = partial(begin, record, display)
         with ExitStack() as stack:
             phase("cluster up")
             cluster = stack.enter_context(
-                up(scenario.cluster, record.file.run, record.directory, client, partial(note, record, display), keep)
+                provider.up(scenario.cluster, record.file.run, record.directory, partial(note, record, display), keep)
             )
             if keep:
                 stack.callback(lambda: display.line(kept(cluster)))
@@ -121,19 +122,6 @@ def kept(cluster: Cluster) -> str:
         f"kept: {', '.join(nodes) or 'no node'} up; bootstrap.servers={cluster.topology.bootstrap}; "
         f"`kafka-trial cleanup {cluster.run}` removes it all"
     )
-
-
-def preflight(scenario: Scenario, client: DockerClient) -> None:
-    """Raises EnvironmentLacks, a line for each thing that this machine's kernel lacks for the scenario's faults, and
-    where an image that the scenario names cannot be had; ScenarioError where that is of another version."""
-    if scenario.cluster.image is not None:
-        kafka_image(client, scenario.cluster.version, scenario.cluster.image)
-    needs = [fault.needs for fault in scenario.faults if fault.needs]
-    if needs:
-        with labels_of_no_run() as labels:
-            missing = lacking(needs, without_network(client, toolbox_image(client), labels))
-        if missing:
-            raise EnvironmentLacks("; ".join(missing))
 
 
 @contextmanager

@@ -17,7 +17,8 @@ from nemesis.targets import parts
 from workloads.workload import WorkloadStep
 
 if TYPE_CHECKING:
-    from harness.scenario.model import ClusterSpec, Scenario
+    from harness.cluster.spec import ClusterSpec
+    from harness.scenario.model import Scenario
 
 _KRAFT_SINCE = (3, 3)
 _ZOOKEEPER_BELOW = (4, 0)

@@ -13,7 +13,8 @@ from harness.scenario.timeline_names import bare, groups_of
 from nemesis.targets import parts
 
 if TYPE_CHECKING:
-    from harness.scenario.model import ClusterSpec, Scenario
+    from harness.cluster.spec import ClusterSpec
+    from harness.scenario.model import Scenario
 
 #: KIP-103: listeners with names. KIP-291: one of them for what the controller says to the brokers.
 _NAMED_LISTENERS_SINCE = (0, 10, 2)

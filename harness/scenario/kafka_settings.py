@@ -11,7 +11,8 @@ from harness.scenario.problems import Problem
 from harness.scenario.steps import Elect
 
 if TYPE_CHECKING:
-    from harness.scenario.model import Scenario, Setting
+    from harness.cluster.spec import Setting
+    from harness.scenario.model import Scenario
 
 #: How a node is found and what it is: without it there is no cluster, or not the one that the faults are aimed at.
 RESERVED = frozenset(

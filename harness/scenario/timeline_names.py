@@ -12,7 +12,8 @@ from nemesis.shell import ProcessState
 from nemesis.targets import Expression, check_names, check_new_name, parts
 
 if TYPE_CHECKING:
-    from harness.scenario.model import ClusterSpec, Scenario
+    from harness.cluster.spec import ClusterSpec
+    from harness.scenario.model import Scenario
 
 _ONE_OF = "one-of "
 

@@ -1,19 +1,35 @@
 """``scenarios``, ``cleanup`` and ``doctor``."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from harness.cli import codes
 from harness.cli.deeds import Deeds
 from harness.cli.doctor import java
+from harness.cluster.provider import Provider
+from harness.cluster.spec import Part
 from harness.core.errors import ClusterError, EnvironmentLacks
+from harness.providers.catalogue import Row
+from harness.providers.docker.provider import Docker
+from harness.providers.docker.spec import DockerSpec
 from harness.scenario.json_schema import json_schema
 from harness.scenario.loading import catalogue, load
 from tests.cli.test_commands import assert_one_line
 from tests.command import Invoke
+
+
+def cleaning(*removes: Callable[..., list[str]]) -> Deeds:
+    """What the commands do, with a provider for each way of cleaning up."""
+
+    def row(remove: Callable[..., list[str]]) -> Row:
+        return Row(Part, lambda: cast(Provider, SimpleNamespace(cleanup=remove)))
+
+    return Deeds(providers=lambda: {f"provider {number}": row(remove) for number, remove in enumerate(removes)})
 
 
 def test_scenarios_lists_each_with_source_claim_and_expectation(kafka_trial: Invoke) -> None:
@@ -49,16 +65,16 @@ def test_cleanup_says_what_it_removed(kafka_trial: Invoke) -> None:
         asked.append(wanted)
         return ["removed container kt-1-b1", "removed network kt-1"]
 
-    done = kafka_trial("cleanup", "mine/1", deeds=Deeds(cleanup=remove))
+    done = kafka_trial("cleanup", "mine/1", deeds=cleaning(remove))
     assert (done.code, done.out) == (0, "removed container kt-1-b1\nremoved network kt-1\n")
-    assert kafka_trial("cleanup", deeds=Deeds(cleanup=remove)).code == 0
-    assert kafka_trial("cleanup", "--force", deeds=Deeds(cleanup=remove)).code == 0
-    assert kafka_trial("cleanup", "--dry-run", deeds=Deeds(cleanup=remove)).code == 0
+    assert kafka_trial("cleanup", deeds=cleaning(remove)).code == 0
+    assert kafka_trial("cleanup", "--force", deeds=cleaning(remove)).code == 0
+    assert kafka_trial("cleanup", "--dry-run", deeds=cleaning(remove)).code == 0
     assert asked == [("mine/1", False, False), (None, False, False), (None, True, False), (None, False, True)]
 
 
 def test_cleanup_says_that_nothing_bears_a_name(kafka_trial: Invoke) -> None:
-    deeds = Deeds(cleanup=lambda *wanted: [])
+    deeds = cleaning(lambda *wanted: [])
     done = kafka_trial("cleanup", "typo", deeds=deeds)
     assert (done.code, done.err, done.out.count("\n")) == (0, "", 1)
     assert done.out.startswith("nothing to remove: no such run 'typo' (")
@@ -67,16 +83,32 @@ def test_cleanup_says_that_nothing_bears_a_name(kafka_trial: Invoke) -> None:
 
 def test_cleanup_takes_the_directory_of_a_run_for_its_name(stored: Path, kafka_trial: Invoke) -> None:
     asked: list[str | None] = []
-    deeds = Deeds(cleanup=lambda run, *how: asked.append(run) or [])
+    deeds = cleaning(lambda run, *how: asked.append(run) or [])
     assert kafka_trial("cleanup", stored, deeds=deeds).out == "nothing to remove\n"
     assert asked == ["by-hand/1"]
 
 
-def test_cleanup_tells_what_stays(kafka_trial: Invoke) -> None:
-    def remove(*wanted: object) -> list[str]:
-        raise ClusterError("kt-1-b1 could not be removed: device busy")
+def stays(*wanted: object) -> list[str]:
+    raise ClusterError("kt-1-b1 could not be removed: device busy")
 
-    assert_one_line(kafka_trial("cleanup", deeds=Deeds(cleanup=remove)), codes.CRASHED, "kt-1-b1 could not be removed")
+
+def test_cleanup_tells_what_stays(kafka_trial: Invoke) -> None:
+    assert_one_line(kafka_trial("cleanup", deeds=cleaning(stays)), codes.CRASHED, "kt-1-b1 could not be removed")
+
+
+def test_what_one_provider_cannot_remove_keeps_another_from_nothing(kafka_trial: Invoke) -> None:
+    done = kafka_trial("cleanup", deeds=cleaning(stays, lambda *wanted: ["removed machine m1"]))
+    assert (done.code, done.out) == (codes.CRASHED, "removed machine m1\n")
+    assert done.err == "kafka-trial: kt-1-b1 could not be removed: device busy\n"
+
+
+def test_all_providers_that_cannot_clean_up_are_told_of(kafka_trial: Invoke) -> None:
+    def unreachable(*wanted: object) -> list[str]:
+        raise EnvironmentLacks("no route to m1")
+
+    done = kafka_trial("cleanup", deeds=cleaning(stays, unreachable))
+    assert (done.code, done.out) == (codes.CRASHED, "")
+    assert done.err == "kafka-trial: kt-1-b1 could not be removed: device busy; no route to m1\n"
 
 
 def test_cleanup_without_docker_says_so(tmp_path: Path, kafka_trial: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,7 +128,7 @@ def test_doctor_without_docker_says_what_to_do(kafka_trial: Invoke) -> None:
     def refuse() -> Any:
         raise EnvironmentLacks("no Docker engine answers: start one")
 
-    done = kafka_trial("doctor", deeds=Deeds(connect=refuse))
+    done = kafka_trial("doctor", deeds=Deeds(providers=lambda: {"docker": Row(DockerSpec, lambda: Docker(refuse))}))
     assert done.code == codes.CANNOT_RUN
     assert "MISSING docker      no Docker engine answers: start one\n" in done.out
 

@@ -10,12 +10,12 @@ import pytest
 import yaml
 from docker import DockerClient
 
+from harness.cluster.spec import DEFAULT_VERSION
 from harness.core.waiting import wait_for
 from harness.history.run_file import RunFile, State
 from harness.providers.docker.cleanup import cleanup
 from harness.providers.docker.compose import LABEL
 from harness.providers.docker.images import kafka_image
-from harness.scenario.model import DEFAULT_VERSION
 from tests.cluster.command import begin
 from tests.command import Invoke
 

@@ -6,9 +6,9 @@ from typing import get_args
 
 import pytest
 
+from harness.cluster.spec import ClusterSpec
 from harness.core.verdict import Judgement
 from harness.scenario.loading import load
-from harness.scenario.model import ClusterSpec
 from nemesis.catalogue import FAULTS, kind_of
 from tests.cluster import test_breaking_off, test_faults_bite, test_scenarios
 from workloads.catalogue import WORKLOADS

@@ -7,13 +7,13 @@ from confluent_kafka import Producer
 from docker import DockerClient
 
 from harness.cluster.ready import await_registered, create_topics
+from harness.cluster.spec import ClusterSpec, TopicSpec
 from harness.cluster.wire import Wire
 from harness.core.clock import Clock
 from harness.core.waiting import wait_for
 from harness.history.journal import journal_path, read_journal
 from harness.history.schema import TRANSACTIONS
-from harness.providers.docker.provider import up
-from harness.scenario.model import ClusterSpec, TopicSpec
+from harness.providers.docker.provider import Docker
 from workloads.readback.last_stable import await_stable
 from workloads.transactions import Transactions, transactional_id
 from workloads.workload import Plan, start
@@ -26,7 +26,9 @@ def test_a_fenced_producer_is_replaced_by_its_own_next_incarnation(tmp_path: Pat
     journals = tmp_path / "journals"
     for part in ("journals", "logs"):
         (tmp_path / part).mkdir()
-    with up(ClusterSpec(brokers=1), f"fencing/{tmp_path.name}", tmp_path, engine, note=pytest.fail) as cluster:
+    with Docker(lambda: engine).up(
+        ClusterSpec(brokers=1), f"fencing/{tmp_path.name}", tmp_path, note=pytest.fail
+    ) as cluster:
         await_registered(cluster)
         create_topics(cluster, topic)
         plan = Plan(cluster.topology.bootstrap, {topic.name: 2}, journals, Clock.start(), seed=1)

@@ -10,6 +10,7 @@ import pytest
 from docker import DockerClient
 
 from harness.cluster.ready import await_registered, create_topics
+from harness.cluster.spec import ClusterSpec, TopicSpec
 from harness.core.clock import Clock
 from harness.core.topology import CLIENT_PORT
 from harness.core.waiting import wait_for
@@ -17,9 +18,8 @@ from harness.history.journal import journal_path, read_journal
 from harness.history.paths import JOURNALS
 from harness.history.run_file import RunFile
 from harness.history.schema import TABLES
-from harness.providers.docker.provider import up
+from harness.providers.docker.provider import Docker
 from harness.scenario.loading import load
-from harness.scenario.model import ClusterSpec, TopicSpec
 from tests.cluster.late import TRANSACTION_ABORTABLE, write_late
 from tests.command import Invoke
 from workloads.clients.payload import Encoder
@@ -73,7 +73,9 @@ def test_leaders_that_verify_refuse_it(tmp_path: Path, engine: DockerClient) -> 
     topic = TopicSpec(name=PLACE[0], replication=1)
     for part in ("journals", "logs"):
         (tmp_path / part).mkdir()
-    with up(ClusterSpec(brokers=1), f"hanging/{tmp_path.name}", tmp_path, engine, note=pytest.fail) as cluster:
+    with Docker(lambda: engine).up(
+        ClusterSpec(brokers=1), f"hanging/{tmp_path.name}", tmp_path, note=pytest.fail
+    ) as cluster:
         await_registered(cluster)
         create_topics(cluster, topic)
         brokers = {broker.id: broker.endpoint for broker in cluster.topology.brokers}

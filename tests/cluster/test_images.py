@@ -3,8 +3,8 @@
 import docker
 import pytest
 
+from harness.cluster.spec import DEFAULT_VERSION
 from harness.providers.docker.images import kafka_image
-from harness.scenario.model import DEFAULT_VERSION
 
 pytestmark = pytest.mark.cluster
 

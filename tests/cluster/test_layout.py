@@ -6,17 +6,18 @@ from pathlib import Path
 import pytest
 import yaml
 
+from harness.cluster.distribution import cluster_id, extras, pom
 from harness.cluster.kafka_config import QUICK, QUICK_KRAFT, QUICK_ZOOKEEPER, properties, settings_of
+from harness.cluster.spec import ClusterSpec
 from harness.core.errors import EnvironmentLacks, ScenarioError
 from harness.core.topology import PORTS, Plane, Role, Topology
 from harness.core.version import parse_version
 from harness.providers.docker import compose
 from harness.providers.docker.cleanup import still_going
-from harness.providers.docker.images import check_version, extras, pom, version_in
+from harness.providers.docker.images import check_version, version_in
 from harness.providers.docker.shell import labels_of_no_run
 from harness.providers.docker.subnets import Subnet, free_subnet, topology
 from harness.scenario.kafka_settings import RESERVED
-from harness.scenario.model import ClusterSpec
 
 SUBNET = Subnet("10.201.7.0/24")
 
@@ -41,7 +42,7 @@ def test_a_zookeeper_cluster_has_no_controllers() -> None:
 
 def test_published_ports_are_what_clients_bootstrap_from() -> None:
     ports = iter([40001, 40002, 40003])
-    nodes = topology(ClusterSpec(clients="published"), SUBNET, lambda: next(ports))
+    nodes = topology(ClusterSpec(), SUBNET, lambda: next(ports))
     assert nodes.bootstrap == "127.0.0.1:40001,127.0.0.1:40002,127.0.0.1:40003"
 
 
@@ -166,11 +167,11 @@ def test_a_path_with_signs_that_compose_reads_is_taken_as_it_is() -> None:
 
 def test_two_runs_share_no_names() -> None:
     assert compose.project_of("s/1-2") != compose.project_of("s/1-3")
-    assert compose.cluster_id("s/1-2") != compose.cluster_id("s/1-3")
+    assert cluster_id("s/1-2") != cluster_id("s/1-3")
 
 
 def test_no_cluster_id_looks_like_an_option() -> None:
-    ids = [compose.cluster_id(f"s/1-{n}") for n in range(1_000)]
+    ids = [cluster_id(f"s/1-{n}") for n in range(1_000)]
     assert not [one for one in ids if one.startswith("-")]
     assert {len(one) for one in ids} == {22}
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -11,9 +12,10 @@ from docker.errors import APIError
 from requests.exceptions import ConnectionError as NoConnection
 from urllib3.exceptions import ReadTimeoutError
 
+from harness.core.errors import ClusterError
 from harness.core.topology import Node, Role
 from harness.providers.docker.compose import container_name, labels_of, project_of
-from harness.providers.docker.provider import released
+from harness.providers.docker.provider import DockerCluster, released
 
 RUN = "s/1"
 NAMES = ("b1", "b2")
@@ -163,3 +165,41 @@ def test_an_interrupt_stays_an_interrupt_where_not_all_can_be_removed(tmp_path: 
     with pytest.raises(KeyboardInterrupt), released(engine.client, RUN, tmp_path, notes.append):
         raise KeyboardInterrupt
     assert len(notes) == 1
+
+
+@dataclass
+class Gone:
+    """The container of a node, as the engine tells of it; ``fails`` is raised where its log is asked for."""
+
+    status: str
+    fails: Exception | None = None
+    attrs: dict[str, Any] = field(default_factory=lambda: {"State": {"ExitCode": 1}})
+
+    def logs(self, tail: int) -> bytes:
+        if self.fails is not None:
+            raise self.fails
+        return b"INFO starting\n[b1] ERROR no space left\nINFO stopped\n"
+
+
+def cluster_of(container: Gone | Exception) -> DockerCluster:
+    def get(name: str) -> Gone:
+        if isinstance(container, Exception):
+            raise container
+        return container
+
+    client = cast(DockerClient, SimpleNamespace(containers=SimpleNamespace(get=get)))
+    return DockerCluster(RUN, cast(Any, None), cast(Any, None), client)
+
+
+B1 = Node("b1", Role.BROKER, 1, "10.0.0.1")
+
+
+def test_a_node_that_exited_is_told_with_what_it_logged_of_an_error() -> None:
+    assert cluster_of(Gone("exited")).why_dead(B1) == "b1 exited with 1: [b1] ERROR no space left"
+    assert cluster_of(Gone("running")).why_dead(B1) is None
+
+
+@pytest.mark.parametrize("container", [APIError("out of order"), Gone("exited", NoConnection("out of order"))])
+def test_an_engine_that_does_not_say_why_a_node_died_is_an_error_in_a_line(container: Gone | Exception) -> None:
+    with pytest.raises(ClusterError, match="b1: cannot look at its container: out of order"):
+        cluster_of(container).why_dead(B1)

@@ -1,6 +1,5 @@
 """The Compose document of a cluster. Pure: what is written is exactly what is started."""
 
-import base64
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import Any
 
 import yaml
 
+from harness.cluster.distribution import HEAP, cluster_id
 from harness.core.topology import CLIENT_PORT, Node, Role, Topology
 from harness.providers.docker.subnets import Subnet
 
@@ -18,21 +18,10 @@ DIRECTORY_LABEL = "kafka-trial.directory"
 #: Compose gives it to all that it starts; what is started without Compose gets it with the others.
 PROJECT_LABEL = "com.docker.compose.project"
 
-_HEAP = {Role.BROKER: "-Xms384m -Xmx384m", Role.CONTROLLER: "-Xms192m -Xmx192m", Role.ZOOKEEPER: "-Xms96m -Xmx96m"}
-
 
 def project_of(run: str) -> str:
     """The Compose project of a run: short, and unique to it."""
     return f"kt-{hashlib.sha256(run.encode()).hexdigest()[:10]}"
-
-
-def cluster_id(run: str) -> str:
-    """Kafka's cluster id: 16 bytes in URL-safe base64.
-
-    The first bit is 0, so that it never begins with a dash, which Kafka's command line would take for an option.
-    """
-    digest = hashlib.sha256(run.encode()).digest()[:16]
-    return base64.urlsafe_b64encode(bytes([digest[0] & 0x7F]) + digest[1:]).decode().rstrip("=")
 
 
 def container_name(run: str, node: Node) -> str:
@@ -106,7 +95,7 @@ def _service(run: str, node: Node, topology: Topology, image: str, mounts: Mappi
         "command": [str(node.role)],
         "environment": {
             "NODE_ID": str(node.id),
-            "HEAP": _HEAP[node.role],
+            "HEAP": HEAP[node.role],
             **({"CLUSTER_ID": cluster_id(run)} if kraft else {}),
         },
         "volumes": [

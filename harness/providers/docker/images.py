@@ -1,6 +1,5 @@
 """Images without a registry: built once per version from Debian packages and Maven Central jars, then cached."""
 
-import fcntl
 import hashlib
 import re
 import shutil
@@ -11,52 +10,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import jinja2
 from docker import DockerClient
 from docker.errors import BuildError, DockerException, ImageNotFound
 
+from harness.cluster.distribution import pom
 from harness.core.errors import ClusterError, EnvironmentLacks, ScenarioError
-from harness.core.version import Version, parse_version
 from harness.providers.docker.shell import labels_of_no_run, run_toolbox
+from harness.providers.docker.turns import alone
 from harness.resources import recipes
 
 SUITE = "bookworm"
-CACHE = Path("~/.cache/kafka-trial").expanduser()
-_LOG4J2 = "2.25.4"
 _LIBRARIES = "/opt/kafka/libs"
-
-Artifact = tuple[str, str, str]
-
-#: What a version's own dependencies leave out on Java 17: (from, below, artifacts). A logging backend, mostly.
-EXTRAS: tuple[tuple[Version, Version, tuple[Artifact, ...]], ...] = (
-    ((0, 10), (1, 0), (("javax.xml.bind", "jaxb-api", "2.3.1"),)),
-    ((1, 1), (2, 4), (("log4j", "log4j", "1.2.17"), ("org.slf4j", "slf4j-log4j12", "1.7.25"))),
-    ((2, 0), (2, 4), (("org.apache.zookeeper", "zookeeper", "3.4.10"),)),
-    ((2, 4), (3, 2), (("log4j", "log4j", "1.2.17"), ("org.slf4j", "slf4j-log4j12", "1.7.30"))),
-    ((3, 2), (4, 0), (("org.slf4j", "slf4j-reload4j", "1.7.36"),)),
-    (
-        (4, 0),
-        (5, 0),
-        (
-            ("org.apache.logging.log4j", "log4j-slf4j-impl", _LOG4J2),
-            ("org.apache.logging.log4j", "log4j-api", _LOG4J2),
-            ("org.apache.logging.log4j", "log4j-core", _LOG4J2),
-        ),
-    ),
-)
-
-
-def extras(version: Version) -> tuple[Artifact, ...]:
-    """The artifacts to add to what ``kafka_2.1x`` of this version asks for."""
-    return tuple(artifact for low, below, found in EXTRAS if low <= version < below for artifact in found)
-
-
-def pom(version: str) -> str:
-    """The Maven project whose runtime dependencies are the server of this version. Raises ScenarioError."""
-    number = parse_version(version)
-    scala = "2.13" if number >= (2, 6) else "2.12" if number >= (1, 0) else "2.11"
-    template = jinja2.Template((recipes() / "kafka" / "pom.xml.j2").read_text(encoding="utf-8"), autoescape=True)
-    return str(template.render(version=version, scala=scala, extras=extras(number)))
 
 
 def kafka_image(client: DockerClient, version: str, given: str | None = None) -> str:
@@ -159,9 +123,7 @@ def _libraries(client: DockerClient, image: str) -> str:
 @contextmanager
 def _building(client: DockerClient, tag: str) -> Iterator[bool]:
     """Whether the image is missing; two runs that want it wait for each other."""
-    CACHE.mkdir(parents=True, exist_ok=True)
-    with (CACHE / f"{tag.replace('/', '_').replace(':', '_')}.lock").open("w", encoding="utf-8") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with alone(tag.replace("/", "_").replace(":", "_")):
         yield not _has(client, tag)
 
 

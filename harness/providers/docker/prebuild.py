@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 from docker import DockerClient
 
+from harness.cluster.spec import DEFAULT_VERSION
 from harness.core.errors import EnvironmentLacks
 from harness.providers.docker.engine import connect
 from harness.providers.docker.images import kafka_image, toolbox_image
-from harness.scenario.model import DEFAULT_VERSION
 
 
 def main(connect: Callable[[], DockerClient] = connect) -> int:

@@ -1,34 +1,30 @@
-"""Which nodes a cluster has, and their addresses in a /24 of its own. Pure."""
+"""The addresses of a cluster's nodes, in a /24 of its own."""
 
 import ipaddress
+import socket
+import zlib
 from collections.abc import Callable, Iterable
+from itertools import count
+from pathlib import Path
 
+from docker import DockerClient
+
+from harness.cluster.spec import ClusterSpec
+from harness.core.errors import EnvironmentLacks
 from harness.core.topology import Node, Role, Topology
-from harness.scenario.model import ClusterSpec
 
 Subnet = ipaddress.IPv4Network
 
-#: Where each role's addresses (and ids, for controllers) begin within the /24; .1 is the bridge, seen as the clients.
-_FIRST = {Role.BROKER: 10, Role.CONTROLLER: 100, Role.ZOOKEEPER: 200}
+#: Where each role's addresses begin within the /24; .1 is the bridge, seen as the clients.
+_FIRST = {Role.BROKER: 11, Role.CONTROLLER: 101, Role.ZOOKEEPER: 201}
 
 
 def topology(spec: ClusterSpec, subnet: Subnet, port: Callable[[], int | None] = lambda: None) -> Topology:
     """The nodes of ``spec`` within ``subnet``; ``port`` gives a broker's published port, or None for none."""
-    kraft = spec.metadata == "kraft"
-    seats = [
-        *((f"b{i}", Role.BROKER, i) for i in range(1, spec.brokers + 1)),
-        *((f"c{i}", Role.CONTROLLER, 100 + i) for i in range(1, ((spec.controllers or 1) if kraft else 0) + 1)),
-        *((f"z{i}", Role.ZOOKEEPER, i) for i in range(1, (0 if kraft else (spec.zookeepers or 1)) + 1)),
-    ]
+    free = {role: count(first) for role, first in _FIRST.items()}
     nodes = tuple(
-        Node(
-            name,
-            role,
-            number,
-            str(subnet[_FIRST[role] + int(name[1:])]),
-            port() if role is Role.BROKER else None,
-        )
-        for name, role, number in seats
+        Node(name, role, number, str(subnet[next(free[role])]), port() if role is Role.BROKER else None)
+        for name, role, number in spec.seats
     )
     return Topology(nodes, clients=Node("clients", Role.CLIENTS, 0, str(subnet[1])))
 
@@ -42,3 +38,51 @@ def free_subnet(taken: Iterable[Subnet], start: int) -> Subnet | None:
         if not any(candidate.overlaps(other) for other in occupied):
             return candidate
     return None
+
+
+def chosen_subnet(client: DockerClient, wanted: str | None, run: str) -> Subnet:
+    """The /24 that is ``wanted``, else a free one. Raises EnvironmentLacks where it is taken, or none is free."""
+    taken = {**_routes(), **_networks(client)}
+    if wanted is not None:
+        chosen = Subnet(wanted)
+        clash = next((name for subnet, name in taken.items() if chosen.overlaps(subnet)), None)
+        if clash is not None:
+            raise EnvironmentLacks(f"cluster.subnet {wanted} is taken by {clash}: name another, or leave it out")
+        return chosen
+    free = free_subnet(taken, start=zlib.crc32(run.encode()))
+    if free is None:
+        raise EnvironmentLacks("no free /24 is left in 10.201.0.0 – 10.216.255.0: `kafka-trial cleanup` frees some")
+    return free
+
+
+def _networks(client: DockerClient) -> dict[Subnet, str]:
+    return {
+        Subnet(config["Subnet"]): f"Docker network {network.name}"
+        for network in client.networks.list()
+        for config in (network.attrs.get("IPAM", {}).get("Config") or [])
+        if ":" not in config.get("Subnet", ":")
+    }
+
+
+def _routes() -> dict[Subnet, str]:
+    """What this machine's routing table knows, the default route apart (Linux; elsewhere Docker's list must do)."""
+    table = Path("/proc/net/route")
+    lines = [line.split() for line in table.read_text(encoding="utf-8").splitlines()[1:]] if table.exists() else []
+    found = {}
+    for name, destination, *_, mask, _mtu, _window, _irtt in lines:
+        subnet = Subnet((_address(destination), _address(mask)))
+        if subnet.prefixlen:
+            found[subnet] = f"this machine's route by {name}"
+    return found
+
+
+def _address(hexadecimal: str) -> str:
+    return socket.inet_ntoa(bytes.fromhex(hexadecimal)[::-1])
+
+
+def free_port() -> int:
+    """A port of loopback that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port

@@ -1,0 +1,101 @@
+"""What a scenario says of its cluster and its topics, whoever brings the cluster up."""
+
+from typing import Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from harness.core.errors import ScenarioError
+from harness.core.topology import Role
+from harness.core.version import parse_version
+from workloads.clients.librdkafka import Value
+
+DEFAULT_VERSION = "4.3.1"
+
+Setting = Value
+
+
+class Part(BaseModel):
+    """A part of a scenario file: it cannot be changed, and takes no key that it does not know."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+
+class ClusterSpec(Part):
+    """Which nodes, of which version, with which settings."""
+
+    version: str = Field(DEFAULT_VERSION, description="of Kafka, in quotes where YAML would read a number")
+    metadata: Literal["kraft", "zookeeper"] = Field(
+        "kraft", description="who keeps it: kraft from 3.3 on, zookeeper before 4.0"
+    )
+    brokers: int = Field(3, ge=1, le=30, description="how many: b1, b2 …")
+    controllers: int | None = Field(None, description="dedicated KRaft controllers, 1 or 3 (default 1)")
+    zookeepers: int | None = Field(None, description="ZooKeeper nodes, 1 or 3 (default 1)")
+    config: dict[str, Setting] = Field({}, description="any broker setting, under Kafka's name")
+
+    @field_validator("version", mode="before")
+    @classmethod
+    def _a_version(cls, value: object) -> str:
+        try:
+            # A number has lost what was written: YAML reads 3.10 as 3.1.
+            parse_version(value if isinstance(value, str) else "")
+        except ScenarioError:
+            raise ValueError(f"{value!r} is no Kafka version such as {DEFAULT_VERSION}") from None
+        return str(value)
+
+    @property
+    def seats(self) -> list[tuple[str, Role, int]]:
+        """Name, role and id of every node: ``b1`` …, ``c1`` … or ``z1`` … (see ``Node``)."""
+        kraft = self.metadata == "kraft"
+        controllers = (self.controllers or 1) if kraft else 0
+        zookeepers = 0 if kraft else (self.zookeepers or 1)
+        return [
+            *((f"b{i}", Role.BROKER, i) for i in range(1, self.brokers + 1)),
+            *((f"c{i}", Role.CONTROLLER, 100 + i) for i in range(1, controllers + 1)),
+            *((f"z{i}", Role.ZOOKEEPER, i) for i in range(1, zookeepers + 1)),
+        ]
+
+    @property
+    def node_names(self) -> list[str]:
+        """The names of all nodes."""
+        return [name for name, _, _ in self.seats]
+
+
+class TopicSpec(Part):
+    """The topics of a run, all alike: ``name``, or ``name-0`` … where there are several."""
+
+    name: str = Field("trial", pattern="^[a-zA-Z0-9._-]+$", description="of the topic; of several, how they begin")
+    count: int = Field(1, ge=1, le=1_000, description="how many topics")
+    partitions: int = Field(1, ge=1, le=10_000, description="of each topic")
+    replication: int = Field(3, ge=1, description="replicas of each partition")
+    min_isr: int = Field(
+        1, ge=1, alias="min.insync.replicas", description="in-sync replicas without which acks: all is refused"
+    )
+    unclean: bool | None = Field(None, alias="unclean.leader.election.enable", description="default false (KIP-106)")
+    config: dict[str, Setting] = Field({}, description="any other topic setting, under Kafka's name")
+    assignment: list[list[int]] | None = Field(None, description="broker ids of each partition's replicas")
+    avoid: Literal["controller"] | None = Field(
+        None, description="controller: no replica on the broker that is the controller (ZooKeeper mode)"
+    )
+
+    @property
+    def names(self) -> list[str]:
+        """The topics' names."""
+        return [self.name] if self.count == 1 else [f"{self.name}-{i}" for i in range(self.count)]
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """The topic settings as Kafka takes them. With ELR (KIP-966) min.insync.replicas must be the topic's."""
+        given: dict[str, Setting] = {
+            **self.config,
+            "min.insync.replicas": self.min_isr,
+            "unclean.leader.election.enable": bool(self.unclean),
+        }
+        return {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in given.items()}
+
+
+OwnSpec = TypeVar("OwnSpec", bound=Part)
+
+
+def own_spec(cluster: ClusterSpec, kind: type[OwnSpec]) -> OwnSpec:
+    """What a cluster's settings say to one provider alone; defaults where they do not say it."""
+    return kind.model_validate({key: getattr(cluster, key) for key in kind.model_fields if hasattr(cluster, key)})

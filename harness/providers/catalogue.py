@@ -1,0 +1,56 @@
+"""Who can bring up a cluster: one line per provider."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from pydantic import create_model
+
+from harness.cluster.provider import Provider
+from harness.cluster.spec import ClusterSpec, Part
+from harness.core.errors import ScenarioError
+from harness.providers.docker.spec import DockerSpec
+
+
+@dataclass(frozen=True)
+class Row:
+    """A provider: what a scenario's ``cluster`` may say to it alone, and how to get it (which may import much)."""
+
+    spec: type[Part]
+    get: Callable[[], Provider]
+
+
+def _docker() -> Provider:
+    from harness.providers.docker.provider import Docker
+
+    return Docker()
+
+
+#: By name. The first brings up the clusters that none claims.
+PROVIDERS: Mapping[str, Row] = {
+    "docker": Row(DockerSpec, _docker),
+}
+
+
+def composed(providers: Mapping[str, Row]) -> type[ClusterSpec]:
+    """The model of a scenario's ``cluster``: what any cluster has, and each provider's own settings."""
+    bases: tuple[type[Part], ...] = (*(row.spec for row in providers.values()), ClusterSpec)
+    return cast(type[ClusterSpec], create_model("ClusterSpec", __base__=bases, __doc__=ClusterSpec.__doc__))
+
+
+def provider_of(cluster: ClusterSpec, providers: Mapping[str, Row] = PROVIDERS) -> Provider:
+    """The provider that a cluster claims by setting what only that one knows; the first where it sets nothing such.
+
+    Raises ScenarioError where it claims several.
+    """
+    claims = {name: said for name, row in providers.items() if (said := _said(cluster, row.spec))}
+    if len(claims) > 1:
+        told = ", ".join(f"cluster.{said[0]} is for {name}" for name, said in claims.items())
+        raise ScenarioError(f"{told}: a cluster has one provider; leave out what is for others")
+    return providers[next(iter(claims or providers))].get()
+
+
+def _said(cluster: ClusterSpec, spec: type[Part]) -> list[str]:
+    """The settings of a provider that are not as they would be if nothing were said."""
+    default = {key: field.get_default(call_default_factory=True) for key, field in spec.model_fields.items()}
+    return [key for key, otherwise in default.items() if getattr(cluster, key, otherwise) != otherwise]

@@ -1,0 +1,164 @@
+"""A provider is one line of the catalogue: a toy one is chosen, asked and cleaned up after as Docker is."""
+
+import io
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from pydantic import Field, ValidationError
+
+from harness.cli import codes
+from harness.cli.deeds import Deeds
+from harness.cluster.provider import Cluster, Finding, Provider
+from harness.cluster.spec import ClusterSpec, Part, own_spec
+from harness.core.errors import ClusterError, EnvironmentLacks, ScenarioError
+from harness.history.run_file import RunFile, State
+from harness.providers.catalogue import PROVIDERS, Row, composed, provider_of
+from harness.providers.docker.provider import Docker
+from harness.providers.docker.spec import DockerSpec
+from harness.run.display import PlainDisplay
+from harness.run.lifecycle import run
+from harness.scenario.model import Scenario
+from nemesis.fault import Needs
+from tests.command import Invoke
+
+
+class ToySpec(Part):
+    """What only the toy knows."""
+
+    bell: str | None = None
+    colours: list[str] = Field([])
+
+
+@dataclass
+class Toy:
+    """A provider of clusters that never come up."""
+
+    lacks: str = ""
+    asked: list[tuple[object, ...]] = field(default_factory=list)
+
+    def check(self, spec: ClusterSpec, needs: Iterable[Needs]) -> None:
+        self.asked.append(("check", spec, tuple(needs)))
+        if self.lacks:
+            raise EnvironmentLacks(self.lacks)
+
+    @contextmanager
+    def up(
+        self, spec: ClusterSpec, run: str, directory: Path, note: Callable[[str], None], keep: bool = False
+    ) -> Iterator[Cluster]:
+        self.asked.append(("up", spec, run, directory, keep))
+        note("the bell is cracked")
+        raise ClusterError("the toy is broken")
+        yield
+
+    def cleanup(self, run: str | None, force: bool, dry_run: bool) -> list[str]:
+        return [f"put away the toy of {run}, {force}, {dry_run}"]
+
+    def doctor(self) -> Iterator[Finding]:
+        yield Finding("toy", not self.lacks, self.lacks or "in its box")
+        yield Finding("bell", False, "cracked", needed=False)
+
+
+def with_toy(toy: Toy) -> dict[str, Row]:
+    return {**PROVIDERS, "toy": Row(ToySpec, lambda: toy)}
+
+
+TOYS = with_toy(Toy())
+
+
+def test_its_settings_are_keys_of_the_scenarios_cluster() -> None:
+    cluster = composed(TOYS).model_validate({"brokers": 1, "image": "mine:1", "bell": "ring"})
+    assert (cluster.brokers, cluster.node_names) == (1, ["b1", "c1"])
+    assert own_spec(cluster, ToySpec) == ToySpec(bell="ring")
+    assert own_spec(cluster, DockerSpec) == DockerSpec(image="mine:1")
+
+
+def test_without_its_line_they_are_refused() -> None:
+    with pytest.raises(ValidationError, match="bell"):
+        composed(PROVIDERS).model_validate({"bell": "ring"})
+
+
+def test_the_validators_of_its_settings_hold() -> None:
+    with pytest.raises(ValidationError, match="no IPv4 /24"):
+        composed(TOYS).model_validate({"subnet": "10.1.0.0/16"})
+
+
+@pytest.mark.parametrize("says", [{"bell": "ring"}, {"colours": ["red"]}], ids=lambda says: next(iter(says)))
+def test_a_cluster_that_says_what_only_the_toy_knows_is_the_toys(says: dict[str, object]) -> None:
+    cluster = composed(TOYS).model_validate(says)
+    assert isinstance(provider_of(cluster, TOYS), Toy)
+
+
+@pytest.mark.parametrize("says", [{}, {"image": "mine:1"}, {"bell": None}, {"colours": []}, {"config": {"bell": "x"}}])
+def test_any_other_is_dockers(says: dict[str, object]) -> None:
+    cluster = composed(TOYS).model_validate(says)
+    assert isinstance(provider_of(cluster, TOYS), Docker)
+
+
+@pytest.mark.parametrize(("says", "kind"), [({}, Docker), ({"bell": "ring"}, Toy)])
+def test_one_that_is_read_back_whole_has_the_same_provider(says: dict[str, object], kind: type[Provider]) -> None:
+    model = composed(TOYS)
+    again = model.model_validate(model.model_validate(says).model_dump(mode="json", by_alias=True))
+    assert isinstance(provider_of(again, TOYS), kind)
+
+
+def test_a_cluster_of_two_providers_is_refused() -> None:
+    cluster = composed(TOYS).model_validate({"image": "mine:1", "bell": "ring"})
+    with pytest.raises(ScenarioError, match=r"cluster.image is for docker, cluster.bell is for toy: .* one provider"):
+        provider_of(cluster, TOYS)
+
+
+def test_no_two_providers_have_a_setting_of_one_name() -> None:
+    keys = [key for row in PROVIDERS.values() for key in row.spec.model_fields]
+    assert sorted(keys) == sorted(set(keys))
+    assert not set(keys) & set(ClusterSpec.model_fields)
+
+
+def test_a_run_asks_the_provider_first_and_starts_nothing_where_something_lacks(tmp_path: Path) -> None:
+    toy = Toy(lacks="no toy here: buy one")
+    cluster = composed(with_toy(toy)).model_validate({"bell": "ring"})
+    scenario = Scenario(name="story", timeline=[{"inject": {"fault": "isolate", "target": "b1"}}])
+    with pytest.raises(EnvironmentLacks, match="buy one"):
+        run(
+            scenario.model_copy(update={"cluster": cluster}),
+            tmp_path,
+            seed=1,
+            display=PlainDisplay(io.StringIO()),
+            providers=with_toy(toy),
+        )
+    assert toy.asked == [("check", cluster, (scenario.faults[0].needs,))]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_brings_up_what_the_scenario_says_where_the_run_is_kept(tmp_path: Path) -> None:
+    toy, shown = Toy(), io.StringIO()
+    scenario = Scenario(name="story", cluster={"brokers": 5})
+    with pytest.raises(ClusterError, match="the toy is broken"):
+        run(scenario, tmp_path, 1, PlainDisplay(shown), keep=True, providers={"toy": Row(ToySpec, lambda: toy)})
+    (directory,) = (path.parent for path in tmp_path.rglob("run.json"))
+    file = RunFile.read(directory)
+    assert toy.asked == [("check", scenario.cluster, ()), ("up", scenario.cluster, file.run, directory, True)]
+    assert file.state is State.INTERRUPTED
+    assert file.notes == ["the bell is cracked", "broken off: ClusterError: the toy is broken"]
+    assert "the bell is cracked" in shown.getvalue()
+
+
+@pytest.mark.parametrize(("lacks", "code", "mark"), [("", 0, "ok"), ("no toy", codes.CANNOT_RUN, "MISSING")])
+def test_doctor_tells_what_it_finds(lacks: str, code: int, mark: str, kafka_trial: Invoke) -> None:
+    done = kafka_trial("doctor", deeds=Deeds(providers=lambda: {"toy": Row(ToySpec, lambda: Toy(lacks))}))
+    assert done.code == code
+    assert done.out.splitlines()[1:] == [
+        f"{mark:8}{'toy':12}{lacks or 'in its box'}",
+        f"{'cannot':8}{'bell':12}cracked",
+    ]
+
+
+def test_cleanup_asks_it_after_docker_and_without_docker_too(
+    kafka_trial: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", "tcp://127.0.0.1:1")
+    done = kafka_trial("cleanup", "s/1", "--force", deeds=Deeds(providers=lambda: TOYS))
+    assert (done.code, done.out) == (codes.CANNOT_RUN, "put away the toy of s/1, True, False\n")
+    assert done.err.startswith("kafka-trial: no Docker engine answers")
