@@ -671,6 +671,8 @@ def test_what_is_found(one: Case, judged: dict[str, Sets]) -> None:
     assert judged[one.says] == one.found
 
 
+@pytest.mark.core
+@pytest.mark.proof
 @pytest.mark.parametrize("one", [*CASES, *PARTIAL, *GROUPED], ids=lambda one: one.says)
 def test_what_is_found_in_a_large_history(one: Case, judged_as_large: dict[str, Sets]) -> None:
     assert judged_as_large[one.says] == one.found
@@ -716,6 +718,8 @@ def test_what_is_found_where_nothing_else_is_suspicious(one: Case, of_corpus: Ca
     assert found_in(run, told([one])) == [one.found]
 
 
+@pytest.mark.core
+@pytest.mark.proof
 @pytest.mark.parametrize("one", ALONE, ids=lambda one: one.says)
 def test_what_is_found_in_a_large_history_where_nothing_else_is_suspicious(
     one: Case, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -183,7 +183,13 @@ CRASHED = [
 ]
 
 
-@pytest.fixture(scope="module", params=[0, 1 << 60], ids=["of a large history", "of a small one"])
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(0, id="of a large history", marks=[pytest.mark.proof, pytest.mark.core]),
+        pytest.param(1 << 60, id="of a small one"),
+    ],
+)
 def judged(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> dict[str, Sets]:
