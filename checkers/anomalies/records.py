@@ -126,7 +126,7 @@ def vanished(history: History, marks: DataFrame) -> DataFrame:
     watermark, and what is below it is not to be lost. Returns: RECORD, read_ns
     """
     sends = flagged(history.sends, marks)
-    read = _deliveries(proven(flagged(history.reads.where(history.lasting), marks), sends))
+    read = _deliveries(proven(_lasting(history, marks), sends))
     damaged = flagged(history.reads.where("phase = 'final' and not intact"), marks)
     there = proven(damaged, sends).select(*PARTITION, "record_id")
     gone = retained(history, read.join(there, on=there.columns, how="left_anti").select(*read.columns))
@@ -148,6 +148,20 @@ def damaged_in_place(history: History, marks: DataFrame) -> int:
     """How many of the marked records are in the log as damaged bytes where they were acknowledged."""
     damaged = flagged(history.log.where("not intact"), marks)
     return proven(damaged, flagged(history.sends, marks)).select(*PARTITION, "record_id").distinct().count()
+
+
+def _lasting(history: History, marks: DataFrame) -> DataFrame:
+    """Deliveries during the run of what is not to be missing at the end.
+
+    What a read_uncommitted reader was given of a transaction may be aborted, and is then no part of a final read with
+    read_committed. A plain record is (KIP-98: it is given out by either isolation level once it is stable).
+    """
+    live = flagged(history.reads.where("phase = 'live'"), marks)
+    if not (history.transactional and history.run_file.configuration.read_committed):
+        return live
+    plain = flagged(history.sends.where("transaction is null"), marks).select("record_id")
+    seen = live.where(f"not ({history.read_committed})").join(plain, on="record_id", how="left_semi")
+    return live.where(history.read_committed).unionByName(seen)
 
 
 def retained(history: History, rows: DataFrame) -> DataFrame:

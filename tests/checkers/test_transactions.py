@@ -37,6 +37,22 @@ CASES = [
         *("txn 1 abort ok 0..5..6", *TWO, "live a @0 r4 t2", "live b @0 p1 r4 t2", *BOTH_ENDS),
     ),
     case(
+        "a record outside of every transaction that read_uncommitted delivers, and that is gone",
+        *("txn 1 abort ok 0..5..6", "send a ok @0 x1 t1..2", "send p info t3..", "send q ok @2 t3..4"),
+        *("live a @0 r4 t2", "live p @1 r4 t5", "live q @2 r4 t5", "final q @2", "end 0..3"),
+        vanished="p",
+    ),
+    case(
+        "the same where its partition was not read to its end, or retention deleted it",
+        *("txn 1 abort ok 0..5..6", "send a ok @0 x1 t1..2", "send p info t3..", "send q info p1 t3.."),
+        *("live a @0 r4 t2", "live p @1 r4 t5", "live q @1 p1 r4 t5", "end 0..3 read 1", "end 2..2 p1"),
+    ),
+    case(
+        "a transaction that nobody was asked to end, seen uncommitted, is no plain record",
+        *("txn 1 commit info 0..", "send a ok @0 x1 t1..2", "send b ok @1 x1 w1 t1..2", "txn 1 abort info 0..5.. w1"),
+        *("live a @0 r4 t2", "live b @1 r4 t2", "end 0..2"),
+    ),
+    case(
         "a record of an aborted transaction that read_committed delivers",
         *("txn 1 abort ok 0..5..6", *TWO, "live a @0 r3 t7", *BOTH_ENDS),
         aborted_read="a",

@@ -24,8 +24,10 @@ def judged(tables: dict[str, list[Row]], committed: Container[int] | None = None
         unstable = _unstable(positions)
         found["hanging_transaction"] = {None for _ in unstable}
         ends = [{**e, "complete": e["complete"] and slot(e) not in unstable} for e in ends]
-        lasting = [r for r in lasting if r["reader"] in committed]
-        _transactions(found, tables["transactions"], sends, [*lasting, *_phase(reads, "final")], ends)
+        plain = {(slot(s), s["record_id"]) for s in sends if s["transaction"] is None}
+        given = [r for r in lasting if r["reader"] in committed]
+        lasting = [r for r in lasting if r["reader"] in committed or (slot(r), r["record_id"]) in plain]
+        _transactions(found, tables["transactions"], sends, [*given, *_phase(reads, "final")], ends)
         kept = {_of(t) for t in tables["transactions"] if (t["intent"], t["outcome"]) == ("commit", "ok")}
         unsure = {s["record_id"] for s in sends if s["transaction"] is not None and _of(s) not in kept}
         sends = [{**s, "outcome": "info"} if _promises_nothing(s, unsure) else s for s in sends]

@@ -141,7 +141,7 @@ PLOTS: tuple[Plot, ...] = (
     Plot("unknown, absent", _ended("commit", "info"), twin_of=("fractured", "committed_lost"), size=2),
     Plot("committed, absent", _ended("commit", "ok"), ("committed_lost", "lost")),
 )
-PLAIN_LOST = Plot("lost outside of transactions", lambda *_: [], ("lost",))
+PLAIN_LOST = Plot("lost outside of transactions, read uncommitted", lambda *_: [], ("lost", "vanished"))
 DELETED = Plot("deleted by retention in part", lambda *_: [], twin_of=("fractured", "committed_lost"))
 NOT_READ = Plot("beyond the final read in part", lambda *_: [], twin_of=("fractured", "committed_lost"))
 HANGING = Plot("hanging", lambda *_: [], ("hanging_transaction",))
