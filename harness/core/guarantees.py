@@ -5,6 +5,7 @@ where both the settings and what happened in the run make the anomaly something 
 """
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -315,19 +316,28 @@ def most_at_once(faults: Iterable[Mapping[str, Any]], brokers: frozenset[str]) -
     Of a cut between brokers the fewer are under it: the others still have each other. A fault lasts from the start of
     its injection to the end of its heal; one that was never healed lasts for ever.
     """
-    lasting = [row for row in faults if acted_on(row)]
-    return max((len(_under(lasting, row["injecting_ns"], brokers)) for row in lasting), default=0)
+    changes = [
+        (at_ns, by, node)
+        for row in faults
+        if acted_on(row) and (row["healed_ns"] is None or row["healed_ns"] > row["injecting_ns"])
+        for node in _hit(row, brokers)
+        for at_ns, by in ((row["injecting_ns"], 1), (row["healed_ns"], -1))
+        if at_ns is not None
+    ]
+    most, under = 0, Counter[str]()
+    # What is healed at the moment of another injection is not under both.
+    for _, by, node in sorted(changes):
+        under[node] += by
+        if not under[node]:
+            del under[node]
+        most = max(most, len(under))
+    return most
 
 
 def elected_by_hand(faults: Iterable[Mapping[str, Any]]) -> frozenset[tuple[str, int]]:
     """The partitions that an unclean election was asked for by hand, and came (rows of the table ``faults``)."""
     asked = (json.loads(row["evidence"]) for row in faults if row["effective"])
     return frozenset((seen["topic"], seen["partition"]) for seen in asked if seen.get("election") == UNCLEAN)
-
-
-def _under(faults: list[Mapping[str, Any]], at_ns: int, brokers: frozenset[str]) -> frozenset[str]:
-    active = [f for f in faults if f["injecting_ns"] <= at_ns and (f["healed_ns"] is None or f["healed_ns"] > at_ns)]
-    return frozenset(node for fault in active for node in _hit(fault, brokers))
 
 
 def _hit(fault: Mapping[str, Any], brokers: frozenset[str]) -> frozenset[str]:

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from random import Random
 
 import pytest
 
@@ -266,6 +267,19 @@ def fault(nodes: str, injecting: int, healed: int | None, effective: bool = True
 )
 def test_the_most_brokers_that_were_faulted_at_once(faults: list[dict], most: int) -> None:
     assert most_at_once(faults, frozenset({"b1", "b2", "b3"})) == most
+
+
+def test_of_ten_thousand_faults_it_is_the_most_at_any_injection() -> None:
+    random, brokers = Random(3), frozenset({"b1", "b2", "b3", "b4"})
+    faults = []
+    for n in range(10_000):
+        nodes = random.sample(["b1", "b2", "b3", "b4", "c1"], random.randint(1, 2))
+        healed = n + random.choice([0, 1, 2])
+        row = {"injecting_ns": n, "healed_ns": healed, "effective": random.random() < 0.5, "evidence": "{}"}
+        faults.append({**row, "nodes": nodes})
+    active = [[one for one in faults[max(n - 2, 0) : n + 1] if one["effective"]] for n in range(10_000)]
+    under = [{b for one in some if one["healed_ns"] > n for b in one["nodes"]} for n, some in enumerate(active)]
+    assert most_at_once(faults, brokers) == max(len(nodes & brokers) for nodes in under)
 
 
 def asked(partition: int, effective: bool, **facts: str) -> dict[str, object]:
