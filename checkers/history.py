@@ -18,7 +18,7 @@ from harness.core.errors import HistoryError
 from harness.history.paths import parts, stored, table_directory
 from harness.history.run_file import RunFile
 from harness.history.schema import TABLES, UNTOLD, Phase
-from harness.history.stored_run import constants, faults, latest, metadata, rows, tells, verify
+from harness.history.stored_run import constants, faults, latest, may_lack, metadata, rows, tells, verify
 
 #: The columns that tell a partition.
 PARTITION = ["topic", "partition"]
@@ -100,6 +100,10 @@ class History:
         types = {field.name: _TYPES[field.type] for table in tables for field in TABLES[table]}
         return {name: F.lit(value).cast(types[name]) for name, value in constants(footers).items() if name in types}
 
+    def may_lack(self, table: str, column: str) -> bool:
+        """Whether a row of a table may have no value in a column, as far as the footers tell it."""
+        return any(may_lack(metadata(path), column) for path in parts(self.directory, table))
+
     @cached_property
     def sends(self) -> DataFrame:
         """Every record handed to a producer.
@@ -162,16 +166,6 @@ class History:
         readers = [str(number) for number, config in workers if config.get("isolation.level") == "read_committed"]
         live = f"phase = 'live' and reader in ({', '.join(readers)})" if readers else "false"
         return f"({live}) or phase = 'final'" if self.run_file.configuration.read_committed else live
-
-    @property
-    def lasting(self) -> str:
-        """SQL on ``reads``: delivered during the run, and not to be missing at the end.
-
-        What a read_uncommitted reader was given of a transaction may be aborted, and is then no part of a final read
-        with read_committed.
-        """
-        both = self.transactional and self.run_file.configuration.read_committed
-        return f"phase = 'live' and ({self.read_committed})" if both else "phase = 'live'"
 
     @cached_property
     def seen(self) -> list[Span]:

@@ -21,7 +21,7 @@ from checkers.evidence.faults import active
 from checkers.evidence.leadership import elected, refilled, who_led
 from checkers.evidence.store import partitions, pieces, place
 from checkers.history import History
-from checkers.limits import overrun
+from checkers.limits import limits_of, overrun, undecided
 from checkers.preconditions import preconditions
 from checkers.scan.polls import polls
 from checkers.screening import AT_ONCE, Found, records
@@ -69,9 +69,10 @@ def _judged(history: History) -> Verdict:
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
         told = pool.map(lambda name: explained(history, name, ruled[name]), ruled)
         anomalies = dict(zip(ruled, told, strict=True))
-    anomalies |= overrun(history.run_file.limits, service)
+    anomalies |= overrun(limits_of(history.run_file), service)
     sent = [(part["topic"], part["partition"]) for part in service["partitions"]]
-    met = preconditions(history.run_file, report, history.ends, history.faults, history.seen, sent)
+    doubts = undecided(history.run_file, service)
+    met = preconditions(history.run_file, report, history.ends, history.faults, history.seen, sent, doubts)
     done = transactions.report(history)
     return verdict(history, report, anomalies, met, service, done, again)
 

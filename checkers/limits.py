@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.core.anomalies import SLOW_RECOVERY, UNAVAILABILITY
 from harness.core.verdict import FoundAnomaly, Standing
-from harness.history.run_file import Limits
+from harness.history.run_file import Limits, RunFile
 
 _EXAMPLES = 20
 _SECOND_NS = 1_000_000_000
@@ -36,6 +36,41 @@ def overrun(limits: Limits, service: Row) -> dict[str, FoundAnomaly]:
     }
 
 
+def limits_of(run: RunFile) -> Limits:
+    """The limits that a run can be held to: where nothing is ever acknowledged (acks=0), none."""
+    return Limits() if run.configuration.acks == "0" else run.limits
+
+
+def undecided(run: RunFile, service: Row) -> list[str] | None:
+    """Why nobody can tell whether a limit was broken, a line for each place; None of a run that has no limits.
+
+    A stretch is known to have lasted so long for certain, and at most so long: the limit is in between.
+    """
+    if run.limits == Limits():
+        return None
+    limits = limits_of(run)
+    if limits == Limits():
+        return ["with acks=0 nothing is ever acknowledged"]
+    found = []
+    for part in service["partitions"]:
+        name = f"{part['topic']}-{part['partition']}"
+        if _between(part["longest_unavailable"], limits.unavailable, part.get("at_most_ns")):
+            found.append(f"{name} acknowledged nothing for up to {part['at_most_ns'] / _SECOND_NS:g} s")
+        found += [
+            f"{name} acknowledged nothing for up to {at_most / _SECOND_NS:g} s after the heal of {told['fault']}"
+            for told in part["after_faults"]
+            for at_most in [told.get("at_most_after_heal_ns")]
+            if _between(told["awaited_after_heal"], limits.recovery, at_most)
+        ]
+    return found
+
+
+def _between(lasted: Row | None, limit_s: float | None, at_most_ns: int | None) -> bool:
+    if limit_s is None or at_most_ns is None:
+        return False
+    return (lasted["lasted_ns"] if lasted else 0) <= limit_s * _SECOND_NS < at_most_ns
+
+
 def unavailable(limit_s: float | None, service: Row) -> list[dict[str, Any]]:
     """The partitions whose longest time without an acknowledgement, while one was awaited, exceeds the limit."""
     if limit_s is None:
@@ -48,8 +83,8 @@ def unavailable(limit_s: float | None, service: Row) -> list[dict[str, Any]]:
 
 
 def slow(limit_s: float | None, service: Row) -> list[dict[str, Any]]:
-    """The heals, by partition, after which an acknowledgement was awaited for longer than the limit, and came or
-    never did."""
+    """The heals, by partition, after which an acknowledgement was awaited for longer than the limit, before the next
+    injection, and came or never did."""
     if limit_s is None:
         return []
     return [

@@ -17,8 +17,10 @@ def preconditions(
     faults: Sequence[Row],
     seen: Sequence[Span],
     sent: Iterable[tuple[str, int]],
+    undecided: Sequence[str] | None = None,
 ) -> list[Precondition]:
     """Every assumption of a run, in the order in which a reader should doubt them. ``sent``: partitions written to.
+    ``undecided``: why it is not known whether a limit was broken (checkers/limits.py); None where there is no limit.
 
     One without a final read rests on what was recorded alone: nobody injected its faults for us, nor watched who led.
     """
@@ -36,6 +38,7 @@ def preconditions(
         *led(run.requires, watched, leaders(seen, watched)),
         read_to_the_end(ends, {*sent, *((span.topic, span.partition) for span in seen)}),
         retained(ends),
+        *([] if undecided is None else [limited(undecided)]),
     ]
 
 
@@ -130,6 +133,11 @@ def retained(ends: Iterable[Row]) -> Precondition:
     """No log lost its beginning to retention: what is below its start cannot be judged."""
     cut = [f"{_name(row)} begins at {row['log_start']}" for row in ends if row["log_start"] > 0]
     return _held("log retained", not cut, "every log begins at 0", _all(cut))
+
+
+def limited(undecided: Sequence[str]) -> Precondition:
+    """It is known of each of the scenario's limits whether it was broken."""
+    return _held("limits judged", not undecided, "each limit was kept, or broken, for certain", "; ".join(undecided))
 
 
 def _held(name: str, met: bool, detail: str, otherwise: str | None = None) -> Precondition:

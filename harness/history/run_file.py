@@ -51,7 +51,7 @@ class Limits(_Part):
     """How long service may be gone (a scenario's ``limits:``), in seconds; None where the scenario does not say."""
 
     unavailable: Duration | None = Field(None, description="the longest time that a partition acknowledges nothing")
-    recovery: Duration | None = Field(None, description="the same, after the heal of a fault")
+    recovery: Duration | None = Field(None, description="the same, from a heal to the next injection")
 
 
 class StepReport(_Part):

@@ -42,11 +42,21 @@ def constants(footers: Iterable[pq.FileMetaData]) -> dict[str, Any]:
     """
     told: dict[str, set[Any]] = {}
     for footer in footers:
-        groups = (group for group in map(footer.row_group, range(footer.num_row_groups)) if group.num_rows)
-        for group in groups:
+        for group in _groups(footer):
             for column in map(group.column, range(group.num_columns)):
                 told.setdefault(column.path_in_schema, set()).update(_values(column))
     return {name: values.pop() for name, values in told.items() if len(values) == 1 and _VARIOUS not in values}
+
+
+def may_lack(footer: pq.FileMetaData, column: str) -> bool:
+    """Whether a row of this file may have no value in this column, as far as the footer tells it."""
+    chunks = (chunk for group in _groups(footer) for chunk in map(group.column, range(group.num_columns)))
+    told = [chunk.statistics for chunk in chunks if chunk.path_in_schema == column]
+    return any(one is None or not one.has_null_count or one.null_count for one in told)
+
+
+def _groups(footer: pq.FileMetaData) -> Iterator[pq.RowGroupMetaData]:
+    return (group for group in map(footer.row_group, range(footer.num_row_groups)) if group.num_rows)
 
 
 def _values(column: pq.ColumnChunkMetaData) -> set[Any]:

@@ -1,109 +1,235 @@
-"""When nothing was acknowledged: on slots of a second, and once from a history."""
+"""When nothing was acknowledged: on writes folded by a slow and obvious way, and from histories."""
 
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
 from checkers.availability import (
-    Slot,
     Stretch,
+    Timeline,
     availability,
-    awaited,
-    longest,
-    next_acknowledgement,
     per_bucket,
     resolution,
+    slots,
     stretches,
+    timelines,
     together,
+    united,
 )
 from checkers.history import History
+from checkers.judge import judge
+from harness.core.verdict import Judgement
+from harness.history.run_file import Limits
 from tests.checkers.notation import SECOND, tell, write
 
+PARTITION = ("t", 0)
 
-def slot(
-    at: int, invoked: Sequence[int] = (), acked: Sequence[int] = (), failed: Sequence[int] = (), partition=0
-) -> Slot:
-    """What happened in a slot, at the given seconds."""
-    return Slot(
-        topic="t",
-        partition=partition,
-        slot=at,
-        era=0,
-        invoked=len(invoked),
-        completed=len(acked) + len(failed),
-        acknowledged=len(acked),
-        first_invoked_ns=min(invoked, default=None),
-        last_attempt_ns=max([*invoked, *acked, *failed]),
-        first_ack_ns=min(acked, default=None),
-        last_ack_ns=max(acked, default=None),
-    )
+
+@dataclass(frozen=True)
+class Write:
+    """A write, and when it ended: acknowledged, or not."""
+
+    sent: int
+    end: int
+    acknowledged: bool = False
+    partition: int = 0
+
+
+def acked(sent: int, end: int, partition: int = 0) -> Write:
+    return Write(sent, end, True, partition)
+
+
+def failed(sent: int, end: int) -> Write:
+    return Write(sent, end)
+
+
+def folded(writes: Iterable[Write], slot_ns: int = 1, instants: Sequence[int] = ()) -> pa.Table:
+    """The writes by partition, slot and era, as ``slots`` returns them."""
+    groups: dict[tuple[str, int, int, int], list[Write]] = {}
+    for one in writes:
+        key = ("t", one.partition, one.end // slot_ns, bisect_right(instants, one.end))
+        groups.setdefault(key, []).append(one)
+    rows = [
+        {
+            **dict(zip(("topic", "partition", "slot", "era"), key, strict=True)),
+            "earliest": min(one.sent for one in group),
+            "last_end": max(one.end for one in group),
+            "first_ack": min((one.end for one in group if one.acknowledged), default=None),
+            "last_ack": max((one.end for one in group if one.acknowledged), default=None),
+            "acknowledged": sum(one.acknowledged for one in group),
+        }
+        for key, group in groups.items()
+    ]
+    whole = pa.schema([(name, pa.int64()) for name in ("slot", "era", "earliest", "last_end", "first_ack", "last_ack")])
+    fields = [pa.field("topic", pa.string()), pa.field("partition", pa.int64()), *whole]
+    return pa.Table.from_pylist(rows, pa.schema([*fields, pa.field("acknowledged", pa.int64())]))
+
+
+def line(*writes: Write, slot_ns: int = 1, abandoned: Sequence[tuple[int, int]] = ()) -> Timeline:
+    """The timeline of one partition."""
+    return timelines(folded(writes, slot_ns), {PARTITION: list(abandoned)} if abandoned else {})[PARTITION]
+
+
+def told(timeline: Timeline) -> list[Stretch]:
+    """Every stretch that there was for certain."""
+    found = stretches(timeline)
+    return [
+        Stretch(begun, to, ended)
+        for begun, to, ended in zip(found.begun.tolist(), found.to.tolist(), found.ended.tolist(), strict=True)
+    ]
+
+
+def exactly(writes: Sequence[Write], abandoned: Sequence[tuple[int, int]] = ()) -> list[Stretch]:
+    """Every stretch, by looking at every write for every acknowledgement."""
+    acks = sorted({one.end for one in writes if one.acknowledged})
+    last = max([one.end for one in writes] + [until for _, until in abandoned], default=-1)
+    found = []
+    for after, next_ack in zip([-1, *acks], [*acks, None], strict=True):
+        to = last if next_ack is None else next_ack
+        sent = [max(after, one.sent) for one in writes if one.end > after]
+        awaited = [(min(sent), to)] if sent else []
+        awaited += [
+            (max(after, since), until if next_ack is None else min(until, next_ack))
+            for since, until in abandoned
+            if until > after and (next_ack is None or since < next_ack)
+        ]
+        found += [Stretch(begin, end, end == next_ack) for begin, end in united(awaited)]
+    return found
 
 
 def test_a_stretch_runs_from_one_acknowledgement_to_the_next_while_a_write_is_pending() -> None:
-    timeline = [slot(0, invoked=[1, 2, 3], acked=[4]), slot(10, acked=[15, 16])]
-    assert stretches(timeline) == [Stretch(1, 4, True), Stretch(4, 15, True)]
-    assert longest(timeline) == Stretch(4, 15, True)
+    writes = (acked(1, 4), acked(2, 15), acked(3, 16))
+    assert told(line(*writes)) == exactly(writes) == [Stretch(1, 4, True), Stretch(4, 15, True), Stretch(15, 16, True)]
 
 
 def test_where_nothing_was_pending_it_begins_with_the_next_attempt() -> None:
-    timeline = [slot(0, invoked=[1], acked=[4]), slot(10, invoked=[12], acked=[15])]
-    assert stretches(timeline) == [Stretch(1, 4, True), Stretch(12, 15, True)]
+    assert told(line(acked(1, 4), acked(12, 15))) == [Stretch(1, 4, True), Stretch(12, 15, True)]
 
 
 def test_a_failure_ends_an_attempt_but_not_the_stretch() -> None:
-    timeline = [slot(0, invoked=[1, 2], acked=[4]), slot(10, failed=[12]), slot(20, invoked=[21], acked=[29])]
-    assert longest(timeline) == Stretch(4, 29, True)
+    assert told(line(acked(1, 4), failed(2, 12), acked(21, 29)))[1:] == [Stretch(4, 29, True)]
+
+
+def test_a_write_that_failed_before_the_acknowledgement_is_not_pending_then() -> None:
+    assert told(line(failed(0, 3), acked(1, 4), acked(21, 29))) == [Stretch(0, 4, True), Stretch(21, 29, True)]
 
 
 def test_the_last_stretch_ends_with_the_last_attempt() -> None:
-    assert longest([slot(0, invoked=[1, 2], acked=[4]), slot(10, failed=[18])]) == Stretch(4, 18, False)
+    assert told(line(acked(1, 4), failed(2, 18))) == [Stretch(1, 4, True), Stretch(4, 18, False)]
 
 
 def test_where_nothing_is_ever_acknowledged_it_lasts_throughout() -> None:
-    assert longest([slot(0, invoked=[1, 2]), slot(10, invoked=[15])]) == Stretch(1, 15, False)
-
-
-def test_where_nothing_was_attempted_there_is_none() -> None:
-    assert longest([]) is None
+    assert told(line(failed(1, 9), failed(2, 15))) == [Stretch(1, 15, False)]
 
 
 def test_all_partitions_together_are_available_while_one_is() -> None:
-    one = [slot(0, invoked=[1, 2], acked=[3]), slot(20, acked=[25])]
-    other = [slot(10, invoked=[11], acked=[12], partition=1)]
-    assert longest(one) == Stretch(3, 25, True)
-    assert longest(together([*one, *other])) == Stretch(12, 25, True)
-
-
-def test_the_next_acknowledgement_after_an_instant() -> None:
-    timeline = [slot(0, invoked=[1], acked=[4]), slot(10, invoked=[12]), slot(20, acked=[25])]
-    assert next_acknowledgement(timeline, 5) == 25
-    assert next_acknowledgement(timeline, 26) is None
+    writes = [acked(1, 3), acked(2, 25), acked(11, 12, partition=1)]
+    assert told(timelines(folded(writes), {})["t", 0])[1:] == [Stretch(3, 25, True)]
+    assert told(together(folded(writes), {}))[1:] == [Stretch(3, 12, True), Stretch(12, 25, True)]
 
 
 @pytest.mark.parametrize(
-    ("since", "found"),
+    ("abandoned", "found"),
     [
-        (2, Stretch(2, 4, True)),
-        (4, Stretch(4, 4, True)),
-        (5, Stretch(12, 15, True)),
-        (14, Stretch(14, 15, True)),
-        (16, Stretch(21, 28, False)),
-        (23, Stretch(23, 28, False)),
-        (29, None),
+        # Nobody awaited anything from 7 to 50.
+        ([(5, 7)], [Stretch(5, 7, False), Stretch(50, 51, True)]),
+        ([(2, 7)], [Stretch(3, 7, False), Stretch(50, 51, True)]),
+        ([(5, 7), (9, 9)], [Stretch(5, 7, False), Stretch(9, 9, False), Stretch(50, 51, True)]),
+        ([(70, 80)], [Stretch(50, 51, True), Stretch(70, 80, False)]),
+        # Somebody else awaited an answer when it was given up.
+        ([(5, 50)], [Stretch(5, 51, True)]),
+        ([(5, 60)], [Stretch(5, 51, True), Stretch(51, 60, False)]),
+        ([(5, 20), (20, 50)], [Stretch(5, 51, True)]),
     ],
 )
-def test_after_an_instant_an_acknowledgement_is_awaited_from_when_one_was_asked_for(
-    since: int, found: Stretch | None
+def test_a_write_that_died_with_its_producer_is_awaited_no_longer(
+    abandoned: list[tuple[int, int]], found: list[Stretch]
 ) -> None:
-    timeline = [slot(0, invoked=[1], acked=[4]), slot(10, invoked=[12], acked=[15]), slot(20, invoked=[21, 28])]
-    assert awaited(stretches(timeline), since) == found
+    timeline = line(acked(1, 3), acked(50, 51), abandoned=united(abandoned))
+    assert told(timeline)[1:] == found
+
+
+def test_after_a_failure_the_next_attempt_counts_whether_or_not_it_lived_to_see_an_answer() -> None:
+    assert told(line(acked(1, 3), failed(5, 6), abandoned=[(70, 80)]))[1:] == [Stretch(5, 80, False)]
+    assert told(line(acked(1, 3), failed(5, 6), acked(90, 91), abandoned=[(70, 80)]))[1:] == [Stretch(5, 91, True)]
+
+
+def test_where_all_writes_died_nobody_awaited_more() -> None:
+    assert told(line(abandoned=[(1, 5), (8, 9)])) == [Stretch(1, 5, False), Stretch(8, 9, False)]
+
+
+def random_writes(random: Random) -> tuple[list[Write], list[tuple[int, int]]]:
+    """A few writes within 60 ns, most of which overlap some others; and times when some were awaited in vain."""
+    writes = []
+    for _ in range(random.randint(0, 12)):
+        sent = random.randint(0, 50)
+        writes.append(Write(sent, sent + random.choice([0, 1, 3, 10, 25]), random.random() < 0.6))
+    begun = [random.randint(0, 60) for _ in range(random.choice([0, 0, 1, 3]))]
+    return writes, united((at, at + random.choice([0, 2, 15])) for at in begun)
+
+
+def test_random_stretches_are_exact_where_slots_are_and_never_too_long_or_too_short_where_they_are_not() -> None:
+    random = Random(7)
+    inexact = 0
+    for _ in range(2000):
+        writes, abandoned = random_writes(random)
+        if not writes and not abandoned:
+            continue
+        slot_ns, exact = random.choice([2, 5, 13, 100]), exactly(writes, abandoned)
+        fine, coarse = (line(*writes, slot_ns=length, abandoned=abandoned) for length in (1, slot_ns))
+        assert told(fine) == exact, writes
+        since, until = sorted(random.sample(range(90), 2))
+        for begin, end in ((0, 1000), (since, until)):
+            lengths = [min(one.to_ns, end) - max(one.from_ns, begin) for one in exact]
+            longest = max([0, *lengths])
+            certain, at_most = stretches(coarse).longest(begin, end), stretches(coarse).at_most(begin, end)
+            lasted = certain.lasted_ns if certain else 0
+            assert lasted <= longest <= at_most, (writes, abandoned, slot_ns, begin, end)
+            if longest > slot_ns:
+                assert at_most - lasted < slot_ns
+            inexact += lasted != at_most
+    assert inexact > 100
+
+
+def test_a_slot_begins_anew_with_each_instant() -> None:
+    writes = [acked(1, 4), acked(2, 6), acked(3, 9)]
+    assert folded(writes, 100, [5])["first_ack"].to_pylist() == [4, 6]
+
+
+def between(since: int, until: int) -> tuple[Stretch | None, int]:
+    found = stretches(line(acked(1, 4), acked(12, 15), failed(21, 28)))
+    return found.longest(since, until), found.at_most(since, until)
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "found"),
+    [
+        (2, 99, Stretch(21, 28, False)),
+        (2, 15, Stretch(12, 15, True)),
+        (2, 14, Stretch(2, 4, True)),
+        (13, 14, Stretch(13, 14, False)),
+        (14, 20, Stretch(14, 15, True)),
+        (16, 20, None),
+        (16, 99, Stretch(21, 28, False)),
+        (23, 26, Stretch(23, 26, False)),
+        (29, 99, None),
+    ],
+)
+def test_between_two_instants_a_stretch_counts_as_far_as_it_lies_there(
+    since: int, until: int, found: Stretch | None
+) -> None:
+    assert between(since, until) == (found, found.lasted_ns if found else 0)
 
 
 @pytest.mark.parametrize(("seconds", "bucket"), [(1, 1), (600, 1), (601, 2), (3600, 6)])
 def test_a_chart_has_at_most_600_buckets(seconds: int, bucket: int) -> None:
-    timeline = [slot(at, invoked=[at * SECOND], acked=[at * SECOND]) for at in range(seconds)]
+    timeline = line(*(acked(at * SECOND, at * SECOND) for at in range(seconds)), slot_ns=SECOND)
     length, counts = per_bucket(timeline, SECOND)
     assert length == bucket * SECOND
     assert len(counts) <= 600
@@ -111,16 +237,25 @@ def test_a_chart_has_at_most_600_buckets(seconds: int, bucket: int) -> None:
 
 
 def test_without_a_send_the_chart_is_empty() -> None:
-    assert per_bucket([], SECOND)[1] == []
+    assert per_bucket(together(folded([]), {}), SECOND)[1] == []
+    assert stretches(together(folded([]), {})).longest() is None
 
 
 def test_slots_are_10_ms_unless_there_would_be_too_many() -> None:
-    assert resolution(90 * SECOND, 1) == 10_000_000
-    assert resolution(3600 * SECOND, 100) == 18 * SECOND
+    assert resolution(90 * SECOND, 1, Limits()) == 10_000_000
+    assert resolution(3600 * SECOND, 100, Limits()) == 18 * SECOND
+
+
+def test_slots_are_finer_than_the_limits_unless_there_would_be_far_too_many() -> None:
+    ten_hours = 36_000 * SECOND
+    assert resolution(ten_hours, 12, Limits(unavailable="10s")) == 2_500_000_000
+    assert resolution(ten_hours, 12, Limits(unavailable="10s", recovery="1s")) == SECOND // 4
+    assert resolution(ten_hours, 12, Limits(unavailable="10ms")) == 216_000_000
+    assert resolution(ten_hours, 12, Limits(unavailable="500s")) == resolution(ten_hours, 12, Limits())
 
 
 def test_availability_of_a_history(spark: SparkSession, tmp_path: Path) -> None:
-    told = tell(
+    history = tell(
         "send a ok @0 t1..1.5",
         "send b info t2..7",
         "send c fail t3..3.5",
@@ -132,7 +267,7 @@ def test_availability_of_a_history(spark: SparkSession, tmp_path: Path) -> None:
         "end 0..2",
         "end 0..1 p1",
     )
-    write(tmp_path, [told])
+    write(tmp_path, [history])
     service = availability(History.read(tmp_path, spark))
     assert service["resolution_ns"] == 10_000_000
     assert service["longest_unavailable"] == stretch(2, 8, ended=True)
@@ -140,6 +275,7 @@ def test_availability_of_a_history(spark: SparkSession, tmp_path: Path) -> None:
         stretch(2, 8, ended=True),
         stretch(1, 2, ended=True),
     ]
+    assert not any("at_most_ns" in part for part in service["partitions"])
     assert service["after_faults"] == [
         after("cut", 0, SECOND // 2, stretch(7.5, 8, ended=True)),
         after("late", None, None, None),
@@ -149,6 +285,82 @@ def test_availability_of_a_history(spark: SparkSession, tmp_path: Path) -> None:
         [after("cut", 0, None, stretch(9, 9, ended=False)), after("late", None, None, None)],
     ]
     assert (service["bucket_ns"], service["acknowledged"]) == (SECOND, [0, 1, 1, 0, 0, 0, 0, 0, 1, 0])
+
+
+def test_where_the_order_within_a_slot_decides_it_is_told_how_long_a_stretch_may_have_lasted(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    history = tell(
+        "send a ok @0 t1..2", "send b fail t1..2.001", "send c ok @1 t7..8", "fault cut b1 1..1.5", "end 0..2"
+    )
+    write(tmp_path, [history])
+    service = availability(History.read(tmp_path, spark))
+    # What was sent when b was is not kept: 1 ms of a slot of 10 ms.
+    assert service["longest_unavailable"] == stretch(2.001, 8, ended=True)
+    assert service["partitions"][0]["at_most_ns"] == 6 * SECOND
+    assert service["after_faults"][0]["at_most_after_heal_ns"] == 6 * SECOND
+
+
+def test_a_write_without_an_end_is_awaited_until_its_worker_is_there_again_or_by_its_last_word(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    history = tell(
+        # Nobody is there from 3 to 60.
+        *("send a ok @0 t1..2", "send b info t2.5..", "send c ok @0 p9 t2..3", "send d ok @1 w1 t60..61"),
+        # The worker is there again at 40: until then it was not known to it.
+        *("send e ok @0 p1 w2 t1..2", "send f info p1 w2 t3..", "send g ok @1 p1 w2 i2 t40..41"),
+        # Another incarnation before is none that comes after; its own last word is in another partition.
+        *("send h ok @0 p2 w3 i1 t1..2", "send i info p2 w3 i1 t5..", "send j ok @1 p9 w3 i1 t6..20"),
+        *("send k ok @1 p2 w3 t50..51", "send l info p3 w3 t52.."),
+    )
+    write(tmp_path, [history])
+    service = availability(History.read(tmp_path, spark))
+    gone = {part["partition"]: part["longest_unavailable"] for part in service["partitions"]}
+    assert gone == {
+        0: stretch(1, 2, ended=True),
+        1: stretch(3, 41, ended=True),
+        2: stretch(5, 20, ended=False),
+        3: stretch(52, 52, ended=False),
+        9: stretch(6, 20, ended=True),
+    }
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 7, 8, 300])
+def test_slots_begin_anew_with_each_instant_however_many_there_are(
+    number: int, spark: SparkSession, tmp_path: Path
+) -> None:
+    random = Random(number)
+    instants = sorted(random.sample(range(2000), number))
+    writes = [
+        acked(0, at, at % 2) for at in sorted({*random.sample(range(2000), 50), *instants, instants[0] - 1} - {-1})
+    ]
+    history = tell(*(f"send r{n} ok @{n} p{one.partition} t0..9" for n, one in enumerate(writes)))
+    for row, one in zip(history.rows["sends"], writes, strict=True):
+        row["completed_ns"] = one.end
+    write(tmp_path, [history])
+    found = slots(History.read(tmp_path, spark).records("sends"), 500, instants)
+    order = [(name, "ascending") for name in ("partition", "slot", "era")]
+    wanted = folded(writes, 500, instants).drop_columns("topic").sort_by(order)
+    assert found.drop_columns("topic").sort_by(order).to_pylist() == wanted.to_pylist()
+
+
+def test_a_soak_of_ten_thousand_faults_is_judged(spark: SparkSession, tmp_path: Path) -> None:
+    number = 10_000
+    sends = [f"send a{n} ok @{n} t{n}..{n + 0.4}" for n in range(0, number, 50)]
+    late = "send late ok @5001 w1 t5000.1..5012.5"
+    finals = [f"final a{n} @{n}" for n in range(0, number, 50)]
+    history = tell(
+        *sends, late, *finals, "final late @5001", f"end 0..{number}", "saw b1 @1 leader=1 epoch=0 isr=1,2,3"
+    )
+    history.tell(f"fault f{n} b1 {n + 0.1}..{n + 0.2}" for n in range(number))
+    write(tmp_path, [history], limits=Limits(recovery=0.7, unavailable=20))
+    verdict = judge(tmp_path, spark)
+    assert (verdict.verdict, verdict.anomalies.keys()) == (Judgement.INVALID, {"slow_recovery"})
+    # From one heal to the next injection 0.9 s pass: until 5012 the late one is awaited, and from 5000.4 on alone.
+    assert verdict.anomalies["slow_recovery"].count == 12 - 1
+    told = verdict.availability["after_faults"]
+    assert len(told) == number
+    assert told[50]["first_ack_after_injection_ns"] == told[50]["first_ack_after_heal_ns"] + SECOND // 10
 
 
 def test_a_transaction_that_is_aborted_is_no_unavailability(spark: SparkSession, tmp_path: Path) -> None:

@@ -74,6 +74,7 @@ HELD = {
     "final read complete": asks.read_to_the_end([end()]),
     "every log that was told of read": asks.read_to_the_end([end()], [("t", 0)]),
     "log retained": asks.retained([end()]),
+    "limits judged": asks.limited([]),
 }
 
 NOT_HELD = [
@@ -119,6 +120,7 @@ NOT_HELD = [
     (asks.read_to_the_end([], [("t", 0)]), "no partition was read"),
     (asks.read_to_the_end([end(), end(partition=1)], [("t", 2), ("t", 1)]), "t-2 not read at all"),
     (asks.retained([end(log_start=3)]), "t-0 begins at 3"),
+    (asks.limited(["t-0 acknowledged nothing for up to 9 s"]), "t-0 acknowledged nothing for up to 9 s"),
 ]
 
 
@@ -140,7 +142,7 @@ def test_a_scenario_that_says_nothing_of_the_leader_does_not_ask() -> None:
 
 def test_every_assumption_is_asked_of_a_run_and_tested_both_ways() -> None:
     run = run_file(requires=Requirements(leader="changed"), scenario={"final_read": {"down": ["b1"]}})
-    asked = [held.name for held in asks.preconditions(run, of(1, 1), [end()], [fault(healed_ns=None)], [SPAN], [])]
+    asked = [held.name for held in asks.preconditions(run, of(1, 1), [end()], [fault(healed_ns=None)], [SPAN], [], [])]
     assert set(asked) <= {held.name for held in HELD.values()} <= set(PRECONDITIONS)
     assert set(asked) <= {held.name for held, _ in NOT_HELD}
     assert "faults healed" not in [

@@ -5,11 +5,14 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from checkers.availability import availability
+from checkers.history import History
 from checkers.judge import judge
-from checkers.limits import overrun
+from checkers.limits import overrun, undecided
 from harness.core.anomalies import BY_NAME
+from harness.core.guarantees import Configuration
 from harness.core.verdict import Expectation, Judgement, Standing
-from harness.history.run_file import Limits
+from harness.history.run_file import Limits, Requirements, RunFile
 from tests.checkers.notation import SECOND, tell, write
 
 
@@ -48,6 +51,108 @@ def test_what_breaks_no_promise_is_a_limit() -> None:
     assert {name for name, anomaly in BY_NAME.items() if anomaly.promise is None} == broken(
         {"unavailable": "1s", "recovery": "1s"}, 2, 2
     )
+
+
+@pytest.mark.parametrize(
+    ("limits", "lasted", "at_most", "doubts"),
+    [
+        ({}, 9, 99, None),
+        ({"unavailable": "10s"}, 9, 10, []),
+        ({"unavailable": "10s"}, 9, 10.5, ["trial-0 acknowledged nothing for up to 10.5 s"]),
+        ({"unavailable": "10s"}, None, 10.5, ["trial-0 acknowledged nothing for up to 10.5 s"]),
+        # Broken for certain.
+        ({"unavailable": "10s"}, 10.1, 10.5, []),
+        ({"recovery": "10s"}, 9, 10, []),
+        ({"recovery": "10s"}, 9, 10.5, ["trial-0 acknowledged nothing for up to 10.5 s after the heal of cut"]),
+        ({"recovery": "10s"}, 10.1, 10.5, []),
+    ],
+)
+def test_a_limit_between_what_lasted_for_certain_and_at_most_is_not_decided(
+    limits: dict, lasted: float | None, at_most: float, doubts: list[str] | None
+) -> None:
+    part = {
+        **{"topic": "trial", "partition": 0, "longest_unavailable": lasting(lasted)},
+        "at_most_ns": int(at_most * SECOND),
+        "after_faults": [
+            {
+                "fault": "cut",
+                "awaited_after_heal": lasting(lasted),
+                "at_most_after_heal_ns": int(at_most * SECOND),
+            },
+            {"fault": "stays", "awaited_after_heal": None},
+        ],
+    }
+    run = RunFile(
+        run="r",
+        scenario_name="s",
+        scenario={},
+        configuration=Configuration(version="4.3.1"),
+        limits=Limits.model_validate(limits),
+    )
+    assert undecided(run, {"partitions": [part]}) == doubts
+
+
+def test_a_gap_longer_than_a_limit_is_seen_in_a_run_of_ten_hours(spark: SparkSession, tmp_path: Path) -> None:
+    # A slot of 12 partitions would be 21.6 s long: in the second of one lies the gap, with acknowledgements around it.
+    sends, finals = [], []
+    for partition in range(12):
+        at = [0, 6, 12, 18, 22, 23, 43, *range(49, 36_001, 6)] if partition == 7 else [0, 36_000]
+        sends += [f"send a{partition}-{n} ok @{n} p{partition} t{max(end - 9, 0)}..{end}" for n, end in enumerate(at)]
+        finals += [f"final a{partition}-{n} @{n} p{partition}" for n in range(len(at))]
+        finals += [f"end 0..{len(at)} p{partition}", f"saw b1 @1 p{partition} leader=1 epoch=0 isr=1,2,3"]
+    told = tell(*sends, "send late info p7 t22..43", *finals)
+    write(tmp_path, [told], limits=Limits(unavailable=10))
+    verdict = judge(tmp_path, spark)
+    assert (verdict.verdict, verdict.anomalies.keys()) == (Judgement.INVALID, {"unavailability"})
+    [gone] = verdict.anomalies["unavailability"].examples
+    assert (gone["partition"], gone["from_ns"], gone["to_ns"]) == (7, 23 * SECOND, 43 * SECOND)
+    assert verdict.availability["resolution_ns"] == 2_500_000_000
+
+
+def test_nothing_is_acknowledged_with_acks_0_and_no_limit_is_broken(spark: SparkSession, tmp_path: Path) -> None:
+    told = tell("send a info t1..9", "final a @0", "end 0..1", "saw b1 @1 leader=1 epoch=0 isr=1,2,3")
+    write(
+        tmp_path,
+        [told],
+        limits=Limits(unavailable=1),
+        acks="0",
+        idempotence=False,
+        requires=Requirements(acknowledged=0),
+    )
+    verdict = judge(tmp_path, spark)
+    assert (verdict.verdict, verdict.anomalies) == (Judgement.UNKNOWN, {})
+    assert verdict.reasons[0] == "unknown: limits judged: with acks=0 nothing is ever acknowledged"
+
+
+def recovery(spark: SparkSession, run: Path, *lines: str) -> list[tuple[float, float]]:
+    """From when until when (s) a partition acknowledged nothing for longer than 10 s after a heal."""
+    write(run, [tell(*lines, "end 0..0")], limits=Limits(recovery=10))
+    history = History.read(run, spark)
+    found = overrun(history.run_file.limits, availability(history)).get("slow_recovery")
+    return [(one["from_ns"] / SECOND, one["to_ns"] / SECOND) for one in found.examples] if found else []
+
+
+@pytest.mark.parametrize(
+    ("lines", "slow"),
+    [
+        # The first acknowledgement after the heal is of a write that was under way.
+        (("send a ok t20..30.5", "send b ok t30.2..60"), [(30.5, 60)]),
+        (("send a ok t30..30.5", "send b ok t31..32", "send c ok t33..60"), [(33, 60)]),
+        (("send a ok t20..30.5", "send b ok t30.2..40.4"), []),
+        # Nobody awaited anything.
+        (("send a ok t20..30.5", "send b ok t59..60"), []),
+        # From the next injection on it is that fault's.
+        (("send a ok t20..30.5", "send b ok t30.2..60", "fault next b2 40..70"), []),
+        (("send a ok t20..30.5", "send b ok t30.2..60", "fault next b2 41..70"), [(30.5, 41)]),
+        (("send a ok t20..30.5", "send b ok t30.2..60", "fault before b2 29..70"), [(30.5, 60)]),
+        # Before the heal.
+        (("send a ok t1..29.9", "send b ok t29..31"), []),
+    ],
+)
+def test_recovery_lasts_as_long_as_nothing_is_acknowledged_until_the_next_injection(
+    lines: tuple[str, ...], slow: list[tuple[float, float]], spark: SparkSession, tmp_path: Path
+) -> None:
+    assert recovery(spark, tmp_path, *lines, "fault cut b1 10..30") == slow
 
 
 def test_a_broken_limit_makes_a_run_invalid(spark: SparkSession, tmp_path: Path) -> None:
