@@ -6,6 +6,7 @@ from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -19,6 +20,9 @@ from harness.history.paths import parts, stored, table_directory
 from harness.history.run_file import RunFile
 from harness.history.schema import TABLES, UNTOLD, Phase
 from harness.history.stored_run import constants, faults, latest, may_lack, metadata, rows, tells, verify
+
+#: What Spark says of a file that it cannot read to its end.
+_DAMAGED = re.compile(r"FAILED_READ_FILE\S*\].*? file:(?://)?(/\S+?\.parquet)")
 
 #: The columns that tell a partition.
 PARTITION = ["topic", "partition"]
@@ -34,6 +38,12 @@ _TYPES: dict[pa.DataType, T.DataType] = {
     pa.list_(pa.string()): T.ArrayType(T.StringType()),
     pa.list_(pa.int32()): T.ArrayType(T.IntegerType()),
 }
+
+
+def damaged_file(error: Exception) -> str | None:
+    """The path of the file that Spark could not read to its end; None where it failed for another reason."""
+    found = _DAMAGED.search(str(error))
+    return unquote(found[1]) if found else None
 
 
 def spark_schema(schema: pa.Schema) -> T.StructType:

@@ -1,12 +1,11 @@
 """From a stored run to its verdict: what was found, what the configuration says to it, and who led."""
 
-import re
+import traceback
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 import pyarrow.compute as pc
 from pyspark import StorageLevel
@@ -20,7 +19,7 @@ from checkers.evidence.causes import runs
 from checkers.evidence.faults import active
 from checkers.evidence.leadership import elected, refilled, who_led
 from checkers.evidence.store import partitions, pieces, place
-from checkers.history import History
+from checkers.history import History, damaged_file
 from checkers.limits import limits_of, overrun, undecided
 from checkers.preconditions import preconditions
 from checkers.scan.polls import polls
@@ -31,39 +30,44 @@ from harness.core.errors import HistoryError
 from harness.core.faults import Does, acted_on, does
 from harness.core.guarantees import Circumstances, elected_by_hand, most_at_once, standing
 from harness.core.verdict import FoundAnomaly, Judgement, Precondition, Standing, Summary, Verdict, worst
-
-#: What Spark says of a file that it cannot read to its end.
-_DAMAGED = re.compile(r"FAILED_READ_FILE\S*\].*? file:(?://)?(/\S+?\.parquet)")
+from harness.history.paths import CHECKERS_LOG
 
 
-def judge(directory: Path, spark: SparkSession, results: Path | None = None) -> Verdict:
+def judge(
+    directory: Path, spark: SparkSession, results: Path | None = None, checkers: Sequence[Checker] | None = None
+) -> Verdict:
     """Judge the run stored in ``directory``, from what is stored there alone: the same run, the same verdict.
 
-    Writes all records of each anomaly found to ``<results>/anomalies/<name>/``, and no other file; ``results`` is the
-    run's directory where it is not told. Raises HistoryError where the run cannot be judged at all.
+    Writes all records of each anomaly found to ``<results>/anomalies/<name>/``, the traceback of a checker that fails
+    to ``<results>/checkers.log``, and no other file; ``results`` is the run's directory where it is not told.
+    ``checkers``: all that such a run is asked, where they are not told. Raises HistoryError where the run cannot be
+    judged at all.
     """
     try:
-        return _judged(History.read(directory, spark, results))
+        history = History.read(directory, spark, results)
+        return _judged(history, asked_of(history.run_file) if checkers is None else checkers)
     except Exception as exc:
-        damaged = _DAMAGED.search(str(exc))
+        damaged = damaged_file(exc)
         if damaged is None:
             raise
-        raise HistoryError(f"{unquote(damaged[1])}: damaged inside (its footer is whole): copy it again") from exc
+        raise HistoryError(f"{damaged}: damaged inside (its footer is whole): copy it again") from exc
     finally:
         spark.catalog.clearCache()
 
 
-def _judged(history: History) -> Verdict:
+def _judged(history: History, checkers: Sequence[Checker]) -> Verdict:
     # Of questions that need nothing of each other Spark plans and compiles one while it runs another.
     with ThreadPoolExecutor() as pool:
         polled = (
             pool.submit(lambda: polls(history).persist(StorageLevel.MEMORY_AND_DISK)) if history.read_live else None
         )
-        judged = pool.submit(records, history, asked_of(history.run_file), polled.result if polled else None)
+        judged = pool.submit(records, history, checkers, polled.result if polled else None)
         served = pool.submit(availability, history)
         again = redelivered(history, polled.result()) if polled else {}
-        (counts, found), service = judged.result(), served.result()
-    sizes = {f.checker.anomaly.name: f.count for f in found}
+        (counts, answered), service = judged.result(), served.result()
+    found = [f for f in answered if f.failure is None]
+    failures = {f.checker.anomaly.name: f.failure for f in answered if f.failure is not None}
+    sizes = {f.checker.anomaly.name: f.count for f in found} | dict.fromkeys(failures)
     report = summary(counts, lost=sizes.get(LOST.name, 0), duplicated=sizes.get(DUPLICATED.name, 0))
     ruled = rule(history, found)
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
@@ -73,8 +77,23 @@ def _judged(history: History) -> Verdict:
     sent = [(part["topic"], part["partition"]) for part in service["partitions"]]
     doubts = undecided(history.run_file, service)
     met = preconditions(history.run_file, report, history.ends, history.faults, history.seen, sent, doubts)
+    met += _unanswered(history.results, failures)
     done = transactions.report(history)
     return verdict(history, report, anomalies, met, service, done, again)
+
+
+def _unanswered(results: Path, failures: Mapping[str, Exception]) -> list[Precondition]:
+    """The precondition that checkers which failed break; their tracebacks go to ``results``."""
+    log = results / CHECKERS_LOG
+    log.unlink(missing_ok=True)
+    if not failures:
+        return []
+    with log.open("w", encoding="utf-8") as file:
+        for name, failure in failures.items():
+            file.write(f"{name}:\n")
+            traceback.print_exception(failure, file=file)
+    failed = "; ".join(f"{name} ({type(failure).__name__})" for name, failure in failures.items())
+    return [Precondition(name="checkers answered", met=False, detail=f"failed: {failed}: see {CHECKERS_LOG}")]
 
 
 def circumstances(history: History) -> Circumstances:

@@ -14,7 +14,7 @@ from checkers.anomalies.order import crossings
 from checkers.anomalies.records import damaged_in_place, timed
 from checkers.catalogue import CHECKERS, Checker, Pass
 from checkers.evidence.store import first, keep, place
-from checkers.history import History
+from checkers.history import History, damaged_file
 from checkers.scan.polls import polls
 from checkers.scan.record_bits import EVERY, FEW, PLACE, UNSETTLED, blocks, few, near
 from checkers.summary import COUNTS, COUNTS_OF_READERS, DAMAGED
@@ -35,11 +35,12 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Found:
-    """All records of one anomaly: how many, and the first of them."""
+    """All records of one anomaly: how many, and the first of them; or why its checker could not tell."""
 
     checker: Checker
     count: int
     examples: list[Row]
+    failure: Exception | None = None
 
 
 def records(
@@ -62,7 +63,7 @@ def records(
         marks = marked(folded, f"acknowledged & damaged & ~{there}", counts["damaged"])
         counts["survivors"] += damaged_in_place(history, marks)
     folded.unpersist()
-    found = sorted((f for f in answered if f.count), key=lambda f: checkers.index(f.checker))
+    found = sorted((f for f in answered if f.count or f.failure), key=lambda f: checkers.index(f.checker))
     if not found:
         shutil.rmtree(history.results / ANOMALIES, ignore_errors=True)
     return counts, found
@@ -130,8 +131,20 @@ class Inquiry:
         return self._looked.result()
 
     def answer(self, checker: Checker) -> Found:
-        """What a checker finds; it waits for no pass that makes no difference to it."""
-        return find(checker, *self._evidence(checker)) if self._suspected(checker) else Found(checker, 0, [])
+        """What a checker finds; it waits for no pass that makes no difference to it.
+
+        A finder that fails spoils its own answer alone; a scan that fails, or a damaged file, is everybody's.
+        """
+        if not self._suspected(checker):
+            return Found(checker, 0, [])
+        evidence = self._evidence(checker)
+        try:
+            return find(checker, *evidence)
+        except Exception as exc:
+            if isinstance(exc, HistoryError) or damaged_file(exc):
+                raise
+            shutil.rmtree(place(self._history.results, checker.anomaly.name), ignore_errors=True)
+            return Found(checker, 0, [], exc)
 
     def _log(self) -> DataFrame:
         # Of a small history every record is looked up: for which are settled there is no need to wait.

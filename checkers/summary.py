@@ -16,7 +16,7 @@ DAMAGED = {"damaged": "bit_count(acknowledged & damaged)"}
 COUNTS_OF_READERS = {name: sql.replace("found", "delivered") for name, sql in COUNTS.items()}
 
 
-def summary(counts: dict[str, int], lost: int, duplicated: int) -> Summary:
+def summary(counts: dict[str, int], lost: int | None, duplicated: int | None) -> Summary:
     """``counts`` as COUNTS names them; rates are fractions of the acknowledged, the ack rate of the attempted."""
     attempted, acknowledged = counts["attempted"], counts["acknowledged"]
     return Summary(
@@ -32,5 +32,5 @@ def summary(counts: dict[str, int], lost: int, duplicated: int) -> Summary:
     )
 
 
-def _rate(part: int, whole: int) -> float | None:
-    return round(part / whole, 6) if whole else None
+def _rate(part: int | None, whole: int) -> float | None:
+    return round(part / whole, 6) if whole and part is not None else None

@@ -75,18 +75,20 @@ PRECONDITIONS = (
     "final read complete",
     "log retained",
     "limits judged",
+    "checkers answered",
 )
 
 
 class Summary(_Part):
-    """The 2013 report. Rates are fractions of 1, or null where there is nothing to divide by."""
+    """The 2013 report. Rates are fractions of 1, or null where there is nothing to divide by. ``lost`` and
+    ``duplicated`` are null where their checker failed."""
 
     attempted: int
     acknowledged: int
     survivors: int
-    lost: int
+    lost: int | None
     unacknowledged_present: int
-    duplicated: int
+    duplicated: int | None
     ack_rate: float | None
     loss_rate: float | None
     unacknowledged_present_rate: float | None

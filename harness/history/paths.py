@@ -14,6 +14,8 @@ JOURNALS = "journals"
 LOGS = "logs"
 ANOMALIES = "anomalies"
 VERDICT_FILE = "verdict.json"
+#: Tracebacks of checkers that failed, beside the anomalies.
+CHECKERS_LOG = "checkers.log"
 
 #: Rows of a row group: what one Spark task reads at least. Small enough for two cores to share a history of 10^6.
 _ROW_GROUP = 1 << 19

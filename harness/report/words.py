@@ -40,14 +40,18 @@ def summary_rows(summary: Summary) -> list[tuple[str, str, str]]:
         ("attempted", f"{summary.attempted:,}", ""),
         ("acknowledged", f"{summary.acknowledged:,}", _of(summary.ack_rate, "attempted")),
         ("survivors", f"{summary.survivors:,}", ""),
-        ("acknowledged writes lost", f"{summary.lost:,}", _of(summary.loss_rate, "acknowledged")),
+        ("acknowledged writes lost", _number(summary.lost), _of(summary.loss_rate, "acknowledged")),
         (
             "unacknowledged writes found",
             f"{summary.unacknowledged_present:,}",
             _of(summary.unacknowledged_present_rate, "acknowledged"),
         ),
-        ("duplicated", f"{summary.duplicated:,}", ""),
+        ("duplicated", _number(summary.duplicated), ""),
     ]
+
+
+def _number(count: int | None) -> str:
+    return "not known" if count is None else f"{count:,}"
 
 
 def _of(fraction: float | None, whole: str) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from harness.core.verdict import Verdict
 from harness.history.lock import judging_lock
-from harness.history.paths import ANOMALIES
+from harness.history.paths import ANOMALIES, CHECKERS_LOG
 from harness.history.run_file import RunFile, State
 from harness.history.writing import made_beside, remove_left_beside, swap_in
 from harness.report import write
@@ -30,7 +30,8 @@ def publish(directory: Path, results: Path, verdict: Verdict, file: RunFile) -> 
 
     Returns the path of the report. Raises OSError where one cannot be replaced.
     """
-    swap_in(results / ANOMALIES, directory / ANOMALIES)
+    for name in (ANOMALIES, CHECKERS_LOG):
+        swap_in(results / name, directory / name)
     report = write(directory, verdict, file)
     file.state = State.JUDGED
     file.write(directory)

@@ -1,13 +1,14 @@
 """From a history to its verdict: the merge, the headline, the examples, and that nothing but the run decides."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from checkers.anomalies.records import OF_SEND
 from checkers.catalogue import CHECKERS, WITHOUT_FINAL_READ, Checker
@@ -21,7 +22,7 @@ from harness.core.anomalies import BY_NAME, Anomaly, Promise
 from harness.core.errors import HistoryError
 from harness.core.guarantees import standing
 from harness.core.verdict import Expectation, FoundAnomaly, Judgement, Precondition, Standing, Verdict
-from harness.history.paths import ANOMALIES, write_table
+from harness.history.paths import ANOMALIES, CHECKERS_LOG, write_table
 from harness.history.schema import TABLES
 from tests.checkers.notation import SECOND, tell, without_keys, write
 
@@ -380,3 +381,38 @@ def test_a_partition_that_nobody_read_to_its_end_is_never_valid(judged: Judge, k
     verdict = judged(*CLEAN, known)
     assert verdict.verdict is Judgement.UNKNOWN
     assert [held.detail for held in verdict.preconditions if not held.met] == ["trial-1 not read at all"]
+
+
+def failing(name: str) -> tuple[Checker, ...]:
+    """The checkers of a run, one of which fails whatever it is asked of."""
+
+    def find(history: History, marks: DataFrame) -> DataFrame:
+        raise ValueError("a defect of the finder")
+
+    return tuple(replace(c, find=find) if c.anomaly.name == name else c for c in CHECKERS)
+
+
+def test_a_finder_that_fails_makes_its_own_answer_unknown_and_no_other(spark: SparkSession, tmp_path: Path) -> None:
+    write(tmp_path, [tell("send a ok @0", "send b fail", "final b @1", "end 0..2")])
+    verdict = judge(tmp_path, spark, checkers=failing("lost"))
+    assert {name: found.count for name, found in verdict.anomalies.items()} == {"failed_but_present": 1}
+    assert (verdict.summary.lost, verdict.summary.loss_rate) == (None, None)
+    assert [held.detail for held in verdict.preconditions if held.name == "checkers answered"] == [
+        "failed: lost (ValueError): see checkers.log"
+    ]
+    assert "a defect of the finder" in (tmp_path / CHECKERS_LOG).read_text()
+
+
+def test_a_run_whose_only_finding_could_not_be_told_is_unknown(spark: SparkSession, tmp_path: Path) -> None:
+    write(tmp_path, [tell("send a ok @0", "end 0..1")])
+    verdict = judge(tmp_path, spark, checkers=failing("lost"))
+    assert (verdict.verdict, verdict.expected) == (Judgement.UNKNOWN, False)
+    assert "unknown: checkers answered: failed: lost (ValueError): see checkers.log" in verdict.reasons
+    assert judge(tmp_path, spark).verdict is Judgement.INVALID
+    assert not (tmp_path / CHECKERS_LOG).exists()
+
+
+def test_a_finder_without_candidates_is_not_asked_and_cannot_fail(spark: SparkSession, tmp_path: Path) -> None:
+    write(tmp_path, [tell(*CLEAN)])
+    verdict = judge(tmp_path, spark, checkers=failing("lost"))
+    assert verdict.verdict is Judgement.VALID
