@@ -10,11 +10,14 @@ from harness.core.quantities import Share
 from workloads.clients.settings import Isolation, consumer_config, transactor_config
 from workloads.processes import Workers
 from workloads.protocol import ConsumerSpec, Spec, TransactorSpec
-from workloads.readback.last_stable import SETTLING_S
 from workloads.workload import Contradiction, Plan, Workload, WorkloadStep
 
 #: librdkafka wants its socket.timeout.ms (10 s here) to fit into a transaction (rdkafka_conf.c, finalize).
 _SHORTEST_TIMEOUT_MS = 10_000
+
+#: So long after its timeout, at most, a transaction is aborted by its coordinator, with room to spare: it looks every
+#: 10 s (transaction.abort.timed.out.transaction.cleanup.interval.ms), and must be elected and load its log before.
+_SETTLING_S = 30.0
 
 
 class Replacement(BaseModel):
@@ -80,7 +83,7 @@ class Transactions(Workload):
     @property
     def settles_within(self) -> float:
         """A transaction is over after its timeout, and after its coordinator has seen that."""
-        return self.transaction_timeout_ms / 1e3 + SETTLING_S
+        return self.transaction_timeout_ms / 1e3 + _SETTLING_S
 
     def transactional_id(self, origin_ns: int) -> str:
         """That of the first producer."""

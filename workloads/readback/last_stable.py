@@ -22,10 +22,6 @@ from workloads.protocol import Slot
 LAST_STABLE = "last-stable"
 HIGH_WATERMARK = "high-watermark"
 
-#: So long after its timeout, at most, a transaction is aborted by its coordinator, with room to spare: it looks every
-#: 10 s (transaction.abort.timed.out.transaction.cleanup.interval.ms), and must be elected and load its log before.
-SETTLING_S = 30.0
-
 _ASK_S = 5.0
 _EVERY_S = 0.5
 
