@@ -43,7 +43,7 @@ class ClusterSpec(Part):
         return str(value)
 
     @property
-    def seats(self) -> list[tuple[str, Role, int]]:
+    def roster(self) -> list[tuple[str, Role, int]]:
         """Name, role and id of every node: ``b1`` …, ``c1`` … or ``z1`` … (see ``Node``)."""
         kraft = self.metadata == "kraft"
         controllers = (self.controllers or 1) if kraft else 0
@@ -57,7 +57,7 @@ class ClusterSpec(Part):
     @property
     def node_names(self) -> list[str]:
         """The names of all nodes."""
-        return [name for name, _, _ in self.seats]
+        return [name for name, _, _ in self.roster]
 
 
 class TopicSpec(Part):

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from harness.core.errors import ScenarioError
+from harness.core.topology import Role
 from harness.scenario.problems import Place, Problem
 from harness.scenario.steps import Heal, Inject, Injection, Random, Until
 from nemesis.shell import ProcessState
@@ -142,11 +143,9 @@ def _misnamed(targets: Iterable[Expression], known: _Known, where: Place) -> Ite
 
 def groups_of(cluster: "ClusterSpec") -> dict[str, frozenset[str]]:
     """The roles that are groups by the cluster's shape."""
-    members = {"brokers": "b", "controllers": "c", "zookeeper": "z", "all": ""}
-    return {
-        group: frozenset(name for name in cluster.node_names if name.startswith(initial))
-        for group, initial in members.items()
-    }
+    roles = {"brokers": Role.BROKER, "controllers": Role.CONTROLLER, "zookeeper": Role.ZOOKEEPER}
+    of_one = {group: frozenset(name for name, has, _ in cluster.roster if has is role) for group, role in roles.items()}
+    return {**of_one, "all": frozenset(cluster.node_names)}
 
 
 def bare(part: str) -> str:

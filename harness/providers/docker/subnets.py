@@ -24,7 +24,7 @@ def topology(spec: ClusterSpec, subnet: Subnet, port: Callable[[], int | None] =
     free = {role: count(first) for role, first in _FIRST.items()}
     nodes = tuple(
         Node(name, role, number, str(subnet[next(free[role])]), port() if role is Role.BROKER else None)
-        for name, role, number in spec.seats
+        for name, role, number in spec.roster
     )
     return Topology(nodes, clients=Node("clients", Role.CLIENTS, 0, str(subnet[1])))
 
