@@ -135,6 +135,38 @@ def test_a_log_whose_high_watermark_stays_behind_its_end_is_incomplete_and_read_
     assert journalled("reads").num_rows == 10
 
 
+def test_a_log_that_never_settled_and_that_another_leads_by_now_is_incomplete_though_it_was_read_so_far(
+    plan: Plan,
+) -> None:
+    """A leader that went before its high watermark was told anew: of its successor's log nothing was read."""
+    written(plan, Encoder(64)(0, 10))
+
+    def gone(asked: int, told: dict[Slot, LogEnd]) -> dict[Slot, LogEnd]:
+        return (
+            every(told, epoch=1)
+            if asked
+            else {s: replace(e, high=3, readable=3) if e.end else e for s, e in told.items()}
+        )
+
+    (topic,) = plan.topics
+    done = read(plan, Told(plan, gone), led=lambda slot: False)
+    assert [(row["log_end"], row["read_to"], row["complete"]) for row in done.rows[:2]] == [(5, 5, False)] * 2
+    assert done.missed[0].startswith(f"{topic}-0 was led by broker")
+
+
+@pytest.mark.parametrize("readable", [3, 0])
+def test_what_was_read_before_another_epoch_began_is_none_of_its_log(readable: int, plan: Plan) -> None:
+    """Where nothing was read yet, the log is that of whoever leads it then."""
+    written(plan, Encoder(64)(0, 10))
+
+    def again(asked: int, told: dict[Slot, LogEnd]) -> dict[Slot, LogEnd]:
+        lagging = {s: replace(e, high=readable, readable=readable) if e.end else e for s, e in told.items()}
+        return every(told, epoch=7) if asked else lagging
+
+    done = read(plan, Told(plan, lambda asked, told: {s: e for s, e in again(asked, told).items() if s[1] == 0}), 5)
+    assert [row["complete"] for row in done.rows] == [readable == 0, False, False, False]
+
+
 def test_with_read_committed_the_end_is_the_last_stable_offset(plan: Plan) -> None:
     written(plan, Encoder(64)(0, 10))
     done = read(plan, Told(plan, lambda _, told: every(told, readable=0)))

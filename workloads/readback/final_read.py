@@ -203,6 +203,7 @@ class _Reading:
     def __init__(self, ends: LogEnds, slots: Iterable[Slot]) -> None:
         self.progress = {slot: Progress() for slot in slots}
         self.told: dict[Slot, LogEnd] = {}
+        self._begun: dict[Slot, LogEnd] = {}
         self._ends = ends
         self._why: dict[Slot, str] = {}
 
@@ -220,24 +221,26 @@ class _Reading:
         for slot, end in self._ends(self._unsettled()).items():
             self.told[slot] = end
             found = self.progress[slot]
-            if found.known:
+            if found.read_to > found.log_start:
                 found.log_end = max(found.log_end, end.readable)
             else:
-                self.progress[slot] = Progress(end.start, end.readable, end.start)
+                self._begun[slot] = end
+                self.progress[slot] = Progress(end.start, end.readable, end.start, found.given_up)
 
     def verify(self, sources: Sources, deadline: float) -> None:
-        """Give up what another than the leader gave records of, what another leads by now, and what never settled."""
-        again: dict[Slot, LogEnd] = {}
-        while self.told.keys() - again.keys():
-            again |= self._ends(self.told.keys() - again.keys())
-            if time.monotonic() >= deadline:
-                break
-        for slot, told in self.told.items():
-            found, now = self.progress[slot], again.get(slot)
+        """Give up what another than the leader gave records of, what another led since, and what never settled."""
+        again = dict(self._ends(self.told.keys()))
+        while (silent := self.told.keys() - again.keys()) and time.monotonic() < deadline:
+            time.sleep(_WAIT_S)
+            again |= self._ends(silent)
+        for slot, last in self.told.items():
+            # What was read first came from the log of the leader then.
+            told, found, now = self._begun[slot], self.progress[slot], again.get(slot)
+            if not last.settled:
+                found.log_end = max(found.log_end, last.end)
             gave = sources.of(slot) - {_UNKNOWN} if found.log_start < found.log_end else {told.leader}
-            if not told.settled:
-                found.log_end = told.end
-                self._why[slot] = f"ends at {told.end}, and its high watermark stayed at {told.high}"
+            if not last.settled and not found.complete:
+                self._why[slot] = f"ends at {last.end}, and its high watermark stayed at {last.high}"
             elif gave != {told.leader}:
                 others = ", ".join(str(broker) for broker in sorted(gave - {told.leader})) or "unknown"
                 self._give_up(slot, f"was read from broker {others}, and is led by broker {told.leader}")
