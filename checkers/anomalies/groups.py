@@ -12,6 +12,7 @@ from checkers.history import PARTITION, History
 from checkers.scan.polls import SEAT, STAY
 
 _COMMITTED = "event = 'commit' and error is null"
+_BEGINS = "event in ('assign', 'revoke', 'lost', 'seek')"
 _BLOCK = [*PARTITION, "block"]
 _OFFSETS = "shiftright(offset, 6) as block"
 _BIT = "shiftleft(1L, cast(offset & 63 as int))"
@@ -30,9 +31,9 @@ def missed(history: History, polls: DataFrame) -> DataFrame:
     processed has processed all that it committed; one that commits first, all but what it was killed with (Kafka
     design, Message Delivery Semantics: at-least-once, at-most-once).
     Returns: topic, partition, offset, record_id, committed (the furthest place that the group committed), died (whether
-    a member that commits first was killed between its commit and the record, and no member ever went past it),
-    unanswered (whether one asked to commit past the record and had no answer while the partition was its own, and no
-    member ever went past it)
+    a member that commits first was killed between its commit and the record), unanswered (whether one asked to commit
+    past the record and had no answer while the partition was its own); neither where a member ever went past the
+    record, or one to which it was left anew committed past it
     """
     judged = history.reads.where("phase in ('final', 'live')").join(
         F.broadcast(committed(history)), on=PARTITION, how="inner"
@@ -60,31 +61,33 @@ def missed(history: History, polls: DataFrame) -> DataFrame:
     return (
         found.join(F.broadcast(_excused(history, polls)), on=PARTITION, how="left")
         .groupBy(*PARTITION, "offset", "record_id", "committed")
-        .agg(*(F.expr(f"coalesce(bool_or(why = '{why}' and {_IN_RANGE}), false)").alias(why) for why in _RANGES))
+        .agg(*(F.expr(f"max(since_ns) filter (where why = '{why}' and {_IN_RANGE})").alias(why) for why in _RANGES))
         .selectExpr(
             *PARTITION,
             "offset",
             "record_id",
             "committed",
-            "died and not past as died",
-            "unanswered and not past as unanswered",
+            *(f"coalesce({why} >= coalesce(left_anew, {why}) and past is null, false) as {why}" for why in _EXCUSES),
         )
     )
 
 
 _IN_RANGE = "offset >= range_from and offset < range_to"
-_RANGES = ("died", "unanswered", "past")
+_EXCUSES = ("died", "unanswered")
+_RANGES = (*_EXCUSES, "past", "left_anew")
 
 
 def _excused(history: History, polls: DataFrame) -> DataFrame:
-    """Ranges of a log, and why they matter. Returns: topic, partition, why (one of _RANGES), range_from, range_to"""
+    """Ranges of a log, and why they matter since when. Returns: topic, partition, why (one of _RANGES), range_from,
+    range_to, since_ns"""
     ranges = [
-        unanswered(history).selectExpr(*PARTITION, "'unanswered' as why", "asked_from", "asked_to"),
-        went_past(polls).selectExpr(*PARTITION, "'past'", "past_from", "past_to"),
+        unanswered(history).selectExpr(*PARTITION, "'unanswered' as why", "asked_from", "asked_to", "since_ns"),
+        answered(history).selectExpr(*PARTITION, "'left_anew'", "answered_from", "answered_to", "since_ns"),
+        went_past(polls).selectExpr(*PARTITION, "'past'", "past_from", "past_to", "0L"),
     ]
     if history.run_file.killed:
-        ranges.append(unprocessed(history, polls).selectExpr(*PARTITION, "'died'", "left_from", "left_to"))
-    return reduce(DataFrame.union, ranges).toDF(*PARTITION, "why", "range_from", "range_to")
+        ranges.append(unprocessed(history, polls).selectExpr(*PARTITION, "'died'", "left_from", "left_to", "since_ns"))
+    return reduce(DataFrame.union, ranges).toDF(*PARTITION, "why", "range_from", "range_to", "since_ns")
 
 
 def committed(history: History) -> DataFrame:
@@ -108,17 +111,21 @@ def unprocessed(history: History, polls: DataFrame) -> DataFrame:
     """What members that were killed had committed, as far as each is known to have, and not processed.
 
     Of the partitions that were theirs to the end: from behind the last delivery (or where they were placed, or else
-    where the group stood) to what they had committed by their own word, or to where their successor began: the last
-    commit of one that was killed may be in no journal. Returns: topic, partition, left_from, left_to
+    where the group stood) to what they had committed by their own word. In a history that does not tell what was asked
+    for, the last commit of one that was killed may be in no journal: there, to where their successor began. Returns:
+    topic, partition, left_from, left_to, since_ns (of the last stay)
     """
     places = history.table("positions")
     killed = ", ".join(f"struct({one.worker}, {one.incarnation})" for one in history.run_file.killed)
     held = (
-        places.where("event in ('assign', 'revoke', 'lost')")
+        places.where(_BEGINS)
         .groupBy(*SEAT)
-        .agg(F.max(F.struct("at_ns", "event", "offset")).alias("last"))
+        .agg(
+            F.expr("max(struct(at_ns, event, offset)) filter (where event != 'seek')").alias("last"),
+            F.max("at_ns").alias("stay_since_ns"),
+        )
         .where(f"last.event = 'assign' and struct(reader, incarnation) in ({killed})")
-        .selectExpr(*SEAT, "last.at_ns as since_ns", "last.offset as placed")
+        .selectExpr(*SEAT, "last.at_ns as since_ns", "last.offset as placed", "stay_since_ns")
     )
     reached = (
         polls.where("arrived is not null")
@@ -129,7 +136,7 @@ def unprocessed(history: History, polls: DataFrame) -> DataFrame:
     )
     mine = "struct(reader, incarnation) = holder"
     told = (
-        places.where(f"{_COMMITTED} or event = 'assign'")
+        places.where(f"{_COMMITTED} or event in ('assign', 'committing')")
         .join(
             F.broadcast(held.selectExpr(*PARTITION, "struct(reader, incarnation) as holder", "since_ns")),
             on=PARTITION,
@@ -142,8 +149,9 @@ def unprocessed(history: History, polls: DataFrame) -> DataFrame:
             F.expr(f"min_by(offset, at_ns) filter (where event = 'assign' and at_ns >= since_ns and not {mine})").alias(
                 "taken_over_at"
             ),
+            F.expr("bool_or(event = 'committing')").alias("asks"),
         )
-        .selectExpr(*PARTITION, "holder.reader", "holder.incarnation", "before", "committed", "taken_over_at")
+        .selectExpr(*PARTITION, "holder.reader", "holder.incarnation", "before", "committed", "taken_over_at", "asks")
     )
     return (
         held.join(told, on=SEAT, how="inner")
@@ -151,7 +159,8 @@ def unprocessed(history: History, polls: DataFrame) -> DataFrame:
         .selectExpr(
             *PARTITION,
             "coalesce(reached, placed, before, 0L) as left_from",
-            "greatest(committed, taken_over_at) as left_to",
+            "if(asks, committed, greatest(committed, taken_over_at)) as left_to",
+            "stay_since_ns as since_ns",
         )
     )
 
@@ -161,11 +170,26 @@ def unanswered(history: History) -> DataFrame:
     with an error, or not in time, may have kept it all the same.
 
     From what was answered well, or where the member was placed, or else where the group stood. Returns: topic,
-    partition, asked_from, asked_to
+    partition, asked_from, asked_to, since_ns
     """
-    begins = "event in ('assign', 'revoke', 'lost', 'seek')"
-    told = history.table("positions").where(f"event = 'committing' or {_COMMITTED} or {begins}")
-    begun = told.where(begins).groupBy(*SEAT).agg(F.collect_list("at_ns").alias("begun"))
+    stays = _stays(history).where("asked_to is not null")
+    asked = stays.selectExpr(*PARTITION, "coalesce(answered, placed, stood, 0L) as asked_from", "asked_to", "since_ns")
+    return asked.where("asked_to > asked_from")
+
+
+def answered(history: History) -> DataFrame:
+    """What members committed, and know that they did, of what was left to them when they were placed: whatever another
+    had committed of it before did not last. Returns: topic, partition, answered_from, answered_to, since_ns"""
+    stays = _stays(history).where("given and answered is not null")
+    known = stays.selectExpr(*PARTITION, "coalesce(placed, stood, 0L) as answered_from", "answered", "since_ns")
+    return known.toDF(*PARTITION, "answered_from", "answered_to", "since_ns")
+
+
+def _stays(history: History) -> DataFrame:
+    """What each stay of a member in a partition committed. Returns: STAY, since_ns, given (whether it began with a
+    place), placed, stood (how far the group had committed before), asked_to, answered"""
+    told = history.table("positions").where(f"event = 'committing' or {_COMMITTED} or {_BEGINS}")
+    begun = told.where(_BEGINS).groupBy(*SEAT).agg(F.collect_list("at_ns").alias("begun"))
     stood = told.where(_COMMITTED).groupBy(*PARTITION).agg(F.collect_list(F.struct("at_ns", "offset")).alias("stood"))
     before = "array_max(transform(filter(stood, one -> one.at_ns <= since_ns), one -> one.offset))"
     return (
@@ -175,13 +199,12 @@ def unanswered(history: History) -> DataFrame:
         .agg(
             F.expr("max(offset) filter (where event = 'committing')").alias("asked_to"),
             F.expr(f"max(if({_COMMITTED}, offset, null))").alias("answered"),
-            F.expr(f"max(offset) filter (where {begins})").alias("placed"),
+            F.expr(f"max(offset) filter (where {_BEGINS})").alias("placed"),
+            F.expr("coalesce(bool_or(event in ('assign', 'seek')), false)").alias("given"),
             F.min("at_ns").alias("since_ns"),
         )
-        .where("asked_to is not null")
         .join(F.broadcast(stood), on=PARTITION, how="left")
-        .selectExpr(*PARTITION, f"coalesce(answered, placed, {before}, 0L) as asked_from", "asked_to")
-        .where("asked_to > asked_from")
+        .selectExpr(*STAY, "since_ns", "given", "placed", f"{before} as stood", "asked_to", "answered")
     )
 
 

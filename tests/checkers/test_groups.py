@@ -204,6 +204,28 @@ KILLED = {
         ("live a @0 r1 t5", "place assign r2 @2 t8", "place commit r2 @3 t9", "killed r1"),
         {1: True, 2: False},
     ),
+    "not what it had not asked to commit, wherever its successor began": (
+        ("live a @0 r1 t5", "place committing r1 @2 t6", "place commit r1 @2 t6", "killed r1"),
+        ("place assign r2 @3 t8", "place committing r2 @3 t9", "place commit r2 @3 t9"),
+        {1: True, 2: False},
+    ),
+    "not what its successor was placed before, and committed itself": (
+        ("place commit r1 @3 t5", "killed r1", "place assign r2 @1 t8", "live b @1 r2 t9", "place commit r2 @3 t10"),
+        {0: True, 2: False},
+    ),
+    "but what its successor was placed before, and committed nothing of": (
+        ("place commit r1 @2 t5", "killed r1", "place assign r2 @0 t8", "place revoke r2 t9", "place commit r3 @3 t10"),
+        {0: True, 1: True, 2: False},
+    ),
+    "be its successor killed, too": (
+        ("place commit r1 @3 t5", "killed r1", "place assign r2 @1 t8", "live b @1 r2 t9", "place commit r2 @3 t10"),
+        ("killed r2",),
+        {0: True, 2: True},
+    ),
+    "what it had committed when it had sought another place itself": (
+        ("live a @0 r1 t5", "place seek r1 @0 t6", "place commit r1 @3 t7", "killed r1"),
+        {1: True, 2: True},
+    ),
     "not what it had failed to commit": (
         ("live a @0 r1 t5", "place commit r1 @3 t6 failed", "place assign r2 @1 t8", "place commit r2 @2 t9"),
         ("killed r1",),
@@ -282,6 +304,21 @@ UNANSWERED = {
         ("place committing r1 @3 t6", "place revoke r1 t8", "place assign r2 @0 t9", "live a @0 r2 t10"),
         ("live c @2 r2 t11", "place commit r2 @3 t12"),
         {1: False},
+    ),
+    "not what another was given anew, and committed": (
+        ("place committing r1 @3 t6", "place commit r1 @3 t7 failed", "place revoke r1 t8", "place assign r2 @1 t9"),
+        ("place committing r2 @3 t11", "place commit r2 @3 t11"),
+        {0: True, 1: False, 2: False},
+    ),
+    "not what it was given anew itself, and committed": (
+        ("place committing r1 @3 t6", "place lost r1 t8", "place assign r1 t9", "place committing r1 @3 t11"),
+        ("place commit r1 @3 t11",),
+        {0: False, 1: False, 2: False},
+    ),
+    "be it that another had committed as much before": (
+        ("place commit r1 @3 t2", "place revoke r1 t3", "place assign r2 @1 t4", "place committing r2 @3 t6"),
+        ("place lost r2 t7",),
+        {0: False, 1: True, 2: True},
     ),
     "not what was committed without being asked for": (("place commit r1 @3 t6",), {0: False, 1: False, 2: False}),
 }
