@@ -88,9 +88,9 @@ class Conversion:
         if type(process) is not int:
             return  # the nemesis
         function, kind, at_ns = operation[":f"], operation[":type"], operation.get(":time")
-        if function not in _FUNCTIONS:
+        if not isinstance(function, str) or function not in _FUNCTIONS:
             raise self._file.error(
-                f":f {function} is another workload's: {_those(_FUNCTIONS)} are jepsen.tests.kafka's"
+                f":f {_edn(function)} is another workload's: {_those(_FUNCTIONS)} are jepsen.tests.kafka's"
             )
         if type(at_ns) is not int:
             raise self._file.error("an operation without a :time")
@@ -99,10 +99,10 @@ class Conversion:
         self._operations += 1
         if kind == _INVOKE:
             self._invoked(process, function, at_ns, operation.get(":value"))
-        elif kind in _OUTCOMES:
+        elif isinstance(kind, str) and kind in _OUTCOMES:
             self._completed(process, at_ns, operation)
         else:
-            raise self._file.error(f":type {kind} is none of {_INVOKE}, {', '.join(_OUTCOMES)}")
+            raise self._file.error(f":type {_edn(kind)} is none of {_INVOKE}, {', '.join(_OUTCOMES)}")
 
     def finish(self) -> None:
         """Add what is still pending: nobody knows what became of it."""
@@ -249,6 +249,8 @@ class Conversion:
             yield from micro[1].items()
 
     def _pairs(self, key: Any, pairs: Any) -> Any:
+        if not isinstance(pairs, tuple | None):
+            raise self._file.error(f"{_edn(pairs)}, polled of key {_edn(key)}, is no [[offset v] …]")
         for pair in pairs or ():
             if not isinstance(pair, tuple) or len(pair) != 2:
                 raise self._file.error(f"{_edn(pair)}, polled of key {_edn(key)}, is no [offset v]")
