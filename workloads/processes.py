@@ -120,18 +120,21 @@ class Worker:
         self.end()
         return killed
 
-    def end(self) -> None:
-        """Close its input, upon which it flushes and ends; kill it where it does not. Twice is harmless."""
+    def end(self) -> bool:
+        """Close its input, upon which it flushes and ends; kill it where it does not. Twice is harmless. Returns
+        whether it ended so: False where it was killed in the middle of what it did."""
         stdin = self._process.stdin
         assert stdin is not None
         try:
             stdin.close()
         except BrokenPipeError:
             self._process.wait()
-        if not self.wait(_TERMINATE_S):
+        ended = self.wait(_TERMINATE_S)
+        if not ended:
             self._process.kill()
             self._process.wait()
         self._listener.join()
+        return ended
 
     def _say(self, line: str) -> None:
         stdin = self._process.stdin
@@ -162,6 +165,7 @@ class Workers:
         self._workers: list[Worker] = []
         self._gone: list[Worker] = []
         self._killed: list[Spec] = []
+        self._cut_off: list[Spec] = []
         self._unfinished: list[str] = []
         self._specs = specs
 
@@ -190,6 +194,13 @@ class Workers:
     def killed_members(self) -> list[Process]:
         """The processes of members that were killed on purpose, for run.json."""
         return [Process(worker=spec.worker, incarnation=spec.life) for spec in self._killed if spec.member]
+
+    @property
+    def died_members(self) -> list[Process]:
+        """The processes of members that ended in the middle of what they did, though no step killed them: they died by
+        themselves, or had to be killed at the end."""
+        died = [*self._cut_off, *(worker.spec for worker in self._workers if worker.death)]
+        return [Process(worker=spec.worker, incarnation=spec.life) for spec in died if spec.member]
 
     def __enter__(self) -> Self:
         """Start every worker, and wait until each has told its first statistics.
@@ -308,7 +319,8 @@ class Workers:
                 worker.finish(left)
             for worker in asked:
                 if not worker.wait(until - time.monotonic()):
-                    worker.end()
+                    if not worker.end():
+                        self._cut_off.append(worker.spec)
                     # Its end is ours, no death; whether it still closed its journals is seen when they are sealed.
                     self._remove(worker)
                     self._unfinished.append(f"{worker.name} did not finish within {within:g} s and was ended")

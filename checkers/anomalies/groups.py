@@ -85,7 +85,7 @@ def _excused(history: History, polls: DataFrame) -> DataFrame:
         answered(history).selectExpr(*PARTITION, "'left_anew'", "answered_from", "answered_to", "since_ns"),
         went_past(polls).selectExpr(*PARTITION, "'past'", "past_from", "past_to", "0L"),
     ]
-    if history.run_file.killed:
+    if history.run_file.killed or history.run_file.died:
         ranges.append(unprocessed(history, polls).selectExpr(*PARTITION, "'died'", "left_from", "left_to", "since_ns"))
     return reduce(DataFrame.union, ranges).toDF(*PARTITION, "why", "range_from", "range_to", "since_ns")
 
@@ -108,7 +108,7 @@ def committed(history: History) -> DataFrame:
 
 
 def unprocessed(history: History, polls: DataFrame) -> DataFrame:
-    """What members that were killed had committed, as far as each is known to have, and not processed.
+    """What members that were killed, or died, had committed, as far as each is known to have, and not processed.
 
     Of the partitions that were theirs to the end: from behind the last delivery (or where they were placed, or else
     where the group stood) to what they had committed by their own word. In a history that does not tell what was asked
@@ -116,7 +116,8 @@ def unprocessed(history: History, polls: DataFrame) -> DataFrame:
     topic, partition, left_from, left_to, since_ns (of the last stay)
     """
     places = history.table("positions")
-    killed = ", ".join(f"struct({one.worker}, {one.incarnation})" for one in history.run_file.killed)
+    ended = [*history.run_file.killed, *history.run_file.died]
+    killed = ", ".join(f"struct({one.worker}, {one.incarnation})" for one in ended)
     held = (
         places.where(_BEGINS)
         .groupBy(*SEAT)

@@ -111,6 +111,9 @@ class RunFile(_Part):
     phases: list[PhaseReport] = []
     timeline: list[StepReport] = []
     killed: list[Process] = Field([], description="the members of its group that the timeline killed")
+    died: list[Process] = Field(
+        [], description="members that ended in the middle of what they did, and no step killed them"
+    )
     unfinished: list[str] = Field([], description="workers that were told to finish and did not: one line each")
     down: dict[str, list[str]] = Field({}, description="the nodes that a node or pin of final_read.down meant")
     lasting: dict[str, list[str]] = Field(

@@ -214,6 +214,7 @@ def finish(file: RunFile, workload: Workers, within: float) -> None:
     one that did not finish makes it ``unknown``."""
     file.notes += workload.finish(within)
     file.unfinished = workload.unfinished
+    file.died = workload.died_members
     file.partial |= bool(workload.deaths())
 
 

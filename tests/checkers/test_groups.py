@@ -142,6 +142,19 @@ def test_it_is_permitted_where_a_member_that_commits_first_was_killed(
     assert ("commits before processing" in ruled.because) == (stands is Standing.VIOLATION)
 
 
+@pytest.mark.parametrize(("reader", "stands"), [(101, Standing.PERMITTED), (102, Standing.VIOLATION)])
+def test_it_is_permitted_where_the_member_died_by_itself(
+    reader: int, stands: Standing, spark: SparkSession, tmp_path: Path
+) -> None:
+    died = [{"worker": reader, "incarnation": 0}]
+    lines = (*ABC, "live a @0 r1 t5", "place commit r1 @3 t6")
+    write(tmp_path, [tell(*lines)], grouped=True, commits_first=True, died=died)
+    history = History.read(tmp_path, spark)
+    _, found = records(history, GROUPS)
+    [ruled] = rule(history, found).values()
+    assert ruled.standing is stands
+
+
 def test_of_a_group_that_commits_last_a_killed_member_excuses_nothing(spark: SparkSession, tmp_path: Path) -> None:
     write(tmp_path, [tell(*ABC, "live a @0 r1 t5", "place commit r1 @3 t6", "killed r1")], grouped=True)
     history = History.read(tmp_path, spark)

@@ -13,7 +13,7 @@ import pytest
 from checkers.preconditions import followed, healed
 from harness.cluster.observer import Observer, Sight
 from harness.history.journal import Journal, journal_path, read_journal
-from harness.history.run_file import RunFile, StepReport
+from harness.history.run_file import Process, RunFile, StepReport
 from harness.history.schema import FAULTS
 from harness.run.display import PlainDisplay
 from harness.run.lifecycle import kept, recover, report_observation
@@ -67,6 +67,10 @@ class FakeWorkload:
 
     @property
     def unfinished(self) -> list[str]:
+        return []
+
+    @property
+    def died_members(self) -> list[Process]:
         return []
 
     def finish(self, within: float) -> list[str]:

@@ -102,6 +102,17 @@ def test_a_member_that_dies_by_itself_was_not_killed(plan: Plan) -> None:
         assert workload.killed == frozenset()
         assert workload.killed_members == []
         assert workload.deaths() == [member.death]
+        assert workload.died_members == [Process(worker=2, incarnation=0)]
+
+
+def test_a_member_that_had_to_be_killed_at_the_end_is_told_of_as_one_that_died(plan: Plan) -> None:
+    """What it had committed and not processed, Kafka did not lose."""
+    with start(Groups(rate=100, producers=1, members=2, commit="before-processing"), plan) as workload:
+        hangs = workload.workers[1]
+        psutil.Process(hangs.pid).suspend()
+        assert f"{hangs.name} did not finish within 0 s and was ended" in workload.finish(within=0)
+    assert workload.died_members == [Process(worker=2, incarnation=0)]
+    assert workload.killed_members == []
 
 
 def test_a_member_that_another_kills_while_the_step_waits_was_not_killed_by_it(plan: Plan) -> None:
