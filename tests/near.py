@@ -22,7 +22,7 @@ PACKAGES = ("harness", "checkers", "nemesis", "workloads", "benchmarks", "tests"
 #: Data, by how its path begins, and the test files that read it, by how theirs do. The first row that fits counts.
 READERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("scenarios/", ("tests/scenario/", "tests/cli/test_others.py", "tests/cli/test_run.py", "tests/cluster/test_sc")),
-    ("docker/", ("tests/scenario/test_wheel.py", "tests/cluster/test_images.py", "tests/cluster/test_layout.py")),
+    ("docker/", ("tests/scenario/test_wheel.py", "tests/cluster/test_images.py", "tests/cluster/test_distribution.py")),
     ("examples/", ("tests/test_example.py", "tests/golden/", "tests/planted/test_recorded.py")),
     ("harness/report/templates/", ("tests/report/", "tests/scenario/test_wheel.py")),
     ("tests/golden/", ("tests/golden/",)),

@@ -10,7 +10,8 @@ import pytest
 from harness.core.errors import ScenarioError
 from harness.history.lock import RecordingLock
 from harness.providers.docker.cleanup import cleanup, still_going
-from harness.providers.docker.compose import PROJECT_LABEL, is_ours, labels_of
+from harness.providers.docker.compose import LABEL, PROJECT_LABEL, is_ours, labels_of
+from harness.providers.docker.shell import labels_of_no_run
 
 
 def test_a_run_is_going_while_its_recorder_lives(tmp_path: Path) -> None:
@@ -120,3 +121,10 @@ def test_a_dry_run_removes_nothing(engine: Engine) -> None:
     told = cleanup(client=engine, dry_run=True)  # type: ignore[arg-type]
     assert engine.removed == []
     assert told[0] == "would remove container kt-b-b1 of over/1"
+
+
+def test_containers_of_no_run_are_left_alone_while_they_are_needed_and_no_longer() -> None:
+    with labels_of_no_run() as one, labels_of_no_run() as other:
+        assert one[LABEL] != other[LABEL]
+        assert still_going([one, other]).keys() == {one[LABEL], other[LABEL]}
+    assert still_going([one, other]) == {}
