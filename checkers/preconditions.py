@@ -83,7 +83,8 @@ def healed(faults: Iterable[Row], run: RunFile) -> Precondition:
     standing = [
         row["fault"]
         for row in lasting
-        if row["fault"] not in names and not nodes.issuperset(run.lasting.get(row["fault"]) or row["nodes"])
+        for still_on in [run.lasting.get(row["fault"]) or row["nodes"]]
+        if row["fault"] not in names and not (still_on and nodes.issuperset(still_on))
     ]
     excused = f", but {_all(row['fault'] for row in lasting)} as the scenario says" if lasting else ""
     told = f"{len(listed)} faults, each undone{excused}"

@@ -88,6 +88,9 @@ NOT_HELD = [
         "no evidence: slow (on b2, b3)",
     ),
     (asks.healed([fault(healed_ns=None)], run_file()), "still there: cut"),
+    # Of what hits no node (an election whose end nobody recorded) no node that may stay tells anything.
+    (asks.healed([fault("elect-1", "elect", nodes=[], healed_ns=None)], run_file()), "still there: elect-1"),
+    (asks.healed([fault("elect-1", "elect", nodes=[], healed_ns=None)], staying("b1")), "still there: elect-1"),
     (asks.healed([fault(healed_ns=None)], staying("other", "b2")), "still there: cut"),
     # A node that may stay, and a fault of that name or of another, are no pin that might have meant b1.
     (asks.healed([KILL], staying("b3")), "still there: kill-1"),
