@@ -1,0 +1,105 @@
+"""Whether judging became slower: ``python -m benchmarks.compare A B [--records N,N…] [--times N] [--json FILE]``.
+
+Two commits judge the same histories in turn, A B A B …, each time cold, in a fresh process of that commit's own code.
+Prints a table made from the JSON that is kept: medians of both, and how the pairs compare. A machine's slow minute hits
+both of a pair; B is called slower or faster only where all pairs agree.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+#: What ``benchmarks.checking --measure all`` tells of a judgement, and how a column is headed.
+FIGURES = {"cold": "cold s", "cpu": "CPU s", "warm": "warm s", "peak": "peak MiB"}
+
+#: Writes a history of so many sends where it is told to.
+WRITE = """
+import sys
+from pathlib import Path
+from benchmarks.histories import write_run
+write_run(Path(sys.argv[1]), int(sys.argv[2]))
+"""
+
+Pair = dict[str, dict[str, float]]
+
+
+@contextmanager
+def checkout(commit: str, into: Path) -> Iterator[Path]:
+    """A work tree of a commit, gone afterwards."""
+    subprocess.run(["git", "worktree", "add", "--quiet", "--detach", str(into), commit], check=True)
+    try:
+        yield into
+    finally:
+        subprocess.run(["git", "worktree", "remove", "--force", str(into)], check=True)
+
+
+def in_tree(tree: Path, *command: str) -> str:
+    """What a Python command says that runs the code of ``tree``."""
+    environment = {**os.environ, "PYTHONPATH": str(tree)}
+    done = subprocess.run([sys.executable, *command], cwd=tree, env=environment, stdout=subprocess.PIPE, check=True)
+    return done.stdout.decode()
+
+
+def compared(pairs: Sequence[Pair], figure: str) -> dict[str, Any]:
+    """The medians of both sides, the ratios B/A of the pairs, and whether B is ``slower`` or ``faster``: only where all
+    pairs agree; else ``same``."""
+    ratios = [pair["B"][figure] / pair["A"][figure] for pair in pairs]
+    follows = "slower" if min(ratios) > 1 else "faster" if max(ratios) < 1 else "same"
+    return {
+        **{side: statistics.median(pair[side][figure] for pair in pairs) for side in ("A", "B")},
+        "ratio": statistics.median(ratios),
+        "lowest": min(ratios),
+        "highest": max(ratios),
+        "B is": follows,
+    }
+
+
+def table(results: Mapping[str, Sequence[Pair]]) -> str:
+    """The table of results: a line for each size and figure."""
+    lines = [f"{'records':>10}  {'figure':<9}{'A':>9}{'B':>9}  {'B/A':>5}  {'of pairs':<12}B is"]
+    for records, pairs in results.items():
+        for figure, heading in FIGURES.items():
+            row = compared(pairs, figure)
+            spread = f"{row['lowest']:.2f}–{row['highest']:.2f}"
+            numbers = f"{row['A']:>9.1f}{row['B']:>9.1f}  {row['ratio']:>5.2f}"
+            lines.append(f"{records:>10}  {heading:<9}{numbers}  {spread:<12}{row['B is']}")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Run the comparison."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("commits", nargs=2, metavar="COMMIT", help="A, and B")
+    parser.add_argument("--records", default="30000,1000000", help="sizes: sends of each history")
+    parser.add_argument("--times", type=int, default=3, help="pairs for each size")
+    parser.add_argument("--memory", default="6g", help="heap of the Spark driver")
+    parser.add_argument("--json", type=Path, help="keep the figures here, too")
+    asked = parser.parse_args()
+    results: dict[str, list[Pair]] = {}
+    with tempfile.TemporaryDirectory(prefix="kafka-trial-compare-") as scratch:
+        place = Path(scratch)
+        with checkout(asked.commits[0], place / "A") as a, checkout(asked.commits[1], place / "B") as b:
+            for records in asked.records.split(","):
+                run = place / f"run-{records}"
+                # Written by A: what an earlier commit recorded, a later one has to judge.
+                in_tree(a, "-c", WRITE, str(run), records)
+                measure = ("-m", "benchmarks.checking", "--measure", "all", str(run), "--memory", asked.memory)
+                for _ in range(asked.times):
+                    pair = {side: json.loads(in_tree(tree, *measure)) for side, tree in (("A", a), ("B", b))}
+                    results.setdefault(records, []).append(pair)
+                    print(f"{records}: {pair}", file=sys.stderr, flush=True)
+    if asked.json:
+        asked.json.write_text(json.dumps({"commits": asked.commits, "results": results}, indent=1) + "\n")
+    print(table(results))
+
+
+if __name__ == "__main__":
+    main()
