@@ -290,12 +290,14 @@ def _in_order(begun: Times, to: Times, *more: npt.NDArray[Any]) -> tuple[npt.NDA
 
 
 def per_bucket(timeline: Timeline, slot_ns: int) -> tuple[int, list[int]]:
-    """The length of a bucket in ns (a second, or as many as it takes), and the acknowledgements in each."""
+    """The length of a bucket in ns (a second, or as many as it takes), and the acknowledgements in each: in the first,
+    also those of before the origin."""
     if timeline.last_ns is None:
         return _SECOND_NS, []
-    bucket = _SECOND_NS * -(-(timeline.last_ns + 1) // (_SECOND_NS * _MOST_BUCKETS))
-    number = timeline.last_ns // bucket + 1
-    of_slots = np.minimum(timeline.slot * slot_ns // bucket, number - 1)
+    last_ns = max(timeline.last_ns, 0)
+    bucket = _SECOND_NS * -(-(last_ns + 1) // (_SECOND_NS * _MOST_BUCKETS))
+    number = last_ns // bucket + 1
+    of_slots = np.clip(timeline.slot * slot_ns // bucket, 0, number - 1)
     return bucket, np.bincount(of_slots, timeline.acknowledged, number).astype(np.int64).tolist()
 
 

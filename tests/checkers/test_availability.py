@@ -236,6 +236,17 @@ def test_a_chart_has_at_most_600_buckets(seconds: int, bucket: int) -> None:
     assert sum(counts) == seconds
 
 
+@pytest.mark.parametrize(
+    ("seconds", "chart"),
+    [([-1e-9], [1]), ([-3], [1]), ([-3, 2], [1, 0, 1])],
+    ids=["unknown", "before", "before and after"],
+)
+def test_what_is_told_of_before_the_origin_is_in_the_first_bucket(seconds: list[float], chart: list[int]) -> None:
+    """Jepsen tells -1 where it knows no time."""
+    ends = (int(at * SECOND) for at in seconds)
+    assert per_bucket(line(*(acked(at, at) for at in ends), slot_ns=SECOND), SECOND) == (SECOND, chart)
+
+
 def test_without_a_send_the_chart_is_empty() -> None:
     assert per_bucket(together(folded([]), {}), SECOND)[1] == []
     assert stretches(together(folded([]), {})).longest() is None
