@@ -4,20 +4,29 @@ create or replace view reads as from read_parquet('{run}/history/reads/*.parquet
 create or replace view complete as
     select topic, partition, log_start from read_parquet('{run}/history/log_ends/*.parquet') where complete;
 
+-- Damaged bytes prove a record where it was acknowledged alone.
+create or replace view proven as
+    select reads.* from reads
+    where intact or exists (
+        from sends
+        where outcome = 'ok' and sends.record_id = reads.record_id and sends.topic = reads.topic
+            and sends.partition = reads.partition and sends."offset" = reads."offset"
+    );
+
 create or replace temp table lost as
     select topic, partition, "offset", record_id, worker, sequence, invoked_ns, completed_ns
     from sends join complete using (topic, partition)
     where outcome = 'ok' and ("offset" is null or "offset" >= log_start) and not exists (
-        from reads final
+        from proven final
         where phase = 'final' and final.record_id = sends.record_id
             and final.topic = sends.topic and final.partition = sends.partition
     );
 
 create or replace temp table vanished as
     select live.topic, live.partition, live."offset", live.record_id, min(read_ns) as read_ns
-    from reads live join complete using (topic, partition)
+    from proven live join complete using (topic, partition)
     where phase = 'live' and record_id is not null and "offset" >= log_start and not exists (
-        from reads final
+        from proven final
         where final.phase = 'final' and final.record_id = live.record_id
             and final.topic = live.topic and final.partition = live.partition
     )
@@ -26,13 +35,13 @@ create or replace temp table vanished as
 create or replace temp table failed_but_present as
     select topic, partition, record_id, error, min(reads."offset") as read_offset
     from sends join reads using (topic, partition, record_id)
-    where outcome = 'fail' and phase in ('final', 'live')
+    where outcome = 'fail' and intact and phase in ('final', 'live')
     group by all;
 
 create or replace temp table duplicated as
     select topic, partition, record_id, min("offset") as "offset", max("offset") as last_offset,
         count(distinct "offset") as copies
-    from reads where phase = 'final' and record_id is not null
+    from proven where phase = 'final' and record_id is not null
     group by all having copies > 1;
 
 create or replace temp table phantom as
