@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from functools import cache
 
+import hypothesis
 import pytest
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
@@ -12,6 +13,10 @@ from harness.cli.deeds import Deeds
 from harness.cli.main import invoke
 from tests.command import Done, Invoke
 from tests.golden.sample import Judged, judged
+
+# How long an example takes says nothing of the code, and on a busy machine it takes long.
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.core.errors import HistoryError
@@ -131,7 +131,6 @@ def printed(value: Any) -> str:
     return {"None": "nil", "True": "true", "False": "false"}.get(str(value), str(value))
 
 
-@settings(deadline=None)
 @given(values=st.lists(st.dictionaries(st.just(":k"), _VALUES)))
 def test_what_is_printed_is_read_back(values: list[Any], tmp_path_factory: pytest.TempPathFactory) -> None:
     assert read("\n".join(map(printed, values)), tmp_path_factory.getbasetemp()) == values
