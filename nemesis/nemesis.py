@@ -243,13 +243,20 @@ class Nemesis:
 
         A process that another active fault keeps in the same state stays in it.
         """
-        fault, aim = injection.fault, injection.aim
-        whole = fault.lives_in_network
+        whole = injection.fault.lives_in_network
         healing = tuple(node for node in injection.remaining if whole or node not in spared)
         if not healing:
             return
         injection.healing_ns = self._clock.now()
-        self._write(injection)
+        try:
+            self._write(injection)
+        finally:
+            # A journal that takes nothing more (a full disk) leaves no fault behind.
+            self._undo(injection, healing)
+
+    def _undo(self, injection: Injection, healing: Collection[Node]) -> None:
+        fault, aim = injection.fault, injection.aim
+        whole = fault.lives_in_network
         self._measure(injection, "healing")
         try:
             kept = self._kept_by_others(injection)
@@ -288,10 +295,12 @@ class Nemesis:
         """Apply again what is on the networks of those of ``nodes`` that run, then let them go on."""
         states = on_each(nodes, self._shell.process)
         alive = [node for node, state in states.items() if state is not ProcessState.EXITED]
-        for other in [i for i in self._active.values() if i.fault.lives_in_network]:
-            if not set(alive).isdisjoint(other.aim.nodes):
-                self._apply_again(other, alive)
-        on_each(alive, self._shell.release)
+        try:
+            for other in [i for i in self._active.values() if i.fault.lives_in_network]:
+                if not set(alive).isdisjoint(other.aim.nodes):
+                    self._apply_again(other, alive)
+        finally:
+            on_each(alive, self._shell.release)
         now = self._clock.now()
         injection.seen.add("released", {node: Seen(Effect.NOT_KNOWN, {"at_ns": now}) for node in alive})
 

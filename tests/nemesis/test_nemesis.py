@@ -1,6 +1,8 @@
 """Injecting, remembering, proving and healing, against a shell of plain data."""
 
+import errno
 import json
+from collections.abc import Iterable, Mapping
 from random import Random
 from typing import Any
 
@@ -10,6 +12,7 @@ from harness.core.clock import Clock
 from harness.core.errors import ClusterError, ScenarioError
 from harness.core.faults import Does, does
 from harness.core.topology import View
+from harness.history.journal import Journal
 from nemesis.catalogue import FAULTS, kind_of
 from nemesis.fault import Aim, Fault
 from nemesis.faults.process import Kill
@@ -534,3 +537,37 @@ def test_the_clients_machine_is_cut_but_never_entered(nemesis: Nemesis, shell: F
     nemesis.inject(fault("partition", **{"from": "clients", "to": "all"}), "cut")
     assert set(shell.left) == {node.name for node in TOPOLOGY.nodes}
     assert CLIENTS not in nemesis.pins["cut"]
+
+
+class FullDisk(Journal):
+    """A journal that takes so many rows, and nothing more."""
+
+    def __init__(self, room: int) -> None:
+        self.room = room
+
+    def append_rows(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        self.room -= len(list(rows))
+        if self.room < 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.parametrize("kind", ["partition", "slow", "throttle", "kill", "pause"])
+def test_a_journal_that_takes_nothing_more_leaves_no_fault_behind(kind: str, shell: FakeShell) -> None:
+    nemesis = Nemesis(shell, lambda: VIEW, FullDisk(4), Clock.start(), Random(1))
+    nemesis.inject(fault(kind))
+    nemesis.inject(fault("pause", target="b3"))
+    with pytest.raises(OSError, match="No space left"):
+        nemesis.heal_all()
+    assert set(shell.states.values()) == {ProcessState.RUNNING}
+    assert not any(shell.namespaces.values())
+    assert not shell.held
+    assert nemesis.active == ()
+
+
+def test_a_journal_that_takes_nothing_more_keeps_no_started_node_waiting(shell: FakeShell) -> None:
+    nemesis = Nemesis(shell, lambda: VIEW, FullDisk(5), Clock.start(), Random(1))
+    nemesis.inject(fault("kill"), "dead")
+    nemesis.inject(fault("partition"))
+    with pytest.raises(OSError, match="No space left"):
+        nemesis.heal("dead")
+    assert not shell.held
