@@ -1,6 +1,7 @@
 """Imports point one way."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -127,3 +128,13 @@ def test_an_import_against_the_grain_would_be_seen(tmp_path: Path) -> None:
     wrong.write_text("def late():\n    from harness.run import timeline\n    import pyspark\n")
     assert imported(wrong) == {"harness.run.timeline", "pyspark"}
     assert not any(within("harness.run.timeline", below) for below in MAY_IMPORT["checkers"])
+
+
+def test_the_page_of_the_architecture_names_the_folders_that_there_are() -> None:
+    page = (ROOT / "ARCHITECTURE.md").read_text()
+    named = re.findall(r"^\| `([\w/.]+)` \|", page, re.MULTILINE)
+    assert [place for place in named if not (ROOT / place).exists()] == []
+    packages = {package.replace(".", "/") + "/" for package in MAY_IMPORT} - {"harness/resources/"}
+    assert packages <= set(named)
+    linked = {path for path in re.findall(r"`([\w/]+\.py|tests/[\w/]+)`", page) if "/" in path}
+    assert [path for path in linked if not (ROOT / path).exists()] == []
