@@ -1,9 +1,9 @@
 """Elections that a scenario asks for by hand: each is a row of the table ``faults``, so that checkers know of it."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
-from confluent_kafka import ElectionType, KafkaException, TopicPartition
+from confluent_kafka import ElectionType, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from harness.core.clock import Clock
@@ -50,9 +50,18 @@ def elect_uncleanly(bootstrap: str, topic: str, partition: int) -> str | None:
     admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0, "socket.timeout.ms": _MILLISECONDS})
     asked = admin.elect_leaders(ElectionType.UNCLEAN, [TopicPartition(topic, partition)])
     try:
-        (error,) = asked.result(timeout=2 * _MILLISECONDS / 1e3).values()
+        answers = asked.result(timeout=2 * _MILLISECONDS / 1e3)
     except KafkaException as exc:
         raise ClusterError(f"no election of {topic}-{partition}: {exc.args[0].str()}") from exc
     except TimeoutError as exc:
         raise ClusterError(f"no election of {topic}-{partition} within {2 * _MILLISECONDS / 1e3:g} s") from exc
-    return None if error is None else f"no election of {topic}-{partition}: {error.str()}"
+    return refusal(answers, TopicPartition(topic, partition))
+
+
+def refusal(answers: Mapping[TopicPartition, KafkaError | None], of: TopicPartition) -> str | None:
+    """Why there was no election of a partition, by the broker's answers; None where there was one. Raises ClusterError
+    where none of them is of it: whether there was one is not known."""
+    if of not in answers:
+        raise ClusterError(f"no election of {of.topic}-{of.partition} is known of: the broker did not answer for it")
+    error = answers[of]
+    return None if error is None else f"no election of {of.topic}-{of.partition}: {error.str()}"

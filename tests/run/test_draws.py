@@ -10,9 +10,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from confluent_kafka import KafkaError, TopicPartition
 from pydantic import TypeAdapter
 
-from harness.cluster.elections import Elections
+from harness.cluster.elections import Elections, refusal
 from harness.core.errors import ClusterError
 from harness.core.topology import Node, View
 from harness.history.journal import Journal, journal_path, read_journal
@@ -182,3 +183,16 @@ def test_one_that_does_not_come_is_not_met_and_not_effective(play: Play, refuses
     played = play([{"elect": "unclean"}], refuses=refuses)
     assert played.steps == [("elect unclean", False)]
     assert [row["effective"] for row in played.faults] == [False]
+
+
+def test_an_election_that_no_answer_is_of_is_not_known_to_have_come() -> None:
+    with pytest.raises(ClusterError, match="no election of trial-0 is known of"):
+        refusal({}, TopicPartition("trial", 0))
+    with pytest.raises(ClusterError, match="no election of trial-0 is known of"):
+        refusal({TopicPartition("trial", 1): None}, TopicPartition("trial", 0))
+
+
+def test_the_brokers_word_tells_why_there_was_no_election() -> None:
+    error, asked = KafkaError(KafkaError.ELECTION_NOT_NEEDED), TopicPartition("trial", 0)
+    assert refusal({asked: None}, asked) is None
+    assert refusal({asked: error}, asked) == f"no election of trial-0: {error.str()}"
