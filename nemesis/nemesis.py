@@ -155,16 +155,20 @@ class Nemesis:
         """Undo everything, verified; ended and paused nodes run again.
 
         ``except_`` names injections that stay as they are, or nodes or pins whose process stays as it is. Heals what
-        can be healed before it raises ClusterError.
+        can be healed, and tells what could not be journalled, before it raises ClusterError.
         """
         failures = self._heal_each(except_)
         if failures:
             raise ClusterError(f"not healed: {'; '.join(map(str, failures))}")
 
-    def _heal_each(self, except_: Collection[str] = ()) -> list[KafkaTrialError]:
-        """Heal all that ``except_`` does not name; return what failed. A defect is raised when all were tried."""
-        failures: list[KafkaTrialError] = []
+    def _heal_each(self, except_: Collection[str] = ()) -> list[Exception]:
+        """Heal all that ``except_`` does not name; return what failed, a journal that took nothing among it.
+
+        A defect, or Ctrl-C, is raised when all were tried; a second Ctrl-C at once.
+        """
+        failures: list[Exception] = []
         defects: list[Exception] = []
+        interrupted: KeyboardInterrupt | None = None
         spared: set[Node] = set()
         for name in except_:
             try:
@@ -176,10 +180,16 @@ class Nemesis:
         for injection in sorted(chosen, key=lambda i: not i.fault.lives_in_network):
             try:
                 self._heal(injection, spared)
-            except KafkaTrialError as exc:
+            except (KafkaTrialError, OSError) as exc:
                 failures.append(exc)
+            except KeyboardInterrupt as exc:
+                if interrupted:
+                    raise
+                interrupted = exc
             except Exception as exc:  # noqa: BLE001 - a defect in one fault keeps no other from being healed
                 defects.append(exc)
+        if interrupted:
+            raise interrupted
         if defects:
             raise defects[0]
         return failures

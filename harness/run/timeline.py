@@ -85,8 +85,9 @@ def follow(timeline: Sequence[steps.Step], stage: Stage) -> None:
         stage.display.step(str(step), None)
         try:
             missed, done = _play(step, number, plans.get(number, []), stage)
-        except (ClusterError, ScenarioError) as exc:
-            # What a scenario means can be wrong only once it is known who leads: the run goes on to its final read.
+        except (ClusterError, ScenarioError, OSError) as exc:
+            # A full disk keeps a fault from being journalled, and nothing from being read and judged; what a scenario
+            # means can be wrong only once it is known who leads: the run goes on to its final read.
             missed, done = str(exc), ""
         stage.report(str(step), at_ns, met=missed is None, detail=missed or done)
         if missed is not None:

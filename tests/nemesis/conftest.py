@@ -1,8 +1,9 @@
 """A cluster that exists on paper: nodes, who has which role, and a shell that remembers what was done to them."""
 
+import errno
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -156,6 +157,18 @@ class FakeShell:
     def left(self) -> dict[str, set[str]]:
         """What is in the namespaces, by node, where anything is."""
         return {node.name: set(tags) for node, tags in self.namespaces.items() if tags}
+
+
+class FullDisk(Journal):
+    """A journal that takes so many rows, and nothing more."""
+
+    def __init__(self, room: int) -> None:
+        self.room = room
+
+    def append_rows(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        self.room -= len(list(rows))
+        if self.room < 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
 
 
 class Rows:

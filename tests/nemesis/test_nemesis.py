@@ -1,25 +1,25 @@
 """Injecting, remembering, proving and healing, against a shell of plain data."""
 
-import errno
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator
+from itertools import count
 from random import Random
 from typing import Any
 
 import pytest
+from pydantic import PrivateAttr
 
 from harness.core.clock import Clock
 from harness.core.errors import ClusterError, ScenarioError
 from harness.core.faults import Does, does
 from harness.core.topology import View
-from harness.history.journal import Journal
 from nemesis.catalogue import FAULTS, kind_of
 from nemesis.fault import Aim, Fault
-from nemesis.faults.process import Kill
+from nemesis.faults.process import Kill, Pause
 from nemesis.nemesis import Nemesis
 from nemesis.shell import NodeShell, ProcessState
 
-from .conftest import B1, B2, B3, C1, CLIENTS, TOPOLOGY, VIEW, FakeShell, Rows
+from .conftest import B1, B2, B3, C1, CLIENTS, TOPOLOGY, VIEW, FakeShell, FullDisk, Rows
 
 #: A fault as a scenario writes it, by kind.
 WRITTEN: dict[str, dict[str, Any]] = {
@@ -446,6 +446,37 @@ def test_a_defect_in_one_heal_is_raised_when_all_others_are_healed(nemesis: Neme
     assert shell.states[C1] is ProcessState.RUNNING
 
 
+class Interrupted(Pause):
+    """Somebody presses Ctrl-C while it is healed for the first time."""
+
+    _heals: Iterator[int] = PrivateAttr(default_factory=count)
+
+    def heal(self, shell: NodeShell, aim: Aim) -> None:
+        if next(self._heals) == 0:
+            raise KeyboardInterrupt
+        super().heal(shell, aim)
+
+
+def test_ctrl_c_in_one_heal_goes_up_when_all_others_are_healed(nemesis: Nemesis, shell: FakeShell) -> None:
+    with nemesis:
+        nemesis.inject(Interrupted(target="b1"), "first")
+        nemesis.inject(fault("pause", target="c1"), "asleep")
+        with pytest.raises(KeyboardInterrupt):
+            nemesis.heal_all()
+        assert [a.name for a in nemesis.active] == ["first"]
+    assert nemesis.active == ()
+    assert set(shell.states.values()) == {ProcessState.RUNNING}
+
+
+def test_a_second_ctrl_c_breaks_healing_off(nemesis: Nemesis) -> None:
+    for node in ("b1", "b2", "b3"):
+        nemesis.inject(Interrupted(target=node), f"of-{node}")
+    nemesis.inject(fault("pause", target="c1"), "asleep")
+    with pytest.raises(KeyboardInterrupt):
+        nemesis.heal_all()
+    assert [a.name for a in nemesis.active] == ["of-b1", "of-b2", "of-b3", "asleep"]
+
+
 def test_what_cannot_be_healed_ends_no_run_and_stays_in_the_journal_as_not_healed(
     nemesis: Nemesis, shell: FakeShell, rows: Rows
 ) -> None:
@@ -539,24 +570,12 @@ def test_the_clients_machine_is_cut_but_never_entered(nemesis: Nemesis, shell: F
     assert CLIENTS not in nemesis.pins["cut"]
 
 
-class FullDisk(Journal):
-    """A journal that takes so many rows, and nothing more."""
-
-    def __init__(self, room: int) -> None:
-        self.room = room
-
-    def append_rows(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        self.room -= len(list(rows))
-        if self.room < 0:
-            raise OSError(errno.ENOSPC, "No space left on device")
-
-
 @pytest.mark.parametrize("kind", ["partition", "slow", "throttle", "kill", "pause"])
 def test_a_journal_that_takes_nothing_more_leaves_no_fault_behind(kind: str, shell: FakeShell) -> None:
     nemesis = Nemesis(shell, lambda: VIEW, FullDisk(4), Clock.start(), Random(1))
     nemesis.inject(fault(kind))
     nemesis.inject(fault("pause", target="b3"))
-    with pytest.raises(OSError, match="No space left"):
+    with nemesis, pytest.raises(ClusterError, match="No space left"):
         nemesis.heal_all()
     assert set(shell.states.values()) == {ProcessState.RUNNING}
     assert not any(shell.namespaces.values())

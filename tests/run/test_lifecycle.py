@@ -23,7 +23,7 @@ from harness.scenario.model import FinalRead, Scenario
 from nemesis.faults.partition import Isolate
 from nemesis.faults.process import Kill, Pause
 from nemesis.nemesis import Nemesis
-from tests.nemesis.conftest import B1, TOPOLOGY, VIEW, FakeShell
+from tests.nemesis.conftest import B1, TOPOLOGY, VIEW, FakeShell, FullDisk
 from workloads.processes import Counts, Workers
 
 SCENARIO = Scenario(name="story", topic={"replication": 3})
@@ -134,6 +134,20 @@ def test_a_heal_that_fails_is_reported_and_the_run_goes_on_to_its_end(stage: Sta
     assert [(step.step, step.detail) for step in missed(stage)] == [
         ("heal all", "not healed: b2: network script failed: broken")
     ]
+    assert cast(Any, stage.workload).finished
+    assert not followed(stage.record.file).met, "so the run is unknown"
+
+
+def test_a_disk_that_is_full_when_all_is_healed_is_reported_and_the_run_goes_on(stage: Stage, shell: FakeShell) -> None:
+    stage.nemesis = Nemesis(shell, lambda: VIEW, FullDisk(4), stage.record.clock, Random(1))
+    stage.nemesis.inject(Isolate(target="b2"), "cut")
+    stage.nemesis.inject(Pause(target="b1"), "asleep")
+    recover(stage, SCENARIO)
+    assert stage.nemesis.active == ()
+    assert shell.left == {}
+    [step] = missed(stage)
+    assert step.step == "heal all"
+    assert "No space left on device" in step.detail
     assert cast(Any, stage.workload).finished
     assert not followed(stage.record.file).met, "so the run is unknown"
 

@@ -22,7 +22,7 @@ from harness.run.timeline import Stage, follow, met
 from harness.scenario.loading import load
 from harness.scenario.steps import Condition, Step
 from nemesis.nemesis import Nemesis
-from tests.nemesis.conftest import TOPOLOGY, FakeShell
+from tests.nemesis.conftest import TOPOLOGY, FakeShell, FullDisk
 from tests.nemesis.conftest import VIEW as PAPER
 from workloads.processes import Workers
 
@@ -146,3 +146,14 @@ def test_an_injection_that_failed_half_way_is_not_passed_over(play: Play) -> Non
     play.shell.broken = False
     play.stage.nemesis.heal_all()
     assert play.stage.nemesis.active == ()
+
+
+@pytest.mark.parametrize("step", [{"inject": {"fault": "pause", "target": "b1"}}, {"elect": "unclean"}])
+def test_a_step_that_cannot_be_journalled_is_reported_and_does_nothing(step: dict[str, Any], play: Play) -> None:
+    clock = play.stage.record.clock
+    play.stage.nemesis = Nemesis(play.shell, play.told.view, FullDisk(0), clock, Random(1))
+    play.stage.elections = Elections(lambda *_: pytest.fail("was asked for"), FullDisk(0), clock)
+    [report] = play.follow(step, {"wait": "0s"})
+    assert not report.met
+    assert "No space left on device" in report.detail
+    assert play.shell.done == []
