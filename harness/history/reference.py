@@ -1,0 +1,120 @@
+"""The tables of a stored run as a page, made from their schemas: ``python -m harness.history.reference``."""
+
+import sys
+
+import pyarrow as pa
+
+from harness.core.faults import Does
+from harness.history.schema import LATER, TABLES
+
+#: Reads the shipped example; a test runs it.
+EXAMPLE = """\
+select outcome, count(*) as records
+from 'examples/jepsen-2013/unclean-election/*/history/sends/*.parquet'
+group by outcome order by outcome
+"""
+
+_HEAD = f"""\
+# The history of a run
+
+`<run>/history/<table>/*.parquet`, one file for each writer. Made from the code by
+`python -m harness.history.reference`, and held to it by a test. Times that end in `_ns` are nanoseconds since the run's
+origin on a monotonic clock; `run.json` has the origin's wall-clock time. A column marked *later*
+may be missing in an older run.
+
+With DuckDB:
+
+```sql
+{EXAMPLE}```
+
+With pandas: `pandas.read_parquet("<run>/history/sends")`. With Spark: `spark.read.parquet("<run>/history/sends")`.
+"""
+
+#: What a row of each table is.
+ROWS = {
+    "sends": "one record handed to a producer",
+    "reads": "one record delivered to a reader",
+    "positions": "what happened to a reader's position in a partition",
+    "transactions": "one transaction, from begin to commit or abort",
+    "faults": "one injection of a fault, and its heal",
+    "observations": "the state of a partition as one broker told it",
+    "log_ends": "where the final read of a partition had to reach, and did",
+}
+
+#: What a column means, in whichever table it is.
+COLUMNS = {
+    "worker": "number of the producer",
+    "reader": "number of the reader: 1000 is the final read, 1000 + n the read of broker n's own log",
+    "incarnation": "which process of that worker, from 0 on: a new one after each kill",
+    "sequence": "which of the worker's records, from 0 on",
+    "topic": "topic",
+    "partition": "partition; a producer chooses it itself",
+    "record_id": "worker * 2^40 + sequence; null where the payload is none of ours",
+    "key": "the record's key as text; null for none",
+    "invoked_ns": "when it was handed to the client",
+    "completed_ns": "when its answer came; null while none had",
+    "outcome": "ok: acknowledged (of a transaction: ended as asked); fail: it cannot have happened; info: nobody knows",
+    "error": "the error's name; null for none",
+    "offset": "offset; null, or -1 in an imported history, where nobody told it",
+    "transaction": "number of the worker's transaction; null outside of one",
+    "phase": "live: by a consumer during the run; final: by the final read; replica: from one broker's own log",
+    "poll": "number of the reader's poll",
+    "leader_epoch": "leader epoch; null where the broker's version tells none",
+    "intact": "whether the payload's checksum is right",
+    "timestamp_ms": "the record's timestamp, in milliseconds since 1970",
+    "read_ns": "when the poll that brought it returned",
+    "at_ns": "when it happened",
+    "event": "assign, revoke, lost, seek, committing (asked), commit (answered), end-of-partition, error; of the final "
+    "read: last-stable, high-watermark",
+    "intent": "commit or abort",
+    "began_ns": "when it began",
+    "ending_ns": "when its end was asked for; null where it never was",
+    "ended_ns": "when the answer came; null where none did",
+    "fault": "name of the injection: the scenario's `as:`, or one that the harness gave",
+    "kind": "the fault's name in the catalogue",
+    "nodes": "the nodes that it names",
+    "injecting_ns": "when the injection began",
+    "injected_ns": "when it was done; null where it failed",
+    "healing_ns": "when the heal began; null where there was none",
+    "healed_ns": "when it was done",
+    "effective": "whether it acted on every node that it names",
+    "evidence": "JSON: packet counters, process states, exit codes, by node",
+    "nodes_without_effect": "on which nodes it is not known to have acted",
+    Does.ENDS_PROCESS: "whether it ends the nodes' processes",
+    Does.HALTS_PROCESS: "whether it halts them",
+    Does.DESTROYS_DATA: "whether it destroys their data",
+    Does.CUTS: "whether it cuts nodes from each other",
+    Does.DELAYS: "whether it delays packets",
+    "cut_from": "of a cut: the nodes on one side",
+    "cut_to": "of a cut: those on the other",
+    "observer": "the broker that told it",
+    "leader": "id of the leader; -1 where that broker knows none",
+    "replicas": "ids of the replicas",
+    "isr": "ids of the in-sync replicas",
+    "low": "start of the log, where it was asked for",
+    "high": "high watermark, where it was asked for",
+    "log_start": "first offset of the log",
+    "log_end": "the offset behind its last record",
+    "read_to": "how far the final read came",
+    "complete": "whether that is the end",
+}
+
+
+def page() -> str:
+    """docs/history.md."""
+    return _HEAD + "".join(_table(name, schema) for name, schema in TABLES.items())
+
+
+def _table(name: str, schema: pa.Schema) -> str:
+    rows = "".join(_row(field, field.name in LATER.get(name, ())) for field in schema)
+    return f"\n## {name}\n\nA row is {ROWS[name]}.\n\n| column | type | meaning |\n|---|---|---|\n{rows}"
+
+
+def _row(field: pa.Field, later: bool) -> str:
+    kind = str(field.type).replace("<item: ", " of ").replace("<element: ", " of ").rstrip(">")
+    marks = ", null" if field.nullable else ""
+    return f"| `{field.name}` | {kind}{marks}{', later' if later else ''} | {COLUMNS[field.name]} |\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page())

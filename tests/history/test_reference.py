@@ -1,0 +1,25 @@
+"""docs/history.md is made from the schemas, and leaves nothing out."""
+
+from pathlib import Path
+
+import duckdb
+
+from harness.history.reference import COLUMNS, EXAMPLE, ROWS, page
+from harness.history.schema import TABLES
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_page_is_what_the_code_says() -> None:
+    page_path = ROOT / "docs" / "history.md"
+    assert page_path.read_text() == page(), "python -m harness.history.reference >docs/history.md"
+
+
+def test_every_table_and_column_has_its_meaning_and_no_other_has() -> None:
+    assert set(ROWS) == set(TABLES)
+    assert set(COLUMNS) == {name for schema in TABLES.values() for name in schema.names}
+
+
+def test_its_query_reads_the_shipped_example() -> None:
+    found = dict(duckdb.sql(EXAMPLE.replace("examples/", f"{ROOT}/examples/")).fetchall())
+    assert found["ok"] == 5982
