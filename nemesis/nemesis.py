@@ -118,7 +118,8 @@ class Nemesis:
 
         ``pin`` names roles to remember as they are before the fault; its targets may use them. ``random`` is what its
         ``one-of`` draw from. Raises ScenarioError (a name used twice, a target that means nothing), NothingInjected (a
-        role that nobody has now), ClusterError (an injection that failed half way: it stays active, to be healed).
+        role that nobody has now, traffic that another fault shapes), ClusterError (an injection that failed half way:
+        it stays active, to be healed).
         """
         if fault.renews_network:
             self._count_before_it_is_gone()
@@ -217,7 +218,7 @@ class Nemesis:
         for other in self._active.values():
             shared = [node.name for node in aim.nodes if node in other.remaining]
             if shared and fault.clashes(other.fault):
-                raise ScenarioError(
+                raise ClusterError(
                     f"{chosen}: the same traffic of {', '.join(shared)} is shaped by {other.aim.name!r} already; "
                     "heal that before, or give each a plane of its own"
                 )
@@ -271,9 +272,12 @@ class Nemesis:
         try:
             kept = self._kept_by_others(injection)
             freed = tuple(node for node in healing if node not in kept)
-            fault.heal(self._shell, aim if whole else aim.on(freed))
-            if fault.renews_network:
-                self._let_go(injection, freed)
+            try:
+                fault.heal(self._shell, aim if whole else aim.on(freed))
+            finally:
+                # One node that cannot be started keeps no other waiting.
+                if fault.renews_network:
+                    self._let_go(injection, freed)
         except KafkaTrialError as exc:
             injection.seen.note("healing", not_healed=str(exc))
             self._write(injection)

@@ -12,7 +12,7 @@ from pydantic import PrivateAttr
 from harness.core.clock import Clock
 from harness.core.errors import ClusterError, ScenarioError
 from harness.core.faults import Does, does
-from harness.core.topology import View
+from harness.core.topology import Node, View
 from nemesis.catalogue import FAULTS, kind_of
 from nemesis.fault import Aim, Fault
 from nemesis.faults.process import Kill, Pause
@@ -444,6 +444,26 @@ def test_a_defect_in_one_heal_is_raised_when_all_others_are_healed(nemesis: Neme
         nemesis.heal_all()
     assert [a.name for a in nemesis.active] == ["broken"]
     assert shell.states[C1] is ProcessState.RUNNING
+
+
+class WithoutB2(FakeShell):
+    """A shell that cannot start b2."""
+
+    def start(self, node: Node) -> None:
+        if node == B2:
+            raise ClusterError("b2: cannot start")
+        super().start(node)
+
+
+def test_a_node_that_cannot_be_started_keeps_no_other_waiting(rows: Rows) -> None:
+    shell = WithoutB2()
+    nemesis = Nemesis(shell, lambda: VIEW, rows.journal, Clock.start(), Random(1))
+    nemesis.inject(fault("kill", target=("b1", "b2")), "dead")
+    with pytest.raises(ClusterError, match="b2: cannot start"):
+        nemesis.heal_all()
+    assert shell.states[B1] is ProcessState.RUNNING
+    assert not shell.held
+    assert [a.name for a in nemesis.active] == ["dead"]
 
 
 class Interrupted(Pause):
