@@ -48,8 +48,8 @@ def elect_uncleanly(bootstrap: str, topic: str, partition: int) -> str | None:
     """AdminClient.electLeaders of type UNCLEAN: None where a leader was elected, else the broker's word why not."""
     # Its limit is the client's: confluent-kafka 2.16 raises SystemError where the call is given one.
     admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0, "socket.timeout.ms": _MILLISECONDS})
-    asked = admin.elect_leaders(ElectionType.UNCLEAN, [TopicPartition(topic, partition)])
     try:
+        asked = admin.elect_leaders(ElectionType.UNCLEAN, [TopicPartition(topic, partition)])
         answers = asked.result(timeout=2 * _MILLISECONDS / 1e3)
     except KafkaException as exc:
         raise ClusterError(f"no election of {topic}-{partition}: {exc.args[0].str()}") from exc

@@ -157,3 +157,15 @@ def test_a_step_that_cannot_be_journalled_is_reported_and_does_nothing(step: dic
     assert not report.met
     assert "No space left on device" in report.detail
     assert play.shell.done == []
+
+
+def test_a_clash_with_a_fault_that_lasts_is_passed_over_by_a_random_step(play: Play) -> None:
+    slow = {"fault": "slow", "target": "leader", "delay": "1s"}
+    lasting = {"inject": {"fault": "slow", "target": "b2", "delay": "1s", "as": "late"}}
+    first = play.follow(lasting)[0]
+    play.told.seen = View(PAPER.replicas[1], PAPER.replicas, PAPER.isr, PAPER.controller)
+    reports = play.follow(random_step(**slow))
+    assert first.met
+    assert [report.met for report in reports] == [True, True, True, False]
+    assert "is shaped by 'late' already" in reports[1].detail
+    assert reports[-1].detail.startswith("nothing was injected: ")
