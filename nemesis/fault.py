@@ -9,9 +9,9 @@ from typing import ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
-from harness.core.errors import ScenarioError
+from harness.core.errors import ClusterError, ScenarioError
 from harness.core.topology import Node, Plane, Role, Topology
-from nemesis.evidence import Evidence
+from nemesis.evidence import Evidence, Seen
 from nemesis.shell import NodeShell, ProcessState
 from nemesis.targets import Expression
 
@@ -111,6 +111,31 @@ class Fault(BaseModel, ABC):
     @abstractmethod
     def heal(self, shell: NodeShell, aim: Aim) -> None:
         """Undo it and see that nothing is left. Healing what is healed changes nothing. Raises ClusterError."""
+
+
+class HalfWay(ClusterError):  # noqa: N818 - reads as the sentence it is
+    """A fault failed on some of its nodes: ``evidence`` is of the others."""
+
+    def __init__(self, why: ClusterError, evidence: Evidence) -> None:
+        super().__init__(str(why))
+        self.evidence = evidence
+
+
+def seen_on_each(nodes: Iterable[Node], act: Callable[[Node], Seen]) -> Evidence:
+    """``on_each``, where what was done to one node is known though another failed: raises HalfWay."""
+
+    def attempt(node: Node) -> Seen | ClusterError:
+        try:
+            return act(node)
+        except ClusterError as exc:
+            return exc
+
+    tried = on_each(nodes, attempt)
+    evidence = {node: found for node, found in tried.items() if isinstance(found, Seen)}
+    for found in tried.values():
+        if isinstance(found, ClusterError):
+            raise HalfWay(found, evidence) from found
+    return evidence
 
 
 def on_each(nodes: Iterable[Node], act: Callable[[Node], T]) -> dict[Node, T]:

@@ -14,7 +14,7 @@ from harness.core.topology import Node, View
 from harness.history.journal import Journal
 from nemesis.catalogue import kind_of
 from nemesis.evidence import Effect, Record, Seen
-from nemesis.fault import Aim, Fault, on_each
+from nemesis.fault import Aim, Fault, HalfWay, on_each
 from nemesis.shell import NodeShell, ProcessState
 from nemesis.targets import Expression, Pins, check_new_name, resolve
 
@@ -129,7 +129,12 @@ class Nemesis:
             raise NothingInjected(str(exc)) from exc
         nodes = injection.aim.nodes
         self._write(injection)
-        injection.seen.add("injected", fault.inject(self._shell, injection.aim))
+        try:
+            injection.seen.add("injected", fault.inject(self._shell, injection.aim))
+        except HalfWay as exc:
+            injection.seen.add("injected", exc.evidence)
+            self._write(injection)
+            raise
         injection.injected_ns = self._clock.now()
         if fault.renews_network:
             self._let_go(injection, nodes)

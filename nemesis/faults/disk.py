@@ -9,7 +9,7 @@ from typing_extensions import override
 from harness.core.errors import ClusterError
 from harness.core.topology import Node
 from nemesis.evidence import Effect, Evidence, Seen
-from nemesis.fault import Aim, Fault, on_each
+from nemesis.fault import Aim, Fault, on_each, seen_on_each
 from nemesis.shell import NodeShell, ProcessState
 from nemesis.targets import Expression
 
@@ -37,7 +37,7 @@ class Wipe(Fault):
             deleted = shell.wipe(node)
             return Seen(Effect.HOLDS if deleted else Effect.DOES_NOT_HOLD, {"files_deleted": deleted})
 
-        return on_each(aim.nodes, wipe)
+        return seen_on_each(aim.nodes, wipe)
 
     @override
     def measure(self, shell: NodeShell, aim: Aim) -> Evidence:

@@ -11,7 +11,7 @@ from pydantic import PrivateAttr
 
 from harness.core.clock import Clock
 from harness.core.errors import ClusterError, ScenarioError
-from harness.core.faults import Does, does
+from harness.core.faults import Does, acted_on, does
 from harness.core.topology import Node, View
 from nemesis.catalogue import FAULTS, kind_of
 from nemesis.fault import Aim, Fault
@@ -464,6 +464,26 @@ def test_a_node_that_cannot_be_started_keeps_no_other_waiting(rows: Rows) -> Non
     assert shell.states[B1] is ProcessState.RUNNING
     assert not shell.held
     assert [a.name for a in nemesis.active] == ["dead"]
+
+
+class WipesAllButB2(FakeShell):
+    """A shell that cannot wipe b2."""
+
+    def wipe(self, node: Node) -> int:
+        if node == B2:
+            raise ClusterError("b2: wipe failed")
+        return super().wipe(node)
+
+
+def test_a_wipe_that_failed_half_way_is_known_to_have_acted_where_it_did(rows: Rows) -> None:
+    nemesis = Nemesis(WipesAllButB2(), lambda: VIEW, rows.journal, Clock.start(), Random(1))
+    nemesis.inject(fault("kill", target=("b1", "b2")), "dead")
+    with pytest.raises(ClusterError, match="b2: wipe failed"):
+        nemesis.inject(fault("wipe", target=("b2", "b1")), "gone")
+    nemesis.heal_all()
+    row = rows.last("gone")
+    assert not row["effective"]
+    assert acted_on(row) == {"b1"}
 
 
 class Interrupted(Pause):
