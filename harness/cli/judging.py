@@ -16,7 +16,7 @@ from harness.cli.busy import busy
 from harness.cli.deeds import Deeds
 from harness.cli.errors import report
 from harness.cli.errors import tell as tell_error
-from harness.cli.telling import tell
+from harness.cli.telling import line, tell, tell_failure
 from harness.core.errors import HistoryError, OutputClosed
 
 if TYPE_CHECKING:
@@ -48,12 +48,16 @@ def check(deeds: Deeds, runs: tuple[str, ...], as_json: bool, master: str | None
     """
     settings = dict(_setting(given) for given in conf)
     directories = below(runs)
+    several = len(directories) > 1
     results: list[int] = []
     with ExitStack() as stack:
         cases: list[Case] = []
         skipped = 0
         for number, directory in enumerate(directories, 1):
-            with _reported(results), busy(f"looking at {directory} ({number} of {len(directories)})"):
+            with (
+                _reported(directory, several and as_json, results),
+                busy(f"looking at {directory} ({number} of {len(directories)})"),
+            ):
                 one = stack.enter_context(case(directory, deeds.writable))
                 if one is None:
                     skipped += 1
@@ -68,16 +72,19 @@ def check(deeds: Deeds, runs: tuple[str, ...], as_json: bool, master: str | None
             with busy("Spark starts"):
                 judge = deeds.judge(master, settings, [one.rows for one in cases])
         for number, one in enumerate(cases, 1):
-            with _reported(results):
+            with _reported(one.directory, several and as_json, results):
                 with busy(f"judging {one.directory} ({number} of {len(cases)}), {one.rows:,} rows"):
                     verdict, page = judged(one, judge)
-                tell(verdict, one.directory, page, as_json)
+                if several and as_json:
+                    line(verdict, {"directory": str(one.directory)})
+                else:
+                    tell(verdict, one.directory, page, as_json)
                 results.append(codes.of_verdict(verdict))
     return codes.worst(results)
 
 
 @contextmanager
-def _reported(results: list[int]) -> Iterator[None]:
+def _reported(directory: Path, as_json: bool, results: list[int]) -> Iterator[None]:
     """What goes wrong with one run is told, and its exit code noted: the others are judged all the same."""
     try:
         yield
@@ -85,6 +92,8 @@ def _reported(results: list[int]) -> Iterator[None]:
         raise
     except Exception as exc:  # noqa: BLE001 - a defect is shown whole, and has a code of its own
         results.append(report(exc))
+        if as_json:
+            tell_failure(directory, exc, results[-1])
 
 
 def below(named: Sequence[str]) -> list[Path]:

@@ -2,8 +2,9 @@
 
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -26,9 +27,25 @@ def console() -> "Console":
 def tell(verdict: "Verdict", directory: Path, report: Path | None, as_json: bool) -> None:
     """Print a verdict: verdict.json in one line, or the text report with where to read on."""
     if as_json:
-        # (ASCII: whatever the locale, it can be written, and read as the UTF-8 that JSON is.)
-        click.echo(json.dumps(json.loads(verdict.to_json()), separators=(",", ":")))
+        line(verdict, {})
         return
     from harness.report import show
 
     show(verdict, console(), directory, report)
+
+
+def line(verdict: "Verdict", more: Mapping[str, str]) -> None:
+    """Print verdict.json in one line, with the keys of ``more``."""
+    _print_line({**json.loads(verdict.to_json()), **more})
+
+
+def tell_failure(directory: Path, error: Exception, code: int) -> None:
+    """Print, as one line of JSON, that there is no verdict of this run, and why."""
+    from harness.core.verdict import SCHEMA
+
+    _print_line({"schema": SCHEMA, "directory": str(directory), "error": str(error), "exit": code})
+
+
+def _print_line(keys: Mapping[str, Any]) -> None:
+    # (ASCII: whatever the locale, it can be written, and read as the UTF-8 that JSON is.)
+    click.echo(json.dumps(keys, separators=(",", ":")))

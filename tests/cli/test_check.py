@@ -210,7 +210,11 @@ def test_check_judges_the_other_runs_where_one_fails(
 
     done = kafka_trial("check", store, "--json", deeds=judging(judge=lambda master, conf, rows: judge))
     assert done.code == code
-    assert [json.loads(line)["verdict"] for line in done.out.splitlines()] == ["valid"]
+    failed, other = (json.loads(line) for line in sorted(done.out.splitlines(), key=lambda line: '"error"' not in line))
+    assert failed == {"schema": 1, "directory": str(store / "by-hand" / "1"), "error": failed["error"], "exit": code}
+    assert failed["error"] == str(error)
+    assert (other["verdict"], other["directory"]) == ("valid", str(store / "by-hand" / "2"))
+    assert "directory" not in json.loads((store / "by-hand" / "2" / "verdict.json").read_text())
     assert says in done.err
     assert ("Traceback" in done.err) is (code == codes.CRASHED)
 
@@ -298,6 +302,21 @@ def test_check_judges_the_other_runs_where_one_cannot_be(stored: Path, kafka_tri
     assert done.out.startswith("VALID")
     assert done.err.count("\n") == 1
     assert "0/history/log_ends" in done.err
+
+
+def test_check_tells_a_damaged_run_of_several_in_json(store: Path, kafka_trial: Invoke) -> None:
+    damaged = store / "by-hand" / "2"
+    shutil.rmtree(damaged / "history" / "log_ends")
+    done = kafka_trial("check", store, "--json", deeds=judging())
+    lines = {line["directory"]: line for line in map(json.loads, done.out.splitlines())}
+    assert lines.keys() == {str(store / "by-hand" / "1"), str(damaged)}
+    assert lines[str(damaged)]["exit"] == done.code == codes.BAD_INPUT
+    assert "history/log_ends" in lines[str(damaged)]["error"]
+
+
+def test_check_tells_one_run_in_json_as_its_verdict_file(stored: Path, kafka_trial: Invoke) -> None:
+    done = kafka_trial("check", stored, "--json", deeds=judging())
+    assert json.loads(done.out) == json.loads((stored / "verdict.json").read_text())
 
 
 @pytest.mark.parametrize("writable", [True, False])
