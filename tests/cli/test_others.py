@@ -14,7 +14,11 @@ from harness.cli.doctor import java
 from harness.cluster.provider import Provider
 from harness.cluster.spec import Part
 from harness.core.errors import ClusterError, EnvironmentLacks
+from harness.history.lock import RecordingLock
+from harness.history.run_file import RunFile
 from harness.providers.catalogue import Row
+from harness.providers.docker.cleanup import cleanup as clean
+from harness.providers.docker.compose import labels_of
 from harness.providers.docker.provider import Docker
 from harness.providers.docker.spec import DockerSpec
 from harness.scenario.json_schema import json_schema
@@ -148,3 +152,25 @@ def test_doctor_knows_a_java_that_is_old(said: str, tmp_path: Path, monkeypatch:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(EnvironmentLacks, match="Java 17 or later"):
         java()
+
+
+@pytest.mark.parametrize("by_directory", [True, False])
+def test_cleanup_by_a_foreign_run_file_leaves_a_run_that_is_going_alone(
+    by_directory: bool, stored: Path, tmp_path: Path, kafka_trial: Invoke
+) -> None:
+    name, going, removed = RunFile.read(stored).run, tmp_path / "going", list[str]()
+    going.mkdir()
+    container = SimpleNamespace(name="b1", labels=labels_of(name, going), remove=lambda **how: removed.append("b1"))
+    things = SimpleNamespace(list=lambda **how: [container])
+    nothing = SimpleNamespace(list=lambda **how: [])
+    engine = cast(Any, SimpleNamespace(containers=things, networks=nothing, volumes=nothing))
+    deeds = cleaning(lambda run, force, dry_run: clean(run, engine, force, dry_run))
+    named = stored if by_directory else name
+    lock = RecordingLock(going)
+    try:
+        assert_one_line(kafka_trial("cleanup", named, deeds=deeds), codes.BAD_INPUT, "still going; --force")
+        assert removed == []
+        assert kafka_trial("cleanup", named, "--force", deeds=deeds).code == 0
+    finally:
+        lock.release()
+    assert removed == ["b1"]

@@ -92,9 +92,10 @@ class Thing:
 def still_going(labels: Iterable[Mapping[str, str]]) -> dict[str, str]:
     """The runs among these labels that a living process records, or of which nobody can see whether one does; and which
     of both."""
-    places = {found[LABEL]: Path(found[DIRECTORY_LABEL]) for found in labels if DIRECTORY_LABEL in found}
-    told = {run: _going(directory) for run, directory in places.items()}
-    return {run: why for run, why in told.items() if why is not None}
+    # Two stores may have a run of one name: it is going where either is.
+    places = {(found[LABEL], Path(found[DIRECTORY_LABEL])) for found in labels if DIRECTORY_LABEL in found}
+    told = ((run, _going(directory)) for run, directory in sorted(places))
+    return {run: why for run, why in told if why is not None}
 
 
 def _going(directory: Path) -> str | None:

@@ -128,3 +128,19 @@ def test_containers_of_no_run_are_left_alone_while_they_are_needed_and_no_longer
         assert one[LABEL] != other[LABEL]
         assert still_going([one, other]).keys() == {one[LABEL], other[LABEL]}
     assert still_going([one, other]) == {}
+
+
+@pytest.mark.parametrize("other_first", [True, False])
+def test_a_run_that_is_going_is_left_alone_beside_one_of_its_name_in_another_store(
+    other_first: bool, tmp_path: Path
+) -> None:
+    engine = Engine()
+    places = [tmp_path / "gone", tmp_path] if other_first else [tmp_path, tmp_path / "gone"]
+    for place in places:
+        engine.add(f"kt-{place.name}", labels_of("s/1", place))
+    lock = RecordingLock(tmp_path)
+    try:
+        assert cleanup(client=engine) == ["left s/1 alone: it is still going"]  # type: ignore[arg-type]
+    finally:
+        lock.release()
+    assert engine.removed == []
