@@ -27,7 +27,8 @@ With DuckDB:
 ```sql
 {EXAMPLE}```
 
-With pandas: `pandas.read_parquet("<run>/history/sends")`. With Spark: `spark.read.parquet("<run>/history/sends")`.
+With pandas (install it beside pyarrow): `pandas.read_parquet("<run>/history/sends")`.
+With Spark: `spark.read.parquet("<run>/history/sends")`.
 """
 
 #: What a row of each table is.
@@ -48,22 +49,22 @@ COLUMNS = {
     "incarnation": "which process of that worker, from 0 on: a new one after each kill",
     "sequence": "which of the worker's records, from 0 on",
     "topic": "topic",
-    "partition": "partition; a producer chooses it itself",
-    "record_id": "worker * 2^40 + sequence; null where the payload is none of ours",
+    "partition": "partition",
+    "record_id": "worker * 2^40 + sequence; of a read null where the payload is none of ours",
     "key": "the record's key as text; null for none",
     "invoked_ns": "when it was handed to the client",
     "completed_ns": "when its answer came; null while none had",
     "outcome": "ok: acknowledged (of a transaction: ended as asked); fail: it cannot have happened; info: nobody knows",
     "error": "the error's name; null for none",
     "offset": "offset; null, or -1 in an imported history, where nobody told it",
-    "transaction": "number of the worker's transaction; null outside of one",
+    "transaction": "number of the worker's transaction; of a send null outside of one",
     "phase": "live: by a consumer during the run; final: by the final read; replica: from one broker's own log",
     "poll": "number of the reader's poll",
     "leader_epoch": "leader epoch; null where the broker's version tells none",
     "intact": "whether the payload's checksum is right",
     "timestamp_ms": "the record's timestamp, in milliseconds since 1970",
     "read_ns": "when the poll that brought it returned",
-    "at_ns": "when it happened",
+    "at_ns": "when it happened; of an observation, when the broker told it",
     "event": "assign, revoke, lost, seek, committing (asked), commit (answered), end-of-partition, error; of the final "
     "read: last-stable, high-watermark",
     "intent": "commit or abort",
