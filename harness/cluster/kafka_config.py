@@ -13,7 +13,7 @@ from harness.core.topology import (
     Role,
     Topology,
 )
-from harness.core.version import Version, parse_version
+from harness.core.version import CONTROL_PLANE_LISTENER_SINCE, NAMED_LISTENERS_SINCE, Version, parse_version
 
 DATA = "/data/kafka"
 ZOOKEEPER_DATA = "/data/zookeeper"
@@ -34,12 +34,8 @@ QUICK: Settings = {
 QUICK_KRAFT: Settings = {"broker.session.timeout.ms": "6000", "broker.heartbeat.interval.ms": "1000"}
 QUICK_ZOOKEEPER: Settings = {"zookeeper.session.timeout.ms": "6000", "zookeeper.connection.timeout.ms": "30000"}
 
-#: KIP-291: a listener of its own for what the controller says to the brokers.
-_CONTROL_PLANE_LISTENER_SINCE: Version = (2, 2)
 #: KIP-392: consumers may read from a follower, of their own rack.
 _FOLLOWER_FETCH_SINCE: Version = (2, 4)
-#: KIP-103: listeners with names.
-_NAMED_LISTENERS_SINCE: Version = (0, 10, 2)
 
 
 def properties(settings: Mapping[str, str]) -> str:
@@ -97,9 +93,9 @@ def _broker(node: Node, topology: Topology, spec: ClusterSpec) -> Settings:
     version = parse_version(spec.version)
     zookeepers = ",".join(f"{z.address}:{ZOOKEEPER_PORT}" for z in topology.having(Role.ZOOKEEPER))
     common = {**QUICK_ZOOKEEPER, "broker.id": str(node.id), "zookeeper.connect": zookeepers}
-    if version < _NAMED_LISTENERS_SINCE:
+    if version < NAMED_LISTENERS_SINCE:
         return {**common, "listeners": f"PLAINTEXT://{node.address}:{CLIENT_PORT}"}
-    if version < _CONTROL_PLANE_LISTENER_SINCE:
+    if version < CONTROL_PLANE_LISTENER_SINCE:
         return {**common, **_listeners(node, ["CLIENT", "INTERNAL"])}
     names = ["CLIENT", "INTERNAL", "CONTROLLER"]
     rack = _rack(node) if version >= _FOLLOWER_FETCH_SINCE else {}

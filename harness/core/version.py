@@ -6,6 +6,11 @@ from harness.core.errors import ScenarioError
 
 Version = tuple[int, ...]
 
+#: KIP-103: listeners with names. Before, one listener serves clients and replication.
+NAMED_LISTENERS_SINCE: Version = (0, 10, 2)
+#: KIP-291: a listener of its own for what the controller says to the brokers.
+CONTROL_PLANE_LISTENER_SINCE: Version = (2, 2)
+
 
 def parse_version(text: str) -> Version:
     """``"3.9.2"`` as ``(3, 9, 2)``. Raises ScenarioError where it is no version."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from harness.core.topology import Plane
-from harness.core.version import parse_version
+from harness.core.version import CONTROL_PLANE_LISTENER_SINCE, NAMED_LISTENERS_SINCE, parse_version
 from harness.scenario.problems import Place, Problem
 from harness.scenario.steps import Heal, Inject, Injection, Random
 from harness.scenario.timeline_names import bare, groups_of
@@ -15,10 +15,6 @@ from nemesis.targets import parts
 if TYPE_CHECKING:
     from harness.cluster.spec import ClusterSpec
     from harness.scenario.model import Scenario
-
-#: KIP-103: listeners with names. KIP-291: one of them for what the controller says to the brokers.
-_NAMED_LISTENERS_SINCE = (0, 10, 2)
-_CONTROL_PLANE_SINCE = (2, 2)
 
 #: Roles that a single node has.
 _ALONE = {"leader", "controller", "coordinator"}
@@ -61,9 +57,9 @@ def _no_plane(plane: Plane, cluster: "ClusterSpec") -> str | None:
     version = parse_version(cluster.version)
     if plane is Plane.ALL or cluster.metadata == "kraft":
         return None
-    if version < _NAMED_LISTENERS_SINCE:
+    if version < NAMED_LISTENERS_SINCE:
         return f"Kafka {cluster.version} has one listener for all (KIP-103 came with 0.10.2): remove plane"
-    if version < _CONTROL_PLANE_SINCE and plane is not Plane.CLIENT:
+    if version < CONTROL_PLANE_LISTENER_SINCE and plane is not Plane.CLIENT:
         return (
             f"in Kafka {cluster.version} controller and replication share a listener (KIP-291 came with 2.2): "
             "remove plane, or use 2.2 or later"

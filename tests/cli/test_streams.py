@@ -65,6 +65,15 @@ def go_on(child: subprocess.Popen[str], lines: int = 1) -> None:
     child.stdin.flush()
 
 
+def lose_stderr(child: subprocess.Popen[str]) -> None:
+    """Close the pipe of its stderr once its first phase was shown there."""
+    assert child.stderr is not None
+    go_on(child)
+    assert "== phase 0" in child.stderr.readline()
+    child.stderr.close()
+    child.stderr = None
+
+
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
     return tmp_path / "store"
@@ -72,11 +81,7 @@ def store(tmp_path: Path) -> Path:
 
 def test_a_closed_pipe_on_stderr_ends_the_display_and_not_the_run(store: Path) -> None:
     with program(store) as child:
-        assert child.stderr is not None
-        go_on(child)
-        assert "== phase 0" in child.stderr.readline()
-        child.stderr.close()
-        child.stderr = None
+        lose_stderr(child)
         go_on(child, lines=3)
         out, _ = child.communicate(timeout=60)
     assert child.returncode == codes.MET
@@ -136,11 +141,7 @@ def test_a_signal_interrupts_and_what_was_acquired_is_released(
 
 def test_a_terminal_that_hangs_up_interrupts_a_run_whose_stderr_is_gone(store: Path) -> None:
     with program(store) as child:
-        assert child.stderr is not None
-        go_on(child)
-        assert "== phase 0" in child.stderr.readline()
-        child.stderr.close()
-        child.stderr = None
+        lose_stderr(child)
         child.send_signal(signal.SIGHUP)
         child.communicate(timeout=60)
     assert child.returncode == codes.CRASHED
