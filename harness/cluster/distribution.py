@@ -5,7 +5,7 @@ import hashlib
 
 import jinja2
 
-from harness.core.topology import Role
+from harness.core.topology import Node, Role, Topology
 from harness.core.version import Version, parse_version
 from harness.resources import recipes
 
@@ -46,8 +46,31 @@ def pom(version: str) -> str:
     return str(template.render(version=version, scala=scala, extras=extras(number)))
 
 
+#: The folder of a node's data, and the file for which its main process waits to be gone, where no provider says other.
+DATA = "/data"
+HELD = "/run/kafka-trial-held"
+
+#: The text that starts a node, whoever runs it, and its logging: files of ``recipes()/kafka``. The first lines of
+#: ``START`` say what it reads from the environment.
+START = "start"
+SCRIPTS = (START, "log4j.properties", "log4j2.properties")
+
 #: The JVM's options for the heap of each role.
 HEAP = {Role.BROKER: "-Xms384m -Xmx384m", Role.CONTROLLER: "-Xms192m -Xmx192m", Role.ZOOKEEPER: "-Xms96m -Xmx96m"}
+
+
+#: ZooKeeper's client looks up its server's name before each connection, for SASL, which nobody uses here (ClientCnxn,
+#: startConnect): where no DNS answers, a broker that was isolated came back 20 s late.
+_NO_SASL = "-Dzookeeper.sasl.client=false"
+
+
+def environment(run: str, node: Node, topology: Topology, libraries: str = "") -> dict[str, str]:
+    """The environment of ``START`` for a node of a run, wherever its files are; ``libraries``: the folder of its jars,
+    where that is not beside ``START``."""
+    kraft = bool(topology.having(Role.CONTROLLER))
+    own = {"NODE_ID": str(node.id), "HEAP": HEAP[node.role]}
+    own |= {"KAFKA_TRIAL_LIBS": libraries} if libraries else {}
+    return {**own, **({"CLUSTER_ID": cluster_id(run)} if kraft else {"JAVA_TOOL_OPTIONS": _NO_SASL})}
 
 
 def cluster_id(run: str) -> str:

@@ -13,12 +13,21 @@ from harness.history.journal import Journal
 
 _MILLISECONDS = 15_000
 
+#: Answers after which there may have been an election: the broker waits for it to be seen only so long
+#: (DelayedElectLeader), and asks the controller in its turn.
+_NOT_KNOWN = frozenset(
+    {KafkaError.REQUEST_TIMED_OUT, KafkaError.NETWORK_EXCEPTION, KafkaError.UNKNOWN, KafkaError._TIMED_OUT}
+)
+
 #: Asks for an unclean election of a partition's leader: None where one came, else why not. Raises ClusterError.
 Elect = Callable[[str, int], str | None]
 
 
 class Elections:
-    """Asks for elections, and journals each before and after. It hits no node, and is over at once."""
+    """Asks for elections, and journals each before and after. It hits no node, and is over at once.
+
+    One of which it is not known whether it came has no ``injected_ns``.
+    """
 
     def __init__(self, elect: Elect, journal: Journal, clock: Clock) -> None:
         self._elect = elect
@@ -31,14 +40,17 @@ class Elections:
         self._asked += 1
         evidence = {"election": UNCLEAN, "topic": topic, "partition": partition}
         asking_ns = self._clock.now()
-        row = {"fault": f"elect-{self._asked}", "kind": "elect", "nodes": [], "injecting_ns": asking_ns}
+        name = f"elect-{self._asked}"
+        row = {"fault": name, "injection": name, "kind": "elect", "nodes": [], "injecting_ns": asking_ns}
         self._journal.append_rows([{**row, "effective": False, "evidence": json.dumps(evidence)}])
+        known = True
         try:
             refused = self._elect(topic, partition)
         except ClusterError as exc:
-            refused = str(exc)
+            refused, known = str(exc), False
         over_ns = self._clock.now()
-        times = dict.fromkeys(("injected_ns", "healing_ns", "healed_ns"), over_ns)
+        # Where nobody knows, the row is as one whose harness ended before the answer.
+        times = {"injected_ns": over_ns if known else None, "healing_ns": over_ns, "healed_ns": over_ns}
         said = json.dumps({**evidence, "refused": refused})
         self._journal.append_rows([{**row, **times, "effective": refused is None, "evidence": said}])
         return refused
@@ -46,9 +58,9 @@ class Elections:
 
 def elect_uncleanly(bootstrap: str, topic: str, partition: int) -> str | None:
     """AdminClient.electLeaders of type UNCLEAN: None where a leader was elected, else the broker's word why not."""
-    # Its limit is the client's: confluent-kafka 2.16 raises SystemError where the call is given one.
-    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0, "socket.timeout.ms": _MILLISECONDS})
+    # Its limit is the client's: confluent-kafka 2.16 raises SystemError where the call has one.
     try:
+        admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0, "socket.timeout.ms": _MILLISECONDS})
         asked = admin.elect_leaders(ElectionType.UNCLEAN, [TopicPartition(topic, partition)])
         answers = asked.result(timeout=2 * _MILLISECONDS / 1e3)
     except KafkaException as exc:
@@ -60,8 +72,10 @@ def elect_uncleanly(bootstrap: str, topic: str, partition: int) -> str | None:
 
 def refusal(answers: Mapping[TopicPartition, KafkaError | None], of: TopicPartition) -> str | None:
     """Why there was no election of a partition, by the broker's answers; None where there was one. Raises ClusterError
-    where none of them is of it: whether there was one is not known."""
+    where whether there was one is not known: none of them is of it, or it came too late for the broker."""
     if of not in answers:
         raise ClusterError(f"no election of {of.topic}-{of.partition} is known of: the broker did not answer for it")
     error = answers[of]
+    if error is not None and error.code() in _NOT_KNOWN:
+        raise ClusterError(f"no election of {of.topic}-{of.partition} is known of: {error.str()}")
     return None if error is None else f"no election of {of.topic}-{of.partition}: {error.str()}"

@@ -2,27 +2,16 @@
 
 from collections.abc import Mapping
 
+from harness.cluster.distribution import DATA
 from harness.cluster.spec import ClusterSpec
-from harness.core.topology import (
-    CLIENT_PORT,
-    CONTROLLER_PORT,
-    REPLICATION_PORT,
-    ZOOKEEPER_PEER_PORTS,
-    ZOOKEEPER_PORT,
-    Node,
-    Role,
-    Topology,
-)
+from harness.core.topology import Node, Role, Topology
 from harness.core.version import CONTROL_PLANE_LISTENER_SINCE, NAMED_LISTENERS_SINCE, Version, parse_version
-
-DATA = "/data/kafka"
-ZOOKEEPER_DATA = "/data/zookeeper"
 
 Settings = dict[str, str]
 
 _ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f"} | {char: f"\\{char}" for char in "=:#!"}
 
-#: Quicker than Kafka's defaults, so that a fault shows its effect within seconds; a scenario may set each otherwise.
+#: Quicker than Kafka's defaults, so that a fault shows its effect within seconds; a scenario may override each.
 QUICK: Settings = {
     "replica.lag.time.max.ms": "5000",
     "group.initial.rebalance.delay.ms": "0",
@@ -39,7 +28,7 @@ _FOLLOWER_FETCH_SINCE: Version = (2, 4)
 
 
 def properties(settings: Mapping[str, str]) -> str:
-    """One ``key=value`` a line, sorted, in ASCII: what java.util.Properties reads back as it was given."""
+    """One ``key=value`` a line, sorted, in ASCII: what java.util.Properties reads back unchanged."""
     return "".join(f"{_escaped(key)}={_escaped(value)}\n" for key, value in sorted(settings.items()))
 
 
@@ -54,24 +43,25 @@ def _units(char: str) -> str:
     return "".join(f"\\u{units[i : i + 2].hex()}" for i in range(0, len(units), 2))
 
 
-def settings_of(node: Node, topology: Topology, spec: ClusterSpec) -> Settings:
-    """Everything a node is started with. A scenario's ``cluster.config`` goes to brokers and controllers, and wins."""
+def settings_of(node: Node, topology: Topology, spec: ClusterSpec, data: str = DATA) -> Settings:
+    """Everything a node is started with, its files below ``data``. A scenario's ``cluster.config`` goes to brokers and
+    controllers, and wins."""
     if node.role is Role.ZOOKEEPER:
-        return _zookeeper(topology)
+        return _zookeeper(node, topology, data)
     own = _controller(node, topology) if node.role is Role.CONTROLLER else _broker(node, topology, spec)
-    given = {key: _text(value) for key, value in spec.config.items()}
-    return {**_common(topology), **own, **given}
+    chosen = {key: _text(value) for key, value in spec.config.items()}
+    return {**_common(topology, data), **own, **chosen}
 
 
 def _text(value: str | float | bool) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _common(topology: Topology) -> Settings:
+def _common(topology: Topology, data: str) -> Settings:
     copies = str(min(3, len(topology.brokers)))
     return {
         **QUICK,
-        "log.dirs": DATA,
+        "log.dirs": f"{data}/kafka",
         "offsets.topic.replication.factor": copies,
         "offsets.topic.num.partitions": "3",
         "transaction.state.log.replication.factor": copies,
@@ -91,10 +81,10 @@ def _broker(node: Node, topology: Topology, spec: ClusterSpec) -> Settings:
             **_listeners(node, ["CLIENT", "INTERNAL"]),
         }
     version = parse_version(spec.version)
-    zookeepers = ",".join(f"{z.address}:{ZOOKEEPER_PORT}" for z in topology.having(Role.ZOOKEEPER))
+    zookeepers = ",".join(f"{z.address}:{z.ports.zookeeper}" for z in topology.having(Role.ZOOKEEPER))
     common = {**QUICK_ZOOKEEPER, "broker.id": str(node.id), "zookeeper.connect": zookeepers}
     if version < NAMED_LISTENERS_SINCE:
-        return {**common, "listeners": f"PLAINTEXT://{node.address}:{CLIENT_PORT}"}
+        return {**common, "listeners": f"PLAINTEXT://{node.address}:{node.ports.client}"}
     if version < CONTROL_PLANE_LISTENER_SINCE:
         return {**common, **_listeners(node, ["CLIENT", "INTERNAL"])}
     names = ["CLIENT", "INTERNAL", "CONTROLLER"]
@@ -103,7 +93,7 @@ def _broker(node: Node, topology: Topology, spec: ClusterSpec) -> Settings:
 
 
 def _rack(node: Node) -> Settings:
-    """Each broker is a rack of its own: who tells it as its own is given what this broker has (KIP-392)."""
+    """Each broker is a rack of its own: a client in that rack is served by this broker (KIP-392)."""
     return {
         "broker.rack": str(node.id),
         "replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector",
@@ -116,41 +106,39 @@ def _controller(node: Node, topology: Topology) -> Settings:
         **_quorum(topology),
         "process.roles": "controller",
         "node.id": str(node.id),
-        "listeners": f"CONTROLLER://:{CONTROLLER_PORT}",
+        "listeners": f"CONTROLLER://:{node.ports.controller}",
         "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,CLIENT:PLAINTEXT,INTERNAL:PLAINTEXT",
     }
 
 
 def _quorum(topology: Topology) -> Settings:
-    voters = ",".join(f"{c.id}@{c.address}:{CONTROLLER_PORT}" for c in topology.having(Role.CONTROLLER))
+    voters = ",".join(f"{c.id}@{c.address}:{c.ports.controller}" for c in topology.having(Role.CONTROLLER))
     return {"controller.quorum.voters": voters, "controller.listener.names": "CONTROLLER"}
-
-
-_PORT = {"CLIENT": CLIENT_PORT, "INTERNAL": REPLICATION_PORT, "CONTROLLER": CONTROLLER_PORT}
 
 
 def _listeners(node: Node, names: list[str]) -> Settings:
     """A listener for each plane, so that a fault can cut one plane of a node (KIP-103)."""
-    told = {name: f"{node.address}:{_PORT[name]}" for name in names} | {"CLIENT": node.endpoint}
+    ports = {"CLIENT": node.ports.client, "INTERNAL": node.ports.replication, "CONTROLLER": node.ports.controller}
+    addresses = {name: f"{node.address}:{ports[name]}" for name in names} | {"CLIENT": node.endpoint}
     mapped = dict.fromkeys([*names, "CONTROLLER"], "PLAINTEXT")
     return {
-        "listeners": ",".join(f"{name}://:{_PORT[name]}" for name in names),
-        "advertised.listeners": ",".join(f"{name}://{told[name]}" for name in names),
+        "listeners": ",".join(f"{name}://:{ports[name]}" for name in names),
+        "advertised.listeners": ",".join(f"{name}://{addresses[name]}" for name in names),
         "listener.security.protocol.map": ",".join(f"{name}:{protocol}" for name, protocol in mapped.items()),
         "inter.broker.listener.name": "INTERNAL",
     }
 
 
-def _zookeeper(topology: Topology) -> Settings:
+def _zookeeper(node: Node, topology: Topology, data: str) -> Settings:
     peers = topology.having(Role.ZOOKEEPER)
-    talk = ":".join(map(str, ZOOKEEPER_PEER_PORTS))
-    ensemble = {f"server.{z.id}": f"{z.address}:{talk}" for z in peers} if len(peers) > 1 else {}
+    talking = {f"server.{z.id}": f"{z.address}:{z.ports.follow}:{z.ports.elect}" for z in peers}
+    ensemble = talking if len(peers) > 1 else {}
     return {
         "tickTime": "1000",
         "initLimit": "10",
         "syncLimit": "5",
-        "dataDir": ZOOKEEPER_DATA,
-        "clientPort": str(ZOOKEEPER_PORT),
+        "dataDir": f"{data}/zookeeper",
+        "clientPort": str(node.ports.zookeeper),
         "admin.enableServer": "false",
         "maxClientCnxns": "0",
         **ensemble,

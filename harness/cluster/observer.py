@@ -1,6 +1,6 @@
-"""Who leads and which ISR, as each broker tells it: recorded for the checkers, and the roles that targets mean.
+"""Who leads and which ISR, as each broker reports it: recorded for the checkers, and the roles that targets mean.
 
-Each broker is asked on its own by a thread of its own. A broker that is cut off tells its own, stale truth, which is
+Each broker is asked on its own by a thread of its own. A broker that is cut off reports its own, stale state, which is
 worth recording; so what counts *now* is what the newest leader epoch says, and among equals what most brokers say.
 """
 
@@ -8,7 +8,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
@@ -26,7 +26,7 @@ _FRESH_NS = 3_000_000_000
 
 @dataclass(frozen=True)
 class Sight:
-    """A partition as one broker told it at ``at_ns``. ``leader`` is -1 where it knows none."""
+    """A partition as one broker saw it at ``at_ns``. ``leader`` is -1 where it knows none."""
 
     observer: str
     at_ns: int
@@ -36,18 +36,19 @@ class Sight:
     leader_epoch: int | None
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
-    low: int | None = None
     high: int | None = None
+    high_epoch: int | None = None
+    elr: tuple[int, ...] | None = None
 
 
 def prevailing(sights: Iterable[Sight], now_ns: int) -> Sight | None:
-    """What holds now: the newest leader epoch, then what most say, then the latest. Pure; None where nobody told.
+    """What holds now: the newest leader epoch, then what most say, then the latest. Pure; None where nobody answered.
 
-    A broker that has not answered for 3 s counts only where no other does. Before 2.1 brokers tell no epoch (KIP-320):
-    there the majority decides.
+    A broker that has not answered for 3 s counts only where no other does. Before 2.1 brokers report no epoch
+    (KIP-320): there the majority decides.
     """
-    told = list(sights)
-    recent = [s for s in told if now_ns - s.at_ns <= _FRESH_NS] or told
+    every = list(sights)
+    recent = [s for s in every if now_ns - s.at_ns <= _FRESH_NS] or every
     if not recent:
         return None
     votes = Counter((s.leader, s.leader_epoch, s.isr) for s in recent)
@@ -83,6 +84,8 @@ class Observer:
         self._lock = threading.Lock()
         self._latest: dict[tuple[str, str, int], Sight] = {}
         self._controllers: dict[str, tuple[int, int | None]] = {}
+        self._led: dict[str, dict[tuple[str, int], int | None]] = {}
+        self._reports_eligible: dict[str, bool] = {}
         self._heard: SimpleQueue[Sight] = SimpleQueue()
         self._over = threading.Event()
         self._defects: list[tuple[str, Exception]] = []
@@ -105,20 +108,20 @@ class Observer:
         )
 
     def partitions(self) -> dict[tuple[str, int], Sight]:
-        """What holds now for every partition of the run's topics that anybody told of."""
+        """What holds now for every partition of the run's topics that any broker reported."""
         now = self._clock.now()
         with self._lock:
-            places = sorted({(topic, partition) for _, topic, partition in self._latest})
-            found = {place: prevailing(self._of(*place), now) for place in places}
-        return {place: sight for place, sight in found.items() if sight is not None}
+            partitions = sorted({(topic, partition) for _, topic, partition in self._latest})
+            found = {tp: prevailing(self._of(*tp), now) for tp in partitions}
+        return {tp: sight for tp, sight in found.items() if sight is not None}
 
-    def led(self, place: tuple[str, int]) -> bool:
-        """Whether a partition has a leader, as far as anybody told."""
-        sight = prevailing(self.sights(*place), self._clock.now())
+    def led(self, partition: tuple[str, int]) -> bool:
+        """Whether a partition has a leader, as far as anybody answered."""
+        sight = prevailing(self.sights(*partition), self._clock.now())
         return sight is None or sight.leader >= 0
 
     def sights(self, topic: str, partition: int) -> list[Sight]:
-        """The latest that each broker told of a partition."""
+        """The latest that each broker said of a partition."""
         with self._lock:
             return self._of(topic, partition)
 
@@ -170,26 +173,23 @@ class Observer:
         self._over.set()
 
     def _listen(self, node: Node, wire: Wire) -> None:
+        # High watermarks first, in the epochs reported before: who is in the ISR then has all below them. Asked
+        # afterwards they would stand beside an ISR of before, whose members need not have it all. A broker that does
+        # not answer this is asked for the rest alone the next time.
+        led = self._led.pop(node.name, {})
+        highs = wire.offsets(by_topic(led), epochs=led) if led else {}
+        # One that does not answer this, either, is not asked for it the next time.
+        ask, self._reports_eligible[node.name] = self._reports_eligible.get(node.name, True), False
+        eligible = wire.eligible(self._topics) if ask else {}
+        self._reports_eligible[node.name] = True
         response = wire.metadata(self._topics)
         at_ns = self._clock.now()
-        led: dict[str, list[int]] = {}
-        for topic in response.topics:
-            for partition in topic.partitions:
-                if partition.leader_id == node.id:
-                    led.setdefault(topic.name, []).append(partition.partition_index)
-        highs: dict[tuple[str, int], int] = {}
-        try:
-            if led:
-                highs = wire.offsets(led)
-        finally:
-            # What a broker said stays, though it answers the next question no more.
-            self._keep(
-                [
-                    _sight(node, at_ns, topic.name, partition, highs)
-                    for topic in response.topics
-                    for partition in topic.partitions
-                ]
-            )
+        sights = [_sight(node, at_ns, topic.name, answer) for topic in response.topics for answer in topic.partitions]
+        self._led[node.name] = {(s.topic, s.partition): s.leader_epoch for s in sights if s.leader == node.id}
+        same = {tp for tp, epoch in self._led[node.name].items() if tp in led and led[tp] == epoch}
+        known = {tp: high for tp, high in highs.items() if tp in same}
+        # What a broker said stays, though it answers the next question no more.
+        self._keep([_complete(sight, known, eligible) for sight in sights])
         if self._transactional_id is not None:
             self._note(self._coordinators, node, at_ns, wire.coordinator(self._transactional_id))
         # The last question, as a broker hands it on to a controller, and cannot where it is cut off from them.
@@ -201,9 +201,9 @@ class Observer:
         for sight in sights:
             self._heard.put(sight)
 
-    def _note(self, told: dict[str, tuple[int, int | None]], node: Node, at_ns: int, number: int | None) -> None:
+    def _note(self, latest: dict[str, tuple[int, int | None]], node: Node, at_ns: int, number: int | None) -> None:
         with self._lock:
-            told[node.name] = (at_ns, number)
+            latest[node.name] = (at_ns, number)
 
     def _ask_controller(self, wire: Wire, response: Any) -> int | None:
         """A KRaft broker names a random broker as controller (KIP-590): the quorum must be asked instead."""
@@ -215,9 +215,9 @@ class Observer:
     def _controller(self) -> Node | None:
         return self._elected(self._controllers)
 
-    def _elected(self, told_by: Mapping[str, tuple[int, int | None]]) -> Node | None:
+    def _elected(self, answers: Mapping[str, tuple[int, int | None]]) -> Node | None:
         """The node that most brokers name, of those that answered lately."""
-        fresh = [told for told in told_by.values() if self._clock.now() - told[0] <= _FRESH_NS]
+        fresh = [one for one in answers.values() if self._clock.now() - one[0] <= _FRESH_NS]
         votes = Counter(number for _, number in fresh if number is not None and number >= 0)
         if not votes:
             return None
@@ -265,7 +265,15 @@ def observe(
                 thread.join()
 
 
-def _sight(node: Node, at_ns: int, topic: str, partition: Any, highs: Mapping[tuple[str, int], int]) -> Sight:
+def by_topic(partitions: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
+    """The numbers of partitions by their topics."""
+    found: dict[str, list[int]] = {}
+    for topic, partition in partitions:
+        found.setdefault(topic, []).append(partition)
+    return found
+
+
+def _sight(node: Node, at_ns: int, topic: str, partition: Any) -> Sight:
     epoch = getattr(partition, "leader_epoch", None)
     return Sight(
         node.name,
@@ -276,10 +284,24 @@ def _sight(node: Node, at_ns: int, topic: str, partition: Any, highs: Mapping[tu
         None if epoch is None or epoch < 0 else epoch,
         tuple(partition.replica_nodes),
         tuple(sorted(partition.isr_nodes)),
-        None,
-        highs.get((topic, partition.partition_index)),
     )
 
 
+def _complete(
+    sight: Sight,
+    highs: Mapping[tuple[str, int], tuple[int, int | None]],
+    eligible: Mapping[tuple[str, int], tuple[int, frozenset[int], frozenset[int]]],
+) -> Sight:
+    """A sight with the high watermark, and the eligible leader replicas that were reported with the same epoch and
+    ISR."""
+    partition = (sight.topic, sight.partition)
+    high, high_epoch = highs.get(partition, (None, None))
+    epoch, isr, elr = eligible.get(partition, (None, frozenset(), frozenset()))
+    same = epoch == sight.leader_epoch and isr == set(sight.isr)
+    replicas = tuple(sorted(elr)) if same and epoch is not None else None
+    return replace(sight, high=high, high_epoch=high_epoch, elr=replicas)
+
+
 def _row(sight: Sight) -> dict[str, Any]:
-    return {**vars(sight), "replicas": list(sight.replicas), "isr": list(sight.isr)}
+    elr = None if sight.elr is None else list(sight.elr)
+    return {**vars(sight), "replicas": list(sight.replicas), "isr": list(sight.isr), "elr": elr}

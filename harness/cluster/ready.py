@@ -2,19 +2,30 @@
 
 from collections.abc import Iterable
 
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from harness.cluster.observer import Observer
 from harness.cluster.provider import Cluster
 from harness.cluster.spec import TopicSpec
 from harness.cluster.wire import Wire
-from harness.core.errors import ClusterError, ScenarioError
-from harness.core.topology import Node, Role
+from harness.core.errors import ClusterError, KafkaTrialError, ScenarioError
+from harness.core.topology import Node
 from harness.core.waiting import wait_for
 
 BOOT_SECONDS = 90.0
 TOPIC_SECONDS = 30.0
+
+#: What a broker says that was not asked in time, or not the right one. (librdkafka's own errors are below 0.)
+_NOT_REFUSED = frozenset(
+    {
+        KafkaError.UNKNOWN,
+        KafkaError.REQUEST_TIMED_OUT,
+        KafkaError.NETWORK_EXCEPTION,
+        KafkaError.NOT_CONTROLLER,
+        KafkaError.THROTTLING_QUOTA_EXCEEDED,
+    }
+)
 
 
 def await_registered(cluster: Cluster) -> dict[str, int]:
@@ -54,10 +65,16 @@ def create_topics(cluster: Cluster, spec: TopicSpec) -> None:
         try:
             made.result(timeout=TOPIC_SECONDS)
         except KafkaException as exc:
-            error = exc.args[0]
-            raise ScenarioError(f"topic {name}: Kafka refuses it ({error.str()}): see the scenario's topic") from exc
+            raise not_made(name, exc.args[0]) from exc
         except TimeoutError as exc:
             raise ClusterError(f"topic {name} was not made within {TOPIC_SECONDS:g} s") from exc
+
+
+def not_made(topic: str, error: KafkaError) -> KafkaTrialError:
+    """What it means that a topic was not made: that its settings are wrong, or that the cluster did not come to it."""
+    if error.code() < 0 or error.code() in _NOT_REFUSED:
+        return ClusterError(f"topic {topic} was not made: {error.str()}")
+    return ScenarioError(f"topic {topic}: Kafka refuses it ({error.str()}): see the scenario's topic")
 
 
 def await_whole_isr(observer: Observer, spec: TopicSpec, within: float) -> None:
@@ -80,11 +97,11 @@ def out_of_sync(observer: Observer, spec: TopicSpec, without: Iterable[Node] = (
     excused = {node.id for node in without}
     found = observer.partitions()
     lines = []
-    for place in ((topic, partition) for topic in spec.names for partition in range(spec.partitions)):
-        sight = found.get(place)
-        name = f"{place[0]}-{place[1]}"
+    for tp in ((topic, partition) for topic in spec.names for partition in range(spec.partitions)):
+        sight = found.get(tp)
+        name = f"{tp[0]}-{tp[1]}"
         if sight is None:
-            lines.append(f"{name} told by no broker")
+            lines.append(f"{name} reported by no broker")
         elif sight.leader < 0 or not sight.replicas or set(sight.replicas) - set(sight.isr) - excused:
             lines.append(f"{name} leader {sight.leader}, ISR {list(sight.isr)} of {list(sight.replicas)}")
     return lines
@@ -104,10 +121,6 @@ def _around_the_controller(cluster: Cluster, spec: TopicSpec) -> list[list[int]]
         return None
     with Wire(cluster.topology.brokers[0].endpoint) as wire:
         controller = int(wire.metadata([]).controller_id)
-    if cluster.topology.having(Role.CONTROLLER):
-        raise ScenarioError("topic.avoid: controller means something in ZooKeeper mode only: remove it")
     others = [broker.id for broker in cluster.topology.brokers if broker.id != controller]
-    if len(others) < spec.replication:
-        raise ScenarioError("topic.avoid: controller needs one broker more than topic.replication")
     turns = [others[i % len(others) :] + others[: i % len(others)] for i in range(spec.partitions)]
     return [turn[: spec.replication] for turn in turns]

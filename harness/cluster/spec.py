@@ -1,8 +1,8 @@
 """What a scenario says of its cluster and its topics, whoever brings the cluster up."""
 
-from typing import Literal, TypeVar
+from typing import Literal, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from harness.core.errors import ScenarioError
 from harness.core.topology import Role
@@ -12,6 +12,9 @@ from workloads.clients.librdkafka import Value
 DEFAULT_VERSION = "4.3.1"
 
 Setting = Value
+
+#: org.apache.kafka.common.internals.Topic, MAX_NAME_LENGTH.
+_LONGEST_NAME = 249
 
 
 class Part(BaseModel):
@@ -77,6 +80,15 @@ class TopicSpec(Part):
         None, description="controller: no replica on the broker that is the controller (ZooKeeper mode)"
     )
 
+    @model_validator(mode="after")
+    def _names_that_kafka_takes(self) -> Self:
+        wrong = next((name for name in self.names if len(name) > _LONGEST_NAME or name in {".", ".."}), None)
+        if wrong is not None:
+            raise ValueError(f"{wrong!r} is no name of a topic: at most {_LONGEST_NAME} characters, and not . or ..")
+        if self.name.startswith("__"):
+            raise ValueError(f"{self.name!r}: topics that begin with __ are Kafka's own: choose another name")
+        return self
+
     @property
     def names(self) -> list[str]:
         """The topics' names."""
@@ -85,12 +97,12 @@ class TopicSpec(Part):
     @property
     def settings(self) -> dict[str, str]:
         """The topic settings as Kafka takes them. With ELR (KIP-966) min.insync.replicas must be the topic's."""
-        given: dict[str, Setting] = {
+        settings: dict[str, Setting] = {
             **self.config,
             "min.insync.replicas": self.min_isr,
             "unclean.leader.election.enable": bool(self.unclean),
         }
-        return {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in given.items()}
+        return {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in settings.items()}
 
 
 OwnSpec = TypeVar("OwnSpec", bound=Part)

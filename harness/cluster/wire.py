@@ -1,7 +1,7 @@
 """One broker asked, and only that one, in Kafka's own protocol.
 
-A client library answers from whichever broker it likes; who leads *as this broker tells it* needs a socket of our own.
-kafka-python encodes the messages.
+A client library answers from whichever broker it likes; who leads *as this broker reports it* needs a socket of our
+own. kafka-python encodes the messages.
 """
 
 import socket
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
 from kafka.errors import KafkaError
-from kafka.protocol.admin import DescribeQuorumRequest
+from kafka.protocol.admin import DescribeConfigsRequest, DescribeQuorumRequest, DescribeTopicPartitionsRequest
 from kafka.protocol.consumer import ListOffsetsRequest
 from kafka.protocol.metadata import ApiVersionsRequest, FindCoordinatorRequest, MetadataRequest
 from kafka.protocol.parser import KafkaProtocol
@@ -21,6 +21,8 @@ EARLIEST = -2
 #: Who asks as this is no replica.
 CONSUMER = -1
 _OF_TRANSACTIONS = 1
+#: What settings are of: brokers.
+_OF_BROKERS = 4
 
 
 class Wire:
@@ -59,22 +61,23 @@ class Wire:
 
     def offsets(
         self,
-        places: Mapping[str, Iterable[int]],
+        partitions: Mapping[str, Iterable[int]],
         at: int = LATEST,
         *,
         replica: int = CONSUMER,
         committed: bool = False,
         epochs: Mapping[tuple[str, int], int | None] | None = None,
-    ) -> dict[tuple[str, int], int]:
-        """An offset of each of the partitions that this broker leads, by (topic, partition); others are left out.
+    ) -> dict[tuple[str, int], tuple[int, int | None]]:
+        """An offset of each of the partitions that this broker leads and the leader epoch that it reports for it, None
+        before 2.1, by (topic, partition); others are left out.
 
-        ``at``: LATEST or EARLIEST. Of the latest a consumer is told the high watermark, or, ``committed``, the last
+        ``at``: LATEST or EARLIEST. A consumer's latest is the high watermark, or, ``committed``, the last
         stable offset; a ``replica``, by its broker id, the end of the log (Kafka, ReplicaManager.fetchOffset: a client
         is who asks as -1). ``epochs``: the leader epochs that are meant; a broker that is in another answers with an
         error (KIP-320, from 2.1 on).
         """
         topic, partition = ListOffsetsRequest.ListOffsetsTopic, ListOffsetsRequest.ListOffsetsTopic.ListOffsetsPartition
-        meant = {place: epoch for place, epoch in (epochs or {}).items() if epoch is not None}
+        meant = {tp: epoch for tp, epoch in (epochs or {}).items() if epoch is not None}
         response = self.ask(
             ListOffsetsRequest,
             most=5,
@@ -85,14 +88,36 @@ class Wire:
                     name=name,
                     partitions=[
                         partition(partition_index=p, current_leader_epoch=meant.get((name, p), -1), timestamp=at)
-                        for p in partitions
+                        for p in numbers
                     ],
                 )
-                for name, partitions in places.items()
+                for name, numbers in partitions.items()
             ],
         )
         return {
-            (t.name, p.partition_index): p.offset for t in response.topics for p in t.partitions if p.error_code == 0
+            (t.name, p.partition_index): (p.offset, _epoch(p))
+            for t in response.topics
+            for p in t.partitions
+            if p.error_code == 0
+        }
+
+    def eligible(self, topics: Iterable[str]) -> dict[tuple[str, int], tuple[int, frozenset[int], frozenset[int]]]:
+        """Of each partition its leader epoch, its ISR and its eligible leader replicas (KIP-966), by (topic,
+        partition); nothing where the broker's version reports none (before 3.7, and with ZooKeeper)."""
+        self._agreed(MetadataRequest)
+        if DescribeTopicPartitionsRequest.API_KEY not in self._versions:
+            return {}
+        wanted = [DescribeTopicPartitionsRequest.TopicRequest(name=name) for name in topics]
+        response = self.ask(DescribeTopicPartitionsRequest, most=0, topics=wanted, cursor=None)
+        return {
+            (topic.name, p.partition_index): (
+                p.leader_epoch,
+                frozenset(p.isr_nodes),
+                frozenset(p.eligible_leader_replicas),
+            )
+            for topic in response.topics
+            for p in topic.partitions
+            if p.eligible_leader_replicas is not None
         }
 
     def active_controller(self) -> int | None:
@@ -110,6 +135,26 @@ class Wire:
         """The node id of the coordinator of a transactional.id, None while there is none (KIP-98, FindCoordinator)."""
         response = self.ask(FindCoordinatorRequest, most=3, key=transactional_id, key_type=_OF_TRANSACTIONS)
         return int(response.node_id) if response.error_code == 0 else None
+
+    def settings(self, broker: int) -> list[tuple[str, str | None, bool, int | None]]:
+        """What the broker of this id runs with: of each setting its name, value, whether it is secret, and its type
+        (DescribeConfigs; None before 2.6, KIP-569). Empty before 0.11, which cannot list them."""
+        self._agreed(MetadataRequest)
+        if DescribeConfigsRequest.API_KEY not in self._versions:
+            return []
+        resource = DescribeConfigsRequest.DescribeConfigsResource
+        response = self.ask(
+            DescribeConfigsRequest,
+            most=3,
+            resources=[resource(resource_type=_OF_BROKERS, resource_name=str(broker), configuration_keys=None)],
+            include_synonyms=False,
+            include_documentation=False,
+        )
+        return [
+            (one.name, one.value, bool(one.is_sensitive), getattr(one, "config_type", None))
+            for result in response.results
+            for one in result.configs or ()
+        ]
 
     def features(self) -> dict[str, int]:
         """The finalized feature levels (KIP-584): empty before 2.7."""
@@ -134,15 +179,22 @@ class Wire:
 
     def _exchange(self, request: Any) -> Any:
         try:
-            self._protocol.send_request(request)
+            asked = self._protocol.send_request(request)
             self._socket.sendall(self._protocol.send_bytes())
             while True:
                 received = self._socket.recv(65536)
                 if not received:
                     raise ClusterError(f"{self._endpoint}: closed the connection")
-                for _, response in self._protocol.receive_bytes(received):
-                    return response
+                for answered, response in self._protocol.receive_bytes(received):
+                    # (One that was given up may be answered yet.)
+                    if answered == asked:
+                        return response
         except OSError as exc:
             raise ClusterError(f"{self._endpoint}: no answer ({exc})") from exc
         except KafkaError as exc:
             raise ClusterError(f"{self._endpoint}: its answer cannot be read ({exc})") from exc
+
+
+def _epoch(partition: Any) -> int | None:
+    epoch = getattr(partition, "leader_epoch", None)
+    return None if epoch is None or epoch < 0 else int(epoch)

@@ -10,6 +10,7 @@ from harness.cluster.provider import Provider
 from harness.cluster.spec import ClusterSpec, Part
 from harness.core.errors import ScenarioError
 from harness.providers.docker.spec import DockerSpec
+from harness.providers.ssh.spec import SshSpec
 
 
 @dataclass(frozen=True)
@@ -26,15 +27,22 @@ def _docker() -> Provider:
     return Docker()
 
 
+def _ssh() -> Provider:
+    from harness.providers.ssh.provider import Ssh
+
+    return Ssh()
+
+
 #: By name. The first brings up the clusters that none claims.
 PROVIDERS: Mapping[str, Row] = {
     "docker": Row(DockerSpec, _docker),
+    "ssh": Row(SshSpec, _ssh),
 }
 
 
 def composed(providers: Mapping[str, Row]) -> type[ClusterSpec]:
     """The model of a scenario's ``cluster``: what any cluster has, and each provider's own settings."""
-    bases: tuple[type[Part], ...] = (*(row.spec for row in providers.values()), ClusterSpec)
+    bases: tuple[type[Part], ...] = (*dict.fromkeys(row.spec for row in providers.values()), ClusterSpec)
     return cast(type[ClusterSpec], create_model("ClusterSpec", __base__=bases, __doc__=ClusterSpec.__doc__))
 
 
@@ -45,8 +53,8 @@ def provider_of(cluster: ClusterSpec, providers: Mapping[str, Row] = PROVIDERS) 
     """
     claims = {name: said for name, row in providers.items() if (said := _said(cluster, row.spec))}
     if len(claims) > 1:
-        told = ", ".join(f"cluster.{said[0]} is for {name}" for name, said in claims.items())
-        raise ScenarioError(f"{told}: a cluster has one provider; leave out what is for others")
+        claimed = ", ".join(f"cluster.{said[0]} is for {name}" for name, said in claims.items())
+        raise ScenarioError(f"{claimed}: a cluster has one provider; leave out what is for others")
     return providers[next(iter(claims or providers))].get()
 
 

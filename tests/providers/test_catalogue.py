@@ -1,64 +1,28 @@
 """A provider is one line of the catalogue: a toy one is chosen, asked and cleaned up after as Docker is."""
 
 import io
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+import json
 from pathlib import Path
 
 import pytest
-from pydantic import Field, ValidationError
+from pydantic import ValidationError
 
 from harness.cli import codes
-from harness.cli.deeds import Deeds
-from harness.cluster.provider import Cluster, Finding, Provider
-from harness.cluster.spec import ClusterSpec, Part, own_spec
+from harness.cli.backends import Backends
+from harness.cluster.provider import Provider
+from harness.cluster.spec import ClusterSpec, own_spec
 from harness.core.errors import ClusterError, EnvironmentLacks, ScenarioError
 from harness.history.run_file import RunFile, State
 from harness.providers.catalogue import PROVIDERS, Row, composed, provider_of
 from harness.providers.docker.provider import Docker
 from harness.providers.docker.spec import DockerSpec
+from harness.providers.ssh.provider import Ssh
 from harness.run.display import PlainDisplay
 from harness.run.lifecycle import run
 from harness.scenario.model import Scenario
-from nemesis.fault import Needs
 from tests.command import Invoke
 
-
-class ToySpec(Part):
-    """What only the toy knows."""
-
-    bell: str | None = None
-    colours: list[str] = Field([])
-
-
-@dataclass
-class Toy:
-    """A provider of clusters that never come up."""
-
-    lacks: str = ""
-    asked: list[tuple[object, ...]] = field(default_factory=list)
-
-    def check(self, spec: ClusterSpec, needs: Iterable[Needs]) -> None:
-        self.asked.append(("check", spec, tuple(needs)))
-        if self.lacks:
-            raise EnvironmentLacks(self.lacks)
-
-    @contextmanager
-    def up(
-        self, spec: ClusterSpec, run: str, directory: Path, note: Callable[[str], None], keep: bool = False
-    ) -> Iterator[Cluster]:
-        self.asked.append(("up", spec, run, directory, keep))
-        note("the bell is cracked")
-        raise ClusterError("the toy is broken")
-        yield
-
-    def cleanup(self, run: str | None, force: bool, dry_run: bool) -> list[str]:
-        return [f"put away the toy of {run}, {force}, {dry_run}"]
-
-    def doctor(self) -> Iterator[Finding]:
-        yield Finding("toy", not self.lacks, self.lacks or "in its box")
-        yield Finding("bell", False, "cracked", needed=False)
+from .toy import Toy, ToySpec
 
 
 def with_toy(toy: Toy) -> dict[str, Row]:
@@ -104,6 +68,11 @@ def test_one_that_is_read_back_whole_has_the_same_provider(says: dict[str, objec
     assert isinstance(provider_of(again, TOYS), kind)
 
 
+def test_a_cluster_of_machines_is_not_dockers() -> None:
+    cluster = composed(PROVIDERS).model_validate({"machines": "inventory.yaml"})
+    assert isinstance(provider_of(cluster), Ssh)
+
+
 def test_a_cluster_of_two_providers_is_refused() -> None:
     cluster = composed(TOYS).model_validate({"image": "mine:1", "bell": "ring"})
     with pytest.raises(ScenarioError, match=r"cluster.image is for docker, cluster.bell is for toy: .* one provider"):
@@ -147,7 +116,7 @@ def test_a_run_brings_up_what_the_scenario_says_where_the_run_is_kept(tmp_path: 
 
 @pytest.mark.parametrize(("lacks", "code", "mark"), [("", 0, "ok"), ("no toy", codes.CANNOT_RUN, "MISSING")])
 def test_doctor_tells_what_it_finds(lacks: str, code: int, mark: str, kafka_trial: Invoke) -> None:
-    done = kafka_trial("doctor", deeds=Deeds(providers=lambda: {"toy": Row(ToySpec, lambda: Toy(lacks))}))
+    done = kafka_trial("doctor", backends=Backends(providers=lambda: {"toy": Row(ToySpec, lambda: Toy(lacks))}))
     assert done.code == code
     assert done.out.splitlines()[1:] == [
         f"{mark:8}{'toy':12}{lacks or 'in its box'}",
@@ -159,6 +128,21 @@ def test_cleanup_asks_it_after_docker_and_without_docker_too(
     kafka_trial: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DOCKER_HOST", "tcp://127.0.0.1:1")
-    done = kafka_trial("cleanup", "s/1", "--force", deeds=Deeds(providers=lambda: TOYS))
+    done = kafka_trial("cleanup", "s/1", "--force", backends=Backends(providers=lambda: TOYS))
     assert (done.code, done.out) == (codes.CANNOT_RUN, "put away the toy of s/1, True, False\n")
     assert done.err.startswith("kafka-trial: no Docker engine answers")
+
+
+def test_doctor_says_of_scenarios_whether_they_can_run_here(kafka_trial: Invoke) -> None:
+    for lacks, code in (("", codes.MET), ("no toy here: buy one", codes.CANNOT_RUN)):
+        toy = Toy(lacks=lacks)
+        backends = Backends(providers=lambda toy=toy: {"docker": Row(DockerSpec, lambda: toy)})
+        done = kafka_trial("doctor", "jepsen-2013/min-isr-2", "delivery/at-least-once", "--json", backends=backends)
+        assert done.code == code
+        told = [json.loads(line) for line in done.out.splitlines()]
+        assert [(one["name"], one["good"], one["detail"]) for one in told] == [
+            (name, not lacks, lacks) for name in ("jepsen-2013/min-isr-2", "delivery/at-least-once")
+        ]
+        assert toy.asked
+        assert toy.asked[0][0] == "check"
+    assert kafka_trial("doctor", "nobody").code == codes.BAD_INPUT

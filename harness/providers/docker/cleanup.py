@@ -13,7 +13,7 @@ from requests.exceptions import RequestException
 from harness.core.errors import ClusterError, ScenarioError
 from harness.history.lock import is_recorded
 from harness.providers.docker.compose import DIRECTORY_LABEL, LABEL, is_ours
-from harness.providers.docker.engine import connect
+from harness.providers.docker.engine import answering, connect
 
 
 def cleanup(
@@ -23,21 +23,23 @@ def cleanup(
 
     ``force``: of those that are still going, too. ``dry_run``: remove nothing. Returns what was, or would be, removed,
     and what was left alone, a line each. A node's rules live in its network namespace and go with its container. Raises
-    ScenarioError where ``run`` is still going, ClusterError where something stays, when all was tried.
+    ScenarioError where ``run`` is still going, ClusterError where the engine does not list what there is, or something
+    stays, when all was tried.
     """
     engine = client or connect()
     chosen: dict[str, str | list[str] | bool] = {"label": LABEL if run is None else f"{LABEL}={run}"}
-    containers = [
-        Thing(f"container {c.name}", c.labels, partial(c.remove, force=True, v=True))
-        for c in engine.containers.list(all=True, filters=chosen, ignore_removed=True)
-    ]
-    others = [
-        *(Thing(f"network {n.name}", n.attrs["Labels"], n.remove) for n in engine.networks.list(filters=chosen)),
-        *(
-            Thing(f"volume {v.name}", v.attrs["Labels"], partial(v.remove, force=True))
-            for v in engine.volumes.list(filters=chosen)
-        ),
-    ]
+    with answering("what runs left"):
+        containers = [
+            Thing(f"container {c.name}", c.labels, partial(c.remove, force=True, v=True))
+            for c in engine.containers.list(all=True, filters=chosen, ignore_removed=True)
+        ]
+        others = [
+            *(Thing(f"network {n.name}", n.attrs["Labels"], n.remove) for n in engine.networks.list(filters=chosen)),
+            *(
+                Thing(f"volume {v.name}", v.attrs["Labels"], partial(v.remove, force=True))
+                for v in engine.volumes.list(filters=chosen)
+            ),
+        ]
     going = {} if force else still_going(thing.labels for thing in (*containers, *others))
     if run in going:
         raise ScenarioError(f"{run} is left alone: {going[run]}; --force removes it all the same")
@@ -93,9 +95,9 @@ def still_going(labels: Iterable[Mapping[str, str]]) -> dict[str, str]:
     """The runs among these labels that a living process records, or of which nobody can see whether one does; and which
     of both."""
     # Two stores may have a run of one name: it is going where either is.
-    places = {(found[LABEL], Path(found[DIRECTORY_LABEL])) for found in labels if DIRECTORY_LABEL in found}
-    told = ((run, _going(directory)) for run, directory in sorted(places))
-    return {run: why for run, why in told if why is not None}
+    directories = {(found[LABEL], Path(found[DIRECTORY_LABEL])) for found in labels if DIRECTORY_LABEL in found}
+    reasons = ((run, _going(directory)) for run, directory in sorted(directories))
+    return {run: why for run, why in reasons if why is not None}
 
 
 def _going(directory: Path) -> str | None:

@@ -7,8 +7,8 @@ from typing import Any
 
 import yaml
 
-from harness.cluster.distribution import HEAP, cluster_id
-from harness.core.topology import CLIENT_PORT, Node, Role, Topology
+from harness.cluster.distribution import START, environment
+from harness.core.topology import Node, Topology
 from harness.providers.docker.subnets import Subnet
 
 #: Every container, network and volume of a run carries these: which run it is of, and where that is kept.
@@ -40,15 +40,22 @@ def is_ours(labels: Mapping[str, str]) -> bool:
 
 
 def document(
-    run: str, topology: Topology, subnet: Subnet, image: str, mounts: Mapping[str, str], labels: Mapping[str, str]
+    run: str,
+    topology: Topology,
+    subnet: Subnet,
+    image: str,
+    mounts: Mapping[str, str],
+    labels: Mapping[str, str],
+    libraries: str = "",
 ) -> dict[str, Any]:
     """The services, network and volumes of a run.
 
     ``mounts`` maps files of this machine to where every node shall find them (the start script, for an image not ours);
+    ``libraries``: the folder of Kafka's jars in the image, where it is not that of ours;
     each node's settings are mounted from ``./config/<node>.properties`` besides.
     """
     marked = {name: value for name, value in labels.items() if name != PROJECT_LABEL}  # which Compose sets itself
-    nodes = {node.name: _service(run, node, topology, image, mounts) for node in topology.nodes}
+    nodes = {node.name: _service(run, node, topology, image, mounts, libraries) for node in topology.nodes}
     return {
         "services": {name: {**service, "labels": dict(marked)} for name, service in nodes.items()},
         "networks": {
@@ -79,31 +86,28 @@ def _volume(node: Node) -> str:
     return f"{node.name}-data"
 
 
-def _mounted(file: str, place: str) -> dict[str, Any]:
+def _mounted(file: str, target: str) -> dict[str, Any]:
     """A file of this machine. (In the short form a ``:`` in its path would end it.)"""
-    return {"type": "bind", "source": file, "target": place, "read_only": True}
+    return {"type": "bind", "source": file, "target": target, "read_only": True}
 
 
-def _service(run: str, node: Node, topology: Topology, image: str, mounts: Mapping[str, str]) -> dict[str, Any]:
-    kraft = bool(topology.having(Role.CONTROLLER))
+def _service(
+    run: str, node: Node, topology: Topology, image: str, mounts: Mapping[str, str], libraries: str
+) -> dict[str, Any]:
     return {
         "image": image,
         "container_name": container_name(run, node),
         "hostname": node.name,
         "user": "0",
-        "entrypoint": ["sh", "/opt/kafka/start"],
+        "entrypoint": ["sh", f"/opt/kafka/{START}"],
         "command": [str(node.role)],
-        "environment": {
-            "NODE_ID": str(node.id),
-            "HEAP": HEAP[node.role],
-            **({"CLUSTER_ID": cluster_id(run)} if kraft else {}),
-        },
+        "environment": environment(run, node, topology, libraries),
         "volumes": [
             f"{_volume(node)}:/data",
             _mounted(f"./config/{node.name}.properties", "/etc/kafka-trial/node.properties"),
-            *(_mounted(file, place) for file, place in mounts.items()),
+            *(_mounted(file, target) for file, target in mounts.items()),
         ],
         "networks": {"trial": {"ipv4_address": node.address}},
-        **({"ports": [f"127.0.0.1:{node.published}:{CLIENT_PORT}"]} if node.published else {}),
+        **({"ports": [f"127.0.0.1:{node.published}:{node.ports.client}"]} if node.published else {}),
         "restart": "no",
     }

@@ -5,16 +5,18 @@ from collections.abc import Callable, Iterator
 from docker import DockerClient
 
 from harness.cluster.provider import Finding
-from harness.core.errors import EnvironmentLacks
+from harness.core.errors import EnvironmentLacks, ScenarioError
 from harness.providers.docker.engine import compose_command
 from harness.providers.docker.images import cached, toolbox_image
+from harness.providers.docker.reaching import CLIENTS, reaches_containers, wanted_clients
 from harness.providers.docker.shell import labels_of_no_run, without_network
+from harness.providers.docker.sources import Sources, chosen
 from nemesis.catalogue import FAULTS
-from nemesis.preflight import lacking
+from nemesis.preflight import Kernel
 
 
-def doctor(connect: Callable[[], DockerClient]) -> Iterator[Finding]:
-    """Compose, the engine, its images, and every fault of the catalogue."""
+def doctor(connect: Callable[[], DockerClient], wanted: Sources) -> Iterator[Finding]:
+    """Compose, the engine, its images from the sources that are ``wanted``, and every fault of the catalogue."""
     yield compose()
     try:
         client = connect()
@@ -22,8 +24,8 @@ def doctor(connect: Callable[[], DockerClient]) -> Iterator[Finding]:
         yield Finding("docker", False, str(exc))
         return
     yield Finding("docker", True, f"engine {client.version()['Version']}")
-    yield images(client)
-    yield from faults(client)
+    yield images(client, wanted)
+    yield from faults(client, wanted)
 
 
 def compose() -> Finding:
@@ -34,21 +36,41 @@ def compose() -> Finding:
         return Finding("compose", False, str(exc))
 
 
-def images(client: DockerClient) -> Finding:
-    """The images that are built already: the others are, when they are first needed."""
+def images(client: DockerClient, wanted: Sources) -> Finding:
+    """What images are built from when they are first needed, and those that are there already."""
     tags = cached(client)
-    return Finding("images", True, " ".join(tags) if tags else "none yet: built when they are first needed")
-
-
-def faults(client: DockerClient) -> Iterator[Finding]:
-    """Every fault of the catalogue, and what the kernel lacks for it (in its simplest form)."""
+    there = " ".join(tags) if tags else "none yet"
     try:
-        image = toolbox_image(client)
+        base = chosen(client, wanted)
+    except EnvironmentLacks as exc:
+        return Finding("images", bool(tags), f"{exc}; there: {there}")
+    return Finding("images", True, f"built from {base or 'Debian by mmdebstrap'}; there: {there}")
+
+
+def faults(client: DockerClient, wanted: Sources) -> Iterator[Finding]:
+    """Every fault of the catalogue: what the kernel lacks for it, in its simplest form, or by which means it acts."""
+    try:
+        image = toolbox_image(client, wanted)
     except EnvironmentLacks as exc:
         yield Finding("toolbox", False, str(exc))
         return
+    yield clients(client, image)
     with labels_of_no_run() as labels:
-        script = without_network(client, image, labels)
-        missing = {kind: lacking([fault.model_construct().needs], script) for kind, fault in FAULTS.items()}
-    for kind, lines in missing.items():
-        yield Finding(kind, not lines, "; ".join(lines), needed=False)
+        kernel = Kernel(without_network(client, image, labels))
+        needed = {kind: fault.model_construct().needs for kind, fault in FAULTS.items()}
+        found = {kind: (kernel.lacking([needs]), kernel.means(needs)) for kind, needs in needed.items()}
+    for kind, (lines, means) in found.items():
+        yield Finding(kind, not lines, "; ".join(lines) or means, needed=False)
+
+
+def clients(client: DockerClient, toolbox: str) -> Finding:
+    """How clients would reach nodes."""
+    try:
+        wanted = wanted_clients(None)
+    except ScenarioError as exc:
+        return Finding("clients", False, str(exc))
+    if wanted is not None:
+        return Finding("clients", True, f"{wanted}, as {CLIENTS} says")
+    direct = reaches_containers(client, toolbox)
+    reached = "direct, by nodes' addresses" if direct else "published: nodes' addresses cannot be reached from here"
+    return Finding("clients", True, reached)

@@ -4,18 +4,27 @@ import hashlib
 import json
 import os
 import shutil
+import socket
 import subprocess
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import docker
 from docker import DockerClient
 from docker.errors import DockerException
+from requests.exceptions import RequestException
+from urllib3.exceptions import HTTPError
 
-from harness.core.errors import ClusterError, EnvironmentLacks
+from harness.core.errors import ClusterError, EnvironmentLacks, NothingRuns
+
+#: How the engine's client fails; urllib3's own errors where an answer is read in pieces, as a log is.
+ENGINE_FAILS = (DockerException, RequestException, HTTPError)
+
+_ON_THIS_MACHINE = "an engine on this machine is needed, at unix://…"
 
 
 def connect(environment: Mapping[str, str] = os.environ) -> DockerClient:
@@ -26,16 +35,31 @@ def connect(environment: Mapping[str, str] = os.environ) -> DockerClient:
     try:
         with ExitStack() as stack:
             where = endpoint(environment)
-            client = docker.from_env(timeout=120) if where is None else DockerClient(base_url=where, timeout=120)
+            if where is None:
+                client = docker.from_env(timeout=120, environment=environment)
+            else:
+                client = DockerClient(base_url=where, timeout=120)
             stack.callback(client.close)
             client.ping()
             stack.pop_all()
     except (DockerException, ValueError) as exc:
         # (A port that is no number, a bracket that is not closed: ValueError of urllib.)
-        raise EnvironmentLacks(
-            f"no Docker engine answers ({_short(exc)}): start one, or run scripts/setup on Debian or Ubuntu"
+        host = environment.get("DOCKER_HOST")
+        at, cure = (f" at DOCKER_HOST={host}", "correct or unset it, or start") if host else ("", "start")
+        raise NothingRuns(
+            f"no Docker engine answers{at} ({_short(exc)}): {cure} one, or run scripts/setup on Debian or Ubuntu"
         ) from exc
     return client
+
+
+@contextmanager
+def answering(doing: str) -> Iterator[None]:
+    """What the engine fails at meanwhile is a ClusterError: one line, and not its client's."""
+    try:
+        yield
+    except ENGINE_FAILS as exc:
+        why = str(getattr(exc, "explanation", None) or exc).strip().splitlines() or [type(exc).__name__]
+        raise ClusterError(f"{doing}: the Docker engine failed ({why[0]})") from exc
 
 
 def endpoint(environment: Mapping[str, str]) -> str | None:
@@ -45,7 +69,9 @@ def endpoint(environment: Mapping[str, str]) -> str | None:
     contexts). Raises EnvironmentLacks where there is no such context, or its engine is on another machine: nodes are
     reached by their addresses, and their settings are files of this machine.
     """
-    if environment.get("DOCKER_HOST"):
+    if host := environment.get("DOCKER_HOST"):
+        if host.startswith("ssh://") or _elsewhere(host):
+            raise EnvironmentLacks(f"DOCKER_HOST is {host}: {_ON_THIS_MACHINE}")
         return None
     folder = Path(environment.get("DOCKER_CONFIG") or Path(environment.get("HOME", "/"), ".docker"))
     name = environment.get("DOCKER_CONTEXT") or _read(folder / "config.json").get("currentContext")
@@ -57,8 +83,28 @@ def endpoint(environment: Mapping[str, str]) -> str | None:
         raise EnvironmentLacks(f"there is no Docker context {name}: `docker context ls` lists them")
     host = str(found.get("Endpoints", {}).get("docker", {}).get("Host", "no engine"))
     if not host.startswith("unix://"):
-        raise EnvironmentLacks(f"Docker context {name} is at {host}: an engine on this machine is needed, at unix://…")
+        raise EnvironmentLacks(f"Docker context {name} is at {host}: {_ON_THIS_MACHINE}")
     return host
+
+
+def _elsewhere(host: str) -> bool:
+    """Whether a DOCKER_HOST is an address of another machine: nothing can be bound to it here. False where its name
+    means nothing."""
+    try:
+        name = urlsplit(host).hostname if host.startswith(("tcp://", "http://", "https://")) else None
+        found = socket.getaddrinfo(name, None, type=socket.SOCK_DGRAM) if name else []
+    except (OSError, ValueError):
+        return False
+    return bool(found) and not any(_bound(family, address[0]) for family, _, _, _, address in found)
+
+
+def _bound(family: int, address: str | int) -> bool:
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.bind((address, 0))
+    except OSError:
+        return False
+    return True
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -74,22 +120,34 @@ def _read(path: Path) -> dict[str, Any]:
 
 @cache
 def compose_command() -> tuple[str, ...]:
-    """``docker compose`` where the plugin is, else ``docker-compose``. Raises EnvironmentLacks."""
-    plugin = ("docker", "compose")
-    if shutil.which(plugin[0]):
-        answer = subprocess.run([*plugin, "version"], capture_output=True, check=False)
-        if answer.returncode == 0:
-            return plugin
-    if shutil.which("docker-compose"):
-        return ("docker-compose",)
-    raise EnvironmentLacks("no Docker Compose found: install the plugin or docker-compose, or run scripts/setup")
+    """``docker compose`` where the plugin is, else ``docker-compose``. Raises EnvironmentLacks where neither runs."""
+    for command in (("docker", "compose"), ("docker-compose",)):
+        if not shutil.which(command[0]):
+            continue
+        if subprocess.run([*command, "version"], capture_output=True, env=_environment(), check=False).returncode == 0:
+            return command
+    raise EnvironmentLacks(
+        "no Docker Compose that runs: install the plugin (docker-compose-v2 on Ubuntu) or docker-compose,"
+        " or run scripts/setup"
+    )
+
+
+def _environment() -> dict[str, str]:
+    """Ours for Compose, which may be a Python program, with libraries of its own."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
 
 
 def compose(directory: Path, project: str, *arguments: str) -> None:
     """Run Compose on ``directory/compose.yaml``. Raises ClusterError with what it said."""
     command = [*compose_command(), "-f", str(directory / "compose.yaml"), "-p", project, *arguments]
     done = subprocess.run(
-        command, capture_output=True, encoding="utf-8", errors="replace", check=False, stdin=subprocess.DEVNULL
+        command,
+        capture_output=True,
+        encoding="utf-8",
+        errors="replace",
+        check=False,
+        stdin=subprocess.DEVNULL,
+        env=_environment(),
     )
     if done.returncode != 0:
         said = [line.strip() for line in done.stderr.splitlines() if line.strip()]

@@ -1,50 +1,63 @@
-"""Images without a registry: built once per version from Debian packages and Maven Central jars, then cached."""
+"""Our images: built once per version from a Debian base and Maven Central's jars, then cached."""
 
 import hashlib
-import re
 import shutil
-import subprocess
+import ssl
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from os import environ, geteuid
 from pathlib import Path
-from typing import Any
 
 from docker import DockerClient
-from docker.errors import BuildError, DockerException, ImageNotFound
+from docker.errors import APIError, BuildError, DockerException
+from docker.models.images import Image
 
 from harness.cluster.distribution import pom
-from harness.core.errors import ClusterError, EnvironmentLacks, ScenarioError
-from harness.providers.docker.shell import labels_of_no_run, run_toolbox
-from harness.providers.docker.turns import alone
+from harness.cluster.jars import fetch_jars
+from harness.cluster.turns import alone
+from harness.core.errors import EnvironmentLacks
+from harness.providers.docker.bootstrap import lacking_to_make, make_base
+from harness.providers.docker.sources import SUITE, Source, Sources, chosen, sources
 from harness.resources import recipes
 
-SUITE = "bookworm"
-_LIBRARIES = "/opt/kafka/libs"
+#: The folder of our images that has Kafka's jars.
+LIBRARIES = "/opt/kafka/libs"
+
+#: The label of our images that says what they were built from; an image inherits it from its base.
+BASE = "kafka-trial.base"
+
+#: What Docker passes on to the commands of a build, and keeps out of the image.
+_PROXIES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 
 
-def kafka_image(client: DockerClient, version: str, given: str | None = None) -> str:
-    """The tag of the image that runs this version: ``given`` pulled, or our own, built where it is not cached yet.
+@dataclass(frozen=True)
+class Built:
+    """An image that is there, and the source of its base."""
 
-    Raises EnvironmentLacks where it cannot be had, ScenarioError where ``given`` has another version in it.
-    """
-    if given is not None:
-        check_version(version, version_in(_libraries(client, _pulled(client, given))), given)
-        return given
-    project = pom(version)
-    tag = f"kafka-trial/kafka:{version}-{_digest(recipes() / 'kafka', recipes() / 'java', extra=project)}"
-    with _building(client, tag) as missing:
-        if missing:
-            _build_kafka(client, tag, version, project, _base(client, "java"))
-    return tag
+    tag: str
+    source: Source
 
 
-def toolbox_image(client: DockerClient) -> str:
+def kafka_image(client: DockerClient, version: str, wanted: Sources | None = None) -> str:
+    """The tag of our image that runs this version, built where it is not cached yet. Raises EnvironmentLacks."""
+    wanted = wanted or sources()
+    digest = _digest(recipes() / "kafka", recipes() / "java", extra=pom(version))
+
+    def make(name: Callable[[Source], str]) -> Built:
+        base = _base(client, "java", wanted)
+        build_kafka(client, name(base.source), version, base.tag, maven=shutil.which("mvn") is not None)
+        return Built(name(base.source), base.source)
+
+    return _cached_or_made(client, f"kafka:{version}", digest, wanted, make).tag
+
+
+def toolbox_image(client: DockerClient, wanted: Sources | None = None) -> str:
     """The tag of the image that faults come from (iptables, tc, ping), built where it is not cached yet.
 
     Raises EnvironmentLacks where it cannot be had.
     """
-    return _base(client, "toolbox")
+    return _base(client, "toolbox", wanted or sources()).tag
 
 
 def cached(client: DockerClient) -> list[str]:
@@ -52,102 +65,142 @@ def cached(client: DockerClient) -> list[str]:
     return sorted(tag for image in client.images.list() for tag in image.tags if tag.startswith("kafka-trial/"))
 
 
-def _base(client: DockerClient, recipe: str) -> str:
-    tag = f"kafka-trial/{recipe}:{SUITE}-{_digest(recipes() / recipe)}"
-    with _building(client, tag) as missing:
-        if missing:
-            packages = (recipes() / recipe / "packages").read_text(encoding="utf-8").split()
-            with tempfile.TemporaryDirectory(prefix="kafka-trial-") as scratch:
-                archive = Path(scratch, "root.tar")
-                command = ["mmdebstrap", "--variant=minbase", f"--include={','.join(packages)}", SUITE, str(archive)]
-                _run(command, f"image {tag}")
-                client.api.import_image_from_file(str(archive), *tag.split(":"))
-    return tag
+def origin(client: DockerClient, tag: str) -> str:
+    """An image by its digest, and what it was built from, in one line: what run.json says of it."""
+    image = client.images.get(tag)
+    published = next(iter(image.attrs.get("RepoDigests") or []), None)
+    digest = published.partition("@")[2] if published else image.id
+    base = image.labels.get(BASE)
+    return f"{tag.partition('@')[0]}@{digest}, {f'built from {base}' if base else 'not built here'}"
 
 
-def _build_kafka(client: DockerClient, tag: str, version: str, project: str, base: str) -> None:
+def lacking(client: DockerClient, wanted: Sources | None = None) -> list[str]:
+    """Debian's names of the packages without which this machine cannot build our images; none where the bases are there
+    or a registry answers."""
+    wanted = wanted or sources()
+    if all(_found(client, f"{recipe}:{SUITE}", _digest_of_base(recipe), wanted) for recipe in ("java", "toolbox")):
+        return []
+    try:
+        chosen(client, wanted)
+    except EnvironmentLacks:
+        return lacking_to_make() if Source.BUILD in wanted.allowed else []
+    return []
+
+
+def java_image(client: DockerClient, wanted: Sources | None = None) -> str:
+    """The tag of the base of Kafka's images, built where it is not cached yet. Raises EnvironmentLacks."""
+    return _base(client, "java", wanted or sources()).tag
+
+
+def _base(client: DockerClient, recipe: str, wanted: Sources) -> Built:
+    packages = recipes() / recipe / "packages"
+
+    def make(name: Callable[[Source], str]) -> Built:
+        debian = chosen(client, wanted)
+        if debian is not None:
+            built = Built(name(Source.REGISTRY), Source.REGISTRY)
+            _build(client, recipes() / recipe, built.tag, {"BASE": debian}, recipes() / "Dockerfile", {BASE: debian})
+            return built
+        tag = name(Source.BUILD)
+        with tempfile.TemporaryDirectory(prefix="kafka-trial-") as scratch:
+            archive = Path(scratch, "root.tar")
+            included = packages.read_text(encoding="utf-8").split()
+            make_base(client, included, SUITE, archive, root=geteuid() == 0)
+            repository, version = tag.split(":")
+            label = f'LABEL {BASE}="Debian {SUITE} by mmdebstrap"'
+            client.api.import_image_from_file(str(archive), repository, version, [label])
+        return Built(tag, Source.BUILD)
+
+    return _cached_or_made(client, f"{recipe}:{SUITE}", _digest_of_base(recipe), wanted, make)
+
+
+def _cached_or_made(
+    client: DockerClient, name: str, digest: str, wanted: Sources, make: Callable[[Callable[[Source], str]], Built]
+) -> Built:
+    """An image of ours of a source that is wanted; two runs that want it wait for each other.
+
+    ``make`` takes the tag of each source, and makes the image from one.
+    """
+    with alone(f"{name}-{digest}".replace(":", "_")):
+        return _found(client, name, digest, wanted) or make(lambda source: _tag(name, source, digest))
+
+
+def _found(client: DockerClient, name: str, digest: str, wanted: Sources) -> Built | None:
+    tags = (Built(_tag(name, source, digest), source) for source in wanted.allowed)
+    return next((built for built in tags if image_of(client, built.tag)), None)
+
+
+def _tag(name: str, source: Source, digest: str) -> str:
+    return f"kafka-trial/{name}-{source}-{digest}"
+
+
+def build_kafka(client: DockerClient, tag: str, version: str, base: str, maven: bool) -> None:
+    """Build an image of Kafka's server on a base with Java. Raises EnvironmentLacks.
+
+    ``maven``: the jars are got by this machine's; else by one in a stage of the image.
+    """
     with tempfile.TemporaryDirectory(prefix="kafka-trial-") as scratch:
         context = Path(scratch)
-        (context / "pom.xml").write_text(project, encoding="utf-8")
-        goal = ["dependency:copy-dependencies", "-DoutputDirectory=libs", "-DincludeScope=runtime"]
-        _run(["mvn", "-q", "-B", "-f", str(context / "pom.xml"), *goal], f"Kafka {version}")
         for file in (recipes() / "kafka").iterdir():
             shutil.copy(file, context)
-        try:
-            client.images.build(path=scratch, tag=tag, buildargs={"BASE": base}, rm=True)
-        except (BuildError, DockerException) as exc:
-            raise EnvironmentLacks(f"image {tag} could not be built: {exc}") from exc
+        (context / "certificates.pem").write_bytes(_trusted())
+        project = pom(version)
+        if maven:
+            fetch_jars(version, project, context)
+        else:
+            (context / "pom.xml").write_text(project, encoding="utf-8")
+        _build(client, context, tag, {"BASE": base, "MAVEN": "no" if maven else "yes"})
 
 
-def _pulled(client: DockerClient, given: str) -> str:
+def _build(
+    client: DockerClient,
+    context: Path,
+    tag: str,
+    arguments: Mapping[str, str],
+    dockerfile: Path | None = None,
+    labels: Mapping[str, str] | None = None,
+) -> None:
+    proxies = {name: environ[name] for name in _PROXIES if name in environ}
     try:
-        client.images.get(given)
-    except ImageNotFound:
-        try:
-            client.images.pull(given)
-        except DockerException as exc:
-            reason = str(exc).splitlines()[0]
-            raise EnvironmentLacks(
-                f"cluster.image {given} cannot be had ({reason}): name one that `docker pull` gets, or leave it out"
-            ) from exc
-    return given
-
-
-def version_in(listing: str) -> str | None:
-    """The version of the server among the names of jars; None where there is none, or more than one."""
-    found = set(re.findall(r"^kafka_2\.\d+-(\d+(?:\.\d+)+)\S*\.jar$", listing, re.MULTILINE))
-    return found.pop() if len(found) == 1 else None
-
-
-def check_version(wanted: str, held: str | None, image: str) -> None:
-    """Raise EnvironmentLacks where an image holds no Kafka that can be told, ScenarioError where it holds another."""
-    if held is None:
-        raise EnvironmentLacks(f"cluster.image {image} has no kafka_2.x jar in {_LIBRARIES}, or several: name another")
-    if held != wanted:
-        raise ScenarioError(
-            f"cluster.image {image} holds Kafka {held}, and cluster.version says {wanted}: let both say the same"
+        client.images.build(
+            path=str(context),
+            dockerfile=str(dockerfile) if dockerfile else None,
+            tag=tag,
+            buildargs={**proxies, **arguments},
+            labels=dict(labels or {}),
+            rm=True,
         )
+    except BuildError as exc:
+        said = [line.strip() for part in exc.build_log for line in str(part.get("stream", "")).splitlines()]
+        errors = [line for line in said if line.startswith("E: ") or "ERROR" in line]
+        raise EnvironmentLacks(f"image {tag} could not be built: {errors[0] if errors else exc}") from exc
+    except DockerException as exc:
+        raise EnvironmentLacks(f"image {tag} could not be built: {exc}") from exc
 
 
-def _libraries(client: DockerClient, image: str) -> str:
-    """The names of the jars in an image. Raises EnvironmentLacks where it has no such folder."""
-    with labels_of_no_run() as labels:
-        try:
-            return run_toolbox(
-                client, image, f"ls {_LIBRARIES}", labels, doing="look inside", entrypoint=[""], network_mode="none"
-            )
-        except ClusterError as exc:
-            raise EnvironmentLacks(f"cluster.image {image} has no Kafka in {_LIBRARIES} ({exc})") from exc
+def _trusted() -> bytes:
+    """The certificates that this machine trusts, which may be more than a base does: a company's, say."""
+    bundle = ssl.get_default_verify_paths().cafile
+    return Path(bundle).read_bytes() if bundle else b""
 
 
-@contextmanager
-def _building(client: DockerClient, tag: str) -> Iterator[bool]:
-    """Whether the image is missing; two runs that want it wait for each other."""
-    with alone(tag.replace("/", "_").replace(":", "_")):
-        yield not _has(client, tag)
-
-
-def _has(client: DockerClient, tag: str) -> bool:
+def image_of(client: DockerClient, tag: str) -> Image | None:
+    """An image that this engine has; None where it has none such, or no image can be called so."""
     try:
-        client.images.get(tag)
-    except ImageNotFound:
-        return False
-    return True
+        return client.images.get(tag)
+    except APIError as exc:
+        if not exc.is_client_error():
+            raise
+        return None
 
 
-def _run(command: list[str], wanted: str) -> None:
-    try:
-        subprocess.run(command, check=True, capture_output=True, text=True)
-    except FileNotFoundError as exc:
-        raise EnvironmentLacks(f"{wanted} is built with {command[0]}, not found: run scripts/setup") from exc
-    except subprocess.CalledProcessError as exc:
-        said = [line for line in (exc.stdout + exc.stderr).splitlines() if "ERROR" in line or line.startswith("E:")]
-        raise EnvironmentLacks(f"{wanted} cannot be had: {said[0] if said else exc}") from exc
+def _digest_of_base(recipe: str) -> str:
+    return _digest(recipes() / recipe, extra=(recipes() / "Dockerfile").read_text(encoding="utf-8"))
 
 
-def _digest(*folders: Path, extra: Any = "") -> str:
+def _digest(*folders: Path, extra: str = "") -> str:
     """Eight digits that change with any file of the recipes."""
-    found = hashlib.sha256(str(extra).encode())
+    found = hashlib.sha256(extra.encode())
     for file in sorted(file for folder in folders for file in folder.rglob("*") if file.is_file()):
         found.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
     return found.hexdigest()[:8]

@@ -1,4 +1,7 @@
-"""``python -m harness.providers.docker.prebuild``: the images of the default version, built before a run needs them."""
+"""The images of the default version, built before a run needs them: ``python -m harness.providers.docker.prebuild``.
+
+With ``--lacking`` it builds nothing, and prints the Debian packages without which this machine could not.
+"""
 
 import sys
 import time
@@ -8,12 +11,12 @@ from concurrent.futures import ThreadPoolExecutor
 from docker import DockerClient
 
 from harness.cluster.spec import DEFAULT_VERSION
-from harness.core.errors import EnvironmentLacks
+from harness.core.errors import EnvironmentLacks, ScenarioError
 from harness.providers.docker.engine import connect
-from harness.providers.docker.images import kafka_image, toolbox_image
+from harness.providers.docker.images import kafka_image, lacking, toolbox_image
 
 
-def main(connect: Callable[[], DockerClient] = connect) -> int:
+def main(connect: Callable[[], DockerClient] = connect, only_look: bool = False) -> int:
     """Build what is missing, and say so on stderr as it goes. Returns an exit code: 3 where an image cannot be had."""
     began = time.monotonic()
 
@@ -26,6 +29,9 @@ def main(connect: Callable[[], DockerClient] = connect) -> int:
 
     try:
         client = connect()
+        if only_look:
+            print(" ".join(lacking(client)))
+            return 0
         with ThreadPoolExecutor() as pool:
             asked = [
                 pool.submit(build, "the toolbox (iptables, tc)", toolbox_image),
@@ -33,11 +39,11 @@ def main(connect: Callable[[], DockerClient] = connect) -> int:
             ]
             for image in asked:
                 image.result()
-    except EnvironmentLacks as exc:
+    except (EnvironmentLacks, ScenarioError) as exc:
         print(f"images: {exc}", file=sys.stderr)
         return 3
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(only_look="--lacking" in sys.argv[1:]))

@@ -1,42 +1,40 @@
 """A cluster of containers: brought up, ready, and gone again whatever happens."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
 from docker import DockerClient
-from docker.errors import DockerException
 from docker.models.containers import Container
-from requests.exceptions import RequestException
-from urllib3.exceptions import HTTPError
 
+from harness.cluster.distribution import SCRIPTS
 from harness.cluster.kafka_config import properties, settings_of
-from harness.cluster.provider import Finding
+from harness.cluster.provider import Finding, last_words
 from harness.cluster.spec import ClusterSpec, own_spec
+from harness.cluster.turns import alone
+from harness.core.clock import ClockOffset
 from harness.core.errors import ClusterError, EnvironmentLacks
 from harness.core.topology import Node, Topology
 from harness.history.paths import LOGS
 from harness.providers.docker import compose
 from harness.providers.docker.cleanup import cleanup
 from harness.providers.docker.doctor import doctor
+from harness.providers.docker.engine import ENGINE_FAILS, answering, connect
 from harness.providers.docker.engine import compose as run_compose
-from harness.providers.docker.engine import connect
-from harness.providers.docker.images import kafka_image, toolbox_image
+from harness.providers.docker.images import origin, toolbox_image
+from harness.providers.docker.node_image import NodeImage, node_image
+from harness.providers.docker.reaching import reaches_containers, wanted_clients
 from harness.providers.docker.shell import DockerShell, labels_of_no_run, without_network
+from harness.providers.docker.sources import sources
 from harness.providers.docker.spec import DockerSpec
 from harness.providers.docker.subnets import Subnet, chosen_subnet, free_port, topology
-from harness.providers.docker.turns import alone
 from harness.resources import recipes
 from nemesis.fault import Needs
 from nemesis.preflight import lacking
 
-_LAST_LINES = 5
-
-#: How the engine's client fails; urllib3's own errors where an answer is read in pieces, as a log is.
-_ENGINE_FAILS = (DockerException, RequestException, HTTPError)
-_NOT_KEPT = (*_ENGINE_FAILS, OSError)
+_NOT_KEPT = (*ENGINE_FAILS, OSError)
 
 
 @dataclass(frozen=True)
@@ -47,6 +45,12 @@ class DockerCluster:
     topology: Topology
     shell: DockerShell
     client: DockerClient
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def removed_by(self) -> str:
+        """The command that removes its containers."""
+        return f"kafka-trial cleanup {self.run}"
 
     def why_dead(self, node: Node) -> str | None:
         """The last lines that a node logged before it exited; None while it runs. Raises ClusterError."""
@@ -54,60 +58,87 @@ class DockerCluster:
             container = self.client.containers.get(compose.container_name(self.run, node))
             if container.status == "running":
                 return None
-            lines = container.logs(tail=200).decode(errors="replace").splitlines()
-        except _ENGINE_FAILS as exc:
+            log = container.logs(tail=200).decode(errors="replace")
+        except ENGINE_FAILS as exc:
             raise ClusterError(f"{node.name}: cannot look at its container: {exc}") from exc
-        telling = [line for line in lines if " ERROR " in line or " FATAL " in line or "xception" in line] or lines
-        return f"{node.name} exited with {container.attrs['State']['ExitCode']}: {' | '.join(telling[-_LAST_LINES:])}"
+        return f"{node.name} exited with {container.attrs['State']['ExitCode']}: {last_words(log)}"
+
+    def clocks(self) -> dict[str, ClockOffset]:
+        """Containers have this machine's clock."""
+        return {}
 
 
 class Docker:
     """A ``harness.cluster.provider.Provider`` of clusters of containers.
 
-    ``connect`` gives the engine's client when it is first needed, or raises EnvironmentLacks.
+    ``connect`` gives the engine's client when it is first needed, or raises EnvironmentLacks. ``reaches``: whether this
+    machine reaches containers by their addresses; it takes the toolbox image.
     """
 
-    def __init__(self, connect: Callable[[], DockerClient] = connect) -> None:
+    def __init__(
+        self,
+        connect: Callable[[], DockerClient] = connect,
+        reaches: Callable[[DockerClient, str], bool] = reaches_containers,
+    ) -> None:
         self._client = cache(connect)
+        self._reaches = cache(lambda toolbox: reaches(self._client(), toolbox))
 
     def check(self, spec: ClusterSpec, needs: Iterable[Needs]) -> None:
         """Whether the engine answers, can have the image that ``spec`` names, and this kernel has what faults need."""
         client, own, wanted = self._client(), own_spec(spec, DockerSpec), [need for need in needs if need]
+        allowed = sources(own.images)
         if own.image is not None:
-            kafka_image(client, spec.version, own.image)
+            with answering(f"cluster.image {own.image}"):
+                node_image(client, spec.version, own.image, allowed)
         if wanted:
-            with labels_of_no_run() as labels:
-                missing = lacking(wanted, without_network(client, toolbox_image(client), labels))
+            with answering("what faults need"), labels_of_no_run() as labels:
+                missing = lacking(wanted, without_network(client, toolbox_image(client, allowed), labels))
             if missing:
                 raise EnvironmentLacks("; ".join(missing))
 
     @contextmanager
     def up(
-        self, spec: ClusterSpec, run: str, directory: Path, note: Callable[[str], None], keep: bool = False
+        self,
+        spec: ClusterSpec,
+        run: str,
+        directory: Path,
+        note: Callable[[str], None],
+        keep: bool = False,
+        progress: Callable[[str], None] = lambda _: None,  # noqa: ARG002 - images are built by scripts/setup
     ) -> Iterator[DockerCluster]:
         """Start a cluster; its ``compose.yaml`` and ``config/`` are put in ``directory``, too."""
         client, own = self._client(), own_spec(spec, DockerSpec)
-        image = kafka_image(client, spec.version, own.image)
-        toolbox = toolbox_image(client)
+        with answering("images"):
+            allowed = sources(own.images)
+            image = node_image(client, spec.version, own.image, allowed)
+            toolbox = toolbox_image(client, allowed)
+            clients = wanted_clients(own.clients) or ("direct" if self._reaches(toolbox) else "published")
+            versions = {
+                "image of nodes": origin(client, image.tag),
+                "image of the toolbox": origin(client, toolbox),
+                "clients": clients,
+            }
         project = compose.project_of(run)
         with released(client, run, directory / LOGS, note, keep):
             with alone("addresses"):  # two runs that start at once must not choose the same subnet
-                subnet = chosen_subnet(client, own.subnet, run)
-                nodes = topology(spec, subnet, free_port if own.clients == "published" else lambda: None)
-                _write(spec, run, nodes, subnet, image, directory, mounted=_SCRIPTS if own.image else ())
+                with answering("addresses"):
+                    subnet = chosen_subnet(client, own.subnet, run)
+                nodes = topology(spec, subnet, free_port if clients == "published" else lambda: None)
+                _write(spec, run, nodes, subnet, image, directory)
                 run_compose(directory, project, "up", "--no-start")
             run_compose(directory, project, "start")
             containers = {node.name: compose.container_name(run, node) for node in nodes.nodes}
             shell = DockerShell(nodes, containers, toolbox, compose.labels_of(run, directory), client)
-            yield DockerCluster(run, nodes, shell, client)
+            yield DockerCluster(run, nodes, shell, client, versions)
 
-    def cleanup(self, run: str | None, force: bool, dry_run: bool) -> list[str]:
+    def cleanup(self, spec: ClusterSpec, run: str | None, force: bool, dry_run: bool) -> list[str]:  # noqa: ARG002
         """Remove the containers, networks and volumes of one run, or of all."""
         return cleanup(run, self._client(), force=force, dry_run=dry_run)
 
-    def doctor(self) -> Iterator[Finding]:
+    def doctor(self, spec: ClusterSpec) -> Iterator[Finding]:
         """Compose, the engine, its images, and every fault of the catalogue."""
-        return doctor(self._client)
+        with answering("doctor"):
+            yield from doctor(self._client, sources(own_spec(spec, DockerSpec).images))
 
 
 @contextmanager
@@ -126,33 +157,29 @@ def released(
         yield
 
 
-#: What is in an image of ours, for one that is not.
-_SCRIPTS = ("start", "log4j.properties", "log4j2.properties")
-
-
 def _write(
     spec: ClusterSpec,
     run: str,
     nodes: Topology,
     subnet: Subnet,
-    image: str,
+    image: NodeImage,
     directory: Path,
-    mounted: Iterable[str],
 ) -> None:
     (directory / "config").mkdir(parents=True)
     for node in nodes.nodes:
         (directory / "config" / f"{node.name}.properties").write_text(
             properties(settings_of(node, nodes, spec)), encoding="utf-8"
         )
-    mounts = {str(recipes() / "kafka" / name): f"/opt/kafka/{name}" for name in mounted}
-    document = compose.document(run, nodes, subnet, image, mounts, compose.labels_of(run, directory))
+    mounts = {} if image.ours else {str(recipes() / "kafka" / name): f"/opt/kafka/{name}" for name in SCRIPTS}
+    labels = compose.labels_of(run, directory)
+    document = compose.document(run, nodes, subnet, image.tag, mounts, labels, image.libraries)
     (directory / "compose.yaml").write_text(compose.text(document), encoding="utf-8")
 
 
 def _remove(client: DockerClient, run: str, note: Callable[[str], None]) -> None:
     try:
         cleanup(run, client, force=True)
-    except (ClusterError, *_ENGINE_FAILS) as exc:
+    except ClusterError as exc:
         note(f"{exc}; `kafka-trial cleanup {run}` removes what is left")
 
 

@@ -14,20 +14,15 @@ from docker.errors import APIError, DockerException, NotFound
 from docker.models.containers import Container
 from requests.exceptions import RequestException
 
+from harness.cluster.distribution import DATA, HELD
 from harness.core.errors import ClusterError
 from harness.core.topology import Node, Topology
 from harness.history.lock import RecordingLock
 from harness.providers.docker.compose import labels_of
 from harness.providers.docker.engine import connect
-from nemesis.shell import ProcessState, Signal
+from nemesis.shell import ProcessState, Signal, Switch
 
 T = TypeVar("T")
-
-#: Where every node keeps its data: a volume of its own.
-DATA = "/data"
-
-#: While a node has this file, its main process waits before it does anything (docker/kafka/start).
-HELD = "/run/kafka-trial-held"
 
 #: All that a script in a network namespace may do. Without NET_RAW neither ping nor iptables-legacy starts.
 _POWERS: dict[str, Any] = {"cap_drop": ["ALL"], "cap_add": ["NET_ADMIN", "NET_RAW"]}
@@ -60,7 +55,17 @@ class DockerShell:
         self._labels = dict(labels)
         self._client = client or connect()
 
-    def in_network_of(self, node: Node, script: str) -> str:
+    def lasting(self, seconds: float) -> "DockerShell":  # noqa: ARG002 - a network ends with its container
+        """The same: what is left of a run is removed with its containers."""
+        return self
+
+    def in_network_of(
+        self,
+        node: Node,
+        script: str,
+        arm: Switch | None = None,  # noqa: ARG002
+        disarm: str | None = None,  # noqa: ARG002
+    ) -> str:
         """Run ``sh -euc script`` as root of the node's network namespace and of nothing else; return its output."""
         return run_toolbox(
             self._client,
@@ -89,17 +94,6 @@ class DockerShell:
                 **_POWERS,
             ),
         )
-
-    def helper_runs(self, node: Node, name: str) -> bool:
-        """Whether that container runs."""
-
-        def look() -> bool:
-            try:
-                return bool(self._client.containers.get(self._helper(node, name)).status == "running")
-            except NotFound:
-                return False
-
-        return self._engine(f"{node.name}: look at helper {name}", look)
 
     def stop_helper(self, node: Node, name: str) -> None:
         """Remove that container."""

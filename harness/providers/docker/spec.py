@@ -1,31 +1,59 @@
 """What only Docker knows of a cluster's settings."""
 
 import ipaddress
+import re
 from typing import Literal
 
 from pydantic import Field, field_validator
 
 from harness.cluster.spec import Part
 
+#: Addresses that no machine elsewhere has (RFC 1918), and none of this machine itself.
+_PRIVATE = tuple(map(ipaddress.IPv4Network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")))
+
+#: What ``cluster.image`` says for the image that Kafka's own project publishes.
+OFFICIAL = "official"
+
+#: A digest, or a tag that is not the one which moves: Docker takes no tag for ``latest``.
+_PINNED = re.compile(r"@sha256:[0-9a-f]{64}$|^[^@]+:(?!latest$)[\w.\-]+$", re.ASCII)
+
 
 class DockerSpec(Part):
     """Which image the nodes run, their addresses, and how clients reach them."""
 
     image: str | None = Field(
-        None, description="an image to use instead of the one built here: jars in /opt/kafka/libs"
+        None,
+        min_length=1,
+        description="instead of ours: official (apache/kafka), or one laid out as that or as confluentinc/cp-kafka",
+    )
+    images: Literal["registry", "build"] | None = Field(
+        None,
+        description="what ours are built from: registry: a Debian base of a registry; build: one that mmdebstrap makes"
+        " (default: $KAFKA_TRIAL_IMAGES, else registry where one answers)",
     )
     subnet: str | None = Field(None, description="an IPv4 /24 for the nodes (default: a free one)")
-    clients: Literal["direct", "published"] = Field(
-        "direct", description="direct: by the nodes' addresses (Linux); published: by loopback ports (Docker Desktop)"
+    clients: Literal["direct", "published"] | None = Field(
+        None,
+        description="direct: by the nodes' addresses; published: by loopback ports, for Docker Desktop and rootless"
+        " Docker (default: $KAFKA_TRIAL_CLIENTS, else direct where an address can be reached)",
     )
+
+    @field_validator("image")
+    @classmethod
+    def _pinned(cls, value: str | None) -> str | None:
+        if value is None or value == OFFICIAL or _PINNED.search(value):
+            return value
+        raise ValueError(f"{value} is another image tomorrow: pinned by digest or version, never latest")
 
     @field_validator("subnet")
     @classmethod
     def _a_subnet(cls, value: str | None) -> str | None:
         try:
-            fits = value is None or ipaddress.IPv4Network(value).prefixlen == 24
+            subnet = None if value is None else ipaddress.IPv4Network(value)
         except ValueError:
-            fits = False
-        if not fits:
+            raise ValueError(f"{value!r} is no IPv4 /24 such as 10.210.7.0/24") from None
+        if subnet is not None and subnet.prefixlen != 24:
             raise ValueError(f"{value!r} is no IPv4 /24 such as 10.210.7.0/24")
+        if subnet is not None and not any(subnet.subnet_of(private) for private in _PRIVATE):
+            raise ValueError(f"{value!r} is not private: take one of {', '.join(map(str, _PRIVATE))}")
         return value

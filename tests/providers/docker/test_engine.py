@@ -2,12 +2,13 @@
 
 import hashlib
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from harness.core.errors import EnvironmentLacks
-from harness.providers.docker.engine import endpoint
+from harness.providers.docker.engine import compose, compose_command, connect, endpoint
 
 
 @pytest.fixture
@@ -45,6 +46,20 @@ def test_a_context_that_cannot_serve_is_refused(name: str, says: str, folder: Pa
         endpoint({"DOCKER_CONTEXT": name, "DOCKER_CONFIG": str(folder)})
 
 
+@pytest.mark.parametrize("host", ["tcp://127.0.0.1:1", "tcp://x:y", "nonsense"])
+def test_an_engine_that_does_not_answer_is_named_by_what_chose_it(host: str) -> None:
+    with pytest.raises(EnvironmentLacks) as lacks:
+        connect({"DOCKER_HOST": host})
+    assert str(lacks.value).startswith(f"no Docker engine answers at DOCKER_HOST={host} (")
+    assert "correct or unset it" in str(lacks.value)
+
+
+@pytest.mark.parametrize("host", ["ssh://me@far", "tcp://192.0.2.1:2375", "https://192.0.2.1:2376"])
+def test_an_engine_elsewhere_is_refused(host: str) -> None:
+    with pytest.raises(EnvironmentLacks, match=rf"^DOCKER_HOST is {host}: an engine on this machine is needed"):
+        connect({"DOCKER_HOST": host})
+
+
 def test_the_context_in_use_is_honoured(folder: Path) -> None:
     (folder / "config.json").write_text(json.dumps({"currentContext": "rootless"}))
     assert endpoint({"DOCKER_CONFIG": str(folder)}) == "unix:///run/user/1/docker.sock"
@@ -54,3 +69,21 @@ def test_a_file_of_dockers_that_is_none_is_told(folder: Path) -> None:
     (folder / "config.json").write_text("{")
     with pytest.raises(EnvironmentLacks, match=r"config\.json: not a file of Docker's"):
         endpoint({"DOCKER_CONFIG": str(folder)})
+
+
+def test_compose_is_not_given_the_libraries_of_this_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Debian's docker-compose is a Python program: with our libraries on its path it dies."""
+    program = tmp_path / "docker"
+    program.write_text(f'#!/bin/sh\n[ "$2" = version ] || env > {tmp_path}/seen\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setenv("PYTHONPATH", "/ours")
+    monkeypatch.setenv("DOCKER_HOST", "unix:///theirs")
+    compose_command.cache_clear()
+    try:
+        compose(tmp_path, "project", "up")
+    finally:
+        compose_command.cache_clear()
+    seen = (tmp_path / "seen").read_text().splitlines()
+    assert "DOCKER_HOST=unix:///theirs" in seen
+    assert not any(line.startswith("PYTHON") for line in seen)

@@ -1,6 +1,6 @@
 """How a cluster is given up, against an engine of plain data: whatever happens to its logs, nothing stays."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,10 +12,12 @@ from docker.errors import APIError
 from requests.exceptions import ConnectionError as NoConnection
 from urllib3.exceptions import ReadTimeoutError
 
+from harness.cluster.spec import ClusterSpec
 from harness.core.errors import ClusterError
 from harness.core.topology import Node, Role
+from harness.providers.catalogue import PROVIDERS, composed
 from harness.providers.docker.compose import container_name, labels_of, project_of
-from harness.providers.docker.provider import DockerCluster, released
+from harness.providers.docker.provider import Docker, DockerCluster, released
 
 RUN = "s/1"
 NAMES = ("b1", "b2")
@@ -69,6 +71,27 @@ class FakeEngine:
     @property
     def client(self) -> DockerClient:
         return cast(DockerClient, self)
+
+
+@pytest.mark.parametrize("fails", [NoConnection("read timed out"), APIError("500 Server Error", explanation="broken")])
+def test_an_engine_that_fails_is_one_line_whatever_is_asked(fails: Exception, tmp_path: Path) -> None:
+    class Broken:
+        def __getattr__(self, name: str) -> object:
+            raise fails
+
+    docker = Docker(lambda: cast(DockerClient, Broken()))
+    spec, given = ClusterSpec(), composed(PROVIDERS).model_validate({"image": "somebody/kafka:1"})
+    needs = [frozenset({"iptables"})]
+    asked: list[Callable[[], object]] = [
+        lambda: docker.check(given, []),
+        lambda: docker.check(spec, [(needs[0],)]),
+        lambda: docker.up(spec, RUN, tmp_path, print).__enter__(),
+        lambda: docker.cleanup(ClusterSpec(), None, force=False, dry_run=False),
+        lambda: list(docker.doctor(ClusterSpec())),
+    ]
+    for ask in asked:
+        with pytest.raises(ClusterError, match=r"the Docker engine failed \((read timed out|broken)\)"):
+            ask()
 
 
 def test_the_logs_of_all_nodes_are_kept_and_the_cluster_is_removed(tmp_path: Path) -> None:

@@ -1,0 +1,120 @@
+"""What brokers run with, and whether they know the settings of a scenario: Kafka ignores what it does not know, without
+a word."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from harness.cluster.provider import Cluster
+from harness.cluster.wire import Wire
+from harness.core.errors import ClusterError, ScenarioError
+
+#: Beside run.json: what each broker said that it runs with.
+SETTINGS_FILE = "settings.json"
+
+_ANSWER_S = 15.0
+#: How alike a name that nobody knows is to one that is meant: a letter or a word too much or too little.
+_ALIKE = 0.85
+#: The types of settings of which Kafka loads what they name (DescribeConfigsResponse: LIST, CLASS), and how the names
+#: of such lists end.
+_LIST, _CLASS, _NO_TYPE = 7, 8, 0
+_LISTS_OF_CLASSES = ("reporters", "interceptors", "classes", "providers")
+_KAFKA_S_OWN = ("org.apache.kafka.", "kafka.")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A broker's setting. ``kind``: its type; None where the broker does not report types (before 2.6, KIP-569)."""
+
+    value: str | None
+    sensitive: bool = False
+    kind: int | None = None
+
+
+#: The settings of each broker, by its name and theirs; empty where its version cannot list them.
+Settings = Mapping[str, Mapping[str, Setting]]
+
+
+def check_settings(
+    cluster: Cluster,
+    config: Mapping[str, object],
+    note: Callable[[str], None],
+    ask: Callable[[Cluster], Settings] | None = None,
+) -> Settings:
+    """Ask the brokers what they run with (``ask``), and whether they know the names in ``config``. Returns what each
+    runs with; nothing where they did not answer, which is noted, or cannot list them (before 0.11, KIP-133).
+
+    Raises ScenarioError for a name that they do not know. But a plugin's own settings are its own: where the scenario
+    loads one, they are noted. So are, where brokers do not report types (before 2.6), names that are not nearly a
+    setting's. A name for one listener alone is legal (KIP-103).
+    """
+    try:
+        settings = (ask or broker_settings)(cluster)
+    except ClusterError as exc:
+        note(f"cluster.config: whether the brokers know its settings is not known ({exc})")
+        return {}
+    first = next(iter(settings.values()), {})
+    if not first:
+        return settings
+    of_kafka, lines = known(first), []
+    typed = any(setting.kind is not None for setting in first.values())
+    for name in (name for name in config if name not in of_kafka and not name.startswith("listener.name.")):
+        near = get_close_matches(name, of_kafka, n=1, cutoff=_ALIKE)
+        if near or (typed and not loads_plugin(config, first)):
+            meant = f"; did you mean {near[0]!r}?" if near else ""
+            lines.append(f"cluster.config: Kafka ignores {name!r}, a name it does not know{meant}")
+        else:
+            note(f"cluster.config: the brokers know no setting {name!r}; a plugin may")
+    if lines:
+        raise ScenarioError("\n".join(lines))
+    return settings
+
+
+def known(settings: Mapping[str, Setting]) -> frozenset[str]:
+    """The names among a broker's settings that Kafka knows.
+
+    A broker lists unknown names of its file, too: they have no type, and are kept secret as a password is
+    (kafka.server.KafkaConfig, maybeSensitive).
+    """
+    return frozenset(
+        name
+        for name, setting in settings.items()
+        if (setting.kind != _NO_TYPE if setting.kind is not None else not setting.sensitive or _secret(name))
+    )
+
+
+def loads_plugin(config: Mapping[str, object], settings: Mapping[str, Setting]) -> bool:
+    """Whether a scenario's settings name a class that is none of Kafka's: it may have settings of its own."""
+    named = [
+        str(value)
+        for name, value in config.items()
+        for kind in [settings[name].kind if name in settings else None]
+        if kind == _CLASS or (kind == _LIST and name.endswith(_LISTS_OF_CLASSES))
+    ]
+    classes = (one.strip() for names in named for one in names.split(","))
+    return any(one and not one.startswith(_KAFKA_S_OWN) for one in classes)
+
+
+def as_text(settings: Settings) -> str:
+    """The text of settings.json: what is secret is null, as a broker reports it."""
+    values = {
+        broker: {name: None if one.sensitive else one.value for name, one in sorted(own.items())}
+        for broker, own in settings.items()
+    }
+    return json.dumps(values, indent=1) + "\n"
+
+
+def _secret(name: str) -> bool:
+    return any(word in name for word in ("password", "secret", "jaas", ".key", "certificate", "ssl.", "sasl."))
+
+
+def broker_settings(cluster: Cluster) -> Settings:
+    """What each broker runs with. Raises ClusterError where one does not answer."""
+    found = {}
+    for broker in cluster.topology.brokers:
+        with Wire(broker.endpoint, timeout=_ANSWER_S) as wire:
+            found[broker.name] = {
+                name: Setting(value, sensitive, kind) for name, value, sensitive, kind in wire.settings(broker.id)
+            }
+    return found

@@ -1,0 +1,136 @@
+"""Kafka as it is copied to machines: one file for each version, known by its content."""
+
+import hashlib
+import shlex
+import shutil
+import tarfile
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.cluster.distribution import SCRIPTS, pom
+from harness.cluster.jars import fetch_jars
+from harness.cluster.turns import CACHE, alone
+from harness.core.errors import ClusterError, EnvironmentLacks
+from harness.providers.ssh.machine import Broken, Machine
+from harness.providers.ssh.text import KAFKA, MachinePaths
+from harness.resources import recipes
+
+_CHUNK = 1 << 18
+
+#: Connections that may break while one file is copied: each goes on where the last one ended.
+_BREAKS = 5
+
+#: Seconds to unpack a copy and have it on a slow disk.
+_UNPACKED_S = 300.0
+
+#: Seconds between two lines about one copy.
+_PROGRESS_EVERY_S = 3.0
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """A tar of Kafka's jars and what starts them. ``name`` has the version, and some of its content's SHA-256."""
+
+    path: Path
+    version: str
+    digest: str
+
+    @property
+    def name(self) -> str:
+        """What its directory is called on a machine."""
+        return f"{self.version}-{self.digest[:12]}"
+
+
+def bundle(version: str) -> Bundle:
+    """The bundle of a version, made of Maven Central's jars where it is not kept here yet. Raises EnvironmentLacks."""
+    project = pom(version)
+    scripts = b"".join((recipes() / "kafka" / name).read_bytes() for name in SCRIPTS)
+    made_of = hashlib.sha256(project.encode() + scripts).hexdigest()[:12]
+    path = CACHE / f"kafka-{version}-{made_of}.tar"
+    with alone(f"bundle-{version}"):
+        if not path.exists():
+            with tempfile.TemporaryDirectory(prefix="kafka-trial-") as scratch:
+                whole = Path(scratch, "kafka.tar")
+                _pack(fetch_jars(version, project, Path(scratch)), whole)
+                beside = path.with_suffix(".new")
+                shutil.copyfile(whole, beside)
+                beside.rename(path)
+    with path.open("rb") as file:
+        return Bundle(path, version, hashlib.file_digest(file, "sha256").hexdigest())
+
+
+def _pack(libraries: Path, target: Path) -> None:
+    """The same files give the same bytes: in order of their names, and of no time and nobody."""
+    entries = [(f"libs/{jar.name}", jar) for jar in sorted(libraries.glob("*.jar"))]
+    entries += [(name, recipes() / "kafka" / name) for name in SCRIPTS]
+    with tarfile.TarFile(target, "w") as tar:
+        for name, file in entries:
+            info = tarfile.TarInfo(name)
+            info.size = file.stat().st_size
+            with file.open("rb") as content:
+                tar.addfile(info, content)
+
+
+def copy(bundle: Bundle, machine: Machine, progress: Callable[[str], None]) -> str:
+    """Have a version of Kafka on a machine, copied where it is not, and return its directory there.
+
+    What was copied before it broke off is not copied again. ``progress`` gets a line now and then. Raises ClusterError,
+    and EnvironmentLacks where the machine has no room.
+    """
+    paths = MachinePaths(machine.host.data)
+    home, part = paths.kafka(bundle.name), f"{paths.data}/{KAFKA}/{bundle.name}.part"
+    q_home, q_part, size = shlex.quote(home), shlex.quote(part), bundle.path.stat().st_size
+    look = (
+        f"if [ -d {q_home} ]; then echo whole; exit 0; fi\n"
+        f"mkdir -p {shlex.quote(f'{paths.data}/{KAFKA}')}\n"
+        f"if [ -e {q_part} ]; then wc -c <{q_part}; else echo 0; fi\n"
+    )
+    unpack = (
+        f"read -r digest rest <<END\n$(sha256sum {q_part})\nEND\n"
+        f'if [ "$digest" != {bundle.digest} ]; then\n'
+        f"  rm -f {q_part}\n  echo 'what arrived is not what was sent' >&2\n  exit 1\nfi\n"
+        f"rm -rf {q_home}.new\nmkdir {q_home}.new\ntar -xf {q_part} --no-same-owner -C {q_home}.new\nsync\n"
+        f"mv {q_home}.new {q_home}\nrm -f {q_part}\n"
+    )
+    doing = f"copy Kafka {bundle.version}"
+    for left in reversed(range(_BREAKS)):
+        there = machine.run(look, doing).strip()
+        if there == "whole":
+            return home
+        try:
+            _send(bundle, machine, part, int(there) if int(there) <= size else 0, doing, progress)
+            machine.run(unpack, doing, _UNPACKED_S)
+        except Broken:
+            if not left:
+                raise
+        except ClusterError as exc:
+            if "No space left" not in str(exc):
+                raise
+            raise EnvironmentLacks(
+                f"{machine.called}: no space for Kafka {bundle.version} ({size >> 20} MB, twice while it is unpacked)"
+                f" in {paths.data}: free some, or name another `data`"
+            ) from exc
+    return home
+
+
+def _send(bundle: Bundle, machine: Machine, part: str, begin: int, doing: str, progress: Callable[[str], None]) -> None:
+    size = bundle.path.stat().st_size
+    reported = time.monotonic()
+
+    def chunks() -> Iterator[bytes]:
+        nonlocal reported
+        with bundle.path.open("rb") as file:
+            file.seek(begin)
+            while chunk := file.read(_CHUNK):
+                yield chunk
+                if time.monotonic() - reported >= _PROGRESS_EVERY_S:
+                    reported = time.monotonic()
+                    progress(f"{machine.called}: {doing}: {file.tell() >> 20} of {size >> 20} MB")
+
+    if begin < size:
+        again = f", from {begin >> 20} MB on" if begin else ""
+        progress(f"{machine.called}: {doing}: {size >> 20} MB{again}")
+        machine.write(part, chunks(), doing, append=begin > 0)

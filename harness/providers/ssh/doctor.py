@@ -1,0 +1,57 @@
+"""What machines have of what clusters on them, and faults, need."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from harness.cluster.provider import Finding
+from harness.core.errors import KafkaTrialError
+from harness.core.topology import Ports
+from harness.providers.ssh.fleet import on_all
+from harness.providers.ssh.looking import Facts, kernel_of, left_there, look, named_twice, offset
+from harness.providers.ssh.machine import Machine
+from nemesis.catalogue import FAULTS
+
+
+def doctor(machines: Mapping[str, Machine], ports: Ports) -> Iterator[Finding]:
+    """Each machine, and every fault of the catalogue on all of them."""
+    looked = on_all(machines, look)
+    facts = {name: found for name, found in looked.items() if isinstance(found, Facts)}
+    yield from (Finding(name, False, str(found)) for name, found in looked.items() if name not in facts)
+    yield from (Finding("machines", False, line) for line in named_twice(facts))
+    answering = {name: machines[name] for name in facts}
+    clocks = on_all(answering, offset)
+    for name, machine in answering.items():
+        yield _machine(machine, facts[name], ports, clocks[name])
+
+    able = {name: machine for name, machine in answering.items() if not facts[name].missing}
+    yield from _faults(on_all(able, _tried))
+
+
+#: Of each fault: what a machine lacks for it, and by which means it acts there.
+Tried = dict[str, tuple[list[str], str]]
+
+
+def _tried(machine: Machine) -> Tried:
+    kernel = kernel_of(machine)
+    needed = {kind: fault.model_construct().needs for kind, fault in FAULTS.items()}
+    return {kind: (kernel.lacking([needs]), kernel.means(needs)) for kind, needs in needed.items()}
+
+
+def _faults(tried: Mapping[str, Tried | KafkaTrialError]) -> Iterator[Finding]:
+    """Every fault, on all machines that it was tried on."""
+    failed = [str(found) for found in tried.values() if isinstance(found, KafkaTrialError)]
+    found = {name: one for name, one in tried.items() if not isinstance(one, KafkaTrialError)}
+    for kind in FAULTS:
+        wrong = failed + [f"{name}: {line}" for name, one in found.items() for line in one[kind][0]]
+        means = dict.fromkeys(one[kind][1] for one in found.values())
+        detail = "; ".join(wrong or means) if tried else "tried on no machine"
+        yield Finding(kind, bool(tried) and not wrong, detail, needed=False)
+
+
+def _machine(machine: Machine, facts: Facts, ports: Ports, clock: Any) -> Finding:
+    lines = list(facts.lacks(machine.host, ports))
+    if (there := left_there(machine, facts)) is not None:
+        lines.append(there)
+    ahead = f"clock {clock[0] * 1e3:+.0f} ms ± {clock[1] * 1e3:.0f} ms" if isinstance(clock, tuple) else str(clock)
+    well = f"{facts.kernel}, {facts.java}, {ahead}"
+    return Finding(machine.called, not lines, "; ".join(lines) or well)

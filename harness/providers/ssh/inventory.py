@@ -1,0 +1,169 @@
+"""The machines that nodes may run on, as a file says. Pure, but for reading it."""
+
+import ipaddress
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import yaml
+from pydantic import Field, ValidationError, field_validator, model_validator
+
+from harness.cluster.spec import ClusterSpec, Part
+from harness.core.errors import EnvironmentLacks, ScenarioError
+from harness.core.quantities import WRITTEN, Duration
+from harness.core.topology import Ports, Role
+
+#: Names of planes' ports, as an inventory may set them.
+_PORTS = tuple(field.name for field in fields(Ports))
+
+
+#: A path or a command is one line, whoever wrote it.
+_PLAIN = r"^[^\x00-\x1f\x7f]*$"
+
+
+class Host(Part):
+    """One machine."""
+
+    address: str = Field(
+        pattern=r"^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*$",
+        max_length=253,
+        description="IPv4 address or name, for SSH as for Kafka: what the other nodes and the clients reach it by",
+    )
+    name: str = Field(
+        "", pattern=r"^[A-Za-z0-9._-]*$", max_length=64, description="what it is called (default: its address)"
+    )
+    port: int = Field(22, ge=1, le=65535, description="of sshd")
+    user: str = Field("root", pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.@-]*$", max_length=64, description="who logs in")
+    key: str | None = Field(
+        None, pattern=_PLAIN, description="private key file, relative to the inventory (default: the agent, and ~/.ssh)"
+    )
+    become: Literal["root", "sudo"] = Field(
+        "root", description="root: `user` is root; sudo: `user` becomes root by sudo without a password"
+    )
+    roles: list[Literal["broker", "controller", "zookeeper"]] = Field(
+        ["broker", "controller", "zookeeper"], min_length=1, description="the nodes that it may have, one at a time"
+    )
+    java: str = Field("java", min_length=1, pattern=_PLAIN, description="the command, or its path")
+    data: str = Field(
+        "/var/lib/kafka-trial",
+        pattern=r"^(/[A-Za-z0-9_][A-Za-z0-9._-]*)+$",
+        description="a directory of kafka-trial's own: it is made, filled, and removed",
+    )
+
+    @property
+    def called(self) -> str:
+        """Its name, or else its address."""
+        return self.name or self.address
+
+
+class Inventory(Part):
+    """Machines, and what they have in common."""
+
+    known_hosts: str = Field(
+        "~/.ssh/known_hosts", pattern=_PLAIN, description="file of their host keys, relative to the inventory"
+    )
+    clients: str | None = Field(
+        None, description="the IPv4 address that they see this machine by (default: that of the SSH connection)"
+    )
+    ports: dict[str, int] = Field({}, description=f"of the nodes, where not Kafka's usual: {', '.join(_PORTS)}")
+    heals_after: Duration = Field(
+        300.0,
+        ge=0,
+        description="how long after the last deadline of a timeline a machine undoes by itself what a fault did to it",
+    )
+    defaults: dict[str, Any] = Field({}, description="keys that every host has which does not set them itself")
+    hosts: list[Host] = Field(min_length=1, description="the machines")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_defaults(cls, written: Any) -> Any:
+        if not isinstance(written, dict):
+            raise ValueError("an inventory is a mapping with a list of hosts")
+        defaults, hosts = written.get("defaults") or {}, written.get("hosts")
+        if not isinstance(defaults, dict) or not isinstance(hosts, list):
+            return written
+        return {**written, "hosts": [{**defaults, **host} if isinstance(host, dict) else host for host in hosts]}
+
+    @field_validator("clients")
+    @classmethod
+    def _an_address(cls, value: str | None) -> str | None:
+        if value is not None:
+            ipaddress.IPv4Address(value)
+        return value
+
+    @field_validator("ports")
+    @classmethod
+    def _ports_of_nodes(cls, value: dict[str, int]) -> dict[str, int]:
+        if unknown := sorted(set(value) - set(_PORTS)):
+            raise ValueError(f"{', '.join(unknown)}: no port of a node; there are {', '.join(_PORTS)}")
+        taken = [*{**vars(Ports()), **value}.values()]
+        if len(set(taken)) < len(taken) or not all(0 < port < 65536 for port in taken):
+            raise ValueError("each port of a node is another one, from 1 to 65535")
+        return value
+
+    @model_validator(mode="after")
+    def _hosts_apart(self) -> Self:
+        for what, values in (
+            ("called", [host.called for host in self.hosts]),
+            ("at", [host.address for host in self.hosts]),
+        ):
+            twice = sorted({value for value in values if values.count(value) > 1})
+            if twice:
+                raise ValueError(f"two hosts are {what} {', '.join(twice)}: a machine has one node at a time")
+        return self
+
+    @property
+    def node_ports(self) -> Ports:
+        """The ports of every node."""
+        return Ports(**self.ports)
+
+
+def read_inventory(path: Path) -> Inventory:
+    """The inventory of a file, its own paths made absolute. Raises ScenarioError: a line for each thing wrong."""
+    try:
+        written = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as exc:
+        raise ScenarioError(f"{path}: the inventory cannot be read ({exc.strerror}): see docs/machines.md") from exc
+    except (yaml.YAMLError, ValueError, RecursionError) as exc:
+        reason = " ".join(str(exc).split())
+        raise ScenarioError(f"{path}: no YAML ({reason})") from exc
+    try:
+        inventory = Inventory.model_validate(written, context=WRITTEN)
+    except ValidationError as exc:
+        raise ScenarioError("\n".join(f"{path}: {_said(error)}" for error in exc.errors())) from exc
+    beside = path.absolute().parent
+
+    def found(file: str | None) -> str | None:
+        return None if file is None else str(beside / Path(file).expanduser())
+
+    hosts = [host.model_copy(update={"key": found(host.key)}) for host in inventory.hosts]
+    return inventory.model_copy(update={"known_hosts": found(inventory.known_hosts), "hosts": hosts})
+
+
+def _said(error: Any) -> str:
+    where = ".".join(str(part) for part in error["loc"])
+    message = str(error["msg"]).removeprefix("Value error, ")
+    return f"{where}: {message}" if where else message
+
+
+def placed(spec: ClusterSpec, hosts: Sequence[Host]) -> dict[str, Host]:
+    """The host of each node of a cluster, by the node's name: of those that may have it the one that may have least
+    else, in the order of the inventory. Raises EnvironmentLacks where there are too few."""
+    chosen: dict[str, Host] = {}
+    for name, role, _ in spec.roster:
+        free = [host for host in hosts if role in host.roles and host not in chosen.values()]
+        if not free:
+            raise EnvironmentLacks(_too_few(spec, role, hosts))
+        chosen[name] = min(free, key=lambda host: len(host.roles))
+    return chosen
+
+
+def _too_few(spec: ClusterSpec, role: Role, hosts: Sequence[Host]) -> str:
+    wanted = sum(1 for _, asked, _ in spec.roster if asked is role)
+    there = sum(1 for host in hosts if role in host.roles)
+    return (
+        f"the cluster has {len(spec.roster)} nodes, {wanted} of them {role}s, each on a machine of its own; of the"
+        f" {len(hosts)} machines of the inventory {there} may be {role}s: add a host with `roles: [{role}]`, or ask for"
+        " fewer nodes"
+    )

@@ -1,0 +1,166 @@
+"""What machines are like, and what they lack."""
+
+import json
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from harness.core.errors import ClusterError, HistoryError
+from harness.core.topology import Ports
+from harness.history.lock import is_recorded
+from harness.providers.ssh import text
+from harness.providers.ssh.inventory import Host
+from harness.providers.ssh.machine import Machine
+from nemesis.fault import Needs
+from nemesis.preflight import Kernel
+
+#: The oldest Java that runs today's Kafka.
+_JAVA = 17
+
+
+@dataclass(frozen=True)
+class Owner:
+    """Whose node is on a machine: the run, where that is kept, and on which host."""
+
+    run: str
+    directory: str
+    harness: str
+
+    def line(self) -> str:
+        """As it is written there."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def read(cls, line: str) -> "Owner":
+        """Raises HistoryError where it is none of ours."""
+        try:
+            return cls(**{key: str(value) for key, value in json.loads(line).items()})
+        except (ValueError, TypeError, AttributeError) as exc:
+            raise HistoryError(f"no owner of a node can be read in {line[:80]!r}") from exc
+
+    def going(self, here: str) -> str | None:
+        """Why the run is taken to be going still; None where it is over. ``here``: this host."""
+        if self.harness != here:
+            return f"whether it is still going cannot be seen from here: it was started on {self.harness}"
+        try:
+            return "it is still going" if is_recorded(Path(self.directory)) else None
+        except OSError as exc:
+            return f"whether it is still going cannot be seen ({self.directory}: {exc.strerror})"
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a machine is like. ``client`` is this host's address as the machine sees it, ``control`` its sshd's port;
+    ``owner``: of the node that is there; ``ports``: those that something listens on; ``machine``: which one it is,
+    whatever it is called."""
+
+    client: str
+    control: int
+    kernel: str
+    missing: tuple[str, ...]
+    java: str | None
+    owner: str | None
+    ports: frozenset[int]
+    machine: str = ""
+
+    @classmethod
+    def read(cls, printed: str) -> "Facts":
+        """What ``text.facts`` printed."""
+        said = [line.partition("=")[::2] for line in printed.splitlines()]
+        one = dict(said)
+        return cls(
+            client=one.get("client", ""),
+            control=int(one["control"]) if one.get("control", "").isdigit() else 22,
+            kernel=one.get("kernel", ""),
+            missing=tuple(one.get("missing", "").split()),
+            java=one.get("java"),
+            owner=one.get("owner"),
+            ports=frozenset(int(value, 16) for key, value in said if key == "port"),
+            machine=one.get("machine", ""),
+        )
+
+    def lacks(self, host: Host, ports: Ports) -> Iterator[str]:
+        """A line for each thing without which no node can be run there."""
+        if self.java is None:
+            yield (
+                f"{host.called}: no Java at `{host.java}`: install one of {_JAVA} or later"
+                " (Debian: openjdk-17-jre-headless), or set `java` to its path"
+            )
+        elif (version := java_version(self.java)) is None or version < _JAVA:
+            yield f"{host.called}: `{host.java}` is {self.java}; Java {_JAVA} or later is needed: set `java` to one"
+        for tool in self.missing:
+            yield f"{host.called}: no {tool}: install it (Debian: {text.TOOLS.get(tool, tool)})"
+        if self.owner is None:
+            for port in sorted({*vars(ports).values()} & self.ports):
+                yield f"{host.called}: port {port} is taken: end what listens there, or set another in `ports`"
+
+
+def named_twice(facts: Mapping[str, Facts]) -> list[str]:
+    """A line for each machine that several hosts are: by the name of each host, what its machine is like."""
+    names: dict[str, list[str]] = {}
+    for name, found in facts.items():
+        names.setdefault(found.machine, []).append(name)
+    return [
+        f"{' and '.join(several)} are one machine: name it once, it has one node at a time"
+        for machine, several in names.items()
+        if machine and len(several) > 1
+    ]
+
+
+def java_version(said: str) -> int | None:
+    """The feature release of what ``java -version`` said: 17 of ``openjdk version "17.0.2"``, 8 of ``1.8.0``."""
+    found = re.search(r'version "(?:1\.)?(\d+)', said)
+    return None if found is None else int(found[1])
+
+
+def look(machine: Machine) -> Facts:
+    """What a machine is like. Raises ClusterError."""
+    return Facts.read(machine.run(text.facts(machine.host.data, machine.host.java), "look at it"))
+
+
+def kernel_of(machine: Machine) -> Kernel:
+    """What a machine's kernel has for faults, tried in network namespaces that are thrown away."""
+    return Kernel(lambda script: machine.run(text.quoted("unshare", "--net", "sh", "-euc", script), "trial"))
+
+
+def lacking_for_faults(machine: Machine, needs: Iterable[Needs]) -> Sequence[str]:
+    """A line for each thing that a machine's kernel lacks."""
+    return [f"{machine.called}: {line}" for line in kernel_of(machine).lacking(needs)]
+
+
+def left_there(machine: Machine, facts: Facts) -> str | None:
+    """A line where another run's node is on a machine."""
+    if facts.owner is None:
+        return None
+    try:
+        run = Owner.read(facts.owner).run
+    except HistoryError:
+        run = "an unknown one"
+    return (
+        f"{machine.called}: a node of another run is there ({run}): wait for its end, or remove it with"
+        " `kafka-trial cleanup --machines INVENTORY`"
+    )
+
+
+def offset(machine: Machine, tries: int = 5) -> tuple[float, float]:
+    """How many seconds a machine's wall clock is ahead of this one's, and how far that may be wrong.
+
+    Of several tries the one that was answered soonest (as NTP: the reading lies between question and answer). Raises
+    ClusterError.
+    """
+    readings = [_reading(machine) for _ in range(tries)]
+    return min(readings, key=lambda reading: reading[1])
+
+
+def _reading(machine: Machine) -> tuple[float, float]:
+    asked = time.time_ns()
+    began = time.monotonic_ns()
+    said = machine.run("date +%s%N", "read its clock")
+    took = time.monotonic_ns() - began
+    try:
+        there = int(said)
+    except ValueError as exc:
+        raise ClusterError(f"{machine.called}: its clock cannot be read: {said[:80]!r}") from exc
+    return (there - asked - took / 2) / 1e9, took / 2e9

@@ -1,0 +1,298 @@
+"""A cluster on machines reached by SSH: brought up, ready, and gone again whatever happens."""
+
+import shlex
+import socket
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import yaml
+
+from harness.cluster.distribution import environment
+from harness.cluster.kafka_config import properties, settings_of
+from harness.cluster.provider import Finding, last_words
+from harness.cluster.spec import ClusterSpec, own_spec
+from harness.core.clock import ClockOffset
+from harness.core.errors import ClusterError, EnvironmentLacks, KafkaTrialError, ScenarioError
+from harness.core.topology import Node, Role, Topology
+from harness.history.paths import LOGS
+from harness.providers.ssh import text
+from harness.providers.ssh.bundle import bundle, copy
+from harness.providers.ssh.cleanup import cleanup
+from harness.providers.ssh.doctor import doctor
+from harness.providers.ssh.fleet import connected, on_all, whole
+from harness.providers.ssh.inventory import Host, Inventory, placed, read_inventory
+from harness.providers.ssh.looking import Facts, Owner, lacking_for_faults, left_there, look, named_twice, offset
+from harness.providers.ssh.machine import KnownHosts, Machine
+from harness.providers.ssh.shell import SshShell
+from harness.providers.ssh.spec import SshSpec
+from harness.providers.ssh.text import MachinePaths
+from nemesis.fault import Needs
+
+
+@dataclass(frozen=True)
+class SshCluster:
+    """A ``harness.cluster.provider.Cluster`` of processes on machines.
+
+    ``owner``: the line that its nodes are known by. ``inventory``: the path of the machines'.
+    """
+
+    run: str
+    owner: str
+    topology: Topology
+    shell: SshShell
+    machines: Mapping[str, Machine]
+    inventory: str
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def removed_by(self) -> str:
+        """The command that removes its nodes."""
+        return f"kafka-trial cleanup --machines {shlex.quote(self.inventory)} {self.run}"
+
+    def why_dead(self, node: Node) -> str | None:
+        """The last lines that a node logged before it exited; None while it runs. Raises ClusterError."""
+        machine = self.machines[node.name]
+        paths = MachinePaths(machine.host.data, self.owner)
+        said = machine.run(text.last_words(paths), f"{node.name}: look at its process")
+        code, _, log = said.partition("\n")
+        return None if code == "running" else f"{node.name} exited with {code or '?'}: {last_words(log)}"
+
+    def clocks(self) -> dict[str, ClockOffset]:
+        """How far each machine's clock is ahead of this one's."""
+        tried = on_all(self.machines, offset)
+        return {name: ClockOffset(*found) for name, found in tried.items() if not isinstance(found, KafkaTrialError)}
+
+
+def say(line: str) -> None:
+    """Print a line about what is done to the user's files."""
+    print(line, file=sys.stderr, flush=True)
+
+
+def this_host() -> str:
+    """What this host is called, so that no other is called the same."""
+    try:
+        number = Path("/etc/machine-id").read_text(encoding="ascii").strip()[:8]
+    except (OSError, UnicodeDecodeError):
+        number = ""
+    return f"{socket.gethostname()} {number}".strip()
+
+
+class Ssh:
+    """A ``harness.cluster.provider.Provider`` of clusters on machines that an inventory names.
+
+    ``report`` gets a line for each host key that is accepted; ``here``: this host's name, written on the machines.
+    """
+
+    def __init__(self, report: Callable[[str], None] = say, here: str | None = None) -> None:
+        self._report = report
+        self._here = here or this_host()
+
+    def check(self, spec: ClusterSpec, needs: Iterable[Needs]) -> None:
+        """Whether the inventory has machines for such a cluster, which answer, and have what nodes and faults need."""
+        inventory, own, wanted = self._inventory(spec), own_spec(spec, SshSpec), list(needs)
+        with connected(placed(spec, inventory.hosts), self._known(inventory, own)) as machines:
+
+            def lacks(machine: Machine) -> tuple[Facts, list[str]]:
+                facts = look(machine)
+                there = left_there(machine, facts)
+                return facts, [
+                    *facts.lacks(machine.host, inventory.node_ports),
+                    *([] if there is None else [there]),
+                    *([] if facts.missing else lacking_for_faults(machine, wanted)),
+                ]
+
+            tried = on_all(machines, lacks)
+        lines, facts = list[str](), dict[str, Facts]()
+        for name, found in tried.items():
+            if isinstance(found, KafkaTrialError):
+                lines.append(str(found))
+            else:
+                facts[machines[name].called], missing = found
+                lines += missing
+        if lines := [*named_twice(facts), *lines]:
+            raise EnvironmentLacks("; ".join(dict.fromkeys(lines)))
+
+    @contextmanager
+    def up(
+        self,
+        spec: ClusterSpec,
+        run: str,
+        directory: Path,
+        note: Callable[[str], None],
+        keep: bool = False,
+        progress: Callable[[str], None] = lambda _: None,
+    ) -> Iterator[SshCluster]:
+        """Start a cluster; what was started is in ``machines.yaml`` and ``config/`` of ``directory``, too."""
+        inventory, own = self._inventory(spec), own_spec(spec, SshSpec)
+        hosts = placed(spec, inventory.hosts)
+        kafka = bundle(spec.version)
+        with ExitStack() as stack:
+            machines = stack.enter_context(connected(hosts, self._known(inventory, own)))
+            facts = whole(on_all(machines, look))
+            nodes = topology(spec, hosts, inventory, facts)
+            owner = Owner(run, str(directory), self._here)
+            stack.enter_context(claimed(machines, owner, directory / LOGS, note, keep))
+            homes = whole(on_all(machines, partial(copy, kafka, progress=progress)))
+            _write(spec, nodes, machines, homes, directory)
+
+            def begin(machine: Machine) -> None:
+                node = next(node for node in nodes.nodes if machines[node.name] is machine)
+                _begin(machine, node, nodes, spec, owner, homes[node.name])
+
+            whole(on_all(machines, begin))
+            shell = SshShell(nodes, machines, inventory.heals_after, owner.line())
+            jars = {"jars": f"sha256:{kafka.digest}"}
+            yield SshCluster(run, owner.line(), nodes, shell, machines, str(own.machines), jars)
+
+    def cleanup(self, spec: ClusterSpec, run: str | None, force: bool, dry_run: bool) -> list[str]:
+        """Remove the nodes of one run, or of all, from the machines of an inventory; without one there is nothing."""
+        own = own_spec(spec, SshSpec)
+        if own.machines is None:
+            return []
+        inventory = self._inventory(spec)
+        with connected(_by_name(inventory), self._known(inventory, own)) as machines:
+            return cleanup(machines, run, force, dry_run, self._here)
+
+    def doctor(self, spec: ClusterSpec) -> Iterator[Finding]:
+        """Every machine of an inventory, and every fault of the catalogue; without an inventory nothing."""
+        own = own_spec(spec, SshSpec)
+        if own.machines is None:
+            return
+        inventory = self._inventory(spec)
+        with connected(_by_name(inventory), self._known(inventory, own)) as machines:
+            yield from doctor(machines, inventory.node_ports)
+
+    def _inventory(self, spec: ClusterSpec) -> Inventory:
+        own = own_spec(spec, SshSpec)
+        if own.machines is None:
+            raise ScenarioError("cluster.accept_new is for machines: name an inventory in cluster.machines")
+        return read_inventory(Path(own.machines))
+
+    def _known(self, inventory: Inventory, own: SshSpec) -> KnownHosts:
+        return KnownHosts(Path(inventory.known_hosts), own.accept_new, self._report)
+
+
+def _by_name(inventory: Inventory) -> dict[str, Host]:
+    return {host.called: host for host in inventory.hosts}
+
+
+def topology(
+    spec: ClusterSpec, hosts: Mapping[str, Host], inventory: Inventory, facts: Mapping[str, Facts]
+) -> Topology:
+    """The nodes on their machines, and this host as they see it. Raises EnvironmentLacks."""
+    ports = inventory.node_ports
+    nodes = tuple(
+        Node(name, role, number, address_of(hosts[name]), None, ports, facts[name].control)
+        for name, role, number in spec.roster
+    )
+    seen = {inventory.clients} if inventory.clients else {found.client for found in facts.values()}
+    if len(seen) > 1:
+        raise EnvironmentLacks(
+            f"the machines see this one by several addresses ({', '.join(sorted(map(str, seen)))}): say in `clients` by"
+            " which of them the brokers see it"
+        )
+    return Topology(nodes, clients=Node("clients", Role.CLIENTS, 0, str(seen.pop())))
+
+
+def address_of(host: Host) -> str:
+    """The IPv4 address of a host. Raises EnvironmentLacks."""
+    try:
+        found = socket.getaddrinfo(host.address, None, socket.AF_INET, socket.SOCK_STREAM)
+    except OSError as exc:
+        raise EnvironmentLacks(f"{host.called}: {host.address} has no IPv4 address ({exc.strerror})") from exc
+    return str(found[0][4][0])
+
+
+@contextmanager
+def claimed(
+    machines: Mapping[str, Machine], owner: Owner, logs: Path, note: Callable[[str], None], keep: bool
+) -> Iterator[None]:
+    """A directory for a node on each machine, with its owner's name; in the end the nodes' logs are kept, and it is
+    removed with all that was done there. What cannot be is a line for ``note``. ``keep`` removes nothing."""
+
+    def claim(machine: Machine) -> None:
+        # (A machine that loses its power is to know afterwards whose node it has.)
+        write = f"printf '%s\\n' {shlex.quote(owner.line())} >owner\nsync owner || sync\n"
+        try:
+            machine.run(text.claim(machine.host.data) + write, "claim it for a node", again=False)
+        except ClusterError as exc:
+            facts = look(machine)
+            # (It is ours where the connection broke before that was known.)
+            if facts.owner == owner.line():
+                return
+            if (there := left_there(machine, facts)) is not None:
+                raise EnvironmentLacks(there) from exc
+            raise
+
+    tried = on_all(machines, claim)
+    ours = {name: machine for name, machine in machines.items() if not isinstance(tried[name], KafkaTrialError)}
+    with ExitStack() as stack:
+        if not keep:
+            stack.callback(_remove, ours, owner, note)
+        stack.callback(keep_logs, ours, owner, logs, note)
+        whole(tried)
+        yield
+
+
+def _remove(machines: Mapping[str, Machine], owner: Owner, note: Callable[[str], None]) -> None:
+    def remove(machine: Machine) -> str:
+        paths = MachinePaths(machine.host.data, owner.line())
+        return machine.run(text.remove_node(paths), "remove its node", within=180.0)
+
+    tried = on_all(machines, remove)
+    for found in tried.values():
+        if isinstance(found, KafkaTrialError):
+            note(f"{found}; `kafka-trial cleanup --machines INVENTORY {owner.run}` removes what is left")
+
+
+def keep_logs(machines: Mapping[str, Machine], owner: Owner, directory: Path, note: Callable[[str], None]) -> None:
+    def keep(name: str) -> None:
+        machine = machines[name]
+        with (directory / f"{name}.log").open("wb") as file:
+            for chunk in machine.read(text.log(MachinePaths(machine.host.data, owner.line())), "read its log"):
+                file.write(chunk)
+
+    for name in machines:
+        try:
+            directory.mkdir(exist_ok=True)
+            keep(name)
+        except (KafkaTrialError, OSError) as exc:
+            note(f"the log of {name} is not kept whole: {exc}")
+
+
+def _begin(machine: Machine, node: Node, nodes: Topology, spec: ClusterSpec, owner: Owner, home: str) -> None:
+    """Write a node's settings, and start it."""
+    paths = MachinePaths(machine.host.data, owner.line())
+    keeper = text.keeper(paths, node, machine.host.java, home, environment(owner.run, node, nodes))
+    settings = properties(settings_of(node, nodes, spec, paths.files))
+    written = "".join(
+        f"printf %s {shlex.quote(content)} >{shlex.quote(f'{paths.node}/{name}')}\n"
+        for name, content in (("node.properties", settings), ("keeper", keeper))
+    )
+    # (One that is booted anew in the middle of a fault is to be started again when that is healed.)
+    kept = f"{text.quoted('sync', *(f'{paths.node}/{name}' for name in ('node.properties', 'keeper')))} || sync\n"
+    machine.run(written + kept + text.start(paths, held=False), f"{node.name}: start")
+
+
+def _write(
+    spec: ClusterSpec, nodes: Topology, machines: Mapping[str, Machine], homes: Mapping[str, str], directory: Path
+) -> None:
+    """Keep beside the run what is started where."""
+    (directory / "config").mkdir(parents=True)
+    started = {}
+    for node in nodes.nodes:
+        host = machines[node.name].host
+        settings = properties(settings_of(node, nodes, spec, MachinePaths(host.data).files))
+        (directory / "config" / f"{node.name}.properties").write_text(settings, encoding="utf-8")
+        started[node.name] = {
+            "host": host.called,
+            "address": node.address,
+            "directory": MachinePaths(host.data).node,
+            "kafka": homes[node.name],
+            "java": host.java,
+        }
+    (directory / "machines.yaml").write_text(yaml.safe_dump(started, sort_keys=False), encoding="utf-8")

@@ -1,0 +1,354 @@
+"""What is run on a machine, as shell text. Pure: nothing here runs anything.
+
+A fork costs up to 50 ms on a small machine: what the shell can do itself is left to it.
+"""
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from harness.cluster.distribution import START
+from harness.core.topology import Node
+from nemesis.shell import Signal
+
+#: What is in a machine's data directory: a mark that it is ours, Kafka by version, and the node of a run.
+MARK = ".kafka-trial"
+KAFKA = "kafka"
+NODE = "node"
+
+#: The switch of what was done to a node's process.
+PROCESS_SWITCH = "process"
+
+#: A process is identified by its pid, its start time and the boot: a pid alone may be reused.
+_PROCESSES = """\
+alive() {
+  [ -s "$1" ] || return 1
+  read -r pid born boot <"$1" || return 1
+  read -r now </proc/sys/kernel/random/boot_id
+  [ "$boot" = "$now" ] || return 1
+  { read -r stat <"/proc/$pid/stat"; } 2>/dev/null || return 1
+  stat=${stat##*) }
+  set -- $stat
+  state=$1
+  [ "${20}" = "$born" ] && [ "$state" != Z ] && [ "$state" != X ]
+}
+remember() {
+  read -r boot </proc/sys/kernel/random/boot_id
+  { read -r stat <"/proc/$1/stat"; } 2>/dev/null || { echo 'it ended at once' >&2; return 1; }
+  file=$2 child=$1 stat=${stat##*) }
+  set -- $stat
+  echo "$child ${20} $boot" >"$file"
+}
+destroy() {
+  # First the process: until it leads a group of its own it is alone, and afterwards it starts no other.
+  kill -s KILL "$1" 2>/dev/null || true
+  kill -s KILL -- "-$1" 2>/dev/null || true
+}
+end() {
+  if alive "$1"; then destroy "$pid"; fi
+  if [ -e "$1" ]; then rm -f "$1"; fi
+}
+"""
+
+
+@dataclass(frozen=True)
+class MachinePaths:
+    """Paths on a machine below its data directory. ``owner``: the line of the only run whose node may be there."""
+
+    data: str
+    owner: str | None = None
+
+    @property
+    def node(self) -> str:
+        """The directory of the node of a run."""
+        return f"{self.data}/{NODE}"
+
+    @property
+    def files(self) -> str:
+        """The node's own data: what a wipe deletes."""
+        return f"{self.node}/data"
+
+    def kafka(self, version: str) -> str:
+        """The directory of one version of Kafka, as it was copied."""
+        return f"{self.data}/{KAFKA}/{version}"
+
+
+def quoted(command: str, *words: str) -> str:
+    """A command with words that the shell takes as they are."""
+    return " ".join([command, *map(shlex.quote, words)])
+
+
+def priority(level: int) -> str:
+    """Run what follows at this priority, where that may be chosen."""
+    return f"renice -n {level} -p $$ >/dev/null 2>&1 || true\n"
+
+
+def at(paths: MachinePaths, script: str) -> str:
+    """A script in the node's directory, with the functions for processes. Fails if the node is another run's."""
+    return f"{_PROCESSES}{quoted('cd', paths.node)}\n{_owned(paths, 'exit 1')}{script}"
+
+
+def _owned(paths: MachinePaths, otherwise: str) -> str:
+    """Shell text: if the directory holds another run's node by now, says so and runs ``otherwise``."""
+    if paths.owner is None:
+        return ""
+    return (
+        f'whose=\nread -r whose <owner || true\nif [ "$whose" != {shlex.quote(paths.owner)} ]; then\n'
+        f"  echo 'its machine has the node of another run now' >&2\n  {otherwise}\nfi\n"
+    )
+
+
+def keeper(paths: MachinePaths, node: Node, java: str, home: str, environment: Mapping[str, str]) -> str:
+    """The script that starts a node as a process group of its own, waits for it, and keeps what it ended with."""
+    variables = {
+        **environment,
+        "KAFKA_TRIAL_HOME": home,
+        "KAFKA_TRIAL_DATA": paths.files,
+        "KAFKA_TRIAL_SETTINGS": f"{paths.node}/node.properties",
+        "KAFKA_TRIAL_HELD": f"{paths.node}/held",
+        "KAFKA_TRIAL_JAVA": java,
+    }
+    exports = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in variables.items())
+    return at(
+        paths,
+        f"{exports}ulimit -n 65536 2>/dev/null || true\n{priority(0)}exec >>log 2>&1 </dev/null\n"
+        f"setsid sh {shlex.quote(f'{home}/{START}')} {node.role} 3>&- &\n"
+        "remember $! pid\n"
+        "exec 3>&-\n"
+        "wait $child && code=0 || code=$?\n"
+        "echo $code >exit\n",
+    )
+
+
+def start(paths: MachinePaths, held: bool) -> str:
+    """Start the node, ``held`` or to go on at once; one that runs is left alone."""
+    return at(
+        paths,
+        f"if ! alive pid; then\n  rm -f pid exit\n  {': >held' if held else ':'}\n"
+        # Its keeper holds a pipe until it has started the node, or has ended.
+        "  : $(exec 3>&1\n"
+        "    setsid sh keeper </dev/null >/dev/null 2>&1 &\n    remember $! keeper.pid 2>/dev/null || true)\n"
+        # (It cannot write that down where the disk is full.)
+        "  [ -s pid ] || { echo 'it does not start: is the disk full?' >&2; exit 1; }\n"
+        "fi\n"
+        f"{'' if held else 'rm -f held'}\n",
+    )
+
+
+def release(paths: MachinePaths) -> str:
+    """Let the node go on."""
+    return at(paths, "if [ -e held ]; then rm -f held; fi\n")
+
+
+def signal(paths: MachinePaths, name: Signal) -> str:
+    """Send a signal to the node's main process; SIGKILL to its whole group.
+
+    (A group that is stopped may hold a parent that waits for its child to become another program.)
+    """
+    act = 'destroy "$pid"' if name == "KILL" else f'kill -s {name} "$pid"'
+    return at(paths, f"alive pid || {{ echo 'its process is not there' >&2; exit 1; }}\n{act}\n")
+
+
+def go_on(paths: MachinePaths) -> str:
+    """Have a node that was stopped go on; for one that has ended there is nothing to do."""
+    return at(paths, 'if alive pid; then kill -s CONT "$pid"; fi\n')
+
+
+def stop(paths: MachinePaths, grace: float) -> str:
+    """SIGTERM, SIGKILL to what is there ``grace`` seconds later; it is over when the process is gone."""
+    return at(
+        paths,
+        'if alive pid; then kill -s TERM "$pid"; fi\n'
+        "read -r since rest </proc/uptime\n"
+        "since=${since%.*}\n"
+        "while alive pid; do\n"
+        "  read -r now rest </proc/uptime\n"
+        f'  if [ $((${{now%.*}} - since)) -gt {round(grace)} ]; then destroy "$pid"; fi\n'
+        "  sleep 0.1\n"
+        "done\n",
+    )
+
+
+def process(paths: MachinePaths) -> str:
+    """Print ``running``, ``stopped`` or ``exited``."""
+    return at(
+        paths,
+        "if ! alive pid; then echo exited; exit 0; fi\n"
+        "case $state in\nT | t) echo stopped ;;\n*) echo running ;;\nesac\n",
+    )
+
+
+def exit_code(paths: MachinePaths) -> str:
+    """Print what the process ended with; nothing where nobody saw its end, as when the machine lost its power."""
+    return at(
+        paths,
+        "tries=0\n"
+        "until [ -s exit ] || [ $tries -ge 40 ]; do sleep 0.05; tries=$((tries + 1)); done\n"
+        "if [ -s exit ]; then read -r code <exit; echo $code; fi\n",
+    )
+
+
+def last_words(paths: MachinePaths) -> str:
+    """Print ``running``, or what the process ended with, and then the end of its log."""
+    return at(
+        paths,
+        "if alive pid; then echo running; exit 0; fi\n"
+        "code=\nif [ -s exit ]; then read -r code <exit; fi\necho $code\ntail -n 200 log\n",
+    )
+
+
+def log(paths: MachinePaths) -> str:
+    """Print all that the node printed."""
+    return at(paths, "cat log\n")
+
+
+def wipe(paths: MachinePaths) -> str:
+    """Delete the node's data, and print how many files that were."""
+    return at(paths, "find data -mindepth 1 -type f | wc -l\nfind data -mindepth 1 -delete\n")
+
+
+def start_helper(paths: MachinePaths, name: str, script: str) -> str:
+    """Run a script as a process group of its own until it is stopped."""
+    return at(
+        paths,
+        f"end helpers/{name}\n"
+        f"setsid sh -euc {shlex.quote(script)} </dev/null >helpers/{name}.log 2>&1 &\n"
+        f"remember $! helpers/{name}\n",
+    )
+
+
+def stop_helper(paths: MachinePaths, name: str) -> str:
+    """End a helper."""
+    return at(paths, f"end helpers/{name}\nrm -f helpers/{name}.log\n")
+
+
+def arm(paths: MachinePaths, name: str, undo: str, seconds: float) -> str:
+    """Have the machine run ``undo`` by itself so many seconds from now, again and again until it succeeds.
+
+    ``sleep`` counts on the monotonic clock: a clock that is set does not matter. What it undid leaves nothing.
+    """
+    waits = (
+        f"sleep {seconds:.1f};"
+        f" until [ ! -e {name}.sh ] || sh -eu {name}.sh >/dev/null 2>&1 </dev/null; do sleep 1; done;"
+        f" rm -f {name}.sh {name}"
+    )
+    return at(
+        paths,
+        f"cd switches\nend {name}\nprintf %s {shlex.quote(undo)} >{name}.sh\n"
+        f"setsid sh -c {shlex.quote(waits)} </dev/null >/dev/null 2>&1 &\nremember $! {name}\n",
+    )
+
+
+def disarm(paths: MachinePaths, name: str) -> str:
+    """Take that back."""
+    return at(paths, f"cd switches\nend {name}\nif [ -e {name}.sh ]; then rm -f {name}.sh; fi\n")
+
+
+def claim(data: str) -> str:
+    """Make the directory of a node, from nothing. Fails where the data directory has other things, or another's node.
+
+    The node's owner is written at once: nothing of ours is ever without a name.
+    """
+    paths = MachinePaths(data)
+    return (
+        f"{own(data)}"
+        f"if [ -e {shlex.quote(paths.node)} ]; then echo 'another node is there' >&2; exit 1; fi\n"
+        f"mkdir {shlex.quote(paths.node)}\ncd {shlex.quote(paths.node)}\nmkdir data helpers switches\n"
+    )
+
+
+def own(data: str) -> str:
+    """Make the data directory ours. Fails where it has other things in it."""
+    folder, mark = shlex.quote(data), shlex.quote(f"{data}/{MARK}")
+    foreign = shlex.quote(f"{data} has other things in it: name a directory of kafka-trial's own as `data`")
+    return (
+        f"mkdir -p {folder}\n"
+        f"if [ ! -e {mark} ]; then\n"
+        f"  for there in {folder}/* {folder}/.[!.]*; do\n"
+        f'    if [ -e "$there" ]; then echo {foreign} >&2; exit 1; fi\n'
+        "  done\n"
+        f"  : >{mark}\n"
+        "fi\n"
+    )
+
+
+def remove_node(paths: MachinePaths) -> str:
+    """End and remove the node of a run and all that was done for it: what faults left is undone first.
+
+    Prints a word for each thing that was removed; another run's node stays. Fails where a fault could not be undone:
+    its undoing stays.
+    """
+    return (
+        f"{_PROCESSES}if [ ! -d {shlex.quote(paths.node)} ]; then exit 0; fi\n"
+        f"cd {shlex.quote(paths.node)}\n{_owned(paths, 'exit 0')}failed=\n"
+        "for undo in switches/*.sh; do\n"
+        # (Until its switch has ended, that may undo it itself.)
+        '  end "${undo%.sh}"\n'
+        '  [ -e "$undo" ] || continue\n'
+        # (What would start the node again is not wanted now.)
+        f'  case $undo in switches/{PROCESS_SWITCH}.sh) rm -f "$undo"; continue ;; esac\n'
+        '  if sh -eu "$undo" >/dev/null 2>switches/why </dev/null; then rm -f "$undo"; echo fault\n'
+        '  else failed="$failed $(tail -n 1 switches/why)"; fi\n'
+        "done\n"
+        'for helper in helpers/*; do case $helper in *.log | "helpers/*") ;; *) end "$helper" ;; esac; done\n'
+        # (Else it would write what the process ended with, into a directory that is being removed.)
+        "end keeper.pid\n"
+        "if alive pid; then\n"
+        '  destroy "$pid"\n'
+        "  while alive pid; do sleep 0.05; done\n"
+        "  echo process\n"
+        "fi\n"
+        'if [ -n "$failed" ]; then echo "a fault is not undone:$failed" >&2; exit 1; fi\n'
+        f"cd /\nrm -rf {shlex.quote(paths.node)}\necho node\n"
+    )
+
+
+def remove_kafka(data: str) -> str:
+    """Remove every version of Kafka that was copied, and the data directory where nothing else is in it."""
+    folder = shlex.quote(data)
+    return (
+        f"if [ ! -e {folder}/{MARK} ]; then exit 0; fi\n"
+        f"if [ -d {folder}/{KAFKA} ]; then rm -rf {folder}/{KAFKA}; echo kafka; fi\n"
+        f"if [ ! -d {folder}/{NODE} ]; then rm -f {folder}/{MARK}; rmdir {folder} 2>/dev/null || true; fi\n"
+    )
+
+
+#: Programs of the machine that nodes and faults are run with, and Debian's package of each.
+TOOLS = {
+    "setsid": "util-linux",
+    "unshare": "util-linux",
+    "find": "findutils",
+    "tar": "tar",
+    "sha256sum": "coreutils",
+    "ip": "iproute2",
+    "tc": "iproute2",
+    "iptables": "iptables",
+}
+
+
+def facts(data: str, java: str) -> str:
+    """Print what a machine is like, a ``key=value`` a line: see ``Facts``."""
+    return (
+        "set -- $SSH_CONNECTION\n"
+        'echo "client=$1"\necho "control=$4"\n'
+        "read -r boot </proc/sys/kernel/random/boot_id\n"
+        'echo "machine=$boot $(readlink /proc/self/ns/net)"\n'
+        'echo "kernel=$(uname -sr)"\n'
+        f"missing=\nfor tool in {' '.join(TOOLS)}; do\n"
+        '  command -v "$tool" >/dev/null || missing="$missing $tool"\n'
+        "done\n"
+        'echo "missing=$missing"\n'
+        f"if command -v {shlex.quote(java)} >/dev/null; then\n"
+        f"  {shlex.quote(java)} -version 2>&1 | while read -r line; do\n"
+        '    case $line in *" version "*) echo "java=$line" ;; esac\n'
+        "  done\nfi\n"
+        f"if [ -s {shlex.quote(MachinePaths(data).node)}/owner ]; then\n"
+        f'  read -r owner <{shlex.quote(MachinePaths(data).node)}/owner; printf "owner=%s\\n" "$owner"\n'
+        f"elif [ -d {shlex.quote(MachinePaths(data).node)} ]; then echo owner=?\nfi\n"
+        "while read -r slot local remote state rest; do\n"
+        '  case $state in 0A) echo "port=${local##*:}" ;; esac\n'
+        "done </proc/net/tcp\n"
+        "if [ -r /proc/net/tcp6 ]; then while read -r slot local remote state rest; do\n"
+        '  case $state in 0A) echo "port=${local##*:}" ;; esac\n'
+        "done </proc/net/tcp6; fi\n"
+    )

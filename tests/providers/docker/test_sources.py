@@ -1,0 +1,90 @@
+"""Which source our images are built from, against a registry of plain data."""
+
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+from docker import DockerClient
+from docker.errors import APIError
+
+from harness.core.errors import EnvironmentLacks, ScenarioError
+from harness.providers.docker.doctor import images
+from harness.providers.docker.sources import Source, Sources, chosen, debian, sources
+
+BASE = "mirror:5000/library/debian:bookworm-slim"
+
+
+def engine(**digests: str) -> DockerClient:
+    """An engine whose registries know these images."""
+
+    def look(name: str) -> SimpleNamespace:
+        if name not in digests:
+            raise APIError("404", explanation="manifest unknown: manifest unknown")
+        return SimpleNamespace(id=digests[name])
+
+    return cast(DockerClient, SimpleNamespace(images=SimpleNamespace(get_registry_data=look, list=lambda: [])))
+
+
+def test_where_nothing_is_said_a_registry_is_asked_before_a_base_is_made() -> None:
+    assert sources(None, {}) == Sources((Source.REGISTRY, Source.BUILD), None)
+
+
+def test_a_scenario_goes_before_the_environment() -> None:
+    environment = {"KAFKA_TRIAL_IMAGES": "registry", "KAFKA_TRIAL_REGISTRY": "mirror:5000/hub"}
+    assert sources(None, environment) == Sources((Source.REGISTRY,), "mirror:5000/hub")
+    assert sources("build", environment).allowed == (Source.BUILD,)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("KAFKA_TRIAL_IMAGES", "latest"),
+        ("KAFKA_TRIAL_REGISTRY", "http://mirror:5000"),
+        ("KAFKA_TRIAL_REGISTRY", "mirror:5000/"),
+        ("KAFKA_TRIAL_REGISTRY", "two words"),
+    ],
+)
+def test_a_wrong_word_in_the_environment_is_told_in_a_line(name: str, value: str) -> None:
+    with pytest.raises(ScenarioError, match=f"^{name} is {value}: set it to [^\n]*$"):
+        sources(None, {name: value})
+
+
+def test_an_image_of_docker_hub_is_asked_of_the_mirror_where_there_is_one() -> None:
+    assert Sources().reference("apache/kafka:4.3.1") == "apache/kafka:4.3.1"
+    assert Sources(mirror="mirror:5000").reference("apache/kafka:4.3.1") == "mirror:5000/apache/kafka:4.3.1"
+
+
+def test_a_base_of_a_registry_is_pinned_by_its_digest() -> None:
+    client = engine(**{BASE: "sha256:1234"})
+    assert debian(client, Sources(mirror="mirror:5000")) == f"{BASE}@sha256:1234"
+    assert chosen(client, Sources(mirror="mirror:5000"), missing=["mmdebstrap"]) == f"{BASE}@sha256:1234"
+
+
+def test_where_no_registry_answers_a_base_is_made_here() -> None:
+    assert chosen(engine(), Sources(), missing=[]) is None
+    assert chosen(engine(**{BASE: "sha256:1234"}), Sources((Source.BUILD,), "mirror:5000"), missing=[]) is None
+
+
+def test_where_neither_can_be_it_is_told_with_what_would_help() -> None:
+    with pytest.raises(EnvironmentLacks) as refused:
+        chosen(engine(), Sources(mirror="mirror:5000"), missing=["mmdebstrap", "debian-archive-keyring"])
+    assert str(refused.value) == (
+        f"no registry answers for {BASE} (manifest unknown: manifest unknown), and to make a base here mmdebstrap and"
+        " debian-archive-keyring is missing: name a mirror of Docker Hub by KAFKA_TRIAL_REGISTRY, or install it"
+    )
+
+
+def test_a_registry_that_is_asked_for_is_not_replaced() -> None:
+    with pytest.raises(EnvironmentLacks, match=r"no registry answers for .*: name a mirror .*, or ask for build"):
+        chosen(engine(), Sources((Source.REGISTRY,)), missing=[])
+
+
+def test_doctor_says_what_images_would_be_built_from() -> None:
+    wanted = Sources((Source.REGISTRY,), "mirror:5000")
+    found = images(engine(**{BASE: "sha256:1234"}), wanted)
+    assert (found.good, found.detail) == (True, f"built from {BASE}@sha256:1234; there: none yet")
+    lacks = images(engine(), wanted)
+    assert not lacks.good
+    assert lacks.detail.startswith(
+        f"no registry answers for {BASE} (manifest unknown: manifest unknown): name a mirror"
+    )

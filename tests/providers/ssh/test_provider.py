@@ -1,0 +1,277 @@
+"""Clusters on machines: what is looked at before anything is started, and what a fresh process removes."""
+
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.cluster.spec import ClusterSpec
+from harness.core.errors import ClusterError, EnvironmentLacks, HistoryError, ScenarioError
+from harness.core.topology import Node, Role, Topology
+from harness.history.lock import RecordingLock
+from harness.providers.catalogue import PROVIDERS, composed
+from harness.providers.ssh import text
+from harness.providers.ssh.fleet import connected
+from harness.providers.ssh.inventory import Host, Inventory
+from harness.providers.ssh.looking import Facts, Owner, java_version
+from harness.providers.ssh.machine import KnownHosts
+from harness.providers.ssh.provider import Ssh, SshCluster, claimed, keep_logs, topology
+from harness.providers.ssh.shell import SshShell
+
+from .server import Lab, lab_at
+
+HERE = "this-host"
+
+
+@pytest.mark.parametrize(
+    ("said", "version"),
+    [
+        ('openjdk version "17.0.2" 2022-01-18', 17),
+        ('java version "1.8.0_292"', 8),
+        ('openjdk version "21" 2023-09-19', 21),
+        ("no such thing", None),
+    ],
+)
+def test_the_version_of_a_java_is_read(said: str, version: int | None) -> None:
+    assert java_version(said) == version
+
+
+def facts(**changed: object) -> Facts:
+    well = Facts("10.0.0.254", 22, "Linux 6.1", (), 'openjdk version "17.0.2"', None, frozenset({22}))
+    return Facts(**{**vars(well), **changed})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("found", "line"),
+    [
+        (facts(java=None), "m1: no Java at `java`: install one of 17 or later"),
+        (facts(java='java version "1.8.0"'), 'm1: `java` is java version "1.8.0"; Java 17 or later is needed'),
+        (facts(missing=("iptables",)), "m1: no iptables: install it (Debian: iptables)"),
+        (facts(ports=frozenset({22, 9092})), "m1: port 9092 is taken: end what listens there"),
+    ],
+)
+def test_what_a_machine_lacks_is_a_line_that_says_what_to_change(found: Facts, line: str) -> None:
+    host = Host(address="10.0.0.1", name="m1")
+    assert list(facts().lacks(host, Inventory(hosts=[host]).node_ports)) == []
+    (said,) = found.lacks(host, Inventory(hosts=[host]).node_ports)
+    assert said.startswith(line)
+
+
+def test_facts_are_what_a_machine_printed() -> None:
+    lines = ("client=10.0.0.254", "control=2222", "kernel=Linux 6.1", "missing= tc ip", 'java=openjdk version "17"')
+    said = "\n".join([*lines, "port=0016", "port=2384", "machine=2b41 net:[1]", ""])
+    assert Facts.read(said) == Facts(
+        "10.0.0.254",
+        2222,
+        "Linux 6.1",
+        ("tc", "ip"),
+        'openjdk version "17"',
+        None,
+        frozenset({22, 9092}),
+        "2b41 net:[1]",
+    )
+
+
+def test_nodes_have_the_machines_addresses_and_a_connection_that_no_fault_cuts() -> None:
+    hosts = {"b1": Host(address="10.0.0.1"), "c1": Host(address="10.0.0.2")}
+    spec = ClusterSpec(brokers=1)
+    seen = {"b1": facts(control=2222), "c1": facts()}
+    nodes = topology(spec, hosts, Inventory(hosts=list(hosts.values())), seen)
+    assert [(node.name, node.address, node.control) for node in nodes.nodes] == [
+        ("b1", "10.0.0.1", 2222),
+        ("c1", "10.0.0.2", 22),
+    ]
+    assert nodes.clients.address == "10.0.0.254"
+    two_ways = {"b1": facts(), "c1": facts(client="192.168.1.1")}
+    with pytest.raises(EnvironmentLacks, match=r"by several addresses \(10.0.0.254, 192.168.1.1\): say in `clients`"):
+        topology(spec, hosts, Inventory(hosts=list(hosts.values())), two_ways)
+    told = Inventory(hosts=list(hosts.values()), clients="10.9.9.9")
+    assert topology(spec, hosts, told, two_ways).clients.address == "10.9.9.9"
+
+
+def test_an_owner_is_read_back_as_it_was_written() -> None:
+    owner = Owner("a/story", "/store/a \"b'", HERE)
+    assert Owner.read(owner.line()) == owner
+    assert "\n" not in owner.line()
+    for broken in ("", "{}", "[1]", '{"run": "x", "rm": "-rf"}'):
+        with pytest.raises(HistoryError):
+            Owner.read(broken)
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Iterator[Lab]:
+    if os.geteuid() != 0:
+        pytest.skip("what is run on a machine is run as root")
+    with lab_at(tmp_path) as running:
+        running.knows()
+        running.known.write_text(
+            running.known.read_text() + running.known.read_text().replace("127.0.0.1", "localhost")
+        )
+        yield running
+
+
+def spec_of(lab: Lab, more: str = "", ports: str = "") -> ClusterSpec:
+    """A broker and a controller on two machines, which are this one twice."""
+    path = lab.directory / "machines.yaml"
+    path.write_text(
+        f"known_hosts: known_hosts\nports: {{{ports}}}\ndefaults: {{port: {lab.server.port}, key: id{more}}}\nhosts:\n"
+        f"  - {{name: m1, address: 127.0.0.1, data: {lab.directory}/m1, roles: [broker]}}\n"
+        f"  - {{name: m2, address: localhost, data: {lab.directory}/m2, roles: [controller]}}\n"
+    )
+    return composed(PROVIDERS).model_validate({"brokers": 1, "machines": str(path)})
+
+
+def claim(lab: Lab, machine: str, run: str, directory: Path, harness: str = HERE) -> Path:
+    """A node of a run on a machine."""
+    data = lab.directory / machine
+    lab.machine().run(text.claim(str(data)), "claim")
+    (data / "node" / "owner").write_text(Owner(run, str(directory), harness).line() + "\n")
+    return data / "node"
+
+
+FREE = "client: 19092, controller: 19093, replication: 19094, zookeeper: 12181, follow: 12888, elect: 13888"
+
+
+def test_everything_that_machines_lack_is_told_before_anything_is_started(lab: Lab) -> None:
+    claim(lab, "m2", "a/story", lab.directory)
+    with socket.create_server(("127.0.0.1", 19093)), pytest.raises(EnvironmentLacks) as told:
+        Ssh(here=HERE).check(spec_of(lab, ", java: /nowhere/java", FREE), [])
+    said = str(told.value)
+    assert said.startswith("m1 and m2 are one machine: name it once, it has one node at a time; ")
+    assert "m1: no Java at `/nowhere/java`" in said
+    assert "m1: port 19093 is taken" in said
+    assert "m2: a node of another run is there (a/story): wait for its end, or remove it with" in said
+    assert "\n" not in said
+    assert not (lab.directory / "m1").exists()
+
+
+def test_machines_that_do_not_answer_are_told_all_at_once(lab: Lab) -> None:
+    spec = spec_of(lab)
+    lab.server.close()
+    with pytest.raises(EnvironmentLacks, match=r"m1: no SSH at 127.0.0.1:\d+ .*; m2: no SSH at localhost:\d+ "):
+        Ssh(here=HERE).check(spec, [])
+
+
+def test_cleanup_removes_what_is_over_and_leaves_what_is_going(lab: Lab) -> None:
+    spec, over, going = spec_of(lab), lab.directory / "over", lab.directory / "going"
+    for directory in (over, going):
+        directory.mkdir()
+    first, second = claim(lab, "m1", "a/over", over), claim(lab, "m2", "a/going", going)
+    (lab.directory / "m1/kafka/4.3.1-abc").mkdir(parents=True)
+    lock, ssh = RecordingLock(going), Ssh(here=HERE)
+    try:
+        assert ssh.cleanup(spec, None, force=False, dry_run=True) == [
+            "m1: would remove the node of a/over",
+            "m2: left a/going alone: it is still going",
+        ]
+        with pytest.raises(ScenarioError, match="a/going is left alone: it is still going; --force"):
+            ssh.cleanup(spec, "a/going", force=False, dry_run=False)
+        assert ssh.cleanup(spec, "a/nothing", force=False, dry_run=False) == []
+        assert first.exists()
+        assert ssh.cleanup(spec, None, force=False, dry_run=False) == [
+            "m1: removed the node's directory",
+            "m1: removed Kafka's jars",
+            "m2: left a/going alone: it is still going",
+        ]
+        assert not first.parent.exists()
+        assert second.exists()
+        ssh.cleanup(spec, "a/going", force=True, dry_run=False)
+    finally:
+        lock.release()
+    assert not second.exists()
+
+
+def test_a_run_of_another_host_is_left_to_it(lab: Lab) -> None:
+    spec = spec_of(lab)
+    node = claim(lab, "m1", "a/story", lab.directory, harness="another-host")
+    assert Ssh(here=HERE).cleanup(spec, None, force=False, dry_run=False) == [
+        "m1: left a/story alone: whether it is still going cannot be seen from here: it was started on another-host"
+    ]
+    assert node.exists()
+    assert Ssh(here=HERE).cleanup(spec, None, force=True, dry_run=False) == ["m1: removed the node's directory"]
+
+
+def test_a_run_in_a_directory_of_any_name_is_removed(lab: Lab) -> None:
+    spec = spec_of(lab)
+    node = claim(lab, "m1", "a/story", lab.directory / "new \\new \\c 'é'")
+    assert Ssh(here=HERE).cleanup(spec, "a/story", force=False, dry_run=False) == ["m1: removed the node's directory"]
+    assert not node.exists()
+
+
+def test_what_one_machine_cannot_remove_keeps_another_from_nothing(lab: Lab) -> None:
+    spec = spec_of(lab)
+    stuck, well = claim(lab, "m1", "a/story", lab.directory), claim(lab, "m2", "a/story", lab.directory)
+    (stuck / "switches" / "ab12.sh").write_text("echo no such rule >&2; exit 1\n")
+    with pytest.raises(ClusterError, match="m1: remove its node failed: a fault is not undone: no such rule"):
+        Ssh(here=HERE).cleanup(spec, None, force=False, dry_run=False)
+    assert stuck.exists()
+    assert not well.exists()
+
+
+def test_of_two_runs_that_come_at_once_one_is_told_of_the_other(lab: Lab) -> None:
+    """Both had looked, and found nobody there."""
+    logs, notes = lab.directory / "logs", list[str]()
+    first, second = (Owner(run, str(lab.directory), HERE) for run in ("a/first", "a/second"))
+    hosts = {name: lab.host(name=name, data=str(lab.directory / name)) for name in ("m1", "m2")}
+    with connected(hosts, KnownHosts(lab.known, False, print)) as machines:
+        with (
+            claimed({"b1": machines["m1"]}, first, logs, notes.append, keep=False),
+            pytest.raises(EnvironmentLacks, match=r"^m1: a node of another run is there \(a/first\): wait"),
+            claimed({"b1": machines["m1"], "c1": machines["m2"]}, second, logs, notes.append, keep=False),
+        ):
+            raise AssertionError("it has one machine alone")
+        assert not (lab.directory / "m2" / "node").exists(), "and leaves what it had to others"
+        with claimed({"b1": machines["m1"]}, first, logs, notes.append, keep=True):
+            pass
+        with claimed({"b1": machines["m1"]}, first, logs, notes.append, keep=False):
+            assert (lab.directory / "m1" / "node" / "owner").read_text() == f"{first.line()}\n"
+    assert not (lab.directory / "m1" / "node").exists()
+
+
+def test_of_another_runs_node_nothing_is_told_or_kept_as_its_own(lab: Lab) -> None:
+    """The one that was started there was removed meanwhile, and another run came."""
+    spec_of(lab)
+    node = claim(lab, "m1", "a/other", lab.directory)
+    (node / "log").write_text("ERROR of the other\n")
+    (node / "exit").write_text("1\n")
+    logs = lab.directory / "logs"
+    ours, theirs = Owner("a/story", str(lab.directory), HERE), Owner("a/other", str(lab.directory), HERE)
+    with connected({"b1": lab.host(data=str(lab.directory / "m1"))}, KnownHosts(lab.known, False, print)) as machines:
+        for owner in (ours, theirs):
+            b1 = Node("b1", Role.BROKER, 1, "127.0.0.1")
+            nodes = Topology((b1,), Node("clients", Role.CLIENTS, 0, "127.0.0.1"))
+            shell = SshShell(nodes, machines, 1.0, owner.line())
+            cluster = SshCluster(owner.run, owner.line(), nodes, shell, machines, "machines.yaml")
+            notes: list[str] = []
+            keep_logs(machines, owner, logs, notes.append)
+            if owner is theirs:
+                assert cluster.why_dead(b1) == "b1 exited with 1: ERROR of the other"
+                assert notes == []
+                assert (logs / "b1.log").read_text() == "ERROR of the other\n"
+            else:
+                with pytest.raises(ClusterError, match=r"its machine has the node of another run now$"):
+                    cluster.why_dead(b1)
+                (note,) = notes
+                assert note.startswith("the log of b1 is not kept whole: ")
+                assert note.endswith("its machine has the node of another run now")
+                assert (logs / "b1.log").read_text() == ""
+
+
+def test_doctor_tells_that_two_hosts_are_one_machine(lab: Lab) -> None:
+    found = list(Ssh(here=HERE).doctor(spec_of(lab)))
+    assert [one.detail for one in found if one.name == "machines"] == [
+        "m1 and m2 are one machine: name it once, it has one node at a time"
+    ]
+
+
+def test_without_an_inventory_there_is_nothing_to_remove_or_look_at() -> None:
+    spec = composed(PROVIDERS).model_validate({})
+    assert Ssh(here=HERE).cleanup(spec, None, force=False, dry_run=False) == []
+    assert list(Ssh(here=HERE).doctor(spec)) == []
+
+
+def test_accepting_keys_of_no_machines_is_said_to_be_so() -> None:
+    with pytest.raises(ScenarioError, match="name an inventory"):
+        Ssh(here=HERE).check(composed(PROVIDERS).model_validate({"accept_new": True}), [])

@@ -1,0 +1,57 @@
+"""A provider of a test's own: it is chosen and asked as Docker is, and its clusters never come up."""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic import Field
+
+from harness.cluster.provider import Cluster, Finding
+from harness.cluster.spec import ClusterSpec, Part
+from harness.core.errors import ClusterError, EnvironmentLacks
+from nemesis.fault import Needs
+
+
+class ToySpec(Part):
+    """What only the toy knows."""
+
+    bell: str | None = None
+    colours: list[str] = Field([])
+
+
+@dataclass
+class Toy:
+    """A provider of clusters that never come up."""
+
+    lacks: str = ""
+    asked: list[tuple[object, ...]] = field(default_factory=list)
+
+    def check(self, spec: ClusterSpec, needs: Iterable[Needs]) -> None:
+        self.asked.append(("check", spec, tuple(needs)))
+        if self.lacks:
+            raise EnvironmentLacks(self.lacks)
+
+    @contextmanager
+    def up(
+        self,
+        spec: ClusterSpec,
+        run: str,
+        directory: Path,
+        note: Callable[[str], None],
+        keep: bool = False,
+        progress: Callable[[str], None] = lambda _: None,
+    ) -> Iterator[Cluster]:
+        self.asked.append(("up", spec, run, directory, keep))
+        note("the bell is cracked")
+        raise ClusterError("the toy is broken")
+        yield
+
+    def cleanup(self, spec: ClusterSpec, run: str | None, force: bool, dry_run: bool) -> list[str]:
+        self.asked.append(("cleanup", spec))
+        return [f"put away the toy of {run}, {force}, {dry_run}"]
+
+    def doctor(self, spec: ClusterSpec) -> Iterator[Finding]:
+        self.asked.append(("doctor", spec))
+        yield Finding("toy", not self.lacks, self.lacks or "in its box")
+        yield Finding("bell", False, "cracked", needed=False)
