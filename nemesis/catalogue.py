@@ -1,10 +1,12 @@
 """Every fault that a scenario can name: one line each."""
 
+from collections.abc import Mapping
+
 from nemesis.fault import Fault
 from nemesis.faults.disk import Wipe
 from nemesis.faults.partition import Isolate, Partition
 from nemesis.faults.process import Kill, Pause, Restart, Resume, Start, Stop
-from nemesis.faults.traffic import Flaky, Slow, Throttle
+from nemesis.faults.traffic import Corrupt, Duplicate, Flaky, Reorder, Slow, Throttle
 
 FAULTS: dict[str, type[Fault]] = {
     "partition": Partition,
@@ -17,11 +19,15 @@ FAULTS: dict[str, type[Fault]] = {
     "resume": Resume,
     "slow": Slow,
     "flaky": Flaky,
+    "reorder": Reorder,
+    "duplicate": Duplicate,
+    "corrupt": Corrupt,
     "throttle": Throttle,
     "wipe": Wipe,
 }
 
 
-def kind_of(fault: Fault) -> str:
-    """The name under which a fault is in the catalogue."""
-    return next(kind for kind, cls in FAULTS.items() if isinstance(fault, cls))
+def kind_of(fault: Fault, faults: Mapping[str, type[Fault]] = FAULTS) -> str:
+    """The name of a fault: its key in the catalogue, or that of the nearest class that it is made of."""
+    kinds = {cls: kind for kind, cls in faults.items()}
+    return next(kinds[cls] for cls in type(fault).__mro__ if cls in kinds)

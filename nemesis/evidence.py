@@ -9,7 +9,7 @@ from harness.core.topology import Node
 
 
 class Effect(StrEnum):
-    """Whether a fault acts on a node. ``NOT_KNOWN``: nothing that was measured tells."""
+    """Whether a fault acts on a node. ``NOT_KNOWN``: no measurement shows it."""
 
     HOLDS = "holds"
     DOES_NOT_HOLD = "does not hold"
@@ -39,7 +39,7 @@ class Record:
         self._effects: dict[Node, Effect] = {}
 
     def add(self, when: str, evidence: Evidence) -> None:
-        """Note what was measured ``when``. What tells nothing of a node takes back nothing."""
+        """Note what was measured ``when``. A measurement that says nothing of a node takes back nothing."""
         for node, seen in evidence.items():
             if seen.effect is not Effect.NOT_KNOWN and self.on(node) is not Effect.DOES_NOT_HOLD:
                 self._effects[node] = seen.effect

@@ -52,7 +52,7 @@ class Fault(BaseModel, ABC):
 
     #: It lasts until it is healed. The others are done when they are injected.
     lasting: ClassVar[bool] = True
-    #: It can be drawn alone by the random mode: it presumes nothing of what went before.
+    #: Random mode may choose it: it needs no earlier fault.
     drawable: ClassVar[bool] = True
     #: It is made of what ends with a node's network namespace: ``apply_again`` when that is renewed.
     lives_in_network: ClassVar[bool] = False
@@ -71,6 +71,11 @@ class Fault(BaseModel, ABC):
     keeps: ClassVar[ProcessState | None] = None
     #: States in which no process that it hits is kept any longer: it ends the faults that kept it so.
     releases: ClassVar[frozenset[ProcessState]] = frozenset()
+
+    @property
+    def takes(self) -> float:
+        """Seconds that its injection waits at most, where that is more than a moment."""
+        return 0.0
 
     @property
     def needs(self) -> Needs:
@@ -107,6 +112,11 @@ class Fault(BaseModel, ABC):
     @abstractmethod
     def measure(self, shell: NodeShell, aim: Aim) -> Evidence:
         """What can be seen of it while it lasts, on the nodes of ``aim``. Raises ClusterError."""
+
+    def probe(self, shell: NodeShell, aim: Aim) -> Evidence:  # noqa: ARG002 - for those who override it
+        """Facts that only traffic of our own shows. Asked once, before it is healed, where it is known to act on all
+        its nodes: counters would take that traffic for the nodes' own. Raises ClusterError."""
+        return {}
 
     @abstractmethod
     def heal(self, shell: NodeShell, aim: Aim) -> None:

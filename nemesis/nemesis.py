@@ -1,84 +1,26 @@
 """Who breaks the cluster: injects faults, remembers them, measures their effect, and heals them whatever happens."""
 
-import json
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
 from random import Random
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from harness.core.clock import Clock
 from harness.core.errors import ClusterError, KafkaTrialError, NothingInjected, ScenarioError
-from harness.core.faults import Does
 from harness.core.topology import Node, View
 from harness.history.journal import Journal
 from nemesis.catalogue import kind_of
-from nemesis.evidence import Effect, Record, Seen
+from nemesis.evidence import Effect, Seen
 from nemesis.fault import Aim, Fault, HalfWay, on_each
+from nemesis.injected import Active, InjectedFault
 from nemesis.shell import NodeShell, ProcessState
 from nemesis.targets import Expression, Pins, check_new_name, resolve
-
-
-@dataclass
-class Injection:
-    """One fault that was injected, as far as it is known: a row of the table ``faults``."""
-
-    fault: Fault
-    aim: Aim
-    injecting_ns: int
-    injected_ns: int | None = None
-    healing_ns: int | None = None
-    healed_ns: int | None = None
-    seen: Record = field(default_factory=Record)
-    ended: set[Node] = field(default_factory=set)
-
-    @property
-    def without_effect(self) -> list[str]:
-        """The nodes on which it is not known to act, or known not to."""
-        return [node.name for node in self.aim.nodes if self.seen.on(node) is not Effect.HOLDS]
-
-    @property
-    def remaining(self) -> tuple[Node, ...]:
-        """The nodes that it still lasts on."""
-        return tuple(node for node in self.aim.nodes if node not in self.ended)
-
-    def row(self) -> dict[str, Any]:
-        """As the journal has it."""
-        return {
-            "fault": self.aim.name,
-            "kind": kind_of(self.fault),
-            "nodes": [node.name for node in self.aim.nodes],
-            "injecting_ns": self.injecting_ns,
-            "injected_ns": self.injected_ns,
-            "healing_ns": self.healing_ns,
-            "healed_ns": self.healed_ns,
-            "effective": self.injected_ns is not None and not self.without_effect,
-            "evidence": json.dumps(self.seen.facts),
-            "nodes_without_effect": self.without_effect,
-            **{what: getattr(self.fault, what) for what in Does},
-            **self._sides,
-        }
-
-    @property
-    def _sides(self) -> dict[str, list[str]]:
-        """Who stood on which side of a cut; of one that has no sides, nothing."""
-        sides = [[node.name for node in nodes] for nodes in self.aim.parties.values()]
-        return dict(zip(("cut_from", "cut_to"), sides, strict=True)) if len(sides) > 1 else {}
-
-
-@dataclass(frozen=True)
-class Active:
-    """A fault that lasts, for display."""
-
-    name: str
-    kind: str
-    nodes: tuple[str, ...]
 
 
 class Nemesis:
     """Injects and heals. Leaving it heals all. One thread at a time; ``active`` and ``pins`` may be read by others.
 
-    Takes the nodes' shell, what tells who has which role now, the journal of the table ``faults``, the run's clock, and
+    Takes the nodes' shell, what says who has which role now, the journal of the table ``faults``, the run's clock, and
     the generator that ``one-of`` draws from where an injection brings none.
     """
 
@@ -86,13 +28,19 @@ class Nemesis:
         self, shell: NodeShell, look: Callable[[], View], journal: Journal, clock: Clock, random: Random
     ) -> None:
         self._shell = shell
+        #: Seconds that the timeline may still take: what is injected is healed by then.
+        self.within = 0.0
         self._look = look
         self._journal = journal
         self._clock = clock
         self._random = random
-        self._active: dict[str, Injection] = {}
+        self._active: dict[str, InjectedFault] = {}
         self._names: set[str] = set()
         self._pins: dict[str, tuple[Node, ...]] = {}
+
+    @property
+    def _lasting(self) -> NodeShell:
+        return self._shell.lasting(self.within)
 
     @property
     def active(self) -> tuple[Active, ...]:
@@ -130,17 +78,15 @@ class Nemesis:
         nodes = injection.aim.nodes
         self._write(injection)
         try:
-            injection.seen.add("injected", fault.inject(self._shell, injection.aim))
-        except HalfWay as exc:
-            injection.seen.add("injected", exc.evidence)
-            self._write(injection)
+            injection.seen.add("injected", fault.inject(self._lasting, injection.aim))
+        except ClusterError as exc:
+            self._failed(injection, exc)
             raise
         injection.injected_ns = self._clock.now()
         if fault.renews_network:
             self._let_go(injection, nodes)
         self._write(injection)
-        for ended in [i for i in self._active.values() if i.fault.keeps in fault.releases and i is not injection]:
-            self._end(ended, nodes)
+        self._end_released(injection, nodes)
         if not fault.lasting:
             self._end(injection, nodes)
         return injection.aim.name
@@ -161,7 +107,7 @@ class Nemesis:
         """Undo everything, verified; ended and paused nodes run again.
 
         ``except_`` names injections that stay as they are, or nodes or pins whose process stays as it is. Heals what
-        can be healed, and tells what could not be journalled, before it raises ClusterError.
+        can be healed, and says what could not be journalled, before it raises ClusterError.
         """
         failures = self._heal_each(except_)
         if failures:
@@ -209,7 +155,25 @@ class Nemesis:
         """Heal all once more. What cannot be healed ends no run: the journal has it as never healed, and why."""
         self._heal_each()
 
-    def _aimed(self, fault: Fault, name: str | None, pin: Mapping[str, Expression], random: Random) -> Injection:
+    def _failed(self, injection: InjectedFault, why: ClusterError) -> None:
+        """Keep what is known of the nodes that it did not fail on; it stays active, to be healed."""
+        done = why.evidence if isinstance(why, HalfWay) else {}
+        injection.seen.add("injected", done)
+        injection.seen.note("injected", failed=str(why))
+        try:
+            if injection.fault.renews_network:
+                self._let_go(injection, tuple(done))
+        finally:
+            self._write(injection)
+        self._end_released(injection, tuple(done))
+
+    def _end_released(self, injection: InjectedFault, nodes: Collection[Node]) -> None:
+        """End the faults that kept the processes of ``nodes`` in a state that ``injection`` took them out of."""
+        released = injection.fault.releases
+        for ended in [i for i in self._active.values() if i.fault.keeps in released and i is not injection]:
+            self._end(ended, nodes)
+
+    def _aimed(self, fault: Fault, name: str | None, pin: Mapping[str, Expression], random: Random) -> InjectedFault:
         """The injection, active from now on: whatever happens next, it will be healed."""
         injecting_ns = self._clock.now()
         view = self._look()
@@ -227,7 +191,7 @@ class Nemesis:
                     f"{chosen}: the same traffic of {', '.join(shared)} is shaped by {other.aim.name!r} already; "
                     "heal that before, or give each a plane of its own"
                 )
-        injection = Injection(fault, aim, injecting_ns)
+        injection = InjectedFault(fault, aim, injecting_ns)
         self._names.add(chosen)
         self._active[chosen] = injection
         if name is not None:
@@ -254,7 +218,7 @@ class Nemesis:
             raise ScenarioError(f"heal: {name!r} is no injection, pinned name or node")
         return (node,)
 
-    def _heal(self, injection: Injection, spared: Collection[Node] = frozenset()) -> None:
+    def _heal(self, injection: InjectedFault, spared: Collection[Node] = frozenset()) -> None:
         """A lasting process fault can be healed on some of its nodes; one in networks is healed as a whole.
 
         A process that another active fault keeps in the same state stays in it.
@@ -270,10 +234,14 @@ class Nemesis:
             # A journal that takes nothing more (a full disk) leaves no fault behind.
             self._undo(injection, healing)
 
-    def _undo(self, injection: Injection, healing: Collection[Node]) -> None:
+    def _undo(self, injection: InjectedFault, healing: Collection[Node]) -> None:
         fault, aim = injection.fault, injection.aim
         whole = fault.lives_in_network
-        self._measure(injection, "healing")
+        counted = self._measure(injection, "healing")
+        if whole:
+            # Counters of packets show all that the fault did; the state of a process does not show how it came about.
+            injection.counted.update(counted)
+        self._probe(injection)
         try:
             kept = self._kept_by_others(injection)
             freed = tuple(node for node in healing if node not in kept)
@@ -289,13 +257,13 @@ class Nemesis:
             raise
         self._end(injection, healing)
 
-    def _kept_by_others(self, injection: Injection) -> set[Node]:
+    def _kept_by_others(self, injection: InjectedFault) -> set[Node]:
         """The nodes whose process another active fault keeps in the same state."""
         state = injection.fault.keeps
         others = [i for i in self._active.values() if i is not injection and state and i.fault.keeps is state]
         return {node for other in others for node in other.remaining}
 
-    def _end(self, injection: Injection, nodes: Collection[Node]) -> None:
+    def _end(self, injection: InjectedFault, nodes: Collection[Node]) -> None:
         """It lasts no longer on ``nodes``; when no node remains it is healed."""
         injection.ended.update(nodes)
         if not injection.remaining:
@@ -310,7 +278,7 @@ class Nemesis:
             if injection.fault.lives_in_network:
                 self._measure(injection, "before_process_ended")
 
-    def _let_go(self, injection: Injection, nodes: Collection[Node]) -> None:
+    def _let_go(self, injection: InjectedFault, nodes: Collection[Node]) -> None:
         """Apply again what is on the networks of those of ``nodes`` that run, then let them go on."""
         states = on_each(nodes, self._shell.process)
         alive = [node for node, state in states.items() if state is not ProcessState.EXITED]
@@ -323,10 +291,10 @@ class Nemesis:
         now = self._clock.now()
         injection.seen.add("released", {node: Seen(Effect.NOT_KNOWN, {"at_ns": now}) for node in alive})
 
-    def _apply_again(self, injection: Injection, nodes: Collection[Node]) -> None:
+    def _apply_again(self, injection: InjectedFault, nodes: Collection[Node]) -> None:
         """What cannot be applied again holds no longer; the node goes on all the same."""
         try:
-            injection.seen.add("applied_again", injection.fault.apply_again(self._shell, injection.aim, nodes))
+            injection.seen.add("applied_again", injection.fault.apply_again(self._lasting, injection.aim, nodes))
         except ClusterError as exc:
             hit = [node for node in injection.aim.nodes if node in nodes]
             injection.seen.add(
@@ -335,13 +303,29 @@ class Nemesis:
         injection.seen.note("applied_again", at_ns=self._clock.now())
         self._write(injection)
 
-    def _measure(self, injection: Injection, when: str) -> None:
-        """What cannot be measured must not keep anything from being healed: the evidence says why."""
+    def _measure(self, injection: InjectedFault, when: str) -> Collection[Node]:
+        """Measure it, and return the nodes of which it says something.
+
+        What cannot be measured must not keep anything from being healed: the evidence says why.
+        """
         remaining = injection.aim if injection.fault.lives_in_network else injection.aim.on(injection.remaining)
         try:
-            injection.seen.add(when, injection.fault.measure(self._shell, remaining))
+            measured = injection.fault.measure(self._shell, remaining)
         except ClusterError as exc:
             injection.seen.note(when, not_measured=str(exc))
+            return ()
+        injection.seen.add(when, measured)
+        return measured.keys()
 
-    def _write(self, injection: Injection) -> None:
+    def _probe(self, injection: InjectedFault) -> None:
+        """See by traffic of our own what an injection does, where it misleads no counter that is still to be read."""
+        networked = [i for i in self._active.values() if i.fault.lives_in_network]
+        if injection.without_effect or any(other.without_effect for other in networked):
+            return
+        try:
+            injection.seen.add("probed", injection.fault.probe(self._shell, injection.aim))
+        except ClusterError as exc:
+            injection.seen.note("probed", not_measured=str(exc))
+
+    def _write(self, injection: InjectedFault) -> None:
         self._journal.append_rows([injection.row()])

@@ -1,82 +1,119 @@
 """Whether this machine's kernel has what faults need, found out before a cluster is started."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from harness.core.errors import ClusterError
 from nemesis.fault import Needs
+from nemesis.mechanisms.nfqueue import program
+from nemesis.mechanisms.tc import LOAD_IFB
 
 
 @dataclass(frozen=True)
 class Need:
-    """Something of the kernel: a script that works only where it is, and what to do where it is not."""
+    """Something of the kernel: a script that works only where it is, who needs it, and how it is had."""
 
     script: str
     missing: str
-    instead: str
+    needed: str
+    get: str
 
+
+_NETEM = "modprobe sch_netem (Ubuntu: apt-get install linux-modules-extra-$(uname -r) && modprobe sch_netem)"
 
 NEEDS: dict[str, Need] = {
     "netem": Need(
         "tc qdisc add dev lo root netem delay 1ms",
         "this kernel has no sch_netem",
-        "`slow`, and `flaky` with a correlation, cannot run here; use a kernel with sch_netem"
-        " (modprobe sch_netem; Debian: linux-modules-extra), or `throttle`, or `flaky` without correlation",
+        "`duplicate` and `corrupt` are netem's alone",
+        _NETEM,
+    ),
+    "nfqueue": Need(
+        "iptables -w -t mangle -A PREROUTING ! -i lo -p tcp -m multiport --ports 9094"
+        f" -j NFQUEUE --queue-num 1 --queue-bypass\n{program('try')}",
+        "this kernel has neither sch_netem nor a netfilter queue",
+        "`slow`, `reorder`, and `flaky` with a correlation, cannot run here",
+        f"{_NETEM}; or modprobe -a xt_NFQUEUE nfnetlink_queue, and install python3",
     ),
     "htb": Need(
         "tc qdisc add dev lo root handle 1: htb\n"
         "tc class add dev lo parent 1: classid 1:10 htb rate 10kbit quantum 1514\n"
         "tc filter add dev lo parent 1: protocol ip prio 1 u32 match ip sport 9094 0xffff flowid 1:10",
         "this kernel has no sch_htb with cls_u32",
-        "`slow` and `throttle` cannot run here; load them (modprobe -a sch_htb cls_u32)",
+        "`throttle`, `duplicate` and `corrupt` cannot run here",
+        "modprobe -a sch_htb cls_u32",
     ),
     "tbf": Need(
         "tc qdisc add dev lo root tbf rate 10kbit burst 3028 limit 10000",
         "this kernel has no sch_tbf",
-        "`throttle` cannot run here; load it (modprobe sch_tbf)",
+        "`throttle` cannot run here",
+        "modprobe sch_tbf",
     ),
     "ifb": Need(
-        "ip link add kt-ifb type ifb\n"
+        f"{LOAD_IFB}ip link add kt-ifb type ifb\n"
         "tc qdisc add dev lo handle ffff: ingress\n"
         "tc filter add dev lo parent ffff: protocol ip prio 1 u32 match u32 0 0"
         " action mirred egress redirect dev kt-ifb",
         "this kernel has no ifb with act_mirred",
-        "`throttle` cannot run here; load them (modprobe -a ifb act_mirred)",
+        "`throttle` cannot run here",
+        "modprobe -a ifb act_mirred",
     ),
     "iptables": Need(
         "iptables -w -A INPUT -p tcp -m multiport --ports 9094 -m statistic --mode random --probability 0.02 -j DROP",
         "iptables does not work in a container here",
-        "`partition`, `isolate` and `flaky` cannot run here; the kernel needs nf_tables, xt_multiport and xt_statistic",
+        "`partition`, `isolate` and `flaky` cannot run here",
+        "the kernel needs nf_tables, xt_multiport and xt_statistic",
     ),
 }
 
 
-def lacking(needs: Iterable[Needs], try_script: Callable[[str], object]) -> list[str]:
-    """One line for each thing that this kernel does not have, of what faults need.
+@dataclass(frozen=True)
+class Kernel:
+    """What a machine's kernel has, each thing tried once.
 
-    Of alternatives one is enough; where this kernel has none, what it lacks for the last is told. ``try_script`` runs a
-    script with NET_ADMIN in a network namespace that is thrown away; it raises ClusterError with what the script said
-    last where it fails.
+    ``try_script`` runs a script with NET_ADMIN in a network namespace that is thrown away; it raises ClusterError with
+    what the script said last where it fails.
     """
-    tried: dict[str, str | None] = {}
 
-    def lines(alternative: frozenset[str]) -> list[str]:
-        for name in sorted(alternative - tried.keys()):
-            tried[name] = _why_not(NEEDS[name], try_script)
-        return [line for name in sorted(alternative) if (line := tried[name]) is not None]
+    try_script: Callable[[str], object]
+    _tried: dict[str, str | None] = field(default_factory=dict)
 
-    missing: list[str] = []
-    for alternatives in needs:
-        found = [lines(alternative) for alternative in alternatives]
-        missing += found[-1] if found and all(found) else []
-    return list(dict.fromkeys(missing))
+    def lacking(self, needs: Iterable[Needs]) -> list[str]:
+        """One line for each thing that it does not have, of what faults need.
+
+        Of alternatives one is enough; where it has none, it says what is lacking for the last.
+        """
+        missing: list[tuple[str, str]] = []
+        for alternatives in needs:
+            found = [self._lacks(alternative) for alternative in alternatives]
+            missing += found[-1] if found and all(found) else []
+        return list(dict.fromkeys(f"{line}: {NEEDS[name].needed}; {NEEDS[name].get}" for name, line in missing))
+
+    def means(self, needs: Needs) -> str:
+        """By which of alternatives a fault acts here, and how the first is had where it is another; nothing of a fault
+        that has no choice, or cannot act."""
+        found = [self._lacks(alternative) for alternative in needs]
+        used = next((number for number, lines in enumerate(found) if not lines), None)
+        if used is None or len(needs) == 1:
+            return ""
+        by = f"by {' and '.join(sorted(needs[used]))}"
+        return f"{by}; {'; '.join(f'{line}: {NEEDS[name].get}' for name, line in found[0])}" if used else by
+
+    def _lacks(self, alternative: frozenset[str]) -> list[tuple[str, str]]:
+        for name in sorted(alternative - self._tried.keys()):
+            self._tried[name] = self._why_not(NEEDS[name])
+        return [(name, line) for name in sorted(alternative) if (line := self._tried[name]) is not None]
+
+    def _why_not(self, need: Need) -> str | None:
+        """What is missing, in one line; None where nothing is."""
+        try:
+            self.try_script(need.script)
+        except ClusterError as exc:
+            said = str(exc).rpartition("failed: ")[2].removeprefix("Error: ").rstrip(".")
+            return f"{need.missing} ({need.script.split()[0]}: {said})"
+        return None
 
 
-def _why_not(need: Need, try_script: Callable[[str], object]) -> str | None:
-    """What this kernel lacks, in one line; None where it lacks nothing."""
-    try:
-        try_script(need.script)
-    except ClusterError as exc:
-        said = str(exc).rpartition("failed: ")[2].removeprefix("Error: ").rstrip(".")
-        return f"{need.missing} ({need.script.split()[0]}: {said}): {need.instead}"
-    return None
+def lacking(needs: Iterable[Needs], try_script: Callable[[str], object]) -> list[str]:
+    """One line for each thing that a kernel does not have, of what faults need (``Kernel``)."""
+    return Kernel(try_script).lacking(needs)

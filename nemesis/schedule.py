@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
-from harness.core.errors import ScenarioError
-from nemesis.catalogue import kind_of
 from nemesis.fault import Fault
 
 
@@ -26,21 +24,19 @@ def generator(seed: int, *purpose: int | str) -> Random:
 def random_plan(random: Random, faults: Sequence[Fault], every: float, for_: float) -> list[Planned]:
     """One of ``faults`` in each whole ``every`` seconds of ``for_`` seconds, healed before the next begins.
 
-    A fault starts in the first quarter of its time and lasts one to three quarters of it. Raises ScenarioError
-    for a schedule without faults, and for a fault that presumes another.
+    A fault starts in the first quarter of its time and lasts one to three quarters of it. (A scenario's ``random`` step
+    has faults that are ``drawable``, and time for one of them at least: scenario/steps.py.)
     """
-    if every <= 0 or for_ < every:
-        raise ScenarioError(f"random: nothing fits: `for` ({for_:g} s) must be at least `every` ({every:g} s), above 0")
-    if not faults:
-        raise ScenarioError("random: name at least one fault")
-    for fault in faults:
-        if not fault.drawable:
-            raise ScenarioError(f"random: `{kind_of(fault)}` presumes another fault before it; write it as a step")
     return [
         Planned(
-            at=slot * every + random.uniform(0, every / 4),
+            at=period * every + random.uniform(0, every / 4),
             fault=random.choice(faults),
             hold=random.uniform(every / 4, every * 3 / 4),
         )
-        for slot in range(int(for_ // every))
+        for period in range(_whole(for_, every))
     ]
+
+
+def _whole(for_: float, every: float) -> int:
+    """How often ``every`` fits into ``for_``: 100 ms into 1 s ten times, though 0.1 is a little more than a tenth."""
+    return int(for_ / every + 1e-9)

@@ -1,5 +1,6 @@
 """The seam between faults and machines: what a fault can do to a node."""
 
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, Protocol
 
@@ -16,6 +17,14 @@ class ProcessState(StrEnum):
     EXITED = "exited"
 
 
+@dataclass(frozen=True)
+class Switch:
+    """A dead man's switch: a name on its node, and the script that takes a change back where nobody else does."""
+
+    name: str
+    undo: str
+
+
 class NodeShell(Protocol):
     """Acts on the nodes of one run. Safe to call from several threads. Every method raises ClusterError."""
 
@@ -23,17 +32,21 @@ class NodeShell(Protocol):
     def topology(self) -> Topology:
         """The nodes that it acts on."""
 
-    def in_network_of(self, node: Node, script: str) -> str:
+    def lasting(self, seconds: float) -> "NodeShell":
+        """The same, for changes that are taken back within so many seconds.
+
+        Where nodes outlive the harness, what is not taken back in time their machines take back by themselves.
+        """
+
+    def in_network_of(self, node: Node, script: str, arm: Switch | None = None, disarm: str | None = None) -> str:
         """Run ``sh -euc script`` with NET_ADMIN in the node's network namespace; return its standard output.
 
-        Raises ClusterError with the last line of its standard error where it fails.
+        Before it a switch is armed, if this shell is ``lasting``; after it the one named is disarmed. Raises
+        ClusterError with the last line of its standard error where it fails.
         """
 
     def start_helper(self, node: Node, name: str, script: str) -> None:
         """Run ``sh -euc script`` in the node's network namespace for as long as it runs; replaces one of this name."""
-
-    def helper_runs(self, node: Node, name: str) -> bool:
-        """Whether the node's helper of this name was started and still runs."""
 
     def stop_helper(self, node: Node, name: str) -> None:
         """End the node's helper of this name. Where there is none, nothing changes."""

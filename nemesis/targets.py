@@ -71,6 +71,18 @@ def parts(expression: Expression) -> tuple[str, ...]:
     return (expression,) if isinstance(expression, str) else tuple(expression)
 
 
+def drawn_from(part: str) -> str | None:
+    """The expression that a ``one-of`` draws from; None for any other."""
+    return part.removeprefix(_ONE_OF).strip() if part.startswith(_ONE_OF) else None
+
+
+def bare(part: str) -> str:
+    """An expression's role or name, without any ``one-of`` before it."""
+    while (inner := drawn_from(part)) is not None:
+        part = inner
+    return part
+
+
 def resolve(expression: Expression, view: View, topology: Topology, pins: Pins, random: Random) -> tuple[Node, ...]:
     """The nodes that ``expression`` means now, each once, in the order named.
 
@@ -81,8 +93,8 @@ def resolve(expression: Expression, view: View, topology: Topology, pins: Pins, 
 
 
 def _resolve(part: str, view: View, topology: Topology, pins: Pins, random: Random) -> tuple[Node, ...]:
-    if part.startswith(_ONE_OF):
-        return (random.choice(_resolve(part.removeprefix(_ONE_OF).strip(), view, topology, pins, random)),)
+    if (inner := drawn_from(part)) is not None:
+        return (random.choice(_resolve(inner, view, topology, pins, random)),)
     if part in pins:
         return pins[part]
     if part in _MOVING:
@@ -101,17 +113,14 @@ def _resolve(part: str, view: View, topology: Topology, pins: Pins, random: Rand
 def check_names(expression: Expression, node_names: Collection[str], pins: Iterable[str]) -> None:
     """Raise ScenarioError where a part of ``expression`` is no role, no node's name and none of the pins so far."""
     pinned = tuple(pins)
-    for part in parts(expression):
-        name = part
-        while name.startswith(_ONE_OF):
-            name = name.removeprefix(_ONE_OF).strip()
+    for name in map(bare, parts(expression)):
         if name not in {*ROLES, *node_names, *pinned}:
             raise ScenarioError(_unknown(name, node_names, pinned))
 
 
 def check_new_name(name: str, node_names: Collection[str]) -> None:
     """Raise ScenarioError where a pin or an injection may not be called that: it would hide a role or a node."""
-    if name in {*ROLES, *node_names} or name.startswith(_ONE_OF):
+    if name in {*ROLES, *node_names} or drawn_from(name) is not None:
         raise ScenarioError(f"{name!r} is a role or a node: choose another name to remember it by")
 
 

@@ -9,7 +9,7 @@ from typing_extensions import override
 from harness.core.errors import ClusterError
 from harness.core.topology import Node
 from nemesis.evidence import Effect, Evidence, Seen
-from nemesis.fault import Aim, Fault, on_each, seen_on_each
+from nemesis.fault import Aim, Fault, HalfWay, on_each, seen_on_each
 from nemesis.shell import NodeShell, ProcessState
 from nemesis.targets import Expression
 
@@ -31,7 +31,8 @@ class Wipe(Fault):
         states = on_each(aim.nodes, shell.process)
         alive = [node.name for node, state in states.items() if state is not ProcessState.EXITED]
         if alive:
-            raise ClusterError(f"wipe: {', '.join(alive)} has not exited; `kill` or `stop` it before")
+            why = ClusterError(f"{aim.name}: {', '.join(alive)} has not exited: end its process before")
+            raise HalfWay(why, {node: Seen(Effect.DOES_NOT_HOLD) for node in aim.nodes})
 
         def wipe(node: Node) -> Seen:
             deleted = shell.wipe(node)

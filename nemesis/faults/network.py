@@ -11,7 +11,7 @@ from harness.core.topology import Node, Topology
 from nemesis.evidence import Effect, Evidence, Seen
 from nemesis.fault import Aim, Fault, on_each
 from nemesis.mechanisms.mechanism import Counted, Mechanism
-from nemesis.shell import NodeShell, ProcessState
+from nemesis.shell import NodeShell, ProcessState, Switch
 
 T = TypeVar("T")
 
@@ -30,7 +30,7 @@ class NetworkFault(Fault):
         """What acts in the namespace of each node concerned."""
 
     def seen(self, aim: Aim, topology: Topology, counted: Mapping[Node, Counted | None]) -> Evidence:  # noqa: ARG002
-        """What the counters of the nodes concerned tell of each node hit. None: the mechanism is gone."""
+        """What the counters of the nodes concerned say of each node hit. None: the mechanism is gone."""
         return {node: judged(count) for node, count in counted.items()}
 
     def inject(self, shell: NodeShell, aim: Aim) -> Evidence:
@@ -42,25 +42,25 @@ class NetworkFault(Fault):
         concerned = set(nodes)
         chosen = {node: one for node, one in self.mechanisms(aim, shell.topology).items() if node in concerned}
 
-        def put(node: Node) -> str:
-            if (helper := chosen[node].helper) is not None:
-                shell.start_helper(node, aim.tag, helper)
-            return shell.in_network_of(node, chosen[node].apply(node, aim.tag))
+        def put(node: Node) -> None:
+            undoing = Switch(aim.tag, chosen[node].remove(node, aim.tag))
+            said = shell.in_network_of(node, chosen[node].apply(node, aim.tag), arm=undoing)
+            if (helper := chosen[node].helper(node, aim.tag, said)) is not None:
+                shell.start_helper(node, aim.tag, helper.script)
+                shell.in_network_of(node, helper.ready)
 
-        applied = _unless_exited(shell, chosen, put)
+        applied = unless_exited(shell, chosen, put)
         return {node: Seen(Effect.NOT_KNOWN, {"applied": chosen[node].name}) for node in applied}
 
     def measure(self, shell: NodeShell, aim: Aim) -> Evidence:
-        """What the counters of all nodes tell. Where a helper has ended, what it did is over."""
+        """What the counters of all nodes say."""
         mechanisms = self.mechanisms(aim, shell.topology)
 
         def count(node: Node) -> Counted | None:
             mechanism = mechanisms[node]
-            listing = shell.in_network_of(node, mechanism.count(aim.tag))
-            alive = mechanism.helper is None or shell.helper_runs(node, aim.tag)
-            return _read(mechanism, node, aim.tag, listing) if alive else None
+            return _read(mechanism, node, aim.tag, shell.in_network_of(node, mechanism.count(aim.tag)))
 
-        counted = _unless_exited(shell, mechanisms, count)
+        counted = unless_exited(shell, mechanisms, count)
         return self.seen(aim, shell.topology, counted)
 
     def heal(self, shell: NodeShell, aim: Aim) -> None:
@@ -69,18 +69,20 @@ class NetworkFault(Fault):
 
         def take_away(node: Node) -> None:
             try:
-                shell.in_network_of(node, mechanisms[node].remove(node, aim.tag))
+                shell.in_network_of(node, mechanisms[node].remove(node, aim.tag), disarm=aim.tag)
             finally:
-                if mechanisms[node].helper is not None:
+                if mechanisms[node].helped:
                     shell.stop_helper(node, aim.tag)
 
-        _unless_exited(shell, mechanisms, take_away)
+        unless_exited(shell, mechanisms, take_away)
 
 
 def judged(counted: Counted | None) -> Seen:
-    """Counters of nothing tell nothing; where what counts is gone, so is the fault."""
+    """Counters of nothing say nothing; where what counts is gone, or did another thing, so is the fault."""
     if counted is None:
         return Seen(Effect.DOES_NOT_HOLD, {"mechanism": "gone"})
+    if counted.wrong is not None:
+        return Seen(Effect.DOES_NOT_HOLD, {**counted.facts, "wrong": counted.wrong})
     return Seen(Effect.HOLDS if counted.packets else Effect.NOT_KNOWN, counted.facts)
 
 
@@ -91,7 +93,7 @@ def _read(mechanism: Mechanism, node: Node, tag: str, listing: str) -> Counted |
         raise ClusterError(f"{node.name}: its counters cannot be read ({exc!r}): {listing.strip()[:200]}") from exc
 
 
-def _unless_exited(shell: NodeShell, nodes: Iterable[Node], act: Callable[[Node], T]) -> dict[Node, T]:
+def unless_exited(shell: NodeShell, nodes: Iterable[Node], act: Callable[[Node], T]) -> dict[Node, T]:
     """Act in the namespaces of all nodes at once; return what each returned, of those that have not exited."""
 
     def run(node: Node) -> tuple[T] | None:

@@ -42,13 +42,17 @@ class _Cut(NetworkFault):
 
     @override
     def seen(self, aim: Aim, topology: Topology, counted: Mapping[Node, Counted | None]) -> Evidence:
-        """It acts on a node if packets of its own links were dropped, and the rules of none of them are gone."""
+        """It acts on a node if packets of its own links were dropped, and the rules of none of them are gone.
+
+        Says nothing of a node without such packets if some of its rules ended with their node's process.
+        """
         shares = by_node(self.links(aim, topology), aim.nodes)
         packets = dict.fromkeys(aim.nodes, 0)
         leaking: set[Node] = set()
+        ended = {end for node in shares.keys() - counted.keys() for link in shares[node] for end in _ends(link)}
         for enforcing, count in counted.items():
             for link in shares[enforcing]:
-                ends = {link.sender, link.receiver} & packets.keys()
+                ends = _ends(link) & packets.keys()
                 if count is None:
                     leaking |= ends
                 for node in ends:
@@ -56,6 +60,7 @@ class _Cut(NetworkFault):
         return {
             node: judged(None if node in leaking else Counted(dropped, {"packets_dropped": dropped}))
             for node, dropped in packets.items()
+            if dropped or node in leaking or node not in ended
         }
 
 
@@ -86,3 +91,7 @@ class Isolate(_Cut):
     def links(self, aim: Aim, topology: Topology) -> frozenset[Link]:
         clients = (topology.clients,) if self.clients else ()
         return secluded(aim.parties["target"], (*topology.nodes, *clients), self.plane)
+
+
+def _ends(link: Link) -> set[Node]:
+    return {link.sender, link.receiver}

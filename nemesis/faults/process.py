@@ -4,12 +4,13 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import ClassVar
 
 from pydantic import Field
+from typing_extensions import override
 
 from harness.core.quantities import Duration
 from harness.core.topology import Node
 from harness.core.waiting import wait_for
 from nemesis.evidence import Effect, Evidence, Seen
-from nemesis.fault import Aim, Fault, on_each
+from nemesis.fault import Aim, Fault, on_each, seen_on_each
 from nemesis.shell import NodeShell, ProcessState
 from nemesis.targets import Expression
 
@@ -18,6 +19,10 @@ _SEEN_WITHIN = 10.0
 
 #: What a process that SIGKILL ended exits with: 128, and the signal's number.
 _KILLED = 137
+
+#: What one exits with that SIGTERM had shut down: a JVM with 128 and the signal's number. Kafka ends with 1 where its
+#: shutdown fails, and where it halts itself (kafka.Kafka, Exit).
+_SHUT_DOWN = frozenset({0, 143})
 
 _RUNNING, _STOPPED, _EXITED = ProcessState.RUNNING, ProcessState.STOPPED, ProcessState.EXITED
 
@@ -29,7 +34,10 @@ class _ProcessFault(Fault):
         return {"target": self.target}
 
     def measure(self, shell: NodeShell, aim: Aim) -> Evidence:
-        """A process that is not as the fault left it is not under it. That it is so is no news."""
+        """A process that is not as the fault left it is not under it. That it is so is no news, and one that does not
+        last has nothing to measure."""
+        if self.keeps is None:
+            return {}
         return {
             node: Seen(Effect.NOT_KNOWN if state is self.keeps else Effect.DOES_NOT_HOLD, {"process": str(state)})
             for node, state in on_each(aim.nodes, shell.process).items()
@@ -45,8 +53,11 @@ class Kill(_ProcessFault):
     renews_network: ClassVar[bool] = True
 
     def inject(self, shell: NodeShell, aim: Aim) -> Evidence:
-        killed = _changed(shell, aim.nodes, {_RUNNING, _STOPPED}, lambda node: shell.signal(node, "KILL"), _EXITED)
-        return _ended_by(killed, shell, lambda code: code == _KILLED)
+        return seen_on_each(aim.nodes, lambda node: self._kill(shell, node))
+
+    def _kill(self, shell: NodeShell, node: Node) -> Seen:
+        killed = _changed(shell, node, {_RUNNING, _STOPPED}, lambda: shell.signal(node, "KILL"), _EXITED)
+        return _ended_by(killed, shell, node, lambda code: code == _KILLED)
 
     def heal(self, shell: NodeShell, aim: Aim) -> None:
         start_exited(shell, aim.nodes)
@@ -57,11 +68,16 @@ class _Graceful(_ProcessFault):
         60.0, gt=0, description="how long the shutdown may take; then the process is killed, which is no `stop`"
     )
 
-    def stop(self, shell: NodeShell, aim: Aim) -> Evidence:
-        """Shut nodes down. A process that had to be killed did not shut down."""
-        continue_stopped(shell, aim.nodes)
-        stopped = _changed(shell, aim.nodes, {_RUNNING}, lambda node: shell.stop(node, self.grace), _EXITED)
-        return _ended_by(stopped, shell, lambda code: code != _KILLED)
+    @property
+    @override
+    def takes(self) -> float:
+        return self.grace
+
+    def stop(self, shell: NodeShell, node: Node) -> Seen:
+        """Shut a node down. A process that had to be killed, or broke off, did not shut down."""
+        _continue(shell, node)
+        stopped = _changed(shell, node, {_RUNNING}, lambda: shell.stop(node, self.grace), _EXITED)
+        return _ended_by(stopped, shell, node, _SHUT_DOWN.__contains__)
 
 
 class Stop(_Graceful):
@@ -76,7 +92,7 @@ class Stop(_Graceful):
     renews_network: ClassVar[bool] = True
 
     def inject(self, shell: NodeShell, aim: Aim) -> Evidence:
-        return self.stop(shell, aim)
+        return seen_on_each(aim.nodes, lambda node: self.stop(shell, node))
 
     def heal(self, shell: NodeShell, aim: Aim) -> None:
         start_exited(shell, aim.nodes)
@@ -91,8 +107,11 @@ class Restart(_Graceful):
     releases: ClassVar[frozenset[ProcessState]] = frozenset({_EXITED, _STOPPED})
 
     def inject(self, shell: NodeShell, aim: Aim) -> Evidence:
-        stopped = self.stop(shell, aim)
-        start_exited(shell, aim.nodes)
+        return seen_on_each(aim.nodes, lambda node: self._restart(shell, node))
+
+    def _restart(self, shell: NodeShell, node: Node) -> Seen:
+        stopped = self.stop(shell, node)
+        _start(shell, node)
         return stopped
 
     def heal(self, shell: NodeShell, aim: Aim) -> None:
@@ -106,7 +125,10 @@ class Pause(_ProcessFault):
     keeps: ClassVar[ProcessState | None] = _STOPPED
 
     def inject(self, shell: NodeShell, aim: Aim) -> Evidence:
-        return _changed(shell, aim.nodes, {_RUNNING}, lambda node: shell.signal(node, "STOP"), _STOPPED)
+        return seen_on_each(aim.nodes, lambda node: self._pause(shell, node))
+
+    def _pause(self, shell: NodeShell, node: Node) -> Seen:
+        return _changed(shell, node, {_RUNNING}, lambda: shell.signal(node, "STOP"), _STOPPED)
 
     def heal(self, shell: NodeShell, aim: Aim) -> None:
         continue_stopped(shell, aim.nodes)
@@ -142,52 +164,47 @@ class Resume(_ProcessFault):
 
 
 def start_exited(shell: NodeShell, nodes: Iterable[Node]) -> Evidence:
-    """Start those of ``nodes`` that have exited, and see them run."""
-    return _changed(shell, nodes, {_EXITED}, shell.start, _RUNNING)
+    """Start those of ``nodes`` that have exited, and see them run. Raises HalfWay."""
+    return seen_on_each(nodes, lambda node: _start(shell, node))
 
 
 def continue_stopped(shell: NodeShell, nodes: Iterable[Node]) -> Evidence:
-    """Continue those of ``nodes`` that are stopped, and see them run."""
-    return _changed(shell, nodes, {_STOPPED}, lambda node: shell.signal(node, "CONT"), _RUNNING)
+    """Continue those of ``nodes`` that are stopped, and see them run. Raises HalfWay."""
+    return seen_on_each(nodes, lambda node: _continue(shell, node))
 
 
-def _ended_by(evidence: Evidence, shell: NodeShell, meant: Callable[[int], bool]) -> Evidence:
-    """Evidence of processes that were ended: they were, as it was meant, where their exit codes say so."""
+def _start(shell: NodeShell, node: Node) -> Seen:
+    return _changed(shell, node, {_EXITED}, lambda: shell.start(node), _RUNNING)
 
-    def judge(node: Node) -> Seen:
-        seen = evidence[node]
-        if seen.effect is not Effect.HOLDS:
-            return seen
-        code = shell.exit_code(node)
-        return Seen(Effect.HOLDS if meant(code) else Effect.DOES_NOT_HOLD, {**seen.facts, "exit_code": code})
 
-    return on_each(evidence, judge)
+def _continue(shell: NodeShell, node: Node) -> Seen:
+    return _changed(shell, node, {_STOPPED}, lambda: shell.signal(node, "CONT"), _RUNNING)
+
+
+def _ended_by(seen: Seen, shell: NodeShell, node: Node, meant: Callable[[int], bool]) -> Seen:
+    """What was seen of a process that was ended: it was, as it was meant, where its exit code says so."""
+    if seen.effect is not Effect.HOLDS:
+        return seen
+    code = shell.exit_code(node)
+    return Seen(Effect.HOLDS if meant(code) else Effect.DOES_NOT_HOLD, {**seen.facts, "exit_code": code})
 
 
 def _changed(
-    shell: NodeShell,
-    nodes: Iterable[Node],
-    from_: Collection[ProcessState],
-    act: Callable[[Node], object],
-    to: ProcessState,
-) -> Evidence:
-    """Act on those nodes whose process is in one of the states ``from_``, and see it in the state ``to``.
+    shell: NodeShell, node: Node, from_: Collection[ProcessState], act: Callable[[], object], to: ProcessState
+) -> Seen:
+    """Act on a node whose process is in one of the states ``from_``, and see it in the state ``to``.
 
     Where it is in another, nothing is done. Raises ClusterError where it does not get there.
     """
-
-    def change(node: Node) -> Seen:
-        before = shell.process(node)
-        if before not in from_:
-            return Seen(Effect.DOES_NOT_HOLD, {"process": str(before)})
-        act(node)
-        after = wait_for(
-            lambda: shell.process(node),
-            awaited=f"{node.name} to be {to}",
-            within=_SEEN_WITHIN,
-            good=lambda seen: seen is to,
-            every=0.02,
-        )
-        return Seen(Effect.HOLDS, {"process": str(after), "before": str(before)})
-
-    return on_each(nodes, change)
+    before = shell.process(node)
+    if before not in from_:
+        return Seen(Effect.DOES_NOT_HOLD, {"process": str(before)})
+    act()
+    after = wait_for(
+        lambda: shell.process(node),
+        awaited=f"{node.name} to be {to}",
+        within=_SEEN_WITHIN,
+        good=lambda seen: seen is to,
+        every=0.02,
+    )
+    return Seen(Effect.HOLDS, {"process": str(after), "before": str(before)})

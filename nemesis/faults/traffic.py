@@ -1,24 +1,30 @@
-"""Traffic that is late, lossy or thin."""
+"""Traffic that is late, lossy, thin, or not as it was sent."""
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 from typing_extensions import override
 
 from harness.core.quantities import Duration, Rate, Share
 from harness.core.topology import Node, Plane, Topology
-from nemesis.fault import Aim, Needs
-from nemesis.faults.network import NetworkFault
-from nemesis.mechanisms import iptables, tc
+from nemesis.evidence import Effect, Evidence, Seen
+from nemesis.fault import Aim, Needs, on_each
+from nemesis.faults.network import NetworkFault, unless_exited
+from nemesis.mechanisms import iptables, netem, nfqueue, round_trips, tc
 from nemesis.mechanisms.mechanism import Either, Mechanism
+from nemesis.shell import NodeShell, ProcessState
 from nemesis.targets import Expression
 
 #: What netem takes: a 32-bit number of ticks, of 64 ns each (iproute2, tc_core; net/pkt_sched.h, PSCHED_SHIFT).
 _LONGEST_DELAY_S = 274.0
 
+#: Seconds that a busy machine takes to try some connections.
+_MOMENT_S = 5.0
+
 _NETEM = frozenset({"htb", "netem"})
+_HELD = frozenset({"nfqueue"})
 
 
 class _Traffic(NetworkFault):
@@ -41,15 +47,54 @@ class _Traffic(NetworkFault):
         return dict.fromkeys(aim.nodes, self.mechanism())
 
 
-class Slow(_Traffic):
-    """What the nodes hit send is late (tc netem)."""
+class _Late(_Traffic):
+    """What is late can be timed."""
+
+    delays: ClassVar[bool] = True
+
+    @property
+    @abstractmethod
+    def longest(self) -> float:
+        """Seconds that a packet is late, at most."""
+
+    @property
+    @abstractmethod
+    def asked(self) -> Mapping[str, Any]:
+        """What a round trip is to be compared with, in milliseconds."""
+
+    @override
+    def probe(self, shell: NodeShell, aim: Aim) -> Evidence:
+        """How long round trips take, as each node hit sees them, to who is not hit and lives."""
+        within = self.longest + _MOMENT_S
+        if within > round_trips.LONGEST_S:
+            return {}
+        others = [node for node in shell.topology.nodes if node not in aim.nodes]
+        alive = [node for node, state in on_each(others, shell.process).items() if state is not ProcessState.EXITED]
+        far = (*alive, shell.topology.clients)
+
+        def time_them(node: Node) -> str:
+            return shell.in_network_of(node, round_trips.script(far, node.ports, self.plane, within))
+
+        listings = unless_exited(shell, aim.nodes, time_them)
+        return {
+            node: Seen(Effect.NOT_KNOWN, {"round_trip_ms": {"asked": self.asked, **round_trips.read(said, len(far))}})
+            for node, said in listings.items()
+        }
+
+
+class Slow(_Late):
+    """Packets are late: those that leave the nodes hit (tc netem), or those that arrive at them (NFQUEUE) where the
+    kernel has no netem. A round trip takes as much longer either way, but what is held where it arrives outlives its
+    sender. The evidence says which, how long packets were held, and what round trips took."""
 
     delay: Duration = Field(gt=0, le=_LONGEST_DELAY_S, description="how late, such as 250ms")
     jitter: Duration = Field(0.0, le=_LONGEST_DELAY_S, description="how much that varies")
     correlation: Share | None = Field(
         None, description="how much one packet's delay is like the one before, such as 25%"
     )
-    distribution: Literal["normal", "pareto", "paretonormal"] | None = Field(None, description="how it varies")
+    distribution: Literal["uniform", "normal", "pareto", "paretonormal"] | None = Field(
+        None, description="how it varies; evenly (`uniform`) where nothing is said"
+    )
 
     @model_validator(mode="after")
     def _vary_only_with_jitter(self) -> Self:
@@ -57,7 +102,78 @@ class Slow(_Traffic):
             raise ValueError("correlation and distribution say how a delay varies: give a jitter as well")
         return self
 
-    delays: ClassVar[bool] = True
+    @property
+    def needs(self) -> Needs:
+        return (_NETEM, _HELD)
+
+    @override
+    def mechanism(self) -> Mechanism:
+        shape = (self.delay, self.jitter, self.correlation, self.distribution, self.plane)
+        return Either(netem.Delay(*shape), nfqueue.Delay(*shape))
+
+    @property
+    @override
+    def longest(self) -> float:
+        return self.delay + 4 * self.jitter
+
+    @property
+    @override
+    def asked(self) -> Mapping[str, Any]:
+        return {"delay": self.delay * 1e3, "jitter": self.jitter * 1e3}
+
+
+class Reorder(_Late):
+    """Some packets overtake the others, which are late: of those that leave the nodes hit (tc netem), or of those that
+    arrive at them (NFQUEUE) where the kernel has no netem. The evidence says which."""
+
+    share: Share = Field(gt=0, lt=1, description="how many packets overtake others, such as 25%")
+    delay: Duration = Field(0.01, gt=0, le=_LONGEST_DELAY_S, description="how late the others are")
+
+    @property
+    def needs(self) -> Needs:
+        return (_NETEM, _HELD)
+
+    @override
+    def mechanism(self) -> Mechanism:
+        return Either(
+            netem.Reorder(self.share, self.delay, self.plane), nfqueue.Reorder(self.share, self.delay, self.plane)
+        )
+
+    @property
+    @override
+    def longest(self) -> float:
+        return self.delay
+
+    @property
+    @override
+    def asked(self) -> Mapping[str, Any]:
+        return {"delay": self.delay * 1e3, "of": 1 - self.share}
+
+
+class Flaky(_Traffic):
+    """Some packets are lost: of those that leave the nodes hit (tc netem), or of those that arrive at them where the
+    kernel has no netem (iptables `statistic`; NFQUEUE with a correlation). The evidence says which."""
+
+    loss: Share = Field(gt=0, description="how many packets are lost, such as 2%")
+    correlation: Share | None = Field(None, lt=1, description="how much one loss is like the one before")
+
+    @property
+    def needs(self) -> Needs:
+        return (_NETEM, frozenset({"iptables"}) if self.correlation is None else _HELD)
+
+    @override
+    def mechanism(self) -> Mechanism:
+        leaving = netem.Lose(self.loss, self.correlation, self.plane)
+        if self.correlation is None:
+            return Either(leaving, iptables.Lose(self.loss, self.plane))
+        return Either(leaving, nfqueue.Lose(self.loss, self.correlation, self.plane))
+
+
+class Duplicate(_Traffic):
+    """Some of the packets that leave the nodes hit are sent twice (tc netem alone). The kernel does not count them: it
+    is taken to have acted when 14 are to be expected of the packets that left."""
+
+    share: Share = Field(gt=0, description="how many packets are sent twice, such as 5%")
 
     @property
     def needs(self) -> Needs:
@@ -65,24 +181,22 @@ class Slow(_Traffic):
 
     @override
     def mechanism(self) -> Mechanism:
-        return tc.Delay(self.delay, self.jitter, self.correlation, self.distribution, self.plane)
+        return netem.Duplicate(self.share, self.plane)
 
 
-class Flaky(_Traffic):
-    """Some of the packets are lost: of those that leave (tc netem), or of those that arrive (iptables `statistic`)
-    where the kernel has no netem. The evidence says which."""
+class Corrupt(_Traffic):
+    """In some of the packets that leave the nodes hit one bit is wrong (tc netem alone): TCP drops them, for their
+    checksum is wrong. Counted as for `duplicate`."""
 
-    loss: Share = Field(gt=0, description="how many packets are lost, such as 2%")
-    correlation: Share | None = Field(None, description="how much one loss is like the one before (netem only)")
+    share: Share = Field(gt=0, description="in how many packets, such as 5%")
 
     @property
     def needs(self) -> Needs:
-        return (_NETEM, frozenset({"iptables"})) if self.correlation is None else (_NETEM,)
+        return (_NETEM,)
 
     @override
     def mechanism(self) -> Mechanism:
-        netem = tc.Lose(self.loss, self.correlation, self.plane)
-        return netem if self.correlation is not None else Either(netem, iptables.Lose(self.loss, self.plane))
+        return netem.Corrupt(self.share, self.plane)
 
 
 class Throttle(_Traffic):

@@ -7,9 +7,9 @@ import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
-from harness.core.topology import PORTS, Node, Plane
+from harness.core.topology import Node, Plane, Ports
 from nemesis.links import Link
-from nemesis.mechanisms.mechanism import Counted
+from nemesis.mechanisms.mechanism import ARRIVING, Counted, Helper
 
 _ANY = "0.0.0.0/0"
 
@@ -22,7 +22,7 @@ class _Rules(ABC):
 
     name = "iptables"
     probe = "iptables -w -nL INPUT >/dev/null"
-    helper = None
+    helped = False
 
     @abstractmethod
     def rules(self, node: Node, tag: str) -> list[str]:
@@ -35,6 +35,8 @@ class _Rules(ABC):
             "*filter",
             f":{arriving} - [0:0]",
             f":{leaving} - [0:0]",
+            *spared(node, arriving, "dport"),
+            *spared(node, leaving, "sport"),
             *self.rules(node, tag),
             f"-I INPUT -j {arriving}",
             f"-I OUTPUT -j {leaving}",
@@ -44,6 +46,10 @@ class _Rules(ABC):
         return (
             f"iptables -w -nL {arriving} >/dev/null 2>&1 || iptables-restore -w --noflush <<'RULES'\n{restore}RULES\n"
         )
+
+    def helper(self, node: Node, tag: str, applied: str) -> Helper | None:  # noqa: ARG002 - rules act alone
+        """None."""
+        return None
 
     def count(self, tag: str) -> str:
         """Shell: the rules with their packet counters, nothing where they are not there."""
@@ -71,9 +77,9 @@ class Cut(_Rules):
         """One rule for each link that has the node at an end."""
         arriving, leaving = chains(tag)
         return [
-            f"-A {arriving} -s {link.sender.address}/32 {on_plane(link.plane)}-j DROP"
+            f"-A {arriving} -s {link.sender.address}/32 {on_plane(link.plane, node.ports)}-j DROP"
             if link.receiver == node
-            else f"-A {leaving} -d {link.receiver.address}/32 {on_plane(link.plane)}-j DROP"
+            else f"-A {leaving} -d {link.receiver.address}/32 {on_plane(link.plane, node.ports)}-j DROP"
             for link in sorted(self.links)
             if node in (link.sender, link.receiver)
         ]
@@ -96,18 +102,18 @@ class Lose(_Rules):
 
     name = "iptables statistic"
 
-    def rules(self, node: Node, tag: str) -> list[str]:  # noqa: ARG002 - the same on every node
+    def rules(self, node: Node, tag: str) -> list[str]:
         """One rule for all that arrives."""
         arriving, _ = chains(tag)
         random = f"-m statistic --mode random --probability {self.share:.6f} "
-        return [f"-A {arriving} ! -i lo {on_plane(self.plane)}{random}-j DROP"]
+        return [f"-A {arriving} ! -i lo {on_plane(self.plane, node.ports)}{random}-j DROP"]
 
     def read(self, node: Node, tag: str, listing: str) -> Counted | None:  # noqa: ARG002 - the same on every node
         """The packets dropped."""
         if not _there(listing, tag):
             return None
         dropped = sum(count for *_, count in _drops(listing))
-        return Counted(dropped, {"packets_dropped": dropped, "by": self.name})
+        return Counted(dropped, {"by": self.name, "of": ARRIVING, "packets_dropped": dropped})
 
 
 def chains(tag: str) -> tuple[str, str]:
@@ -115,15 +121,21 @@ def chains(tag: str) -> tuple[str, str]:
     return f"KT-{tag}-I", f"KT-{tag}-O"
 
 
-def on_plane(plane: Plane) -> str:
+def on_plane(plane: Plane, ports: Ports) -> str:
     """The iptables match for a plane's packets, those sent to its ports and those sent from them; empty for all."""
-    if not PORTS[plane]:
+    if not ports.of(plane):
         return ""
-    return f"-p tcp -m multiport --ports {','.join(map(str, PORTS[plane]))} "
+    return f"-p tcp -m multiport --ports {','.join(map(str, ports.of(plane)))} "
+
+
+def spared(node: Node, chain: str, end: str) -> list[str]:
+    """First of a chain's rules: the harness's own connection to the node's machine goes on."""
+    return [] if node.control is None else [f"-A {chain} -p tcp --{end} {node.control} -j RETURN"]
 
 
 def _there(listing: str, tag: str) -> bool:
-    return all(f"Chain {chain} " in listing for chain in chains(tag))
+    """Whether the chains are there, and packets still come to them."""
+    return all(re.search(rf"^Chain {chain} \([1-9]\d* references\)", listing, re.MULTILINE) for chain in chains(tag))
 
 
 def _ends(link: Link, node: Node) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""What acts on the packets of one node, in its network namespace: shell text, and what its counters tell.
+"""What acts on the packets of one node, in its network namespace: shell text, and what its counters say.
 
 Nothing here, and in no mechanism, runs anything. A fault asks for what it wants done, and not how.
 """
@@ -7,20 +7,71 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from harness.core.topology import Node
+from harness.core.topology import Node, Plane
 from nemesis.links import Link
+
+#: What of a node's traffic a mechanism acts on, as evidence says it.
+ARRIVING, LEAVING = "what arrives", "what leaves"
+
+#: Seconds that a removal waits for packets that are held, at most.
+DRAIN_S = 60.0
 
 
 @dataclass(frozen=True)
 class Counted:
-    """What a mechanism's counters tell: how many packets it acted on, and of which links, where it knows.
+    """What a mechanism's counters say: how many packets it acted on, and of which links, where it knows.
 
-    ``facts`` is JSON.
+    ``facts`` is JSON. ``wrong``: why it did not do what it should, whatever it counts.
     """
 
     packets: int
     facts: Mapping[str, Any]
     links: Mapping[Link, int] = field(default_factory=dict)
+    wrong: str | None = None
+
+
+@dataclass(frozen=True)
+class Late:
+    """Packets of a plane are ``seconds`` late, give or take ``jitter``: how each mechanism that delays is asked.
+
+    ``correlation``: how much a delay is like the one before. ``distribution``: how it varies; None for evenly.
+    """
+
+    seconds: float
+    jitter: float = 0.0
+    correlation: float | None = None
+    distribution: str | None = None
+    plane: Plane = Plane.ALL
+
+    @property
+    def drains_within(self) -> float:
+        """Seconds in which all that is held has gone: the longest delay, and a moment."""
+        return min(self.seconds + 4 * self.jitter + 1, DRAIN_S)
+
+
+@dataclass(frozen=True)
+class Overtaken:
+    """A ``share`` of a plane's packets overtakes the others, which are ``seconds`` late."""
+
+    share: float
+    seconds: float
+    plane: Plane = Plane.ALL
+
+    @property
+    def drains_within(self) -> float:
+        """Seconds in which all that is held has gone: the delay, and a moment."""
+        return min(self.seconds + 1, DRAIN_S)
+
+
+@dataclass(frozen=True)
+class Helper:
+    """A program that has to run as long as a mechanism acts.
+
+    ``script``, shell: what runs it. ``ready``, shell: gives it its work when it runs; fails where it does not.
+    """
+
+    script: str
+    ready: str
 
 
 class Mechanism(Protocol):
@@ -35,11 +86,14 @@ class Mechanism(Protocol):
         """Shell: fails where the kernel has not what it needs; leaves nothing."""
 
     @property
-    def helper(self) -> str | None:
-        """Shell: a program that has to run as long as it acts, started before ``apply``; None where it needs none."""
+    def helped(self) -> bool:
+        """Whether it may need a helper."""
 
     def apply(self, node: Node, tag: str) -> str:
-        """Shell: put it there, whole; nothing where it is there already."""
+        """Shell: put it there, whole, or print what ``helper`` needs to know; nothing where it is there already."""
+
+    def helper(self, node: Node, tag: str, applied: str) -> Helper | None:
+        """What has to be started now, by what ``apply`` printed: nothing for what was there already."""
 
     def count(self, tag: str) -> str:
         """Shell: print its counters."""
@@ -69,25 +123,25 @@ class Either:
         return f"{{ {self.first.probe}; }} 2>/dev/null || {{ {self.second.probe}; }}"
 
     @property
-    def helper(self) -> str | None:
-        """Shell: the program of the one that is there; one that does nothing where that needs none."""
-        if self.first.helper is None and self.second.helper is None:
-            return None
-        idle = "exec sleep infinity"
-        choice = f"if {{ {self.first.probe}; }} 2>/dev/null"
-        return f"{choice}; then\n{self.first.helper or idle}\nelse\n{self.second.helper or idle}\nfi\n"
+    def helped(self) -> bool:
+        """Whether one of them may need a helper."""
+        return self.first.helped or self.second.helped
 
     def apply(self, node: Node, tag: str) -> str:
         """Shell: put one of them there."""
         choice = f"if {{ {self.first.probe}; }} 2>/dev/null"
         return f"{choice}; then\n{self.first.apply(node, tag)}else\n{self.second.apply(node, tag)}fi\n"
 
+    def helper(self, node: Node, tag: str, applied: str) -> Helper | None:
+        """That of the one that was applied: what it printed is its own."""
+        return self.first.helper(node, tag, applied) or self.second.helper(node, tag, applied)
+
     def count(self, tag: str) -> str:
         """Shell: print the counters of both, of which one is there."""
         return f"{self.first.count(tag)}echo {_OR}\n{self.second.count(tag)}"
 
     def read(self, node: Node, tag: str, listing: str) -> Counted | None:
-        """What the one tells that is there."""
+        """The counters of the one that is there."""
         first, _, second = listing.partition(f"{_OR}\n")
         return self.first.read(node, tag, first) or self.second.read(node, tag, second)
 

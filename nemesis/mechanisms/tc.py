@@ -11,18 +11,26 @@ from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
-from harness.core.topology import PORTS, Node, Plane
-from nemesis.mechanisms.mechanism import Counted
+from harness.core.topology import Node, Plane, Ports
+from nemesis.mechanisms.mechanism import ARRIVING, DRAIN_S, LEAVING, Counted, Helper
 
 _ROOT = "4b54"  # "KT"
 _IFB = "kt-ifb"
+
+#: Shell: where the module is loaded for the first time, it is not to make devices (two) that nobody asked for.
+LOAD_IFB = "[ -d /sys/module/ifb ] || modprobe -q ifb numifbs=0 2>/dev/null || true\n"
+
 _UNLIMITED = "10gbit"
+
+#: Filters are asked in the order of their numbers; those of injections begin with 16 (``minor``).
+_FIRST = 1
 
 #: Seconds between two looks at a queue that drains.
 _LOOK_S = 0.1
 
 #: Packets that a queue holds: what is late is not to be lost as well. (netem's own limit is 1000.)
-_ROOM = 100_000
+ROOM = 100_000
+
 
 #: An Ethernet frame's bytes.
 _FRAME = 1514
@@ -30,8 +38,72 @@ _FRAME = 1514
 #: Seconds of a rate that may pass at once. What comes in such a time is not faster than the rate, however it comes.
 _BURST_S = 0.1
 
-#: Seconds for a queue to drain, at most: of one that is longer the rest is thrown away.
-_DRAIN_S = 60.0
+#: Shell: whether a queue of netem can be a leaf of an htb root, with filters that send packets to it. Where all that is
+#: loaded it is known: to add a root and to remove it takes a kernel two grace periods.
+_PROBE = (
+    "[ -d /sys/module/sch_htb ] && [ -d /sys/module/sch_netem ] && [ -d /sys/module/cls_u32 ] || {"
+    " tc qdisc add dev lo root handle 1: htb && {"
+    " printf '%s\\n' 'class add dev lo parent 1: classid 1:10 htb rate 10gbit'"
+    " 'qdisc add dev lo parent 1:10 netem'"
+    " 'filter add dev lo parent 1: protocol ip prio 1 u32 match ip sport 9 0xffff flowid 1:10'"
+    " 'qdisc del dev lo root' | tc -batch - || { tc qdisc del dev lo root; false; }; }; }"
+)
+
+#: Shell. ``kt_tc`` runs tc's commands, one a line, in one process: on a small machine one costs as much as all of them.
+#: ``kt_list`` has in ``kt_listed`` all that is on a device. ``kt_has``: whether an injection has a class on a device.
+#: ``kt_ifb``: whether the ifb device is there. ``kt_look``: ``kt_list`` of ``$dev``, and in ``kt_arrives`` that of it.
+_FUNCTIONS = f"""\
+kt_tc() {{
+  kt_said=$(tc -batch - 2>&1) || {{
+    echo "${{kt_said%
+Command failed*}}" >&2
+    return 1
+  }}
+}}
+kt_list() {{
+  kt_listed=$(tc -force -batch - 2>/dev/null) <<TC || true
+filter show dev $1 parent {_ROOT}:
+class show dev $1
+qdisc show dev $1
+TC
+}}
+kt_has() {{ case "$(tc class show dev "$1" 2>/dev/null)" in *" {_ROOT}:$2 "*) ;; *) return 1 ;; esac; }}
+kt_ifb() {{
+  while read -r kt_name kt_rest; do if [ "$kt_name" = {_IFB}: ]; then return 0; fi; done </proc/net/dev
+  return 1
+}}
+kt_look() {{
+  kt_arrives=
+  if kt_ifb; then kt_list {_IFB}; kt_arrives=$kt_listed; fi
+  kt_list $dev
+}}
+"""
+
+
+#: Shell, after ``kt_look``: what arrives goes through the ifb device; ``kt_failed`` takes that back.
+#: (Where that device is there, the ingress queue is ours: both are removed.)
+_ARRIVES = f"""\
+kt_failed() {{ return 1; }}
+if ! kt_ifb; then
+  case "$kt_listed" in *" ffff: parent ffff:fff1"*)
+    echo "$dev has an ingress queue that is not ours: what arrives there cannot be shaped" >&2
+    exit 1 ;;
+  esac
+  {LOAD_IFB}\
+  ip -batch - <<IP
+link add {_IFB} txqueuelen 10000 type ifb
+link set {_IFB} up
+IP
+  kt_failed() {{
+    tc qdisc del dev $dev ingress 2>/dev/null || true
+    ip link del {_IFB}
+    return 1
+  }}
+  kt_batch="qdisc add dev $dev handle ffff: ingress
+filter add dev $dev parent ffff: protocol ip prio 1 u32 match u32 0 0 action mirred egress redirect dev {_IFB}
+"
+fi
+"""
 
 
 @dataclass(frozen=True)
@@ -39,7 +111,8 @@ class Traffic:
     """What went through an injection's own queues.
 
     ``waiting``: packets that are in them now. ``overlimits``: how often one was held back because its rate was used up
-    (tbf counts it where a packet is at hand; htb does whenever a packet is larger than its burst).
+    (tbf counts it where a packet is at hand; htb does whenever a packet is larger than its burst). ``requeues``: how
+    many overtook others (netem counts it so).
     """
 
     packets: int
@@ -47,9 +120,10 @@ class Traffic:
     drops: int
     waiting: int
     overlimits: int
+    requeues: int
 
 
-class _Shape(ABC):
+class Shape(ABC):
     """A class of one injection, with a queue that a plane's packets wait in."""
 
     plane: Plane
@@ -59,8 +133,9 @@ class _Shape(ABC):
     drains_as: ClassVar[str | None] = None
 
     name: ClassVar[str] = "netem"
-    probe: ClassVar[str] = "tc qdisc add dev lo root netem && tc qdisc del dev lo root"
-    helper: ClassVar[str | None] = None
+    probe: ClassVar[str] = _PROBE
+    helped: ClassVar[bool] = False
+    of: ClassVar[str] = LEAVING
 
     @property
     @abstractmethod
@@ -81,20 +156,26 @@ class _Shape(ABC):
 
     def apply(self, node: Node, tag: str) -> str:
         """Shell: put it on the device that has the node's address; nothing where it is there already."""
-        script = _remove(tag) + self._class("$dev", tag)
+        number = minor(tag)
+        filtered, classed = f'*"flowid {_ROOT}:{number} "*', f'*"class htb {_ROOT}:{number} "*'
+        # One process of tc adds all: what is there by halves goes first.
         if self.arriving_too:
-            script += (
-                f"if ! ip link show {_IFB} >/dev/null 2>&1; then\n"
-                f"  ip link add {_IFB} txqueuelen 10000 type ifb\n"
-                f"  ip link set {_IFB} up\n"
-                "  tc qdisc add dev $dev handle ffff: ingress\n"
-                "  tc filter add dev $dev parent ffff: protocol ip prio 1 u32 match u32 0 0"
-                f" action mirred egress redirect dev {_IFB}\n"
-                "fi\n"
-            ) + self._class(_IFB, tag)
-        last = _IFB if self.arriving_too else "$dev"
-        there = f"tc filter show dev {last} parent {_ROOT}: 2>/dev/null | grep -q 'flowid {_ROOT}:{minor(tag)} '"
-        return f"{_find(node)}if ! {there}; then\n{script}fi\n"
+            look, last = "kt_look\n", "$kt_arrives"
+            arrives = f"kt_listed=$kt_arrives\n{self._class(_IFB, node, tag)}"
+            begun, add = _ARRIVES, f"{arrives}kt_tc <<TC || kt_failed\n$kt_batch\nTC\n"
+        else:
+            look, last = "kt_arrives=\nkt_list $dev\n", "$kt_listed"
+            begun, add = "", "kt_tc <<TC\n$kt_batch\nTC\n"
+        return (
+            f"{_find(node)}{look}"
+            f'case "{last}" in {filtered}) ;; *)\n'
+            f'case "$kt_arrives$kt_listed" in {classed})\n{_clear(tag)}{look};;\nesac\n'
+            f"kt_batch=\n{begun}{self._class('$dev', node, tag)}{add};;\nesac\n"
+        )
+
+    def helper(self, node: Node, tag: str, applied: str) -> Helper | None:  # noqa: ARG002 - queues act alone
+        """None."""
+        return None
 
     def count(self, tag: str) -> str:  # noqa: ARG002 - tc lists all queues
         """Shell: all queues with their counters, as JSON."""
@@ -103,11 +184,19 @@ class _Shape(ABC):
     def read(self, node: Node, tag: str, listing: str) -> Counted | None:  # noqa: ARG002 - the same on every node
         """What went through its own queues."""
         passed = traffic(listing, tag)
-        return None if passed is None else Counted(self.hit(passed), self.facts(passed))
+        if passed is None:
+            return None
+        return Counted(
+            self.hit(passed), {"by": self.name, "of": self.of, **self.facts(passed)}, wrong=self.wrong(passed)
+        )
 
     def facts(self, passed: Traffic) -> dict[str, Any]:
         """The counters, as evidence has them."""
         return asdict(passed)
+
+    def wrong(self, passed: Traffic) -> str | None:  # noqa: ARG002 - for those who override it
+        """Why it did not do what it should."""
+        return None
 
     def remove(self, node: Node, tag: str) -> str:
         """Shell: let what waits in its queues go, and nothing more in; then remove its classes, and the root with the
@@ -117,8 +206,8 @@ class _Shape(ABC):
         if self.drains_as is not None:
             release = f"    tc qdisc change dev $d parent {_ROOT}:{number} handle {number}: {self.drains_as}\n"
         drain = (
-            f"for d in $dev {_IFB}; do\n"
-            f"  if tc class show dev $d 2>/dev/null | grep -q ' {_ROOT}:{number} '; then\n"
+            "for d in $devices; do\n"
+            f"  if kt_has $d {number}; then\n"
             f"    tc filter del dev $d parent {_ROOT}: prio {int(number, 16)} 2>/dev/null || true\n"
             f"{release}"
             "  fi\n"
@@ -129,96 +218,47 @@ class _Shape(ABC):
             f"  sleep {_LOOK_S}; tries=$((tries + 1))\n"
             "done\n"
         )
-        return _find(node) + drain + _remove(tag)
+        left = f"echo 'queue {number}: is left' >&2\n  exit 1"
+        return f'{_find(node)}{drain}{_clear(tag)}case "$(tc qdisc show)" in *" {number}: "*)\n  {left} ;;\nesac\n'
 
-    def _class(self, dev: str, tag: str) -> str:
+    def _class(self, dev: str, node: Node, tag: str) -> str:
+        """Shell, after ``kt_list`` of the device: add to ``kt_batch`` the class, and the root for the first one."""
         number = minor(tag)
-        add = f"tc filter add dev {dev} parent {_ROOT}: protocol ip prio {int(number, 16)} u32"
-        filters = "".join(f"{add} {match} flowid {_ROOT}:{number}\n" for match in _matches(self.plane))
+        add = f"filter add dev {dev} parent {_ROOT}: protocol ip prio {int(number, 16)} u32"
+        filters = "".join(f"{add} {match} flowid {_ROOT}:{number}\n" for match in _matches(self.plane, node.ports))
         return (
-            f"tc qdisc show dev {dev} root | grep -q ' {_ROOT}: ' || tc qdisc add dev {dev} root handle {_ROOT}: htb\n"
-            f"tc class add dev {dev} parent {_ROOT}: classid {_ROOT}:{number} htb rate {_UNLIMITED} quantum {_FRAME}\n"
-            f"tc qdisc add dev {dev} parent {_ROOT}:{number} handle {number}: {self.queue}\n"
-            f"{filters}"
+            "kt_root=\n"
+            f'case "$kt_listed" in *"qdisc htb {_ROOT}: "*) ;; *)\n'
+            f'kt_root="qdisc add dev {dev} root handle {_ROOT}: htb\n{_spared(dev, node)}" ;;\nesac\n'
+            'kt_batch="$kt_batch$kt_root\n'
+            f"class add dev {dev} parent {_ROOT}: classid {_ROOT}:{number} htb rate {_UNLIMITED} quantum {_FRAME}\n"
+            f"qdisc add dev {dev} parent {_ROOT}:{number} handle {number}: {self.queue}\n"
+            f'{filters}"\n'
         )
 
 
 @dataclass(frozen=True)
-class Delay(_Shape):
-    """What a node sends is ``seconds`` late, give or take ``jitter`` (netem)."""
-
-    seconds: float
-    jitter: float = 0.0
-    correlation: float | None = None
-    distribution: str | None = None
-    plane: Plane = Plane.ALL
-
-    @property
-    def drains_within(self) -> float:
-        """What is late has left by then."""
-        return min(self.seconds + 4 * self.jitter + 1, _DRAIN_S)
-
-    @property
-    def queue(self) -> str:
-        """A netem queue."""
-        text = f"netem limit {_ROOM} delay {_ms(self.seconds)}"
-        if self.jitter:
-            text += f" {_ms(self.jitter)}"
-        if self.correlation is not None:
-            text += f" {_percent(self.correlation)}"
-        if self.distribution is not None:
-            text += f" distribution {self.distribution}"
-        return text
-
-    def hit(self, passed: Traffic) -> int:
-        """What was late, or still waits: netem counts what leaves."""
-        return passed.packets + passed.waiting
-
-
-@dataclass(frozen=True)
-class Lose(_Shape):
-    """Of what a node sends a random ``share`` of the packets is lost (netem)."""
-
-    share: float
-    correlation: float | None = None
-    plane: Plane = Plane.ALL
-
-    @property
-    def queue(self) -> str:
-        """A netem queue."""
-        correlation = "" if self.correlation is None else f" {_percent(self.correlation)}"
-        return f"netem limit {_ROOM} loss {_percent(self.share)}{correlation}"
-
-    def hit(self, passed: Traffic) -> int:
-        """What was lost."""
-        return passed.drops
-
-    def facts(self, passed: Traffic) -> dict[str, Any]:
-        """As other ways of losing packets tell it."""
-        return {"packets_dropped": passed.drops, "by": self.name}
-
-
-@dataclass(frozen=True)
-class Limit(_Shape):
+class Limit(Shape):
     """A node sends and receives no faster than ``rate`` bits a second (tbf)."""
 
     rate: int
     plane: Plane = Plane.ALL
     arriving_too: ClassVar[bool] = True
-    drains_as: ClassVar[str | None] = f"tbf rate {_UNLIMITED} burst 1mb limit {_ROOM * _FRAME}"
+    of: ClassVar[str] = f"{ARRIVING}, and {LEAVING}"
+    drains_as: ClassVar[str | None] = f"tbf rate {_UNLIMITED} burst 1mb limit {ROOM * _FRAME}"
     name: ClassVar[str] = "tbf"
     probe: ClassVar[str] = "tc qdisc add dev lo root tbf rate 1mbit burst 3028 limit 9000 && tc qdisc del dev lo root"
 
     @property
     def drains_within(self) -> float:
         """Few moments, as fast as it then sends."""
-        return _DRAIN_S
+        return DRAIN_S
 
     @property
     def queue(self) -> str:
         """A tbf queue."""
         burst = max(2 * _FRAME, round(self.rate / 8 * _BURST_S))
-        return f"tbf rate {self.rate}bit burst {burst} limit {_ROOM * _FRAME}"
+        return f"tbf rate {self.rate}bit burst {burst} limit {ROOM * _FRAME}"
 
     def hit(self, passed: Traffic) -> int:
         """What had to wait for its turn."""
@@ -242,42 +282,48 @@ def traffic(listing: str, tag: str) -> Traffic | None:
         drops=sum(q["drops"] for q in mine),
         waiting=sum(q["qlen"] for q in mine),
         overlimits=sum(q["overlimits"] for q in mine),
+        requeues=sum(q["requeues"] for q in mine),
     )
 
 
 def _find(node: Node) -> str:
-    return f"set -- $(ip -o -4 addr show to {node.address}/32)\ndev=$2\n"
-
-
-def _remove(tag: str) -> str:
-    number = minor(tag)
     return (
-        f"for d in $dev {_IFB}; do\n"
-        f"  if tc class show dev $d 2>/dev/null | grep -q ' {_ROOT}:{number} '; then\n"
-        f"    tc filter del dev $d parent {_ROOT}: prio {int(number, 16)} 2>/dev/null || true\n"
-        f"    tc class del dev $d classid {_ROOT}:{number}\n"
-        f"    if ! tc class show dev $d | grep -q .; then tc qdisc del dev $d root; fi\n"
-        "  fi\n"
-        "done\n"
-        f"if ip link show {_IFB} >/dev/null 2>&1 && ! tc class show dev {_IFB} | grep -q .; then\n"
-        "  tc qdisc del dev $dev ingress\n"
-        f"  ip link del {_IFB}\n"
-        "fi\n"
-        f"if tc qdisc show | grep ' {number}: '; then echo 'queue {number}: is left' >&2; exit 1; fi\n"
+        f"{_FUNCTIONS}set -- $(ip -o -4 addr show to {node.address}/32)\ndev=$2\n"
+        f'devices=$dev\nif kt_ifb; then devices="$dev {_IFB}"; fi\n'
     )
 
 
-def _matches(plane: Plane) -> list[str]:
-    if not PORTS[plane]:
+def _clear(tag: str) -> str:
+    """Shell: remove the classes of an injection, and what nobody else needs."""
+    number = minor(tag)
+    return (
+        "for d in $devices; do\n"
+        f"  if kt_has $d {number}; then\n"
+        f"    tc filter del dev $d parent {_ROOT}: prio {int(number, 16)} 2>/dev/null || true\n"
+        f"    tc class del dev $d classid {_ROOT}:{number}\n"
+        '    if [ -z "$(tc class show dev $d)" ]; then tc qdisc del dev $d root; fi\n'
+        "  fi\n"
+        "done\n"
+        f'if kt_ifb && [ -z "$(tc class show dev {_IFB})" ]; then\n'
+        "  tc qdisc del dev $dev ingress\n"
+        f"  ip link del {_IFB}\n"
+        "fi\n"
+    )
+
+
+def _matches(plane: Plane, ports: Ports) -> list[str]:
+    if not ports.of(plane):
         return ["match u32 0 0"]
-    return [
-        f"match ip protocol 6 0xff match ip {end} {port} 0xffff" for port in PORTS[plane] for end in ("sport", "dport")
-    ]
+    return [_tcp(end, port) for port in ports.of(plane) for end in ("sport", "dport")]
 
 
-def _ms(seconds: float) -> str:
-    return f"{seconds * 1e3:g}ms"
+def _spared(dev: str, node: Node) -> str:
+    """Before the filters of all injections: the harness's own connection to the node's machine waits in no queue."""
+    if node.control is None:
+        return ""
+    add = f"filter add dev {dev} parent {_ROOT}: protocol ip prio {_FIRST} u32"
+    return "".join(f"{add} {_tcp(end, node.control)} flowid {_ROOT}:0\n" for end in ("sport", "dport"))
 
 
-def _percent(share: float) -> str:
-    return f"{share * 100:g}%"
+def _tcp(end: str, port: int) -> str:
+    return f"match ip protocol 6 0xff match ip {end} {port} 0xffff"

@@ -1,19 +1,25 @@
 """A cluster that exists on paper: nodes, who has which role, and a shell that remembers what was done to them."""
 
 import errno
+import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 
+from harness.core.clock import Clock
 from harness.core.errors import ClusterError
 from harness.core.topology import Node, Role, Topology, View
 from harness.history.journal import Journal, read_journal
 from harness.history.schema import FAULTS as SCHEMA
-from nemesis.shell import ProcessState, Signal
+from nemesis.nemesis import Nemesis
+from nemesis.shell import NodeShell, ProcessState, Signal, Switch
+
+from .namespaces import NamespaceShell, namespaces
 
 B1, B2, B3 = (Node(f"b{i}", Role.BROKER, i, f"10.0.0.{i}") for i in (1, 2, 3))
 C1 = Node("c1", Role.CONTROLLER, 101, "10.0.0.101")
@@ -28,18 +34,20 @@ class FakeShell:
     """Keeps processes, namespaces and files as data. A namespace holds the tags of what was applied in it.
 
     ``packets`` is how many packets every rule and queue reports, but none of links with ``silent`` nodes; ``netem`` is
-    whether the kernel has it. Of ``flushed`` nodes somebody else removed the rules. ``garbled``: nobody can read
-    what tc reports.
+    whether the kernel has it; where not, a helper holds packets, and ``overflowed`` of them were lost. Of ``flushed``
+    nodes somebody else removed the rules. ``garbled``: nobody can read what tc reports.
     """
 
     topology = TOPOLOGY
 
     def __init__(self) -> None:
+        self.to_last: list[float] = []
         self.states = dict.fromkeys(TOPOLOGY.nodes, ProcessState.RUNNING)
         self.files = dict.fromkeys(TOPOLOGY.nodes, 3)
         self.namespaces: dict[Node, set[str]] = defaultdict(set)
         self.done: list[str] = []
         self.packets = 7
+        self.shapes: dict[str, str] = {}
         self.rules: dict[tuple[Node, str], list[str]] = {}
         self.silent: set[Node] = set()
         self.flushed: set[Node] = set()
@@ -51,36 +59,48 @@ class FakeShell:
         self.netem = True
         self.broken = False
         self.garbled = False
+        self.overflowed = 0
 
-    def in_network_of(self, node: Node, script: str) -> str:
+    def lasting(self, seconds: float) -> "FakeShell":
+        self.to_last.append(seconds)
+        return self
+
+    def in_network_of(self, node: Node, script: str, arm: Switch | None = None, disarm: str | None = None) -> str:
         if self.broken:
             raise ClusterError(f"{node.name}: network script failed: broken")
         if self.states[node] is ProcessState.EXITED:
             raise ClusterError(f"{node.name}: no such namespace")
+        if "KT-TRIED" in script:
+            self.done.append(f"{node.name} probe")
+            return "KT-TRIED 250000\n" * script.count("\ntry ")
         counts = "iptables -w -nvxL" in script or "tc -j -s" in script
+        if script.startswith("python3"):
+            self.namespaces[node] |= {f"held {tag}" for tag in re.findall(r"^:KT-(\w{8})-H", script, re.MULTILINE)}
+            return self._counters(node, script)
         self.done.append(f"{node.name} {'count' if counts else 'network'}")
-        rules, queues = (
-            re.findall(r"KT-(\w{8})-I", script)[:1],
-            re.findall(r"qdisc add .* handle (\w+): (tbf|netem)", script),
+        rules, queues, held = (
+            re.findall(r"KT-(\w{8})-[IO]", script)[:1],
+            re.findall(r"qdisc add .* handle (\w+): ((?:tbf|netem) .*)", script),
+            re.findall(r"KT-(\w{8})-H", script)[:1],
         )
         if counts:
             return self._listing(node, script)
-        if queues and not (rules and not self.netem):
+        if queues and not ((rules or held) and not self.netem):
             self.namespaces[node] |= {f"queue {queues[0][0]}"}
+            self.shapes |= dict(queues)
         elif rules and "iptables-restore" in script:
             self.namespaces[node] |= {f"rules {rules[0]}"}
             self.rules[node, rules[0]] = re.findall(rf"^-A (KT-{rules[0]}-.*)", script, flags=re.MULTILINE)
+        elif held and "echo KT-HOLD" in script:
+            return "" if f"held {held[0]}" in self.namespaces[node] else "KT-HOLD\n"
         else:
-            self.namespaces[node] -= {f"rules {tag}" for tag in rules}
-            self.namespaces[node] -= {f"queue {minor}" for minor in re.findall(r"grep ' (\w+): '", script)}
+            self.namespaces[node] -= {f"rules {tag}" for tag in rules} | {f"held {tag}" for tag in held}
+            self.namespaces[node] -= {f"queue {minor}" for minor in re.findall(r'in \*" (\w+): "\*', script)}
         return ""
 
     def start_helper(self, node: Node, name: str, script: str) -> None:
         self.done.append(f"{node.name} helper")
         self.helpers[node, name] = script
-
-    def helper_runs(self, node: Node, name: str) -> bool:
-        return (node, name) in self.helpers
 
     def stop_helper(self, node: Node, name: str) -> None:
         self.helpers.pop((node, name), None)
@@ -94,16 +114,32 @@ class FakeShell:
                 said += self._chain(node, chain[1], chain[2]) if there else ""
             elif "tc -j" in line:
                 said += '[{"handle":"4b54:","pac\n' if self.garbled else self._queues(node)
+            elif chain := re.search(r"mangle -nL KT-(\w{8})-H", line):
+                there = f"held {chain[1]}" in self.namespaces[node] and node not in self.flushed
+                said += f"Chain KT-{chain[1]}-H (1 references)\n" if there else ""
+            elif " ask " in line:
+                said += self._counters(node, line)
             elif line.startswith("echo "):
                 said += f"{line.removeprefix('echo ')}\n"
         return said
 
+    def _counters(self, node: Node, script: str) -> str:
+        """What the program tells that holds packets, where it runs."""
+        (tag,) = re.findall(r"- ask (\w{8})", script)
+        packets = 0 if node in self.silent else self.packets
+        names = ("received", "released", "dropped", "overtook", "waiting")
+        counters = {**dict.fromkeys(names, packets), "overflowed": self.overflowed, "held_ms": {}}
+        return f"{json.dumps(counters)}\n" if (node, tag) in self.helpers else ""
+
     def _queues(self, node: Node) -> str:
         """The queues of a node, as tc lists them."""
         packets = 0 if node in self.silent else self.packets
-        names = ["4b54", *(tag.removeprefix("queue ") for tag in self.namespaces[node] if node not in self.flushed)]
-        counters = f'"packets":{packets},"bytes":1,"drops":{packets},"qlen":0,"overlimits":{packets}'
-        return "[" + ",".join(f'{{"handle":"{name}:",{counters}}}' for name in names) + "]\n"
+        queues = [{"handle": "4b54:", "packets": packets}]
+        for name in [tag.removeprefix("queue ") for tag in self.namespaces[node] if tag.startswith("queue ")]:
+            counters = {"bytes": 1, "qlen": 0, "overlimits": packets, "requeues": packets}
+            lost = packets if " loss " in self.shapes[name] else 0
+            queues.append({"handle": f"{name}:", "packets": 100 * packets, "drops": lost, **counters})
+        return json.dumps(queues if node not in self.flushed else []) + "\n"
 
     def _chain(self, node: Node, tag: str, end: str) -> str:
         """A chain as iptables lists it."""
@@ -137,6 +173,8 @@ class FakeShell:
         self.done.append(f"{node.name} stop")
         self._becomes(node, ProcessState.EXITED)
         self.exit_codes[node] = 137 if self.shutdown_seconds > grace else 143
+        if node in self.ends_by_itself:
+            self.exit_codes[node] = 1
 
     def exit_code(self, node: Node) -> int:
         return self.exit_codes[node]
@@ -187,9 +225,39 @@ class Rows:
         return self.all(fault)[-1]
 
 
+def nemesis_on(shell: NodeShell, journal: Journal) -> Nemesis:
+    """A nemesis on three nodes that run: the first leads, the last is the controller."""
+    b1, _, b3 = nodes = shell.topology.nodes
+    view = View(leader=b1, replicas=nodes, isr=nodes, controller=b3)
+    return Nemesis(shell, lambda: view, journal, Clock.start(), Random(0))
+
+
+def rows_by_name(journal: Journal) -> dict[str, dict[str, Any]]:
+    """Close a journal of faults, and the last row of each."""
+    journal.close()
+    table, whole = read_journal(journal.path, SCHEMA)
+    assert whole
+    return {row["fault"]: row for row in table.to_pylist()}
+
+
 @pytest.fixture
 def shell() -> FakeShell:
     return FakeShell()
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[NamespaceShell]:
+    """Nodes in network namespaces."""
+    with namespaces() as shell:
+        yield shell
+
+
+@pytest.fixture
+def greeted(running: NamespaceShell) -> NamespaceShell:
+    """Nodes in network namespaces that run, and have greeted each other."""
+    for each in running.topology.nodes:
+        running.listens(each)
+    return running
 
 
 @pytest.fixture

@@ -9,11 +9,11 @@ Written = tuple[str, dict[str, Any]]
 
 @dataclass(frozen=True)
 class Control:
-    """A fault, what goes before it, and whether b1 and b2 speak with each other while it lasts."""
+    """A fault, what goes before it, and how often b1 and b2 speak with each other while it lasts."""
 
     fault: dict[str, Any]
     before: tuple[Written, ...] = ()
-    speak: bool = False
+    speak: int = 0
 
 
 KILLED: Written = ("kill", {"target": "b1"})
@@ -21,17 +21,20 @@ PAUSED: Written = ("pause", {"target": "b1"})
 
 #: It acts.
 ACTS: dict[str, Control] = {
-    "partition": Control({"from": "b1", "to": "b2"}, speak=True),
-    "isolate": Control({"target": "b1"}, speak=True),
+    "partition": Control({"from": "b1", "to": "b2"}, speak=1),
+    "isolate": Control({"target": "b1"}, speak=1),
     "kill": Control({"target": "b1"}),
     "stop": Control({"target": "b1"}),
     "restart": Control({"target": "b1"}),
     "start": Control({"target": "b1"}, before=(KILLED,)),
     "pause": Control({"target": "b1"}),
     "resume": Control({"target": "b1"}, before=(PAUSED,)),
-    "slow": Control({"target": "b1", "delay": "50ms"}, speak=True),
-    "flaky": Control({"target": "b1", "loss": "90%"}, speak=True),
-    "throttle": Control({"target": "b1", "rate": "40kbit"}, speak=True),
+    "slow": Control({"target": "b1", "delay": "50ms"}, speak=1),
+    "flaky": Control({"target": "b1", "loss": "90%"}, speak=1),
+    "throttle": Control({"target": "b1", "rate": "40kbit"}, speak=1),
+    "reorder": Control({"target": "b1", "share": "50%", "delay": "50ms"}, speak=1),
+    "duplicate": Control({"target": "b1", "share": "90%"}, speak=1),
+    "corrupt": Control({"target": "b1", "share": "20%"}, speak=10),
     "wipe": Control({"target": "b1"}, before=(KILLED,)),
 }
 
@@ -39,14 +42,14 @@ ACTS: dict[str, Control] = {
 IDLE: dict[str, tuple[Control, ...]] = {
     "partition": (
         Control({"from": "b1", "to": "b2"}),
-        Control({"from": "b1", "to": "b3"}, speak=True),
-        Control({"from": "b1", "to": ["b2", "b3"]}, speak=True),
-        Control({"from": "b1", "to": "b2", "plane": "controller"}, speak=True),
+        Control({"from": "b1", "to": "b3"}, speak=1),
+        Control({"from": "b1", "to": ["b2", "b3"]}, speak=1),
+        Control({"from": "b1", "to": "b2", "plane": "controller"}, speak=1),
     ),
     "isolate": (
         Control({"target": "b1"}),
-        Control({"target": "b3"}, speak=True),
-        Control({"target": ["b1", "b3"]}, speak=True),
+        Control({"target": "b3"}, speak=1),
+        Control({"target": ["b1", "b3"]}, speak=1),
     ),
     "kill": (Control({"target": "b1"}, before=(KILLED,)), Control({"target": ["b1", "b2"]}, before=(KILLED,))),
     "stop": (Control({"target": "b1"}, before=(KILLED,)),),
@@ -56,18 +59,31 @@ IDLE: dict[str, tuple[Control, ...]] = {
     "resume": (Control({"target": "b1"}), Control({"target": "b1"}, before=(KILLED,))),
     "slow": (
         Control({"target": "b1", "delay": "50ms"}),
-        Control({"target": "b3", "delay": "50ms"}, speak=True),
-        Control({"target": "b1", "delay": "50ms", "plane": "controller"}, speak=True),
+        Control({"target": "b3", "delay": "50ms"}, speak=1),
+        Control({"target": "b1", "delay": "50ms", "plane": "controller"}, speak=1),
     ),
     "flaky": (
         Control({"target": "b1", "loss": "90%"}),
-        Control({"target": "b3", "loss": "90%"}, speak=True),
-        Control({"target": "b1", "loss": "90%", "plane": "controller"}, speak=True),
+        Control({"target": "b3", "loss": "90%"}, speak=1),
+        Control({"target": "b1", "loss": "90%", "plane": "controller"}, speak=1),
     ),
     "throttle": (
         Control({"target": "b1", "rate": "40kbit"}),
-        Control({"target": "b1", "rate": "10gbit"}, speak=True),
-        Control({"target": ["b1", "b3"], "rate": "40kbit"}, speak=True),
+        Control({"target": "b1", "rate": "10gbit"}, speak=1),
+        Control({"target": ["b1", "b3"], "rate": "40kbit"}, speak=1),
+    ),
+    "reorder": (
+        Control({"target": "b1", "share": "50%"}),
+        Control({"target": "b3", "share": "50%"}, speak=1),
+        Control({"target": "b1", "share": "50%", "plane": "controller"}, speak=1),
+    ),
+    "duplicate": (
+        Control({"target": "b1", "share": "50%"}),
+        Control({"target": "b3", "share": "50%"}, speak=1),
+    ),
+    "corrupt": (
+        Control({"target": "b1", "share": "50%"}),
+        Control({"target": "b3", "share": "50%"}, speak=1),
     ),
     "wipe": (Control({"target": "b1"}, before=(KILLED, ("wipe", {"target": "b1"}))),),
 }

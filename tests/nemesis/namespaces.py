@@ -14,7 +14,8 @@ from pathlib import Path
 from harness.core.errors import ClusterError
 from harness.core.topology import Node, Role, Topology
 from harness.core.waiting import wait_for
-from nemesis.shell import ProcessState, Signal
+from nemesis.mechanisms import netem
+from nemesis.shell import ProcessState, Signal, Switch
 
 PORTS = (9092, 9093, 9094)
 ADDRESSES = tuple(f"10.251.77.{i}" for i in (1, 2, 3))
@@ -41,13 +42,14 @@ while True:
 class NamespaceShell:
     """A ``NodeShell`` whose nodes are processes, each in a network namespace that ends with it, on one bridge.
 
-    ``speak`` has a node send bytes to another one's port.
+    ``speak`` has a node send bytes to another one's port. ``control`` is the port over which the harness would
+    reach the nodes' machines.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, control: int | None = None) -> None:
         self._hub = f"kt-{uuid.uuid4().hex[:6]}"
         self._directory = directory
-        nodes = tuple(Node(f"b{i}", Role.BROKER, i, address) for i, address in enumerate(ADDRESSES, 1))
+        nodes = tuple(Node(f"b{i}", Role.BROKER, i, address, control=control) for i, address in enumerate(ADDRESSES, 1))
         self.topology = Topology(nodes, Node("clients", Role.CLIENTS, 0, "10.251.77.254"))
         self._processes: dict[Node, subprocess.Popen[bytes]] = {}
         self._helpers: dict[tuple[Node, str], subprocess.Popen[bytes]] = {}
@@ -73,7 +75,10 @@ class NamespaceShell:
             self._ended(node)
         _run(f"ip netns del {self._hub}")
 
-    def in_network_of(self, node: Node, script: str) -> str:
+    def lasting(self, seconds: float) -> "NamespaceShell":
+        return self
+
+    def in_network_of(self, node: Node, script: str, arm: Switch | None = None, disarm: str | None = None) -> str:
         if self.process(node) is ProcessState.EXITED:
             raise ClusterError(f"{node.name}: network script failed: no such namespace")
         return _in(self._namespace(node), script, f"{node.name}: network script")
@@ -83,9 +88,9 @@ class NamespaceShell:
         command = ["ip", "netns", "exec", self._namespace(node), "sh", "-euc", script]
         self._helpers[node, name] = subprocess.Popen(command)
 
-    def helper_runs(self, node: Node, name: str) -> bool:
-        helper = self._helpers.get((node, name))
-        return helper is not None and helper.poll() is None
+    def helper(self, node: Node, name: str) -> subprocess.Popen[bytes]:
+        """The process of a helper."""
+        return self._helpers[node, name]
 
     def stop_helper(self, node: Node, name: str) -> None:
         helper = self._helpers.pop((node, name), None)
@@ -143,11 +148,14 @@ class NamespaceShell:
         """Run a script in a network namespace that is thrown away."""
         return _said(["unshare", "--net", "sh", "-euc", script], "trial")
 
-    def speak(self, sender: Node, receiver: Node, size: int, port: int = 9094, seconds: float = 1.0) -> None:
-        """Have ``sender`` send ``size`` bytes to a port of ``receiver``, or as many of them as so many seconds let."""
-        said = f"timeout {seconds} bash -c 'head -c {size} /dev/zero >/dev/tcp/{receiver.address}/{port}' || true"
+    def speak(self, sender: Node, receiver: Node, size: int, port: int = 9094, seconds: float = 1.0) -> bool:
+        """Have ``sender`` send ``size`` bytes to a port of ``receiver``, or as many of them as so many seconds let.
+
+        Returns whether it sent them all.
+        """
+        send = f"timeout {seconds} bash -c 'head -c {size} /dev/zero >/dev/tcp/{receiver.address}/{port}'"
         name = self._hub if sender.role is Role.CLIENTS else self._namespace(sender)
-        _in(name, said, f"{sender.name} speaks")
+        return _in(name, f"{send} && echo sent || true", f"{sender.name} speaks").strip() == "sent"
 
     def traces(self) -> dict[str, str]:
         """All that a fault could leave in the nodes' network namespaces."""
@@ -178,10 +186,10 @@ class NamespaceShell:
 
 
 @contextmanager
-def namespaces() -> Iterator[NamespaceShell]:
+def namespaces(control: int | None = None) -> Iterator[NamespaceShell]:
     """Three nodes that run, and nothing of them afterwards."""
     directory = Path(tempfile.mkdtemp())
-    shell = NamespaceShell(directory)
+    shell = NamespaceShell(directory, control)
     try:
         shell.up()
         yield shell
@@ -193,6 +201,12 @@ def namespaces() -> Iterator[NamespaceShell]:
 def possible() -> bool:
     """Whether this process may make network namespaces."""
     return os.geteuid() == 0 and all(shutil.which(tool) for tool in ("ip", "tc", "iptables", "ss", "unshare"))
+
+
+def has_netem() -> bool:
+    """Whether this machine's kernel has it."""
+    tried = ["unshare", "--net", "sh", "-c", netem.Delay(1.0).probe]
+    return possible() and subprocess.run(tried, capture_output=True, check=False).returncode == 0
 
 
 def _run(script: str) -> str:

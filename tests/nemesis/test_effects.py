@@ -1,45 +1,31 @@
 """Faults in real network namespaces: what acted says so, and what cannot have acted does not."""
 
 import json
-from collections.abc import Iterator
-from random import Random
 from typing import Any
 
 import pytest
 
-from harness.core.clock import Clock
 from harness.core.errors import ClusterError
-from harness.core.topology import Node, View
+from harness.core.topology import Node
 from nemesis.catalogue import FAULTS
 from nemesis.nemesis import Nemesis
 from nemesis.preflight import lacking
 
-from .conftest import Rows
+from .conftest import Rows, nemesis_on
 from .controls import ACTS, IDLE, Control
-from .namespaces import NamespaceShell, namespaces, possible
+from .namespaces import NamespaceShell, possible
 
 pytestmark = pytest.mark.skipif(not possible(), reason="making network namespaces needs root, iproute2 and iptables")
 
 
-@pytest.fixture(scope="module")
-def running() -> Iterator[NamespaceShell]:
-    with namespaces() as shell:
-        yield shell
-
-
 @pytest.fixture
-def shell(running: NamespaceShell) -> NamespaceShell:
-    """Nodes that run, and have greeted each other."""
-    for each in running.topology.nodes:
-        running.listens(each)
-    return running
+def shell(greeted: NamespaceShell) -> NamespaceShell:
+    return greeted
 
 
 @pytest.fixture
 def nemesis(shell: NamespaceShell, rows: Rows) -> Nemesis:
-    b1, *_ = nodes = shell.topology.nodes
-    view = View(leader=b1, replicas=nodes, isr=nodes, controller=b1)
-    return Nemesis(shell, lambda: view, rows.journal, Clock.start(), Random(0))
+    return nemesis_on(shell, rows.journal)
 
 
 def inject(nemesis: Nemesis, kind: str, name: str, **parameters: Any) -> None:
@@ -67,7 +53,7 @@ def play(kind: str, control: Control, nemesis: Nemesis, shell: NamespaceShell) -
         for number, (earlier, parameters) in enumerate(control.before):
             inject(nemesis, earlier, f"before-{number}", **parameters)
         inject(nemesis, kind, "it", **control.fault)
-        if control.speak:
+        for _ in range(control.speak):
             speak(shell, "b1", "b2", size=100_000)
 
 
@@ -163,6 +149,20 @@ def test_a_shape_that_is_applied_again_where_it_is_keeps_what_waits(
         )
         inject(nemesis, "start", "nothing", target="b1")
     assert json.loads(rows.last("narrow")["evidence"])["healing"]["b1"]["waiting"] > 20
+
+
+@pytest.mark.parametrize("kind", ["partition", "isolate"])
+def test_a_cut_that_no_packet_comes_to_any_more_acts_no_longer(
+    kind: str, nemesis: Nemesis, shell: NamespaceShell, rows: Rows
+) -> None:
+    sides = {"from": "b1", "to": "b2"} if kind == "partition" else {"target": "b1"}
+    with nemesis:
+        inject(nemesis, kind, "cut", **sides)
+        speak(shell, "b1", "b2", 1000)
+        for cut in ("b1", "b2"):
+            shell.in_network_of(node(shell, cut), "iptables -w -F INPUT; iptables -w -F OUTPUT")
+        speak(shell, "b1", "b2", 1000)
+    assert not rows.last("cut")["effective"]
 
 
 def heard(shell: NamespaceShell, by: str, sender: str) -> int:

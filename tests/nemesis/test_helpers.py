@@ -1,78 +1,168 @@
 """Mechanisms that act as long as a helper runs: one that died takes back what was said before."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import json
 from random import Random
+from typing import Any
 
 import pytest
-from typing_extensions import override
 
 from harness.core.clock import Clock
-from harness.core.topology import Node, Topology
 from nemesis.catalogue import FAULTS
 from nemesis.fault import Aim
-from nemesis.faults.traffic import Slow
-from nemesis.mechanisms import iptables, tc
-from nemesis.mechanisms.mechanism import Either, Mechanism
+from nemesis.mechanisms import iptables, netem, nfqueue
+from nemesis.mechanisms.mechanism import Either
 from nemesis.nemesis import Nemesis
 
-from .conftest import B1, VIEW, FakeShell, Rows
+from .conftest import B1, B2, VIEW, FakeShell, Rows
 
-
-@dataclass(frozen=True)
-class Helped(tc.Delay):
-    """A delay by a program of our own."""
-
-    helper = "exec late"  # type: ignore[misc]
-
-
-class Late(Slow):
-    """Asks for it."""
-
-    @override
-    def mechanisms(self, aim: Aim, topology: Topology) -> Mapping[Node, Mechanism]:
-        return dict.fromkeys(aim.nodes, Helped(self.delay))
-
-
-LATE = Late.model_validate({"target": "leader", "delay": "1s"})
-
+LATE = FAULTS["slow"].model_validate({"target": "leader", "delay": "1s"})
+HELPED = {
+    "slow": {"target": "leader", "delay": "1s"},
+    "reorder": {"target": "leader", "share": "25%"},
+    "flaky": {"target": "leader", "loss": "2%", "correlation": "50%"},
+}
 RESTART = FAULTS["restart"].model_validate({"target": "b1"})
+START = FAULTS["start"].model_validate({"target": "b1"})
 
 
 @pytest.fixture
 def nemesis(shell: FakeShell, rows: Rows) -> Nemesis:
+    shell.netem = False
     return Nemesis(shell, lambda: VIEW, rows.journal, Clock.start(), Random(1))
 
 
-def test_a_helper_runs_before_what_it_helps_and_until_the_heal(nemesis: Nemesis, shell: FakeShell, rows: Rows) -> None:
-    nemesis.inject(LATE, "late")
-    assert shell.done == ["b1 helper", "b1 network"]
-    assert set(shell.helpers.values()) == {"exec late"}
-    nemesis.heal("late")
+@pytest.mark.parametrize("kind", HELPED)
+def test_a_helper_runs_beside_what_it_helps_until_the_heal(
+    kind: str, nemesis: Nemesis, shell: FakeShell, rows: Rows
+) -> None:
+    nemesis.inject(FAULTS[kind].model_validate(HELPED[kind]), "it")
+    assert shell.done == ["b1 network", "b1 helper"]
+    (script,) = shell.helpers.values()
+    assert script.startswith(f"exec python3 -S -E - hold {Aim('it', {}).tag} ")
+    nemesis.heal("it")
     assert shell.helpers == {}
-    assert rows.last("late")["effective"]
+    assert shell.left == {}
+    row = rows.last("it")
+    assert row["effective"]
+    assert json.loads(row["evidence"])["healing"]["b1"]["by"] == "nfqueue"
 
 
-def test_a_helper_that_died_takes_back_what_was_said_before(nemesis: Nemesis, shell: FakeShell, rows: Rows) -> None:
-    nemesis.inject(LATE, "late")
-    nemesis.inject(LATE.model_copy(update={"target": "b2"}), "other")
-    nemesis.inject(Slow.model_validate({"target": "c1", "delay": "1s"}), "without")
+def test_a_kernel_with_netem_needs_no_helper(nemesis: Nemesis, shell: FakeShell, rows: Rows) -> None:
+    shell.netem = True
+    nemesis.inject(LATE, "it")
+    assert shell.helpers == {}
+    nemesis.heal("it")
+    row = rows.last("it")
+    assert row["effective"]
+    assert json.loads(row["evidence"])["healing"]["b1"]["by"] == "netem"
+
+
+@pytest.mark.parametrize("kind", HELPED)
+def test_a_helper_that_died_takes_back_what_was_said_before(
+    kind: str, nemesis: Nemesis, shell: FakeShell, rows: Rows
+) -> None:
+    fault = FAULTS[kind].model_validate(HELPED[kind])
+    nemesis.inject(fault, "it")
+    nemesis.inject(fault.model_copy(update={"target": "b2"}), "other")
     nemesis.inject(RESTART, "again")
-    assert rows.last("late")["effective"]
+    assert rows.last("it")["effective"]
     shell.helpers = {key: script for key, script in shell.helpers.items() if key[0] != B1}
     nemesis.heal_all()
-    assert [rows.last(name)["effective"] for name in ("late", "other", "without")] == [False, True, True]
+    assert [rows.last(name)["effective"] for name in ("it", "other")] == [False, True]
+    assert json.loads(rows.last("it")["evidence"])["healing"]["b1"]["wrong"].endswith("has ended")
 
 
-def test_a_node_that_was_started_again_has_its_helper_again(nemesis: Nemesis, shell: FakeShell) -> None:
-    nemesis.inject(LATE, "late")
+def test_a_helper_that_died_on_one_of_two_nodes_is_told_of_that_node(
+    nemesis: Nemesis, shell: FakeShell, rows: Rows
+) -> None:
+    nemesis.inject(LATE.model_copy(update={"target": ("b1", "b2")}), "it")
+    del shell.helpers[B2, Aim("it", {}).tag]
+    nemesis.heal("it")
+    assert rows.last("it")["nodes_without_effect"] == ["b2"]
+
+
+def test_a_node_that_was_started_again_has_its_helper_again(nemesis: Nemesis, shell: FakeShell, rows: Rows) -> None:
+    nemesis.inject(LATE, "it")
     shell.helpers.clear()
     nemesis.inject(RESTART)
-    assert set(shell.helpers.values()) == {"exec late"}
+    assert len(shell.helpers) == 1
+    assert not rows.last("it")["effective"], "it had died before that"
 
 
-def test_of_two_mechanisms_the_helper_is_that_of_the_one_that_is_there() -> None:
-    assert Either(tc.Lose(0.5), iptables.Lose(0.5)).helper is None
-    script = Either(tc.Delay(1.0), Helped(1.0)).helper
-    assert script is not None
-    assert script.index("exec sleep infinity\nelse\nexec late") > script.index("if { tc qdisc add dev lo root netem")
+def test_a_helper_that_died_is_not_started_again_as_if_nothing_had_been(
+    nemesis: Nemesis, shell: FakeShell, rows: Rows
+) -> None:
+    nemesis.inject(LATE, "it")
+    shell.helpers.clear()
+    nemesis.inject(START)
+    assert shell.helpers == {}
+    nemesis.heal("it")
+    assert not rows.last("it")["effective"]
+
+
+def test_packets_that_were_lost_for_there_was_no_room_were_not_late(
+    nemesis: Nemesis, shell: FakeShell, rows: Rows
+) -> None:
+    nemesis.inject(LATE, "it")
+    shell.overflowed = 3
+    nemesis.heal("it")
+    assert not rows.last("it")["effective"]
+    assert "3 packets were lost" in rows.last("it")["evidence"]
+
+
+def test_a_rule_that_somebody_removed_takes_the_effect_back(nemesis: Nemesis, shell: FakeShell, rows: Rows) -> None:
+    nemesis.inject(LATE, "it")
+    shell.flushed = {B1}
+    nemesis.heal("it")
+    assert not rows.last("it")["effective"]
+
+
+def probed(rows: Rows, name: str) -> Any:
+    return json.loads(rows.last(name)["evidence"]).get("probed")
+
+
+def test_round_trips_are_timed_once_it_is_known_to_act(nemesis: Nemesis, shell: FakeShell, rows: Rows) -> None:
+    nemesis.inject(LATE, "it")
+    nemesis.heal("it")
+    assert shell.done.index("b1 probe") > shell.done.index("b1 count")
+    asked = {"delay": 1000.0, "jitter": 0.0}
+    measured = {"asked": asked, "p50": 250.0, "p95": 250.0, "tried": 16, "answered": 16}
+    assert probed(rows, "it") == {"b1": {"round_trip_ms": measured}}
+
+
+def test_no_traffic_of_our_own_proves_that_a_fault_acts(nemesis: Nemesis, shell: FakeShell, rows: Rows) -> None:
+    shell.silent = {B2}
+    nemesis.inject(LATE.model_copy(update={"target": ("b1", "b2")}), "it")
+    nemesis.heal("it")
+    assert "b1 probe" not in shell.done
+    assert probed(rows, "it") is None
+
+
+def test_no_traffic_of_our_own_proves_that_another_fault_acts(nemesis: Nemesis, shell: FakeShell, rows: Rows) -> None:
+    nemesis.inject(FAULTS["partition"].model_validate({"from": "b2", "to": "b3"}), "cut")
+    nemesis.inject(LATE, "it")
+    nemesis.heal("it")
+    assert probed(rows, "it") is None
+    nemesis.inject(RESTART)
+    nemesis.inject(LATE, "again")
+    nemesis.heal("again")
+    assert probed(rows, "again"), "that the cut acts was counted before the restart"
+
+
+def test_round_trips_are_timed_to_those_that_live(nemesis: Nemesis, shell: FakeShell, rows: Rows) -> None:
+    nemesis.inject(LATE.model_copy(update={"target": "b2"}), "it")
+    nemesis.inject(FAULTS["kill"].model_validate({"target": "b1"}), "dead")
+    nemesis.heal("it")
+    assert probed(rows, "it")["b2"]["round_trip_ms"]["tried"] == 12, "four to each of b3, c1 and the clients' machine"
+
+
+def test_a_delay_that_is_too_long_to_wait_for_is_not_timed(nemesis: Nemesis, shell: FakeShell, rows: Rows) -> None:
+    nemesis.inject(LATE.model_copy(update={"delay": 20.0}), "it")
+    nemesis.heal("it")
+    assert probed(rows, "it") == {} or probed(rows, "it") is None
+    assert rows.last("it")["effective"]
+
+
+def test_of_two_mechanisms_one_may_need_a_helper() -> None:
+    assert not Either(netem.Lose(0.5), iptables.Lose(0.5)).helped
+    assert Either(netem.Lose(0.5, 0.5), nfqueue.Lose(0.5, 0.5)).helped

@@ -4,7 +4,7 @@ import pytest
 
 from harness.core.errors import ClusterError
 from nemesis.catalogue import FAULTS
-from nemesis.preflight import NEEDS, lacking
+from nemesis.preflight import NEEDS, Kernel, lacking
 
 from .test_nemesis import WRITTEN
 
@@ -24,7 +24,7 @@ def test_a_kernel_that_has_all_lacks_nothing() -> None:
 
 def test_a_kernel_without_netem_is_told_in_one_line() -> None:
     (line,) = lacking([(frozenset({"netem", "htb"}),)], without("netem"))  # type: ignore[arg-type]
-    assert line.startswith("this kernel has no sch_netem (tc: Specified qdisc kind is unknown): `slow`")
+    assert line.startswith("this kernel has no sch_netem (tc: Specified qdisc kind is unknown): `duplicate`")
     assert "\n" not in line
 
 
@@ -40,6 +40,26 @@ def test_of_alternatives_one_is_enough() -> None:
     assert lacking([either], without("iptables")) == []  # type: ignore[arg-type]
     (line,) = lacking([either, either], without("netem", "iptables"))  # type: ignore[arg-type]
     assert line.startswith(NEEDS["iptables"].missing)
+
+
+def test_of_alternatives_the_one_is_told_that_a_fault_uses_here_and_how_the_better_is_had() -> None:
+    either = (frozenset({"netem", "htb"}), frozenset({"nfqueue"}))
+    assert Kernel(without()).means(either) == "by htb and netem"  # type: ignore[arg-type]
+    said = Kernel(without("netem")).means(either)  # type: ignore[arg-type]
+    assert said.startswith("by nfqueue; this kernel has no sch_netem (tc: Specified qdisc kind is unknown): modprobe")
+    assert "linux-modules-extra-$(uname -r)" in said
+    assert Kernel(without("netem", "nfqueue")).means(either) == ""  # type: ignore[arg-type]
+    assert Kernel(without()).means((frozenset({"htb"}),)) == ""  # type: ignore[arg-type]
+    assert Kernel(without()).means(()) == ""  # type: ignore[arg-type]
+
+
+def test_each_thing_is_tried_once_whatever_is_asked() -> None:
+    tried: list[str] = []
+    kernel = Kernel(tried.append)
+    for _ in range(2):
+        assert kernel.lacking([(frozenset({"htb"}),)]) == []
+        assert kernel.means((frozenset({"htb"}), frozenset({"tbf"}))) == "by htb"
+    assert tried == [NEEDS["htb"].script, NEEDS["tbf"].script]
 
 
 @pytest.mark.parametrize("kind", FAULTS)

@@ -9,13 +9,14 @@ from harness.core.topology import Plane
 from nemesis.catalogue import FAULTS
 from nemesis.fault import Aim
 from nemesis.faults.network import NetworkFault
-from nemesis.mechanisms import iptables, tc
+from nemesis.mechanisms import iptables, netem, nfqueue, tc
 from nemesis.mechanisms.mechanism import Either, Mechanism
 
 from .conftest import B2, B3, TOPOLOGY
 
 AIM = Aim("it", {"target": (B2, B3)})
 NETEM = frozenset({"htb", "netem"})
+HELD = frozenset({"nfqueue"})
 
 
 def fault(kind: str, **written: Any) -> NetworkFault:
@@ -27,14 +28,21 @@ def fault(kind: str, **written: Any) -> NetworkFault:
 @pytest.mark.parametrize(
     ("kind", "written", "mechanism"),
     [
-        ("slow", {"delay": "250ms", "plane": "replication"}, tc.Delay(0.25, plane=Plane.REPLICATION)),
+        (
+            "slow",
+            {"delay": "250ms", "plane": "replication"},
+            Either(netem.Delay(0.25, plane=Plane.REPLICATION), nfqueue.Delay(0.25, plane=Plane.REPLICATION)),
+        ),
         (
             "slow",
             {"delay": "1s", "jitter": "50ms", "correlation": "25%", "distribution": "pareto"},
-            tc.Delay(1.0, 0.05, 0.25, "pareto"),
+            Either(netem.Delay(1.0, 0.05, 0.25, "pareto"), nfqueue.Delay(1.0, 0.05, 0.25, "pareto")),
         ),
-        ("flaky", {"loss": "2%"}, Either(tc.Lose(0.02), iptables.Lose(0.02))),
-        ("flaky", {"loss": "2%", "correlation": "10%"}, tc.Lose(0.02, 0.1)),
+        ("flaky", {"loss": "2%"}, Either(netem.Lose(0.02), iptables.Lose(0.02))),
+        ("flaky", {"loss": "2%", "correlation": "10%"}, Either(netem.Lose(0.02, 0.1), nfqueue.Lose(0.02, 0.1))),
+        ("reorder", {"share": "25%"}, Either(netem.Reorder(0.25, 0.01), nfqueue.Reorder(0.25, 0.01))),
+        ("duplicate", {"share": "5%", "plane": "client"}, netem.Duplicate(0.05, Plane.CLIENT)),
+        ("corrupt", {"share": "5%"}, netem.Corrupt(0.05)),
         ("throttle", {"rate": "10kbit", "plane": "client"}, tc.Limit(10_000, Plane.CLIENT)),
     ],
 )
@@ -50,9 +58,12 @@ def test_a_delay_without_jitter_does_not_vary() -> None:
 @pytest.mark.parametrize(
     ("kind", "written", "needs"),
     [
-        ("slow", {"delay": "1s"}, (NETEM,)),
+        ("slow", {"delay": "1s"}, (NETEM, HELD)),
         ("flaky", {"loss": "2%"}, (NETEM, frozenset({"iptables"}))),
-        ("flaky", {"loss": "2%", "correlation": "10%"}, (NETEM,)),
+        ("flaky", {"loss": "2%", "correlation": "10%"}, (NETEM, HELD)),
+        ("reorder", {"share": "25%"}, (NETEM, HELD)),
+        ("duplicate", {"share": "5%"}, (NETEM,)),
+        ("corrupt", {"share": "5%"}, (NETEM,)),
         ("throttle", {"rate": "10kbit"}, (frozenset({"htb", "tbf", "ifb"}),)),
     ],
 )
@@ -61,14 +72,14 @@ def test_what_a_fault_needs_of_the_kernel(kind: str, written: dict[str, Any], ne
 
 
 def test_of_two_mechanisms_the_one_that_is_there_counts() -> None:
-    either = Either(tc.Lose(0.5), iptables.Lose(0.5))
+    either = Either(netem.Lose(0.5), iptables.Lose(0.5))
     number, chains = tc.minor(AIM.tag), f"Chain KT-{AIM.tag}-I (1 references)\nChain KT-{AIM.tag}-O (1 references)\n"
-    queue = f'[{{"handle":"{number}:","packets":9,"bytes":9,"drops":2,"qlen":0,"overlimits":0}}]\n'
+    queue = f'[{{"handle":"{number}:","packets":9,"bytes":9,"drops":2,"qlen":0,"overlimits":0,"requeues":0}}]\n'
     rule = "   4   200 DROP  0  --  *  *  0.0.0.0/0  0.0.0.0/0\n"
     for listing, facts in (
-        (f"{queue}KT-OR\n", {"packets_dropped": 2, "by": "netem"}),
-        (f"[]\nKT-OR\n{chains}{rule}", {"packets_dropped": 4, "by": "iptables statistic"}),
-        (f"[]\nKT-OR\n{chains}", {"packets_dropped": 0, "by": "iptables statistic"}),
+        (f"{queue}KT-OR\n", {"by": "netem", "of": "what leaves", "packets_dropped": 2}),
+        (f"[]\nKT-OR\n{chains}{rule}", {"by": "iptables statistic", "of": "what arrives", "packets_dropped": 4}),
+        (f"[]\nKT-OR\n{chains}", {"by": "iptables statistic", "of": "what arrives", "packets_dropped": 0}),
     ):
         counted = either.read(B2, AIM.tag, listing)
         assert counted is not None

@@ -1,0 +1,102 @@
+"""A fault is a class and one line of the catalogue: nothing else knows it by name."""
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness.core.faults import Does, acted_on, does, injection_of
+from harness.history.journal import read_journal
+from harness.history.schema import FAULTS as SCHEMA
+from nemesis.catalogue import FAULTS, kind_of
+
+from .toy import Lull
+
+ROOT = Path(__file__).parents[2]
+
+
+def run_toy(tmp_path: Path, timeline: str) -> subprocess.CompletedProcess[str]:
+    scenario = tmp_path / "toy.yaml"
+    scenario.write_text(f"name: a-toy\ntimeline: {timeline}\n")
+    return subprocess.run(
+        [sys.executable, "-m", "tests.nemesis.toy_run", scenario, tmp_path / "faults.nemesis.arrows"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+        timeout=120,
+    )
+
+
+def test_a_fault_of_one_line_is_loaded_injected_recorded_and_healed(tmp_path: Path) -> None:
+    timeline = "[inject: {fault: lull, target: leader, as: asleep}, inject: {fault: lull, target: b2, song: 2s}]"
+    ran = run_toy(tmp_path, timeline)
+    assert ran.returncode == 0, ran.stderr
+    said = json.loads(ran.stdout)
+    assert said["done"] == [
+        {"step": "lull target leader as asleep", "injection": "asleep", "active": ["lull"]},
+        {"step": "lull target b2 song 2s", "injection": "lull-1", "active": ["lull", "lull"]},
+    ]
+    assert sorted(said["acts"]) == ["b1 CONT", "b1 STOP", "b2 CONT", "b2 STOP"]
+    assert said["documented"]
+    table, _ = read_journal(tmp_path / "faults.nemesis.arrows", SCHEMA)
+    rows = {row["injection"]: row for row in table.to_pylist()}
+    assert {name: (row["kind"], acted_on(row)) for name, row in rows.items()} == {
+        "asleep": ("lull", {"b1"}),
+        "lull-1": ("lull", {"b2"}),
+    }
+    for name, row in rows.items():
+        assert injection_of(row) == name
+        assert row["healed_ns"] is not None
+        assert {what for what in Does if does(row, what)} == {Does.HALTS_PROCESS}
+
+
+@pytest.mark.parametrize(
+    ("timeline", "says"),
+    [
+        ("[inject: {fault: lull}]", "key 'target' is missing"),
+        ("[inject: {fault: lull, target: b9}]", "target 'b9' is no role, node or pinned name"),
+        ("[inject: {fault: lull, target: b1, song: 2}]", "unit"),
+        ("[inject: {fault: lul, target: b1}]", "did you mean 'lull'?"),
+        ("[lull: b1]", "a fault is injected: `inject: {fault: lull, …}`"),
+        ("[inject: {fault: lull, target: b1}, inject: {fault: wipe, target: b1}]", "'b1' was not ended before"),
+    ],
+)
+def test_what_is_wrong_of_it_is_said_as_of_any_other(timeline: str, says: str, tmp_path: Path) -> None:
+    ran = run_toy(tmp_path, timeline)
+    assert ran.returncode != 0
+    assert says in ran.stderr
+
+
+class Crash(FAULTS["kill"]):  # type: ignore[misc]
+    """A fault made of another."""
+
+
+def test_a_fault_that_is_made_of_another_has_its_own_name() -> None:
+    crash = Crash.model_validate({"target": "b1"})
+    assert kind_of(crash) == "kill"
+    more = {**FAULTS, "crash": Crash}
+    assert kind_of(crash, more) == "crash"
+    assert kind_of(FAULTS["kill"].model_validate({"target": "b1"}), more) == "kill"
+    with pytest.raises(StopIteration):
+        kind_of(Lull.model_validate({"target": "b1"}))
+
+
+#: Names of faults that are words of Kafka, of Docker and of the judge, too.
+WORDS = {"partition", "start", "stop", "restart", "corrupt"}
+
+
+def test_the_catalogue_alone_knows_a_fault_by_name() -> None:
+    knows: set[str] = set()
+    for package in ("harness", "checkers", "nemesis", "workloads"):
+        for path in (ROOT / package).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text())):
+                named = isinstance(node, ast.Constant) and node.value in FAULTS.keys() - WORDS
+                made = isinstance(node, ast.ImportFrom) and (node.module or "").startswith("nemesis.faults.")
+                if named or (made and path.parent.name != "faults"):
+                    knows.add(str(path.relative_to(ROOT)))
+    # (What older runs recorded is told by the names of then.)
+    assert knows == {"nemesis/catalogue.py", "harness/core/faults.py"}
