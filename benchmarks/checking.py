@@ -59,22 +59,24 @@ def measure(run: Path, memory: str) -> Told:
     from checkers.catalogue import DELIVERY
     from checkers.history import History
     from checkers.judge import judge
-    from checkers.scan.record_bits import blocks
-    from checkers.screening import count, look, records
+    from checkers.scan.record_bits import record_bits
+    from checkers.scans import Scan, count, count_record_bits
+    from checkers.screening import records
     from checkers.spark.session import session
-    from harness.history.stored_run import rows
+    from harness.history.stored_run import StoredRun
 
     began = time.monotonic()
-    spark = session(conf={"spark.driver.memory": memory}, rows=[rows(run)])
+    spark = session(conf={"spark.driver.memory": memory}, rows=[StoredRun.open(run).records])
     java = psutil.Process(spark.sparkContext._gateway.proc.pid)  # type: ignore[union-attr]
     judge(run, spark)
     told = {"cold": time.monotonic() - began, "cpu": sum(java.cpu_times()[:2])}
     history = History.read(run, spark)
+    sums = {checker.name: checker.sums[Scan.RECORD_BITS] for checker in DELIVERY}
     told |= {
         "warm": seconds(lambda: judge(run, spark)),
         "delivery": shortest(lambda: records(history, DELIVERY)),
-        "pass": shortest(lambda: look(history, DELIVERY, blocks(history))),
-        "joined": shortest(lambda: count(blocks(history), JOINED), times=6),
+        "pass": shortest(lambda: count_record_bits(history, record_bits(history), sums)),
+        "joined": shortest(lambda: count(record_bits(history), JOINED), times=6),
     }
     peak = next(line for line in Path(f"/proc/{java.pid}/status").read_text().splitlines() if line.startswith("VmHWM"))
     return told | {"peak": int(peak.split()[1]) / 1024}
@@ -87,10 +89,10 @@ def measure_first(run: Path, memory: str) -> Told:
     from checkers.history import History
     from checkers.screening import records
     from checkers.spark.session import session
-    from harness.history.stored_run import rows
+    from harness.history.stored_run import StoredRun
 
     began = time.monotonic()
-    history = History.read(run, session(conf={"spark.driver.memory": memory}, rows=[rows(run)]))
+    history = History.read(run, session(conf={"spark.driver.memory": memory}, rows=[StoredRun.open(run).records]))
     records(history, DELIVERY)
     availability(history)
     return {"first": time.monotonic() - began}

@@ -27,7 +27,7 @@ create or replace temp table vanished as
     from proven live join complete using (topic, partition)
     where phase = 'live' and record_id is not null and "offset" >= log_start and not exists (
         from proven final
-        where final.phase = 'final' and final.record_id = live.record_id
+        where final.phase = 'final' and final.record_id = live.record_id and final."offset" = live."offset"
             and final.topic = live.topic and final.partition = live.partition
     )
     group by all;
@@ -41,7 +41,7 @@ create or replace temp table failed_but_present as
 create or replace temp table duplicated as
     select topic, partition, record_id, min("offset") as "offset", max("offset") as last_offset,
         count(distinct "offset") as copies
-    from proven where phase = 'final' and record_id is not null
+    from proven where phase in ('final', 'live') and record_id is not null
     group by all having copies > 1;
 
 create or replace temp table phantom as

@@ -89,7 +89,6 @@ def _reads(reader: int, phase: str, partition: int, here: np.ndarray, read_ns: n
             "reader": np.full(count, reader, np.int32),
             "incarnation": np.zeros(count, np.int32),
             "phase": _constant(phase, count),
-            "poll": np.arange(count, dtype=np.int64) // _POLL,
             "topic": _constant(_TOPIC, count),
             "partition": np.full(count, partition, np.int32),
             "offset": here[3],
@@ -99,6 +98,8 @@ def _reads(reader: int, phase: str, partition: int, here: np.ndarray, read_ns: n
             "intact": np.ones(count, bool),
             "timestamp_ms": here[1] // 1_000_000,
             "read_ns": read_ns,
+            "poll": pa.nulls(count, pa.int64()),
+            "transaction": pa.nulls(count, pa.int64()),
         }
     )
     return table.cast(READS)
@@ -133,7 +134,6 @@ def _observations(partitions: int, duration_ns: int) -> pa.Table:
             "leader_epoch": 0,
             "replicas": [1, 2, 3],
             "isr": [1, 2, 3],
-            "low": 0,
             "high": 0,
         }
         for at in range(0, duration_ns, max(duration_ns // 1000, 1))

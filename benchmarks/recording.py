@@ -22,7 +22,7 @@ from harness.core.clock import Clock
 from harness.history.journal import Journal, journal_path
 from harness.history.schema import SENDS
 from workloads.clients.producing import Producing
-from workloads.clients.recorder import SendRecorder
+from workloads.clients.send_recorder import SendRecorder
 from workloads.clients.settings import producer_config
 from workloads.protocol import ProducerSpec
 from workloads.queue import Queue
@@ -95,7 +95,7 @@ def recorded(queue: Queue, bootstrap: str, seconds: float) -> float:
         spec = ProducerSpec(
             worker=1,
             config=producer_config(queue, bootstrap, "recorded", queue.record_size),
-            slots=[(_TOPIC, partition) for partition in range(_PARTITIONS)],
+            partitions=[(_TOPIC, partition) for partition in range(_PARTITIONS)],
             journals=journals,
             origin_ns=clock.origin_ns,
             acks=queue.acks,
@@ -105,7 +105,7 @@ def recorded(queue: Queue, bootstrap: str, seconds: float) -> float:
             seed=0,
         )
         with Journal(journal_path(journals, "sends", "1"), SENDS) as journal:
-            recorder = SendRecorder(journal, spec.worker, spec.acks, spec.slots, [])
+            recorder = SendRecorder(journal, spec.worker, spec.acks, spec.partitions, [])
             producing = Producing(spec, recorder, clock)
             producing.drain(0)
             began = flushed = time.monotonic()

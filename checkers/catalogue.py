@@ -1,14 +1,9 @@
 """Every anomaly that is looked for: one line each, named as in verdict.json."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from enum import StrEnum
-
-from pyspark.sql import DataFrame
-
-from checkers.anomalies import groups, imported, offsets, order, readers, records, transactions
+from checkers.anomalies import cycles, epochs, groups, imported, offsets, order, readers, records, transactions
+from checkers.checker import Checker, OrderChecker, PollChecker, RecordChecker, TableChecker
 from checkers.history import History
-from checkers.scan.record_bits import UNSETTLED
+from checkers.scan.record_bits import COPIED, GIVEN_ELSEWHERE, MAY_BE_DAMAGED_IN_PLACE, REKEYED, STRAYED, UNSENT
 from harness.core.anomalies import (
     ABORTED_READ,
     ACKNOWLEDGED_ELSEWHERE,
@@ -17,6 +12,7 @@ from harness.core.anomalies import (
     DIVERGED,
     DUPLICATED,
     EARLY_READ,
+    EPOCH_FELL,
     FAILED_BUT_PRESENT,
     FRACTURED,
     HANGING_TRANSACTION,
@@ -24,6 +20,7 @@ from harness.core.anomalies import (
     MISPLACED,
     MISSED,
     PHANTOM,
+    READ_CYCLE,
     REAL_TIME_ORDER,
     REORDERED,
     REWRITTEN_OFFSET,
@@ -32,218 +29,114 @@ from harness.core.anomalies import (
     UNSEEN,
     VANISHED,
     WENT_BACK,
-    Anomaly,
 )
 from harness.core.verdict import Judgement
 from harness.history.run_file import RunFile
 
-#: What answers a question; None: there is nothing, and nothing more to ask.
-Find = Callable[[History, DataFrame], DataFrame | None]
 
-
-class Pass(StrEnum):
-    """The scans of a history. A checker whose scans find no candidates is skipped.
-
-    Records, 64 to a row (checkers/scan/record_bits.py); the order of the log (checkers/anomalies/order.py); polls
-    (checkers/scan/polls.py).
-    """
-
-    BLOCKS = "blocks"
-    LOG = "log"
-    POLLS = "polls"
-
-
-@dataclass(frozen=True)
-class Checker:
-    """One question. ``suspects`` are the bits of a block that may be in the anomaly, and ``doubts``, by pass, a number
-    that is 0 where nothing else may be: SQL on a row of that pass. Where all are 0, ``find`` is not asked.
-    ``given``: what ``find`` gets besides the history: the suspects in blocks (or every record, where the pass over the
-    log has doubts that blocks have not), the records of all unsettled blocks, or polls.
-    ``rule``: which rows of its answer are the anomaly.
-    ``timed``: whether its answer has the times of the sends; to add them costs a pass, which is spared where nothing
-    was found.
-    ``judged``: what a run with this anomaly is at least.
-    ``when``: instead of suspects and doubts, which histories it is asked of.
-    ``sentence``: what it counts, where that is not what the anomaly says itself."""
-
-    anomaly: Anomaly
-    suspects: str
-    find: Find
-    doubts: Mapping[Pass, str] = field(default_factory=dict)
-    given: Pass = Pass.BLOCKS
-    judged: Judgement = Judgement.INVALID
-    rule: str = "true"
-    timed: bool = True
-    when: Callable[[History], bool] | None = None
-    sentence: str | None = None
-
-    @property
-    def said(self) -> str:
-        """What is counted, in words."""
-        return self.anomaly.sentence if self.sentence is None else self.sentence
-
-
-_COPIED = "if(copies > bit_count(found), found, 0L)"
-#: Of acknowledged records, damaged bytes may prove that they stand where they were acknowledged (delivery.proven).
-_PERHAPS_THERE = "acknowledged & damaged"
-_UNSENT = "whole & ~(acknowledged | failed | undecided)"
-_MOVED = "acknowledged_at != found_at"
-_STRAYED = (
-    f"if(acknowledged != 0 and {_MOVED} or glances > 0 and (seen_at != found_at or damaged != 0)"
-    " or glances != bit_count(delivered), acknowledged | whole, 0L)"
-)
-#: Whose key only a look at each can tell: no digest says that they were read as they were sent.
-_REKEYED = f"if(keyed, {UNSETTLED} | {_STRAYED}, 0L)"
-
-
-def _of_transactions(anomaly: Anomaly, find: Find) -> Checker:
-    return Checker(anomaly, "0L", find, when=transactions.recorded)
+def _followed(history: History) -> bool:
+    return history.followed
 
 
 #: What became of each record.
 DELIVERY: tuple[Checker, ...] = (
-    Checker(LOST, "if(complete, acknowledged & ~found, 0L)", records.lost),
-    Checker(
+    RecordChecker(LOST, candidates="if(complete, acknowledged & ~found, 0L)", find=records.lost),
+    RecordChecker(
         VANISHED,
-        f"if(complete, (delivered | {_PERHAPS_THERE}) & ~found, 0L)",
-        records.vanished,
+        candidates=f"if(complete, delivered & ~found | {MAY_BE_DAMAGED_IN_PLACE} | {GIVEN_ELSEWHERE}, 0L)",
+        find=records.vanished,
     ),
-    Checker(FAILED_BUT_PRESENT, "failed & (found | delivered)", records.failed_but_present),
-    Checker(
+    RecordChecker(FAILED_BUT_PRESENT, candidates="failed & (found | delivered)", find=records.failed_but_present),
+    RecordChecker(
         DUPLICATED,
-        f"{_COPIED} | {_PERHAPS_THERE} & found",
-        records.duplicated,
+        candidates=f"{COPIED} | {MAY_BE_DAMAGED_IN_PLACE} & found | {GIVEN_ELSEWHERE}",
+        find=records.duplicated,
     ),
-    Checker(PHANTOM, _UNSENT, records.phantom, {Pass.BLOCKS: "alien"}),
-    Checker(
-        MISPLACED,
-        f"{_UNSENT} | {_REKEYED}",
-        records.misplaced,
-    ),
-    Checker(
-        CORRUPTED,
-        "damaged",
-        records.corrupted,
-        {Pass.BLOCKS: "corrupt"},
-    ),
+    RecordChecker(PHANTOM, candidates=UNSENT, foreign="foreign", find=records.phantom),
+    RecordChecker(MISPLACED, candidates=f"{UNSENT} | {REKEYED}", find=records.misplaced),
+    RecordChecker(CORRUPTED, candidates="damaged", foreign="corrupt", find=records.corrupted),
 )
 
 #: How it stands in the log, in which order, and how readers came by it.
 LOG_ORDER_READER: tuple[Checker, ...] = (
-    Checker(
+    RecordChecker(
         REWRITTEN_OFFSET,
-        f"{_STRAYED} | {_COPIED} | {_UNSENT}",
-        offsets.rewritten_offset,
-        {Pass.BLOCKS: "alien", Pass.LOG: "shared"},
+        candidates=f"{STRAYED} | {COPIED} | {UNSENT}",
+        foreign="foreign",
+        in_order="shared",
+        find=offsets.rewritten_offset,
+        rule=offsets.SEVERAL_RECORDS,
         timed=False,
-        rule="size(records) > 1",
     ),
-    Checker(
-        DIVERGED,
-        "0L",
-        offsets.diverged,
-        when=lambda history: history.followed,
-        timed=False,
-        rule="not array_contains(stand, record)",
+    TableChecker(DIVERGED, applies=_followed, find=offsets.diverged, rule=offsets.NOT_THE_LEADER_S, timed=False),
+    TableChecker(
+        EPOCH_FELL, applies=epochs.recorded, find=epochs.epoch_fell, rule=epochs.BEHIND_A_LATER_EPOCH, timed=False
     ),
-    Checker(
+    OrderChecker(
         ACKNOWLEDGED_ELSEWHERE,
-        "0L",
-        offsets.acknowledged_elsewhere,
-        {Pass.BLOCKS: f"bit_count({_PERHAPS_THERE})", Pass.LOG: "moved"},
-        Pass.LOG,
-        rule="read_offset != offset",
+        broken="moved",
+        also=MAY_BE_DAMAGED_IN_PLACE,
+        find=offsets.acknowledged_elsewhere,
+        rule=offsets.AT_ANOTHER_OFFSET,
     ),
-    Checker(
-        REORDERED,
-        "0L",
-        order.reordered,
-        {Pass.LOG: "reordered + shared"},
-        Pass.LOG,
-        rule="after_sequence > sequence",
+    OrderChecker(REORDERED, broken="reordered + shared", find=order.reordered, rule=order.AFTER_ITS_SUCCESSOR),
+    OrderChecker(
+        REAL_TIME_ORDER, broken="overtaken + shared", find=order.real_time_order, rule=order.AFTER_A_LATER_SEND
     ),
-    Checker(
-        REAL_TIME_ORDER,
-        "0L",
-        order.real_time_order,
-        {Pass.LOG: "overtaken + shared"},
-        Pass.LOG,
-        rule="after_sent_ns > acknowledged_ns",
-    ),
-    Checker(
+    PollChecker(
         SKIPPED,
-        "0L",
-        readers.skipped,
-        {Pass.POLLS: f"cast({readers.PASSED_OVER} or {readers.WITH_HOLES} as int)"},
-        Pass.POLLS,
+        suspicious=readers.MAY_HAVE_SKIPPED,
+        applies=groups.began_ahead,
+        find=readers.skipped,
+        rule=readers.PASSED_OVER,
         timed=False,
-        rule="offset >= passed_from and offset < passed_to",
     ),
-    Checker(
-        WENT_BACK,
-        "0L",
-        readers.went_back,
-        {Pass.POLLS: f"cast({readers.BEHIND} as int)"},
-        Pass.POLLS,
-        timed=False,
-        rule="offset < gone_to",
+    PollChecker(
+        WENT_BACK, suspicious=readers.MAY_HAVE_GONE_BACK, find=readers.went_back, rule=readers.BEHIND, timed=False
     ),
-    Checker(
+    PollChecker(
         TWO_OWNERS,
-        "0L",
-        readers.two_owners,
-        given=Pass.POLLS,
-        when=lambda history: history.run_file.configuration.grouped,
+        applies=groups.recorded,
+        find=readers.two_owners,
+        rule=readers.BEFORE_THE_OTHER_ENDED,
         timed=False,
-        rule="since_ns < other_until_ns",
     ),
 )
 
-#: Whether transactions are whole.
+#: What was given out of transactions, and whether they are whole.
 TRANSACTIONS: tuple[Checker, ...] = (
-    _of_transactions(ABORTED_READ, transactions.aborted_read),
-    _of_transactions(EARLY_READ, transactions.early_read),
-    _of_transactions(FRACTURED, transactions.fractured),
-    _of_transactions(COMMITTED_LOST, transactions.committed_lost),
-    _of_transactions(HANGING_TRANSACTION, transactions.hanging_transaction),
+    TableChecker(ABORTED_READ, applies=transactions.recorded, find=transactions.aborted_read),
+    TableChecker(EARLY_READ, applies=transactions.recorded, find=transactions.early_read),
+    TableChecker(READ_CYCLE, applies=cycles.recorded, find=cycles.read_cycle),
+    TableChecker(FRACTURED, applies=transactions.recorded, find=transactions.fractured),
+    TableChecker(COMMITTED_LOST, applies=transactions.recorded, find=transactions.committed_lost),
+    TableChecker(HANGING_TRANSACTION, applies=transactions.recorded, find=transactions.hanging_transaction),
 )
 
 #: Whether a group processed all that it committed.
-GROUPS: tuple[Checker, ...] = (
-    Checker(
-        MISSED,
-        "0L",
-        groups.missed,
-        given=Pass.POLLS,
-        timed=False,
-        when=groups.recorded,
-    ),
-)
+GROUPS: tuple[Checker, ...] = (PollChecker(MISSED, applies=groups.recorded, find=groups.missed, timed=False),)
 
 CHECKERS: tuple[Checker, ...] = (*DELIVERY, *LOG_ORDER_READER, *TRANSACTIONS, *GROUPS)
 
-#: What is asked of a run without a final read: these in place of the ones above of the same name.
+#: Checkers of a run without a final read, instead of those above of the same anomaly.
 WITHOUT_FINAL_READ: tuple[Checker, ...] = (
-    Checker(
+    RecordChecker(
         LOST,
-        "acknowledged & ~delivered",
-        imported.lost,
-        sentence="acknowledged writes were passed over by those who read",
+        candidates="acknowledged & ~delivered",
+        find=imported.lost,
+        sentence="acknowledged writes were skipped by their readers",
     ),
-    Checker(
-        UNSEEN,
-        "acknowledged & ~delivered",
-        imported.unseen,
-        judged=Judgement.UNKNOWN,
+    RecordChecker(UNSEEN, candidates="acknowledged & ~delivered", find=imported.unseen, judged=Judgement.UNKNOWN),
+    RecordChecker(
+        DUPLICATED, candidates="delivered", find=imported.duplicated, sentence="records are at more than one offset"
     ),
-    Checker(DUPLICATED, "delivered", imported.duplicated, sentence="records are at more than one offset"),
 )
 
 
-def asked_of(run: RunFile) -> tuple[Checker, ...]:
-    """The questions that can be asked of a run: without a final read, of what its readers were given."""
+def checkers_of(run: RunFile) -> tuple[Checker, ...]:
+    """The checkers that a run can be judged by: without a final read, by what its readers got."""
     if run.final_read:
         return CHECKERS
     instead = {checker.anomaly for checker in WITHOUT_FINAL_READ}
-    others = (checker for checker in (*DELIVERY, *LOG_ORDER_READER) if checker.anomaly not in instead)
+    others = (checker for checker in (*DELIVERY, *LOG_ORDER_READER, *TRANSACTIONS) if checker.anomaly not in instead)
     return (*WITHOUT_FINAL_READ, *others)

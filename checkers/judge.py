@@ -1,36 +1,51 @@
-"""From a stored run to its verdict: what was found, what the configuration says to it, and who led."""
+"""From a stored run to its verdict: what was found, and whether the configuration permits it."""
 
 import traceback
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import StorageLevel
 from pyspark.sql import SparkSession
 
 from checkers.anomalies import transactions
 from checkers.anomalies.readers import redelivered
-from checkers.availability import availability
-from checkers.catalogue import CHECKERS, Checker, asked_of
-from checkers.evidence.causes import runs
+from checkers.at_risk import at_risk
+from checkers.availability import Writes, availability, writes
+from checkers.catalogue import checkers_of
+from checkers.checker import Checker
+from checkers.evidence.causes import RecordRange, found_ranges, runs, terms_led
 from checkers.evidence.faults import active
-from checkers.evidence.leadership import elected, refilled, who_led
-from checkers.evidence.store import partitions, pieces, place
+from checkers.evidence.holders import Evidence
+from checkers.evidence.holes import Holes
+from checkers.evidence.leadership import elected, who_led
+from checkers.evidence.reach import faulted, given_up_beside
+from checkers.evidence.readers import behind
+from checkers.evidence.silence import silences
+from checkers.evidence.standing import evidence, possible_faults, worst_ruling
+from checkers.evidence.store import directory_of, partitions, pieces
+from checkers.findings import Observed, findings
 from checkers.history import History, damaged_file
 from checkers.limits import limits_of, overrun, undecided
-from checkers.preconditions import preconditions
+from checkers.preconditions import Seen, preconditions
 from checkers.scan.polls import polls
 from checkers.screening import AT_ONCE, Found, records
 from checkers.summary import summary
-from harness.core.anomalies import BY_NAME, DUPLICATED, LOST, MISSED
+from harness.core.anomalies import BY_NAME, DUPLICATED, LOST, MISSED, VANISHED, Anomaly
 from harness.core.errors import HistoryError
-from harness.core.faults import Does, acted_on, does
-from harness.core.guarantees import Circumstances, elected_by_hand, most_at_once, standing
-from harness.core.verdict import FoundAnomaly, Judgement, Precondition, Standing, Summary, Verdict, worst
+from harness.core.faults import Row
+from harness.core.guarantees import LOSS, Circumstances, Ruling, standing
+from harness.core.verdict import Finding, FoundAnomaly, Judgement, Precondition, Standing, Summary, Verdict, worst
 from harness.history.paths import CHECKERS_LOG
+from harness.history.run_file import RunFile
+
+#: So many findings have a line among the reasons, the worst first.
+_MOST_FINDINGS = 10
 
 
 def judge(
@@ -40,12 +55,12 @@ def judge(
 
     Writes all records of each anomaly found to ``<results>/anomalies/<name>/``, the traceback of a checker that fails
     to ``<results>/checkers.log``, and no other file; ``results`` is the run's directory where it is not told.
-    ``checkers``: all that such a run is asked, where they are not told. Raises HistoryError where the run cannot be
+    ``checkers``: by default all that apply to such a run. Raises HistoryError where the run cannot be
     judged at all.
     """
     try:
         history = History.read(directory, spark, results)
-        return _judged(history, asked_of(history.run_file) if checkers is None else checkers)
+        return _judged(history, checkers_of(history.run_file) if checkers is None else checkers)
     except Exception as exc:
         damaged = damaged_file(exc)
         if damaged is None:
@@ -62,24 +77,58 @@ def _judged(history: History, checkers: Sequence[Checker]) -> Verdict:
             pool.submit(lambda: polls(history).persist(StorageLevel.MEMORY_AND_DISK)) if history.read_live else None
         )
         judged = pool.submit(records, history, checkers, polled.result if polled else None)
-        served = pool.submit(availability, history)
+        acknowledged = pool.submit(writes, history)
         again = redelivered(history, polled.result()) if polled else {}
-        (counts, answered), service = judged.result(), served.result()
+        stopped = behind(history, polled.result()) if polled and history.run_file.final_read else []
+        (counts, answered), written = judged.result(), acknowledged.result()
+    service = availability(history, written)
+    risked = _at_risk(history, written)
     found = [f for f in answered if f.failure is None]
     failures = {f.checker.anomaly.name: f.failure for f in answered if f.failure is not None}
     sizes = {f.checker.anomaly.name: f.count for f in found} | dict.fromkeys(failures)
     report = summary(counts, lost=sizes.get(LOST.name, 0), duplicated=sizes.get(DUPLICATED.name, 0))
-    ruled = rule(history, found)
+    known, missing = evidence(history) if any(f.checker.anomaly in LOSS for f in found) else (None, {})
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
-        told = pool.map(lambda name: explained(history, name, ruled[name]), ruled)
-        anomalies = dict(zip(ruled, told, strict=True))
+        explanations = list(pool.map(lambda one: explained(history, one, missing, known), found))
+    names = [f.checker.anomaly.name for f in found]
+    ranges = {name: one for name, (_, one) in zip(names, explanations, strict=True)}
+    anomalies = {name: one for name, (one, _) in zip(names, explanations, strict=True)}
     anomalies |= overrun(limits_of(history.run_file), service)
-    sent = [(part["topic"], part["partition"]) for part in service["partitions"]]
-    doubts = undecided(history.run_file, service)
-    met = preconditions(history.run_file, report, history.ends, history.faults, history.seen, sent, doubts)
+    observed = Observed(terms_led(history), history.seen, history.faults, history.stored.brokers)
+    caused = findings(anomalies, ranges, observed)
+    met = preconditions(history.run_file, report, _seen(history, service, stopped, counts["untold"], risked))
     met += _unanswered(history.results, failures)
     done = transactions.report(history)
-    return verdict(history, report, anomalies, met, service, done, again)
+    return verdict(history, report, anomalies, caused, met, service, done, again, risked)
+
+
+def _at_risk(history: History, written: Writes) -> dict[int, int]:
+    return at_risk(
+        written.partitions,
+        history.seen,
+        history.faults,
+        history.stored.brokers,
+        history.run_file.configuration.acks_all,
+    )
+
+
+def _seen(
+    history: History, service: Mapping[str, Any], stopped: Sequence[str], untold: int, risked: Mapping[int, int]
+) -> Seen:
+    """What the assumptions of a run are held against."""
+    written = {(part["topic"], part["partition"]): tuple(part["written_ns"]) for part in service["partitions"]}
+    return Seen(
+        ends=history.ends,
+        faults=history.faults,
+        spans=history.seen,
+        partitions=service["partitions"],
+        silences=silences(history.stored.table("observations", columns=["topic", "partition", "at_ns"]), written),
+        missing=history.stored.missing,
+        behind=stopped,
+        untold=untold,
+        at_risk=risked,
+        undecided=undecided(history.run_file, service),
+    )
 
 
 def _unanswered(results: Path, failures: Mapping[str, Exception]) -> list[Precondition]:
@@ -96,83 +145,90 @@ def _unanswered(results: Path, failures: Mapping[str, Exception]) -> list[Precon
     return [Precondition(name="checkers answered", met=False, detail=f"failed: {failed}: see {CHECKERS_LOG}")]
 
 
-def circumstances(history: History) -> Circumstances:
-    """What happened in a run, as far as Kafka's promises depend on it."""
-    run = history.run_file
-    brokers = {node.name: node.id for node in run.nodes if node.role == "broker"}
-    wiped = [
-        {**row, "nodes": [name], "healed_ns": refilled(history.seen, brokers[name], row["injecting_ns"])}
-        for row in history.faults
-        if does(row, Does.DESTROYS_DATA)
-        for name in brokers.keys() & acted_on(row)
-    ]
+def circumstances(history: History, faults: Sequence[Row], anomaly: str = "") -> Circumstances:
+    """What happened in a run of these faults, as far as promises depend on it that no record decides by itself."""
     return Circumstances(
-        elected=bool(elected(history.seen)),
-        faulted_at_once=most_at_once(history.faults, frozenset(brokers)),
-        wiped_at_once=most_at_once(wiped, frozenset(brokers)),
-        last_replica_guarded=run.features.get("eligible.leader.replicas.version", 0) > 0,
-        final_read=run.final_read,
+        elected=_elected_where(history, anomaly),
+        resent=True,
+        given_up_beside=anomaly == DUPLICATED.name and given_up_beside(history),
+        faulted=faulted(history, faults),
+        final_read=history.run_file.final_read,
         missed_by_the_living=_missed_by_the_living(history.results),
     )
 
 
 def _missed_by_the_living(results: Path) -> int:
-    found = pieces(place(results, MISSED.name))
+    found = pieces(directory_of(results, MISSED.name))
     return sum(len(piece) - pc.sum(pc.or_(piece["died"], piece["unanswered"])).as_py() for piece in found)
 
 
-def rule(history: History, found: Sequence[Found]) -> dict[str, FoundAnomaly]:
-    """Each anomaly with its standing under the run's configuration."""
-    happened, configuration = circumstances(history), history.run_file.configuration
-    rulings = {
-        name: standing(
-            BY_NAME[name],
-            configuration,
-            replace(
-                happened, elected=_elected_where(history, name), elected_by_hand=_elected_by_hand_where(history, name)
-            ),
-        )
-        for name in (f.checker.anomaly.name for f in found)
-    }
-    return {
-        f.checker.anomaly.name: FoundAnomaly(
-            count=f.count,
-            standing=(ruling := rulings[f.checker.anomaly.name]).standing,
-            because=ruling.because,
-            source=ruling.source,
-            remedy=ruling.remedy,
-            examples=f.examples,
-        )
-        for f in found
-    }
+def _copies_stand(results: Path) -> bool:
+    found = pieces(directory_of(results, DUPLICATED.name), pa.schema([("in_log", pa.int64())]))
+    return any(pc.any(pc.greater(piece["in_log"], 1)).as_py() for piece in found)
+
+
+def all_may_have_moved(history: History, anomaly: str) -> bool:
+    """Whether of each row of an anomaly a group may have moved the partition right before it, unseen."""
+    found = pieces(directory_of(history.results, anomaly)) if history.moved_unseen else ()
+    told = [piece["may_have_moved"] for piece in found if "may_have_moved" in piece.column_names]
+    return bool(told) and all(pc.all(one).as_py() for one in told)
 
 
 def _elected_where(history: History, anomaly: str) -> bool:
     """Whether in each partition that has an anomaly another leader was elected: no other partition's election excuses
-    it. (But nobody observes the log of a transaction's coordinator: where there are any, the others' stand for it.)"""
+    it."""
     had = elected(history.seen)
-    return bool(had) and (history.transactional or partitions(place(history.results, anomaly)) <= had)
+    return bool(had) and partitions(directory_of(history.results, anomaly)) <= had
 
 
-def _elected_by_hand_where(history: History, anomaly: str) -> bool:
-    """Whether in each partition that has an anomaly an unclean election was asked for by hand, and came."""
-    had = elected_by_hand(history.faults)
-    return bool(had) and partitions(place(history.results, anomaly)) <= had
+def rule(history: History, anomaly: Anomaly, found: Sequence[RecordRange]) -> Ruling:
+    """The standing of an anomaly under the run's configuration: where its records are gone, the worst of theirs."""
+    if anomaly not in LOSS:
+        possible = [circumstances(history, faults, anomaly.name) for faults in possible_faults(history.faults)]
+        if all_may_have_moved(history, anomaly.name):
+            possible.append(replace(possible[0], moved_unseen=True))
+        return standing(anomaly, history.run_file.configuration, *possible)
+    ruling, count, total = worst_ruling(found)
+    of_some = f"{count} of them: " if count < total else ""
+    return replace(ruling, because=f"{of_some}{ruling.because}")
 
 
-def explained(history: History, name: str, anomaly: FoundAnomaly) -> FoundAnomaly:
-    """``anomaly`` with its runs, and its examples told who led and which faults were active at each's moment."""
-    names = {node.id: node.name for node in history.run_file.nodes if node.role == "broker"}
+def explained(
+    history: History, found: Found, missing: Holes, known: Evidence | None
+) -> tuple[FoundAnomaly, list[RecordRange]]:
+    """What a checker found, with its standing; its runs, each with one of its own; and its examples told who led and
+    which faults were active at each's moment. And all of its runs.
+
+    What is in a hole of the final log nothing permits.
+    """
+    names, anomaly = history.stored.brokers, found.checker.anomaly
     examples = [
         {
             **row,
             **who_led(history.seen, (row["topic"], row["partition"]), at, names),
             "faults": active(history.faults, at),
         }
-        for row in anomaly.examples
+        for row in found.examples
         for at in [moment(row)]
     ]
-    return anomaly.model_copy(update={"examples": examples, "runs": runs(history, BY_NAME[name])})
+    gone = anomaly in LOSS
+    ranges = found_ranges(history, anomaly, missing if gone else {}, known if gone else None)
+    ruling = rule(history, anomaly, ranges)
+    if anomaly is DUPLICATED and ruling.standing is Standing.VIOLATION and not _copies_stand(history.results):
+        # Copies that consumers received and that are gone were lost, and sent again for that: what excuses that does.
+        lost = found_ranges(history, VANISHED, missing, known) if known else []
+        ruling = worst_ruling(lost)[0] if lost else ruling
+    ruled = {"standing": ruling.standing}
+    told = FoundAnomaly(
+        count=found.count,
+        standing=ruling.standing,
+        because=ruling.because,
+        source=ruling.source,
+        remedy=ruling.remedy,
+        examples=examples,
+        runs=[{**ruled, **run} for run in runs(history, ranges)] if anomaly.comes_in_runs else [],
+    )
+    return told, ranges
 
 
 def moment(example: Mapping[str, Any]) -> int:
@@ -184,16 +240,18 @@ def verdict(
     history: History,
     report: Summary,
     anomalies: dict[str, FoundAnomaly],
+    caused: list[Finding],
     met: list[Precondition],
     service: dict[str, Any],
     of_transactions: dict[str, Any],
     redelivered_by_cause: dict[str, int],
+    acknowledged_at_risk: dict[int, int],
 ) -> Verdict:
     """The merge: any anomaly is what its checker says, invalid for all but one; else any assumption that did not hold
     is unknown; else valid."""
     run = history.run_file
-    asked = asked_of(run)
-    least = {checker.anomaly.name: checker.judged for checker in asked}
+    checkers = checkers_of(run)
+    least = {checker.name: checker.judged for checker in checkers}
     found = (least.get(name, Judgement.INVALID) for name in anomalies)
     judged = worst([*found, *(Judgement.UNKNOWN for held in met if not held.met)])
     unexpected = run.expect.unmet(judged, anomalies, met)
@@ -204,40 +262,45 @@ def verdict(
         verdict=judged,
         expected=unexpected is None,
         partial=run.partial,
-        reasons=reasons(report, anomalies, met, unexpected, asked),
+        reasons=reasons(report, caused, met, unexpected, run),
         summary=report,
         anomalies=anomalies,
+        findings=caused,
         preconditions=met,
         availability=service,
         transactions=of_transactions,
         redelivered=redelivered_by_cause,
+        at_risk=acknowledged_at_risk,
         faults=history.faults,
         versions=run.versions,
+        judge={name: version(name) for name in ("kafka-trial", "pyspark")},
     )
 
 
 def reasons(
     report: Summary,
-    anomalies: Mapping[str, FoundAnomaly],
+    caused: Sequence[Finding],
     met: Sequence[Precondition],
     unexpected: str | None,
-    asked: Sequence[Checker] = CHECKERS,
+    run: RunFile,
 ) -> list[str]:
     """Why the verdict is what it is, one line each, violations first: the first line is the headline."""
     said = {name: anomaly.sentence for name, anomaly in BY_NAME.items()}
-    said |= {checker.anomaly.name: checker.said for checker in asked}
-    order = sorted(anomalies, key=lambda name: anomalies[name].standing is not Standing.VIOLATION)
-    lines = [line for name in order for line in _finding(name, said[name], anomalies[name], report)]
+    said |= {checker.name: checker.said for checker in checkers_of(run)}
+    lines = [_finding(one, said[one.first], report) for one in caused[:_MOST_FINDINGS]]
+    if left := len(caused) - len(lines):
+        lines.append(f"… and {left} more findings: verdict.json")
     lines += [f"unknown: {held.name}: {held.detail}" for held in met if not held.met]
-    lines += [] if lines else [_clean(report, "are in the final log" if asked is CHECKERS else "were read")]
+    lines += [] if lines else [_clean(report, "are in the final log" if run.final_read else "were read")]
     return lines + ([f"not as expected: {unexpected}"] if unexpected else [])
 
 
-def _finding(name: str, said: str, anomaly: FoundAnomaly, report: Summary) -> list[str]:
-    """What was found, and the biggest run of it."""
-    of = f" of {report.acknowledged}" if BY_NAME[name].of_acknowledged else ""
-    finding = f"{name}: {anomaly.count}{of} {said}; {anomaly.standing}: {anomaly.because}"
-    return [finding, *(f"{name}: {run['text']}" for run in anomaly.runs[:1])]
+def _finding(one: Finding, said: str, report: Summary) -> str:
+    """What was found, and what else the same cause did."""
+    of = f" of {report.acknowledged}" if BY_NAME[one.first].of_acknowledged else ""
+    others = ", ".join(f"{name} {count}" for name, count in one.anomalies.items() if name != one.first)
+    also = f" (by the same cause: {others})" if others else ""
+    return f"{one.first}: {one.anomalies[one.first]}{of} {said}{also}; {one.standing}: {one.because}"
 
 
 def _clean(report: Summary, survived: str) -> str:

@@ -1,4 +1,4 @@
-"""Service: the limits that a scenario sets to what ``checkers.availability`` tells.
+"""Service: the limits that a scenario sets to what ``checkers.availability`` measures.
 
 Kafka promises no time: a limit is the scenario's own, and to break it is a violation of that. Where a scenario sets
 none, nothing is judged.
@@ -42,7 +42,7 @@ def limits_of(run: RunFile) -> Limits:
 
 
 def undecided(run: RunFile, service: Row) -> list[str] | None:
-    """Why nobody can tell whether a limit was broken, a line for each place; None of a run that has no limits.
+    """Why it is not known whether a limit was broken, a line for each partition; None of a run that has no limits.
 
     A stretch is known to have lasted so long for certain, and at most so long: the limit is in between.
     """
@@ -57,10 +57,10 @@ def undecided(run: RunFile, service: Row) -> list[str] | None:
         if _between(part["longest_unavailable"], limits.unavailable, part.get("at_most_ns")):
             found.append(f"{name} acknowledged nothing for up to {part['at_most_ns'] / _SECOND_NS:g} s")
         found += [
-            f"{name} acknowledged nothing for up to {at_most / _SECOND_NS:g} s after the heal of {told['fault']}"
-            for told in part["after_faults"]
-            for at_most in [told.get("at_most_after_heal_ns")]
-            if _between(told["awaited_after_heal"], limits.recovery, at_most)
+            f"{name} acknowledged nothing for up to {at_most / _SECOND_NS:g} s after the heal of {after['fault']}"
+            for after in part["after_faults"]
+            for at_most in [after.get("at_most_after_heal_ns")]
+            if _between(after["awaited_after_heal"], limits.recovery, at_most)
         ]
     return found
 
@@ -88,8 +88,8 @@ def slow(limit_s: float | None, service: Row) -> list[dict[str, Any]]:
     if limit_s is None:
         return []
     return [
-        {"fault": told["fault"], "topic": part["topic"], "partition": part["partition"], **told["awaited_after_heal"]}
+        {"fault": after["fault"], "topic": part["topic"], "partition": part["partition"], **after["awaited_after_heal"]}
         for part in service["partitions"]
-        for told in part["after_faults"]
-        if told["awaited_after_heal"] and told["awaited_after_heal"]["lasted_ns"] > limit_s * _SECOND_NS
+        for after in part["after_faults"]
+        if after["awaited_after_heal"] and after["awaited_after_heal"]["lasted_ns"] > limit_s * _SECOND_NS
     ]

@@ -1,51 +1,80 @@
 """Vacuity before verdict: the assumptions that ``valid`` rests on, each with what was seen."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from checkers.evidence.leadership import Span, leaders
+from checkers.evidence.silence import Silence
+from harness.core.faults import injection_of
 from harness.core.verdict import Precondition, Summary
 from harness.history.run_file import Requirements, RunFile
 
 Row = Mapping[str, Any]
 
+_SECOND_NS = 1_000_000_000
 
-def preconditions(
-    run: RunFile,
-    summary: Summary,
-    ends: Sequence[Row],
-    faults: Sequence[Row],
-    seen: Sequence[Span],
-    sent: Iterable[tuple[str, int]],
-    undecided: Sequence[str] | None = None,
-) -> list[Precondition]:
-    """Every assumption of a run, in the order in which a reader should doubt them. ``sent``: partitions written to.
+
+@dataclass(frozen=True)
+class Seen:
+    """What assumptions are held against, beside run.json.
+
+    ``ends``, ``faults``: rows of these tables. ``spans``: what brokers reported of partitions. ``partitions``: the
+    service of each partition that was written to (checkers/availability.py). ``silences``: when no broker's word was
+    fresh (checkers/evidence/silence.py). ``missing``: parts of the history that are not there (StoredRun.missing).
+    ``behind``: readers that did not come to the end of a log (checkers/evidence/readers.py), a line each.
+    ``untold``: acknowledged records that may have been deleted (checkers/anomalies/records.py).
+    ``at_risk``: how many writes were acknowledged while at risk (checkers/at_risk.py).
     ``undecided``: why it is not known whether a limit was broken (checkers/limits.py); None where there is no limit.
+    """
+
+    ends: Sequence[Row] = ()
+    faults: Sequence[Row] = ()
+    spans: Sequence[Span] = ()
+    partitions: Sequence[Row] = ()
+    silences: Sequence[Silence] = ()
+    missing: Sequence[str] = ()
+    behind: Sequence[str] = ()
+    untold: int = 0
+    at_risk: Mapping[int, int] = field(default_factory=dict)
+    undecided: Sequence[str] | None = None
+
+
+def preconditions(run: RunFile, summary: Summary, seen: Seen) -> list[Precondition]:
+    """Every assumption of a run, in the order in which a reader should doubt them.
 
     One without a final read rests on what was recorded alone: nobody injected its faults for us, nor watched who led.
     """
     watched = (run.watch_topic, run.watch_partition)
-    recorded = [whole(run), attempted(summary), acknowledged(summary, run.requires)]
+    recorded = [whole(run, seen.missing), attempted(summary), acknowledged(summary, run.requires)]
     if not run.final_read:
         return recorded
+    known = {(row["topic"], row["partition"]) for row in (*seen.partitions, *map(vars, seen.spans))}
+    leading = [run.broker(one) for one in leaders(seen.spans, watched)]
     return [
         *recorded,
-        bit(faults),
-        healed(faults, run),
+        has_rows(run, seen.faults),
+        took_effect(seen.faults),
+        *risked(run, seen.faults, seen.at_risk),
+        healed(seen.faults, run),
         followed(run),
+        *served(run, seen.faults, seen.partitions),
         finished(run),
-        observed(seen),
-        *led(run.requires, watched, leaders(seen, watched)),
-        read_to_the_end(ends, {*sent, *((span.topic, span.partition) for span in seen)}),
-        retained(ends),
-        *([] if undecided is None else [limited(undecided)]),
+        read_on(seen.behind),
+        observed(seen.spans, seen.silences),
+        *led(run.requires, watched, leading),
+        read_to_the_end(seen.ends, known),
+        retained(seen.ends, seen.untold),
+        *([] if seen.undecided is None else [limited(seen.undecided)]),
     ]
 
 
-def whole(run: RunFile) -> Precondition:
-    """Nothing that was done is missing from the history."""
-    why = "; ".join(run.notes) or "a worker or the harness was cut off"
-    return _held("history whole", not run.partial, "no worker died, and no journal was cut off", why)
+def whole(run: RunFile, missing: Sequence[str] = ()) -> Precondition:
+    """Nothing that was done is missing from the history: no worker was cut off, and what each recorded is there."""
+    cut = ["; ".join(run.notes) or "a worker or the harness was cut off"] if run.partial else []
+    why = "; ".join([*missing, *cut])
+    return _held("history whole", not why, "no worker died, and no journal was cut off", why)
 
 
 def attempted(summary: Summary) -> Precondition:
@@ -55,40 +84,77 @@ def attempted(summary: Summary) -> Precondition:
 
 def acknowledged(summary: Summary, requires: Requirements) -> Precondition:
     """Enough was acknowledged."""
-    told = f"{summary.acknowledged} writes acknowledged, {requires.acknowledged} required"
-    return _held("enough acknowledged", summary.acknowledged >= requires.acknowledged, told)
+    detail = f"{summary.acknowledged} writes acknowledged, {requires.acknowledged} required"
+    return _held("enough acknowledged", summary.acknowledged >= requires.acknowledged, detail)
 
 
-def bit(faults: Iterable[Row]) -> Precondition:
+def has_rows(run: RunFile, faults: Iterable[Row]) -> Precondition:
+    """Every step of the timeline that injects has its row of ``faults``, which says when it was injected. (``healed``
+    asks when it was healed, and ``followed`` which steps were not played.)"""
+    rows = {injection_of(row): row for row in faults}
+    steps = run.scenario.get("timeline") or []
+    injections = [step["inject"] for step in steps if "inject" in step]
+    named = {one["as"]: one.get("fault") for one in injections if one.get("as")}
+    lacking = [name for name, kind in named.items() if name not in rows or rows[name]["kind"] != kind]
+    unnamed = Counter(one.get("fault") for one in injections if not one.get("as"))
+    unnamed["elect"] += sum("elect" in step for step in steps)
+    left = Counter(row["kind"] for name, row in rows.items() if name not in named)
+    lacking += [f"{count} of {kind}" for kind, count in (unnamed - left).items()]
+    drawn = [{one.get("fault") for one in step["random"].get("faults", [])} for step in steps if "random" in step]
+    lacking += ["any that was drawn" for kinds in drawn if not kinds & (left - unnamed).keys()]
+    ended_early = any(not step.met for step in run.timeline)
+    lacking = [] if ended_early else [f"no row of {what}" for what in lacking]
+    lacking += [f"{name} has no beginning" for name, row in rows.items() if row["effective"] and not _begun(row)]
+    return _held("faults recorded", not lacking, f"{len(rows)} rows, one for each step that injects", _all(lacking))
+
+
+def _begun(fault: Row) -> bool:
+    return fault["injected_ns"] is not None
+
+
+def took_effect(faults: Iterable[Row]) -> Precondition:
     """Every injected fault shows evidence that it took hold, on every node that it names."""
     listed = list(faults)
     without = [_without_effect(row) for row in listed if not row["effective"]]
     return _held(
-        "faults bit", not without, f"{len(listed)} faults, each with evidence", f"no evidence: {_all(without)}"
+        "faults took effect", not without, f"{len(listed)} faults, each with evidence", f"no evidence: {_all(without)}"
     )
 
 
 def _without_effect(fault: Row) -> str:
     on = fault.get("nodes_without_effect")
-    return f"{fault['fault']} (on {_all(on)})" if on else str(fault["fault"])
+    return f"{injection_of(fault)} (on {_all(on)})" if on else injection_of(fault)
+
+
+def risked(run: RunFile, faults: Sequence[Row], at_risk: Mapping[int, int]) -> list[Precondition]:
+    """Something was acknowledged that the faults could take. Who injects none claims nothing of loss, and where nothing
+    is ever acknowledged (acks=0) nothing can be. (Of faults that did not take effect ``took_effect`` tells.)"""
+    if not any(row["effective"] for row in faults) or run.configuration.acks == "0":
+        return []
+    counts = ", ".join(f"{count} on {fewest or 'nobody knows how many'}" for fewest, count in at_risk.items())
+    why = "no write was acknowledged that any fault could take"
+    return [
+        _held("records at risk", bool(at_risk), f"acknowledged, by the brokers that had to have them: {counts}", why)
+    ]
 
 
 def healed(faults: Iterable[Row], run: RunFile) -> Precondition:
     """Every fault was undone before the final read, those apart that the scenario lets stay: by their own names, or on
-    the nodes that it names, or named as a pin. What a pin meant only the run itself can tell."""
+    the nodes that it names, or named as a pin. Only the run itself knows what a pin meant."""
     names = frozenset(run.scenario.get("final_read", {}).get("down", []))
     nodes = names.union(*(run.down[name] for name in names & run.down.keys()))
     listed = list(faults)
     lasting = [row for row in listed if row["healed_ns"] is None]
     standing = [
-        row["fault"]
+        name
         for row in lasting
-        for still_on in [run.lasting.get(row["fault"]) or row["nodes"]]
-        if row["fault"] not in names and not (still_on and nodes.issuperset(still_on))
+        for name in [injection_of(row)]
+        for still_on in [run.lasting.get(name) or row["nodes"]]
+        if name not in names and not (still_on and nodes.issuperset(still_on))
     ]
-    excused = f", but {_all(row['fault'] for row in lasting)} as the scenario says" if lasting else ""
-    told = f"{len(listed)} faults, each undone{excused}"
-    return _held("faults healed", not standing, told, f"still there: {_all(standing)}")
+    excused = f", but {_all(map(injection_of, lasting))} as the scenario says" if lasting else ""
+    detail = f"{len(listed)} faults, each undone{excused}"
+    return _held("faults healed", not standing, detail, f"still there: {_all(standing)}")
 
 
 def followed(run: RunFile) -> Precondition:
@@ -97,42 +163,77 @@ def followed(run: RunFile) -> Precondition:
     return _held("timeline followed", not missed, f"{len(run.timeline)} steps", f"not met: {_all(missed)}")
 
 
+def served(run: RunFile, faults: Iterable[Row], partitions: Sequence[Row]) -> list[Precondition]:
+    """Every partition that was written to acknowledged something after the last heal (without faults: at all): what
+    never serves again, or never did, keeps whatever it has lost to itself. Nothing is asked with acks=0.
+
+    What is not healed while anybody writes is over as it was injected: that stays so.
+    """
+    if run.configuration.acks == "0":
+        return []
+    drained = next((phase.at_ns for phase in run.phases if phase.phase == "drain"), None)
+    over = [at for row in faults for at in [_over(row, drained)] if at is not None]
+    since = max(over, default=0)
+    silent = [_name(row) for row in partitions if row["last_ack_ns"] is None or row["last_ack_ns"] < since]
+    when = f" after {since / _SECOND_NS:.1f} s, when the last fault was over" if over else ""
+    detail = f"each of {len(partitions)} partitions acknowledged writes{when}"
+    return [_held("partitions served", not silent, detail, f"nothing acknowledged{when}: {_all(silent)}")]
+
+
+def _over(fault: Row, drained_ns: int | None) -> int | None:
+    healed: int | None = fault["healed_ns"]
+    stays = healed is None or (drained_ns is not None and healed > drained_ns)
+    return fault["injected_ns"] if stays else healed
+
+
 def finished(run: RunFile) -> Precondition:
     """Every worker came to the end of its work: no consumer was stuck before the end of the log."""
-    told = "every worker that was left finished, and every consumer read to the end"
-    return _held("workers finished", not run.unfinished, told, "; ".join(run.unfinished))
+    detail = "every worker that was left finished, and every consumer read to the end"
+    return _held("workers finished", not run.unfinished, detail, "; ".join(run.unfinished))
 
 
-def observed(seen: Sequence[Span]) -> Precondition:
-    """The brokers were asked who leads, and answered."""
+def read_on(behind: Sequence[str]) -> Precondition:
+    """Every consumer that had a partition with records received some of them and came to their end, or is known to
+    have died."""
+    detail = "each came to the end of what it was to read, or is known to have died"
+    return _held("consumers read to the end", not behind, detail, "; ".join(behind))
+
+
+def observed(seen: Sequence[Span], silences: Sequence[Silence] = ()) -> Precondition:
+    """The brokers were asked who leads, and answered: whenever a partition was written to, one of them had reported it
+    not long before."""
     observers = sorted({span.observer for span in seen})
-    return _held("cluster observed", bool(seen), f"by {_all(observers)}", "no observation at all")
+    gaps = [f"no broker reported {one.topic}-{one.partition} {one.when}, while it was written to" for one in silences]
+    why = _all(gaps) if seen else "no observation at all"
+    return _held("cluster observed", bool(seen) and not gaps, f"by {_all(observers)}", why)
 
 
-def led(requires: Requirements, watched: tuple[str, int], reigned: Sequence[int]) -> list[Precondition]:
+def led(requires: Requirements, watched: tuple[str, int], leading: Sequence[str]) -> list[Precondition]:
     """The watched partition's leader moved, or did not, as the scenario requires; nothing where it does not say."""
     if requires.leader is None:
         return []
-    changed = len(reigned) > 1
-    told = f"{watched[0]}-{watched[1]} was led by {_all(str(leader) for leader in reigned) or 'nobody'}"
-    met = bool(reigned) and changed == (requires.leader == "changed")
-    return [_held(f"leader {requires.leader}", met, told)]
+    changed = len(leading) > 1
+    detail = f"{watched[0]}-{watched[1]} was led by {_all(leading) or 'nobody'}"
+    met = bool(leading) and changed == (requires.leader == "changed")
+    return [_held(f"leader {requires.leader}", met, detail)]
 
 
 def read_to_the_end(ends: Iterable[Row], known: Collection[tuple[str, int]] = ()) -> Precondition:
     """The final read reached the end of every partition's log, and left out none that is known: that was written to, or
-    that a broker told of."""
+    that a broker reported."""
     listed = list(ends)
     unread = {*known} - {(row["topic"], row["partition"]) for row in listed}
     short = [f"{_name(row)} read to {row['read_to']} of {row['log_end']}" for row in listed if not row["complete"]]
     short += [f"{topic}-{partition} not read at all" for topic, partition in sorted(unread) if listed]
-    told = f"{len(listed)} partitions, {sum(row['log_end'] - row['log_start'] for row in listed)} offsets"
-    return _held("final read complete", bool(listed) and not short, told, _all(short) or "no partition was read")
+    detail = f"{len(listed)} partitions, {sum(row['log_end'] - row['log_start'] for row in listed)} offsets"
+    return _held("final read complete", bool(listed) and not short, detail, _all(short) or "no partition was read")
 
 
-def retained(ends: Iterable[Row]) -> Precondition:
-    """No log lost its beginning to retention: what is below its start cannot be judged."""
+def retained(ends: Iterable[Row], untold: int = 0) -> Precondition:
+    """No log lost its beginning to retention: what is below its start cannot be judged. ``untold``: acknowledged
+    records that are not there, and that retention may have deleted, for their offset is unknown."""
     cut = [f"{_name(row)} begins at {row['log_start']}" for row in ends if row["log_start"] > 0]
+    cut += [f"of {untold} acknowledged writes without an offset nobody knows whether it was deleted"] if untold else []
     return _held("log retained", not cut, "every log begins at 0", _all(cut))
 
 

@@ -1,43 +1,34 @@
 """The life of one record: sent, acknowledged, read, how its transaction ended, when readers came to its partition and
-a group committed past it; and what the brokers told and which faults were active at each.
+a group committed past it; and what the brokers reported and which faults were active at each.
 
 Judges nothing, and reads only the rows that it needs, without Spark.
 """
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
-from typing import Any
 
-import pyarrow as pa
 import pyarrow.compute as pc
-from pydantic import BaseModel, ValidationError
 
+from checkers.archive import AnomalyEntry, AnomalyRun, Archive, Row
 from checkers.evidence.faults import active
-from checkers.evidence.last_stable import STABILITY, hanging, held_back
-from checkers.evidence.leadership import Partition, Span, spans, views
-from checkers.evidence.store import pieces, place
+from checkers.evidence.leadership import Partition, views
+from checkers.evidence.store import directory_of, pieces
 from harness.core.errors import HistoryError
-from harness.history.journal import SUFFIX
-from harness.history.paths import ANOMALIES, HISTORY, JOURNALS, VERDICT_FILE, stored, table_directory
-from harness.history.run_file import RunFile
-from harness.history.schema import FINAL_READER, TABLES, UNTOLD, Outcome, Phase, sequence_of, worker_of
-from harness.history.stored_run import faults, tells, verify
+from harness.history.paths import ANOMALIES, VERDICT_FILE
+from harness.history.schema import FINAL_READER, UNKNOWN_OFFSET, Outcome, Phase, sequence_of, worker_of
 
-Row = dict[str, Any]
-
-_ENDS = {Outcome.OK: "succeeded", Outcome.FAIL: "failed", Outcome.INFO: "was given up, outcome unknown"}
-_PLACES = {
-    "assign": "{by} was assigned {place} from {at}",
-    "seek": "{by} went to {at} of {place}",
-    "revoke": "{place} was revoked from {by}",
-    "lost": "{place} was lost to {by}",
+_ENDS = {Outcome.OK: "succeeded", Outcome.FAIL: "failed", Outcome.INFO: "was abandoned, outcome unknown"}
+_MOVES = {
+    "assign": "{by} was assigned {of} from {at}",
+    "seek": "{by} went to {at} of {of}",
+    "revoke": "{of} was revoked from {by}",
+    "lost": "{of} was lost to {by}",
 }
 
 
 @dataclass(frozen=True)
 class View:
-    """What one broker told of a partition: ``leader`` is its name, or None where it knew of none."""
+    """What one broker reported of a partition: ``leader`` is its name, or None where it knew of none."""
 
     observer: str
     leader: str | None
@@ -62,9 +53,10 @@ class Moment:
 
 @dataclass(frozen=True)
 class Life:
-    """All that is known of a record. ``anomalies`` are {name, standing, run}: the last two only of a judged run.
+    """All that is known of a record. ``anomalies`` are {name, standing, run, finding}: the last three only of a judged
+    run; ``finding`` numbers the verdict's findings, from 0.
 
-    ``untold``: anomalies of the run of which nothing here tells whether the record is in them.
+    ``not_known``: anomalies of the run that may have the record or not: their records are not stored.
     """
 
     record_id: int
@@ -73,117 +65,7 @@ class Life:
     moments: list[Moment]
     ended: list[str]
     anomalies: list[Row] = field(default_factory=list)
-    untold: list[str] = field(default_factory=list)
-
-
-class ToldRun(BaseModel):
-    """One run of an anomaly's records."""
-
-    text: str
-    topic: str | None = None
-    partition: int | None = None
-    first_offset: int | None = None
-    last_offset: int | None = None
-    first_ns: int | None = None
-    last_ns: int | None = None
-
-
-class ToldAnomaly(BaseModel):
-    """An anomaly as verdict.json has it. ``runs`` is None where causes were not told yet when it was written."""
-
-    count: int = 0
-    standing: str | None = None
-    examples: list[dict[str, Any]] = []
-    runs: list[ToldRun] | None = None
-
-
-class Told(BaseModel):
-    """What is needed of verdict.json, whichever version wrote it."""
-
-    anomalies: dict[str, ToldAnomaly]
-
-
-@dataclass(frozen=True)
-class Archive:
-    """A stored run, looked into row by row."""
-
-    directory: Path
-    file: RunFile
-
-    @classmethod
-    def open(cls, directory: Path) -> "Archive":
-        """Raises HistoryError where there is no run, its history is not sealed yet, or a table of it cannot be read."""
-        archive = cls(directory, RunFile.read(directory))
-        where = directory / HISTORY
-        if not where.is_dir() or any((directory / JOURNALS).glob(f"*{SUFFIX}")):
-            raise HistoryError(f"{where}: no history here yet; `kafka-trial check {directory}` seals what was recorded")
-        for table in TABLES:
-            verify(directory, table)
-        return archive
-
-    def table(self, name: str, wanted: pc.Expression | None = None) -> pa.Table:
-        """The rows of a table that meet an expression. Raises HistoryError where a file is not one of ours."""
-        try:
-            return stored(self.directory, name).to_table(filter=wanted)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OSError) as exc:
-            raise HistoryError(f"{table_directory(self.directory, name)}: {str(exc).splitlines()[0]}") from exc
-
-    def rows(self, table: str, wanted: pc.Expression | None = None) -> list[Row]:
-        """``table``, row by row."""
-        found: list[Row] = self.table(table, wanted).to_pylist()
-        return found
-
-    def range_of(self, table: str, column: str, wanted: pc.Expression) -> tuple[int, int] | None:
-        """The least and the greatest of a column, in the rows that meet an expression."""
-        found = stored(self.directory, table).to_table(columns=[column], filter=wanted)[column]
-        least = pc.min_max(found).as_py()
-        return None if least["min"] is None else (least["min"], least["max"])
-
-    def distinct(self, table: str, column: str) -> list[Any]:
-        """The values of a column, each once, in their order."""
-        return sorted(pc.unique(stored(self.directory, table).to_table(columns=[column])[column]).to_pylist())
-
-    @cached_property
-    def names(self) -> dict[int, str]:
-        """The brokers by their id."""
-        return {node.id: node.name for node in self.file.nodes if node.role == "broker"}
-
-    @cached_property
-    def seen(self) -> list[Span]:
-        """What the brokers told, folded."""
-        return spans(self.table("observations"))
-
-    @cached_property
-    def faults(self) -> list[Row]:
-        """The faults in the order of their injection."""
-        return faults(self.rows("faults"))
-
-    @cached_property
-    def ends(self) -> dict[Partition, Row]:
-        """Where the final read of each partition had to reach."""
-        rows = self.rows("log_ends")
-        if self.file.configuration.read_committed:
-            rows = held_back(rows, hanging(self.table("positions", STABILITY)))
-        return {(row["topic"], row["partition"]): row for row in rows}
-
-    @cached_property
-    def tells_keys(self) -> bool:
-        """Whether it is known under which keys records were read."""
-        return tells(self.directory, "reads", "key")
-
-    @cached_property
-    def verdict(self) -> Told | None:
-        """verdict.json; None of a run that was not judged. Raises HistoryError where it is none of ours."""
-        path = self.directory / VERDICT_FILE
-        if not path.is_file():
-            return None
-        try:
-            return Told.model_validate_json(path.read_bytes())
-        except ValidationError as exc:
-            first = exc.errors()[0]
-            where = ".".join(map(str, first["loc"])) or "whole file"
-            why = f"{where}: {first['msg']}"
-            raise HistoryError(f"{path}: not a verdict ({why}); `kafka-trial check` writes it anew") from exc
+    not_known: list[str] = field(default_factory=list)
 
 
 def by_record(archive: Archive, record: int) -> Life:
@@ -194,14 +76,14 @@ def by_record(archive: Archive, record: int) -> Life:
         worker = worker_of(record)
         sent = archive.range_of("sends", "sequence", pc.field("worker") == worker)
         known = f"worker {worker} sent #{sent[0]}–#{sent[1]}" if sent else f"the workers that sent: {_workers(archive)}"
-        name = f"record {record} (worker {worker} #{sequence_of(record)})"
+        name = f"worker {worker} #{sequence_of(record)} (record {record})"
         raise HistoryError(f"{archive.directory}: nothing is known of {name}; {known}")
     moments = [moment for row in sends for moment in _of_send(archive, row)]
     keys = {row["key"] for row in sends}
     moments += [_of_read(archive, row, keys) for row in reads]
     moments += [moment for row in sends for moment in _of_transaction(archive, row)]
-    moments += [moment for row in sends for moment in _of_places(archive, row, [*sends, *reads])]
-    anomalies, untold = _anomalies(archive, record)
+    moments += [moment for row in sends for moment in _of_positions(archive, row, [*sends, *reads])]
+    anomalies, not_known = _anomalies(archive, record)
     return Life(
         record_id=record,
         worker=worker_of(record),
@@ -209,7 +91,7 @@ def by_record(archive: Archive, record: int) -> Life:
         moments=sorted(moments, key=lambda moment: moment.at_ns),
         ended=_ended(archive, record, sends, reads),
         anomalies=anomalies,
-        untold=untold,
+        not_known=not_known,
     )
 
 
@@ -233,10 +115,10 @@ def by_offset(archive: Archive, of: Partition, offset: int) -> list[Life]:
     ranges = [archive.range_of(table, "offset", here) for table in ("sends", "reads")]
     known = [one for one in ranges if one is not None]
     if known:
-        told = f"offsets {min(low for low, _ in known)}–{max(high for _, high in known)} are known there"
+        hint = f"offsets {min(low for low, _ in known)}–{max(high for _, high in known)} are known there"
     else:
-        told = f"the run has {', '.join(f'{t}-{p}' for t, p in sorted(archive.ends)) or 'no partition'}"
-    raise HistoryError(f"{archive.directory}: nothing was acknowledged or read at {topic}-{partition}:{offset}; {told}")
+        hint = f"the run has {', '.join(f'{t}-{p}' for t, p in sorted(archive.ends)) or 'no partition'}"
+    raise HistoryError(f"{archive.directory}: nothing was acknowledged or read at {topic}-{partition}:{offset}; {hint}")
 
 
 def runs(archive: Archive) -> dict[str, list[str]]:
@@ -246,16 +128,16 @@ def runs(archive: Archive) -> dict[str, list[str]]:
     anomalies = archive.verdict.anomalies
     if any(anomaly.runs is None for anomaly in anomalies.values()):
         raise HistoryError(
-            f"{archive.directory / VERDICT_FILE}: of before causes were told; `kafka-trial check` tells them"
+            f"{archive.directory / VERDICT_FILE}: of before causes were reported; `kafka-trial check` finds them"
         )
     return {name: [run.text for run in anomaly.runs or []] for name, anomaly in anomalies.items()}
 
 
 def _of_send(archive: Archive, row: Row) -> list[Moment]:
     by = f"worker {row['worker']} (incarnation {row['incarnation']})"
-    place = f"{row['topic']}-{row['partition']}"
+    of = f"{row['topic']}-{row['partition']}"
     key = f" under the key {row['key']}" if row["key"] is not None else ""
-    moments = [_moment(archive, row, row["invoked_ns"], "sent", f"sent by {by} to {place}{key}", None)]
+    moments = [_moment(archive, row, row["invoked_ns"], "sent", f"sent by {by} to {of}{key}", None)]
     if row["completed_ns"] is None:
         return moments
     error = f": {row['error']}" if row["error"] else ""
@@ -263,16 +145,16 @@ def _of_send(archive: Archive, row: Row) -> list[Moment]:
     event, said = {
         Outcome.OK: ("acknowledged", f"acknowledged {at}"),
         Outcome.FAIL: ("failed", f"failed{error}"),
-        Outcome.INFO: ("unknown", f"given up, outcome unknown{error}"),
+        Outcome.INFO: ("unknown", f"abandoned, outcome unknown{error}"),
     }[Outcome(row["outcome"])]
     return [*moments, _moment(archive, row, row["completed_ns"], event, said, row["offset"])]
 
 
 def _of_read(archive: Archive, row: Row, keys: set[str | None]) -> Moment:
-    """``keys`` are those that the record was sent with: what it was read under is told where that is another."""
+    """``keys`` are those that the record was sent with: what it was read under is said where that is another."""
     epoch = "" if row["leader_epoch"] is None else f", leader epoch {row['leader_epoch']}"
     damaged = "" if row["intact"] else ", its checksum wrong"
-    other = bool(keys) and archive.tells_keys and row["key"] not in keys
+    other = bool(keys) and archive.has_column("reads", "key") and row["key"] not in keys
     under = (", without a key" if row["key"] is None else f", under the key {row['key']}") if other else ""
     what = {
         Phase.LIVE: "read live",
@@ -305,54 +187,50 @@ def _of_transaction(archive: Archive, send: Row) -> list[Moment]:
     return moments
 
 
-def _of_places(archive: Archive, send: Row, told: list[Row]) -> list[Moment]:
-    """Who was given a record's partition, or lost it, after it was sent; and the first commit past it."""
+def _of_positions(archive: Archive, send: Row, known: list[Row]) -> list[Moment]:
+    """Who was assigned a record's partition, or lost it, after it was sent; and the first commit past it."""
     of = (send["topic"], send["partition"])
-    places = (pc.field("topic") == of[0]) & (pc.field("partition") == of[1])
-    rows = sorted(archive.rows("positions", places), key=lambda row: row["at_ns"])
-    offsets = [row["offset"] for row in told if row["offset"] is not None and (row["topic"], row["partition"]) == of]
+    here = (pc.field("topic") == of[0]) & (pc.field("partition") == of[1])
+    rows = sorted(archive.rows("positions", here), key=lambda row: row["at_ns"])
+    offsets = [row["offset"] for row in known if row["offset"] is not None and (row["topic"], row["partition"]) == of]
     past = [
         row
         for row in rows
         if row["event"] == "commit" and row["error"] is None and offsets and (row["offset"] or 0) > max(offsets)
     ]
-    moved = [row for row in rows if row["event"] in _PLACES and row["at_ns"] >= send["invoked_ns"]]
-    return [_of_place(archive, row) for row in [*moved, *past[:1]]]
+    moved = [row for row in rows if row["event"] in _MOVES and row["at_ns"] >= send["invoked_ns"]]
+    return [_of_position(archive, row) for row in [*moved, *past[:1]]]
 
 
-def _of_place(archive: Archive, row: Row) -> Moment:
+def _of_position(archive: Archive, row: Row) -> Moment:
     by = f"reader {row['reader']} (incarnation {row['incarnation']})"
-    place = f"{row['topic']}-{row['partition']}"
-    told = row["offset"] is not None and row["offset"] >= 0
-    at = f"offset {row['offset']}" if told else _from_where(archive, row["event"])
-    said = _PLACES.get(row["event"], "{by} committed {place} to {at}: past it").format(by=by, place=place, at=at)
+    of = f"{row['topic']}-{row['partition']}"
+    known = row["offset"] is not None and row["offset"] >= 0
+    at = f"offset {row['offset']}" if known else _from_where(archive, row["event"])
+    said = _MOVES.get(row["event"], "{by} committed {of} to {at}: past it").format(by=by, of=of, at=at)
     return _moment(archive, row, row["at_ns"], row["event"], said, row["offset"])
 
 
 def _from_where(archive: Archive, event: str) -> str:
-    """Where a reader was put that no offset was told of."""
+    """Where a reader was put where no offset is known."""
     if not archive.file.final_read:
-        return "a place that nobody told"
+        return "an unknown offset"
     committed = archive.file.configuration.grouped and event == "assign"
     return "where its group had committed, or the beginning" if committed else "the beginning"
 
 
 def _moment(archive: Archive, row: Row, at_ns: int, event: str, said: str, offset: int | None) -> Moment:
     of = (row["topic"], row["partition"])
-    told = [
+    seen = [
         View(
             span.observer,
-            None if span.leader < 0 else _name(archive, span.leader),
+            None if span.leader < 0 else archive.file.broker(span.leader),
             span.leader_epoch,
-            [_name(archive, broker) for broker in span.isr],
+            [archive.file.broker(broker) for broker in span.isr],
         )
         for span in views(archive.seen, of, at_ns)
     ]
-    return Moment(at_ns, event, said, *of, offset, told, active(archive.faults, at_ns))
-
-
-def _name(archive: Archive, broker: int) -> str:
-    return archive.names.get(broker, f"broker {broker}")
+    return Moment(at_ns, event, said, *of, offset, seen, active(archive.faults, at_ns))
 
 
 def _workers(archive: Archive) -> str:
@@ -365,9 +243,9 @@ def _ended(archive: Archive, record: int, sends: list[Row], reads: list[Row]) ->
     # Damaged bytes prove a record where it was acknowledged alone.
     proven = [row for row in reads if row["intact"] or (row["topic"], row["partition"], row["offset"]) in own]
     final = [row for row in proven if row["phase"] == Phase.FINAL]
-    places = dict.fromkeys((row["topic"], row["partition"]) for row in (*sends, *reads))
+    partitions = dict.fromkeys((row["topic"], row["partition"]) for row in (*sends, *reads))
     lines = []
-    for of in places:
+    for of in partitions:
         offsets = sorted({row["offset"] for row in final if (row["topic"], row["partition"]) == of})
         log = _log(archive, of)
         if not archive.file.final_read:
@@ -384,8 +262,8 @@ def _ended(archive: Archive, record: int, sends: list[Row], reads: list[Row]) ->
 
 def _read(of: Partition, reads: list[Row]) -> str:
     """What is known of a record's end where no log was read to its end."""
-    told = sorted({row["offset"] for row in reads if row["offset"] != UNTOLD})
-    where = f", at offset {', '.join(map(str, told))}" if told else ", at no offset that was told" if reads else ""
+    offsets = sorted({row["offset"] for row in reads if row["offset"] != UNKNOWN_OFFSET})
+    where = f", at offset {', '.join(map(str, offsets))}" if offsets else ", at an unknown offset" if reads else ""
     return f"{'read' if reads else 'not read'} in {of[0]}-{of[1]}{where} (no log was read to its end)"
 
 
@@ -401,7 +279,7 @@ def _log(archive: Archive, of: Partition) -> str:
 
 
 def _instead(archive: Archive, record: int, of: Partition, rows: list[Row]) -> str:
-    """What stands where the record was told to be."""
+    """What is at the offset where the record was acknowledged or read."""
     offset = next((r["offset"] for r in rows if (r["topic"], r["partition"]) == of and r["offset"] is not None), None)
     if offset is None or (of in archive.ends and offset >= archive.ends[of]["read_to"]):
         return ""
@@ -414,14 +292,14 @@ def _instead(archive: Archive, record: int, of: Partition, rows: list[Row]) -> s
     )
     other = next((row["record_id"] for row in there if row["record_id"] not in {record, None}), None)
     if other is not None:
-        return f"; at offset {offset} stands record {other} (worker {worker_of(other)} #{sequence_of(other)})"
+        return f"; at offset {offset} stands worker {worker_of(other)} #{sequence_of(other)}"
     return f"; nothing of ours stands at offset {offset}"
 
 
-def _kept_of(kept: Path, record: int) -> list[Row]:
+def _stored_of(stored: Path, record: int) -> list[Row]:
     """The rows of an anomaly that a record is in: as their subject, or among the ``records`` of an offset."""
-    rows = [row for piece in pieces(kept, wanted=pc.field("record_id") == record) for row in piece.to_pylist()]
-    for piece in () if rows else pieces(kept):
+    rows = [row for piece in pieces(stored, wanted=pc.field("record_id") == record) for row in piece.to_pylist()]
+    for piece in () if rows else pieces(stored):
         if "records" not in piece.column_names:
             break
         of = piece["records"].combine_chunks()
@@ -431,29 +309,43 @@ def _kept_of(kept: Path, record: int) -> list[Row]:
 
 
 def _anomalies(archive: Archive, record: int) -> tuple[list[Row], list[str]]:
-    """The anomalies that a record is in, and those of which it cannot be told.
+    """The anomalies that a record is in, and those that may have it or not.
 
-    What is kept of an anomaly need not be kept beside its verdict, whose examples then are all that there is.
+    An anomaly need not be stored beside its verdict: then the examples are all that there is.
     """
     judged = archive.verdict.anomalies if archive.verdict else {}
-    kept = {part.parent.name for part in (archive.directory / ANOMALIES).glob("*/*.parquet")}
+    stored = {part.parent.name for part in (archive.directory / ANOMALIES).glob("*/*.parquet")}
     found: list[Row] = []
-    untold = []
-    for name in sorted(kept | judged.keys()):
-        anomaly = judged.get(name, ToldAnomaly())
-        if name in kept:
-            rows = _kept_of(place(archive.directory, name), record)
+    not_known = []
+    for name in sorted(stored | judged.keys()):
+        anomaly = judged.get(name, AnomalyEntry())
+        if name in stored:
+            rows = _stored_of(directory_of(archive.directory, name), record)
         else:
             rows = [row for row in anomaly.examples if record in {row.get("record_id"), *row.get("records", [])}]
         for row in rows[:1]:
             run = next((run.text for run in anomaly.runs or [] if _within(row, run)), None)
-            found.append({"name": name, "standing": anomaly.standing, "run": run})
-        if not rows and name not in kept and anomaly.count > len(anomaly.examples):
-            untold.append(name)
-    return found, untold
+            number, standing = _finding_of(archive, name, row)
+            found.append({"name": name, "standing": standing or anomaly.standing, "run": run, "finding": number})
+        if not rows and name not in stored and anomaly.count > len(anomaly.examples):
+            not_known.append(name)
+    return found, not_known
 
 
-def _within(row: Row, run: ToldRun) -> bool:
+def _finding_of(archive: Archive, name: str, row: Row) -> tuple[int | None, str | None]:
+    """Which finding of the verdict a record of an anomaly is of, and its standing there; None where that is not
+    told."""
+    findings = archive.verdict.findings if archive.verdict else []
+    of = [(number, finding) for number, finding in enumerate(findings) if name in finding.anomalies]
+    for number, finding in of:
+        for run in finding.runs:
+            here = (row.get("topic"), row.get("partition")) == (run.topic, run.partition)
+            if name in run.anomalies and here and _between(run.first_offset, row.get("offset"), run.last_offset):
+                return number, run.standing
+    return (of[0][0], of[0][1].standing) if len(of) == 1 else (None, None)
+
+
+def _within(row: Row, run: AnomalyRun) -> bool:
     if (row.get("topic"), row.get("partition")) != (run.topic, run.partition):
         return False
     when = row.get("acknowledged_ns")

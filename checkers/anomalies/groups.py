@@ -1,15 +1,18 @@
-"""A consumer group as a whole: what it committed, and what its members were given to process.
+"""A consumer group as a whole: what it committed, and what was delivered to its members.
 
 In a run of the workload ``groups`` a live delivery is journalled when it was processed, and not before.
 """
 
 from functools import reduce
+from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
 from checkers.history import PARTITION, History
-from checkers.scan.polls import SEAT, STAY
+from checkers.scan.polls import ASSIGNMENT, READER
 
 _COMMITTED = "event = 'commit' and error is null"
 _BEGINS = "event in ('assign', 'revoke', 'lost', 'seek')"
@@ -23,16 +26,56 @@ def recorded(history: History) -> bool:
     return history.run_file.configuration.grouped
 
 
+def began_ahead(history: History) -> bool:
+    """Whether a member of a group began behind all that the group can have committed."""
+    return bool(ahead(history))
+
+
+def ahead(history: History) -> list[dict[str, Any]]:
+    """What members of a group that began anew skipped: where each was assigned a partition behind all that anyone
+    had asked to commit of it until then. (Of a group that nobody is known to have asked anything, none.)
+
+    Of a group that commits first nobody knows what it had committed where the history does not say what was asked: the
+    last word of who was killed may be lost. Returns: topic, partition, reader, at_ns, passed_from, passed_to
+    """
+    if not recorded(history):
+        return []
+    wanted = pc.field("event").isin(_ASKS_OR_BEGINS) & pc.field("offset").is_valid()
+    positions = history.stored.table("positions", wanted, [*PARTITION, "at_ns", "event", "offset", "reader"])
+    asked = pc.any(pc.equal(positions["event"], "committing")).as_py()
+    return began_behind(positions) if asked or not history.run_file.configuration.commits_first else []
+
+
+def began_behind(positions: pa.Table) -> list[dict[str, Any]]:
+    """``ahead``, of the rows of the table. What was asked for counts whatever came of it, and so does an answer that is
+    an error: it may have been committed."""
+    # At one moment what is asked counts before who begins.
+    rows = sorted(positions.to_pylist(), key=lambda row: (row["at_ns"], row["event"] == "assign"))
+    stood: dict[tuple[str, int], int] = {}
+    found = []
+    for row in rows:
+        of, offset = (row["topic"], row["partition"]), row["offset"]
+        if row["event"] != "assign":
+            stood[of] = max(offset, stood.get(of, offset))
+        elif of in stood and offset > stood[of]:
+            began = {name: row[name] for name in ("topic", "partition", "reader", "at_ns")}
+            found.append({**began, "passed_from": stood[of], "passed_to": offset})
+    return found
+
+
+_ASKS_OR_BEGINS = ["assign", "committing", "commit"]
+
+
 def missed(history: History, polls: DataFrame) -> DataFrame:
-    """Records of the final log that the group committed past, and that no member was ever given.
+    """Records of the final log that the group committed past, and that were never delivered to a member.
 
     Delivered is what was read at the record's offset, whole or not: another record there is a rewritten offset. What
-    stands before the place where the group began is none of its business. Guarantee: a consumer that commits after it
+    stands before the offset where the group began is not its own. Guarantee: a consumer that commits after it
     processed has processed all that it committed; one that commits first, all but what it was killed with (Kafka
     design, Message Delivery Semantics: at-least-once, at-most-once).
-    Returns: topic, partition, offset, record_id, committed (the furthest place that the group committed), died (whether
-    a member that commits first was killed between its commit and the record), unanswered (whether one asked to commit
-    past the record and had no answer while the partition was its own); neither where a member ever went past the
+    Returns: topic, partition, offset, record_id, committed (the furthest offset that the group committed), died
+    (whether a member that commits first was killed between its commit and the record), unanswered (whether one asked to
+    commit past the record and had no answer while the partition was its own); neither where a member ever went past the
     record, or one to which it was left anew committed past it
     """
     judged = history.reads.where("phase in ('final', 'live')").join(
@@ -43,9 +86,9 @@ def missed(history: History, polls: DataFrame) -> DataFrame:
         behind.groupBy(*_BLOCK)
         .agg(
             F.expr("bit_or(if(phase = 'final', bit, 0L))").alias("stand"),
-            F.expr("bit_or(if(phase = 'live', bit, 0L))").alias("given"),
+            F.expr("bit_or(if(phase = 'live', bit, 0L))").alias("delivered"),
         )
-        .selectExpr(*_BLOCK, "stand & ~given as bits")
+        .selectExpr(*_BLOCK, "stand & ~delivered as bits")
         .where("bits != 0")
     )
     # A broadcast comes first: where nothing is undelivered, the log is not read again.
@@ -91,16 +134,16 @@ def _excused(history: History, polls: DataFrame) -> DataFrame:
 
 
 def committed(history: History) -> DataFrame:
-    """How far the group came in each partition: where it was placed first, and the furthest that it committed.
+    """How far the group came in each partition: where its first assignment began, and the furthest that it committed.
 
-    A place that is no offset is the log start. Returns: topic, partition, begun, committed
+    An assignment without an offset begins at the log start. Returns: topic, partition, begun, committed
     """
-    placed = "event in ('assign', 'seek')"
+    starts = "event in ('assign', 'seek')"
     return (
         history.table("positions")
         .groupBy(*PARTITION)
         .agg(
-            F.expr(f"coalesce(min_by(coalesce(offset, 0), at_ns) filter (where {placed}), 0)").alias("begun"),
+            F.expr(f"coalesce(min_by(coalesce(offset, 0), at_ns) filter (where {starts}), 0)").alias("begun"),
             F.expr(f"max(offset) filter (where {_COMMITTED})").alias("committed"),
         )
         .where("committed is not null")
@@ -110,34 +153,34 @@ def committed(history: History) -> DataFrame:
 def unprocessed(history: History, polls: DataFrame) -> DataFrame:
     """What members that were killed, or died, had committed, as far as each is known to have, and not processed.
 
-    Of the partitions that were theirs to the end: from behind the last delivery (or where they were placed, or else
-    where the group stood) to what they had committed by their own word. In a history that does not tell what was asked
+    Of the partitions that were theirs to the end: from behind the last delivery (or where they were assigned, or else
+    where the group stood) to what they had committed by their own word. In a history that does not say what was asked
     for, the last commit of one that was killed may be in no journal: there, to where their successor began. Returns:
-    topic, partition, left_from, left_to, since_ns (of the last stay)
+    topic, partition, left_from, left_to, since_ns (of the last assignment)
     """
-    places = history.table("positions")
+    positions = history.table("positions")
     ended = [*history.run_file.killed, *history.run_file.died]
     killed = ", ".join(f"struct({one.worker}, {one.incarnation})" for one in ended)
     held = (
-        places.where(_BEGINS)
-        .groupBy(*SEAT)
+        positions.where(_BEGINS)
+        .groupBy(*READER)
         .agg(
             F.expr("max(struct(at_ns, event, offset)) filter (where event != 'seek')").alias("last"),
-            F.max("at_ns").alias("stay_since_ns"),
+            F.max("at_ns").alias("begun_ns"),
         )
         .where(f"last.event = 'assign' and struct(reader, incarnation) in ({killed})")
-        .selectExpr(*SEAT, "last.at_ns as since_ns", "last.offset as placed", "stay_since_ns")
+        .selectExpr(*READER, "last.at_ns as since_ns", "last.offset as assigned_at", "begun_ns")
     )
     reached = (
         polls.where("arrived is not null")
-        .join(F.broadcast(held.select(*SEAT, "since_ns")), on=SEAT, how="inner")
+        .join(F.broadcast(held.select(*READER, "since_ns")), on=READER, how="inner")
         .where("at_ns >= since_ns")
-        .groupBy(*SEAT)
+        .groupBy(*READER)
         .agg(F.max("next").alias("reached"))
     )
     mine = "struct(reader, incarnation) = holder"
-    told = (
-        places.where(f"{_COMMITTED} or event in ('assign', 'committing')")
+    commits = (
+        positions.where(f"{_COMMITTED} or event in ('assign', 'committing')")
         .join(
             F.broadcast(held.selectExpr(*PARTITION, "struct(reader, incarnation) as holder", "since_ns")),
             on=PARTITION,
@@ -155,13 +198,13 @@ def unprocessed(history: History, polls: DataFrame) -> DataFrame:
         .selectExpr(*PARTITION, "holder.reader", "holder.incarnation", "before", "committed", "taken_over_at", "asks")
     )
     return (
-        held.join(told, on=SEAT, how="inner")
-        .join(reached, on=SEAT, how="left")
+        held.join(commits, on=READER, how="inner")
+        .join(reached, on=READER, how="left")
         .selectExpr(
             *PARTITION,
-            "coalesce(reached, placed, before, 0L) as left_from",
+            "coalesce(reached, assigned_at, before, 0L) as left_from",
             "if(asks, committed, greatest(committed, taken_over_at)) as left_to",
-            "stay_since_ns as since_ns",
+            "begun_ns as since_ns",
         )
     )
 
@@ -170,50 +213,51 @@ def unanswered(history: History) -> DataFrame:
     """What members asked to commit and had no good answer for while the partition was theirs: a broker that answered
     with an error, or not in time, may have kept it all the same.
 
-    From what was answered well, or where the member was placed, or else where the group stood. Returns: topic,
+    From what was answered well, or where the member's assignment began, or else where the group stood. Returns: topic,
     partition, asked_from, asked_to, since_ns
     """
-    stays = _stays(history).where("asked_to is not null")
-    asked = stays.selectExpr(*PARTITION, "coalesce(answered, placed, stood, 0L) as asked_from", "asked_to", "since_ns")
+    unsure = "coalesce(answered, began_at, stood, 0L) as asked_from"
+    asked = _assignments(history).where("asked_to is not null").selectExpr(*PARTITION, unsure, "asked_to", "since_ns")
     return asked.where("asked_to > asked_from")
 
 
 def answered(history: History) -> DataFrame:
-    """What members committed, and know that they did, of what was left to them when they were placed: whatever another
-    had committed of it before did not last. Returns: topic, partition, answered_from, answered_to, since_ns"""
-    stays = _stays(history).where("given and answered is not null")
-    known = stays.selectExpr(*PARTITION, "coalesce(placed, stood, 0L) as answered_from", "answered", "since_ns")
+    """What members committed, and know that they did, of what was left to them when they were assigned: whatever
+    another had committed of it before did not last. Returns: topic, partition, answered_from, answered_to, since_ns"""
+    sure = _assignments(history).where("has_start and answered is not null")
+    known = sure.selectExpr(*PARTITION, "coalesce(began_at, stood, 0L) as answered_from", "answered", "since_ns")
     return known.toDF(*PARTITION, "answered_from", "answered_to", "since_ns")
 
 
-def _stays(history: History) -> DataFrame:
-    """What each stay of a member in a partition committed. Returns: STAY, since_ns, given (whether it began with a
-    place), placed, stood (how far the group had committed before), asked_to, answered"""
-    told = history.table("positions").where(f"event = 'committing' or {_COMMITTED} or {_BEGINS}")
-    begun = told.where(_BEGINS).groupBy(*SEAT).agg(F.collect_list("at_ns").alias("begun"))
-    stood = told.where(_COMMITTED).groupBy(*PARTITION).agg(F.collect_list(F.struct("at_ns", "offset")).alias("stood"))
-    before = "array_max(transform(filter(stood, one -> one.at_ns <= since_ns), one -> one.offset))"
+def _assignments(history: History) -> DataFrame:
+    """What a member committed in each assignment interval. Returns: ASSIGNMENT, since_ns, has_start (whether an assign
+    or a seek began it), began_at, stood (how far the group had committed before), asked_to, answered"""
+    positions = history.table("positions").where(f"event = 'committing' or {_COMMITTED} or {_BEGINS}")
+    begun = positions.where(_BEGINS).groupBy(*READER).agg(F.collect_list("at_ns").alias("begun"))
+    commits = F.collect_list(F.struct("at_ns", "offset")).alias("commits")
+    stood = positions.where(_COMMITTED).groupBy(*PARTITION).agg(commits)
+    before = "array_max(transform(filter(commits, one -> one.at_ns <= since_ns), one -> one.offset))"
     return (
-        told.join(F.broadcast(begun), on=SEAT, how="left")
-        .withColumn("stay", F.expr("coalesce(size(filter(begun, one -> one <= at_ns)), 0)"))
-        .groupBy(*STAY)
+        positions.join(F.broadcast(begun), on=READER, how="left")
+        .withColumn("assignment", F.expr("coalesce(size(filter(begun, one -> one <= at_ns)), 0)"))
+        .groupBy(*ASSIGNMENT)
         .agg(
             F.expr("max(offset) filter (where event = 'committing')").alias("asked_to"),
             F.expr(f"max(if({_COMMITTED}, offset, null))").alias("answered"),
-            F.expr(f"max(offset) filter (where {_BEGINS})").alias("placed"),
-            F.expr("coalesce(bool_or(event in ('assign', 'seek')), false)").alias("given"),
+            F.expr(f"max(offset) filter (where {_BEGINS})").alias("began_at"),
+            F.expr("coalesce(bool_or(event in ('assign', 'seek')), false)").alias("has_start"),
             F.min("at_ns").alias("since_ns"),
         )
         .join(F.broadcast(stood), on=PARTITION, how="left")
-        .selectExpr(*STAY, "since_ns", "given", "placed", f"{before} as stood", "asked_to", "answered")
+        .selectExpr(*ASSIGNMENT, "since_ns", "has_start", "began_at", f"{before} as stood", "asked_to", "answered")
     )
 
 
 def went_past(polls: DataFrame) -> DataFrame:
-    """What each stay of a member covers: from where it began to where it came. Returns: topic, partition, past_from,
-    past_to"""
+    """What each assignment of a member covers: from where it began to where it came. Returns: topic, partition,
+    past_from, past_to"""
     return (
-        polls.groupBy(*STAY)
+        polls.groupBy(*ASSIGNMENT)
         .agg(
             F.expr("min(coalesce(first, next))").alias("past_from"),
             F.expr("max(next) filter (where arrived is not null)").alias("past_to"),

@@ -1,46 +1,46 @@
-"""What can be told of a run whose logs nobody read to their end when all was over: an imported one.
+"""What is known of a run whose logs nobody read to their end when all was over: an imported one.
 
-Its only reads are those of its own consumers. They stopped somewhere: a record that none of them was given may be lost,
-or may be where none of them came. Jepsen's rule tells the two apart: what a consumer of the partition was given at a
-later offset proves that the record was passed over (jepsen.tests.kafka, lost-write-cases). An offset that the history
-does not tell (UNTOLD) proves nothing.
+Its only reads are those of its own consumers. They stopped somewhere: a record that none of them got may be lost, or
+may be where none of them came. Jepsen's rule distinguishes the two: what a consumer of the partition got at a later
+offset proves that the record was skipped (jepsen.tests.kafka, lost-write-cases). An unknown offset (UNKNOWN_OFFSET)
+proves nothing.
 """
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
 from checkers.anomalies.records import OF_READ, OF_SEND, origins, proven
-from checkers.history import PARTITION, History
-from checkers.scan.record_bits import flagged
+from checkers.history import PARTITION
+from checkers.scan.record_bits import Candidates
 
 
-def lost(history: History, marks: DataFrame) -> DataFrame:
+def lost(candidates: Candidates) -> DataFrame:
     """Acknowledged records that no one read, though their own offset or a later one of their partition was read.
 
     Guarantee: a committed message is not lost as long as one in-sync replica is alive (Kafka design, Replication).
     Returns: RECORD, read_to (the highest offset that was read)
     """
-    return _unread(history, marks).where("offset <= read_to").selectExpr(*OF_SEND, "read_to")
+    return _unread(candidates).where("offset <= read_to").selectExpr(*OF_SEND, "read_to")
 
 
-def unseen(history: History, marks: DataFrame) -> DataFrame:
-    """Acknowledged records that no one read, and that no one is known to have passed over: nobody came that far, or
-    the acknowledgement told no offset.
+def unseen(candidates: Candidates) -> DataFrame:
+    """Acknowledged records that no one read, and that no one is known to have skipped: nobody came that far, or
+    the acknowledgement had no offset.
 
     Returns: RECORD, read_to (the highest offset that was read; null where nothing was)
     """
-    return _unread(history, marks).where("not coalesce(offset <= read_to, false)").selectExpr(*OF_SEND, "read_to")
+    return _unread(candidates).where("not coalesce(offset <= read_to, false)").selectExpr(*OF_SEND, "read_to")
 
 
-def duplicated(history: History, marks: DataFrame) -> DataFrame:
-    """Records that are told of at two or more offsets of one partition, by reads and by their acknowledgement.
+def duplicated(candidates: Candidates) -> DataFrame:
+    """Records that are seen at two or more offsets of one partition, by reads and by their acknowledgement.
 
     Guarantee: an idempotent producer's record is written to the log once (KIP-98; by default since 3.0, KIP-679).
     Returns: RECORD (``offset`` is the first), last_offset, copies
     """
-    place = ["topic", "partition", "record_id", "offset"]
-    read = flagged(history.reads.where("intact and offset >= 0"), marks).select(*place)
-    acknowledged = flagged(history.sends.where("outcome = 'ok' and offset is not null"), marks).select(*place)
+    found_at = ["topic", "partition", "record_id", "offset"]
+    read = candidates.reads("intact and offset >= 0").select(*found_at)
+    acknowledged = candidates.sends("outcome = 'ok' and offset is not null").select(*found_at)
     copies = (
         read.unionAll(acknowledged)
         .groupBy("topic", "partition", "record_id")
@@ -51,16 +51,15 @@ def duplicated(history: History, marks: DataFrame) -> DataFrame:
         )
         .where("copies > 1")
     )
-    return copies.join(origins(history, marks), on="record_id", how="left").selectExpr(
-        *OF_READ, "last_offset", "copies"
-    )
+    return copies.join(origins(candidates), on="record_id", how="left").selectExpr(*OF_READ, "last_offset", "copies")
 
 
-def _unread(history: History, marks: DataFrame) -> DataFrame:
-    """The marked records that were acknowledged, each with how far its partition was read."""
-    passed = history.whole.reads.groupBy(*PARTITION).agg(F.max("offset").alias("read_to"))
-    acknowledged = flagged(history.sends.where("outcome = 'ok'"), marks)
-    damaged = flagged(history.reads.where("not intact"), marks)
+def _unread(candidates: Candidates) -> DataFrame:
+    """The candidates that were acknowledged and not read. Returns: the columns of ``sends``, read_to (the highest
+    offset of the partition that was read)"""
+    passed = candidates.history.reads.groupBy(*PARTITION).agg(F.max("offset").alias("read_to"))
+    acknowledged = candidates.sends("outcome = 'ok'")
+    damaged = candidates.reads("not intact")
     read = proven(damaged, acknowledged).select(*PARTITION, "record_id")
     unread = acknowledged.join(read, on=read.columns, how="left_anti").select(*acknowledged.columns)
     return unread.join(F.broadcast(passed), on=PARTITION, how="left")

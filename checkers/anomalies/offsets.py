@@ -1,4 +1,4 @@
-"""The log itself: offsets that were given to more than one record, records that moved, and followers that differ.
+"""The log itself: offsets that more than one record had, records that moved, and followers that differ.
 
 Guarantee: the log is append-only, and an offset is one record's for ever once that record is committed (KIP-101; Kafka
 design, Replication).
@@ -9,60 +9,73 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
 from checkers.anomalies.records import OF_SEND, proven, retained
 from checkers.history import PARTITION, History
-from checkers.scan.record_bits import few, flagged
-from harness.history.schema import FINAL_READER, UNTOLD
+from checkers.scan.record_bits import BIT, BLOCK, OF_BLOCK, Candidates, computed_once
+from harness.history.schema import FINAL_READER, UNKNOWN_OFFSET
 
-_SLOT = [*PARTITION, "offset"]
+_OFFSET = [*PARTITION, "offset"]
 
-#: One number for a slot, which Spark looks up faster than three columns. Slots of the same number are looked at
-#: together, and told apart afterwards.
+#: One number for an offset of a partition, which Spark looks up faster than three columns. Offsets of the same number
+#: are looked at together, and kept apart afterwards.
 _NUMBER = "xxhash64(topic, partition, offset)"
 
 #: A payload without an id is a record too: one that is none of the others.
 _NO_ID = -1
 
 
-def rewritten_offset(history: History, marks: DataFrame) -> DataFrame | None:
-    """The records that were acknowledged at an offset, or read there by a consumer, the final read, or of a replica;
-    the rule is that they are two or more.
+#: The rule of ``rewritten_offset``.
+SEVERAL_RECORDS = "size(records) > 1"
+
+
+def rewritten_offset(candidates: Candidates) -> DataFrame | None:
+    """The records that were acknowledged at an offset, or read there by a consumer, the final read, or of a replica.
+    The rule is that they are two or more.
 
     Two records can only be seen at one offset where one of them is not there in the final read, or where the final read
-    itself shows both: ``marks`` has the records of which one may be, and of a large history only their offsets are
-    looked at; of a small one, or one without a final read, those with two ids. A payload that fails its checksum shows
-    no id to rely on. Guarantee: what is committed is not truncated, so that its offset is not given again (KIP-101,
-    KIP-279). Returns: topic, partition, offset, record_id (one that is there no more), records (all ids seen there, -1
-    for a payload without), stands (the one of the final log)
+    itself shows both: of one of them that is known, and it is a candidate. Only offsets of candidates are looked at. A
+    payload that fails its checksum shows no id to rely on. Guarantee: what is committed is not truncated, so that its
+    offset is not used again (KIP-101, KIP-279). Returns: topic, partition, offset, record_id (one that is there no
+    more), records (all ids seen there, -1 for a payload without), stands (the one of the final log)
     """
-    told, read = _at_offsets(history.whole)
-    seen = _sights(told, "false").unionAll(_sights(read, "phase = 'final'")).withColumn("number", F.expr(_NUMBER))
-    every = history.small or not history.run_file.final_read
-    doubtful = few(_shared(seen) if every else _doubtful(history, marks))
-    if doubtful is None:
+    history = candidates.history
+    acknowledged = history.sends.where("outcome = 'ok' and offset is not null")
+    read = history.reads.where(f"intact and offset > {UNKNOWN_OFFSET}")
+    sightings = _sights(acknowledged, "1", "false").unionAll(_sights(read, "0", "phase = 'final'"))
+    seen = history.laid_out(sightings).withColumn("number", F.expr(_NUMBER))
+    suspicious = computed_once(_shared(seen) if candidates.bits is None else _of_candidates(seen, candidates.bits))
+    if suspicious is None:
         return None
     return (
-        seen.join(doubtful, on="number", how="left_semi")
-        .groupBy(*_SLOT)
+        seen.join(suspicious, on="number", how="left_semi")
+        .groupBy(*_OFFSET)
         .agg(
             F.array_sort(F.collect_set("record_id")).alias("records"),
             F.expr("min(record_id) filter (where last)").alias("stands"),
         )
         .selectExpr(
-            *_SLOT, "nullif(get(filter(records, r -> not (r <=> stands)), 0), -1) as record_id", "records", "stands"
+            *_OFFSET,
+            "nullif(get(filter(records, r -> not (r <=> stands)), 0), -1) as record_id",
+            "records",
+            "stands",
         )
     )
 
 
-def acknowledged_elsewhere(history: History, marks: DataFrame) -> DataFrame:
-    """Records acknowledged at one offset, and where they are in the complete final log; the rule is that they are not
+#: The rule of ``acknowledged_elsewhere``.
+AT_ANOTHER_OFFSET = "read_offset != offset"
+
+
+def acknowledged_elsewhere(unsettled: Candidates) -> DataFrame:
+    """Records acknowledged at one offset, and where they are in the complete final log. The rule is that they are not
     there, but at others only. (What stood below the log's start was deleted by retention.)
 
     Guarantee: the offset in an acknowledgement is where the record is (RecordMetadata.offset). Returns: RECORD (as
     acknowledged), read_offset
     """
+    history = unsettled.history
     whole = F.broadcast(history.log_ends.where("complete").select(*PARTITION))
-    acknowledged = retained(history, flagged(history.sends.where("outcome = 'ok' and offset is not null"), marks))
+    acknowledged = retained(history, unsettled.sends("outcome = 'ok' and offset is not null"))
     there = (
-        proven(flagged(history.reads.where("phase = 'final'"), marks), flagged(history.sends, marks))
+        proven(unsettled.reads("phase = 'final'"), unsettled.sends())
         .groupBy("topic", "partition", "record_id")
         .agg(F.collect_set("offset").alias("offsets"))
     )
@@ -73,60 +86,94 @@ def acknowledged_elsewhere(history: History, marks: DataFrame) -> DataFrame:
     )
 
 
-def diverged(history: History, _: DataFrame) -> DataFrame:
-    """What followers in the ISR gave of their own logs where the final read found something, too; the rule is that it
-    is no record that stands there.
+#: The rule of ``diverged``.
+NOT_THE_LEADER_S = "lacks or not array_contains(stand, record)"
+
+_REPLICA = ["broker", *PARTITION]
+_OFFSETS_BLOCK = "shiftright(offset, 6) as block"
+_OFFSET_BIT = "shiftleft(1L, cast(offset & 63 as int))"
+
+
+def diverged(history: History) -> DataFrame:
+    """What followers in the ISR served of their own logs where the final read found something, too; and what they lack
+    of it. The rule is that what they served is no record that stands there, or that they lack it.
 
     An offset that only one of them has proves nothing: each replica compacts its log by itself. Guarantee: the log of a
     follower is the leader's, the same records at the same offsets (Kafka design, Replication; KIP-101). Returns: topic,
-    partition, offset, record_id, read_ns, broker, stand (all ids of the final log there, -1 for a payload without)
+    partition, offset, record_id, read_ns, broker, stand (all ids of the final log there, -1 for a payload without),
+    lacks
     """
     whole = history.reads.where("intact").withColumn("record", F.expr(f"coalesce(record_id, {_NO_ID}L)"))
-    stand = whole.where("phase = 'final'").groupBy(*_SLOT).agg(F.array_sort(F.collect_set("record")).alias("stand"))
+    stand = whole.where("phase = 'final'").groupBy(*_OFFSET).agg(F.array_sort(F.collect_set("record")).alias("stand"))
     followed = whole.where("phase = 'replica'").withColumn("broker", F.expr(f"reader - {FINAL_READER}"))
-    each = followed.groupBy(*_SLOT, "record_id", "record", "broker").agg(F.min("read_ns").alias("read_ns"))
-    return each.join(stand, on=_SLOT, how="inner")
+    each = followed.groupBy(*_OFFSET, "record_id", "record", "broker").agg(F.min("read_ns").alias("read_ns"))
+    columns = [*_OFFSET, "record_id", "record", "broker", "read_ns", "stand", "lacks"]
+    compared = each.join(stand, on=_OFFSET, how="inner").withColumn("lacks", F.lit(False)).select(*columns)
+    if history.run_file.compacted:
+        return compared
+    return compared.unionByName(_lacking(history).selectExpr(*columns[:-1], "true as lacks"))
 
 
-def _at_offsets(history: History) -> tuple[DataFrame, DataFrame]:
-    return history.sends.where("outcome = 'ok' and offset is not null"), history.reads.where(
-        f"intact and offset > {UNTOLD}"
+def _lacking(history: History) -> DataFrame:
+    """Acknowledged records of the final log that a follower in the ISR served nothing at their offset, though it served
+    records behind them, or came to the end of its log behind them: as far as the high watermark that it had heard of.
+
+    Returns: topic, partition, offset, record_id, record, broker, read_ns (of the final read), stand
+    """
+    served = history.reads.where("phase = 'replica'").selectExpr(
+        f"reader - {FINAL_READER} as broker", *PARTITION, "offset", _OFFSETS_BLOCK, f"{_OFFSET_BIT} as bit"
+    )
+    blocks = served.groupBy(*_REPLICA, "block").agg(F.bit_or("bit").alias("served"), F.max("offset").alias("last"))
+    came = blocks.selectExpr(*_REPLICA, "last + 1 as reach").unionByName(
+        history.table("positions")
+        .where(f"event = 'end-of-partition' and offset is not null and reader > {FINAL_READER}")
+        .selectExpr(f"reader - {FINAL_READER} as broker", *PARTITION, "offset as reach")
+    )
+    reach = came.groupBy(*_REPLICA).agg(F.max("reach").alias("reach"))
+    final = history.reads.where("phase = 'final' and intact and record_id is not null").selectExpr(
+        *_OFFSET, "record_id", "read_ns", _OFFSETS_BLOCK, f"{_OFFSET_BIT} as bit"
+    )
+    missing = (
+        final.groupBy(*PARTITION, "block")
+        .agg(F.bit_or("bit").alias("stand"))
+        .join(F.broadcast(reach), on=PARTITION, how="inner")
+        .join(blocks.drop("last"), on=[*_REPLICA, "block"], how="left")
+        .selectExpr(*_REPLICA, "block", "reach", "stand & ~coalesce(served, 0L) as bits")
+        .where("bits != 0 and shiftleft(block, 6) < reach")
+    )
+    acknowledged = history.sends.where("outcome = 'ok'").select(*PARTITION, "record_id")
+    return (
+        final.join(missing, on=[*PARTITION, "block"], how="inner")
+        .where("bits & bit != 0 and offset < reach")
+        .join(acknowledged, on=acknowledged.columns, how="left_semi")
+        .groupBy(*_OFFSET, "record_id", "broker")
+        .agg(F.min("read_ns").alias("read_ns"))
+        .selectExpr(*_OFFSET, "record_id", "record_id as record", "broker", "read_ns", "array(record_id) as stand")
     )
 
 
-def _sights(rows: DataFrame, last: str) -> DataFrame:
-    return rows.selectExpr(*_SLOT, f"coalesce(record_id, {_NO_ID}L) as record_id", f"{last} as last")
+def _sights(rows: DataFrame, acknowledged: str, last: str) -> DataFrame:
+    record = f"coalesce(record_id, {_NO_ID}L) as record_id"
+    return rows.selectExpr(*_OFFSET, record, f"{acknowledged} as acknowledged", f"{last} as last")
 
 
 def _shared(seen: DataFrame) -> DataFrame:
-    """The slots where there is more than one. Returns: number"""
+    """The offsets where there is more than one record. Returns: number"""
     extremes = seen.groupBy("number").agg(F.min("record_id").alias("least"), F.max("record_id").alias("most"))
     return extremes.where("least != most").select("number")
 
 
-def _doubtful(history: History, marks: DataFrame) -> DataFrame:
-    """The slots of marked acknowledgements and reads, but for those where one record was acknowledged, and is, once;
-    and those of payloads without an id. Returns: number"""
-    acknowledged, intact = _at_offsets(history)
-    told = _sights(flagged(acknowledged, marks), "false").selectExpr("*", "1 as acknowledged")
-    read = _sights(flagged(intact, marks), "phase = 'final'").selectExpr("*", "0 as acknowledged")
-    slots = (
-        told.unionAll(read)
-        .groupBy(*_SLOT)
-        .agg(
-            F.sum("acknowledged").alias("acknowledged"),
-            F.count_if("last").alias("found"),
-            F.expr("min(record_id) = max(record_id)").alias("alone"),
-        )
-        .where("not (acknowledged = 1 and found = 1 and alone)")
-        .select(*_SLOT)
+def _of_candidates(seen: DataFrame, bits: DataFrame) -> DataFrame:
+    """The offsets where a candidate was seen, or a payload without an id. Left out are those where one record alone was
+    acknowledged and is found, once each, unless the final log has records of its block twice. Returns: number"""
+    sightings = (
+        seen.withColumn("block", F.expr(BLOCK))
+        .join(bits.select(*OF_BLOCK, "bits", "copied"), on=OF_BLOCK, how="left")
+        .where(f"record_id = {_NO_ID} or bits & {BIT} != 0")
     )
-    copies = (
-        flagged(intact.where("phase = 'final'"), marks)
-        .groupBy(*PARTITION, "record_id")
-        .agg(F.collect_set("offset").alias("offsets"))
-        .where("size(offsets) > 1")
-        .selectExpr(*PARTITION, "explode(offsets) as offset")
+    settled = (
+        "sum(acknowledged) = 1 and count_if(last) = 1 and min(record_id) = max(record_id)"
+        f" and min(record_id) != {_NO_ID} and not bool_or(copied)"
     )
-    alien = intact.where("record_id is null").select(*_SLOT)
-    return slots.unionAll(copies).unionAll(alien).selectExpr(f"{_NUMBER} as number").distinct()
+    offsets = sightings.groupBy(*_OFFSET).agg(F.expr(settled).alias("settled")).where("not settled")
+    return offsets.selectExpr(f"{_NUMBER} as number").distinct()

@@ -1,8 +1,9 @@
 """Readers: records that they skipped, deliveries behind their position, partitions that two members own at once.
 
 Polls are looked at first (checkers/scan/polls.py), and records only where a poll is suspicious. Between two assignments
-or seeks a reader's position only moves forward, by what the log has. The history does not know the order inside a poll:
-its records are taken in the order of offsets and ids. The times of a record's send are added where any was found.
+or seeks a reader's position only moves forward, past what the log has. A history does not know the order inside a
+poll: its records are taken in the order of offsets and ids. (An imported one does, and tells what steps back as another
+poll.) The times of a record's send are added where any was found.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,77 +14,132 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
+from checkers.anomalies.groups import ahead
 from checkers.history import PARTITION, History
-from checkers.scan.polls import BEHIND_IT, GIVEN, POLL, STAY
-from harness.history.schema import UNTOLD
+from checkers.scan.polls import ASSIGNMENT, BEHIND_IT, POLL, delivered
+from harness.history.schema import MAY_HAVE_MOVED, UNKNOWN_OFFSET
 
 _RECORD = ["topic", "partition", "offset", "record_id", "at_ns as read_ns", "reader"]
+_TRANSACTION = ["worker", "transaction"]
 _SPAN_BITS = 10
 #: A gap of more spans than these has the most of its offsets where no log has any.
 _MOST_SPANS = 1 << 12
 
-#: SQL on a row of polls: that it may be in the anomaly.
-PASSED_OVER = "arrived > left_at"
-WITH_HOLES = "last - first >= distinct"
-BEHIND = "first < gone_to or given > distinct"
+#: SQL on a poll: the reader jumped ahead before it, or offsets within it are missing.
+_JUMPED = "arrived > position_before"
+_HAS_HOLES = "last - first >= distinct"
+MAY_HAVE_SKIPPED = f"{_JUMPED} or {_HAS_HOLES}"
+#: SQL on a poll: it begins behind where its assignment had come to, or has an offset twice.
+MAY_HAVE_GONE_BACK = "first < furthest_before or records > distinct"
 
 _AGAIN = pa.schema(
     [
         *(("reader", pa.int32()), ("incarnation", pa.int32()), ("topic", pa.string()), ("partition", pa.int32())),
-        *(("stay", pa.int32()), ("from", pa.int64()), ("to", pa.int64())),
+        *(("assignment", pa.int32()), ("from", pa.int64()), ("to", pa.int64())),
     ]
 )
 
 
-def skipped(history: History, polls: DataFrame) -> DataFrame:
-    """Records of the final log beside the offsets that a reader passed over between two places of one stay; the rule
-    is that they were among them.
+_GAP = pa.schema(
+    [
+        *(("topic", pa.string()), ("partition", pa.int32()), ("reader", pa.int32())),
+        *(("at_ns", pa.int64()), ("passed_from", pa.int64()), ("passed_to", pa.int64())),
+    ]
+)
 
-    What a transaction took back or left open is not there to be read; compacted and control records are in no final
-    log. (Without one, what the reader was given at an offset that nobody told may have been there.) Guarantee: a
-    consumer is given its partitions' records in the order of the log (Kafka design, The Consumer). Returns: RECORD,
-    read_ns, reader, passed_from, passed_to
+
+#: The rule of ``skipped``.
+PASSED_OVER = "offset >= passed_from and offset < passed_to"
+
+
+def skipped(history: History, polls: DataFrame) -> DataFrame:
+    """Records of the final log beside the offsets that a reader skipped between two positions of one assignment.
+    The rule is that they were among them. Likewise what no member of a group received, and one skipped that began
+    behind all that the group can have committed.
+
+    Records of transactions that were aborted or left open are not there to be read; compacted and control records are
+    in no final log. (Without one, another reader received the record, which is there to be read then unless it was
+    aborted, and read so by mistake; what the reader got at an unknown offset may have been it.) Guarantee: a
+    consumer receives its partitions' records in the order of the log (Kafka design, The Consumer). Returns: RECORD,
+    read_ns, reader, passed_from, passed_to, and where groups moved partitions unseen, may_have_moved
     """
-    between = polls.where(PASSED_OVER).withColumnsRenamed({"left_at": "passed_from", "arrived": "passed_to"})
-    inside = _before_in_poll(history, polls.where(WITH_HOLES)).withColumnsRenamed(
+    between = polls.where(_JUMPED).withColumnsRenamed({"position_before": "passed_from", "arrived": "passed_to"})
+    inside = _before_in_poll(history, polls.where(_HAS_HOLES)).withColumnsRenamed(
         {"furthest": "passed_from", "offset": "passed_to"}
     )
-    gap = ["topic", "partition", "reader", "at_ns", "passed_from", "passed_to"]
-    gaps = between.select(*gap).unionAll(inside.where("passed_to > passed_from").select(*gap))
-    passed = _inside(history.log.select("topic", "partition", "offset", "record_id"), gaps).join(
-        _not_committed(history), on="record_id", how="left_anti"
-    )
+    gap = ["topic", "partition", "reader", "at_ns", "poll", "passed_from", "passed_to"]
+    within = inside.where("passed_to > passed_from").selectExpr(*gap, "false as on_arrival")
+    gaps = between.selectExpr(*gap, "true as on_arrival").unionAll(within)
+    log = history.log.select("topic", "partition", "offset", "record_id")
+    passed = _inside(log, gaps)
+    if began := ahead(history):
+        of_group = history.local(pa.Table.from_pylist(began, _GAP)).selectExpr("*", "0L as poll", "false as on_arrival")
+        taken_over = _inside(log, of_group)
+        given = delivered(history).select(*PARTITION, "offset")
+        passed = passed.unionByName(taken_over.join(given, on=given.columns, how="left_anti").select(*passed.columns))
+    passed = passed.join(_not_committed(history), on="record_id", how="left_anti")
     if not history.run_file.final_read:
-        somewhere = history.reads.where(f"offset = {UNTOLD}").select("topic", "partition", "reader", "record_id")
+        somewhere = history.reads.where(f"offset = {UNKNOWN_OFFSET}").select(
+            "topic", "partition", "reader", "record_id"
+        )
         passed = passed.join(somewhere, on=somewhere.columns, how="left_anti").dropDuplicates()
-    return passed.selectExpr(*_RECORD, "passed_from", "passed_to")
+    return _doubted(history, passed).selectExpr(*_RECORD, "passed_from", "passed_to", *_doubt(history))
+
+
+#: The rule of ``went_back``.
+BEHIND = "offset < gone_to"
 
 
 def went_back(history: History, polls: DataFrame) -> DataFrame:
-    """Every delivery of a suspicious poll with the furthest place of its stay before it; the rule is that it lies
-    behind that.
+    """Every delivery of a suspicious poll with the furthest position of its assignment before it. The rule is that it
+    lies behind that.
 
     Guarantee: a consumer's position advances, but for seeks (KafkaConsumer, Offsets and Consumer Position). Returns:
-    RECORD, read_ns, reader, gone_to
+    RECORD, read_ns, reader, gone_to, and where groups moved partitions unseen, may_have_moved
     """
-    told = _before_in_poll(history, polls.where(BEHIND)).withColumn("gone_to", F.greatest("gone_to", "furthest"))
-    return told.selectExpr(*_RECORD, "gone_to")
+    deliveries = _before_in_poll(history, polls.where(MAY_HAVE_GONE_BACK))
+    on_arrival = deliveries.withColumn("on_arrival", F.expr("not coalesce(offset < furthest, false)"))
+    return _doubted(history, on_arrival).selectExpr(
+        *_RECORD, "greatest(furthest_before, furthest) as gone_to", *_doubt(history)
+    )
+
+
+def _doubt(history: History) -> list[str]:
+    return ["may_have_moved"] if history.moved_unseen else []
+
+
+def _doubted(history: History, found: DataFrame) -> DataFrame:
+    """``found`` with whether a group may have moved the partition right before the reader's poll, unseen: what a reader
+    does as it arrives (``on_arrival``) is legal then."""
+    if not history.moved_unseen:
+        return found
+    place = ["reader", *PARTITION, "at_ns", "poll"]
+    moved = (
+        history.table("positions").where(f"event = '{MAY_HAVE_MOVED}'").selectExpr(*place, "true as moved").distinct()
+    )
+    return found.join(moved, on=place, how="left").withColumn(
+        "may_have_moved", F.expr("coalesce(moved, false) and on_arrival")
+    )
+
+
+#: The rule of ``two_owners``.
+BEFORE_THE_OTHER_ENDED = "since_ns < other_until_ns"
 
 
 def two_owners(history: History, polls: DataFrame) -> DataFrame:
-    """Two members' stays in one partition, told by the first record of the later one; the rule is that it began
-    before the last delivery of the other.
+    """Assignments of one partition to two members, each pair at the first record of the later one. The rule is that it
+    began before the last delivery of the other.
 
-    A stay is as long as its deliveries: what a member that died still seemed to own is not counted. Guarantee: in a
-    group a partition has one owner (Kafka design, Consumer Position). Returns: RECORD, read_ns, reader, since_ns,
+    An assignment is as long as its deliveries: what a member that died still seemed to own is not counted. Guarantee:
+    in a group a partition has one owner (Kafka design, Consumer Position). Returns: RECORD, read_ns, reader, since_ns,
     other_reader, other_until_ns
     """
-    stays = (
-        polls.where("given > 0")
-        .groupBy(*STAY)
-        .agg(F.min(F.struct("at_ns", "first")).alias("begun"), F.max("at_ns").alias("until_ns"))
+    assignments = (
+        polls.where("records > 0")
+        .groupBy(*ASSIGNMENT)
+        .agg(F.min(F.struct("at_ns", "poll", "first")).alias("begun"), F.max("at_ns").alias("until_ns"))
     )
-    others = stays.selectExpr(
+    others = assignments.selectExpr(
         "topic",
         "partition",
         "struct(reader, incarnation) as other",
@@ -91,43 +147,47 @@ def two_owners(history: History, polls: DataFrame) -> DataFrame:
         "until_ns as other_until_ns",
     )
     pairs = (
-        stays.join(others, on=PARTITION, how="inner")
+        assignments.join(others, on=PARTITION, how="inner")
         .where("struct(reader, incarnation) != other and struct(begun.at_ns, reader, incarnation) > other_begun")
         .selectExpr(
-            *("topic", "partition", "reader", "incarnation", "begun.at_ns", "begun.first as offset"),
-            *("begun.at_ns as since_ns", "other.reader as other_reader", "other_until_ns"),
+            *("topic", "partition", "reader", "incarnation", "begun.at_ns", "begun.poll"),
+            *("begun.first as offset", "begun.at_ns as since_ns", "other.reader as other_reader", "other_until_ns"),
         )
     )
-    first = _delivered(history).groupBy(*POLL, "offset").agg(F.min("record_id").alias("record_id"))
+    first = delivered(history).groupBy(*POLL, "offset").agg(F.min("record_id").alias("record_id"))
     return first.join(F.broadcast(pairs), on=[*POLL, "offset"], how="inner").selectExpr(
         *_RECORD, "since_ns", "other_reader", "other_until_ns"
     )
 
 
 def redelivered(history: History, polls: DataFrame) -> dict[str, int]:
-    """How many deliveries gave a group (or a reader of its own) what it had had before, by how that stay had ended.
+    """How many deliveries a group (or a reader of its own) had had before, by how that assignment had ended.
 
     Legal at-least-once (Kafka design, Message Delivery Semantics). ``rebalance``: it was revoked or lost; ``crash``:
-    nothing ended it; ``uncommitted``: the reader was put elsewhere itself. Inside a stay it is ``went_back`` instead.
+    nothing ended it; ``uncommitted``: the reader sought elsewhere itself. Inside an assignment it is ``went_back``
+    instead.
     """
     party = "0" if history.run_file.configuration.grouped else "reader"
-    given = polls.where("given > 0").withColumn("party", F.expr(party))
-    stays = given.groupBy("party", *STAY).agg(F.min("first").alias("least"), F.max("last").alias("most")).collect()
-    again = given_again(row.asDict() for row in stays)
+    brought = polls.where("records > 0").withColumn("party", F.expr(party))
+    extents = brought.groupBy("party", *ASSIGNMENT).agg(F.min("first").alias("least"), F.max("last").alias("most"))
+    again = delivered_again(row.asDict() for row in extents.collect())
     if not again:
         return {}
-    told = F.struct("at_ns", *STAY, "ended_by")
+    delivery = F.struct("at_ns", *ASSIGNMENT, "ended_by")
     rows = (
-        _delivered(history)
-        .join(given.select("party", *POLL, "stay", "ended_by"), on=POLL, how="inner")
-        .join(F.broadcast(history.local(pa.Table.from_pylist(again, _AGAIN))), on=STAY, how="inner")
+        delivered(history)
+        .join(brought.select("party", *POLL, "assignment", "ended_by"), on=POLL, how="inner")
+        .join(F.broadcast(history.local(pa.Table.from_pylist(again, _AGAIN))), on=ASSIGNMENT, how="inner")
         .where("offset between from and to")
         .groupBy("party", "topic", "partition", "offset", "record_id")
-        .agg(F.array_sort(F.collect_list(told)).alias("times"))
+        .agg(F.array_sort(F.collect_list(delivery)).alias("times"))
         .where("size(times) > 1")
         .selectExpr("explode(arrays_zip(slice(times, 1, size(times) - 1), slice(times, 2, size(times) - 1))) as two")
         .selectExpr("two['0'] as one", "two['1'] as again")
-        .where("struct(one.reader, one.incarnation, one.stay) != struct(again.reader, again.incarnation, again.stay)")
+        .where(
+            "struct(one.reader, one.incarnation, one.assignment)"
+            " != struct(again.reader, again.incarnation, again.assignment)"
+        )
         .selectExpr(
             "case when one.ended_by is null then 'crash' when one.ended_by in ('revoke', 'lost') then 'rebalance'"
             " else 'uncommitted' end as cause"
@@ -139,39 +199,36 @@ def redelivered(history: History, polls: DataFrame) -> dict[str, int]:
     return {row["cause"]: row["count"] for row in sorted(rows)}
 
 
-def given_again(stays: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """What of each stay (STAY, its party, and the least and most of its offsets) another of its party may have been
-    given too, of the same partition. Returns: STAY, from, to (offsets, both in it): at most two ranges for each, apart
+def delivered_again(extents: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Which offsets of each assignment another of its party may have had too, of the same partition.
+
+    ``extents``: ASSIGNMENT, its party, and the least and most of its offsets. Returns: ASSIGNMENT, from, to (offsets,
+    both included): at most two ranges for each, apart
     """
     lanes: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
-    for stay in sorted(stays, key=lambda stay: stay["least"]):
-        lanes.setdefault((stay["party"], stay["topic"], stay["partition"]), []).append(stay)
+    for extent in sorted(extents, key=lambda extent: extent["least"]):
+        lanes.setdefault((extent["party"], extent["topic"], extent["partition"]), []).append(extent)
     found = []
     for lane in lanes.values():
         reached = -1
-        for stay, following in zip_longest(lane, lane[1:]):
-            before = (stay["least"], min(stay["most"], reached))
-            after = (following["least"], stay["most"]) if following else (0, -1)
+        for extent, following in zip_longest(lane, lane[1:]):
+            before = (extent["least"], min(extent["most"], reached))
+            after = (following["least"], extent["most"]) if following else (0, -1)
             ranges = [before, after] if before[1] < after[0] else [(before[0], max(before[1], after[1]))]
-            place = {name: stay[name] for name in STAY}
-            found += [{**place, "from": least, "to": most} for least, most in ranges if least <= most]
-            reached = max(reached, stay["most"])
+            assignment = {name: extent[name] for name in ASSIGNMENT}
+            found += [{**assignment, "from": least, "to": most} for least, most in ranges if least <= most]
+            reached = max(reached, extent["most"])
     return found
 
 
-def _delivered(history: History) -> DataFrame:
-    """Every live delivery. Returns: reader, incarnation, topic, partition, at_ns, offset, record_id"""
-    return history.reads.where(GIVEN).selectExpr(*POLL[:-1], "read_ns as at_ns", "offset", "record_id")
-
-
 def _before_in_poll(history: History, polls: DataFrame) -> DataFrame:
-    """The deliveries of a few polls, and where each poll had come to before them.
+    """The deliveries of a few polls, and the furthest position of their poll before them.
 
-    Returns: reader, incarnation, topic, partition, at_ns, offset, record_id, gone_to (of the poll), furthest (null for
-    the first)
+    Returns: reader, incarnation, topic, partition, at_ns, poll, offset, record_id, furthest_before (of the poll),
+    furthest (null for the first)
     """
     above = Window.partitionBy(*POLL).orderBy("offset", "record_id").rowsBetween(Window.unboundedPreceding, -1)
-    rows = _delivered(history).join(polls.select(*POLL, "gone_to"), on=POLL, how="inner")
+    rows = delivered(history).join(polls.select(*POLL, "furthest_before"), on=POLL, how="inner")
     return rows.select("*", F.max(F.expr(BEHIND_IT)).over(above).alias("furthest"))
 
 
@@ -179,8 +236,10 @@ def _inside(log: DataFrame, gaps: DataFrame) -> DataFrame:
     """Each record of a log beside the gaps that it may be in: those that share one of its spans of offsets, and any
     that is so wide that its spans are too many to be listed. Returns: the columns of both"""
     first, last = (f"shiftright(passed_{end}, {_SPAN_BITS})" for end in ("from", "to"))
+    # Spark may list the spans of a gap before it is known to be narrow: of a wide one they are none.
+    listed = f"if({last} - {first} < {_MOST_SPANS}, {last}, {first})"
     narrow = gaps.where(f"{last} - {first} < {_MOST_SPANS}").withColumn(
-        "span", F.expr(f"explode(sequence({first}, {last}))")
+        "span", F.expr(f"explode(sequence({first}, {listed}))")
     )
     wide = gaps.where(f"{last} - {first} >= {_MOST_SPANS}")
     spans = log.withColumn("span", F.expr(f"shiftright(offset, {_SPAN_BITS})"))
@@ -190,10 +249,11 @@ def _inside(log: DataFrame, gaps: DataFrame) -> DataFrame:
 
 
 def _not_committed(history: History) -> DataFrame:
-    """The ids of all records whose transaction was not committed for certain."""
+    """The ids of all records whose transaction was not committed for certain (see ``skipped``)."""
     committed = history.table("transactions").where("intent = 'commit' and outcome = 'ok'")
-    return (
-        history.sends.where("transaction is not null")
-        .join(committed, on=["worker", "transaction"], how="left_anti")
-        .select("record_id")
-    )
+    sent = history.sends.where("transaction is not null")
+    if not history.run_file.final_read:
+        hidden = "intent = 'abort'" if history.run_file.configuration.read_committed else "false"
+        aborted = history.table("transactions").where(hidden)
+        return sent.join(aborted, on=_TRANSACTION, how="left_semi").select("record_id")
+    return sent.join(committed, on=_TRANSACTION, how="left_anti").select("record_id")

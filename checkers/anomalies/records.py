@@ -1,7 +1,7 @@
 """What became of each record: lost, failed but present, duplicated, phantom, corrupted, misplaced, vanished.
 
-Every question is first asked of blocks (the catalogue's ``suspects``: bits that are almost always all zero), and only
-where a bit is set of rows. A question takes the history and the ``marks`` (block, place, bits) that made it suspicious.
+A finder reads the rows of its candidates: the records whose bit the catalogue's condition sets (scan/record_bits.py).
+Nearly always there are none, and the finder is not run.
 """
 
 from collections.abc import Sequence
@@ -10,16 +10,20 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
 from checkers.history import PARTITION, History
-from checkers.scan.record_bits import flagged
+from checkers.scan.record_bits import Candidates
 from harness.history.schema import SEQUENCE_BITS
 
 #: The columns that every anomaly of a record has. ``sent_ns``, ``acknowledged_ns`` are null where it never was.
 RECORD = ["topic", "partition", "offset", "record_id", "worker", "sequence", "sent_ns", "acknowledged_ns"]
 
-#: What tells a record at an offset.
+#: SQL on ``transactions``: somebody asked to commit it, and may have been heard.
+ASKED_TO_COMMIT = "intent = 'commit' and ending_ns is not null and outcome != 'fail'"
+
+#: What identifies a record at an offset.
 _STANDING = [*PARTITION, "record_id", "offset"]
 
-_WORKER = f"cast(shiftright(record_id, {SEQUENCE_BITS}) as int) as worker"
+OF_WORKER = f"cast(shiftright(record_id, {SEQUENCE_BITS}) as int)"
+_WORKER = f"{OF_WORKER} as worker"
 _SEQUENCE = f"record_id & {(1 << SEQUENCE_BITS) - 1} as sequence"
 _SENT = "invoked_ns as sent_ns"
 _ACKNOWLEDGED = "if(outcome = 'ok', completed_ns, null) as acknowledged_ns"
@@ -29,74 +33,91 @@ OF_SEND = ["topic", "partition", "offset", "record_id", "worker", "sequence", _S
 OF_READ = ["topic", "partition", "offset", "record_id", _WORKER, _SEQUENCE, "sent_ns", "acknowledged_ns"]
 
 
-def lost(history: History, marks: DataFrame) -> DataFrame:
+def lost(candidates: Candidates) -> DataFrame:
     """Acknowledged records absent from the complete final log of their partition.
 
-    What was acknowledged below the log's start was deleted by retention, not lost.
+    What was acknowledged below the log's start was deleted by retention, not lost; of what was acknowledged without an
+    offset, in a log that does not begin at 0, nobody knows (``untold``).
     Guarantee: a committed message is not lost as long as one in-sync replica is alive (Kafka design, Replication).
     Returns: RECORD
     """
-    acknowledged = retained(history, flagged(history.sends.where("outcome = 'ok'"), marks))
-    damaged = flagged(history.reads.where("phase = 'final' and not intact"), marks).select(*_STANDING)
+    acknowledged = retained(candidates.history, candidates.sends("outcome = 'ok'"), untold=False)
+    damaged = candidates.reads("phase = 'final' and not intact").select(*_STANDING)
     return acknowledged.join(damaged, on=_STANDING, how="left_anti").selectExpr(*OF_SEND)
 
 
-def failed_but_present(history: History, marks: DataFrame) -> DataFrame:
+def untold(candidates: Candidates) -> int:
+    """How many acknowledged records, of those that may be lost, retention may as well have deleted: their offset is not
+    known, and their log does not begin at 0."""
+    acknowledged = candidates.sends("outcome = 'ok' and offset is null")
+    begun = candidates.history.log_ends.where("log_start > 0").select(*PARTITION)
+    return acknowledged.join(F.broadcast(begun), on=PARTITION, how="left_semi").count()
+
+
+def failed_but_present(candidates: Candidates) -> DataFrame:
     """Records proven to have failed, and delivered to a reader all the same.
 
     Guarantee: a record refused before any broker had it cannot be in a log. Returns: RECORD, error, read_offset
     """
-    failed = flagged(history.sends.where("outcome = 'fail'"), marks)
-    there = flagged(history.reads.where("intact"), marks).groupBy("record_id").agg(F.min("offset").alias("read_offset"))
+    failed = candidates.sends("outcome = 'fail'")
+    there = candidates.reads("intact").groupBy("record_id").agg(F.min("offset").alias("read_offset"))
     return failed.join(there, on="record_id", how="inner").selectExpr(*OF_SEND, "error", "read_offset")
 
 
-def duplicated(history: History, marks: DataFrame) -> DataFrame:
-    """Records at two or more offsets of one partition's final log.
+def duplicated(candidates: Candidates) -> DataFrame:
+    """Records at two or more offsets of one partition: in the final log, or as consumers received them.
 
     Guarantee: an idempotent producer's record is written to the log once (KIP-98; by default since 3.0, KIP-679).
-    Returns: RECORD (``offset`` is the first), last_offset, copies, which (``idempotent producer``; else ``same
-    incarnation``: a retry; or ``across incarnations``: handed over again by a producer that replaced the first)
+    Returns: RECORD (``offset`` is the first), last_offset, copies, in_log (how many of them the final log has), which
+    (``idempotent producer``; else ``same incarnation``: a retry; or ``across incarnations``: handed over again by a
+    producer that replaced the first)
     """
+    found = proven(candidates.reads("phase in ('final', 'live')"), candidates.sends())
     copies = (
-        _deliveries(proven(flagged(history.reads.where("phase = 'final'"), marks), flagged(history.sends, marks)))
+        found.groupBy(*_STANDING)
+        .agg(F.expr("bool_or(phase = 'final')").alias("stands"))
         .groupBy("topic", "partition", "record_id")
-        .agg(F.min("offset").alias("offset"), F.max("offset").alias("last_offset"), F.count("*").alias("copies"))
+        .agg(
+            F.min("offset").alias("offset"),
+            F.max("offset").alias("last_offset"),
+            F.count("*").alias("copies"),
+            F.count_if("stands").alias("in_log"),
+        )
         .where("copies > 1")
     )
     retried = "if(incarnations > 1, 'across incarnations', 'same incarnation')"
-    which = "'idempotent producer'" if history.run_file.configuration.idempotence else retried
-    return copies.join(origins(history, marks), on="record_id", how="left").selectExpr(
-        *OF_READ, "last_offset", "copies", f"{which} as which"
+    which = "'idempotent producer'" if candidates.history.run_file.configuration.idempotence else retried
+    return copies.join(origins(candidates), on="record_id", how="left").selectExpr(
+        *OF_READ, "last_offset", "copies", "in_log", f"{which} as which"
     )
 
 
-def phantom(history: History, marks: DataFrame) -> DataFrame:
-    """Records delivered whole that no worker sent: an id that was never given out, or a payload that is not ours.
+def phantom(candidates: Candidates) -> DataFrame:
+    """Records delivered whole that no worker sent: an id that was never used, or a payload that is not ours.
 
     Where the history is partial, an id beyond the last that its worker journalled is unrecorded, not a phantom: the
     second before a kill is not in the journal. Returns: RECORD, read_ns
     """
-    whole = history.reads.where("intact")
-    unsent = flagged(whole, marks).join(_senders(history, marks), on="record_id", how="left_anti")
-    strange = _recorded(history, unsent.select(*whole.columns)).unionAll(whole.where("record_id is null"))
+    unsent = candidates.reads("intact").join(candidates.senders(), on="record_id", how="left_anti")
+    recorded = _recorded(candidates.history, unsent.select(*candidates.history.reads.columns))
+    strange = recorded.unionAll(candidates.history.reads.where("intact and record_id is null"))
     return _deliveries(strange).selectExpr(
         *OF_READ[:6], "cast(null as bigint) as sent_ns", "cast(null as bigint) as acknowledged_ns", "read_ns"
     )
 
 
-def misplaced(history: History, marks: DataFrame) -> DataFrame:
+def misplaced(candidates: Candidates) -> DataFrame:
     """Records delivered from another topic or partition than they were sent to, or under another key: as no send of
-    the record was. (Of the marked ones where keys are not asked about, none was sent to where it was found.)
+    the record was. (Where keys are not compared, no candidate was sent to where it was found.)
 
     Guarantee: a record is appended to the partition it was sent to (Kafka design, The Producer), in the batch that its
     producer made, with its key under the batch's CRC (KIP-98, message format).
     Returns: RECORD (where it was found), sent_topic, sent_partition, read_ns; of a keyed history also sent_key, key
     """
-    key = ["key"] if history.keyed else []
+    key = ["key"] if candidates.history.keyed else []
     under = [*PARTITION, *key]
-    found = _deliveries(flagged(history.reads.where("intact"), marks), also=key)
-    senders = _senders(history, marks).selectExpr(
+    found = _deliveries(candidates.reads("intact"), also=key)
+    senders = candidates.senders().selectExpr(
         "record_id", *(f"{name} as sent_{name}" for name in under), _SENT, _ACKNOWLEDGED
     )
     if key:
@@ -108,29 +129,31 @@ def misplaced(history: History, marks: DataFrame) -> DataFrame:
     )
 
 
-def corrupted(history: History, marks: DataFrame) -> DataFrame:
+def corrupted(candidates: Candidates) -> DataFrame:
     """Records whose payload fails its checksum, whatever id it still shows.
 
     Guarantee: what a consumer gets is what was produced; batches carry a CRC (KIP-98, message format). Returns: RECORD,
     read_ns
     """
-    damaged = history.reads.where("not intact")
-    shown = flagged(damaged, marks).unionAll(damaged.where("record_id is null"))
-    return with_times(_deliveries(shown), flagged(history.sends, marks)).selectExpr(*OF_READ, "read_ns")
+    without_id = candidates.history.reads.where("not intact and record_id is null")
+    damaged = candidates.reads("not intact").unionAll(without_id)
+    return with_times(_deliveries(damaged), candidates.sends()).selectExpr(*OF_READ, "read_ns")
 
 
-def vanished(history: History, marks: DataFrame) -> DataFrame:
-    """Read, then vanished: delivered to a consumer during the run, absent from the complete final log.
+def vanished(candidates: Candidates) -> DataFrame:
+    """Read, then vanished: a consumer received a record at an offset, and the complete final log does not have it
+    there. (In a compacted topic: has it nowhere.)
 
-    Guarantee: only committed messages are given out to consumers (Kafka design, Replication): they read below the high
-    watermark, and what is below it is not to be lost. Returns: RECORD, read_ns
+    Guarantee: only committed messages are served to consumers (Kafka design, Replication): they read below the high
+    watermark, and what is below it is not to be lost. Returns: RECORD, read_ns, read_epoch (the leader epoch that the
+    consumer received with it)
     """
-    sends = flagged(history.sends, marks)
-    read = _deliveries(proven(_lasting(history, marks), sends))
-    damaged = flagged(history.reads.where("phase = 'final' and not intact"), marks)
-    there = proven(damaged, sends).select(*PARTITION, "record_id")
-    gone = retained(history, read.join(there, on=there.columns, how="left_anti").select(*read.columns))
-    return with_times(gone, sends).selectExpr(*OF_READ, "read_ns")
+    history, sends = candidates.history, candidates.sends()
+    read = _deliveries(proven(_lasting(candidates), sends))
+    found_by = [*PARTITION, "record_id"] if history.run_file.compacted else _STANDING
+    there = proven(candidates.reads("phase = 'final'"), sends).select(*found_by)
+    gone = retained(history, read.join(there, on=found_by, how="left_anti").select(*read.columns))
+    return with_times(gone, sends).selectExpr(*OF_READ, "read_ns", "read_epoch")
 
 
 def proven(reads: DataFrame, sends: DataFrame) -> DataFrame:
@@ -144,45 +167,50 @@ def proven(reads: DataFrame, sends: DataFrame) -> DataFrame:
     return reads.where("intact").unionByName(damaged.select(*reads.columns))
 
 
-def damaged_in_place(history: History, marks: DataFrame) -> int:
-    """How many of the marked records are in the log as damaged bytes where they were acknowledged."""
-    damaged = flagged(history.log.where("not intact"), marks)
-    return proven(damaged, flagged(history.sends, marks)).select(*PARTITION, "record_id").distinct().count()
+def damaged_in_place(candidates: Candidates) -> int:
+    """How many of the candidates are in the log as damaged bytes where they were acknowledged."""
+    damaged = proven(candidates.log("not intact"), candidates.sends())
+    return damaged.select(*PARTITION, "record_id").distinct().count()
 
 
-def _lasting(history: History, marks: DataFrame) -> DataFrame:
+def _lasting(candidates: Candidates) -> DataFrame:
     """Deliveries during the run of what is not to be missing at the end.
 
-    What a read_uncommitted reader was given of a transaction may be aborted, and is then no part of a final read with
-    read_committed. A plain record is (KIP-98: it is given out by either isolation level once it is stable).
+    What a read_uncommitted reader received of a transaction may be aborted, and is then no part of a final read with
+    read_committed. A plain record is (KIP-98: it is served at either isolation level once it is stable). What nobody
+    asked to commit that final read hides, too, whoever received it: it is ``aborted_read``.
     """
-    live = flagged(history.reads.where("phase = 'live'"), marks)
+    history, live = candidates.history, candidates.reads("phase = 'live'")
     if not (history.transactional and history.run_file.configuration.read_committed):
         return live
-    plain = flagged(history.sends.where("transaction is null"), marks).select("record_id")
-    seen = live.where(f"not ({history.read_committed})").join(plain, on="record_id", how="left_semi")
-    return live.where(history.read_committed).unionByName(seen)
+    plain = candidates.sends("transaction is null").select(*PARTITION, "record_id")
+    seen = live.where(f"not ({history.read_committed})").join(plain, on=plain.columns, how="left_semi")
+    asked = history.transactions.where(ASKED_TO_COMMIT).select("worker", "transaction")
+    hidden = candidates.sends("transaction is not null").join(asked, on=asked.columns, how="left_anti")
+    committed = live.where(history.read_committed).join(hidden, on=[*PARTITION, "record_id"], how="left_anti")
+    return committed.unionByName(seen)
 
 
-def retained(history: History, rows: DataFrame) -> DataFrame:
-    """``rows`` without those below the start of the log."""
+def retained(history: History, rows: DataFrame, untold: bool = True) -> DataFrame:
+    """``rows`` without those below the start of the log; ``untold``: with those whose offset is unknown, though
+    their log does not begin at 0."""
     if not any(row["log_start"] for row in history.ends):
         return rows
     starts = history.log_ends.select(*PARTITION, "log_start")
     return (
         rows.join(F.broadcast(starts), on=PARTITION, how="inner")
-        .where("offset is null or offset >= log_start")
+        .where("offset is null or offset >= log_start" if untold else "coalesce(offset, 0) >= log_start")
         .select(*rows.columns)
     )
 
 
-def origins(history: History, marks: DataFrame) -> DataFrame:
-    """When each marked record was first handed over, to whatever partition, and acknowledged.
+def origins(candidates: Candidates) -> DataFrame:
+    """When each candidate was first handed over, to whatever partition, and acknowledged.
 
     Returns: record_id, sent_ns, acknowledged_ns, incarnations (how many handed it over)
     """
     return (
-        _senders(history, marks)
+        candidates.senders()
         .selectExpr("record_id", "incarnation", _SENT, _ACKNOWLEDGED)
         .groupBy("record_id")
         .agg(
@@ -194,12 +222,12 @@ def origins(history: History, marks: DataFrame) -> DataFrame:
 
 
 def _recorded(history: History, reads: DataFrame) -> DataFrame:
-    """``reads`` without those that a journal of a partial history cannot know: a producer may even have died before
-    it journalled anything."""
+    """``reads`` without those that the journals of a partial history cannot know of. A producer may even have died
+    before it journalled anything."""
     if not history.run_file.partial:
         return reads
     producers = ", ".join(map(str, history.run_file.workers("producer", "transactor"))) or "null"
-    journalled = history.whole.sends.groupBy("worker").agg(F.max("sequence").alias("last_sequence"))
+    journalled = history.sends.groupBy("worker").agg(F.max("sequence").alias("last_sequence"))
     return (
         reads.selectExpr("*", _WORKER, _SEQUENCE)
         .join(F.broadcast(journalled), on="worker", how="left")
@@ -208,29 +236,22 @@ def _recorded(history: History, reads: DataFrame) -> DataFrame:
     )
 
 
-def _anywhere(marks: DataFrame) -> DataFrame:
-    """The same bits, whatever the partition. Returns: block, bits"""
-    return marks.groupBy("block").agg(F.bit_or("bits").alias("bits"))
-
-
-def _senders(history: History, marks: DataFrame) -> DataFrame:
-    """The sends, to any partition, of the records that are marked in some."""
-    return flagged(history.sends, _anywhere(marks), on=["block"])
-
-
 def _deliveries(reads: DataFrame, also: Sequence[str] = ()) -> DataFrame:
-    """One row for each offset and record, and what is ``also`` told of it, however often and in whatever phase it was
-    delivered."""
-    return reads.groupBy("topic", "partition", "offset", "record_id", *also).agg(F.min("read_ns").alias("read_ns"))
+    """One row for each offset, record and value of the columns ``also``, however often it was delivered.
+
+    Returns: topic, partition, offset, record_id, the columns ``also``, read_ns, read_epoch
+    """
+    folded = reads.groupBy("topic", "partition", "offset", "record_id", *also)
+    return folded.agg(F.min("read_ns").alias("read_ns"), F.min("leader_epoch").alias("read_epoch"))
 
 
 def timed(history: History, found: DataFrame) -> DataFrame:
-    """Records (a broadcast, where they are few) with what their sends tell. Returns: RECORD, then the other columns of
-    ``found``"""
-    sends = history.whole.sends.join(found.select("record_id"), on="record_id", how="left_semi")
+    """Records with the times of their sends. Returns: RECORD, then the other columns of ``found``"""
+    sends = history.sends.join(found.select("record_id"), on="record_id", how="left_semi")
     others = [name for name in found.columns if name not in RECORD]
     return with_times(found, sends).selectExpr(*OF_READ, *others)
 
 
 def with_times(found: DataFrame, sends: DataFrame) -> DataFrame:
+    """``found`` and, of the sends of each record, sent_ns and acknowledged_ns; null where there are none."""
     return found.join(sends.selectExpr("record_id", _SENT, _ACKNOWLEDGED), on="record_id", how="left")

@@ -1,20 +1,31 @@
 """Transactions: what read_committed must never show, and whether each one stands whole in the log, or not at all.
 
 A transaction was *asked to be committed* where its intent is commit and its row has ``ending_ns``: rows are journalled
-before what they tell of (harness.history.schema.TRANSACTIONS). One whose producer was told that the commit succeeded is
+before what they announce (harness.history.schema.TRANSACTIONS). One whose producer learned that the commit succeeded is
 *committed*; one that was asked for, and of which nobody knows, is *unknown*: it may stand whole, or be absent.
 """
 
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
-from checkers.anomalies.records import OF_READ, proven
+from checkers.anomalies import cycles
+from checkers.anomalies.records import ASKED_TO_COMMIT, OF_READ, OF_WORKER, proven
 from checkers.history import PARTITION, History
 
-_ASKED = "intent = 'commit' and ending_ns is not null and outcome != 'fail'"
 _KEY = ["worker", "transaction"]
+_HANGING = pa.schema(
+    [
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("offset", pa.int64()),
+        ("record_id", pa.int64()),
+        ("worker", pa.int32()),
+        *((name, pa.int64()) for name in ("sequence", "sent_ns", "acknowledged_ns", "high_watermark")),
+    ]
+)
 
 
 def recorded(history: History) -> bool:
@@ -22,32 +33,39 @@ def recorded(history: History) -> bool:
     return history.transactional
 
 
-def aborted_read(history: History, _: DataFrame) -> DataFrame:
-    """Records of transactions that nobody ever asked to commit, delivered to a read_committed reader.
+def aborted_read(history: History) -> DataFrame:
+    """Records delivered to a read_committed reader though nobody ever asked to commit their transaction.
 
-    A record of an unknown transaction is none, nor one that a read_uncommitted reader was given.
+    Records of unknown transactions do not count, nor do those that a read_uncommitted reader got.
     Guarantee: with read_committed, only records of committed transactions are returned (KIP-98, 4; consumer
     configuration, isolation.level). Returns: RECORD, transaction, intent, read_ns
     """
-    never = history.transactions.where(f"not ({_ASKED})").select(*_KEY, "intent")
+    never = history.transactions.where(f"not ({ASKED_TO_COMMIT})").select(*_KEY, "intent")
     return _delivered_of(history, never).selectExpr(*OF_READ, "transaction", "intent", "read_ns")
 
 
-def early_read(history: History, _: DataFrame) -> DataFrame:
-    """Records delivered to a read_committed reader before the commit of their transaction was asked for.
+def early_read(history: History) -> DataFrame:
+    """Records delivered to a read_committed reader before the commit of their transaction was asked for: by the time of
+    that, or because the transaction itself polled them, or was given afterwards what had not been sent before (where it
+    polls, it does so before it commits).
 
     Guarantee: read_committed returns records up to the last stable offset, which an open transaction holds back
-    (KIP-98, 4). Returns: RECORD, transaction, read_ns, ending_ns
+    (KIP-98, 4). Returns: RECORD, transaction, read_ns, ending_ns (when it was asked for, at the earliest), by_itself
     """
-    asked = history.transactions.where(_ASKED).select(*_KEY, "ending_ns")
+    asked = history.transactions.where(ASKED_TO_COMMIT).select(*_KEY, "ending_ns")
+    if cycles.recorded(history):
+        asked = asked.join(cycles.not_committed_before(history), on=_KEY, how="left").selectExpr(
+            *_KEY, "greatest(ending_ns, least_ns) as ending_ns"
+        )
     return (
         _delivered_of(history, asked)
-        .where("read_ns < ending_ns")
-        .selectExpr(*OF_READ, "transaction", "read_ns", "ending_ns")
+        .selectExpr("*", "array_contains(by_its_worker, transaction) as by_itself")
+        .where("read_ns < ending_ns or by_itself")
+        .selectExpr(*OF_READ, "transaction", "read_ns", "ending_ns", "by_itself")
     )
 
 
-def fractured(history: History, _: DataFrame) -> DataFrame:
+def fractured(history: History) -> DataFrame:
     """Transactions, committed or unknown, of which a part is in the final read_committed log and a part is not.
 
     One row for each: the first record that is missing. What retention deleted, or was not read to its end, is neither.
@@ -57,7 +75,7 @@ def fractured(history: History, _: DataFrame) -> DataFrame:
     return _first_missing(standing(history).where("0 < found and found < records"))
 
 
-def committed_lost(history: History, _: DataFrame) -> DataFrame:
+def committed_lost(history: History) -> DataFrame:
     """Transactions whose commit succeeded, and no record of which is in the final read_committed log.
 
     One row for each: its first record. Those of a partition that was not read to its end are not judged.
@@ -67,7 +85,7 @@ def committed_lost(history: History, _: DataFrame) -> DataFrame:
     return _first_missing(standing(history).where("outcome = 'ok' and found = 0 and records = written"))
 
 
-def hanging_transaction(history: History, _: DataFrame) -> DataFrame:
+def hanging_transaction(history: History) -> DataFrame:
     """Partitions whose last stable offset stayed below the high watermark, long after every transaction's timeout.
 
     A transaction there is neither committed nor aborted by anybody: read_committed readers wait for ever.
@@ -75,56 +93,50 @@ def hanging_transaction(history: History, _: DataFrame) -> DataFrame:
     are of the ways in which that failed; KIP-664 finds them by this sign).
     Returns: RECORD (``offset`` is the last stable one, without a record), high_watermark
     """
-    none = "cast(null as bigint)"
-    return (
-        history.table("positions")
-        .where("event in ('last-stable', 'high-watermark')")
-        .groupBy("topic", "partition")
-        .agg(
-            F.expr("max_by(offset, at_ns) filter (where event = 'last-stable')").alias("offset"),
-            F.expr("max_by(offset, at_ns) filter (where event = 'high-watermark')").alias("high_watermark"),
-        )
-        .where("offset < high_watermark")
-        .selectExpr(
-            "topic",
-            "partition",
-            "offset",
-            f"{none} as record_id",
-            "cast(null as int) as worker",
-            *(f"{none} as {name}" for name in ("sequence", "sent_ns", "acknowledged_ns")),
-            "high_watermark",
-        )
-    )
+    rows = [
+        {"topic": topic, "partition": partition, "offset": ends.last_stable, "high_watermark": ends.high_watermark}
+        for (topic, partition), ends in history.stored.stable_ends.items()
+        if ends.hang
+    ]
+    return history.local(pa.Table.from_pylist(rows, _HANGING))
 
 
 def standing(history: History) -> DataFrame:
     """How much of each transaction that was asked to commit is in the final read_committed log; nothing of another.
+    (Without a final read: of which consumers were given some, and passed over others.)
 
     Returns: worker, transaction, outcome, written (acknowledged records), records (those of them that can be judged),
     found, missing (the first record that is not found, as a struct)
     """
     if history.run_file.configuration.isolation_level != "read_committed":
         return _standing(history, history.transactions.where("false"))
-    return _standing(history, history.transactions.where(_ASKED))
+    return _standing(history, history.transactions.where(ASKED_TO_COMMIT))
 
 
 def _standing(history: History, asked: DataFrame) -> DataFrame:
-    ends = history.log_ends.select(*PARTITION, "log_start", "complete")
+    if history.run_file.final_read:
+        written, log = "outcome = 'ok'", "phase = 'final'"
+        ends = history.log_ends.select(*PARTITION, "log_start", "complete")
+        judged = "coalesce(complete, false) and coalesce(offset, 0) >= log_start"
+    else:
+        # A transaction of unknown end may have recorded where its records went.
+        written, log = "outcome != 'fail'", "true"
+        ends = history.reads.groupBy(*PARTITION).agg(F.max("offset").alias("read_to"))
+        judged = "there or coalesce(offset <= read_to, false)"
     sent = (
         _sends(history)
-        .where("outcome = 'ok'")
+        .where(written)
         .drop("outcome")
         .join(asked.select(*_KEY, "outcome"), on=_KEY, how="inner")
         .join(F.broadcast(ends), on=PARTITION, how="left")
-        .withColumn("judged", F.expr("coalesce(complete, false) and (offset is null or offset >= log_start)"))
     )
     there = F.expr("bool_and(true)").alias("there")
-    shown = proven(history.reads.where("phase = 'final'"), _sends(history))
-    final = shown.groupBy(*PARTITION, "record_id").agg(there)
+    shown = proven(history.reads.where(log), _sends(history)).groupBy(*PARTITION, "record_id").agg(there)
     gone = "judged and there is null"
     record = "struct(record_id, topic, partition, offset, invoked_ns as sent_ns, completed_ns as acknowledged_ns)"
     return (
-        sent.join(final, on=[*PARTITION, "record_id"], how="left")
+        sent.join(shown, on=[*PARTITION, "record_id"], how="left")
+        .withColumn("judged", F.expr(judged))
         .groupBy(*_KEY, "outcome")
         .agg(
             F.count("*").alias("written"),
@@ -148,9 +160,9 @@ def report(history: History) -> dict[str, Any]:
         "failed": "outcome = 'fail'",
         "abort_unknown": "outcome = 'info' and intent = 'abort'",
         "never_ended": "outcome = 'info' and intent = 'commit' and ending_ns is null",
-        "unknown": f"outcome = 'info' and {_ASKED}",
+        "unknown": f"outcome = 'info' and {ASKED_TO_COMMIT}",
     }
-    [told] = history.transactions.agg(
+    [totals] = history.transactions.agg(
         *(F.expr(f"count_if({sql})").alias(name) for name, sql in counts.items())
     ).collect()
     unknown = standing(history).where("outcome = 'info'")
@@ -158,29 +170,33 @@ def report(history: History) -> dict[str, Any]:
         F.expr("count_if(found = written)").alias("whole"),
         F.expr("count_if(found = 0 and records = written)").alias("absent"),
     ).collect()
-    return {**told.asDict(), "unknown_resolved": resolved.asDict()}
+    return {**totals.asDict(), "unknown_resolved": resolved.asDict()}
 
 
 def _sends(history: History) -> DataFrame:
-    """The sends of transactions, each as its own delivery report told it."""
+    """The sends of transactions, each with the outcome of its own delivery report."""
     return history.table("sends").where("transaction is not null")
 
 
 def _delivered_of(history: History, transactions: DataFrame) -> DataFrame:
-    """Each offset of a record of ``transactions`` that a read_committed reader was given, when it first was.
+    """Each offset of a record of ``transactions`` that a read_committed reader got, and when it first did.
 
-    Returns: the columns of ``transactions``, topic, partition, offset, record_id, read_ns, sent_ns, acknowledged_ns
+    Returns: the columns of ``transactions``, topic, partition, offset, record_id, read_ns, by_its_worker (the
+    transactions in which the worker that sent it polled it), sent_ns, acknowledged_ns
     """
     sent = _sends(history).selectExpr(
         *_KEY, "record_id", "invoked_ns as sent_ns", "if(outcome = 'ok', completed_ns, null) as acknowledged_ns"
     )
-    given = (
+    delivered = (
         history.reads.where(history.read_committed)
         .where("intact")
         .groupBy("topic", "partition", "offset", "record_id")
-        .agg(F.min("read_ns").alias("read_ns"))
+        .agg(
+            F.min("read_ns").alias("read_ns"),
+            F.expr(f"collect_set(transaction) filter (where reader = {OF_WORKER})").alias("by_its_worker"),
+        )
     )
-    return given.join(sent.join(transactions, on=_KEY, how="inner"), on="record_id", how="inner").drop("worker")
+    return delivered.join(sent.join(transactions, on=_KEY, how="inner"), on="record_id", how="inner").drop("worker")
 
 
 def _first_missing(transactions: DataFrame) -> DataFrame:

@@ -1,57 +1,64 @@
-"""Cause: the records of an anomaly grouped into runs, each told as one sentence from observations and faults.
+"""Cause: the records of an anomaly grouped into runs, each with what observations and faults say of it.
 
 A run is what stood close together in one partition's log and was acknowledged under one leader and epoch. Spark folds
-the records into buckets of offsets; what is told of them is then arithmetic on a few thousand buckets. Records that
+the records into buckets of offsets; the rest is arithmetic on a few thousand buckets. Records that
 share a bucket, or stand in neighbouring ones no farther apart than a bucket is wide, are of one run: between the
 acknowledged ones stand others that were not.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from checkers.evidence.elections import BEFORE, NEVER
 from checkers.evidence.faults import active, overlapping
-from checkers.evidence.leadership import Partition, Reign, Span, isr_before, reigns
-from checkers.evidence.store import extent, pieces, place
+from checkers.evidence.holders import Case, Decision, Evidence
+from checkers.evidence.holes import Holes, inside
+from checkers.evidence.leadership import LeaderTerm, Partition, Span, isr_before, leader_terms
+from checkers.evidence.store import directory_of, extent, pieces
 from checkers.history import PARTITION, History
 from harness.core.anomalies import Anomaly
+from harness.core.verdict import Standing
 
-#: How many runs of an anomaly are told, the biggest first.
-TOLD = 20
+#: So many runs of an anomaly are in a verdict, the biggest first.
+MOST_RUNS = 20
 
 _NARROWEST = 64
 _MOST_BUCKETS = 20_000
 _WIDEST = 1 << 62
-_SECOND_NS = 1_000_000_000
 
 #: The columns of any anomaly that runs are made of; one that an anomaly lacks is null.
 COLUMNS = pa.schema(
     [("topic", pa.string()), ("partition", pa.int32())]
     + [(name, pa.int64()) for name in ("offset", "sent_ns", "acknowledged_ns", "read_ns", "last_offset")]
+    + [("read_epoch", pa.int32())]
 )
-_BUCKET = [*PARTITION, "reign", "bucket"]
-#: What is told of the records of a bucket, and how that is put together.
+_BUCKET = [*PARTITION, "term", "hole", "bucket", "read_epoch", "sent_at", "until_at", "of_epoch", "told"]
+#: What is known of the records of a bucket, and how it is folded.
 _FOLDS = {
     **{"first_offset": "min", "last_offset": "max", "again_to": "max", "count": "sum", "acknowledged": "sum"},
     **{"from_ns": "min", "to_ns": "max", "acknowledged_from_ns": "min", "acknowledged_to_ns": "max"},
+    **{"sent_ns": "min", "until_ns": "max", "read_ns": "max"},
 }
 
 
 @dataclass(frozen=True)
-class Island:
-    """Records of one partition and reign that stand close together. Offsets are None where Kafka told none.
+class RecordRange:
+    """Records of one partition and leader term that stand close together. Offsets are None where they are not known.
 
-    ``reign`` counts the reigns of the partition that had begun (0: none was ever seen); ``first_ns`` and ``last_ns``
-    are of acknowledgements, and of sends (or reads) where ``acknowledged`` is 0.
+    ``hole``: the final log has records of one leader epoch below and above each of them (checkers.evidence.holes).
+    ``term`` counts the leader terms of the partition that had begun (0: none was ever seen); ``first_ns`` and
+    ``last_ns`` are of acknowledgements, and of sends (or reads) where ``acknowledged`` is 0. ``case``: what their
+    ``decision`` is made of, once it is (checkers.evidence.holders).
     """
 
     topic: str
     partition: int
-    reign: int
+    term: int
     first_offset: int | None
     last_offset: int | None
     again_to: int | None
@@ -59,6 +66,9 @@ class Island:
     acknowledged: int
     first_ns: int
     last_ns: int
+    hole: bool = False
+    case: Case | None = field(default=None, compare=False)
+    decision: Decision | None = None
 
     @property
     def of(self) -> Partition:
@@ -66,32 +76,136 @@ class Island:
         return self.topic, self.partition
 
 
-def runs(history: History, anomaly: Anomaly) -> list[dict[str, Any]]:
-    """The ``runs`` of an anomaly that was found in ``history`` and kept beside it: at most TOLD, the biggest first.
-
-    Each is {text, topic, partition, first_offset, last_offset, count, first_ns, last_ns, leader, leader_epoch, isr,
-    elected, faults}; none of an anomaly that does not come in runs.
-    """
-    if not anomaly.comes_in_runs:
+def found_ranges(
+    history: History, anomaly: Anomaly, holes: Holes, evidence: Evidence | None = None
+) -> list[RecordRange]:
+    """The records of an anomaly that was found in ``history`` and stored, where there is anything to tell of them
+    together; with ``evidence``, each with the decision what took it."""
+    if not anomaly.comes_in_runs and evidence is None:
         return []
-    kept, seen = place(history.results, anomaly.name), history.seen
-    partitions = {(row["topic"], row["partition"]) for row in history.ends} | {(s.topic, s.partition) for s in seen}
-    led = {of: reigns(seen, of) for of in sorted(partitions)}
-    width = bucket_width(extent(kept), len(led))
-    names = {node.id: node.name for node in history.run_file.nodes if node.role == "broker"}
-    found = joined(islands(pieces(kept, COLUMNS), led, width), width)
-    found = joined(reattributed(found, width, led, claims(seen, names)), width)
+    stored, led = directory_of(history.results, anomaly.name), terms_led(history)
+    width = bucket_width(extent(stored), len(led))
+    parts = record_ranges(pieces(stored, COLUMNS), led, width, holes, evidence)
+    if evidence is not None:
+        parts = attached(decided(parts, anomaly, evidence), width)
+    return joined(reattributed(joined(parts, width), width, led, claims(history.seen, history.stored.brokers)), width)
+
+
+def decided(parts: Iterable[RecordRange], anomaly: Anomaly, evidence: Evidence) -> list[RecordRange]:
+    """Record ranges, each with its decision. Those that are alike in all that is known of them are decided once."""
+    known: dict[tuple[object, ...], Decision] = {}
+    found = []
+    for part in parts:
+        assert part.case is not None
+        alike = evidence.alike(part.case)
+        if alike not in known:
+            known[alike] = evidence.decided(anomaly, part.case)
+        decision = known[alike]
+        term = part.term if decision.term is None else decision.term + 1
+        hole = part.hole and decision.standing is not Standing.PERMITTED
+        found.append(replace(part, term=term, hole=hole, decision=decision))
+    return found
+
+
+def attached(parts: Iterable[RecordRange], width: int) -> list[RecordRange]:
+    """Undecided record ranges that stand next to what an event took that is permitted, and may have been taken by it,
+    were taken by it: an election cuts a log at one offset, and takes all from there on.
+
+    But those of which more were acknowledged there than one log has offsets, or after what stands above them, are of
+    another leader's log; and what is in a hole of the final log, no election took alone.
+    """
+    found = sorted(
+        parts, key=lambda part: (part.of, -1 if part.first_offset is None else part.first_offset, part.first_ns)
+    )
+    above = _acknowledged_above(found)
+    for order in (range(len(found) - 1, -1, -1), range(len(found))):
+        permitted: dict[tuple[Partition, int], RecordRange] = {}
+        crowds: dict[tuple[Partition, int, int], RecordRange] = {}
+        for n in order:
+            part = found[n]
+            decision = part.decision
+            assert decision is not None
+            apart = part.case is not None and (part.case.hole or _later(part.case, above[n]))
+            if decision.standing is Standing.UNDECIDED and not apart:
+                for term in sorted(decision.may_have):
+                    beside = permitted.get((part.of, term))
+                    crowd = _crowd(crowds, part, term, width)
+                    if beside is not None and _near(beside, part, width) and _fits(crowd):
+                        found[n] = part = replace(part, term=beside.term, decision=beside.decision)
+                        decision = part.decision or decision
+                        break
+            event = decision.event
+            if decision.standing is Standing.PERMITTED and event is not None and event.term is not None:
+                permitted[part.of, event.term] = part
+                crowds[part.of, event.term, (part.first_offset or 0) // width] = _crowd(crowds, part, event.term, width)
+    return [replace(part, case=None) for part in found]
+
+
+def _crowd(
+    crowds: Mapping[tuple[Partition, int, int], RecordRange], part: RecordRange, term: int, width: int
+) -> RecordRange:
+    """A record range, and all of its bucket that the same election took."""
+    before = crowds.get((part.of, term, (part.first_offset or 0) // width))
+    if before is None or part.first_offset is None or before.first_offset is None:
+        return part
+    return replace(_sum(before, part), first_offset=min(before.first_offset, part.first_offset))
+
+
+def _fits(crowd: RecordRange) -> bool:
+    """Whether one log has offsets for so many records."""
+    if crowd.first_offset is None or crowd.last_offset is None:
+        return True
+    return crowd.count <= crowd.last_offset - crowd.first_offset + 1
+
+
+def _acknowledged_above(found: Sequence[RecordRange]) -> list[int]:
+    """For each of these, in order, the first time by which all of a range at higher offsets was acknowledged."""
+    earliest = [NEVER] * len(found)
+    for n in range(len(found) - 2, -1, -1):
+        part, following = found[n], found[n + 1]
+        if part.of == following.of and following.case is not None:
+            until = NEVER if following.case.until_ns is None else following.case.until_ns
+            apart = (following.first_offset or 0) > (part.last_offset or 0)
+            earliest[n] = min(earliest[n + 1], until if apart else NEVER)
+    return earliest
+
+
+def _later(case: Case, above_ns: int) -> bool:
+    return case.sent_ns is not None and case.sent_ns > above_ns
+
+
+def _near(one: RecordRange, other: RecordRange, width: int) -> bool:
+    if None in (one.first_offset, one.last_offset, other.first_offset, other.last_offset):
+        return False
+    below, above = sorted((one, other), key=lambda part: part.first_offset or 0)
+    return (above.first_offset or 0) - (below.last_offset or 0) <= width
+
+
+def runs(history: History, found: Iterable[RecordRange]) -> list[dict[str, Any]]:
+    """Record ranges as the ``runs`` of verdict.json: at most MOST_RUNS, holes first, then the biggest.
+
+    Each is {topic, partition, first_offset, last_offset, count, acknowledged, again_to, first_ns, last_ns, leader,
+    leader_name, leader_epoch, isr, isr_names, elected, faults, hole}. The
+    ``faults`` were active from the last record to the election (without one, among the records), ``elected.faults`` at
+    it.
+    """
+    seen, led, names = history.seen, terms_led(history), history.stored.brokers
     return [
-        told(
-            anomaly,
-            island,
-            led.get(island.of, []),
-            [span for span in seen if (span.topic, span.partition) == island.of],
+        facts(
+            record_range,
+            led.get(record_range.of, []),
+            [span for span in seen if (span.topic, span.partition) == record_range.of],
             history.faults,
             names,
         )
-        for island in biggest(found)
+        for record_range in biggest(found)
     ]
+
+
+def terms_led(history: History) -> dict[Partition, list[LeaderTerm]]:
+    seen = history.seen
+    partitions = {(row["topic"], row["partition"]) for row in history.ends} | {(s.topic, s.partition) for s in seen}
+    return {of: leader_terms(seen, of) for of in sorted(partitions)}
 
 
 def bucket_width(offsets: int, partitions: int) -> int:
@@ -100,36 +214,65 @@ def bucket_width(offsets: int, partitions: int) -> int:
     return min(1 << (least - 1).bit_length(), _WIDEST)
 
 
-def islands(found: Iterable[pa.Table], led: Mapping[Partition, Sequence[Reign]], width: int) -> list[Island]:
-    """The records of an anomaly (columns as in COLUMNS) folded by partition, reign and bucket of offsets."""
-    folded = [_folded(_marked(piece, led, width)) for piece in found]
+def record_ranges(
+    found: Iterable[pa.Table],
+    led: Mapping[Partition, Sequence[LeaderTerm]],
+    width: int,
+    holes: Holes | None = None,
+    evidence: Evidence | None = None,
+) -> list[RecordRange]:
+    """The records of an anomaly (columns as in COLUMNS) folded by partition, leader term, hole or not, bucket of
+    offsets and, where there is ``evidence``, all that a decision depends on."""
+    folded = [_folded(_marked(piece, led, width, holes or {}, evidence)) for piece in found]
     if not folded:
         return []
-    return sorted((_island(row) for row in _folded(pa.concat_tables(folded)).to_pylist()), key=_place)
+    return sorted((_record_range(row) for row in _folded(pa.concat_tables(folded)).to_pylist()), key=_place)
 
 
-def _marked(piece: pa.Table, led: Mapping[Partition, Sequence[Reign]], width: int) -> pa.Table:
+def _marked(
+    piece: pa.Table,
+    led: Mapping[Partition, Sequence[LeaderTerm]],
+    width: int,
+    holes: Holes,
+    evidence: Evidence | None,
+) -> pa.Table:
     """A row for each record: the bucket that it belongs to, and what is folded."""
-    topic, partition, offset, sent_ns, acknowledged_ns, read_ns, last_offset = piece.columns
+    topic, partition, offset, sent_ns, acknowledged_ns, read_ns, last_offset, read_epoch = piece.columns
     at_ns = pc.coalesce(acknowledged_ns, sent_ns, read_ns, 0)
-    reign = _reigns(topic, partition, at_ns, led)
-    acknowledged = pc.is_valid(acknowledged_ns).cast(pa.int64())
-    of = [topic, partition, reign, pc.divide(offset, width)]
-    told = [offset, offset, last_offset, pa.repeat(1, len(piece)), acknowledged]
-    return pa.table([*of, *told, at_ns, at_ns, acknowledged_ns, acknowledged_ns], [*_BUCKET, *_FOLDS])
+    until_ns = pc.coalesce(acknowledged_ns, read_ns)
+    length = len(piece)
+    term, sent_at, until_at, of_epoch = (np.zeros(length, np.int64) for _ in range(4))
+    hole = np.zeros(length, bool)
+    at, offsets = at_ns.to_numpy(), pc.fill_null(offset, -1).to_numpy()
+    sent, until = pc.fill_null(sent_ns, BEFORE).to_numpy(), pc.fill_null(until_ns, NEVER).to_numpy()
+    for of, here in _each_partition(topic, partition):
+        own = led.get(of, [])
+        # (The first began before it was first seen.)
+        begun = np.searchsorted([one.from_ns for one in own], at[here], side="right")
+        term[here] = np.maximum(begun, 1) if own else 0
+        if holes:
+            hole[here] = inside(holes, of, offsets[here])
+        if evidence is not None:
+            moments, edges = evidence.moments(of), evidence.edges(of)
+            sent_at[here] = np.searchsorted(moments, sent[here], side="right")
+            until_at[here] = np.searchsorted(moments, until[here], side="right")
+            of_epoch[here] = np.searchsorted(edges, offsets[here], side="right")
+    told = pc.is_valid(acknowledged_ns)
+    of_bucket = [topic, partition, term, hole, pc.divide(offset, width), read_epoch]
+    keys = [*of_bucket, sent_at, until_at, of_epoch, told]
+    columns = [offset, offset, last_offset, pa.repeat(1, length), told.cast(pa.int64())]
+    times = [at_ns, at_ns, acknowledged_ns, acknowledged_ns, sent_ns, until_ns, read_ns]
+    return pa.table([*keys, *columns, *times], [*_BUCKET, *_FOLDS])
 
 
-def _reigns(topic: Any, partition: Any, at_ns: Any, led: Mapping[Partition, Sequence[Reign]]) -> pa.Array:
-    """How many reigns of its partition had begun, for each record. (Who led first led before that was first seen.)"""
+def _each_partition(topic: Any, partition: Any) -> Iterator[tuple[Partition, np.ndarray]]:
+    """Each partition among some records, and which of them are its own."""
     topics = topic.combine_chunks().dictionary_encode()
     lanes = (topics.indices.to_numpy().astype(np.int64) << 32) + partition.to_numpy()
-    at, reigns = at_ns.to_numpy(), np.zeros(len(lanes), np.int64)
-    for lane in np.unique(lanes):
-        here = lanes == lane
-        own = led.get((topics.dictionary[lane >> 32].as_py(), int(lane & 0xFFFFFFFF)), [])
-        begun = np.searchsorted([reign.from_ns for reign in own], at[here], side="right")
-        reigns[here] = np.maximum(begun, 1) if own else 0
-    return pa.array(reigns)
+    order = np.argsort(lanes, kind="stable")
+    each, first = np.unique(lanes[order], return_index=True)
+    for lane, here in zip(each, np.split(order, first[1:]), strict=True):
+        yield (topics.dictionary[lane >> 32].as_py(), int(lane & 0xFFFFFFFF)), here
 
 
 def _folded(marked: pa.Table) -> pa.Table:
@@ -138,17 +281,33 @@ def _folded(marked: pa.Table) -> pa.Table:
     return folded.select([*_BUCKET, *("_".join(fold) for fold in _FOLDS.items())]).rename_columns([*_BUCKET, *_FOLDS])
 
 
-def _island(row: Mapping[str, Any]) -> Island:
+def _record_range(row: Mapping[str, Any]) -> RecordRange:
     prefix = "acknowledged_" if row["acknowledged"] else ""
     first_ns, last_ns = row[f"{prefix}from_ns"], row[f"{prefix}to_ns"]
-    told = ("topic", "partition", "reign", "first_offset", "last_offset", "again_to", "count", "acknowledged")
-    return Island(**{name: row[name] for name in told}, first_ns=first_ns, last_ns=last_ns)
+    columns = ("topic", "partition", "term", "hole", "first_offset", "last_offset", "again_to", "count", "acknowledged")
+    case = Case(
+        (row["topic"], row["partition"]),
+        row["sent_ns"],
+        row["until_ns"],
+        bool(row["acknowledged"]),
+        row["first_offset"],
+        row["last_offset"],
+        row["read_epoch"],
+        row["read_ns"],
+        row["hole"],
+    )
+    return RecordRange(**{name: row[name] for name in columns}, first_ns=first_ns, last_ns=last_ns, case=case)
 
 
-def joined(parts: Iterable[Island], width: int) -> list[Island]:
-    """Islands no farther apart than ``width`` offsets made one, in the order of their places."""
-    found: list[Island] = []
-    for part in sorted(parts, key=_place):
+def joined(parts: Iterable[RecordRange], width: int) -> list[RecordRange]:
+    """Record ranges no farther apart than ``width`` offsets made one, in the order of their places."""
+    found: list[RecordRange] = []
+    # Records of two decisions may stand between each other: each is a run of its own.
+    number: dict[Decision | None, int] = {}
+    in_order = sorted(parts, key=_place)
+    for part in in_order:
+        number.setdefault(part.decision, len(number))
+    for part in sorted(in_order, key=lambda one: (_place(one)[:4], number[one.decision])):
         if found and _adjoin(found[-1], part, width):
             found[-1] = _sum(found[-1], part)
         else:
@@ -166,65 +325,73 @@ def claims(seen: Iterable[Span], names: Mapping[int, str]) -> dict[tuple[Partiti
 
 
 def reattributed(
-    parts: Iterable[Island],
+    parts: Iterable[RecordRange],
     width: int,
-    led: Mapping[Partition, Sequence[Reign]],
+    led: Mapping[Partition, Sequence[LeaderTerm]],
     own: Mapping[tuple[Partition, int, int | None], Sequence[Span]],
-) -> list[Island]:
-    """Islands that continue the log of a leader that did not know yet that another led are that leader's.
+) -> list[RecordRange]:
+    """Record ranges that continue the log of a leader that did not know yet that another led are that leader's.
 
     A deposed leader goes on acknowledging until it hears of its successor (with acks=1: KIP-101, Kafka design). What
     it took then stands right behind what it took before, while the successor's log goes on where it had come to.
     """
-    found: list[Island] = []
-    ending: dict[tuple[Partition, int], list[Island]] = {}
+    found: list[RecordRange] = []
+    ending: dict[tuple[Partition, int], list[RecordRange]] = {}
     for part in sorted(parts, key=_place):
         bucket = 0 if part.first_offset is None else part.first_offset // width
         neighbours = (one for at in (bucket - 1, bucket) for one in ending.get((part.of, at), []))
         fitting = (one for one in neighbours if _continues(one, part, width) and _claimed(one, part, led, own))
         before = min(fitting, key=_place, default=None)
-        found.append(part if before is None else replace(part, reign=before.reign))
+        found.append(part if before is None else replace(part, term=before.term))
         if part.last_offset is not None:
             ending.setdefault((part.of, part.last_offset // width), []).append(found[-1])
     return found
 
 
-def _continues(one: Island, other: Island, width: int) -> bool:
-    if one.of != other.of or one.reign >= other.reign or one.last_offset is None or other.first_offset is None:
+def _continues(one: RecordRange, other: RecordRange, width: int) -> bool:
+    if (
+        one.of != other.of
+        or one.term >= other.term
+        or one.decision != other.decision
+        or one.last_offset is None
+        or other.first_offset is None
+    ):
         return False
     return 0 < other.first_offset - one.last_offset <= width
 
 
 def _claimed(
-    one: Island,
-    other: Island,
-    led: Mapping[Partition, Sequence[Reign]],
+    one: RecordRange,
+    other: RecordRange,
+    led: Mapping[Partition, Sequence[LeaderTerm]],
     own: Mapping[tuple[Partition, int, int | None], Sequence[Span]],
 ) -> bool:
-    if not one.reign:
+    if not one.term:
         return False
-    reign = led[one.of][one.reign - 1]
-    spans = own.get((one.of, reign.leader, reign.leader_epoch), [])
+    term = led[one.of][one.term - 1]
+    spans = own.get((one.of, term.leader, term.leader_epoch), [])
     return any(span.from_ns <= other.first_ns <= span.to_ns for span in spans)
 
 
-def biggest(found: Iterable[Island]) -> list[Island]:
-    """Those that are told, the biggest first."""
-    return sorted(found, key=lambda island: (-island.count, *_place(island)))[:TOLD]
+def biggest(found: Iterable[RecordRange]) -> list[RecordRange]:
+    """At most MOST_RUNS of them, holes first, then the biggest."""
+    return sorted(found, key=lambda one: (not one.hole, -one.count, *_place(one)))[:MOST_RUNS]
 
 
-def told(
-    anomaly: Anomaly,
-    island: Island,
-    led: Sequence[Reign],
+def facts(
+    record_range: RecordRange,
+    led: Sequence[LeaderTerm],
     seen: Sequence[Span],
     faults: Sequence[Mapping[str, Any]],
     names: Mapping[int, str],
 ) -> dict[str, Any]:
-    """A run as verdict.json has it. ``seen`` is of its partition; ``names`` gives brokers by their id."""
-    reign = led[island.reign - 1] if island.reign else None
-    following = led[island.reign] if island.reign < len(led) else None
-    isrs = [] if reign is None else isrs_of(seen, reign, island, names)
+    """A run as verdict.json has it: facts alone. ``seen`` is of its partition; ``names`` gives brokers by their id."""
+    term = led[record_range.term - 1] if record_range.term else None
+    following = led[record_range.term] if record_range.term < len(led) else None
+    decision = record_range.decision
+    if decision is not None and decision.event is not None and decision.event.epoch is not None:
+        following = led[decision.event.term] if decision.event.term is not None else following
+    isrs = [] if term is None else isrs_of(seen, term, record_range, names)
     elected = None
     if following is not None:
         before = isr_before(seen, following)
@@ -233,41 +400,68 @@ def told(
             "leader_epoch": following.leader_epoch,
             "at_ns": following.from_ns,
             "in_isr": None if before is None else following.leader in before,
+            "name": _name(following.leader, names),
+            "faults": active(faults, following.from_ns),
         }
-    deposed_ns = None if following is None or following.from_ns > island.last_ns else following.from_ns
-    since, until = (island.first_ns, island.last_ns) if following is None else (island.last_ns, following.from_ns)
-    again = reign is not None and following is not None and following.leader == reign.leader
-    sentence = (
-        f"{island.topic}-{island.partition}: {_offsets(island)}, "
-        f"{_acknowledged(island, reign, isrs, names)}{_deposed(deposed_ns)}, "
-        f"{_fate(anomaly, island, elected, faults, names, again)}"
+    since, until = (
+        (record_range.first_ns, record_range.last_ns)
+        if following is None
+        else (record_range.last_ns, following.from_ns)
     )
     return {
-        "text": sentence,
-        "topic": island.topic,
-        "partition": island.partition,
-        "first_offset": island.first_offset,
-        "last_offset": island.last_offset,
-        "count": island.count,
-        "first_ns": island.first_ns,
-        "last_ns": island.last_ns,
-        "leader": None if reign is None else reign.leader,
-        "leader_epoch": None if reign is None else reign.leader_epoch,
+        "topic": record_range.topic,
+        "partition": record_range.partition,
+        "first_offset": record_range.first_offset,
+        "last_offset": record_range.last_offset,
+        "count": record_range.count,
+        "first_ns": record_range.first_ns,
+        "last_ns": record_range.last_ns,
+        "leader": None if term is None else term.leader,
+        "leader_epoch": None if term is None else term.leader_epoch,
         "isr": isrs,
         "elected": elected,
         "faults": overlapping(faults, min(since, until), until),
+        "acknowledged": record_range.acknowledged,
+        "again_to": record_range.again_to,
+        "leader_name": None if term is None else _name(term.leader, names),
+        "isr_names": [[_name(broker, names) for broker in isr] for isr in isrs],
+        "hole": record_range.hole,
+        **({} if decision is None else _decided(decision, names)),
     }
 
 
-def isrs_of(seen: Iterable[Span], reign: Reign, island: Island, names: Mapping[int, str]) -> list[list[int]]:
-    """The ISRs of a reign while a run was acknowledged, in order: the leader's own word, or else the others'.
+def _decided(decision: Decision, names: Mapping[int, str]) -> dict[str, Any]:
+    """The keys of a run that tell its standing, why, who must have had its records, and what took them."""
+    event, ruling = decision.event, decision.ruling
+    groups = {"must": decision.must, "need_not": decision.need_not, "unknown": decision.unknown}
+    taken_by = None
+    if event is not None:
+        elected = (
+            {"leader": event.leader, "leader_epoch": event.epoch, "name": _name(event.leader, names)}
+            if event.leader is not None
+            else {}
+        )
+        taken_by = {"event": "disks lost" if event.leader is None else "election", "at_ns": event.at_ns, **elected}
+    return {
+        "standing": ruling.standing,
+        "because": ruling.because,
+        "source": ruling.source,
+        **{name: [_name(broker, names) for broker in sorted(brokers)] for name, brokers in groups.items()},
+        "taken_by": taken_by,
+    }
+
+
+def isrs_of(
+    seen: Iterable[Span], term: LeaderTerm, record_range: RecordRange, names: Mapping[int, str]
+) -> list[list[int]]:
+    """The ISRs of a term while a run was acknowledged, in order: the leader's own word, or else the others'.
 
     Where no observation falls into that time, the last one before it.
     """
-    under = [s for s in seen if (s.leader, s.leader_epoch) == (reign.leader, reign.leader_epoch)]
+    under = [s for s in seen if (s.leader, s.leader_epoch) == (term.leader, term.leader_epoch)]
     own = [s for s in under if s.observer == names.get(s.leader)] or under
-    during = [s for s in own if s.from_ns <= island.last_ns and s.to_ns >= island.first_ns]
-    before = [s for s in own if s.from_ns <= island.first_ns][-1:]
+    during = [s for s in own if s.from_ns <= record_range.last_ns and s.to_ns >= record_range.first_ns]
+    before = [s for s in own if s.from_ns <= record_range.first_ns][-1:]
     isrs: list[list[int]] = []
     for span in during or before or own[:1]:
         if not isrs or isrs[-1] != list(span.isr):
@@ -275,20 +469,20 @@ def isrs_of(seen: Iterable[Span], reign: Reign, island: Island, names: Mapping[i
     return isrs
 
 
-def _place(island: Island) -> tuple[str, int, int, int, int]:
-    offset = -1 if island.first_offset is None else island.first_offset
-    return island.topic, island.partition, island.reign, offset, island.first_ns
+def _place(one: RecordRange) -> tuple[str, int, int, bool, int, int]:
+    offset = -1 if one.first_offset is None else one.first_offset
+    return one.topic, one.partition, one.term, one.hole, offset, one.first_ns
 
 
-def _adjoin(one: Island, other: Island, width: int) -> bool:
-    if (one.of, one.reign) != (other.of, other.reign):
+def _adjoin(one: RecordRange, other: RecordRange, width: int) -> bool:
+    if (one.of, one.term, one.hole, one.decision) != (other.of, other.term, other.hole, other.decision):
         return False
     if one.last_offset is None or other.first_offset is None:
         return one.last_offset is other.first_offset
     return other.first_offset - one.last_offset <= width
 
 
-def _sum(one: Island, other: Island) -> Island:
+def _sum(one: RecordRange, other: RecordRange) -> RecordRange:
     # The times of what was acknowledged count; those of a part where nothing was are of another kind.
     kinds = [part for part in (one, other) if part.acknowledged] or [one, other]
     return replace(
@@ -302,94 +496,5 @@ def _sum(one: Island, other: Island) -> Island:
     )
 
 
-def _offsets(island: Island) -> str:
-    records = f"{island.count:,} record{'' if island.count == 1 else 's'}"
-    first, last = island.first_offset, island.last_offset
-    if first is None or last is None:
-        return f"{records} whose offsets Kafka did not tell"
-    if first == last:
-        return f"offset {first} ({records})"
-    dense = island.count == last - first + 1
-    return f"offsets {first}–{last} ({records}{'' if dense else ' among them'})"
-
-
-def _acknowledged(island: Island, reign: Reign | None, isrs: Sequence[Sequence[int]], names: Mapping[int, str]) -> str:
-    some = f"{island.acknowledged:,} of them " if island.acknowledged < island.count else ""
-    verb = f"{some}acknowledged" if island.acknowledged else "never acknowledged, sent"
-    when = _times(island.first_ns, island.last_ns)
-    if reign is None:
-        return f"{verb} {when} under a leader that nobody observed"
-    who = "by" if island.acknowledged else "while the leader was"
-    return f"{verb} {when} {who} {_leader(reign.leader, reign.leader_epoch, names)} {_isrs(reign.leader, isrs, names)}"
-
-
-def _deposed(at_ns: int | None) -> str:
-    return "" if at_ns is None else f" (though another led from {_seconds(at_ns)} s)"
-
-
-def _isrs(leader: int, isrs: Sequence[Sequence[int]], names: Mapping[int, str]) -> str:
-    return ", then ".join(
-        "alone in the ISR"
-        if list(isr) == [leader]
-        else f"with the ISR {' '.join(_name(b, names) for b in isr) or 'empty'}"
-        for isr in isrs
-    )
-
-
-def _fate(
-    anomaly: Anomaly,
-    island: Island,
-    elected: Mapping[str, Any] | None,
-    faults: Sequence[Mapping[str, Any]],
-    names: Mapping[int, str],
-    again: bool,
-) -> str:
-    fate = f"{anomaly.fate}"
-    if island.again_to is not None:
-        fate += f" (again up to offset {island.again_to})"
-    if elected is None:
-        during = overlapping(faults, island.first_ns, island.last_ns)
-        seen = f"{fate}; no election was seen after them"
-        return f"{seen}; {_all(during)} {_were(during)} active then" if during else seen
-    at = elected["at_ns"]
-    then = active(faults, at)
-    ended = [fault for fault in overlapping(faults, min(island.last_ns, at), at) if fault not in then]
-    stood = {True: "in the ISR", False: "not in the ISR", None: "of whose ISR nothing was seen"}[elected["in_isr"]]
-    # An election from outside of the ISR explains the loss; of any other it is only known that it came next.
-    how = ("when" if elected["in_isr"] is False else "after") if anomaly.is_loss else "; next,"
-    return (
-        f"{fate}{'' if how.startswith(';') else ' '}{how} {_name(elected['leader'], names)}, {stood}, was elected"
-        f"{' again' if again else ''} at {_seconds(at)} s{_epoch(elected['leader_epoch'])}"
-        + (f" after {_all(ended)}" if ended else "")
-        + (" and" if ended and then else "")
-        + (f" while {_all(then)} {_were(then)} active" if then else "")
-    )
-
-
-def _times(first_ns: int, last_ns: int) -> str:
-    first, last = _seconds(first_ns), _seconds(last_ns)
-    return f"at {first} s" if first == last else f"{first}–{last} s"
-
-
-def _seconds(at_ns: int) -> str:
-    return f"{at_ns / _SECOND_NS:.1f}"
-
-
-def _leader(leader: int, epoch: int | None, names: Mapping[int, str]) -> str:
-    return _name(leader, names) + _epoch(epoch)
-
-
-def _epoch(epoch: int | None) -> str:
-    return "" if epoch is None else f" (epoch {epoch})"
-
-
 def _name(broker: int, names: Mapping[int, str]) -> str:
     return names.get(broker, f"broker {broker}")
-
-
-def _all(faults: Sequence[str]) -> str:
-    return " and ".join(filter(None, [", ".join(faults[:-1]), *faults[-1:]]))
-
-
-def _were(faults: Sequence[str]) -> str:
-    return "was" if len(faults) == 1 else "were"

@@ -3,18 +3,20 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from harness.core.faults import injection_of
+
 Row = Mapping[str, Any]
 
 
 def active(faults: Iterable[Row], at_ns: int) -> list[str]:
-    """The faults that were in force at a time."""
+    """The names of the injections that were in force at a time."""
     return overlapping(faults, at_ns, at_ns)
 
 
 def overlapping(faults: Iterable[Row], from_ns: int, to_ns: int) -> list[str]:
-    """The faults in force at some time from one instant to another."""
+    """The names of the injections in force at some time from one instant to another."""
     return [
-        row["fault"]
+        injection_of(row)
         for row in faults
         if row["effective"] and row["injecting_ns"] <= to_ns and not _healed(row, from_ns)
     ]

@@ -1,4 +1,4 @@
-"""What the brokers told of who led: observations folded into spans, and what follows from them."""
+"""Leadership as the brokers reported it: observations folded into spans, and what follows from them."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -10,17 +10,20 @@ import pyarrow.compute as pc
 
 Partition = tuple[str, int]
 
-#: How long what a broker told counts as its view: longer than two rounds of the observer.
-_FRESH_NS = 3_000_000_000
+#: How long a broker's last report counts as its view: longer than two rounds of the observer.
+FRESH_NS = 3_000_000_000
 
-#: Whose word an observation is, on what, and when; and all of it that spans are made of.
+#: Who observed which partition, and when; and all columns that spans are made of.
 _OF = ["observer", "topic", "partition", "at_ns"]
-_TOLD = [*_OF, "leader", "leader_epoch", "isr"]
+_COLUMNS = [*_OF, "leader", "leader_epoch", "isr", "elr"]
 
 
 @dataclass(frozen=True)
 class Span:
-    """One broker told the same of one partition from ``from_ns`` to ``to_ns``. ``leader`` is -1 where it knew none."""
+    """A broker reported the same of a partition from ``from_ns`` to ``to_ns``. ``leader`` is -1 where it knew none.
+
+    ``elr``: the eligible leader replicas (KIP-966); none where it told none.
+    """
 
     observer: str
     topic: str
@@ -30,42 +33,51 @@ class Span:
     leader: int
     leader_epoch: int | None
     isr: tuple[int, ...]
+    elr: tuple[int, ...] = ()
 
 
-def spans(told: pa.Table) -> list[Span]:
-    """``observations``, in any order, as runs of equal ones, in the order of their beginning."""
+def spans(observations: pa.Table) -> list[Span]:
+    """Rows of ``observations``, in any order, folded into spans. Returns: the spans in the order of their beginning"""
     found: dict[tuple[str, str, int], list[Span]] = {}
-    for row in _telling(told.select(_TOLD)).to_pylist():
+    for row in _changes(observations.select(_COLUMNS)).to_pylist():
         own = found.setdefault((row["observer"], row["topic"], row["partition"]), [])
-        at, isr = row["at_ns"], tuple(sorted(row["isr"]))
-        if own and (own[-1].leader, own[-1].leader_epoch, own[-1].isr) == (row["leader"], row["leader_epoch"], isr):
+        at = row["at_ns"]
+        told = (row["leader"], row["leader_epoch"], tuple(sorted(row["isr"])), tuple(sorted(row["elr"] or ())))
+        if own and (own[-1].leader, own[-1].leader_epoch, own[-1].isr, own[-1].elr) == told:
             own[-1] = replace(own[-1], to_ns=at)
         else:
-            who = (row["observer"], row["topic"], row["partition"])
-            own.append(Span(*who, at, at, row["leader"], row["leader_epoch"], isr))
+            own.append(Span(row["observer"], row["topic"], row["partition"], at, at, *told))
     return sorted(
         (span for own in found.values() for span in own),
         key=lambda span: (span.from_ns, span.topic, span.partition, span.observer),
     )
 
 
-def _telling(told: pa.Table) -> pa.Table:
-    """Observations in the order of their time, without those between two of the same kind that say the same.
+def _changes(observations: pa.Table) -> pa.Table:
+    """Observations in the order of their time, without those between two others that say the same.
 
-    So as many are left as there were changes, however long the run.
+    The rest is as long as there were changes, however long the run.
     """
-    told = told.sort_by([(name, "ascending") for name in _OF])
-    isr = pc.binary_join(told["isr"].cast(pa.list_(pa.string())), ",")
-    said = [told["observer"], told["topic"], told["partition"], told["leader"], told["leader_epoch"], isr]
-    again = np.ones(max(len(told) - 1, 0), bool)
-    for column in said:
+    observations = observations.sort_by([(name, "ascending") for name in _OF])
+    isr, elr = (pc.binary_join(observations[name].cast(pa.list_(pa.string())), ",") for name in ("isr", "elr"))
+    columns = [
+        observations["observer"],
+        observations["topic"],
+        observations["partition"],
+        observations["leader"],
+        observations["leader_epoch"],
+        isr,
+        pc.fill_null(elr, ""),
+    ]
+    again = np.ones(max(len(observations) - 1, 0), bool)
+    for column in columns:
         again &= pc.equal(column[1:], column[:-1]).fill_null(False).to_numpy()
     amid = np.append(again, False) & np.insert(again, 0, False)
-    return told.filter(pa.array(~amid[: len(told)])).sort_by("at_ns")
+    return observations.filter(pa.array(~amid[: len(observations)])).sort_by("at_ns")
 
 
 @dataclass(frozen=True)
-class Reign:
+class LeaderTerm:
     """One leader and epoch of a partition, and when any broker was first seen to know of it."""
 
     leader: int
@@ -73,46 +85,49 @@ class Reign:
     from_ns: int
 
 
-def reigns(seen: Iterable[Span], of: Partition) -> list[Reign]:
-    """The reigns of a partition in the order of their epochs (of their beginnings, where no epoch is told).
+def leader_terms(seen: Iterable[Span], of: Partition) -> list[LeaderTerm]:
+    """The leader terms of a partition in the order of their epochs (of their beginnings, where no epoch is known).
 
-    A broker that was cut off may tell of an old reign late: a reign never begins before the one that it follows.
+    A broker that was cut off may report an old term late: a term never begins before the one that it follows.
     """
     begun: dict[tuple[int, int], int] = {}
     for span in seen:
         if (span.topic, span.partition) == of and span.leader >= 0:
             who = (_known(span.leader_epoch), span.leader)
             begun[who] = min(span.from_ns, begun.get(who, span.from_ns))
-    found: list[Reign] = []
+    found: list[LeaderTerm] = []
     for (epoch, leader), at in sorted(begun.items(), key=lambda item: (item[0][0], item[1], item[0][1])):
-        found.append(Reign(leader, None if epoch < 0 else epoch, max(at, found[-1].from_ns) if found else at))
+        found.append(LeaderTerm(leader, None if epoch < 0 else epoch, max(at, found[-1].from_ns) if found else at))
     return found
 
 
-def isr_before(seen: Iterable[Span], reign: Reign) -> tuple[int, ...] | None:
-    """The ISR out of which the leader of a reign was elected: what was told last before, of the epochs before it.
-
-    ``seen`` is of one partition. None where nothing was.
-    """
-    epoch = _known(reign.leader_epoch)
-    earlier = [
-        span
-        for span in seen
-        if span.from_ns <= reign.from_ns
-        and (
-            _known(span.leader_epoch) < epoch
-            or (_known(span.leader_epoch) == epoch and span.leader < 0)
-            or (epoch < 0 and span.leader != reign.leader)
-        )
-    ]
-    last = max(earlier, key=_authority, default=None)
+def isr_before(seen: Iterable[Span], term: LeaderTerm) -> tuple[int, ...] | None:
+    """The ISR out of which the leader of a term was elected; None where nobody told any. ``seen`` is of one
+    partition."""
+    last = last_before(seen, term)
     return None if last is None else last.isr
 
 
+def last_before(seen: Iterable[Span], term: LeaderTerm) -> Span | None:
+    """The last report before a term, of the epochs before it. ``seen`` is of one partition."""
+    epoch = _known(term.leader_epoch)
+    earlier = [
+        span
+        for span in seen
+        if span.from_ns <= term.from_ns
+        and (
+            _known(span.leader_epoch) < epoch
+            or (_known(span.leader_epoch) == epoch and span.leader < 0)
+            or (epoch < 0 and span.leader != term.leader)
+        )
+    ]
+    return max(earlier, key=_authority, default=None)
+
+
 def views(seen: Iterable[Span], of: Partition, at_ns: int) -> list[Span]:
-    """What each broker had told last of a partition at a time, unless it fell silent long before; by observer."""
-    told = [span for span in seen if (span.topic, span.partition) == of]
-    return sorted(_views_at(told, at_ns), key=lambda span: span.observer)
+    """The last report of each broker on a partition at a time, unless it fell silent long before; by observer."""
+    reports = [span for span in seen if (span.topic, span.partition) == of]
+    return sorted(_views_at(reports, at_ns), key=lambda span: span.observer)
 
 
 def leaders(seen: Iterable[Span], of: Partition) -> list[int]:
@@ -122,11 +137,11 @@ def leaders(seen: Iterable[Span], of: Partition) -> list[int]:
 
 def elected(seen: Iterable[Span]) -> set[Partition]:
     """The partitions that had a second leader or leader epoch."""
-    reigns: dict[Partition, set[tuple[int, int | None]]] = {}
+    terms: dict[Partition, set[tuple[int, int | None]]] = {}
     for span in seen:
         if span.leader >= 0:
-            reigns.setdefault((span.topic, span.partition), set()).add((span.leader, span.leader_epoch))
-    return {of for of, reign in reigns.items() if len(reign) > 1}
+            terms.setdefault((span.topic, span.partition), set()).add((span.leader, span.leader_epoch))
+    return {of for of, led in terms.items() if len(led) > 1}
 
 
 def refilled(seen: Iterable[Span], broker: int, after_ns: int) -> int | None:
@@ -152,19 +167,19 @@ def who_led(seen: Iterable[Span], of: Partition, at_ns: int, names: Mapping[int,
     ``also_leading`` where another broker claimed it too; ``changed_to`` where it fell between two observations that
     differ, so that either may have been so. ``names`` gives brokers by their id.
     """
-    told = [s for s in seen if (s.topic, s.partition) == of]
-    views = _views_at(told, at_ns)
+    reports = [s for s in seen if (s.topic, s.partition) == of]
+    views = _views_at(reports, at_ns)
     own = [view for view in views if names.get(view.leader) == view.observer]
     ranked = sorted(own or [v for v in views if v.leader >= 0], key=_authority, reverse=True)
     if not ranked:
         return {"leader": None, "leader_epoch": None, "isr": None}
     others = [view for view in own if view.leader != ranked[0].leader]
     also = {"also_leading": [_claim(view) for view in sorted(others, key=_authority)]} if others else {}
-    return {**_claim(ranked[0]), **also, **_change(told, ranked[0], at_ns)}
+    return {**_claim(ranked[0]), **also, **_change(reports, ranked[0], at_ns)}
 
 
-def _change(told: list[Span], view: Span, at_ns: int) -> dict[str, Any]:
-    later = (s for s in told if s.observer == view.observer and s.from_ns > at_ns)
+def _change(reports: list[Span], view: Span, at_ns: int) -> dict[str, Any]:
+    later = (s for s in reports if s.observer == view.observer and s.from_ns > at_ns)
     following = next(later, None) if at_ns > view.to_ns else None
     return {"changed_to": _claim(following)} if following else {}
 
@@ -172,7 +187,7 @@ def _change(told: list[Span], view: Span, at_ns: int) -> dict[str, Any]:
 def _views_at(seen: list[Span], at_ns: int) -> list[Span]:
     """The last span of each observer that began by ``at_ns``, unless it fell silent long before."""
     last = {span.observer: span for span in seen if span.from_ns <= at_ns}
-    return [span for span in last.values() if at_ns - span.to_ns <= _FRESH_NS]
+    return [span for span in last.values() if at_ns - span.to_ns <= FRESH_NS]
 
 
 def _authority(span: Span) -> tuple[int, int, str]:

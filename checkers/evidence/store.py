@@ -1,4 +1,4 @@
-"""All that was found of an anomaly: ``<results>/anomalies/<name>/*.parquet``, in the end beside its run."""
+"""The anomaly store: all records of an anomaly, ``<results>/anomalies/<name>/*.parquet``."""
 
 import shutil
 from collections.abc import Iterator
@@ -15,28 +15,28 @@ from harness.history.paths import ANOMALIES
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-#: In which order its rows are told; those that are equal here, by all that else is known of them.
+#: The order of its rows; those that are equal here, by all other columns.
 _ORDER = ("topic", "partition", "sent_ns", "record_id", "offset")
 
 
-def place(results: Path, anomaly: str) -> Path:
-    """Where an anomaly is kept among the results of a judgement."""
+def directory_of(results: Path, anomaly: str) -> Path:
+    """The directory of an anomaly among the results of a judgement."""
     return results / ANOMALIES / anomaly
 
 
-def keep(found: "DataFrame", kept: Path) -> int:
-    """Store all rows of ``found``, and return how many they are; nothing is kept of none."""
-    found.write.parquet(str(kept.absolute()))
-    number: int = sum(pq.read_metadata(part).num_rows for part in _parts(kept))
+def store(found: "DataFrame", stored: Path) -> int:
+    """Store all rows of ``found``. Returns: how many they are. Without rows, nothing is stored."""
+    found.write.parquet(str(stored.absolute()))
+    number: int = sum(pq.read_metadata(part).num_rows for part in _parts(stored))
     if not number:
-        shutil.rmtree(kept)
+        shutil.rmtree(stored)
     return number
 
 
-def pieces(kept: Path, schema: pa.Schema | None = None, wanted: pc.Expression | None = None) -> Iterator[pa.Table]:
-    """What is kept, piece by piece: the rows that meet an expression, with the columns of ``schema`` where one is given
-    (null where an anomaly has none)."""
-    files = [str(part) for part in _parts(kept)]
+def pieces(stored: Path, schema: pa.Schema | None = None, wanted: pc.Expression | None = None) -> Iterator[pa.Table]:
+    """The stored rows that meet an expression, piece by piece, with the columns of ``schema`` where one is given (null
+    where an anomaly has none)."""
+    files = [str(part) for part in _parts(stored)]
     if files:
         for batch in ds.dataset(files, schema, format="parquet").to_batches(filter=wanted):
             # (Of a part without rows there is a batch without rows.)
@@ -44,28 +44,28 @@ def pieces(kept: Path, schema: pa.Schema | None = None, wanted: pc.Expression | 
                 yield pa.Table.from_batches([batch])
 
 
-def partitions(kept: Path) -> set[tuple[str, int]]:
-    """Which partitions what is kept is of."""
+def partitions(stored: Path) -> set[tuple[str, int]]:
+    """The partitions of the stored rows."""
     found: set[tuple[str, int]] = set()
-    for piece in pieces(kept):
+    for piece in pieces(stored):
         each = piece.group_by(["topic", "partition"]).aggregate([])
         found.update((row["topic"], row["partition"]) for row in each.to_pylist())
     return found
 
 
-def first(kept: Path, number: int) -> list[dict[str, Any]]:
-    """The first so many rows of what is kept."""
+def first(stored: Path, number: int) -> list[dict[str, Any]]:
+    """The first so many stored rows."""
     least: pa.Table | None = None
-    for piece in pieces(kept):
+    for piece in pieces(stored):
         least = _sorted(piece if least is None else pa.concat_tables([least, piece])).slice(0, number)
     return [] if least is None else least.to_pylist()
 
 
-def extent(kept: Path) -> int:
+def extent(stored: Path) -> int:
     """From the lowest to the highest offset, by the statistics in the files' footers; 0 where none is."""
     lowest: list[int] = []
     highest: list[int] = []
-    for part in _parts(kept):
+    for part in _parts(stored):
         footer = pq.read_metadata(part)
         column = footer.schema.to_arrow_schema().get_field_index("offset")
         for group in range(footer.num_row_groups):
@@ -82,5 +82,5 @@ def _sorted(piece: pa.Table) -> pa.Table:
     return piece.take(pc.sort_indices(piece, keys))
 
 
-def _parts(kept: Path) -> list[Path]:
-    return sorted(kept.glob("*.parquet"))
+def _parts(stored: Path) -> list[Path]:
+    return sorted(stored.glob("*.parquet"))

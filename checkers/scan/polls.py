@@ -1,7 +1,7 @@
-"""The one pass over live deliveries: what each poll gave of a partition is a row, as is each place told besides.
+"""The scan over live deliveries: one row per poll and partition; assigns, seeks and ends of partition are rows too.
 
-A reader is given hundreds of records at a time, in the order of the log. Where they are consecutive, and begin where
-the reader stood, there is nothing to ask of any single one.
+A reader gets hundreds of records at a time, in the order of the log. Where they are consecutive, and begin at its
+position, none of them needs a look.
 """
 
 from pyspark.sql import DataFrame
@@ -9,92 +9,115 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
 from checkers.history import PARTITION, History
 from checkers.scan.running_max import greatest_before
-from harness.history.schema import UNTOLD
+from harness.history.schema import UNKNOWN_OFFSET
 
-#: A reader's place in a partition.
-SEAT = ["reader", "incarnation", *PARTITION]
+#: A reader and a partition that it reads.
+READER = ["reader", "incarnation", *PARTITION]
+#: An assignment interval: what a reader reads of a partition from one assign, seek, revoke or lost to the next.
+ASSIGNMENT = [*READER, "assignment"]
+#: What identifies a delivery's poll.
+POLL = [*READER, "at_ns", "poll"]
 
-#: What one reader has of a partition between two events that put it somewhere or take it away.
-STAY = [*SEAT, "stay"]
-#: What tells a delivery's poll.
-POLL = [*SEAT, "at_ns"]
-
-#: SQL on ``reads``: deliveries, as far as the history tells where they stood.
-GIVEN = f"phase = 'live' and offset > {UNTOLD}"
+#: SQL on ``reads``: live deliveries whose offset is known.
+LIVE = f"phase = 'live' and offset > {UNKNOWN_OFFSET}"
 
 #: SQL on a poll, and on a delivery: the offset behind it. (Behind the greatest of 64 bits there is none.)
 BEHIND_LAST = f"least(last, {(1 << 63) - 2}) + 1"
 BEHIND_IT = f"least(offset, {(1 << 63) - 2}) + 1"
 
 _RESETS = "('assign', 'revoke', 'lost', 'seek')"
+#: SQL on a reset ``r`` and a row: it came first.
+_BEFORE = "r.at_ns < at_ns or r.at_ns = at_ns and r.poll <= poll"
 #: What one task sorts at a time: a second of a reader's polls.
 _BUCKET = "at_ns div 1000000000"
-#: Of one moment: a start, the poll, then ends of the partition: one that was told amid the poll's records puts nobody
-#: behind those that came after it.
-_TURN = "case when first is not null then 1 when arrived is null then 0 else 2 end"
+#: The order of rows of one moment: a start, the poll, then ends of the partition. An end that was reported amid the
+#: poll's records puts nobody behind those that came after it.
+_ORDER_WITHIN_NS = "case when first is not null then 1 when arrived is null then 0 else 2 end"
 
 
 def polls(history: History) -> DataFrame:
-    """One row for each poll of a partition, each start that is known, and each end of a partition that was told.
+    """One row per poll and partition, per start of an assignment that is known, and per end of a partition.
 
-    Returns: reader, incarnation, topic, partition, stay (how many resets came before), at_ns, first and last (offsets
-    of a poll's records; null for others), given (records), distinct (offsets of those), arrived (the offset it came to
-    without being told to; null for a start), next, ended_by (the event that ended the stay, or null), left_at (where
-    the stay stood right before), gone_to (the furthest place of the stay before); null where there was none
+    Returns: reader, incarnation, topic, partition, assignment (the interval: how many resets came before), at_ns, poll
+    (as in ``delivered``), first and last (offsets of a poll's records; null for other rows), records (how many),
+    distinct (how many offsets they have), arrived (the offset where the reader came of itself; null for a start), next
+    (its position afterwards), ended_by (the event that ended the interval, or null), position_before (its position
+    right before), furthest_before (its furthest position of the interval before); null where there was none
     """
     resets = (
         history.table("positions")
         .where(f"event in {_RESETS}")
-        .groupBy(*SEAT)
-        .agg(F.array_sort(F.collect_list(F.struct("at_ns", "event"))).alias("resets"))
+        .withColumn("poll", F.expr(_number(history)))
+        .groupBy(*READER)
+        .agg(F.array_sort(F.collect_list(F.struct("at_ns", "poll", "event"))).alias("resets"))
     )
-    placed = (
+    rows = (
         _polled(history)
-        .unionByName(_told(history))
-        .join(F.broadcast(resets), on=SEAT, how="left")
-        .withColumn("stay", F.expr("coalesce(size(filter(resets, r -> r.at_ns <= at_ns)), 0)"))
-        .selectExpr("*", "get(resets, stay).event as ended_by", f"{_TURN} as turn")
+        .unionByName(_positioned(history))
+        .join(F.broadcast(resets), on=READER, how="left")
+        .withColumn("assignment", F.expr(f"coalesce(size(filter(resets, r -> {_BEFORE})), 0)"))
+        .selectExpr("*", "get(resets, assignment).event as ended_by", f"{_ORDER_WITHIN_NS} as order_within_ns")
         .drop("resets")
     )
-    before = {"left": F.struct("at_ns", "next"), "gone_to": F.col("next")}
+    before = {"latest": F.struct("at_ns", "poll", "next"), "furthest_before": F.col("next")}
+    order = ["at_ns", "poll", "order_within_ns", "next"]
     return (
-        greatest_before(placed, STAY, ["at_ns", "turn", "next"], None if history.small else _BUCKET, before)
-        .withColumn("left_at", F.col("left.next"))
-        .drop("left", "turn")
+        greatest_before(rows, ASSIGNMENT, order, history.pieces(_BUCKET), before)
+        .withColumn("position_before", F.col("latest.next"))
+        .drop("latest", "order_within_ns")
     )
+
+
+def delivered(history: History) -> DataFrame:
+    """Every live delivery. Of one moment an imported history knows which came first: ``poll`` is the number of the
+    poll, and 0 in our own, where time alone tells.
+
+    Returns: reader, incarnation, topic, partition, at_ns, poll, offset, record_id
+    """
+    return history.reads.where(LIVE).selectExpr(
+        *READER, "read_ns as at_ns", f"{_number(history)} as poll", "offset", "record_id"
+    )
+
+
+def _number(history: History) -> str:
+    """SQL on ``reads`` and ``positions``: what tells the order of one moment."""
+    return "0L" if history.run_file.final_read else "coalesce(poll, 0L)"
 
 
 def _polled(history: History) -> DataFrame:
     """The live deliveries, folded 64 offsets to a row before they are counted: so no offset is counted twice."""
     return (
-        history.reads.where(GIVEN)
-        .selectExpr(*SEAT, "read_ns as at_ns", "offset", "shiftright(offset, 6) as span")
+        delivered(history)
+        .selectExpr(*POLL, "offset", "shiftright(offset, 6) as span")
         .groupBy(*POLL, "span")
         .agg(
             F.min("offset").alias("first"),
             F.max("offset").alias("last"),
-            F.count("*").alias("given"),
+            F.count("*").alias("records"),
             F.expr("bit_count(bit_or(shiftleft(1L, cast(offset & 63 as int))))").alias("distinct"),
         )
         .groupBy(*POLL)
         .agg(
             F.min("first").alias("first"),
             F.max("last").alias("last"),
-            F.sum("given").alias("given"),
+            F.sum("records").alias("records"),
             F.sum("distinct").alias("distinct"),
         )
         .selectExpr("*", "first as arrived", f"{BEHIND_LAST} as next")
     )
 
 
-def _told(history: History) -> DataFrame:
+def _positioned(history: History) -> DataFrame:
+    """Starts of assignments, and ends of partitions, as rows of ``polls``."""
     none = "cast(null as bigint)"
     return (
         history.table("positions")
         .where("event in ('assign', 'seek', 'end-of-partition') and offset is not null")
         .selectExpr(
-            *POLL,
-            *(f"{none} as {name}" for name in ("first", "last", "given", "distinct")),
+            *READER,
+            "at_ns",
+            f"{_number(history)} as poll",
+            *(f"{none} as {name}" for name in ("first", "last", "records", "distinct")),
             "if(event = 'end-of-partition', offset, null) as arrived",
             "offset as next",
         )

@@ -3,7 +3,6 @@
 import atexit
 import logging
 import os
-import re
 import shutil
 import sys
 import tempfile
@@ -11,18 +10,19 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from itertools import takewhile
 from pathlib import Path
 from typing import Any, TypeVar
 
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
+from checkers.spark.refusal import refusal
 from checkers.spark.settings import PINNED, check
 from harness.core.errors import EnvironmentLacks
 
-#: Spark's classes, to be mapped as the Java process starts (checkers/spark/archive.py makes it).
+#: Spark's classes, to be mapped as the Java process starts (checkers/spark/class_archive.py makes it).
 ARCHIVE = Path(sys.prefix, "share", "kafka-trial", "spark.jsa")
 
 _JAVA = "spark.driver.extraJavaOptions"
@@ -69,6 +69,9 @@ _EVERYWHERE = {
     "spark.sql.codegen.cache.maxEntries": "1000",
     # Nobody looks at the plans that Spark describes to its own UI, each time that it has changed one.
     "spark.sql.ui.explainMode": "simple",
+    # What one task reads stays one task's: Spark takes the size of a join to be the product of both sides, and would
+    # shuffle a few rows for it.
+    "spark.sql.maxSinglePartitionBytes": f"{1 << 40}b",
     "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
 }
 
@@ -93,33 +96,33 @@ _OF_SMALL_RUNS = {
 #: So many rows are sorted by one task within its share of 6 GiB.
 _MOST_OF_A_TASK = 2_500_000
 
-#: An exception as Java tells it; ``said`` without Spark's codes of errors.
-_THROWN = re.compile(
-    r'(Caused by: |Exception in thread "[^"]*" |: )?([\w$]+\.)+\w*(Exception|Error): (\[[\w.]+\] )?(?P<said>.+)'
-)
-#: What Java adds to any complaint, and the places of a trace.
-_NO_REASON = ("at ", "... ", "Error: Could not create the Java", "Error: A fatal", "Error occurred during init")
 
 _lock = threading.Lock()
 
 #: Whether who asked for a session was interrupted, perhaps before there was a Java process to end.
 _abandoned = threading.Event()
 
+#: How often a work is begun where Spark's Java process ends in it.
+_TRIES = 2
+
 T = TypeVar("T")
 
 
 def session(master: str | None = None, conf: Mapping[str, str] | None = None, rows: Sequence[int] = ()) -> SparkSession:
     """The process's Spark session; the first caller's ``master`` (default ``local[*]``) and ``conf`` hold for all.
+    Where its Java process ended, or stopped its context, a new one is started.
 
     ``rows``: how many rows each run has that it is going to judge (``harness.history.stored_run.rows``); none: small
     ones.
     Safe to call from several threads: one starts it, the others wait. Raises EnvironmentLacks where Spark's Java
     process does not start, does not take a setting, or finds no master; ScenarioError for a setting of ``conf`` that
-    is none to be given (``checkers.spark.settings``).
+    is not allowed (``checkers.spark.settings``).
 
     The variables SPARK_* and PYSPARK_* of this process are taken away: they are another Spark's.
     """
     with _lock:
+        if ended():
+            _forget()
         if SparkContext._active_spark_context is None:
             _start(master, conf or {}, rows)
         return SparkSession.builder.getOrCreate()
@@ -137,11 +140,67 @@ def interruptibly(work: Callable[[], T]) -> T:
             return doing.result()
         except BaseException:
             if not doing.done():
-                # py4j logs a trace for each call that this ends.
-                logging.disable(logging.CRITICAL)
-                _abandoned.set()
-                _end(SparkContext._gateway)
+                abandon()
             raise
+
+
+def abandon() -> None:
+    """End Spark's Java process, and with it all that waits for its answers; this process starts no other."""
+    _abandoned.set()
+    _end(SparkContext._gateway)
+
+
+def lasting(
+    work: Callable[[SparkSession], T],
+    report: Callable[[str], None],
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+    rows: Sequence[int] = (),
+) -> T:
+    """Do ``work`` with the session, interruptibly. Where Spark's Java process ends meanwhile, killed or out of memory,
+    ``report`` it, and do the work once more with a new one.
+
+    What was asked of a process that ended counts for nothing: a checker that it did not answer looks like one that
+    failed. Raises EnvironmentLacks where the second ends, too, and what ``session`` raises.
+    """
+    for _ in range(_TRIES):
+        try:
+            done = interruptibly(lambda: work(session(master, conf, rows)))
+        except Exception:
+            if _abandoned.is_set() or not ended():
+                raise
+        else:
+            if not ended():
+                return done
+        report("Spark's Java process ended as it judged")
+    raise EnvironmentLacks(
+        f"Spark's Java process ended {_TRIES} times as this was judged, killed or out of memory: judge it with less"
+        " beside it, or with more memory (check --conf spark.driver.memory=8g)"
+    )
+
+
+def ended() -> bool:
+    """Whether the Java process of this process's session is gone, or its context stopped."""
+    context, gateway = SparkContext._active_spark_context, SparkContext._gateway
+    if gateway is not None and gateway.proc.poll() is not None:
+        return True
+    if context is None or context._jsc is None:
+        return False
+    try:
+        return bool(context._jsc.sc().isStopped())
+    except (Py4JError, OSError):
+        return True
+
+
+def _forget() -> None:
+    """Let the next caller start a session as if there had been none."""
+    context, gateway = SparkContext._active_spark_context, SparkContext._gateway
+    _end(gateway)
+    if context is not None:
+        context._jsc = None  # (Asked to stop, it would ask the Java process.)
+        context.stop()
+    SparkContext._gateway = SparkContext._jvm = None
+    SparkSession._instantiatedSession = SparkSession._activeSession = None
 
 
 def _end(gateway: Any) -> None:
@@ -150,7 +209,13 @@ def _end(gateway: Any) -> None:
         gateway.proc.kill()
 
 
+def _worth_logging(record: logging.LogRecord) -> bool:
+    """py4j logs a trace of each call that its Java process does not answer any more, and raises an error besides."""
+    return "py4j" not in Path(record.pathname).parts
+
+
 def _start(master: str | None, conf: Mapping[str, str], rows: Sequence[int]) -> None:
+    logging.getLogger().addFilter(_worth_logging)
     scratch = Path(tempfile.mkdtemp(prefix="kafka-trial-spark-"))
     log = scratch / "spark.log"
     where = master or "local[*]"
@@ -196,8 +261,8 @@ def _surroundings(scratch: Path) -> Iterator[None]:
 def settings(master: str, conf: Mapping[str, str], scratch: Path, rows: Sequence[int] = ()) -> dict[str, str]:
     """Every Spark setting of a session on ``master``, with its temporary files under ``scratch``.
 
-    Those of ``conf`` win; Java options of its own are added to ours. Raises ScenarioError for one that is none to be
-    given.
+    Those of ``conf`` win; Java options of its own are added to ours. Raises ScenarioError for one that is not
+    allowed.
     """
     check(conf)
     log_settings = scratch / "log4j2.properties"
@@ -229,31 +294,3 @@ def _shape(rows: int) -> dict[str, str]:
 def driver_memory() -> int:
     """Bytes of heap for the driver: half of the machine's memory, 6 GiB at most."""
     return min(_MOST_DRIVER_MEMORY, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2)
-
-
-def refusal(told: str, master: str | None, conf: Mapping[str, str], log: Path) -> str:
-    """What keeps Spark from starting, in one line that says what to change.
-
-    ``told``: the exception and the log, with their traces. ``master`` and ``conf`` as the caller gave them.
-    """
-    if "masters are unresponsive" in told:
-        return f"no Spark master answers at {master}: start one there, or name another with --master"
-    said = reason(told)
-    named = [f"--conf {key}" for key in conf if key in said]
-    # A trace of Spark's own, or memory that cannot be had: it has the Java that it needs.
-    if named or "at org.apache.spark." in told or re.search("heap|memory", said):
-        given = named or ["--master"] * bool(master) + ["--conf"] * bool(conf)
-        change = f"change {' or '.join(given)}, or see" if given else "see"
-        return f"Spark did not start ({said}): {change} {log}"
-    return f"Spark did not start ({said}); it needs Java 17 or later, see {log}"
-
-
-def reason(told: str) -> str:
-    """The line that says why: the deepest cause of the first exception, else the first error, else the last line."""
-    lines = [line for line in map(str.strip, told.splitlines()) if line and not line.startswith(_NO_REASON)]
-    thrown = [found for found in map(_THROWN.match, lines) if found]
-    if thrown:
-        [*_, deepest] = [thrown[0], *takewhile(lambda found: found[1] == "Caused by: ", thrown[1:])]
-        return deepest["said"].partition(" SQLSTATE:")[0].rstrip(".")
-    wrong = [line for line in lines if re.search("Exception|Error|ERROR|Invalid|No such file", line)]
-    return [*wrong[:1], *lines[-1:], "it said nothing"][0]

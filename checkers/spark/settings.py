@@ -18,7 +18,7 @@ PINNED: Mapping[str, str] = {
     "spark.sql.sources.default": "parquet",
 }
 
-#: Of Spark SQL's settings a caller may give these, and those that begin with one that ends in a dot: how work is laid
+#: Of Spark SQL's settings a caller may set these, and those that begin with one that ends in a dot: how work is laid
 #: out and carried out, never what it comes to.
 _LAYOUT = (
     "spark.sql.adaptive.",
@@ -39,18 +39,18 @@ _LAYOUT = (
     "spark.sql.warehouse.dir",
     "spark.sql.windowExec.",
 )
-#: Where Spark runs is asked for by an option of its own, and a Spark Connect server is none of the places.
+#: Where Spark runs is asked for by an option of its own, and never on a Spark Connect server.
 _WHERE = frozenset({"spark.master", "spark.remote", "spark.api.mode"})
 
 
 def check(keys: Iterable[str]) -> None:
-    """Raises ScenarioError where a caller's setting is none to be given."""
+    """Raises ScenarioError where a caller's setting is not allowed."""
     for key in keys:
         if key in _WHERE:
             raise ScenarioError(f"--conf {key}: say where Spark runs with --master")
         if key.startswith("spark.sql.") and not any(_within(key, layout) for layout in _LAYOUT):
             raise ScenarioError(
-                f"--conf {key}: a verdict might depend on it; of spark.sql, give settings of its layout alone, "
+                f"--conf {key}: a verdict might depend on it; of spark.sql, set what concerns its layout alone, "
                 "such as spark.sql.shuffle.partitions"
             )
 

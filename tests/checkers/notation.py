@@ -5,6 +5,7 @@ send a ok @0 i1           … by its worker's second incarnation
 send a ok @0 k1           … under the key k1
 send a ok @0 t1..2        … invoked at 1 s, completed at 2 s (t1.. is still in flight)
 final a @0                the final read found it there (also: live, replica; partition: p1; topic: elsewhere)
+final a @0 e3             … under leader epoch 3
 final a @0 k2             … under the key k2, or keyless; else, under the one that it was first sent with
 final ? @0                … a payload without an id;  final a @0 damaged: its checksum fails
 final w0#7 @3             … the record that worker 0's 8th would be
@@ -14,12 +15,17 @@ place r1 commit @2 failed … and its commit was refused
 killed r1                 the timeline killed this process of reader 1 (1's second incarnation: i1)
 end 0..2                  the log of p0 began at 0 and ended at 2, and was read whole (also: read 1; partition: p1)
 fault cut b1,b2 3..9      injected at 3 s, healed at 9 s (3.. never was); also: kind=wipe, missed, without=b2
+                          … unknown=b2: nobody knows whether it acted there; unknown: whether it was injected
 fault elect-1 - 8..8 p0 unclean  an unclean election asked for by hand; `missed` where it did not come
 txn 1 commit ok 0..5..6   worker 0's transaction 1: intent, outcome, begun at 0 s, to end from 5 s on, over at 6 s
 send a ok @0 x1           record a was sent in transaction 1 of its worker
 live a @0 r3 t7           reader 3 was given it at 7 s
+live a @0 w1 x2 t7        worker 1 was, in its own transaction 2
 stable @0 high=1          the last stable offset of p0 was 0, its high watermark 1
 saw b1 @3 leader=1 epoch=0 isr=1,2,3
+saw b1 @3..9 leader=1 epoch=0 isr=1,2,3    … and each second until 9 s
+saw b1 @3 leader=1 epoch=0 isr=1 high=7 elr=2   with its high watermark, and the eligible leader replicas
+saw b1 @3 leader=1 epoch=0 isr=1 replicas=1     of another replica set than 1,2,3
 """
 
 import json
@@ -33,23 +39,25 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from checkers.catalogue import Checker
+from checkers.checker import Checker
 from harness.core.guarantees import Configuration
 from harness.history.paths import parts, write_table
-from harness.history.run_file import Process, RunFile, Seat, State
+from harness.history.run_file import NodeAddress, Process, RunFile, State
 from harness.history.schema import TABLES, record_id
 
 SECOND = 1_000_000_000
 WORKERS_OF_A_HISTORY = 16
+READERS_OF_A_HISTORY = 8
 NOBODY = 15
 
 
 @dataclass
 class Told:
-    """The rows of one hand history. ``topic`` and ``first_worker`` keep many of them apart in one run."""
+    """The rows of one hand history. ``topic``, ``first_worker`` and ``first_reader`` keep many apart in one run."""
 
     topic: str = "trial"
     first_worker: int = 0
+    first_reader: int = 100
     rows: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: {table: [] for table in TABLES})
     ids: dict[str, int] = field(default_factory=dict)
     killed: list[Process] = field(default_factory=list)
@@ -120,13 +128,14 @@ class Told:
                 {
                     **self._reader(more),
                     "phase": phase,
-                    "poll": len(self.rows["reads"]),
                     **self._place(more),
                     "offset": _at(more),
+                    "leader_epoch": None if (epoch := _tagged("e", more)) is None else int(epoch),
                     "record_id": record,
                     "key": _key(more) or (None if "keyless" in more else self._sent_under(record)),
                     "intact": "damaged" not in more,
                     "timestamp_ms": 0,
+                    "transaction": None if (tagged := _tagged("x", more)) is None else int(tagged),
                     "read_ns": _span(told)[0] if told else 50 * SECOND + len(self.rows["reads"]),
                 }
             )
@@ -144,7 +153,12 @@ class Told:
         self.killed.append(Process(worker=reader["reader"], incarnation=reader["incarnation"]))
 
     def _reader(self, words: list[str]) -> dict[str, int]:
-        return {"reader": 100 + int(_tagged("r", words) or 0), "incarnation": int(_tagged("i", words) or 0)}
+        worker = _tagged("w", words)
+        first, number = (self.first_reader, _tagged("r", words)) if worker is None else (self.first_worker, worker)
+        return {
+            "reader": first + int(number or 0),
+            "incarnation": int(_tagged("i", words) or 0),
+        }
 
     def _id(self, name: str) -> int:
         numbered = re.fullmatch(r"w(\d+)#(\d+)", name)
@@ -165,34 +179,43 @@ class Told:
         name, nodes, when, *more = words
         injected, healed = _span(when)
         without = [node for word in more if word.startswith("without=") for node in word[8:].split(",")]
+        unknown = [node for word in more if word.startswith("unknown=") for node in word[8:].split(",")]
+        without += unknown
         self.rows["faults"].append(
             {
                 "fault": name,
                 "kind": next((word[5:] for word in more if word.startswith("kind=")), "partition"),
                 "nodes": [] if nodes == "-" else nodes.split(","),
                 "injecting_ns": injected,
-                "injected_ns": injected,
+                "injected_ns": None if "unknown" in more else injected,
                 "healing_ns": healed,
                 "healed_ns": healed,
-                "effective": "missed" not in more and not without,
+                "effective": not {"missed", "unknown"} & {*more} and not without,
                 **({"nodes_without_effect": without} if without else {}),
+                **({"nodes_not_known": unknown} if unknown else {}),
                 "evidence": json.dumps({"election": "unclean", **self._place(more)} if "unclean" in more else {}),
             }
         )
 
     def _saw(self, words: list[str]) -> None:
         told = dict(word.split("=") for word in words if "=" in word)
-        self.rows["observations"].append(
-            {
-                "observer": words[0],
-                "at_ns": (_at(words) or 0) * SECOND,
-                **self._place(words),
-                "leader": int(told["leader"]),
-                "leader_epoch": int(told["epoch"]) if "epoch" in told else None,
-                "replicas": [1, 2, 3],
-                "isr": [int(broker) for broker in told["isr"].split(",")],
-            }
-        )
+        epoch = int(told["epoch"]) if "epoch" in told else None
+        first, last = _span(next(word[1:] for word in words if word.startswith("@")))
+        for at_ns in range(first, (first if last is None else last) + 1, SECOND):
+            self.rows["observations"].append(
+                {
+                    "observer": words[0],
+                    "at_ns": at_ns,
+                    **self._place(words),
+                    "leader": int(told["leader"]),
+                    "leader_epoch": epoch,
+                    "replicas": _brokers(told.get("replicas", "1,2,3")),
+                    "isr": _brokers(told["isr"]),
+                    "high": int(told["high"]) if "high" in told else None,
+                    "high_epoch": epoch if "high" in told else None,
+                    "elr": _brokers(told["elr"]) if "elr" in told else None,
+                }
+            )
 
     def _place(self, words: list[str]) -> dict[str, Any]:
         topic = self.topic + "-elsewhere" if "elsewhere" in words else self.topic
@@ -204,8 +227,17 @@ def tell(*lines: str) -> Told:
     return Told().tell(lines)
 
 
+def apart(histories: Iterable[Iterable[str]]) -> list[Told]:
+    """Hand histories that share nothing when they are judged in one run: topics, workers and readers of their own."""
+    return [
+        Told(f"case-{n}", n * WORKERS_OF_A_HISTORY, 100 + n * READERS_OF_A_HISTORY).tell(lines)
+        for n, lines in enumerate(histories)
+    ]
+
+
 def write(run: Path, told: Iterable[Told], **settings: Any) -> RunFile:
-    """Store hand histories as one sealed run; ``settings`` are keys of run.json, or of its configuration."""
+    """Store hand histories as one sealed run; ``settings`` are keys of run.json, or of its configuration. Each consumer
+    among its ``clients`` has journals of its own, and nothing in them."""
     listed = list(told)
     for table, schema in TABLES.items():
         write_table(run, table, pa.Table.from_pylist([row for one in listed for row in one.rows[table]], schema))
@@ -219,11 +251,14 @@ def write(run: Path, told: Iterable[Told], **settings: Any) -> RunFile:
             "configuration": Configuration(**{"version": "4.3.1", **rest}),
             "state": State.RECORDED,
             "killed": [process for one in listed for process in one.killed],
-            "nodes": [Seat(name=f"b{n}", role="broker", id=n, address=f"10.0.0.{n}") for n in (1, 2, 3)],
+            "nodes": [NodeAddress(name=f"b{n}", role="broker", id=n, address=f"10.0.0.{n}") for n in (1, 2, 3)],
             **of_run,
         }
     )
     file.write(run)
+    for reader in file.workers("consumer"):
+        for table in ("reads", "positions"):
+            write_table(run, table, TABLES[table].empty_table(), str(reader))
     return file
 
 
@@ -249,6 +284,10 @@ def _tagged(tag: str, words: Iterable[str]) -> str | None:
 def _key(words: Iterable[str]) -> str | None:
     number = _tagged("k", words)
     return None if number is None else f"k{number}"
+
+
+def _brokers(text: str) -> list[int]:
+    return [int(broker) for broker in text.split(",") if broker]
 
 
 def _at(words: Iterable[str]) -> int | None:

@@ -10,20 +10,10 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from checkers.availability import (
-    Stretch,
-    Timeline,
-    availability,
-    per_bucket,
-    resolution,
-    slots,
-    stretches,
-    timelines,
-    together,
-    united,
-)
+from checkers.availability import availability, bins, resolution
 from checkers.history import History
 from checkers.judge import judge
+from checkers.stretches import Stretch, Timeline, per_bucket, stretches, timelines, together, united
 from harness.core.verdict import Judgement
 from harness.history.run_file import Limits
 from tests.checkers.notation import SECOND, tell, write
@@ -49,15 +39,15 @@ def failed(sent: int, end: int) -> Write:
     return Write(sent, end)
 
 
-def folded(writes: Iterable[Write], slot_ns: int = 1, instants: Sequence[int] = ()) -> pa.Table:
-    """The writes by partition, slot and era, as ``slots`` returns them."""
+def folded(writes: Iterable[Write], bin_ns: int = 1, instants: Sequence[int] = ()) -> pa.Table:
+    """The writes by partition, bin and era, as ``bins`` returns them."""
     groups: dict[tuple[str, int, int, int], list[Write]] = {}
     for one in writes:
-        key = ("t", one.partition, one.end // slot_ns, bisect_right(instants, one.end))
+        key = ("t", one.partition, one.end // bin_ns, bisect_right(instants, one.end))
         groups.setdefault(key, []).append(one)
     rows = [
         {
-            **dict(zip(("topic", "partition", "slot", "era"), key, strict=True)),
+            **dict(zip(("topic", "partition", "bin", "era"), key, strict=True)),
             "earliest": min(one.sent for one in group),
             "last_end": max(one.end for one in group),
             "first_ack": min((one.end for one in group if one.acknowledged), default=None),
@@ -66,14 +56,14 @@ def folded(writes: Iterable[Write], slot_ns: int = 1, instants: Sequence[int] = 
         }
         for key, group in groups.items()
     ]
-    whole = pa.schema([(name, pa.int64()) for name in ("slot", "era", "earliest", "last_end", "first_ack", "last_ack")])
+    whole = pa.schema([(name, pa.int64()) for name in ("bin", "era", "earliest", "last_end", "first_ack", "last_ack")])
     fields = [pa.field("topic", pa.string()), pa.field("partition", pa.int64()), *whole]
     return pa.Table.from_pylist(rows, pa.schema([*fields, pa.field("acknowledged", pa.int64())]))
 
 
-def line(*writes: Write, slot_ns: int = 1, abandoned: Sequence[tuple[int, int]] = ()) -> Timeline:
+def line(*writes: Write, bin_ns: int = 1, abandoned: Sequence[tuple[int, int]] = ()) -> Timeline:
     """The timeline of one partition."""
-    return timelines(folded(writes, slot_ns), {PARTITION: list(abandoned)} if abandoned else {})[PARTITION]
+    return timelines(folded(writes, bin_ns), {PARTITION: list(abandoned)} if abandoned else {})[PARTITION]
 
 
 def told(timeline: Timeline) -> list[Stretch]:
@@ -174,15 +164,15 @@ def random_writes(random: Random) -> tuple[list[Write], list[tuple[int, int]]]:
     return writes, united((at, at + random.choice([0, 2, 15])) for at in begun)
 
 
-def test_random_stretches_are_exact_where_slots_are_and_never_too_long_or_too_short_where_they_are_not() -> None:
+def test_random_stretches_are_exact_where_bins_are_and_never_too_long_or_too_short_where_they_are_not() -> None:
     random = Random(7)
     inexact = 0
     for _ in range(2000):
         writes, abandoned = random_writes(random)
         if not writes and not abandoned:
             continue
-        slot_ns, exact = random.choice([2, 5, 13, 100]), exactly(writes, abandoned)
-        fine, coarse = (line(*writes, slot_ns=length, abandoned=abandoned) for length in (1, slot_ns))
+        bin_ns, exact = random.choice([2, 5, 13, 100]), exactly(writes, abandoned)
+        fine, coarse = (line(*writes, bin_ns=length, abandoned=abandoned) for length in (1, bin_ns))
         assert told(fine) == exact, writes
         since, until = sorted(random.sample(range(90), 2))
         for begin, end in ((0, 1000), (since, until)):
@@ -190,14 +180,14 @@ def test_random_stretches_are_exact_where_slots_are_and_never_too_long_or_too_sh
             longest = max([0, *lengths])
             certain, at_most = stretches(coarse).longest(begin, end), stretches(coarse).at_most(begin, end)
             lasted = certain.lasted_ns if certain else 0
-            assert lasted <= longest <= at_most, (writes, abandoned, slot_ns, begin, end)
-            if longest > slot_ns:
-                assert at_most - lasted < slot_ns
+            assert lasted <= longest <= at_most, (writes, abandoned, bin_ns, begin, end)
+            if longest > bin_ns:
+                assert at_most - lasted < bin_ns
             inexact += lasted != at_most
     assert inexact > 100
 
 
-def test_a_slot_begins_anew_with_each_instant() -> None:
+def test_a_bin_begins_anew_with_each_instant() -> None:
     writes = [acked(1, 4), acked(2, 6), acked(3, 9)]
     assert folded(writes, 100, [5])["first_ack"].to_pylist() == [4, 6]
 
@@ -229,7 +219,7 @@ def test_between_two_instants_a_stretch_counts_as_far_as_it_lies_there(
 
 @pytest.mark.parametrize(("seconds", "bucket"), [(1, 1), (600, 1), (601, 2), (3600, 6)])
 def test_a_chart_has_at_most_600_buckets(seconds: int, bucket: int) -> None:
-    timeline = line(*(acked(at * SECOND, at * SECOND) for at in range(seconds)), slot_ns=SECOND)
+    timeline = line(*(acked(at * SECOND, at * SECOND) for at in range(seconds)), bin_ns=SECOND)
     length, counts = per_bucket(timeline, SECOND)
     assert length == bucket * SECOND
     assert len(counts) <= 600
@@ -244,7 +234,7 @@ def test_a_chart_has_at_most_600_buckets(seconds: int, bucket: int) -> None:
 def test_what_is_told_of_before_the_origin_is_in_the_first_bucket(seconds: list[float], chart: list[int]) -> None:
     """Jepsen tells -1 where it knows no time."""
     ends = (int(at * SECOND) for at in seconds)
-    assert per_bucket(line(*(acked(at, at) for at in ends), slot_ns=SECOND), SECOND) == (SECOND, chart)
+    assert per_bucket(line(*(acked(at, at) for at in ends), bin_ns=SECOND), SECOND) == (SECOND, chart)
 
 
 def test_without_a_send_the_chart_is_empty() -> None:
@@ -252,12 +242,12 @@ def test_without_a_send_the_chart_is_empty() -> None:
     assert stretches(together(folded([]), {})).longest() is None
 
 
-def test_slots_are_10_ms_unless_there_would_be_too_many() -> None:
+def test_bins_are_10_ms_unless_there_would_be_too_many() -> None:
     assert resolution(90 * SECOND, 1, Limits()) == 10_000_000
     assert resolution(3600 * SECOND, 100, Limits()) == 18 * SECOND
 
 
-def test_slots_are_finer_than_the_limits_unless_there_would_be_far_too_many() -> None:
+def test_bins_are_finer_than_the_limits_unless_there_would_be_far_too_many() -> None:
     ten_hours = 36_000 * SECOND
     assert resolution(ten_hours, 12, Limits(unavailable="10s")) == 2_500_000_000
     assert resolution(ten_hours, 12, Limits(unavailable="10s", recovery="1s")) == SECOND // 4
@@ -298,7 +288,7 @@ def test_availability_of_a_history(spark: SparkSession, tmp_path: Path) -> None:
     assert (service["bucket_ns"], service["acknowledged"]) == (SECOND, [0, 1, 1, 0, 0, 0, 0, 0, 1, 0])
 
 
-def test_where_the_order_within_a_slot_decides_it_is_told_how_long_a_stretch_may_have_lasted(
+def test_where_the_order_within_a_bin_decides_it_is_told_how_long_a_stretch_may_have_lasted(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     history = tell(
@@ -306,7 +296,7 @@ def test_where_the_order_within_a_slot_decides_it_is_told_how_long_a_stretch_may
     )
     write(tmp_path, [history])
     service = availability(History.read(tmp_path, spark))
-    # What was sent when b was is not kept: 1 ms of a slot of 10 ms.
+    # What was sent when b was is not kept: 1 ms of a bin of 10 ms.
     assert service["longest_unavailable"] == stretch(2.001, 8, ended=True)
     assert service["partitions"][0]["at_most_ns"] == 6 * SECOND
     assert service["after_faults"][0]["at_most_after_heal_ns"] == 6 * SECOND
@@ -337,7 +327,7 @@ def test_a_write_without_an_end_is_awaited_until_its_worker_is_there_again_or_by
 
 
 @pytest.mark.parametrize("number", [1, 2, 3, 7, 8, 300])
-def test_slots_begin_anew_with_each_instant_however_many_there_are(
+def test_bins_begin_anew_with_each_instant_however_many_there_are(
     number: int, spark: SparkSession, tmp_path: Path
 ) -> None:
     random = Random(number)
@@ -349,8 +339,8 @@ def test_slots_begin_anew_with_each_instant_however_many_there_are(
     for row, one in zip(history.rows["sends"], writes, strict=True):
         row["completed_ns"] = one.end
     write(tmp_path, [history])
-    found = slots(History.read(tmp_path, spark).records("sends"), 500, instants)
-    order = [(name, "ascending") for name in ("partition", "slot", "era")]
+    found = bins(History.read(tmp_path, spark).records("sends"), 500, instants)
+    order = [(name, "ascending") for name in ("partition", "bin", "era")]
     wanted = folded(writes, 500, instants).drop_columns("topic").sort_by(order)
     assert found.drop_columns("topic").sort_by(order).to_pylist() == wanted.to_pylist()
 

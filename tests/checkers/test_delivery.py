@@ -155,6 +155,15 @@ CASES = [
         vanished="a",
         corrupted="a",
     ),
+    *(
+        case(
+            f"offsets may be {apart:,} apart",
+            *("send a ok @0", "send b ok @5000", f"send c ok @{apart}", "place r1 assign @0 t1", "live a @0 r1 t5"),
+            *(f"live c @{apart} r1 t6", "final a @0", "final b @5000", f"final c @{apart}", f"end 0..{apart + 1}"),
+            skipped="b",
+        )
+        for apart in (10**9, 10**12, 10**15)
+    ),
     case(
         "offsets may be as far apart as 64 bits let them",
         *("send a ok @0", "send b ok @5000", "send c ok @9223372036854775807", "place r1 assign @0 t1"),
@@ -330,6 +339,148 @@ CASES = [
     ),
 ]
 
+PLACES = [
+    case(
+        "a record that a consumer was given at an offset, and that stands at another, has vanished from there",
+        *("send a ok @1", "live a @0", "live a @1", "final a @1", "end 0..2"),
+        vanished="a",
+        duplicated="a",
+    ),
+    case(
+        "one that it was given damaged where it was acknowledged, and that stands at another offset alone, too",
+        *("send a ok @0", "live a @0 damaged", "final a @1", "end 0..2"),
+        vanished="a",
+        duplicated="a",
+        corrupted="a",
+        acknowledged_elsewhere="a",
+    ),
+    case(
+        "one that it was given where it stands has not, whatever others were given of it before or after",
+        *("send a ok @1", "send b ok @2", "live a @1", "live a @1 r1", "final a @1", "final b @2", "end 0..3"),
+    ),
+    case(
+        "nor one that it was given where one of two copies stands",
+        *("send a ok @0", "live a @1", "final a @0", "final a @1", "end 0..2"),
+        duplicated="a",
+    ),
+    case(
+        "nor below the log's start, where it is a copy all the same",
+        *("send a ok @5", "live a @0", "final a @5", "end 3..6"),
+        duplicated="a",
+    ),
+    case(
+        "nor where not all was read",
+        *("send a ok @1", "send b ok @2", "live a @0", "final a @1", "end 0..3 read 2"),
+        duplicated="a",
+    ),
+    case(
+        "nor what only a replica has at another offset: nobody was given it",
+        *("send a ok @1", "live a @1", "replica a @0", "final a @1", "end 0..2"),
+    ),
+    case(
+        "what is damaged where it was acknowledged is there, and nowhere else",
+        *("send a ok @0", "live a @0", "final a @0 damaged", "end 0..1"),
+        *("send b ok @1 p1", "live b @0 p1", "final b @1 p1 damaged", "end 0..2 p1"),
+        corrupted="a b",
+        vanished="b",
+        duplicated="b",
+    ),
+    case(
+        "records of two partitions at two offsets are no copies",
+        *("send a ok @0 p0", "send b ok @1 p1", "live a @0 p0", "live b @1 p1", "final a @0 p0", "final b @1 p1"),
+        *("end 0..1 p0", "end 0..2 p1"),
+    ),
+    case(
+        "an acknowledged record whose offset nobody told may be what retention deleted",
+        *("send a ok", "send b ok @4", "final b @4", "end 3..5"),
+    ),
+    case(
+        "not where the log begins at 0, nor in another partition",
+        *("send a ok p0", "send b ok @4 p1", "final b @4 p1", "end 0..0 p0", "end 3..5 p1"),
+        lost="a",
+    ),
+    case(
+        "nor where its offset is known, and above the start",
+        *("send a ok @3", "send b ok @4", "final b @4", "end 3..5"),
+        lost="a",
+    ),
+]
+FOLLOWERS = [
+    case(
+        "an acknowledged record that a follower has nothing in place of, below what it has, is a hole of it",
+        *("send a ok @0", "send b ok @1", "send c ok @2", "final a @0", "final b @1", "final c @2", "end 0..3"),
+        *("replica a @0 r1", "replica c @2 r1"),
+        diverged="b",
+    ),
+    case(
+        "so is one below all that it has, and one far below",
+        *("send a ok @0", "send b ok @1", "send c ok @200", "final a @0", "final b @1", "final c @200", "end 0..201"),
+        "replica c @200 r1",
+        diverged="a b",
+    ),
+    case(
+        "another follower that has it fills no hole",
+        *("send a ok @0", "send b ok @1", "send c ok @2", "final a @0", "final b @1", "final c @2", "end 0..3"),
+        *("replica a @0 r1", "replica c @2 r1", "replica a @0 r2", "replica b @1 r2", "replica c @2 r2"),
+        diverged="b",
+    ),
+    case(
+        "nor does the same follower's log of another partition",
+        *("send a ok @0", "send b ok @1", "final a @0", "final b @1", "end 0..2", "send c ok @0 p1", "final c @0 p1"),
+        *("end 0..1 p1", "replica b @1 r1", "replica c @0 p1 r1"),
+        diverged="a",
+    ),
+    case(
+        "what stands behind all that it gave it may not have heard to be committed",
+        *("send a ok @0", "send b ok @1", "final a @0", "final b @1", "end 0..2", "replica a @0 r1"),
+    ),
+    case(
+        "nobody promised what was not acknowledged",
+        *("send a ok @0", "send b info", "send c ok @2", "final a @0", "final b @1", "final c @2", "end 0..3"),
+        *("replica a @0 r1", "replica c @2 r1"),
+    ),
+    case(
+        "where the final log has nothing it lacks nothing, and what is damaged there it has",
+        *("send a ok @0", "send b ok @1", "send c ok @3", "final a @0", "final b @1", "final c @3", "end 0..4"),
+        *("replica a @0 r1", "replica b @1 damaged r1", "replica c @3 r1"),
+        corrupted="b",
+    ),
+]
+EPOCHS = [
+    case(
+        "a record of an earlier leader epoch behind one of a later is where no leader puts it",
+        *("send a ok @0", "send b ok @1", "send c ok @2", "final a @0 e1", "final b @1 e3", "final c @2 e2"),
+        "end 0..3",
+        epoch_fell="c",
+    ),
+    case(
+        "so are all that follow until a later epoch, however far away",
+        *("send a ok @0", "send b ok @1", "send c ok @90000", "send d ok @90001", "final a @0 e3", "final b @1 e2"),
+        *("final c @90000 e2", "final d @90001 e3", "end 0..90002"),
+        epoch_fell="b c",
+    ),
+    case(
+        "in a follower's log, too",
+        *("send a ok @0", "send b ok @1", "final a @0 e1", "final b @1 e1", "replica a @0 e1", "replica b @1 e0"),
+        "end 0..2",
+        epoch_fell="b",
+    ),
+    case(
+        "epochs that grow, or stay, or are not told fall nowhere",
+        *("send a ok @0", "send b ok @1", "send c ok @2", "send d ok @3", "final a @0 e1", "final b @1 e1"),
+        *("final c @2", "final d @3 e4", "end 0..4"),
+    ),
+    case(
+        "what a consumer was given under an epoch of before is another log",
+        *("send a ok @0", "send b ok @1", "live b @1 e1", "final a @0 e2", "final b @1 e2", "live a @0 e3 r1"),
+        "end 0..2",
+    ),
+    case(
+        "each partition has epochs of its own, and so has each follower",
+        *("send a ok @0 p0", "send b ok @1 p1", "final a @0 p0 e5", "final b @1 p1 e1", "end 0..1 p0", "end 0..2 p1"),
+        *("replica a @0 p0 e4 r1", "replica a @0 p0 e5 r2"),
+    ),
+]
 LOG = [
     case(
         "an offset acknowledged for one record that names another in the end is rewritten",
@@ -341,11 +492,15 @@ LOG = [
         "so is one that was read as one record and then as another",
         *("send a info", "send b info w1", "live a @0", "final b @0", "final a @1", "end 0..2"),
         rewritten_offset="a",
+        vanished="a",
+        duplicated="a",
     ),
     case(
         "and one whose first record was delivered twice",
         *("send a info", "send b ok @0 w1", "live a @0", "live a @0 r1", "final b @0", "final a @1", "end 0..2"),
         rewritten_offset="a",
+        vanished="a",
+        duplicated="a",
     ),
     case(
         "one that two acknowledgements name",
@@ -577,7 +732,7 @@ READER = [
         *(*ABC, "live a @0 r1 t5", "live b @1 r1 t6", "live a @0 r2 t7"),
     ),
 ]
-CASES += LOG + ORDER + READER
+CASES += PLACES + FOLLOWERS + EPOCHS + LOG + ORDER + READER
 
 GROUPED = [
     case(
@@ -592,6 +747,41 @@ GROUPED = [
     case(
         "one that died, too, though nobody told of it",
         *(*ABC, "place assign r1 t1", "live a @0 r1 t5", "place assign r2 t7", "live a @0 r2 t8", "live b @1 r2 t8"),
+    ),
+    case(
+        "what the next owner passes over, for it begins behind all that was committed, was skipped",
+        *(*ABC, "place assign r1 @0 t1", "live a @0 r1 t5", "place committing r1 @1 t6", "place commit r1 @1 t6"),
+        *("place revoke r1 t7", "place assign r2 @2 t8", "live c @2 r2 t9"),
+        skipped="b",
+    ),
+    case(
+        "where nobody is known to have committed anything nobody knows what it passed over",
+        *(*ABC, "place assign r1 @0 t1", "place revoke r1 t2", "place assign r2 @2 t8", "live c @2 r2 t9"),
+    ),
+    case(
+        "not what was given to another before, nor what was asked to be committed, or was with an error",
+        *(*ABC, "place assign r1 @0 t1", "live a @0 r1 t5", "live b @1 r1 t5", "place commit r1 @1 t6"),
+        *("place revoke r1 t7", "place assign r2 @2 t8", "live c @2 r2 t9"),
+    ),
+    case(
+        "nor what was asked to be committed",
+        *(*ABC, "place assign r1 @0 t1", "live a @0 r1 t5", "place committing r1 @2 t6"),
+        *("place revoke r1 t7", "place assign r2 @2 t8", "live c @2 r2 t9"),
+    ),
+    case(
+        "nor what was committed with an error: who knows",
+        *(*ABC, "place assign r1 @0 t1", "live a @0 r1 t5", "place commit r1 @2 t6 failed"),
+        *("place revoke r1 t7", "place assign r2 @2 t8", "live c @2 r2 t9"),
+    ),
+    case(
+        "what it is given again is legal",
+        *(*ABC, "place assign r1 @0 t1", "live a @0 r1 t5", "live b @1 r1 t5", "place commit r1 @1 t6"),
+        *("place revoke r1 t7", "place assign r2 @1 t8", "live b @1 r2 t9", "live c @2 r2 t9"),
+    ),
+    case(
+        "each partition is begun for itself, and what the first owner leaves out was never the group's",
+        *(*ABC, "send d ok @0 p1", "final d @0 p1", "end 0..1 p1", "place assign r1 @2 t1", "place assign r1 @0 p1 t1"),
+        *("live c @2 r1 t5", "live d @0 p1 r1 t5"),
     ),
     case(
         "two partitions have two owners",
@@ -651,31 +841,9 @@ def judged(of_corpus: Callable[[str], Judged]) -> dict[str, Sets]:
     )
 
 
-@pytest.fixture(scope="module")
-def judged_as_large(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Sets]:
-    """The same, in the way in which a large history is judged."""
-    found: dict[str, Sets] = {}
-    for cases, settings in ((CASES, {}), (PARTIAL, SILENT), (GROUPED, {"grouped": True})):
-        run = tmp_path_factory.mktemp("run")
-        write(run, told(cases), **settings)
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("checkers.screening._NEAR", 1)
-            patch.setattr("checkers.history.OF_ONE_TASK", 0)
-            records(History.read(run, spark))
-        found |= by_case(run, cases)
-    return found
-
-
 @pytest.mark.parametrize("one", [*CASES, *PARTIAL, *GROUPED], ids=lambda one: one.says)
 def test_what_is_found(one: Case, judged: dict[str, Sets]) -> None:
     assert judged[one.says] == one.found
-
-
-@pytest.mark.core
-@pytest.mark.proof
-@pytest.mark.parametrize("one", [*CASES, *PARTIAL, *GROUPED], ids=lambda one: one.says)
-def test_what_is_found_in_a_large_history(one: Case, judged_as_large: dict[str, Sets]) -> None:
-    assert judged_as_large[one.says] == one.found
 
 
 #: What nothing but the anomaly itself makes suspicious: not to be judged beside other histories.
@@ -716,18 +884,6 @@ ALONE = [
 def test_what_is_found_where_nothing_else_is_suspicious(one: Case, of_corpus: Callable[[str], Judged]) -> None:
     run = of_corpus(f"by hand alone {ALONE.index(one)}").run
     assert found_in(run, told([one])) == [one.found]
-
-
-@pytest.mark.core
-@pytest.mark.proof
-@pytest.mark.parametrize("one", ALONE, ids=lambda one: one.says)
-def test_what_is_found_in_a_large_history_where_nothing_else_is_suspicious(
-    one: Case, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("checkers.history.OF_ONE_TASK", 0)
-    write(tmp_path, told([one]))
-    records(History.read(tmp_path, spark))
-    assert found_in(tmp_path, told([one])) == [one.found]
 
 
 @pytest.mark.parametrize("checker", OF_RECORDS, ids=lambda checker: checker.anomaly.name)

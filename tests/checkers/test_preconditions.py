@@ -1,17 +1,20 @@
 """Each assumption that a verdict rests on: held, and not held with what was seen instead."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from checkers import preconditions as asks
 from checkers.evidence.leadership import Span
+from checkers.evidence.silence import Silence
 from checkers.summary import summary
 from harness.core.guarantees import Configuration
 from harness.core.verdict import PRECONDITIONS, Precondition, Summary
-from harness.history.run_file import Requirements, RunFile, StepReport
+from harness.history.run_file import PhaseReport, Requirements, RunFile, StepReport
 
 SPAN = Span("b1", "trial", 0, 0, 1, 1, 0, (1,))
+SECOND = 1_000_000_000
 WATCHED = ("trial", 0)
 
 
@@ -26,7 +29,7 @@ def of(attempted: int, acknowledged: int) -> Summary:
 
 
 def fault(name: str = "cut", kind: str = "partition", **more: Any) -> dict[str, Any]:
-    return {"fault": name, "kind": kind, "nodes": ["b1"], "effective": True, "healed_ns": 9, **more}
+    return {"fault": name, "kind": kind, "nodes": ["b1"], "effective": True, "injected_ns": 3, "healed_ns": 9, **more}
 
 
 def staying(*names: str, **more: Any) -> RunFile:
@@ -42,8 +45,29 @@ def end(**more: Any) -> dict[str, Any]:
     return {"topic": "t", "partition": 0, "log_start": 0, "log_end": 9, "read_to": 9, "complete": True, **more}
 
 
-def led(requires: str, reigned: list[int]) -> Precondition:
-    [held] = asks.led(Requirements(leader=requires), WATCHED, reigned)
+def serving(last_ack_ns: int | None, partition: int = 0) -> dict[str, Any]:
+    return {"topic": "t", "partition": partition, "last_ack_ns": last_ack_ns}
+
+
+#: A run whose timeline injects under a name, twice without one, by hand, and at random.
+INJECTS = run_file(
+    scenario={
+        "timeline": [
+            {"wait": "5s"},
+            {"inject": {"fault": "partition", "as": "cut"}},
+            {"inject": {"fault": "kill", "as": None}},
+            {"inject": {"fault": "kill"}},
+            {"elect": "unclean"},
+            {"random": {"faults": [{"fault": "pause"}, {"fault": "slow"}]}},
+            {"heal": "all"},
+        ]
+    }
+)
+ROWS = [fault(), fault("kill-1", "kill"), fault("kill-2", "kill"), fault("elect-1", "elect"), fault("slow-1", "slow")]
+
+
+def led(requires: str, leading: list[str]) -> Precondition:
+    [held] = asks.led(Requirements(leader=requires), WATCHED, leading)
     return held
 
 
@@ -52,8 +76,13 @@ HELD = {
     "something attempted": asks.attempted(of(5, 5)),
     "enough acknowledged": asks.acknowledged(of(5, 5), Requirements(acknowledged=5)),
     "nothing need be acknowledged": asks.acknowledged(of(5, 0), Requirements(acknowledged=0)),
-    "faults bit": asks.bit([fault()]),
-    "no fault": asks.bit([]),
+    "faults recorded": asks.has_rows(INJECTS, ROWS),
+    "a timeline that ended early tells itself": asks.has_rows(
+        INJECTS.model_copy(update={"timeline": [StepReport(step="until", at_ns=0, ended_ns=1, met=False)]}), []
+    ),
+    "faults took effect": asks.took_effect([fault()]),
+    "no fault": asks.took_effect([]),
+    "records at risk": asks.risked(run_file(), [fault()], {2: 9, 0: 1})[0],
     "faults healed": asks.healed([fault()], run_file()),
     "fault may stay": asks.healed([fault(healed_ns=None)], staying("cut")),
     "node may stay": asks.healed([fault(healed_ns=None)], staying("b1", down={"b1": ["b1"]})),
@@ -67,10 +96,17 @@ HELD = {
         [fault("kill-1", "kill", nodes=["b1", "b2"], healed_ns=None)], staying("b2", lasting={"kill-1": ["b2"]})
     ),
     "timeline followed": asks.followed(run_file(timeline=[StepReport(step="wait: 5s", at_ns=0, ended_ns=1)])),
+    "partitions served": asks.served(run_file(), [fault(healed_ns=9)], [serving(9), serving(12, 1)])[0],
+    "without faults it is enough that they ever did": asks.served(run_file(), [], [serving(0)])[0],
+    "what lasts was over when it was injected": asks.served(run_file(), [fault(healed_ns=None)], [serving(3)])[0],
+    "what is healed when all is drained was over when it was injected": asks.served(
+        run_file(phases=[PhaseReport(phase="drain", at_ns=8)]), [fault(healed_ns=9)], [serving(3)]
+    )[0],
+    "consumers read to the end": asks.read_on([]),
     "workers finished": asks.finished(run_file(notes=["producer 1: 3 records still in flight"])),
     "cluster observed": asks.observed([SPAN]),
-    "leader changed": led("changed", [1, 2]),
-    "leader unchanged": led("unchanged", [1]),
+    "leader changed": led("changed", ["b1", "b2"]),
+    "leader unchanged": led("unchanged", ["b1"]),
     "final read complete": asks.read_to_the_end([end()]),
     "every log that was told of read": asks.read_to_the_end([end()], [("t", 0)]),
     "log retained": asks.retained([end()]),
@@ -82,11 +118,39 @@ NOT_HELD = [
     (asks.whole(run_file(partial=True)), "a worker or the harness was cut off"),
     (asks.attempted(of(0, 0)), "not one write"),
     (asks.acknowledged(of(5, 4), Requirements(acknowledged=5)), "4 writes acknowledged, 5 required"),
-    (asks.bit([fault(), fault("slow", effective=False)]), "no evidence: slow"),
+    (asks.whole(run_file(), ["sends of producer 1 are not there"]), "sends of producer 1 are not there"),
+    (asks.has_rows(INJECTS, ROWS[1:]), "no row of cut"),
+    (asks.has_rows(INJECTS, [fault("cut", "isolate"), *ROWS[1:]]), "no row of cut"),
+    (asks.has_rows(INJECTS, [*ROWS[:2], *ROWS[3:]]), "no row of 1 of kill"),
+    (asks.has_rows(INJECTS, [*ROWS[:3], *ROWS[4:]]), "no row of 1 of elect"),
+    (asks.has_rows(INJECTS, ROWS[:4]), "no row of any that was drawn"),
+    (asks.has_rows(INJECTS, [*ROWS[:4], fault("kill-3", "kill")]), "no row of any that was drawn"),
+    (asks.has_rows(run_file(), [fault(injected_ns=None)]), "cut has no beginning"),
     (
-        asks.bit([fault("slow", effective=False, nodes_without_effect=["b2", "b3"])]),
+        asks.served(run_file(), [fault(healed_ns=9_000_000_000)], [serving(9_000_000_000), serving(8_999_999_999, 1)])[
+            0
+        ],
+        "nothing acknowledged after 9.0 s, when the last fault was over: t-1",
+    ),
+    (asks.served(run_file(), [], [serving(None)])[0], "nothing acknowledged: t-0"),
+    (
+        asks.served(run_file(), [fault(), fault("late", healed_ns=None, injected_ns=20 * SECOND)], [serving(15)])[0],
+        "nothing acknowledged after 20.0 s, when the last fault was over: t-0",
+    ),
+    (
+        asks.read_on(["consumer 3 was given nothing of t-0, before 9 records"]),
+        "consumer 3 was given nothing of t-0, before 9 records",
+    ),
+    (
+        asks.observed([SPAN], [Silence("t", 0, 5 * SECOND, 9 * SECOND)]),
+        "no broker reported t-0 from 5.0 s to 9.0 s, while it was written to",
+    ),
+    (asks.took_effect([fault(), fault("slow", effective=False)]), "no evidence: slow"),
+    (
+        asks.took_effect([fault("slow", effective=False, nodes_without_effect=["b2", "b3"])]),
         "no evidence: slow (on b2, b3)",
     ),
+    (asks.risked(run_file(), [fault()], {})[0], "no write was acknowledged that any fault could take"),
     (asks.healed([fault(healed_ns=None)], run_file()), "still there: cut"),
     # Of what hits no node (an election whose end nobody recorded) no node that may stay tells anything.
     (asks.healed([fault("elect-1", "elect", nodes=[], healed_ns=None)], run_file()), "still there: elect-1"),
@@ -114,15 +178,23 @@ NOT_HELD = [
     ),
     (asks.finished(run_file(unfinished=["consumer 3 is behind"])), "consumer 3 is behind"),
     (asks.observed([]), "no observation at all"),
-    (led("changed", [1]), "trial-0 was led by 1"),
+    (led("changed", ["b1"]), "trial-0 was led by b1"),
     (led("changed", []), "trial-0 was led by nobody"),
-    (led("unchanged", [1, 3]), "trial-0 was led by 1, 3"),
+    (led("unchanged", ["b1", "b3"]), "trial-0 was led by b1, b3"),
     (led("unchanged", []), "trial-0 was led by nobody"),
     (asks.read_to_the_end([end(), end(partition=1, read_to=4, complete=False)]), "t-1 read to 4 of 9"),
     (asks.read_to_the_end([]), "no partition was read"),
     (asks.read_to_the_end([], [("t", 0)]), "no partition was read"),
     (asks.read_to_the_end([end(), end(partition=1)], [("t", 2), ("t", 1)]), "t-2 not read at all"),
     (asks.retained([end(log_start=3)]), "t-0 begins at 3"),
+    (
+        asks.retained([end(log_start=3)], 2),
+        "t-0 begins at 3, of 2 acknowledged writes without an offset nobody knows whether it was deleted",
+    ),
+    (
+        asks.served(run_file(phases=[PhaseReport(phase="drain", at_ns=9)]), [fault(healed_ns=9)], [serving(3)])[0],
+        "nothing acknowledged after 0.0 s, when the last fault was over: t-0",
+    ),
     (asks.limited(["t-0 acknowledged nothing for up to 9 s"]), "t-0 acknowledged nothing for up to 9 s"),
 ]
 
@@ -143,13 +215,21 @@ def test_a_scenario_that_says_nothing_of_the_leader_does_not_ask() -> None:
     assert asks.led(Requirements(), WATCHED, [1, 2]) == []
 
 
+def test_where_nothing_is_ever_acknowledged_nothing_is_awaited_nor_at_risk() -> None:
+    acks_0 = run_file(configuration=Configuration(version="4.3.1", acks="0"))
+    assert asks.served(acks_0, [fault()], [serving(None)]) == []
+    assert asks.risked(acks_0, [fault()], {}) == []
+
+
+def test_who_injects_nothing_claims_nothing_of_loss() -> None:
+    assert asks.risked(run_file(), [], {}) == []
+    assert asks.risked(run_file(), [fault(effective=False)], {}) == []
+
+
 def test_every_assumption_is_asked_of_a_run_and_tested_both_ways() -> None:
     run = run_file(requires=Requirements(leader="changed"), scenario={"final_read": {"down": ["b1"]}})
-    asked = [held.name for held in asks.preconditions(run, of(1, 1), [end()], [fault(healed_ns=None)], [SPAN], [], [])]
+    seen = asks.Seen([end()], [fault(healed_ns=None)], [SPAN], [serving(9)])
+    asked = [held.name for held in asks.preconditions(run, of(1, 1), replace(seen, undecided=[]))]
     assert set(asked) <= {held.name for held in HELD.values()} <= set(PRECONDITIONS)
     assert set(asked) <= {held.name for held, _ in NOT_HELD}
-    assert "faults healed" not in [
-        held.name
-        for held in asks.preconditions(run, of(1, 1), [end()], [fault(healed_ns=None)], [SPAN], [])
-        if not held.met
-    ]
+    assert "faults healed" not in [held.name for held in asks.preconditions(run, of(1, 1), seen) if not held.met]

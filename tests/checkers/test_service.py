@@ -93,7 +93,7 @@ def test_a_limit_between_what_lasted_for_certain_and_at_most_is_not_decided(
 
 
 def test_a_gap_longer_than_a_limit_is_seen_in_a_run_of_ten_hours(spark: SparkSession, tmp_path: Path) -> None:
-    # A slot of 12 partitions would be 21.6 s long: in the second of one lies the gap, with acknowledgements around it.
+    # A bin of 12 partitions would be 21.6 s long: in the second of one lies the gap, with acknowledgements around it.
     sends, finals = [], []
     for partition in range(12):
         at = [0, 6, 12, 18, 22, 23, 43, *range(49, 36_001, 6)] if partition == 7 else [0, 36_000]
@@ -110,7 +110,8 @@ def test_a_gap_longer_than_a_limit_is_seen_in_a_run_of_ten_hours(spark: SparkSes
 
 
 def test_nothing_is_acknowledged_with_acks_0_and_no_limit_is_broken(spark: SparkSession, tmp_path: Path) -> None:
-    told = tell("send a info t1..9", "final a @0", "end 0..1", "saw b1 @1 leader=1 epoch=0 isr=1,2,3")
+    saw = [f"saw b1 @{at} leader=1 epoch=0 isr=1,2,3" for at in (1, 4, 7)]
+    told = tell("send a info t1..9", "final a @0", "end 0..1", *saw)
     write(
         tmp_path,
         [told],
@@ -157,9 +158,9 @@ def test_recovery_lasts_as_long_as_nothing_is_acknowledged_until_the_next_inject
 
 def test_a_broken_limit_makes_a_run_invalid(spark: SparkSession, tmp_path: Path) -> None:
     lines = ("send a ok @0 t1..2", "send b ok @1 t3..9", "final a @0", "final b @1", "end 0..2")
-    saw = "saw b1 @1 leader=1 epoch=0 isr=1,2,3"
+    saw = [f"saw b1 @{at} leader=1 epoch=0 isr=1,2,3" for at in (1, 4, 7)]
     expect = Expectation(verdict=Judgement.INVALID, anomalies=["unavailability"])
-    write(tmp_path, [tell(*lines, saw)], limits=Limits(unavailable=5), expect=expect)
+    write(tmp_path, [tell(*lines, *saw)], limits=Limits(unavailable=5), expect=expect)
     verdict = judge(tmp_path, spark)
     assert (verdict.verdict, verdict.expected) == (Judgement.INVALID, True)
     assert verdict.anomalies["unavailability"].standing is Standing.VIOLATION

@@ -11,7 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from checkers.spark.session import driver_memory, reason, refusal, session, settings
+from checkers.spark.refusal import reason, refusal
+from checkers.spark.session import driver_memory, session, settings
 from checkers.spark.settings import PINNED
 from harness.core.errors import ScenarioError
 

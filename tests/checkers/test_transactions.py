@@ -1,5 +1,5 @@
 """Transactions by hand: each anomaly in the smallest history that has it, beside its twin. Reader 3 is read_committed,
-reader 4 read_uncommitted."""
+reader 4 read_uncommitted; workers that read are read_committed."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -8,19 +8,26 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from checkers.anomalies import transactions
-from checkers.catalogue import TRANSACTIONS, Checker
+from checkers.anomalies import cycles, transactions
+from checkers.catalogue import TRANSACTIONS
+from checkers.checker import Checker
 from checkers.history import History
 from checkers.judge import judge
 from checkers.screening import records
+from harness.core.anomalies import READ_CYCLE
 from harness.core.verdict import Judgement, Standing
-from tests.checkers.notation import tell, turned_round, write
+from tests.checkers.notation import WORKERS_OF_A_HISTORY, tell, turned_round, write
 from tests.checkers.test_delivery import Case, Sets, by_case, case
 from tests.golden.sample import Judged
 
 CLIENTS = {
     "consumer 103": {"isolation.level": "read_committed"},
     "consumer 104": {"isolation.level": "read_uncommitted"},
+    **{
+        f"polling {n}": {"isolation.level": "read_committed"}
+        for n in range(60 * WORKERS_OF_A_HISTORY)
+        if n not in (103, 104)
+    },
 }
 
 COMMITTED = ("txn 1 commit ok 0..5..6",)
@@ -53,10 +60,18 @@ CASES = [
         *("live a @0 r4 t2", "live b @1 r4 t2", "end 0..2"),
     ),
     case(
-        "a record of an aborted transaction that read_committed delivers",
+        "a record of an aborted transaction that read_committed delivers; the final read hides it",
         *("txn 1 abort ok 0..5..6", *TWO, "live a @0 r3 t7", *BOTH_ENDS),
         aborted_read="a",
+    ),
+    case(
+        "a record that read_committed delivers of a transaction that may be committed, and that is gone",
+        *("txn 1 commit info 0..5..", *TWO, "live a @0 r3 t7", *BOTH_ENDS),
         vanished="a",
+    ),
+    case(
+        "a committed transaction of which no offset was told, in a log that retention cut",
+        *("txn 1 commit ok 0..5..6", "send a ok x1 t1..2", "send b ok p1 x1 t1..2", "end 3..3", "end 3..3 p1"),
     ),
     case(
         "the same in the final read",
@@ -86,6 +101,61 @@ CASES = [
     case(
         "read_uncommitted may read it then",
         *(*COMMITTED, *TWO, "live a @0 r4 t4", "final a @0", "final b @0 p1", *BOTH_ENDS),
+    ),
+    case(
+        "a record that its own transaction reads",
+        *(*COMMITTED, *TWO, "live b @0 p1 w0 x1 t5", "final a @0", "final b @0 p1", *BOTH_ENDS),
+        early_read="b",
+    ),
+    case(
+        "one that the next transaction of the same worker reads",
+        *(*COMMITTED, *TWO, "txn 2 commit ok 7..9..9", "live b @0 p1 w0 x2 t8", "final a @0", "final b @0 p1"),
+        *BOTH_ENDS,
+    ),
+    case(
+        "a transaction of the same number of another worker",
+        *(*COMMITTED, *TWO, "txn 1 commit ok 7..9..9 w1", "live b @0 p1 w1 x1 t8", "final a @0", "final b @0 p1"),
+        *BOTH_ENDS,
+    ),
+    case(
+        "two transactions that are given each other's records",
+        *("txn 1 commit ok 0..5..6", "txn 2 commit ok 1..5..6 w1", "send a ok @0 x1 t1..2"),
+        *("send b ok @0 p1 x2 w1 t1..2", "live b @0 p1 w0 x1 t5", "live a @0 w1 x2 t5"),
+        *("final a @0", "final b @0 p1", "end 0..1", "end 0..1 p1"),
+        read_cycle="a",
+    ),
+    case(
+        "one that is given the other's alone",
+        *("txn 1 commit ok 0..5..6", "txn 2 commit ok 1..5..6 w1", "send a ok @0 x1 t1..2"),
+        *("send b ok @0 p1 x2 w1 t1..2", "live b @0 p1 w0 x1 t5"),
+        *("final a @0", "final b @0 p1", "end 0..1", "end 0..1 p1"),
+    ),
+    case(
+        "two that are given it outside of transactions",
+        *("txn 1 commit ok 0..5..6", "txn 2 commit ok 1..5..6 w1", "send a ok @0 x1 t1..2"),
+        *("send b ok @0 p1 x2 w1 t1..2", "live b @0 p1 w0 t5", "live a @0 w1 t5"),
+        *("final a @0", "final b @0 p1", "end 0..1", "end 0..1 p1"),
+    ),
+    case(
+        "three in a circle",
+        *("txn 1 commit ok 0..5..6", "txn 2 commit ok 1..5..6 w1", "txn 3 commit info 2..5.. w2"),
+        *("send a ok @0 x1 t1..2", "send b ok @1 x2 w1 t2..3", "send c ok @2 x3 w2 t3..4"),
+        *("live a @0 w1 x2 t5", "live b @1 w2 x3 t5", "live c @2 w0 x1 t5"),
+        *("final a @0", "final b @1", "final c @2", "end 0..3"),
+        read_cycle="b",
+    ),
+    case(
+        "three in a row",
+        *("txn 1 commit ok 0..5..6", "txn 2 commit ok 1..5..6 w1", "txn 3 commit ok 2..5..6 w2"),
+        *("send a ok @0 x1 t1..2", "send b ok @1 x2 w1 t2..3", "send c ok @2 x3 w2 t3..4"),
+        *("live a @0 w1 x2 t5", "live b @1 w2 x3 t5", "live a @0 w2 x3 t5"),
+        *("final a @0", "final b @1", "final c @2", "end 0..3"),
+    ),
+    case(
+        "writes that stand in two orders are no circle",
+        *("txn 1 commit ok 0..5..6", "txn 2 commit ok 1..5..6 w1", "send a ok @0 x1 t1..2"),
+        *("send b ok @1 p1 x1 t1..2", "send c ok @1 x2 w1 t1..2", "send d ok @0 p1 x2 w1 t1..2"),
+        *("final a @0", "final c @1", "final d @0 p1", "final b @1 p1", "end 0..2", "end 0..2 p1"),
     ),
     case(
         "a committed transaction of which a part is missing",
@@ -250,14 +320,16 @@ def test_a_transaction_that_hangs_is_permitted_where_leaders_verify_none_and_the
 
 #: Each condition turned round, as text of checkers/anomalies/transactions.py: tests/planted/test_mutants.py kills them.
 INVERSIONS = {
-    "aborted_read": ('where(f"not ({_ASKED})")', "where(_ASKED)"),
+    "aborted_read": ('where(f"not ({ASKED_TO_COMMIT})")', "where(ASKED_TO_COMMIT)"),
     "early_read": ("read_ns < ending_ns", "read_ns >= ending_ns"),
+    "read_cycle": ("reader < writer", "reader > writer"),
     "fractured": ("0 < found and found < records", "found = 0"),
     "committed_lost": ("outcome = 'ok' and found = 0", "outcome != 'ok' and found = 0"),
-    "hanging_transaction": ("offset < high_watermark", "offset >= high_watermark"),
+    "hanging_transaction": ("if ends.hang", "if not ends.hang"),
 }
 
 
 def inverted(checker: Checker) -> Checker:
     """The checker as it would be with its condition inverted."""
-    return turned_round(checker, transactions, *INVERSIONS[checker.anomaly.name])
+    module = cycles if checker.anomaly is READ_CYCLE else transactions
+    return turned_round(checker, module, *INVERSIONS[checker.anomaly.name])

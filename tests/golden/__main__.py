@@ -41,7 +41,7 @@ def main() -> int:
             (asked.all_rows / file_of(sample).name).write_text(text)
         elif text != kept(sample):
             differing += 1
-            _tell(sample.name, changes(kept(sample), text))
+            _print(sample.name, changes(kept(sample), text))
             if asked.write:
                 KEPT.mkdir(exist_ok=True)
                 file_of(sample).write_text(text)
@@ -54,7 +54,7 @@ def main() -> int:
     return int(bool(differing or stale) and not asked.write)
 
 
-def _tell(name: str, lines: list[str]) -> None:
+def _print(name: str, lines: list[str]) -> None:
     print(f"{name}: {len(lines)} lines differ")
     for line in lines[:_PRINTED]:
         print(f"  {line[:400]}")

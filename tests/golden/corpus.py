@@ -8,7 +8,7 @@ from typing import Any
 
 from harness.history.paths import ANOMALIES, VERDICT_FILE
 from harness.history.run_file import RunFile
-from tests.checkers import test_delivery, test_evaluate, test_groups, test_transactions
+from tests.checkers import test_delivery, test_groups, test_judge, test_transactions
 from tests.checkers.notation import Told, tell, write
 from tests.checkers.test_delivery import Case, told
 from tests.golden.sample import Sample
@@ -45,8 +45,8 @@ def _by_hand() -> Iterator[Sample]:
     yield _cases(
         "transactions, read_uncommitted", transactions.UNCOMMITTED, **transactions.settings("read_uncommitted")
     )
-    yield _histories("loss of 2013", [tell(*test_evaluate.STORY)], **test_evaluate.UNCLEAN)
-    yield _histories("clean", [tell(*test_evaluate.CLEAN)])
+    yield _histories("loss of 2013", [tell(*test_judge.STORY)], **test_judge.UNCLEAN)
+    yield _histories("clean", [tell(*test_judge.CLEAN)])
     yield _histories("nothing at all", [tell()])
 
 

@@ -6,12 +6,13 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from checkers.catalogue import Checker
+from checkers.checker import Checker
 from checkers.history import History
 from checkers.judge import judge
 from checkers.screening import records
 from harness.core.verdict import Verdict
 from harness.history.paths import ANOMALIES
+from harness.report.sentences import with_sentences
 from tests.golden import rendering
 
 
@@ -38,7 +39,7 @@ class Judged:
         """What is kept of it; ``all_rows``: with every row of every anomaly, not the first and a digest."""
         lines = [f"checkers {checker.anomaly.name}" for checker in self.sample.checkers]
         if self.verdict is not None:
-            lines += rendering.of_verdict(self.verdict.to_json())
+            lines += rendering.of_verdict(self.verdict.model_copy(update={"judge": {}}).to_json())
         for anomaly in sorted((self.run / ANOMALIES).glob("*")):
             shown = None if all_rows else 0 if self.sample.checkers else rendering.SHOWN
             lines += rendering.of_rows(anomaly, shown)
@@ -49,6 +50,6 @@ def judged(sample: Sample, run: Path, spark: SparkSession) -> Judged:
     """Store ``sample`` in the empty directory ``run`` and judge it there."""
     sample.store(run)
     if not sample.checkers:
-        return Judged(sample, run, judge(run, spark))
+        return Judged(sample, run, with_sentences(judge(run, spark)))
     records(History.read(run, spark), sample.checkers)
     return Judged(sample, run, None)

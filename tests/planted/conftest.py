@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from checkers.catalogue import asked_of
+from checkers.catalogue import checkers_of
 from tests.planted import judging, matrix
 from tests.planted.generator import Planted
 from tests.planted.judging import KINDS, Findings, Kind
@@ -42,7 +42,7 @@ def judged(
     for kind in KINDS:
         run = tmp_path_factory.mktemp("planted")
         planted = judging.plant(kind, SEEDS)
-        asked = [checker.anomaly.name for checker in asked_of(judging.write(run, kind, planted))]
+        asked = [checker.anomaly.name for checker in checkers_of(judging.write(run, kind, planted))]
         found = judging.judge(run, spark)
         done[kind.name] = Judged(kind, run, planted, asked, found)
         tables += ["", *matrix.lines(kind, planted, found, asked)]

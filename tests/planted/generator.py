@@ -28,6 +28,8 @@ _KEYS = 4
 #: Of this many, the last is not read to its end.
 PARTITIONS = 3
 UNREAD = PARTITIONS - 1
+#: Of this one the log of a follower is read, too.
+FOLLOWED = 1
 WORKERS_OF_A_SEED = 16
 UNKNOWN_WORKER = 9
 MEMBERS = (50, 51)
@@ -42,18 +44,21 @@ class Place:
     ``reading``: what happens as the consumer gets there. ``damaged``: the phases in which its checksum fails.
     ``told``: whether those who read it say at which offset. ``committed``: whether the group commits past it.
     ``keys``: under which key it is read, by phase, where that is not the one that it was sent with.
+    ``replica``: whether a follower's log has it; None: as the final log does, where that follower's log was read.
+    ``fallen``: the phases in which it is read under a leader epoch that had ended before.
     """
 
     record: int | None
     at_ns: int
     final: int = 1
     live: bool = True
-    replica: bool = False
+    replica: bool | None = None
     damaged: frozenset[str] = frozenset()
     shares: bool = False
     told: bool = True
     reading: str = ""
     committed: bool = False
+    fallen: frozenset[str] = frozenset()
     keys: Mapping[str, str | None] = field(default_factory=dict)
     offset: int = -1
 
@@ -237,12 +242,16 @@ def read_finally(world: World, starts: dict[int, int] | None = None) -> None:
     for partition, log in enumerate(world.logs):
         length = end_of(log)
         read_to = length * 2 // 3 if partition == UNREAD else length
+        followed = any(place.replica for place in log)
         for place in log:
             given = place.final if place.offset < read_to else 0
-            for phase, times in (("final", given), ("replica", int(place.replica))):
+            for phase, times in (("final", given), ("replica", int(bool(place.replica)))):
                 reader = FINAL_READER if phase == "final" else REPLICA_READER
                 for _ in range(times):
                     deliver(world, place, partition, reader, END + len(world.tables["reads"]) * STEP, phase=phase)
+            if followed and place.replica is None and given:
+                as_found = {"phase": "replica", "reader": REPLICA_READER, "leader_epoch": _epoch(place, "replica")}
+                world.tables["reads"].append({**world.tables["reads"][-1], **as_found})
         end = {"log_start": (starts or {}).get(partition, 0), "log_end": length, "read_to": read_to}
         complete = read_to == length
         world.tables["log_ends"].append({"topic": world.topic, "partition": partition, **end, "complete": complete})
@@ -262,10 +271,10 @@ def deliver(
             "reader": reader,
             "incarnation": incarnation,
             "phase": phase,
-            "poll": len(world.tables["reads"]),
             "topic": world.topic,
             "partition": partition,
             "offset": place.offset if place.told else -1,
+            "leader_epoch": _epoch(place, phase),
             "record_id": place.record,
             "key": place.keys[phase] if phase in place.keys else _key_of(world, place),
             "intact": phase not in place.damaged,
@@ -273,6 +282,11 @@ def deliver(
             "read_ns": at_ns,
         }
     )
+
+
+def _epoch(place: Place, phase: str) -> int:
+    """Each epoch of a log has 64 offsets, and is two above the one before."""
+    return 10 + 2 * (place.offset // 64) - (3 if phase in place.fallen else 0)
 
 
 def tell(world: World, partition: int, reader: int, at_ns: int, event: str, offset: int) -> None:

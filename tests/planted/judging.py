@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from checkers.catalogue import Checker, asked_of
+from checkers.catalogue import checkers_of
+from checkers.checker import Checker
 from checkers.history import History
 from checkers.screening import records
 from harness.core.guarantees import Configuration
@@ -49,7 +50,7 @@ KINDS = (
         (
             *transactional.PLOTS,
             *(transactional.HANGING, transactional.LONG, transactional.PLAIN_LOST),
-            *(transactional.DELETED, transactional.NOT_READ),
+            *(transactional.DELETED, transactional.NOT_READ, *transactional.READING),
         ),
         {"isolation_level": "read_committed"},
         {"clients": transactional.CLIENTS},
@@ -87,10 +88,12 @@ def write(run: Path, kind: Kind, planted: list[Planted]) -> RunFile:
     return file
 
 
-def judge(run: Path, spark: SparkSession, checkers: tuple[Checker, ...] | None = None) -> Findings:
+def judge(
+    run: Path, spark: SparkSession, checkers: tuple[Checker, ...] | None = None, one_task: bool | None = None
+) -> Findings:
     """What ``checkers``, or else all that are asked of such a run, find in the run stored there."""
-    history = History.read(run, spark)
-    records(history, asked_of(history.run_file) if checkers is None else checkers)
+    history = History.read(run, spark, one_task=one_task)
+    records(history, checkers_of(history.run_file) if checkers is None else checkers)
     return found_in(run)
 
 

@@ -26,8 +26,14 @@ def judged(tables: dict[str, list[Row]], committed: Container[int] | None = None
         ends = [{**e, "complete": e["complete"] and slot(e) not in unstable} for e in ends]
         plain = {(slot(s), s["record_id"]) for s in sends if s["transaction"] is None}
         given = [r for r in lasting if r["reader"] in committed]
-        lasting = [r for r in lasting if r["reader"] in committed or (slot(r), r["record_id"]) in plain]
+        asked = {_of(t) for t in tables["transactions"] if not _never_asked(t)}
+        within = [s for s in sends if s["transaction"] is not None]
+        hidden = {(slot(s), s["record_id"]) for s in within if _of(s) not in asked}
+        shown = [r for r in given if (slot(r), r["record_id"]) not in hidden]
+        lasting = [r for r in lasting if r["reader"] not in committed and (slot(r), r["record_id"]) in plain]
+        lasting += shown
         _transactions(found, tables["transactions"], sends, [*given, *_phase(reads, "final")], ends)
+        _dependencies(found, tables["transactions"], sends, given)
         kept = {_of(t) for t in tables["transactions"] if (t["intent"], t["outcome"]) == ("commit", "ok")}
         unsure = {s["record_id"] for s in sends if s["transaction"] is not None and _of(s) not in kept}
         sends = [{**s, "outcome": "info"} if _promises_nothing(s, unsure) else s for s in sends]
@@ -35,9 +41,11 @@ def judged(tables: dict[str, list[Row]], committed: Container[int] | None = None
     _what_was_sent(found, sends, proven, _phase(proven, "final"), ends)
     _what_was_read(found, sends, reads)
     _what_was_in_the_log(found, _phase(proven, "final"), _proven(lasting, sends), ends)
+    _copies(found, [*_phase(proven, "final"), *_phase(proven, "live")])
     _offsets(found, sends, reads)
-    _replicas(found, reads)
-    _order(found, sends, log, ends)
+    _replicas(found, reads, sends)
+    _epochs(found, reads)
+    _order(found, sends, log, ends, log)
     _readers(found, reads, log, positions, unsure)
     _group(found, reads, positions)
     _owners(found, reads, positions)
@@ -55,7 +63,7 @@ def judged_without_final_read(tables: dict[str, list[Row]]) -> Sets:
     _what_was_read(found, sends, reads)
     _told_twice(found, sends, _proven(log, sends))
     _offsets(found, sends, log)
-    _order(found, sends, log, [])
+    _order(found, sends, log, [], reads, acknowledged=True)
     _readers(found, reads, log, positions, unsure=set())
     return {anomaly: records for anomaly, records in found.items() if records}
 
@@ -83,7 +91,7 @@ def _what_was_sent(found: Sets, sends: list[Row], reads: list[Row], log: list[Ro
     starts = {slot(e): e["log_start"] for e in ends}
     for s in sends:
         there = offsets.get((slot(s), s["record_id"]), set())
-        kept = s["offset"] is None or s["offset"] >= starts.get(slot(s), 0)
+        kept = (s["offset"] or 0) >= starts.get(slot(s), 0)
         if s["outcome"] == "ok" and not there and kept and whole.get(slot(s)):
             found["lost"].add(s["record_id"])
         if s["outcome"] == "fail" and any(
@@ -112,10 +120,13 @@ def _what_was_in_the_log(found: Sets, log: list[Row], lasting: list[Row], ends: 
     whole = {slot(e): e["complete"] for e in ends}
     starts = {slot(e): e["log_start"] for e in ends}
     for r in lasting:
-        gone = (slot(r), r["record_id"]) not in offsets
+        gone = r["offset"] not in offsets.get((slot(r), r["record_id"]), ())
         if r["record_id"] is not None and gone and whole.get(slot(r)) and r["offset"] >= starts[slot(r)]:
             found["vanished"].add(r["record_id"])
-    for (_, record), at in offsets.items():
+
+
+def _copies(found: Sets, given: list[Row]) -> None:
+    for (_, record), at in _offsets_of(given).items():
         if record is not None and len(at) > 1:
             found["duplicated"].add(record)
 
@@ -155,7 +166,23 @@ def _offsets(found: Sets, sends: list[Row], reads: list[Row]) -> None:
             found["rewritten_offset"].add(number[min(number.keys() - {last})])
 
 
-def _replicas(found: Sets, reads: list[Row]) -> None:
+def _epochs(found: Sets, reads: list[Row]) -> None:
+    told = [r for r in reads if r["phase"] != "live" and r["leader_epoch"] is not None]
+    for a in told:
+        for b in told:
+            one = (a["phase"], a["reader"], slot(a)) == (b["phase"], b["reader"], slot(b))
+            if one and b["offset"] < a["offset"] and b["leader_epoch"] > a["leader_epoch"]:
+                found["epoch_fell"].add(a["record_id"])
+
+
+def _replicas(found: Sets, reads: list[Row], sends: list[Row]) -> None:
+    acknowledged = {(slot(s), s["record_id"]) for s in sends if s["outcome"] == "ok"}
+    for follower in {(r["reader"], slot(r)) for r in _phase(reads, "replica")}:
+        has = {r["offset"] for r in _phase(reads, "replica") if (r["reader"], slot(r)) == follower}
+        for f in _phase(reads, "final"):
+            wanted = f["intact"] and (slot(f), f["record_id"]) in acknowledged
+            if wanted and slot(f) == follower[1] and f["offset"] < max(has) and f["offset"] not in has:
+                found["diverged"].add(f["record_id"])
     whole = [r for r in reads if r["intact"]]
     for r in _phase(whole, "replica"):
         here = [f["record_id"] for f in _phase(whole, "final") if slot(f) == slot(r) and f["offset"] == r["offset"]]
@@ -163,12 +190,19 @@ def _replicas(found: Sets, reads: list[Row]) -> None:
             found["diverged"].add(r["record_id"])
 
 
-def _order(found: Sets, sends: list[Row], log: list[Row], ends: list[Row]) -> None:
+def _order(
+    found: Sets, sends: list[Row], log: list[Row], ends: list[Row], reads: list[Row], acknowledged: bool = False
+) -> None:
+    """``acknowledged``: an acknowledgement tells where a record stands, unless it was passed over by who read on."""
     starts = {slot(e): e["log_start"] for e in ends}
     stand, log = [], _proven(log, sends)
     for s in sends:
         at = [r["offset"] for r in log if r["record_id"] == s["record_id"] and slot(r) == slot(s)]
         deleted = s["offset"] is not None and s["offset"] < starts.get(slot(s), 0)
+        if acknowledged and s["outcome"] == "ok" and s["offset"] is not None:
+            given = [r for r in _proven(reads, sends) if r["record_id"] == s["record_id"] and slot(r) == slot(s)]
+            beyond = all(r["offset"] < s["offset"] for r in reads if slot(r) == slot(s))
+            at = [s["offset"]] if given or beyond else []
         if at and not deleted:
             stand.append((min(at), s))
     for here, a in stand:
@@ -251,18 +285,63 @@ def _transactions(found: Sets, transactions: list[Row], sends: list[Row], shown:
     for t in transactions:
         of_it = [s for s in sends if _of(s) == _of(t)]
         given = [r for r in shown if r["intact"] and r["record_id"] in {s["record_id"] for s in of_it}]
-        if t["intent"] == "abort" or t["ending_ns"] is None or t["outcome"] == "fail":
+        if _never_asked(t):
             found["aborted_read"] |= {r["record_id"] for r in given}
             continue
         found["early_read"] |= {r["record_id"] for r in given if r["read_ns"] < t["ending_ns"]}
         written = [s for s in of_it if s["outcome"] == "ok"]
-        kept = [s for s in written if s["offset"] is None or s["offset"] >= starts.get(slot(s), 0)]
+        kept = [s for s in written if (s["offset"] or 0) >= starts.get(slot(s), 0)]
         judged = [s for s in kept if slot(s) in whole]
         missing = [s["record_id"] for s in judged if (slot(s), s["record_id"]) not in final]
         if 0 < len(missing) < len(judged):
             found["fractured"].add(min(missing))
         if t["outcome"] == "ok" and missing and len(missing) == len(written):
             found["committed_lost"].add(min(missing))
+
+
+def _never_asked(transaction: Row) -> bool:
+    """Whether nobody asked to commit it, or was refused."""
+    return transaction["intent"] == "abort" or transaction["ending_ns"] is None or transaction["outcome"] == "fail"
+
+
+def _dependencies(found: Sets, transactions: list[Row], sends: list[Row], given: list[Row]) -> None:
+    """What the transactions that poll were given: from each transaction to those that were given something of it."""
+    whole = [r for r in given if r["intact"] and r["transaction"] is not None]
+    known = {_of(t): t for t in transactions}
+    by_id = defaultdict(list)
+    for s in sends:
+        by_id[s["record_id"]].append(s)
+    was_given: dict[Any, dict[Any, list[tuple[int, int]]]] = defaultdict(lambda: defaultdict(list))
+    begun = {key: (t["began_ns"], *key) for key, t in known.items()}
+    for r in whole:
+        reader = (r["reader"], r["transaction"])
+        for s in by_id[r["record_id"]]:
+            writer = _of(s) if _of(s) in known else (s["worker"], -1 - s["sequence"])
+            begun.setdefault(writer, (s["invoked_ns"], *writer))
+            if reader in known and writer != reader:
+                was_given[writer][reader].append((r["read_ns"], r["record_id"]))
+            asked = reader in known and known[reader]["intent"] == "commit" and known[reader]["ending_ns"] is not None
+            if writer == reader and asked and known[reader]["outcome"] != "fail":
+                found["early_read"].add(r["record_id"])
+    for origin in [*was_given]:
+        reached, new = set[Any](), {one for one in was_given[origin] if begun[one] < begun[origin]}
+        while new:
+            reached |= new
+            steps = ((at, to) for one in new for to, at in was_given.get(one, {}).items())
+            open_then = {to for at, to in steps if begun[to] < begun[origin] and max(at)[0] >= begun[origin][0]}
+            new = open_then - reached
+        for one in reached:
+            closing = was_given.get(one, {}).get(origin)
+            if closing:
+                found["read_cycle"].add(min(closing)[1])
+            asked = known[one]["intent"] == "commit" and known[one]["ending_ns"] is not None
+            if asked and known[one]["outcome"] != "fail":
+                mine = {s["record_id"] for s in sends if _of(s) == one}
+                found["early_read"] |= {
+                    r["record_id"]
+                    for r in given
+                    if r["intact"] and r["record_id"] in mine and r["read_ns"] < begun[origin][0]
+                }
 
 
 def _promises_nothing(send: Row, unsure: Container[int]) -> bool:

@@ -6,6 +6,7 @@ from random import Random
 from harness.history.schema import record_id
 from tests.planted.generator import (
     END,
+    FOLLOWED,
     LAG,
     MEMBERS,
     MS,
@@ -41,12 +42,24 @@ _TRANSACTIONAL_WORKER = 2
 def _seen(**how: object) -> Act:
     """The record's place looks otherwise to those who read it."""
 
-    def act(world: World, send: Row) -> list[Subject]:
+    def act(world: World, send: Row) -> list[Subject] | None:
+        if "replica" in how and send["partition"] != FOLLOWED:
+            return None
         for name, value in how.items():
             setattr(world.places[send["record_id"]], name, value)
         return []
 
     return act
+
+
+def _amid(act: Act) -> Act:
+    """As ``act``, of a record that others stand before and behind of."""
+
+    def of(world: World, send: Row) -> Sequence[Subject] | None:
+        index, length = world.index_of(send), len(world.log_of(send))
+        return act(world, send) if 20 <= index < length - 20 else None
+
+    return of
 
 
 def _nothing(_: World, __: Row) -> list[Subject]:
@@ -148,9 +161,11 @@ def _elsewhere(stays: bool) -> Act:
 def _keyed(sent: str | None, *phases: str, read: str | None, **how: object) -> Act:
     """The record was sent under one key, and is read under another by those who read it in these phases."""
 
-    def act(world: World, send: Row) -> list[Subject]:
-        send["key"] = sent
-        return _seen(keys=dict.fromkeys(phases, read), **how)(world, send) or []
+    def act(world: World, send: Row) -> Sequence[Subject] | None:
+        seen = _seen(keys=dict.fromkeys(phases, read), **how)(world, send)
+        if seen is not None:
+            send["key"] = sent
+        return seen
 
     return act
 
@@ -221,6 +236,8 @@ def _written_over(*, remains: bool, read: bool, replica: bool = False) -> Act:
     and was ``read`` there or not."""
 
     def act(world: World, send: Row) -> list[Subject] | None:
+        if replica and send["partition"] != FOLLOWED:
+            return None
         record, log = send["record_id"], world.log_of(send)
         own = world.places[record]
         heirs = [place for place in log if place is not own and _is_free(world, place)]
@@ -388,7 +405,17 @@ PLOTS: tuple[Plot, ...] = (
         _written_over(remains=False, read=False, replica=True),
         ("rewritten_offset", "diverged"),
     ),
-    Plot("rewritten", "info", _written_over(remains=True, read=True), ("rewritten_offset",), twin_of=("diverged",)),
+    Plot(
+        "rewritten",
+        "info",
+        _written_over(remains=True, read=True),
+        ("rewritten_offset", "vanished", "duplicated"),
+        twin_of=("diverged",),
+    ),
+    Plot("a hole of a follower", "ok", _amid(_seen(replica=False)), ("diverged",)),
+    Plot("not on a follower, undecided", "info", _amid(_seen(replica=False)), twin_of=("diverged",)),
+    Plot("of an epoch that had ended", "ok", _amid(_seen(fallen=frozenset({"final"}))), ("epoch_fell",)),
+    Plot("read under another epoch", "ok", _amid(_seen(fallen=frozenset({"live"}))), twin_of=("epoch_fell",)),
     Plot("rewritten, gone", "info", _written_over(remains=False, read=True), ("rewritten_offset", "vanished")),
     Plot("rewritten, lost", "ok", _written_over(remains=False, read=False), ("rewritten_offset", "lost")),
     Plot(

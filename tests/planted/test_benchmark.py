@@ -11,10 +11,10 @@ from pyspark.sql import SparkSession
 from benchmarks.checking import FAMILY, JOIN, JOINED
 from benchmarks.histories import write_run
 from checkers.catalogue import DELIVERY
-from checkers.evidence.store import pieces, place
+from checkers.evidence.store import directory_of, pieces
 from checkers.history import History
-from checkers.scan.record_bits import blocks
-from checkers.screening import count
+from checkers.scan.record_bits import record_bits
+from checkers.scans import count
 from tests.planted.conftest import Judged
 from tests.planted.judging import KINDS
 
@@ -32,14 +32,15 @@ def asked(judged: dict[str, Judged]) -> Iterator[duckdb.DuckDBPyConnection]:
 @pytest.mark.parametrize("anomaly", [checker.anomaly.name for checker in DELIVERY])
 def test_duckdb_finds_the_same(anomaly: str, asked: duckdb.DuckDBPyConnection, judged: dict[str, Judged]) -> None:
     run = judged[KINDS[0].name].run
-    kept = Counter(tuple(row.values()) for p in pieces(place(run, anomaly)) for row in p.select(COLUMNS).to_pylist())
-    assert kept
-    assert Counter(asked.execute(f"select {', '.join(COLUMNS)} from {anomaly}").fetchall()) == kept
+    stored = pieces(directory_of(run, anomaly))
+    found = Counter(tuple(row.values()) for piece in stored for row in piece.select(COLUMNS).to_pylist())
+    assert found
+    assert Counter(asked.execute(f"select {', '.join(COLUMNS)} from {anomaly}").fetchall()) == found
 
 
 def test_its_join_counts_the_same(spark: SparkSession, tmp_path: Path) -> None:
     run = write_run(tmp_path, 5_000)
     with duckdb.connect() as connection:
         [counted] = connection.execute(JOIN.format(run=run)).fetchall()
-    assert tuple(count(blocks(History.read(run, spark)), JOINED).values()) == counted
+    assert tuple(count(record_bits(History.read(run, spark)), JOINED).values()) == counted
     assert counted[0] > 0

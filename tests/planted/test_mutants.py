@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 from pyspark.sql import SparkSession
 
-from checkers.catalogue import CHECKERS, DELIVERY, GROUPS, LOG_ORDER_READER, TRANSACTIONS, WITHOUT_FINAL_READ, Checker
+from checkers.catalogue import CHECKERS, DELIVERY, GROUPS, LOG_ORDER_READER, TRANSACTIONS, WITHOUT_FINAL_READ
+from checkers.checker import Checker, RecordChecker
 from harness.core.anomalies import Anomaly
 from tests.checkers.test_groups import INVERSIONS
 from tests.checkers.test_groups import inverted as inverted_of_group
@@ -22,9 +23,9 @@ _BOUNDARIES = (
     ("real_time_order", "rule", "after_sent_ns > acknowledged_ns", "after_sent_ns >= acknowledged_ns"),
     ("skipped", "rule", "offset >= passed_from", "offset > passed_from"),
     ("skipped", "rule", "offset < passed_to", "offset <= passed_to"),
-    ("lost", "suspects", "complete", "true"),
-    ("vanished", "suspects", "complete", "true"),
-    ("misplaced", "suspects", "keyed", "false"),
+    ("lost", "candidates", "complete", "true"),
+    ("vanished", "candidates", "complete", "true"),
+    ("misplaced", "candidates", "keyed", "false"),
 )
 
 
@@ -36,7 +37,8 @@ def inverted(checker: Checker) -> Checker:
         return inverted_of_group(*INVERSIONS["behind"])
     if checker.rule != "true":
         return replace(checker, rule=f"not ({checker.rule})")
-    return replace(checker, suspects=f"{_SEEN} & ~({checker.suspects})", doubts={})
+    assert isinstance(checker, RecordChecker)
+    return replace(checker, candidates=f"{_SEEN} & ~({checker.candidates})", foreign="0L", in_order=None)
 
 
 def called(checker: Checker, how: str) -> Anomaly:
@@ -49,8 +51,7 @@ def mutants(checkers: Iterable[Checker]) -> Iterator[Checker]:
     for checker in checkers:
         yield replace(inverted(checker), anomaly=called(checker, "inverted"))
         for n, (anomaly, where, right, wrong) in enumerate(_BOUNDARIES):
-            condition = getattr(checker, where)
-            if checker.anomaly.name == anomaly and right in condition:
+            if checker.anomaly.name == anomaly and right in (condition := getattr(checker, where)):
                 yield replace(checker, **{where: condition.replace(right, wrong), "anomaly": called(checker, f"{n}")})
 
 

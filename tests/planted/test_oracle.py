@@ -13,7 +13,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from checkers.catalogue import TRANSACTIONS, Checker, asked_of
+from checkers.catalogue import CHECKERS, TRANSACTIONS, checkers_of
+from checkers.checker import Checker
 from checkers.history import History
 from checkers.screening import records
 from harness.history.paths import ANOMALIES
@@ -26,13 +27,15 @@ _small = st.integers(0, 3)
 _key = st.sampled_from(["", "k1", "k2"])
 _at = st.one_of(st.just(""), st.integers(0, 4).map("@{}".format))
 
-#: Who reads with read_committed, where there are transactions.
+#: Who reads with read_committed, where there are transactions; and where these poll: the workers, too.
 _COMMITTED = 100
+_POLLING = {_COMMITTED, *(n * WORKERS_OF_A_HISTORY + worker for n in range(600) for worker in (0, 1))}
+_GIVEN_OUT = frozenset({"aborted_read", "early_read", "read_cycle"})
 
 
-def _sends(transactions: tuple[str, ...] = ("",)) -> st.SearchStrategy[tuple[str, ...]]:
+def _sends(transactions: tuple[str, ...] = ("",), longest: int = 3) -> st.SearchStrategy[tuple[str, ...]]:
     outcome = st.sampled_from(["ok", "ok", "ok", "info", "fail"])
-    span = st.tuples(_small, st.integers(1, 3)).map(lambda t: f"t{t[0]}..{t[0] + t[1]}")
+    span = st.tuples(_small, st.integers(1, longest)).map(lambda t: f"t{t[0]}..{t[0] + t[1]}")
     within = st.sampled_from(transactions)
     return st.tuples(
         *(
@@ -44,7 +47,7 @@ def _sends(transactions: tuple[str, ...] = ("",)) -> st.SearchStrategy[tuple[str
 
 def _reads(*phases: str, first: int = 0) -> st.SearchStrategy[str]:
     return st.builds(
-        "{} {} @{} r{} t{} {} {}".format,
+        "{} {} @{} r{} t{} {} {} {}".format,
         st.sampled_from(phases),
         st.sampled_from("aabbccddx?"),
         st.integers(first, 4),
@@ -52,6 +55,7 @@ def _reads(*phases: str, first: int = 0) -> st.SearchStrategy[str]:
         st.integers(5, 9),
         st.sampled_from(["", "", "", "", "", "", "damaged", "p1"]),
         st.sampled_from(["", "", "", "", "", "", "k1", "keyless"]),
+        st.sampled_from(["", "", "", "e1", "e2"]),
     )
 
 
@@ -137,7 +141,7 @@ class Kind:
 
     def asked(self, run: RunFile) -> list[Checker]:
         """The questions; those, too, that only a group is asked, though these readers are none."""
-        every = [replace(c, when=lambda _: True) if c.anomaly.name in _OF_GROUPS else c for c in asked_of(run)]
+        every = [replace(c, applies=lambda _: True) if c.anomaly.name in _OF_GROUPS else c for c in checkers_of(run)]
         return [checker for checker in every if checker.anomaly.name not in self.lacks]
 
 
@@ -150,7 +154,21 @@ def _commits(random: Random) -> list[str]:
     ]
 
 
+def _given_out(rows: dict[str, list[Row]]) -> Sets:
+    """What is found of transactions by what was given out of them alone."""
+    return {anomaly: ids for anomaly, ids in judged(rows, _POLLING).items() if anomaly in _GIVEN_OUT}
+
+
 _read = _reads("final", "final", "live", "live", "replica")
+#: Workers, whichever transaction of theirs they poll in.
+_polled = st.builds(
+    "live {} @{} w{} {} t{}".format,
+    st.sampled_from("aabbccdd"),
+    _small,
+    _either,
+    st.sampled_from(["x0", "x1"]),
+    st.integers(2, 9),
+)
 _given = _reads("live", first=-1)
 _OF_GROUPS = {"missed", "two_owners"}
 KINDS = {
@@ -162,39 +180,43 @@ KINDS = {
     ),
     "transactions": Kind(
         1_200,
-        (_sends(("x0", "x0", "x1", "")), _transactions, _some(_read, _read, _read, _places), _stable, _ends),
+        (_sends(("x0", "x0", "x1", ""), longest=1), _transactions, _some(_read, _read, _read, _places), _stable, _ends),
         lambda rows: judged(rows, {_COMMITTED}),
-        lacks=frozenset(),
+        lacks=frozenset({"read_cycle"}),
         run={
             "isolation_level": "read_committed",
             "clients": {f"consumer {_COMMITTED}": {"isolation.level": "read_committed"}},
+        },
+    ),
+    "transactions that poll": Kind(
+        600,
+        (_sends(("x0", "x0", "x1", "")), _transactions, _some(_polled, _polled, _polled, _read)),
+        _given_out,
+        lacks=frozenset(checker.anomaly.name for checker in CHECKERS) - _GIVEN_OUT,
+        run={
+            "isolation_level": "read_committed",
+            "clients": {f"consumer {n}": {"isolation.level": "read_committed"} for n in _POLLING},
         },
     ),
     "no final read": Kind(
         800,
         (_sends(), _some(_given, _given, _given, _places)),
         judged_without_final_read,
-        lacks=frozenset({"vanished", "acknowledged_elsewhere", "diverged", "two_owners"}),
+        lacks=frozenset({"vanished", "acknowledged_elsewhere", "diverged", "epoch_fell", "two_owners"})
+        | {checker.anomaly.name for checker in TRANSACTIONS},
         run={"origin": Origin.JEPSEN},
     ),
 }
 
-#: Which of the histories are asked as a large one is, and which as a small one: one in four, and from how many rows on
-#: one is large.
-_ASKED = {"as a large one": (lambda n: n % 4 == 0, 0), "as a small one": (lambda n: n % 4 > 0, 1 << 60)}
 
-
-@pytest.mark.parametrize("how", _ASKED)
+@pytest.mark.parametrize("one_task", [True, False], ids=["in one task", "in many tasks"])
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-def test_both_find_the_same(
-    kind: Kind, how: str, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    chosen, rows = _ASKED[how]
-    file = write(tmp_path, [told for n, told in enumerate(kind.told) if chosen(n)], **kind.run)
-    monkeypatch.setattr("checkers.screening._NEAR", 1)
-    monkeypatch.setattr("checkers.history.OF_ONE_TASK", rows)
-    records(History.read(tmp_path, spark), kind.asked(file))
-    found: dict[int, Sets] = {n: {} for n, _ in enumerate(kind.told) if chosen(n)}
+def test_both_find_the_same(kind: Kind, one_task: bool, spark: SparkSession, tmp_path: Path) -> None:
+    # Three in four histories are judged in one task.
+    chosen = {n: told for n, told in enumerate(kind.told) if (n % 4 > 0) is one_task}
+    file = write(tmp_path, chosen.values(), **kind.run)
+    records(History.read(tmp_path, spark, one_task=one_task), kind.asked(file))
+    found: dict[int, Sets] = {n: {} for n in chosen}
     for kept in (tmp_path / ANOMALIES).glob("*"):
         for row in pq.read_table(kept).to_pylist():
             found[int(row["topic"].removeprefix("h-"))].setdefault(kept.name, set()).add(row["record_id"])

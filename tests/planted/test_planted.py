@@ -29,13 +29,10 @@ def test_what_was_planted_is_found_and_nothing_else(kind: Kind, judged: dict[str
 
 
 @pytest.mark.parametrize("kind", KINDS, **_NAMED)
-def test_of_a_large_history_it_is_found_too(
-    kind: Kind, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("checkers.history.OF_ONE_TASK", 0)
+def test_in_many_tasks_it_is_found_too(kind: Kind, spark: SparkSession, tmp_path: Path) -> None:
     planted = plant(kind, range(20))
     write(tmp_path, kind, planted)
-    assert judge(tmp_path, spark) == expected(planted)
+    assert judge(tmp_path, spark, one_task=False) == expected(planted)
 
 
 def _finds(kinds: list[Kind]) -> set[str]:

@@ -13,6 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from checkers.catalogue import CHECKERS
+from harness.core.anomalies import READ_CYCLE
 from harness.history.paths import table_directory, write_table
 from harness.history.run_file import RunFile
 from harness.history.schema import TABLES, record_id
@@ -25,6 +26,8 @@ _SEED = 2013
 #: So far from each other that no two plants are neighbours.
 _APART = 5
 _CONSUMER = "consumer 3"
+#: All that is planted here: of what the harness records, no transaction polls (tests/planted/transactional.py).
+ANOMALIES = [checker.anomaly.name for checker in CHECKERS if checker.anomaly is not READ_CYCLE]
 
 
 @dataclass
@@ -73,6 +76,15 @@ class Recorded:
     def give(self, send: Row, like: str, **otherwise: object) -> None:
         """It is delivered once more, as it was in the phase ``like``, but for some columns."""
         self.tables["reads"].append({**next(self.of(send, like)), **otherwise})
+
+    def follow(self, reader: int) -> None:
+        """A follower gave, but for what it is said to have given, what the final log has as far as it was read."""
+        own = {row["offset"] for row in self.tables["reads"] if row["reader"] == reader}
+        found = {row["offset"]: row for row in self.tables["reads"] if row["phase"] == "final" and not row["partition"]}
+        for offset in found.keys() - own:
+            if offset < max(own):
+                row = {**found[offset], "leader_epoch": max(found[offset]["leader_epoch"], 1)}
+                self.tables["reads"].append({**row, "phase": "replica", "reader": reader})
 
 
 def _untouched(run: Recorded) -> list[Row]:
@@ -144,6 +156,14 @@ class Scene:
         before = enumerate(zip(self.log, self._latest_before(), strict=False))
         return (n for n, (send, latest) in before if latest - 1 > send["invoked_ns"])
 
+    def behind_others(self) -> Iterable[int]:
+        """Every place but the first."""
+        return range(1, len(self.log) - 1)
+
+    def last_epoch(self) -> int:
+        """The latest leader epoch of the final log."""
+        return max(row["leader_epoch"] for row in self.run.tables["reads"] if row["phase"] == "final")
+
     def latest_before(self, send: Row) -> int:
         """When the last was sent of those that stand before it."""
         return [*self._latest_before()][self.log.index(send)]
@@ -200,7 +220,7 @@ def _failed(scene: Scene, _: int, one: Row, __: Row) -> None:
 
 
 def _duplicated(scene: Scene, n: int, one: Row, _: Row) -> None:
-    scene.run.give(one, "final", offset=scene.beyond + n)
+    scene.run.give(one, "final", leader_epoch=scene.last_epoch(), offset=scene.beyond + n)
     scene.run.finds("duplicated", one["record_id"])
 
 
@@ -234,6 +254,11 @@ def _corrupted(scene: Scene, _: int, one: Row, __: Row) -> None:
 def _another_on_a_replica(scene: Scene, _: int, one: Row, other: Row) -> None:
     scene.run.give(one, "final", phase="replica", reader=1001, record_id=other["record_id"])
     scene.run.finds("rewritten_offset diverged", other["record_id"])
+
+
+def _of_an_epoch_that_had_ended(scene: Scene, _: int, one: Row, __: Row) -> None:
+    next(scene.run.of(one, "final"))["leader_epoch"] -= 1
+    scene.run.finds("epoch_fell", one["record_id"])
 
 
 def _acknowledged_elsewhere(scene: Scene, n: int, one: Row, _: Row) -> None:
@@ -308,6 +333,7 @@ _PLANTS = (
     (_acknowledged_too_soon, Scene.after_later_sends),
     (_given_again, Scene.between_polls),
     (_given_to_another, Scene.between_polls),
+    (_of_an_epoch_that_had_ended, Scene.behind_others),
     *((act, Scene.in_flight_with_the_next) for act in (_swapped, _whole, _aborted, _read_early, _parted, _absent)),
     *(
         (act, Scene.anywhere)
@@ -323,9 +349,12 @@ _PLANTS = (
 def plant(run: Recorded) -> None:
     """Every anomaly, a few times each, where nothing is wrong."""
     random, taken, scene = Random(_SEED), set[int](), Scene.of(run)
+    for row in (*run.tables["reads"], *run.tables["observations"]):  # there may be an epoch before the first
+        row["leader_epoch"] += 1
     for act, where in _PLANTS:
         for n, place in enumerate(_picked(where(scene), taken, random)):
             act(scene, n, scene.log[place], scene.log[place + 1])
+    run.follow(1001)
 
 
 def as_group(settings: RunFile) -> RunFile:
@@ -361,7 +390,7 @@ def both(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Both:
 
 
 def test_every_checker_is_planted_for(both: Both) -> None:
-    assert both.planted.keys() == {checker.anomaly.name for checker in CHECKERS}
+    assert both.planted.keys() == {*ANOMALIES}
 
 
 def test_the_run_itself_shows_what_it_showed_when_it_was_recorded(both: Both) -> None:
@@ -372,7 +401,7 @@ def test_the_run_itself_shows_what_it_showed_when_it_was_recorded(both: Both) ->
     }
 
 
-@pytest.mark.parametrize("anomaly", [checker.anomaly.name for checker in CHECKERS])
+@pytest.mark.parametrize("anomaly", ANOMALIES)
 def test_the_planted_rows_are_found_and_no_others(anomaly: str, both: Both) -> None:
     before = both.before.get(anomaly, Counter())
     assert both.after[anomaly] == before + both.planted[anomaly]

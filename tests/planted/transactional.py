@@ -12,6 +12,7 @@ from tests.planted.generator import (
     STEP,
     UNREAD,
     WORKERS,
+    WORKERS_OF_A_SEED,
     Place,
     Planted,
     Row,
@@ -23,8 +24,15 @@ from tests.planted.generator import (
     tell,
 )
 
-COMMITTED_READER, UNCOMMITTED_READER = 50, 60
+COMMITTED_READER, UNCOMMITTED_READER = 53, 60
+_MOST_SEEDS = 200
+#: Of each seed the producers may read, too, in their transactions.
 CLIENTS = {
+    **{
+        f"polling {seed * WORKERS_OF_A_SEED + worker}": {"isolation.level": "read_committed"}
+        for seed in range(_MOST_SEEDS)
+        for worker in range(WORKERS)
+    },
     f"consumer {COMMITTED_READER}": {"isolation.level": "read_committed"},
     f"consumer {UNCOMMITTED_READER}": {"isolation.level": "read_uncommitted"},
 }
@@ -124,7 +132,12 @@ _NEVER_ASKED = _ended("commit", "info", asked=False)
 
 PLOTS: tuple[Plot, ...] = (
     Plot("aborted, but read", _shown_of(_ended("abort", "ok")), ("aborted_read",)),
-    Plot("aborted, read and gone", _shown_of(_ended("abort", "ok"), final=False), ("aborted_read", "vanished")),
+    Plot(
+        "aborted, read and gone",
+        _shown_of(_ended("abort", "ok"), final=False),
+        ("aborted_read",),
+        twin_of=("vanished",),
+    ),
     Plot("abort unanswered, but read", _shown_of(_ended("abort", "info")), ("aborted_read",)),
     Plot("commit never asked for, but read", _shown_of(_NEVER_ASKED), ("aborted_read",)),
     Plot("given up, but read", _shown_of(_GIVEN_UP), ("aborted_read",)),
@@ -144,6 +157,11 @@ PLOTS: tuple[Plot, ...] = (
 PLAIN_LOST = Plot("lost outside of transactions, read uncommitted", lambda *_: [], ("lost", "vanished"))
 DELETED = Plot("deleted by retention in part", lambda *_: [], twin_of=("fractured", "committed_lost"))
 NOT_READ = Plot("beyond the final read in part", lambda *_: [], twin_of=("fractured", "committed_lost"))
+EACH_OTHER = Plot("given each other's", lambda *_: [], ("read_cycle",))
+ONE_WAY = Plot("given the other's alone", lambda *_: [], twin_of=("read_cycle", "early_read"))
+OWN = Plot("given its own", lambda *_: [], ("early_read",))
+NEXT = Plot("given what its worker had committed", lambda *_: [], twin_of=("early_read",))
+SENT_LATER = Plot("given what was sent after it was read", lambda *_: [], ("early_read",))
 HANGING = Plot("hanging", lambda *_: [], ("hanging_transaction",))
 LONG = Plot("open for long, then ended", lambda *_: [], twin_of=("hanging_transaction",))
 
@@ -159,6 +177,7 @@ def plant_transactions(topic: str, first_worker: int, random: Random, times: int
     start = _delete_first(world, transactions)
     untouched = _apart_from_unread(world, transactions)
     random.shuffle(untouched)
+    reading = [(plot, *_pair(untouched, fits)) for plot, fits in READING.items() for _ in range(times)]
     chosen = {plot.name: [_take(untouched, plot.size) for _ in range(times)] for plot in PLOTS}
     for plot in PLOTS:
         for one in chosen[plot.name]:
@@ -175,6 +194,8 @@ def plant_transactions(topic: str, first_worker: int, random: Random, times: int
         for one in chosen[plot.name]:
             if one.asked_after_read is not None:
                 _ask_late(world, plot, one)
+    for plot, one, other in reading:
+        _read_in(world, plot, one, other)
     read_finally(world, {0: start})
     _tell_of_ends(world)
     world.tables["sends"] = [*world.sends.values()]
@@ -273,6 +294,62 @@ def _apart_from_unread(world: World, transactions: list[Transaction]) -> list[Tr
 def _take(untouched: list[Transaction], size: int) -> Transaction:
     index = next(n for n, one in enumerate(untouched) if len(one.sends) >= size)
     return untouched.pop(index)
+
+
+def _overlap(one: Transaction, other: Transaction) -> bool:
+    apart = one.row["worker"] != other.row["worker"]
+    return apart and one.row["began_ns"] <= other.row["began_ns"] <= one.row["ending_ns"]
+
+
+def _follows(one: Transaction, other: Transaction) -> bool:
+    return bool(one.row["worker"] == other.row["worker"] and one.row["began_ns"] < other.row["began_ns"])
+
+
+def _begins_later(one: Transaction, other: Transaction) -> bool:
+    apart = one.row["worker"] != other.row["worker"]
+    return apart and other.row["began_ns"] > one.row["ended_ns"] + 2 * LAG
+
+
+#: What happens between two transactions that poll, and how these stand to each other.
+READING = {EACH_OTHER: _overlap, ONE_WAY: _overlap, OWN: _follows, NEXT: _follows, SENT_LATER: _begins_later}
+
+
+def _pair(
+    untouched: list[Transaction], fits: Callable[[Transaction, Transaction], bool]
+) -> tuple[Transaction, Transaction]:
+    one, other = next((one, other) for one in untouched for other in untouched if fits(one, other))
+    untouched.remove(one)
+    untouched.remove(other)
+    return one, other
+
+
+def _read_in(world: World, plot: Plot, one: Transaction, other: Transaction) -> None:
+    """The transactions of a plot poll."""
+    world.own(plot.name, *(send["record_id"] for send in (*one.sends, *other.sends)))
+    early = [r for r in world.tables["reads"] if r["reader"] == COMMITTED_READER and _sent_in(one, r)]
+    if plot is OWN:
+        _poll(world, one, one)
+    elif plot is NEXT:
+        _poll(world, other, one)
+    else:
+        _poll(world, one, other)
+    if plot is EACH_OTHER:
+        _poll(world, other, one)
+    seen = [r["record_id"] for r in early if r["read_ns"] < other.row["began_ns"]]
+    world.found(plot.name, plot.finds, *(seen if plot is SENT_LATER else [one.sends[0]["record_id"]]))
+
+
+def _sent_in(transaction: Transaction, read: Row) -> bool:
+    return read["record_id"] in {send["record_id"] for send in transaction.sends}
+
+
+def _poll(world: World, reading: Transaction, of: Transaction) -> None:
+    """A transaction is given the first record of another, after that was committed."""
+    worker, partition, place = reading.row["worker"], of.sends[0]["partition"], of.places[0]
+    at_ns = max(reading.row["ended_ns"], of.row["ended_ns"]) + LAG
+    tell(world, partition, worker, at_ns - 1, "seek", place.offset)
+    deliver(world, place, partition, worker, at_ns)
+    world.tables["reads"][-1]["transaction"] = reading.row["transaction"]
 
 
 def _plot(world: World, plot: Plot, one: Transaction) -> None:

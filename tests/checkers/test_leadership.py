@@ -6,14 +6,14 @@ import pyarrow as pa
 import pytest
 
 from checkers.evidence.leadership import (
+    LeaderTerm,
     Partition,
-    Reign,
     Span,
     elected,
     isr_before,
+    leader_terms,
     leaders,
     refilled,
-    reigns,
     spans,
     views,
     who_led,
@@ -86,7 +86,7 @@ def test_what_each_broker_told_last_is_its_view_unless_it_fell_silent() -> None:
     assert views([*told, span("b3", 0, 1, 1, 0, (1,))], TRIAL, 6 * SECOND) == [told[2], told[0]]
 
 
-def test_reigns_come_by_epoch_and_none_begins_before_the_one_that_it_follows() -> None:
+def test_terms_come_by_epoch_and_none_begins_before_the_one_that_it_follows() -> None:
     told = [
         span("b1", 0, 9, 1, 0, (1,)),
         span("b2", 3, 9, 2, 1, (2,)),
@@ -95,14 +95,18 @@ def test_reigns_come_by_epoch_and_none_begins_before_the_one_that_it_follows() -
         span("b3", 5, 9, 2, 1, (2,)),
         span("b1", 1, 9, 3, 0, (3,), partition=1),
     ]
-    assert reigns(told, TRIAL) == [Reign(1, 0, 0), Reign(2, 1, 3 * SECOND), Reign(1, 2, 4 * SECOND)]
+    assert leader_terms(told, TRIAL) == [
+        LeaderTerm(1, 0, 0),
+        LeaderTerm(2, 1, 3 * SECOND),
+        LeaderTerm(1, 2, 4 * SECOND),
+    ]
     late = [span("b1", 5, 9, 1, 0, (1,)), span("b2", 3, 9, 2, 1, (2,))]
-    assert reigns(late, TRIAL) == [Reign(1, 0, 5 * SECOND), Reign(2, 1, 5 * SECOND)]
+    assert leader_terms(late, TRIAL) == [LeaderTerm(1, 0, 5 * SECOND), LeaderTerm(2, 1, 5 * SECOND)]
 
 
-def test_where_no_epoch_is_told_reigns_come_as_they_were_seen() -> None:
+def test_where_no_epoch_is_told_terms_come_as_they_were_seen() -> None:
     told = [span("b2", 3, 9, 2, None, (2,)), span("b1", 0, 9, 1, None, (1,))]
-    assert reigns(told, TRIAL) == [Reign(1, None, 0), Reign(2, None, 3 * SECOND)]
+    assert leader_terms(told, TRIAL) == [LeaderTerm(1, None, 0), LeaderTerm(2, None, 3 * SECOND)]
 
 
 def test_a_leader_is_elected_out_of_the_isr_that_was_told_last_before_it() -> None:
@@ -113,12 +117,12 @@ def test_a_leader_is_elected_out_of_the_isr_that_was_told_last_before_it() -> No
         span("b2", 6, 9, 2, 1, (2,)),
         span("b1", 8, 9, 1, 0, (1, 2, 3)),
     ]
-    assert isr_before(told, Reign(2, 1, 6 * SECOND)) == (1,)
-    assert isr_before(told, Reign(1, 0, 0)) is None
+    assert isr_before(told, LeaderTerm(2, 1, 6 * SECOND)) == (1,)
+    assert isr_before(told, LeaderTerm(1, 0, 0)) is None
     leaderless = span("b3", 5, 9, -1, 1, (1, 3))
-    assert isr_before([*told, leaderless], Reign(2, 1, 6 * SECOND)) == (1, 3)
+    assert isr_before([*told, leaderless], LeaderTerm(2, 1, 6 * SECOND)) == (1, 3)
     unnumbered = [span("b1", 0, 5, 1, None, (1,)), span("b2", 6, 9, 2, None, (2,))]
-    assert isr_before(unnumbered, Reign(2, None, 6 * SECOND)) == (1,)
+    assert isr_before(unnumbered, LeaderTerm(2, None, 6 * SECOND)) == (1,)
 
 
 def test_leaders_come_in_the_order_they_were_seen_and_no_leader_is_none() -> None:

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from checkers.trace import Archive, View, by_offset, by_record, runs
+from checkers.archive import Archive
+from checkers.trace import View, by_offset, by_record, runs
 from harness.core.errors import HistoryError
 from harness.history.run_file import Origin
 from harness.history.schema import record_id
@@ -51,7 +52,7 @@ def test_a_record_was_sent_acknowledged_read_and_is_gone(archive: Archive) -> No
     assert life.moments[0].views == [View("b1", "b1", 0, ["b1"]), View("b2", None, 1, ["b1", "b2"])]
     assert life.moments[2].views == []
     assert life.ended == [
-        "not in the final log of trial-0 (from 0, ends before 3, read whole); at offset 1 stands record 2 (worker 0 #2)"
+        "not in the final log of trial-0 (from 0, ends before 3, read whole); at offset 1 stands worker 0 #2"
     ]
 
 
@@ -69,7 +70,7 @@ def test_a_record_s_transaction_and_its_group_s_places_are_a_part_of_its_life(tm
         (1, "began", "transaction 7 of worker 0 (incarnation 0) began"),
         (2, "acknowledged", "acknowledged at offset 3"),
         (3, "ending", "transaction 7 of worker 0 (incarnation 0): its commit was asked for"),
-        (4, "ended", "transaction 7 of worker 0 (incarnation 0): its commit was given up, outcome unknown"),
+        (4, "ended", "transaction 7 of worker 0 (incarnation 0): its commit was abandoned, outcome unknown"),
         (7, "commit", "reader 101 (incarnation 0) committed trial-0 to offset 5: past it"),
         (9, "revoke", "trial-0 was revoked from reader 101 (incarnation 0)"),
         (10, "assign", "reader 102 (incarnation 0) was assigned trial-0 from offset 6"),
@@ -85,7 +86,7 @@ def test_where_a_group_puts_a_member_without_an_offset_is_not_known_for_the_begi
     ]
 
 
-def test_of_an_imported_history_nothing_is_told_that_it_does_not_tell(tmp_path: Path) -> None:
+def test_of_an_imported_history_only_what_it_has_is_shown(tmp_path: Path) -> None:
     story = (
         *("send a ok @3 t1..2", "send b ok t1..2", "send c ok @4 t1..2", "send d ok @9 t1..2"),
         *("place r1 assign t2", "place r1 seek t3", "place r1 seek @0 t4"),
@@ -94,19 +95,19 @@ def test_of_an_imported_history_nothing_is_told_that_it_does_not_tell(tmp_path: 
     write(tmp_path, [tell(*story)], origin=Origin.JEPSEN)
     imported = Archive.open(tmp_path)
     assert [moment.said for moment in by_record(imported, 0).moments[2:5]] == [
-        "reader 101 (incarnation 0) was assigned trial-0 from a place that nobody told",
-        "reader 101 (incarnation 0) went to a place that nobody told of trial-0",
+        "reader 101 (incarnation 0) was assigned trial-0 from an unknown offset",
+        "reader 101 (incarnation 0) went to an unknown offset of trial-0",
         "reader 101 (incarnation 0) went to offset 0 of trial-0",
     ]
     assert [by_record(imported, record).ended for record in range(4)] == [
         ["read in trial-0, at offset 3 (no log was read to its end)"],
-        ["read in trial-0, at no offset that was told (no log was read to its end)"],
+        ["read in trial-0, at an unknown offset (no log was read to its end)"],
         ["read in trial-0, at offset 4, 5 (no log was read to its end)"],
         ["not read in trial-0 (no log was read to its end)"],
     ]
 
 
-def test_of_a_log_that_was_not_read_it_is_not_told_what_is_in_it(tmp_path: Path) -> None:
+def test_of_a_log_that_was_not_read_nothing_is_said_of_what_is_in_it(tmp_path: Path) -> None:
     write(tmp_path, [tell("send a ok @0", "send b ok @0 p1", "final a @0", "end 0..1")])
     assert by_record(Archive.open(tmp_path), 1).ended == [
         "not known to be in the final log of trial-1 (which was not read)"
@@ -181,7 +182,7 @@ def test_what_stood_at_an_offset_comes_in_the_order_of_its_coming(archive: Archi
 @pytest.mark.parametrize(
     ("ask", "says"),
     [
-        (lambda a: by_record(a, record_id(0, 9)), r"record 9 \(worker 0 #9\); worker 0 sent #0–#3"),
+        (lambda a: by_record(a, record_id(0, 9)), r"worker 0 #9 \(record 9\); worker 0 sent #0–#3"),
         (lambda a: by_record(a, record_id(5, 0)), "the workers that sent: 0"),
         (lambda a: by_offset(a, ("trial", 0), 77), "read at trial-0:77; offsets 0–2 are known there"),
         (lambda a: by_offset(a, ("trial", 4), 0), "the run has trial-0"),
@@ -248,9 +249,31 @@ def test_a_record_is_told_with_its_anomalies_and_their_runs(archive: Archive, tm
     mine = {**run, "first_ns": 5 * SECOND, "last_ns": 5 * SECOND}
     judged = {"anomalies": {"lost": {"standing": "permitted", "runs": [other, mine]}}}
     (tmp_path / "verdict.json").write_text(json.dumps(judged))
-    assert by_record(archive, 1).anomalies == [{"name": "lost", "standing": "permitted", "run": "why"}]
-    assert (by_record(archive, 0).anomalies, by_record(archive, 0).untold) == ([], [])
+    found = {"name": "lost", "standing": "permitted", "run": "why", "finding": None}
+    assert by_record(archive, 1).anomalies == [found]
+    assert (by_record(archive, 0).anomalies, by_record(archive, 0).not_known) == ([], [])
     assert runs(archive) == {"lost": ["not this", "why"]}
+
+
+def test_a_record_has_the_standing_of_its_own_run_and_the_number_of_its_finding(
+    archive: Archive, tmp_path: Path
+) -> None:
+    row = {"topic": "trial", "partition": 0, "offset": 1, "record_id": 1}
+    entry = {"count": 9, "standing": "violation", "examples": [row]}
+    hole = {"topic": "trial", "partition": 0, "first_offset": 5, "last_offset": 9, "standing": "violation"}
+    mine = {**hole, "first_offset": 0, "last_offset": 3, "standing": "permitted"}
+    findings = [
+        {"anomalies": {"lost": 5}, "standing": "violation", "runs": [{**hole, "anomalies": {"lost": 5}}]},
+        {
+            "anomalies": {"lost": 4, "vanished": 4},
+            "standing": "permitted",
+            "runs": [{**mine, "anomalies": {"lost": 4, "vanished": 4}}],
+        },
+    ]
+    judged = {"anomalies": {"lost": entry, "vanished": entry}, "findings": findings}
+    (tmp_path / "verdict.json").write_text(json.dumps(judged))
+    told = [(one["name"], one["standing"], one["finding"]) for one in by_record(archive, 1).anomalies]
+    assert told == [("lost", "permitted", 1), ("vanished", "permitted", 1)]
 
 
 @pytest.mark.parametrize("kept", [True, False], ids=["kept", "of the examples"])
@@ -270,17 +293,18 @@ def test_every_record_of_a_rewritten_offset_is_in_that_anomaly(kept: bool, archi
     assert named == [["rewritten_offset"], ["rewritten_offset"], ["rewritten_offset"], []]
 
 
-@pytest.mark.parametrize(("count", "untold"), [(1, []), (2, ["lost"])])
+@pytest.mark.parametrize(("count", "not_known"), [(1, []), (2, ["lost"])])
 def test_where_anomalies_are_not_kept_the_examples_tell_and_the_rest_is_not_known(
-    count: int, untold: list[str], archive: Archive, tmp_path: Path
+    count: int, not_known: list[str], archive: Archive, tmp_path: Path
 ) -> None:
     example = {"topic": "trial", "partition": 0, "offset": 1, "record_id": 1, "acknowledged_ns": 5 * SECOND}
     judged = {"anomalies": {"lost": {"count": count, "standing": "permitted", "examples": [example]}}}
     (tmp_path / "verdict.json").write_text(json.dumps(judged))
     (tmp_path / "anomalies" / "lost").mkdir(parents=True)
     life, other = by_record(archive, 1), by_record(archive, 0)
-    assert (life.anomalies, life.untold) == ([{"name": "lost", "standing": "permitted", "run": None}], [])
-    assert (other.anomalies, other.untold) == ([], untold)
+    found = {"name": "lost", "standing": "permitted", "run": None, "finding": None}
+    assert (life.anomalies, life.not_known) == ([found], [])
+    assert (other.anomalies, other.not_known) == ([], not_known)
 
 
 def test_a_life_is_told_without_spark() -> None:

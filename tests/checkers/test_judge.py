@@ -10,42 +10,47 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from checkers.anomalies.records import OF_SEND
-from checkers.catalogue import CHECKERS, WITHOUT_FINAL_READ, Checker
-from checkers.evidence.causes import runs
+from checkers.catalogue import CHECKERS, WITHOUT_FINAL_READ
+from checkers.checker import Checker
+from checkers.evidence.causes import found_ranges, runs
+from checkers.findings import Observed, findings
 from checkers.history import History
-from checkers.judge import active, circumstances, judge, moment, reasons, rule
-from checkers.scan.record_bits import flagged
-from checkers.screening import Found, records
+from checkers.judge import active, circumstances, judge, moment, reasons
+from checkers.screening import records
 from checkers.summary import summary
-from harness.core.anomalies import BY_NAME, Anomaly, Promise
+from harness.core.anomalies import BY_NAME
 from harness.core.errors import HistoryError
-from harness.core.guarantees import standing
+from harness.core.guarantees import Configuration, standing
 from harness.core.verdict import Expectation, FoundAnomaly, Judgement, Precondition, Standing, Verdict
 from harness.history.paths import ANOMALIES, CHECKERS_LOG, write_table
+from harness.history.run_file import RunFile, State
 from harness.history.schema import TABLES
+from harness.report.sentences import sentence
 from tests.checkers.notation import SECOND, tell, without_keys, write
+from tests.checkers.toy import CHECKER, EVEN
 
 Judge = Callable[..., Verdict]
 
 #: What 2013 found, in small: a is on all replicas, b and c were on a leader alone, d was not acknowledged but is there.
+#: Healed, f is served.
 STORY = (
     "send a ok @0 t1..2",
     "send b ok @1 t4..5",
     "send c ok @2 t5..6",
     "send d info t9..",
     "send e fail t7..7",
+    "send f ok @3 t12..13",
     "live a @0",
     "live b @1",
     "final a @0",
     "final d @1",
-    "end 0..2",
+    "final f @3",
+    "end 0..4",
     "fault cut b1,b2,b3 3..12",
-    "saw b1 @1 leader=1 epoch=0 isr=1,2,3",
-    "saw b2 @1 leader=1 epoch=0 isr=1,2,3",
-    "saw b1 @4 leader=1 epoch=0 isr=1",
-    "saw b1 @6 leader=1 epoch=0 isr=1",
-    "saw b2 @8 leader=2 epoch=1 isr=2",
+    "saw b1 @1..3 leader=1 epoch=0 isr=1,2,3",
+    "saw b2 @1..3 leader=1 epoch=0 isr=1,2,3",
+    "saw b1 @4..7 leader=1 epoch=0 isr=1",
+    "saw b2 @8..12 leader=2 epoch=1 isr=2",
 )
 CLEAN = ("send a ok @0", "final a @0", "end 0..1", "saw b1 @0 leader=1 epoch=0 isr=1,2,3")
 UNCLEAN = {"unclean_election": True, "min_insync_replicas": 1}
@@ -70,20 +75,21 @@ def test_the_story_of_2013(judged: Judge, tmp_path: Path) -> None:
     )
     assert (verdict.verdict, verdict.expected) == (Judgement.INVALID, True)
     assert verdict.reasons[0] == (
-        "lost: 2 of 3 acknowledged writes are not in the final log; permitted: min.insync.replicas=1 "
+        "lost: 2 of 4 acknowledged writes are not in the final log "
+        "(by the same cause: vanished 1, rewritten_offset 1); permitted: min.insync.replicas=1 "
         "with unclean leader election: the ISR may shrink to the leader, "
         "and a replica that lacks what it alone acknowledged may be elected"
     )
     assert verdict.summary.model_dump() == {
-        "attempted": 5,
-        "acknowledged": 3,
-        "survivors": 2,
+        "attempted": 6,
+        "acknowledged": 4,
+        "survivors": 3,
         "lost": 2,
         "unacknowledged_present": 1,
         "duplicated": 0,
-        "ack_rate": 0.6,
-        "loss_rate": 0.666667,
-        "unacknowledged_present_rate": 0.333333,
+        "ack_rate": 0.666667,
+        "loss_rate": 0.5,
+        "unacknowledged_present_rate": 0.25,
     }
     assert {name: (a.count, a.standing) for name, a in verdict.anomalies.items()} == {
         "lost": (2, Standing.PERMITTED),
@@ -105,28 +111,11 @@ def test_the_story_of_2013(judged: Judge, tmp_path: Path) -> None:
         "faults": ["cut"],
     }
     assert [row["record_id"] for row in pq.read_table(tmp_path / ANOMALIES / "lost").to_pylist()] == [1, 2]
+    [finding] = verdict.findings
+    assert finding.anomalies == {"lost": 2, "vanished": 1, "rewritten_offset": 1}
+    assert (finding.standing, finding.cause["event"]) == (Standing.PERMITTED, "election")
+    assert finding.because == verdict.anomalies["lost"].because
     assert all(held.met for held in verdict.preconditions)
-
-
-#: KRaft before 3.9 elects nobody uncleanly by itself (KAFKA-12670), whatever the topic's setting says.
-BEFORE_3_9 = {**UNCLEAN, "version": "3.8.1"}
-
-
-@pytest.mark.parametrize(
-    ("elected", "standing"),
-    [
-        ([], Standing.VIOLATION),
-        (["fault elect-1 - 7..7 unclean"], Standing.PERMITTED),
-        (["fault elect-1 - 7..7 unclean missed"], Standing.VIOLATION),
-        (["fault elect-1 - 7..7 p1 unclean"], Standing.VIOLATION),
-    ],
-    ids=["by nobody", "by hand", "in vain", "in another partition"],
-)
-def test_before_3_9_only_an_election_by_hand_excuses_what_kraft_loses(
-    judged: Judge, elected: list[str], standing: Standing
-) -> None:
-    verdict = judged(*STORY, *elected, **BEFORE_3_9)
-    assert verdict.anomalies["lost"].standing is standing
 
 
 def test_a_run_without_anomalies_whose_assumptions_held_is_valid(judged: Judge, tmp_path: Path) -> None:
@@ -138,10 +127,10 @@ def test_a_run_without_anomalies_whose_assumptions_held_is_valid(judged: Judge, 
 
 
 def test_one_whose_fault_never_bit_is_unknown(judged: Judge) -> None:
-    verdict = judged(*CLEAN, "fault cut b1 2..3 missed")
+    verdict = judged(*CLEAN, "fault cut b1 0..1 missed")
     assert (verdict.verdict, verdict.expected) == (Judgement.UNKNOWN, False)
     assert verdict.reasons == [
-        "unknown: faults bit: no evidence: cut",
+        "unknown: faults took effect: no evidence: cut",
         "not as expected: expected valid, judged unknown",
     ]
 
@@ -150,14 +139,15 @@ def test_an_anomaly_outweighs_an_assumption(judged: Judge) -> None:
     verdict = judged("send a ok @0", "end 0..0")
     assert verdict.verdict is Judgement.INVALID
     assert verdict.reasons[0].startswith("lost: 1 of 1 acknowledged writes")
-    assert verdict.reasons[2] == "unknown: cluster observed: no observation at all"
+    assert verdict.reasons[1] == "unknown: cluster observed: no observation at all"
 
 
 @pytest.mark.parametrize(("named", "expected"), [([], False), (["cluster observed"], True)])
 def test_an_anomaly_that_is_expected_is_not_where_an_assumption_did_not_hold(
     named: list[str], expected: bool, judged: Judge
 ) -> None:
-    expect = Expectation(verdict=Judgement.INVALID, anomalies=["lost"], not_met=named)
+    standing = Standing.VIOLATION
+    expect = Expectation(verdict=Judgement.INVALID, anomalies=["lost"], standing=standing, not_met=named)
     verdict = judged("send a ok @0", "end 0..0", expect=expect)
     assert (verdict.verdict, verdict.expected) == (Judgement.INVALID, expected)
     assert ("not as expected: not met: cluster observed" in verdict.reasons[-1]) is not expected
@@ -200,18 +190,11 @@ def test_what_a_group_was_given_again_is_counted_by_cause_and_is_no_anomaly(judg
     assert (verdict.verdict, verdict.anomalies) == (Judgement.VALID, {})
 
 
-def standing_of_lost(run: Path, spark: SparkSession, *lines: str) -> Standing:
-    write(run, [tell("send a ok @0", "end 0..0", *lines)], min_insync_replicas=2)
-    history = History.read(run, spark)
-    [lost] = [checker for checker in CHECKERS if checker.anomaly.name == "lost"]
-    return rule(history, [Found(lost, 1, [])])["lost"].standing
-
-
 @pytest.mark.parametrize(("elsewhere", "stands"), [("p1", Standing.VIOLATION), ("p0", Standing.PERMITTED)])
-def test_no_election_excuses_what_another_partition_lost(judged: Judge, elsewhere: str, stands: Standing) -> None:
-    saw = ("saw b1 @0 leader=1 epoch=0 isr=1,2,3 {}", "saw b2 @5 leader=2 epoch=1 isr=2,3 {}")
-    told = ("send a ok @0", "end 0..0", "end 0..0 p1", saw[0].format("p0"), *(one.format(elsewhere) for one in saw))
-    assert judged(*told, acks="1").anomalies["lost"].standing is stands
+def test_no_election_excuses_what_another_partition_lost(elsewhere: str, stands: Standing, judged: Judge) -> None:
+    saw = ("saw b1 @0..5 leader=1 epoch=0 isr=1,2,3 {}", "saw b2 @5 leader=2 epoch=1 isr=2,3 {}")
+    lines = ("send a ok @0", "end 0..0", "end 0..0 p1", saw[0].format("p0"), *(one.format(elsewhere) for one in saw))
+    assert judged(*lines, acks="1").anomalies["lost"].standing is stands
 
 
 def test_a_file_that_is_damaged_inside_is_named(judged: Judge, spark: SparkSession, tmp_path: Path) -> None:
@@ -252,22 +235,37 @@ def test_a_run_is_judged_by_its_own_files_beside_one_whose_name_its_own_matches(
     assert (verdict.verdict, list(verdict.anomalies)) == (Judgement.INVALID, ["lost"])
 
 
-def test_two_wiped_disks_excuse_what_one_does_not(tmp_path: Path, spark: SparkSession) -> None:
-    one = ("saw b3 @0 leader=3 epoch=0 isr=1,2,3", "fault w1 b1 1..1 kind=wipe")
-    other = "fault w2 b2 5..5 kind=wipe"
-    assert standing_of_lost(tmp_path, spark, *one) is Standing.VIOLATION
-    assert standing_of_lost(tmp_path, spark, *one, other) is Standing.PERMITTED
-    refilled = "saw b3 @3 leader=3 epoch=0 isr=1,3"
-    assert standing_of_lost(tmp_path, spark, *one, refilled, other) is Standing.VIOLATION
+def test_of_several_runs_each_has_its_standing_and_the_anomaly_the_worst_of_all(judged: Judge) -> None:
+    """b and c were on a leader alone; e was acknowledged when that was over, and nothing came after it."""
+    late = ("send e ok @2 t20..21", "send z ok @4 t21..22", "final z @4", "saw b2 @13..25 leader=2 epoch=1 isr=2")
+    before = [line for line in STORY if not line.startswith(("send e", "end"))]
+    verdict = judged(*before, *late, "end 0..5", **UNCLEAN)
+    lost = verdict.anomalies["lost"]
+    assert {(run["first_offset"], run["standing"]) for run in lost.runs} == {
+        (1, Standing.PERMITTED),
+        (2, Standing.VIOLATION),
+    }
+    assert (lost.standing, lost.because[:30]) == (Standing.VIOLATION, "1 of them: Kafka promises: a c")
 
 
-def test_a_wipe_excuses_by_the_disks_alone_that_had_something(tmp_path: Path, spark: SparkSession) -> None:
-    seen = "saw b3 @0 leader=3 epoch=0 isr=1,2,3"
-    both = "fault w1 b1,b2 1..1 kind=wipe"
-    assert standing_of_lost(tmp_path, spark, seen, both) is Standing.PERMITTED
-    assert standing_of_lost(tmp_path, spark, seen, f"{both} without=b2") is Standing.VIOLATION
-    other = "fault w2 b2 2..2 kind=wipe"
-    assert standing_of_lost(tmp_path, spark, seen, f"{both} without=b2", other) is Standing.PERMITTED
+def test_a_fault_of_which_nobody_knows_neither_excuses_nor_accuses(judged: Judge) -> None:
+    lines = [line for line in STORY if not line.startswith("fault")]
+    perhaps = "fault elect-1 - 7..7 unclean unknown"
+    expect = Expectation(verdict=Judgement.INVALID, anomalies=["lost", "vanished", "rewritten_offset"])
+    verdict = judged(*lines, perhaps, expect=expect)
+    assert (verdict.verdict, verdict.expected) == (Judgement.INVALID, False)
+    assert verdict.anomalies["lost"].standing is Standing.UNDECIDED
+    assert "undecided: 1 of them: nobody knows whether every fault acted; if it did, this is " in verdict.reasons[0]
+    assert "unknown: faults took effect: no evidence: elect-1" in verdict.reasons
+
+
+READ_TO_THE_END = RunFile(
+    run="by-hand/1",
+    scenario_name="by-hand",
+    scenario={},
+    configuration=Configuration(version="4.3.1"),
+    state=State.RECORDED,
+)
 
 
 def anomaly(standing: Standing) -> FoundAnomaly:
@@ -278,7 +276,8 @@ def test_violations_come_before_what_is_permitted() -> None:
     counts = {"attempted": 9, "acknowledged": 8, "survivors": 6, "unacknowledged_present": 0}
     found = {"lost": anomaly(Standing.PERMITTED), "phantom": anomaly(Standing.VIOLATION)}
     met = [Precondition(name="timeline followed", met=False, detail="not met")]
-    assert reasons(summary(counts, 2, 0), found, met, "expected lost alone") == [
+    caused = findings(found, {}, Observed({}, [], [], {}))
+    assert reasons(summary(counts, 2, 0), caused, met, "expected lost alone", READ_TO_THE_END) == [
         "phantom: 2 records were read that nobody sent; violation: because",
         "lost: 2 of 8 acknowledged writes are not in the final log; permitted: because",
         "unknown: timeline followed: not met",
@@ -288,7 +287,7 @@ def test_violations_come_before_what_is_permitted() -> None:
 
 def test_where_nothing_is_ever_acknowledged_loss_is_what_was_attempted_and_is_not_there() -> None:
     counts = {"attempted": 9, "acknowledged": 0, "survivors": 6, "unacknowledged_present": 6}
-    assert reasons(summary(counts, 0, 0), {}, [], None) == [
+    assert reasons(summary(counts, 0, 0), [], [], None, READ_TO_THE_END) == [
         "no anomaly: nothing was acknowledged; 3 of 9 writes are not in the final log"
     ]
 
@@ -347,29 +346,15 @@ def test_every_anomaly_that_has_a_promise_is_looked_for_and_no_other() -> None:
     assert all(BY_NAME[anomaly.name] is anomaly for anomaly in BY_NAME.values())
 
 
-#: One that nothing else in the tree knows: what it says of itself is all that is needed.
-TOY = Anomaly(
-    "even",
-    "records have an even number",
-    Promise("no promise at all", "this test"),
-    is_loss=True,
-    of_acknowledged=True,
-    fate="even",
-)
-
-
 def test_an_anomaly_is_a_row_and_a_checker(spark: SparkSession, tmp_path: Path) -> None:
     write(tmp_path, [tell(*CLEAN)])
-    toy = Checker(
-        TOY, "acknowledged", lambda of, marks: flagged(of.sends, marks).selectExpr(*OF_SEND), rule="sequence % 2 = 0"
-    )
     history = History.read(tmp_path, spark)
-    _, [found] = records(history, [toy])
-    ruling = standing(TOY, history.run_file.configuration, circumstances(history))
+    _, [found] = records(history, [CHECKER])
+    ruling = standing(EVEN, history.run_file.configuration, circumstances(history, history.faults))
     assert (found.count, ruling.standing) == (1, Standing.VIOLATION)
     assert ruling.because == "Kafka promises: no promise at all"
-    [run] = runs(history, TOY)
-    assert ", even; no election was seen after them" in run["text"]
+    [run] = runs(history, found_ranges(history, EVEN, {}))
+    assert ", even; no election was seen after them" in sentence(EVEN, run)
 
 
 @pytest.mark.parametrize(
@@ -380,16 +365,81 @@ def test_an_anomaly_is_a_row_and_a_checker(spark: SparkSession, tmp_path: Path) 
 def test_a_partition_that_nobody_read_to_its_end_is_never_valid(judged: Judge, known: str) -> None:
     verdict = judged(*CLEAN, known)
     assert verdict.verdict is Judgement.UNKNOWN
-    assert [held.detail for held in verdict.preconditions if not held.met] == ["trial-1 not read at all"]
+    assert "trial-1 not read at all" in [held.detail for held in verdict.preconditions if not held.met]
+
+
+#: A run whose consumer read all, and whose fault was healed before the last acknowledgement. (b1 tells of it always.)
+GOOD = (
+    *("send a ok @0 t0..3", "send b ok @1 t5..6", "final a @0", "final b @1", "end 0..2", "fault cut b2 2..4"),
+    *("place r1 assign t0", "live a @0 r1 t3", "live b @1 r1 t6"),
+    *(f"saw b1 @{at} leader=1 epoch=0 isr=1,2,3" for at in (0, 2, 4)),
+)
+CUT = {"timeline": [{"inject": {"fault": "partition", "as": "cut"}}]}
+CLIENTS = {"producer 0": {}, "consumer 101": {}, "final 100": {}}
+
+
+def _without(*lines: str) -> tuple[str, ...]:
+    assert set(lines) <= set(GOOD)
+    return tuple(line for line in GOOD if line not in lines)
+
+
+#: What leaves nothing found, and proves nothing: the history, what else run.json says, and what is said of it.
+VACUOUS = {
+    "a consumer that read nothing": (
+        _without("live a @0 r1 t3", "live b @1 r1 t6"),
+        {"clients": {"producer 0": {}}},
+        "consumers read to the end: consumer 101 was given nothing of trial-0, before 2 records",
+    ),
+    "a partition that acknowledged nothing after the heal": (
+        (*GOOD, "send c ok @0 p1 t0..1", "final c @0 p1", "end 0..1 p1", "saw b1 @0 p1 leader=1 epoch=0 isr=1,2,3"),
+        {},
+        "partitions served: nothing acknowledged after 4.0 s, when the last fault was over: trial-1",
+    ),
+    "a fault of the timeline without a row": (
+        _without("fault cut b2 2..4"),
+        {},
+        "faults recorded: no row of cut",
+    ),
+    "a time of writing in which no broker told anything": (
+        _without("saw b1 @2 leader=1 epoch=0 isr=1,2,3"),
+        {},
+        "cluster observed: no broker reported trial-0 from 3.0 s to 4.0 s, while it was written to",
+    ),
+    "a fault that nothing acknowledged depended on": (
+        (*_without("fault cut b2 2..4"), "fault cut b2 4..5"),
+        {},
+        "records at risk: no write was acknowledged that any fault could take",
+    ),
+    "a replica that was read, and whose records are not there": (
+        GOOD,
+        {"clients": {**CLIENTS, "replica 1002": {}}},
+        "history whole: reads of replica 1002 are not there",
+    ),
+}
+
+
+@pytest.mark.parametrize("says", VACUOUS)
+def test_what_proves_nothing_is_unknown(says: str, judged: Judge) -> None:
+    lines, settings, reason = VACUOUS[says]
+    verdict = judged(*lines, **{"scenario": CUT, "clients": CLIENTS, **settings})
+    assert verdict.verdict is Judgement.UNKNOWN
+    assert verdict.reasons[0] == f"unknown: {reason}"
+    assert sum(not held.met for held in verdict.preconditions) == 1
+
+
+def test_what_they_are_twins_of_is_valid(judged: Judge) -> None:
+    verdict = judged(*GOOD, scenario=CUT, clients=CLIENTS)
+    assert verdict.reasons == ["no anomaly: all 2 acknowledged writes are in the final log"]
+    assert verdict.verdict is Judgement.VALID
 
 
 def failing(name: str) -> tuple[Checker, ...]:
     """The checkers of a run, one of which fails whatever it is asked of."""
 
-    def find(history: History, marks: DataFrame) -> DataFrame:
+    def find(*_: object) -> DataFrame:
         raise ValueError("a defect of the finder")
 
-    return tuple(replace(c, find=find) if c.anomaly.name == name else c for c in CHECKERS)
+    return tuple(replace(c, find=find) if c.name == name else c for c in CHECKERS)
 
 
 def test_a_finder_that_fails_makes_its_own_answer_unknown_and_no_other(spark: SparkSession, tmp_path: Path) -> None:

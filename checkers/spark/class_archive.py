@@ -1,7 +1,7 @@
 """Spark's own classes in one file that its Java process maps: a session starts in half the time.
 
-``python -m checkers.spark.archive RUN`` makes it (JEP 350: Java 13 or later) by judging a copy of a stored run. It
-lies in the virtual environment whose Spark it is of; a Java that is not the one that made it goes without.
+``python -m checkers.spark.class_archive RUN`` makes it (JEP 350: Java 13 or later) by judging a copy of a stored run.
+It lies in the virtual environment whose Spark it is of; a Java that is not the one that made it goes without.
 """
 
 import shutil

@@ -1,0 +1,73 @@
+"""Leader epochs along a log: each leader appends behind what those before it wrote, under an epoch of its own."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
+
+from checkers.history import PARTITION, History
+from checkers.scan.running_max import greatest_before
+from harness.history.schema import UNKNOWN_OFFSET
+
+#: A log as one reader received it.
+_LOG = ["phase", "reader", *PARTITION]
+#: Offsets that one task sorts at a time.
+_BUCKET = "shiftright(offset, 11)"
+
+
+def recorded(history: History) -> bool:
+    """Whether what was read has more than one leader epoch, as far as the footers say."""
+    return history.run_file.final_read and "leader_epoch" not in history.same("reads")
+
+
+#: The rule of ``epoch_fell``.
+BEHIND_A_LATER_EPOCH = "after_epoch > leader_epoch"
+
+
+def epoch_fell(history: History) -> DataFrame | None:
+    """Records of final logs, or of followers' own, in which an epoch falls, with the latest epoch that stands before
+    each. The rule is that it is later than the record's.
+
+    Guarantee: a leader appends under its own epoch, which is greater than any before it, at the end of its log
+    (KIP-101). Returns: topic, partition, offset, record_id, read_ns, reader, leader_epoch, after_epoch, after_offset
+    """
+    logs = history.reads.where(f"phase in ('final', 'replica') and leader_epoch >= 0 and offset > {UNKNOWN_OFFSET}")
+    extents = logs.groupBy(*_LOG, "leader_epoch").agg(F.min("offset").alias("first"), F.max("offset").alias("last"))
+    broken = falls(row.asDict() for row in extents.collect())
+    if not broken:
+        return None
+    suspicious = history.local(pa.Table.from_pylist(broken, _LOGS))
+    records = (
+        logs.join(F.broadcast(suspicious), on=_LOG, how="left_semi")
+        .groupBy(*_LOG, "offset", "record_id", "leader_epoch")
+        .agg(F.min("read_ns").alias("read_ns"))
+    )
+    greatest = {"before": F.struct("leader_epoch", "offset")}
+    behind = greatest_before(records, _LOG, ["offset"], history.pieces(_BUCKET), greatest)
+    return behind.selectExpr(
+        *(*PARTITION, "offset", "record_id", "read_ns", "reader", "leader_epoch"),
+        *("before.leader_epoch as after_epoch", "before.offset as after_offset"),
+    )
+
+
+_LOGS = pa.schema([("phase", pa.string()), ("reader", pa.int32()), ("topic", pa.string()), ("partition", pa.int32())])
+
+
+def falls(extents: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The logs in which a leader epoch begins before an earlier one has ended. ``extents``: of each log and epoch its
+    first and last offset. Returns: phase, reader, topic, partition"""
+    logs: dict[tuple[Any, ...], list[tuple[int, int, int]]] = {}
+    for row in extents:
+        epoch = (row["leader_epoch"], row["first"], row["last"])
+        logs.setdefault(tuple(row[name] for name in _LOG), []).append(epoch)
+    broken = []
+    for log, epochs in logs.items():
+        reached = -1
+        for _, first, last in sorted(epochs):
+            if first < reached:
+                broken.append(dict(zip(_LOG, log, strict=True)))
+                break
+            reached = max(reached, last)
+    return broken

@@ -1,0 +1,111 @@
+"""A stored run looked into row by row, without Spark: its tables, what brokers reported, and verdict.json."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+import pyarrow.compute as pc
+from pydantic import BaseModel, ValidationError
+
+from checkers.evidence.leadership import Span, spans
+from harness.core.errors import HistoryError
+from harness.history.journal import SUFFIX
+from harness.history.paths import HISTORY, JOURNALS, VERDICT_FILE
+from harness.history.run_file import RunFile
+from harness.history.stored_run import StoredRun
+
+Row = dict[str, Any]
+
+
+class AnomalyRun(BaseModel):
+    """One run of an anomaly's records."""
+
+    text: str
+    topic: str | None = None
+    partition: int | None = None
+    first_offset: int | None = None
+    last_offset: int | None = None
+    first_ns: int | None = None
+    last_ns: int | None = None
+
+
+class AnomalyEntry(BaseModel):
+    """An anomaly as verdict.json has it. ``runs`` is None in verdicts of before causes were reported."""
+
+    count: int = 0
+    standing: str | None = None
+    examples: list[dict[str, Any]] = []
+    runs: list[AnomalyRun] | None = None
+
+
+class FindingRun(BaseModel):
+    """One run of a finding's records."""
+
+    text: str = ""
+    topic: str | None = None
+    partition: int | None = None
+    first_offset: int | None = None
+    last_offset: int | None = None
+    standing: str | None = None
+    anomalies: dict[str, int] = {}
+
+
+class FindingEntry(BaseModel):
+    """A finding as verdict.json has it."""
+
+    anomalies: dict[str, int]
+    standing: str
+    text: str = ""
+    runs: list[FindingRun] = []
+    more_runs: int = 0
+
+
+class VerdictFile(BaseModel):
+    """What is needed of verdict.json, whichever version wrote it. ``findings``: none in older ones."""
+
+    anomalies: dict[str, AnomalyEntry]
+    findings: list[FindingEntry] = []
+
+
+@dataclass(frozen=True)
+class Archive(StoredRun):
+    """A stored run, looked into row by row."""
+
+    @classmethod
+    def open(cls, directory: Path) -> Self:
+        """Raises HistoryError where there is no run, its history is not sealed yet, or a table of it cannot be read."""
+        RunFile.read(directory)
+        where = directory / HISTORY
+        if not where.is_dir() or any((directory / JOURNALS).glob(f"*{SUFFIX}")):
+            raise HistoryError(f"{where}: no history here yet; `kafka-trial check {directory}` seals what was recorded")
+        return super().open(directory)
+
+    def range_of(self, table: str, column: str, wanted: pc.Expression) -> tuple[int, int] | None:
+        """The least and the greatest of a column, in the rows that meet an expression."""
+        found = self.table(table, wanted, [column])[column]
+        least = pc.min_max(found).as_py()
+        return None if least["min"] is None else (least["min"], least["max"])
+
+    def distinct(self, table: str, column: str) -> list[Any]:
+        """The values of a column, each once, in their order."""
+        return sorted(pc.unique(self.table(table, columns=[column])[column]).to_pylist())
+
+    @cached_property
+    def seen(self) -> list[Span]:
+        """What the brokers reported, folded."""
+        return spans(self.table("observations"))
+
+    @cached_property
+    def verdict(self) -> VerdictFile | None:
+        """verdict.json; None of a run that was not judged. Raises HistoryError where it is none of ours."""
+        path = self.directory / VERDICT_FILE
+        if not path.is_file():
+            return None
+        try:
+            return VerdictFile.model_validate_json(path.read_bytes())
+        except ValidationError as exc:
+            first = exc.errors()[0]
+            where = ".".join(map(str, first["loc"])) or "whole file"
+            why = f"{where}: {first['msg']}"
+            raise HistoryError(f"{path}: not a verdict ({why}); `kafka-trial check` writes it anew") from exc

@@ -1,0 +1,678 @@
+"""Who must have had a record that is gone, and what took it: from what was observed, and the faults, alone.
+
+A broker *must* have had a record that was acknowledged, with acks=all, by every ISR told around then that it was in;
+with acks=1 its leader alone must. Once the record was committed (its own leader told a high watermark above it, or a
+consumer was given it), all of the ISR of then must, and who joins the ISR later of a leader that must have it. A holder
+stays one, in sync or not, until its disk is wiped or it follows a leader that lacks the record (Kafka documentation,
+Design, Replication; KIP-101; KIP-966).
+
+An election *took* a record where it made a leader of a broker that lacked it: the others cut their logs to its own. So
+the final log ends at or below the record, or a later epoch begins there. It is *permitted* where the settings allow
+that event and that broker need not have had the record; a *violation* where each broker elected since must have
+had it, or nothing can have taken it; *undecided* where too little was seen.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from checkers.evidence.elections import BEFORE, LAG_NS, NEVER, Elections, InSync
+from checkers.evidence.leadership import Partition
+from harness.core.anomalies import COMMITTED_LOST, FRACTURED, HANGING_TRANSACTION, Anomaly
+from harness.core.faults import Does, Row, acted_on, does, hit, sides
+from harness.core.guarantees import Circumstances, Configuration, Ruling, asked_by_hand, standing
+from harness.core.verdict import Standing
+
+#: What the log of the transactions' coordinator decides at any isolation level: how a transaction ends.
+_ASK_COORDINATOR = frozenset({HANGING_TRANSACTION, FRACTURED, COMMITTED_LOST})
+
+#: A broker that was healed is no candidate for so long: it has to start, to register and to be let in again.
+_COMES_BACK_NS = 10_000_000_000
+
+Offsets = npt.NDArray[np.int64]
+
+
+class Has(Enum):
+    """What is known of a broker and a record: it must have it, it may, or it lost its disk. Any other need not."""
+
+    MUST = "must"
+    MAY = "may"
+    WIPED = "wiped"
+
+
+@dataclass(frozen=True)
+class Log:
+    """The final log of a partition: where each leader epoch begins and ends in it, and where the log does. (Before 0.11
+    there are no epochs.)
+
+    ``sparse``: it may lack offsets that no election took: of markers of transactions, or compacted.
+    """
+
+    epochs: Offsets
+    first: Offsets
+    last: Offsets
+    end: int
+    sparse: bool = False
+
+    def begun_at(self, given: Mapping[int, int]) -> "Log":
+        """The same log, where records of some epochs were once given out from these offsets on, and are gone.
+
+        A leader appends all of its epoch: a log that has some of it begins it where that leader did.
+        """
+        begun = [given.get(epoch, NEVER) for epoch in self.epochs.tolist()]
+        return replace(self, first=np.minimum(self.first, np.array(begun, np.int64)))
+
+    def cut(self, epoch: int | None, offset: int | None) -> tuple[bool, int | None]:
+        """Whether an election after an epoch may have taken what stood at an offset; and the epoch by which one had.
+
+        It has not where the log goes on in that epoch. Where an older epoch goes on, a leader of before was elected
+        again, out of sync, with what it had written alone.
+        """
+        if epoch is None or offset is None or not len(self.epochs):
+            return True, None
+        if bool((self.last[self.epochs == epoch] > offset).any()):
+            return False, None
+        later = self.epochs > epoch
+        by = self.epochs[later & (self.first <= offset)]
+        if len(by) or offset >= self.end:
+            return True, int(by.min()) if len(by) else None
+        if bool((self.last[self.epochs < epoch] >= offset).any()):
+            return True, int(self.epochs[later].min()) if later.any() else None
+        return self.sparse, None
+
+
+@dataclass(frozen=True)
+class Case:
+    """Records of a partition that are gone, alike in all that is known of them.
+
+    They were sent from ``sent_ns`` on, and acknowledged, or delivered to a consumer, by ``until_ns``; either is None
+    where it is not known. ``epoch``: the leader epoch that a consumer was told with them. ``hole``: the final log has
+    records of one epoch below and above them. (If theirs is an earlier one, that need not be what took them.)
+    """
+
+    of: Partition
+    sent_ns: int | None
+    until_ns: int | None
+    acknowledged: bool
+    first_offset: int | None = None
+    last_offset: int | None = None
+    epoch: int | None = None
+    delivered_ns: int | None = None
+    hole: bool = False
+
+
+@dataclass(frozen=True)
+class Event:
+    """What took records: the election of a leader, or (of ``leader`` None) the loss of every disk that had them."""
+
+    at_ns: int
+    term: int | None = None
+    leader: int | None = None
+    epoch: int | None = None
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The standing of records that are gone, and why.
+
+    ``term``: whose records they are, where that is known. ``may_have``: the terms whose leaders may have taken them.
+    """
+
+    ruling: Ruling
+    must: frozenset[int] = frozenset()
+    unknown: frozenset[int] = frozenset()
+    need_not: frozenset[int] = frozenset()
+    event: Event | None = None
+    term: int | None = None
+    may_have: frozenset[int] = frozenset()
+
+    @property
+    def standing(self) -> Standing:
+        """The standing."""
+        return self.ruling.standing
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All that a decision rests on. ``faults``: as known, and, where nobody knows whether some acted, as if they had.
+
+    ``delivered``: for each partition and epoch, offsets in order and by when a consumer had one at or above each.
+    ``end_ns``: when nothing was written any more. ``coordinated``: there were transactions, and nobody observes the log
+    of their coordinator.
+    """
+
+    configuration: Configuration
+    elections: Mapping[Partition, Elections]
+    names: Mapping[int, str]
+    faults: Sequence[Sequence[Row]]
+    logs: Mapping[Partition, Log] = field(default_factory=dict)
+    delivered: Mapping[tuple[Partition, int], tuple[Offsets, Offsets]] = field(default_factory=dict)
+    end_ns: int = 0
+    last_replica_guarded: bool = False
+    coordinated: bool = False
+    _moments: dict[Partition, Offsets] = field(default_factory=dict)
+    _edges: dict[Partition, Offsets] = field(default_factory=dict)
+
+    def moments(self, of: Partition) -> Offsets:
+        """The times of a partition between two of which all records are alike."""
+        if of not in self._moments:
+            known = self.elections.get(of)
+            faults = [at for row in self.faults[-1] for at in (row["injecting_ns"], row["healed_ns"]) if at is not None]
+            told = np.empty(0, np.int64) if known is None else known.moments
+            self._moments[of] = np.unique(np.concatenate([told, np.array(faults, np.int64)]))
+        return self._moments[of]
+
+    def edges(self, of: Partition) -> Offsets:
+        """The offsets of a partition between two of which all records are alike to its final log."""
+        if of not in self._edges:
+            log = self.logs.get(of)
+            edges = () if log is None else (*log.first.tolist(), *log.last.tolist(), log.end)
+            self._edges[of] = np.unique(np.array(edges, np.int64))
+        return self._edges[of]
+
+    def alike(self, case: Case) -> tuple[object, ...]:
+        """What is the same of all records that are decided alike."""
+        elections = self.elections.get(case.of)
+        numbers = [] if elections is None else candidates(elections, case, self.faults[0])
+        committed = [] if elections is None else [self.committed_ns(elections, n, case) for n in numbers]
+        times = [case.sent_ns, case.until_ns, case.delivered_ns, *committed]
+        moments = self.moments(case.of)
+        places = [None if at is None else int(np.searchsorted(moments, at, side="right")) for at in times]
+        offset = case.first_offset
+        segment = None if offset is None else int(np.searchsorted(self.edges(case.of), offset, side="right"))
+        return case.of, case.acknowledged, case.epoch, case.hole, segment, *places
+
+    def decided(self, anomaly: Anomaly, case: Case) -> Decision:
+        """What is known of these records."""
+        if anomaly is HANGING_TRANSACTION:
+            # What is gone is the marker that ends it: acknowledged by the whole ISR, nobody knows when.
+            case = replace(case, acknowledged=True)
+        found = self._of_all_faults(anomaly, case)
+        may_go = self._disturbed and self._may_lose_committed(case, self.faults[-1])
+        asks = anomaly in _ASK_COORDINATOR or self.configuration.read_committed
+        if self.coordinated and asks and found.standing is Standing.VIOLATION and may_go:
+            why = "nobody told what became of the log of the transactions' coordinator"
+            return replace(found, ruling=_undecided(anomaly, why))
+        return found
+
+    def _of_all_faults(self, anomaly: Anomaly, case: Case) -> Decision:
+        each = [self._of_faults(anomaly, case, rows) for rows in self.faults]
+        if len({one.standing for one in each}) == 1:
+            return each[0]
+        supposed = next(one for one in each if one.standing is not Standing.VIOLATION)
+        because = f"nobody knows whether every fault acted; if it did, this is {supposed.ruling.because}"
+        return replace(each[0], ruling=_undecided(anomaly, because), may_have=supposed.may_have)
+
+    def _of_faults(self, anomaly: Anomaly, case: Case, faults: Sequence[Row]) -> Decision:
+        elections = self.elections.get(case.of)
+        numbers = [] if elections is None else candidates(elections, case, faults)
+        if elections is None or not numbers:
+            return self._unwatched(anomaly, case, faults)
+        if case.hole and any(elections.terms[number].epoch is None for number in numbers):
+            return self._violation(anomaly, case)
+        each = [_Walk(self, elections, faults, anomaly, case, number).decision() for number in numbers]
+        if len(each) == 1:
+            told = elections.terms[numbers[0]].epoch is not None
+            return replace(each[0], term=numbers[0] if told else None)
+        return self._of_several(anomaly, elections, numbers, each)
+
+    def _unwatched(self, anomaly: Anomaly, case: Case, faults: Sequence[Row]) -> Decision:
+        """Nobody told who led when records were written."""
+        nothing_may = self._acks_all(case) and not self._may_lose_committed(case, faults)
+        log = self.logs.get(case.of)
+        uncut = log is not None and not log.cut(case.epoch, case.first_offset)[0]
+        if nothing_may or case.hole or uncut:
+            return self._violation(anomaly, case)
+        return Decision(_undecided(anomaly, "nobody told who led the partition when it was written"))
+
+    def _of_several(
+        self, anomaly: Anomaly, elections: Elections, numbers: Sequence[int], each: Sequence[Decision]
+    ) -> Decision:
+        """Records that may be of several terms: what holds of all of them holds."""
+        if len({one.standing for one in each}) == 1:
+            return each[0]
+        names = " or ".join(dict.fromkeys(self._name(elections.terms[number].leader) for number in numbers))
+        takers = {one.event.term for one in each if one.event and one.standing is Standing.PERMITTED}
+        must = frozenset.intersection(*(one.must for one in each))
+        return Decision(
+            _undecided(anomaly, f"either of two leaders may have acknowledged it: {names}"),
+            must=must,
+            unknown=frozenset.union(*(one.must | one.unknown for one in each)) - must,
+            need_not=frozenset.intersection(*(one.need_not for one in each)),
+            may_have=frozenset.union(*(one.may_have for one in each)) | {n for n in takers if n is not None},
+        )
+
+    @property
+    def _disturbed(self) -> bool:
+        """Whether any fault may have acted in the run, or any partition had a second leader."""
+        return any(row["effective"] or acted_on(row) for row in self.faults[-1]) or any(
+            len(elections.terms) > 1 for elections in self.elections.values()
+        )
+
+    def _acks_all(self, case: Case) -> bool:
+        all_in_sync = self.configuration.acks_all or self.coordinated
+        return case.delivered_ns is not None or (case.acknowledged and all_in_sync)
+
+    def _may_lose_committed(self, case: Case, faults: Sequence[Row]) -> bool:
+        """Whether the settings, or a fault, allow at all that a committed record of some broker goes."""
+        since = BEFORE if case.sent_ns is None else case.sent_ns
+        names = frozenset(self.names.values())
+        wiped = any(does(row, Does.DESTROYS_DATA) and acted_on(row) & names and _over(row) >= since for row in faults)
+        return self.configuration.elects_uncleanly or wiped or any(asked_by_hand(row, case.of) for row in faults)
+
+    def _violation(self, anomaly: Anomaly, case: Case) -> Decision:
+        elections = self.elections.get(case.of)
+        numbers = candidates(elections, case, self.faults[0]) if elections is not None else []
+        if elections is None or len(numbers) != 1:
+            return Decision(_untaken(anomaly, self.configuration))
+        walk = _Walk(self, elections, self.faults[0], anomaly, case, numbers[0])
+        return walk.told(_untaken(anomaly, self.configuration))
+
+    def committed_ns(self, elections: Elections, number: int, case: Case) -> int | None:
+        """By when records of a term were committed for certain; None where that is not known of any time."""
+        if case.acknowledged and (self.configuration.acks_all or self.coordinated):
+            return NEVER if case.until_ns is None else case.until_ns
+        known = [case.delivered_ns]
+        if case.last_offset is not None:
+            known.append(elections.committed_ns(number, case.last_offset))
+            offsets, by = self.delivered.get((case.of, _known(elections.terms[number].epoch)), ((), ()))
+            above = int(np.searchsorted(offsets, case.last_offset))
+            known += [int(by[above])] if above < len(offsets) else []
+        return min((at for at in known if at is not None), default=None)
+
+    def _name(self, broker: int) -> str:
+        return self.names.get(broker, f"broker {broker}")
+
+
+def candidates(elections: Elections, case: Case, faults: Sequence[Row] = ()) -> list[int]:
+    """The terms that records may be of: of their epoch, or else those that had begun and were not over. A leader whose
+    process was ended acknowledges nothing more."""
+    if case.epoch is not None:
+        return [n for n, term in enumerate(elections.terms) if term.epoch == case.epoch]
+    sent = BEFORE if case.sent_ns is None else case.sent_ns
+    until = NEVER if case.until_ns is None else case.until_ns
+    found = [n for n, term in enumerate(elections.terms) if term.begins_ns <= until and sent <= term.ends_ns]
+    return [n for n in found if sent <= _ended_ns(elections, n, faults)]
+
+
+def _ended_ns(elections: Elections, number: int, faults: Sequence[Row]) -> int:
+    """When the process of a term's leader was ended, after it said for the last time that it leads."""
+    term = elections.terms[number]
+    leader = elections.names.get(term.leader)
+    claimed = max((word.to_ns for word in term.words if word.observer == leader), default=NEVER)
+    ended = (
+        row["injected_ns"]
+        for row in faults
+        if does(row, Does.ENDS_PROCESS) and leader in acted_on(row) and row["injected_ns"] is not None
+    )
+    return min((at + LAG_NS for at in ended if at >= claimed), default=NEVER)
+
+
+@dataclass
+class _Walk:
+    """One term's records, followed through the elections after it."""
+
+    evidence: Evidence
+    elections: Elections
+    faults: Sequence[Row]
+    anomaly: Anomaly
+    case: Case
+    number: int
+    state: dict[int, Has] = field(default_factory=dict)
+    wiped: dict[int, Row] = field(default_factory=dict)
+    in_doubt: set[int] = field(default_factory=set)
+    committed: int | None = None
+    held: frozenset[int] = frozenset()
+    may: frozenset[int] = frozenset()
+
+    def __post_init__(self) -> None:
+        case, leader = self.case, self.elections.terms[self.number].leader
+        sent = BEFORE if case.sent_ns is None else case.sent_ns
+        self.committed = self.evidence.committed_ns(self.elections, self.number, case)
+        self.held, self.may = frozenset({leader}), frozenset({leader})
+        if self.committed is not None:
+            told = self.elections.in_sync(self.number, sent, max(self.committed, sent))
+            self.held |= frozenset() if told is None else told.every
+            self.may |= self.elections.replicas if told is None or self._too_few(told) else told.any
+        self.state = dict.fromkeys(self.may, Has.MAY) | dict.fromkeys(self.held, Has.MUST)
+
+    def _too_few(self, told: InSync) -> bool:
+        """Whether fewer were in sync than an acknowledgement with acks=all needs: another may have joined unseen, or it
+        came too early."""
+        by_all = self.case.acknowledged and (self.evidence.configuration.acks_all or self.evidence.coordinated)
+        return by_all and len(told.any) < self.evidence.configuration.min_insync_replicas
+
+    def told(self, ruling: Ruling, event: Event | None = None, may_have: Iterable[int] = ()) -> Decision:
+        """A decision with who must have had the records when they were acknowledged or committed."""
+        unknown = self.may - self.held
+        need_not = self.elections.replicas - self.held - unknown
+        return Decision(ruling, self.held, unknown, need_not, event, may_have=frozenset(may_have))
+
+    def decision(self) -> Decision:
+        terms, log = self.elections.terms, self.evidence.logs.get(self.case.of)
+        promise = _untaken(self.anomaly, self.evidence.configuration)
+        cut, by = (True, None) if log is None else log.cut(terms[self.number].epoch, self.case.first_offset)
+        if not cut:
+            return self.told(promise)
+        later = [n for n in range(self.number + 1, len(terms)) if by is None or _known(terms[n].epoch) <= by]
+        wiped = next(self._wipes(BEFORE if self.case.sent_ns is None else self.case.sent_ns, NEVER), None)
+        by_hand = any(self._by_hand(n) for n in later)
+        uncleanly = self.evidence.configuration.elects_uncleanly
+        if self.committed is not None and wiped is None and not by_hand and not uncleanly:
+            return self.told(promise, self._event(later[0]) if later else None)
+        perhaps: list[int] = []
+        taken: Decision | None = None
+        since = self._since()
+        for n in later:
+            self._go_on(n - 1, since, terms[n].seen_ns)
+            since = max(since, terms[n].seen_ns)
+            has = self._of_elected(n)
+            if has is Has.MUST:
+                taken = None
+            elif has is Has.MAY:
+                if taken is not None and n == later[-1]:
+                    return self._again(n, taken)
+                perhaps.append(n)
+                self.state = {b: Has.MAY if known is Has.MUST else known for b, known in self.state.items()}
+            else:
+                taken = taken or self._taken(n, has, perhaps)
+                self._followed(n)
+        if taken is not None:
+            return taken
+        if not any(by is not None and terms[n].epoch == by for n in later):
+            self._go_on(later[-1] if later else self.number, since, NEVER)
+        return self._not_taken(perhaps, by, promise, later)
+
+    def _again(self, n: int, taken: Decision) -> Decision:
+        """The last leader, whose log lacks it, may have had it all along, though one before lacked it."""
+        may_have = {n} if taken.event is None or taken.event.term is None else {n, taken.event.term}
+        return self._undecided(f"{self._who(n)} was elected again, and may have had it", may_have)
+
+    def _followed(self, n: int) -> None:
+        """A leader lacked it: a holder that was up in its term may have followed it, and then lacks it, too (a follower
+        alone truncates: KIP-101)."""
+        since, until = self.elections.terms[n].begins_ns, self._led_until(n)
+        words = sorted(self.elections.terms[n].words, key=lambda word: word.from_ns)
+        joined = frozenset[int]().union(*(word.isr for word in words)) - frozenset[int](*(w.isr for w in words[:1]))
+        for broker, known in [*self.state.items()]:
+            if known is not Has.WIPED and broker in joined:
+                del self.state[broker]
+            elif known is Has.MUST and not self._down(broker, since, until):
+                self.state[broker] = Has.MAY
+
+    def _led_until(self, n: int) -> int:
+        """When a term was over: another had begun, nobody led any more, or its leader's process had ended."""
+        epoch = _known(self.elections.terms[n].epoch)
+        begun = (span.from_ns for span in self.elections.spans if _known(span.leader_epoch) > epoch)
+        following = [term.seen_ns for term in self.elections.terms[n + 1 : n + 2]]
+        return min([*following, *begun, _ended_ns(self.elections, n, self.faults)], default=NEVER)
+
+    def _down(self, broker: int, from_ns: int, to_ns: int) -> bool:
+        """Whether a broker's process did nothing all that time: it had ended, or was halted."""
+        return any(
+            row["injected_ns"] is not None
+            and row["injected_ns"] <= from_ns
+            and _over(row) >= to_ns
+            and self._name(broker) in acted_on(row)
+            for row in self.faults
+            if does(row, Does.ENDS_PROCESS) or does(row, Does.HALTS_PROCESS)
+        )
+
+    def _since(self) -> int:
+        known = self.committed if self.committed is not None else self.case.until_ns
+        return BEFORE if known is None else known
+
+    def _of_elected(self, n: int) -> Has | None:
+        """What is known of the leader of a term when it was elected. A clean election is of one that has what is
+        committed, whatever was told of the ISR."""
+        leader = self.elections.terms[n].leader
+        has = self.state.get(leader)
+        clean = not self.evidence.configuration.elects_uncleanly and not self._by_hand(n)
+        if self.committed is not None and clean and has is not Has.WIPED and leader not in self.in_doubt:
+            self.state[leader] = has = Has.MUST
+        return has
+
+    def _taken(self, n: int, has: Has | None, perhaps: Sequence[int]) -> Decision:
+        """An election made a leader of a broker that need not have had it."""
+        happened = Circumstances(
+            elected=True,
+            uncleanly=not self._in_sync(n),
+            isr_faulted=self._isr_faulted(n),
+            by_hand=self._by_hand(n),
+            emptied=has is Has.WIPED,
+            disks_lost=self._disks_lost(),
+            committed=self.committed is not None,
+            last_replica_guarded=self.evidence.last_replica_guarded,
+        )
+        event, configuration = self._event(n), self.evidence.configuration
+        ruling = standing(self.anomaly, configuration, happened)
+        if has is Has.WIPED and ruling.standing is Standing.PERMITTED and self._older_survived():
+            return self._undecided("every disk was wiped, and records of before are there all the same", [n])
+        log = self.evidence.logs.get(self.case.of)
+        placed = self.case.first_offset is not None or log is None
+        if ruling.standing is Standing.PERMITTED and not placed and not self._disks_lost():
+            return self._undecided("nobody knows where it stood, or whether an election cut the log there", [n])
+        if perhaps:
+            return self._undecided(f"{self._who(perhaps[0])} was elected, and may have had it", [*perhaps, n])
+        if ruling.standing is Standing.VIOLATION and happened.uncleanly:
+            alive = standing(self.anomaly, configuration, replace(happened, isr_faulted=True))
+            if alive.standing is Standing.PERMITTED:
+                why = f"nobody knows why no broker of the ISR was elected in place of {self._who(n)}"
+                return self._undecided(why, [n])
+            clean = standing(self.anomaly, configuration, replace(happened, uncleanly=False))
+            if clean.standing is Standing.PERMITTED and not self._isr_lasted(n):
+                return self._undecided(f"nobody knows whether {self._who(n)} was in the ISR when it was elected", [n])
+        return self.told(ruling, event, [n])
+
+    def _not_taken(self, perhaps: Sequence[int], by: int | None, promise: Ruling, later: Sequence[int]) -> Decision:
+        if self._disks_lost():
+            happened = Circumstances(disks_lost=True, committed=self.committed is not None)
+            lost = standing(self.anomaly, self.evidence.configuration, happened)
+            if lost.standing is Standing.PERMITTED and self._older_survived():
+                return self._undecided("every disk was wiped, and records of before are there all the same", [])
+            if lost.standing is Standing.PERMITTED and not perhaps and Has.MAY not in self.state.values():
+                return self.told(lost, Event(max(map(self._wiped_ns, self.wiped))))
+            return self._undecided("all that must have had it lost their disks, and others may have had it", perhaps)
+        if perhaps:
+            return self._undecided(f"{self._who(perhaps[0])} was elected, and may have had it", perhaps)
+        terms = self.elections.terms
+        known = by is None or any(terms[n].epoch == by for n in later)
+        until = self.evidence.end_ns if by is None or not later else terms[later[-1]].seen_ns
+        forbidden = self.committed is not None and not self._may_elect_uncleanly()
+        if not forbidden and not (known and self.elections.seen_whole(self.number, until)):
+            return self._undecided("an election may have come that nobody told of", [])
+        return self.told(promise, self._event(later[0]) if later else None)
+
+    def _undecided(self, why: str, may_have: Iterable[int]) -> Decision:
+        return self.told(_undecided(self.anomaly, why), may_have=may_have)
+
+    def _go_on(self, n: int, from_ns: int, to_ns: int) -> None:
+        """What became known of who has it while a term went on: who joined the ISR, and whose disk was wiped."""
+        term = self.elections.terms[n]
+        here = self.committed
+        if here is None and self.case.last_offset is not None and self.state.get(term.leader) is Has.MUST:
+            here = self.elections.committed_ns(n, self.case.last_offset)
+        happened: list[tuple[int, int, Any]] = []
+        before: frozenset[int] | None = None
+        words, wipes = self.elections.words_of(n), list(self._wipes(from_ns, to_ns))
+        emptied = [(broker, row) for broker, row in self.wiped.items() if self.state.get(broker) is Has.WIPED]
+        emptied += [(broker, row) for row, broker in wipes]
+        filled = [(_over(row) + self.elections.lag_ns, broker) for broker, row in emptied]
+        for word in words:
+            until = min(word.to_ns, to_ns)
+            told = max(word.from_ns, (from_ns if here is None else max(here, from_ns)) + self.elections.lag_ns)
+            if told <= until:
+                happened.append((told, 1, (word, before)))
+            happened += [
+                (max(at, word.from_ns), 2, broker)
+                for at, broker in filled
+                if broker in word.isr and max(at, word.from_ns) <= until
+            ]
+            before = frozenset(word.isr)
+        happened += [(row["injecting_ns"], 0, (broker, row)) for row, broker in wipes]
+        if n == self.number:
+            self._wiped_in_flight(from_ns)
+        for _, kind, what in sorted(happened, key=lambda one: one[:2]):
+            if kind == 0:
+                broker, self.wiped[broker] = what
+                self.state[broker] = Has.WIPED
+            elif kind == 1:
+                word, earlier = what
+                self._heard(n, frozenset(word.isr), frozenset(word.elr), earlier, word.from_ns, here is not None)
+            else:
+                self._still_told(n, what)
+        if here is not None or n not in self.elections.reign(self.number):
+            self._unheard(n, from_ns, to_ns)
+
+    def _still_told(self, n: int, broker: int) -> None:
+        """A broker was told in the ISR long after its disk was wiped: it may have left and joined it between two
+        samples."""
+        leader = self.elections.terms[n].leader
+        if broker != leader and self.state.get(broker) is Has.WIPED and self.state.get(leader) in {Has.MUST, Has.MAY}:
+            self.state[broker] = Has.MAY
+            self.in_doubt.add(broker)
+
+    def _unheard(self, n: int, from_ns: int, to_ns: int) -> None:
+        """While nobody told anything, and its leader lived, any replica may have joined the ISR of a leader that has
+        it."""
+        until = min(to_ns, _ended_ns(self.elections, n, self.faults))
+        if self.state.get(self.elections.terms[n].leader) in {Has.MUST, Has.MAY} and (
+            self.elections.unheard(from_ns, until)
+        ):
+            for broker in self.elections.replicas:
+                if self.state.get(broker) is Has.WIPED:
+                    self.in_doubt.add(broker)
+                if self.state.get(broker) in {None, Has.WIPED}:
+                    self.state[broker] = Has.MAY
+
+    def _wiped_in_flight(self, until_ns: int) -> None:
+        """A disk that was wiped after the records were sent, and before anybody knew them written: they may have been
+        written before that, or after."""
+        sent = until_ns if self.case.sent_ns is None else self.case.sent_ns
+        for row, broker in self._wipes(sent, until_ns):
+            if _over(row) < until_ns and self.state.get(broker) is Has.MUST:
+                self.state[broker] = Has.MAY
+                self.in_doubt.add(broker)
+
+    def _wipes(self, from_ns: int, to_ns: int) -> Iterator[tuple[Row, int]]:
+        """The wipes of disks of the partition's replicas that were not over by one time, and had begun by another."""
+        for row in self.faults:
+            if does(row, Does.DESTROYS_DATA) and from_ns <= _over(row) and row["injecting_ns"] <= to_ns:
+                acted = acted_on(row)
+                yield from ((row, broker) for broker in self.elections.replicas if self._name(broker) in acted)
+
+    def _heard(
+        self,
+        n: int,
+        isr: frozenset[int],
+        elr: frozenset[int],
+        before: frozenset[int] | None,
+        from_ns: int,
+        committed: bool,
+    ) -> None:
+        """An ISR of a term was told: who is in that of a leader that has the record has it, once it was committed, and
+        whoever joins it in a later term (KIP-101: not before its log has reached that term's beginning)."""
+        leader = self.state.get(self.elections.terms[n].leader)
+        for broker in isr | elr if committed else isr:
+            has = self.state.get(broker)
+            joined = before is not None and broker not in before
+            if leader is Has.MAY and has is None:
+                self.state[broker] = Has.MAY
+            elif leader is Has.MUST and has is Has.WIPED:
+                if joined and from_ns > self._wiped_ns(broker):
+                    self.state[broker] = Has.MUST
+            elif leader is Has.MUST and (committed or (joined and n not in self.elections.reign(self.number))):
+                self.state[broker] = Has.MUST
+
+    def _wiped_ns(self, broker: int) -> int:
+        row = self.wiped[broker]
+        return int(row["injecting_ns"] if row["healed_ns"] is None else row["healed_ns"])
+
+    def _disks_lost(self) -> bool:
+        return Has.WIPED in self.state.values() and Has.MUST not in self.state.values()
+
+    def _older_survived(self) -> bool:
+        """Whether every replica was empty at one time, and records of before are in the final log all the same."""
+        log = self.evidence.logs.get(self.case.of)
+        epoch = self.elections.terms[self.number].epoch
+        emptied = [self.wiped[broker] for broker in self.elections.replicas if self.state.get(broker) is Has.WIPED]
+        if log is None or epoch is None or len(emptied) < len(self.elections.replicas):
+            return False
+        at_once = max(row["injecting_ns"] for row in emptied) <= min(map(_over, emptied))
+        return at_once and bool((log.epochs <= epoch).any())
+
+    def _in_sync(self, n: int) -> bool:
+        before, leader = self.elections.last_before(n), self.elections.terms[n].leader
+        return before is not None and leader in {*before.isr, *before.elr}
+
+    def _isr_lasted(self, n: int) -> bool:
+        """Whether the last ISR before an election had been told for long enough, and until then, to be the last."""
+        before = self.elections.last_before(n)
+        if before is None or before.to_ns - before.from_ns < self.elections.lag_ns:
+            return False
+        until = min(self.elections.terms[n].seen_ns, _ended_ns(self.elections, n - 1, self.faults))
+        return not self.elections.unheard(before.to_ns, until)
+
+    def _isr_faulted(self, n: int) -> bool:
+        """Whether whoever else was in the ISR at an election was under a fault, or had just been healed."""
+        before, term = self.elections.last_before(n), self.elections.terms[n]
+        brokers = frozenset(self.elections.names.values())
+        kraft = self.evidence.configuration.metadata == "kraft"
+        under = {
+            name
+            for row in self.faults
+            if row["injecting_ns"] <= term.seen_ns
+            and _over(row) >= term.seen_ns - _COMES_BACK_NS
+            # Brokers that are cut from each other are no less led by the quorum of KRaft.
+            and not (kraft and sides(row) and frozenset().union(*sides(row)) <= brokers)
+            for name in hit(row, brokers)
+        }
+        others = set() if before is None else {*before.isr} - {term.leader}
+        return before is not None and all(self.elections.names.get(broker) in under for broker in others)
+
+    def _by_hand(self, n: int) -> bool:
+        """Whether an unclean election that was asked for by hand made a term: the first that was seen after it."""
+        seen = [term.seen_ns for term in self.elections.terms]
+        begins = self.elections.terms[n].begins_ns
+        return any(
+            next((m for m, at in enumerate(seen) if at >= row["injecting_ns"]), None) == n
+            and begins <= _over(row) + LAG_NS
+            for row in self.faults
+            if row["effective"] and asked_by_hand(row, self.case.of)
+        )
+
+    def _may_elect_uncleanly(self) -> bool:
+        by_hand = any(row["effective"] and asked_by_hand(row, self.case.of) for row in self.faults)
+        return self.evidence.configuration.elects_uncleanly or by_hand
+
+    def _event(self, n: int) -> Event:
+        term = self.elections.terms[n]
+        return Event(term.seen_ns, n, term.leader, term.epoch)
+
+    def _who(self, n: int) -> str:
+        return self._name(self.elections.terms[n].leader)
+
+    def _name(self, broker: int) -> str:
+        return self.elections.names.get(broker, f"broker {broker}")
+
+
+def _untaken(anomaly: Anomaly, configuration: Configuration) -> Ruling:
+    """The ruling of what nothing took: a row of the permission table may hold by the settings alone."""
+    return standing(anomaly, configuration, Circumstances())
+
+
+def _undecided(anomaly: Anomaly, why: str) -> Ruling:
+    assert anomaly.promise is not None
+    return Ruling(Standing.UNDECIDED, why, anomaly.promise.source)
+
+
+def _over(row: Row) -> int:
+    return NEVER if row["healed_ns"] is None else int(row["healed_ns"])
+
+
+def _known(epoch: int | None) -> int:
+    return -1 if epoch is None else epoch

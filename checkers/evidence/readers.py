@@ -1,0 +1,99 @@
+"""Whether those who read along came to the end: a consumer that was given nothing proves nothing."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
+
+from checkers.evidence.leadership import Partition
+from checkers.history import PARTITION, History
+from checkers.scan.polls import READER
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Who was to read a partition to its end, and the offset ``at`` which he stood last: behind all that he was given,
+    or else where he began; None where nobody told."""
+
+    topic: str
+    partition: int
+    reader: int
+    at: int | None
+
+
+def behind(history: History, polls: DataFrame) -> list[str]:
+    """A line for each consumer that had a partition to the last and did not come to the end of its records.
+
+    Of a group whoever of its members had the partition last counts, and how far any of them came. Of one that was
+    killed, or died, nothing is asked; where a fault stays, which may keep the end from it, that it was given anything.
+    ``polls`` as of checkers/scan/polls.py.
+    """
+    doubtful = stopped(seats(history, polls), history)
+    if not doubtful:
+        return []
+    stood = history.local(pa.Table.from_pylist([vars(one) for one in doubtful], _STOOD))
+    left = (
+        history.reads.where("phase = 'final'")
+        .select(*PARTITION, "offset")
+        .join(F.broadcast(stood), on=PARTITION, how="inner")
+        .where("offset >= coalesce(at, 0)")
+        .groupBy(*PARTITION, "reader", "at")
+        .agg(F.count_distinct("offset").alias("left"))
+        .collect()
+    )
+    return [
+        f"consumer {row['reader']} {'stopped at ' + str(row['at']) if row['at'] is not None else 'was given nothing'}"
+        f" of {row['topic']}-{row['partition']}, before {row['left']} records"
+        for row in sorted(left, key=lambda row: (row["topic"], row["partition"], row["reader"]))
+    ]
+
+
+_STOOD = pa.schema([("topic", pa.string()), ("partition", pa.int32()), ("reader", pa.int32()), ("at", pa.int64())])
+
+
+def seats(history: History, polls: DataFrame) -> list[Row]:
+    """Every reader and partition that it was ever assigned. Returns: READER, since_ns (of its last assignment), begun
+    (where an assignment began, as far as it is known), reached (how far it came; null where it was given nothing),
+    given (how many records)"""
+    assigned = (
+        history.table("positions")
+        .where("event = 'assign'")
+        .groupBy(*READER)
+        .agg(F.max("at_ns").alias("since_ns"), F.max("offset").alias("begun"))
+    )
+    reached = (
+        polls.where("arrived is not null")
+        .groupBy(*READER)
+        .agg(F.max("next").alias("reached"), F.sum("records").alias("given"))
+    )
+    return [row.asDict() for row in F.broadcast(assigned).join(reached, on=READER, how="left").collect()]
+
+
+def stopped(seats: Iterable[Row], history: History) -> list[Reader]:
+    """Those of ``seats`` who were to read to the end of a log that was read whole, and stood before its end."""
+    run, ends = history.run_file, {(row["topic"], row["partition"]): row for row in history.ends if row["complete"]}
+    dead = {(one.worker, one.incarnation) for one in (*run.killed, *run.died)}
+    parties: dict[tuple[Partition, int | None], list[Row]] = {}
+    for seat in seats:
+        of = (seat["topic"], seat["partition"])
+        if of in ends:
+            parties.setdefault((of, None if run.configuration.grouped else seat["reader"]), []).append(seat)
+    found = [(of, *_stood(members)) for (of, _), members in sorted(parties.items(), key=lambda item: str(item[0]))]
+    return [
+        Reader(*of, last["reader"], at)
+        for of, last, at, given in found
+        if (last["reader"], last["incarnation"]) not in dead and (at or 0) < ends[of]["log_end"]
+        if run.heals_all or not given
+    ]
+
+
+def _stood(members: Sequence[Row]) -> tuple[Row, int | None, bool]:
+    """Who was assigned the partition last, how far any of them came, and whether any was given anything."""
+    last = max(members, key=lambda seat: (seat["since_ns"], seat["reader"], seat["incarnation"]))
+    told = [at for seat in members for at in (seat["reached"], seat["begun"]) if at is not None]
+    return last, max(told, default=None), any(seat["given"] for seat in members)

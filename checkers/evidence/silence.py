@@ -1,0 +1,55 @@
+"""Silence: times in which a partition was written to and no broker had lately told who led it."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.evidence.leadership import FRESH_NS, Partition
+
+_SECOND_NS = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class Silence:
+    """From when until when the last word of any broker on a partition was too old to tell anything."""
+
+    topic: str
+    partition: int
+    from_ns: int
+    to_ns: int
+
+    @property
+    def when(self) -> str:
+        """``"from 5.0 s to 9.5 s"``."""
+        return f"from {self.from_ns / _SECOND_NS:.1f} s to {self.to_ns / _SECOND_NS:.1f} s"
+
+
+def silences(observations: pa.Table, written: Mapping[Partition, tuple[int, int]]) -> list[Silence]:
+    """The silences on each partition from its first write to its last, in their order.
+
+    ``observations``: topic, partition, at_ns, in any order. A word tells of FRESH_NS from its time on.
+    """
+    told = observations.select(["topic", "partition", "at_ns"]).sort_by(
+        [(name, "ascending") for name in ("topic", "partition", "at_ns")]
+    )
+    words = {of: np.empty(0, np.int64) for of in written} | dict(_by_partition(told))
+    return [one for of, (since, until) in sorted(written.items()) for one in _between(of, words[of], since, until)]
+
+
+def _by_partition(told: pa.Table) -> Iterator[tuple[Partition, np.ndarray]]:
+    each = told.group_by(["topic", "partition"], use_threads=False).aggregate([("at_ns", "list")])
+    lists = each["at_ns_list"].combine_chunks()
+    for row, (topic, partition) in enumerate(
+        zip(each["topic"].to_pylist(), each["partition"].to_pylist(), strict=True)
+    ):
+        yield (topic, partition), lists[row].values.to_numpy()
+
+
+def _between(of: Partition, words: np.ndarray, since_ns: int, until_ns: int) -> Iterable[Silence]:
+    # As if a word had been told just too long before the first write, and one just as the last was over.
+    ends = np.concatenate([[since_ns - FRESH_NS], words, [until_ns]])
+    begun, over = np.maximum(ends[:-1] + FRESH_NS, since_ns), np.minimum(ends[1:], until_ns)
+    silent = begun < over
+    return [Silence(*of, int(begin), int(end)) for begin, end in zip(begun[silent], over[silent], strict=True)]

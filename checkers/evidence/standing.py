@@ -1,0 +1,91 @@
+"""The standing of an anomaly: the worst of all its records, each by what reached it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from checkers.evidence.causes import COLUMNS, RecordRange, bucket_width, record_ranges
+from checkers.evidence.elections import elections
+from checkers.evidence.holders import Case, Evidence, Log, Offsets
+from checkers.evidence.holes import Holes, epochs, holes, logs
+from checkers.evidence.leadership import Partition
+from checkers.evidence.store import directory_of, extent, pieces
+from checkers.history import History
+from harness.core.anomalies import VANISHED
+from harness.core.faults import Row, in_doubt, supposing_it_acted
+from harness.core.guarantees import Ruling
+from harness.core.verdict import Standing
+
+WORST_FIRST = (Standing.VIOLATION, Standing.UNDECIDED, Standing.PERMITTED)
+
+#: The feature of eligible leader replicas (KIP-966).
+_ELR = "eligible.leader.replicas.version"
+
+
+def evidence(history: History) -> tuple[Evidence, Holes]:
+    """All that decides what took a record of a run; and the holes of its final logs."""
+    found = epochs(history) if history.run_file.final_read else None
+    run, vanished = history.run_file, _vanished(history)
+    known = Evidence(
+        configuration=run.configuration,
+        elections=elections(
+            history.stored.table("observations"), history.seen, history.stored.brokers, run.configuration
+        ),
+        names=history.stored.brokers,
+        faults=possible_faults(history.faults),
+        logs={} if found is None else begun_at(logs(history, found), vanished),
+        delivered=delivered(vanished),
+        end_ns=history.last_ns,
+        coordinated=history.transactional,
+        last_replica_guarded=run.features.get(_ELR, 0) > 0,
+    )
+    return known, {} if found is None else holes(history, found)
+
+
+def possible_faults(faults: Sequence[Row]) -> list[Sequence[Row]]:
+    """The faults of a run, and, where nobody knows whether some acted, as they were if these had."""
+    doubtful = any(map(in_doubt, faults))
+    return [faults, *([[supposing_it_acted(row) for row in faults]] if doubtful else [])]
+
+
+def _vanished(history: History) -> list[Case]:
+    """What was delivered and is gone, of which the leader epoch is known."""
+    stored = directory_of(history.results, VANISHED.name)
+    parts = record_ranges(pieces(stored, COLUMNS), {}, bucket_width(extent(stored), 1))
+    cases = (part.case for part in parts if part.case is not None)
+    return [case for case in cases if None not in (case.epoch, case.last_offset, case.delivered_ns)]
+
+
+def delivered(vanished: Iterable[Case]) -> dict[tuple[Partition, int], tuple[Offsets, Offsets]]:
+    """Of what was delivered and is gone, by partition and leader epoch: offsets in order, and by when a consumer had
+    one at or above each. All below it in that log was committed then."""
+    apart: dict[tuple[Partition, int], list[tuple[int, int]]] = {}
+    for case in vanished:
+        of_epoch = apart.setdefault((case.of, int(case.epoch or 0)), [])
+        of_epoch.append((int(case.last_offset or 0), int(case.delivered_ns or 0)))
+    found = {}
+    for key, told in apart.items():
+        offsets, by = np.array(sorted(told), np.int64).T
+        found[key] = (offsets, np.minimum.accumulate(by[::-1])[::-1])
+    return found
+
+
+def begun_at(found: Mapping[Partition, Log], vanished: Iterable[Case]) -> dict[Partition, Log]:
+    """The final logs, where each epoch begins no later than what was delivered of it and is gone."""
+    given: dict[Partition, dict[int, int]] = {}
+    for case in vanished:
+        of_epoch, epoch, offset = given.setdefault(case.of, {}), int(case.epoch or 0), int(case.first_offset or 0)
+        of_epoch[epoch] = min(offset, of_epoch.get(epoch, offset))
+    return {of: log.begun_at(given.get(of, {})) for of, log in found.items()}
+
+
+def worst_ruling(found: Iterable[RecordRange]) -> tuple[Ruling, int, int]:
+    """The worst ruling of all records of an anomaly: of how many records it is, of how many."""
+    counts: dict[Ruling, int] = {}
+    total = 0
+    for part in found:
+        assert part.decision is not None
+        counts[part.decision.ruling] = counts.get(part.decision.ruling, 0) + part.count
+        total += part.count
+    ruling = min(counts, key=lambda one: (WORST_FIRST.index(one.standing), -counts[one], one.because))
+    return ruling, counts[ruling], total

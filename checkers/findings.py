@@ -1,0 +1,267 @@
+"""Findings: what one cause did, told once, with the anomalies that are its consequences. Pure.
+
+An election takes the end of a log: its records are lost, what consumers had of them vanished, and others stand at their
+offsets. That is one finding. What one event took in several partitions is one, too: elections there that were seen
+at about one time under the same faults (without any, of the same broker), or disks that were lost together. Records
+of which nobody knows what took them are a finding of their own for each place, and so is an anomaly that no record
+decides by itself.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import groupby
+from typing import Any
+
+from checkers.evidence.causes import MOST_RUNS, RecordRange, facts
+from checkers.evidence.faults import active, overlapping
+from checkers.evidence.holders import Event
+from checkers.evidence.leadership import FRESH_NS, LeaderTerm, Partition, Span, isr_before
+from checkers.evidence.standing import WORST_FIRST, worst_ruling
+from harness.core.anomalies import BY_NAME
+from harness.core.faults import Row
+from harness.core.verdict import CauseOf, Finding, FoundAnomaly, Standing
+
+#: So many findings whose cause nobody knows are told apart, the worst and biggest first; all others are told as one.
+MOST_UNKNOWN = 20
+
+
+@dataclass(frozen=True)
+class Records:
+    """Some records of an anomaly that stand together."""
+
+    anomaly: str
+    range: RecordRange
+
+    @property
+    def event(self) -> Event | None:
+        """What took them."""
+        return None if self.range.decision is None else self.range.decision.event
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What was observed of a run: who led, which faults there were, and the names of brokers by their ids."""
+
+    led: Mapping[Partition, Sequence[LeaderTerm]]
+    seen: Sequence[Span]
+    faults: Sequence[Row]
+    names: Mapping[int, str]
+
+    @cached_property
+    def _apart(self) -> dict[Partition, list[Span]]:
+        apart: dict[Partition, list[Span]] = {}
+        for span in self.seen:
+            apart.setdefault((span.topic, span.partition), []).append(span)
+        return apart
+
+    def of(self, partition: Partition) -> list[Span]:
+        """What was seen of one partition."""
+        return self._apart.get(partition, [])
+
+    def name(self, broker: int) -> str:
+        """A broker's name."""
+        return self.names.get(broker, f"broker {broker}")
+
+
+@dataclass
+class _Run:
+    """A run of offsets: the records of the first anomaly there, and how many of each stand there."""
+
+    first: RecordRange
+    worst: RecordRange
+    counts: dict[str, int] = field(default_factory=dict)
+
+
+def findings(
+    anomalies: Mapping[str, FoundAnomaly], found: Mapping[str, Sequence[RecordRange]], observed: Observed
+) -> list[Finding]:
+    """The findings of a verdict, the worst first. ``found``: the records of each anomaly that some are kept of, all
+    that decide by themselves with their decision. Over all findings, the counts of each anomaly add up to its own."""
+    records = [Records(name, one) for name in anomalies for one in found.get(name, ()) if one.decision is not None]
+    decided = {one.anomaly for one in records}
+    made = [_finding(group, anomalies, observed) for group in grouped(records, observed.faults)]
+    made += [_of_run(name, one, found.get(name, ())) for name, one in anomalies.items() if name not in decided]
+    order = {name: n for n, name in enumerate(anomalies)}
+    return sorted(
+        made,
+        key=lambda one: (WORST_FIRST.index(one.standing), order[one.first], -one.anomalies[one.first]),
+    )
+
+
+def grouped(found: Iterable[Records], faults: Sequence[Row]) -> list[list[Records]]:
+    """Records with a decision, by what took them."""
+    every = list(found)
+    taken = [one for one in every if one.event is not None]
+    untaken = _at_one_place(one for one in every if one.event is None)
+    untaken.sort(key=lambda group: (min(map(_badness, group)), -sum(one.range.count for one in group)))
+    apart, rest = untaken[:MOST_UNKNOWN], untaken[MOST_UNKNOWN:]
+    return [*_by_event(taken, faults), *apart, *([[one for group in rest for one in group]] if rest else [])]
+
+
+def _by_event(taken: Iterable[Records], faults: Sequence[Row]) -> list[list[Records]]:
+    each: dict[tuple[Partition, Event], list[Records]] = {}
+    for one in taken:
+        assert one.event is not None
+        each.setdefault((one.range.of, one.event), []).append(one)
+    groups: list[list[tuple[Partition, Event]]] = []
+    latest: dict[object, list[tuple[Partition, Event]]] = {}
+    for of, event in sorted(each, key=lambda one: (one[1].at_ns, one[0], -1 if one[1].term is None else one[1].term)):
+        alike = _alike(event, faults)
+        group = latest.get(alike)
+        # (Two elections of one partition are two events, however soon the second came.)
+        if group is None or event.at_ns - group[-1][1].at_ns > FRESH_NS or any(of == other for other, _ in group):
+            latest[alike] = group = []
+            groups.append(group)
+        group.append((of, event))
+    return [[one for key in group for one in each[key]] for group in groups]
+
+
+def _alike(event: Event, faults: Sequence[Row]) -> object:
+    """What events of several partitions have in common that are one: besides their time."""
+    if event.leader is None:
+        return CauseOf.DISKS_LOST
+    return CauseOf.ELECTION, tuple(active(faults, event.at_ns)) or event.leader
+
+
+def _at_one_place(untaken: Iterable[Records]) -> list[list[Records]]:
+    """Records that nothing is known to have taken, those together whose offsets overlap, or are not known; holes
+    apart."""
+    groups: list[list[Records]] = []
+
+    def place(one: Records) -> tuple[Partition, bool, bool]:
+        return one.range.of, one.range.hole, one.range.first_offset is None
+
+    for _, some in groupby(sorted(untaken, key=lambda one: (place(one), _first(one.range))), place):
+        end: int | None = None
+        for one in some:
+            if end is None or _first(one.range) > end:
+                groups.append([])
+            groups[-1].append(one)
+            end = max(_last(one.range), _last(one.range) if end is None else end)
+    return groups
+
+
+def _finding(group: Sequence[Records], anomalies: Mapping[str, FoundAnomaly], observed: Observed) -> Finding:
+    counts = {name: sum(one.range.count for one in group if one.anomaly == name) for name in anomalies}
+    counts = {name: count for name, count in counts.items() if count}
+    worst = min(map(_badness, group))
+    first = next(name for name in counts if any(one.anomaly == name and _badness(one) == worst for one in group))
+    ruling, count, total = worst_ruling(one.range for one in group if one.anomaly == first)
+    of_some = f"{count} of them: " if count < total else ""
+    if first != next(iter(counts)):
+        of_some = f"{count} {first}: "
+    runs = _runs(group, list(counts))
+    shown = sorted(runs, key=lambda run: (not run.first.hole, -run.first.count))[:MOST_RUNS]
+    told = [_told(run, observed) for run in shown]
+    return Finding(
+        standing=ruling.standing,
+        because=f"{of_some}{ruling.because}",
+        source=ruling.source,
+        remedy=ruling.remedy,
+        cause=_cause(group, observed),
+        evidence=_evidence(told, ruling.standing),
+        anomalies=counts,
+        runs=told,
+        more_runs=len(runs) - len(told),
+    )
+
+
+def _of_run(name: str, found: FoundAnomaly, ranges: Sequence[RecordRange]) -> Finding:
+    """An anomaly that is judged by what happened in the run, or by a limit of the scenario."""
+    ruled = {"standing": found.standing}
+    return Finding(
+        standing=found.standing,
+        because=found.because,
+        source=found.source,
+        remedy=found.remedy,
+        cause={"event": CauseOf.LIMIT if BY_NAME[name].promise is None else CauseOf.RUN},
+        anomalies={name: found.count},
+        runs=[{**ruled, **run, "anomalies": {name: run["count"]}} for run in found.runs],
+        more_runs=max(len(ranges) - len(found.runs), 0),
+    )
+
+
+def _runs(group: Sequence[Records], names: Sequence[str]) -> list[_Run]:
+    """The runs of a finding: those of its first anomaly, each with what else stands there; then what is left over."""
+    runs: list[_Run] = []
+    placed: dict[Partition, list[_Run]] = {}
+    for one in sorted(group, key=lambda one: (names.index(one.anomaly), one.range.of, _first(one.range))):
+        here = placed.setdefault(one.range.of, [])
+        at = bisect_right(here, _last(one.range), key=lambda run: _first(run.first))
+        before = here[at - 1] if at else None
+        there = before is not None and _last(before.first) >= _first(one.range)
+        if before is not None and there and one.anomaly != next(iter(before.counts)):
+            before.counts[one.anomaly] = before.counts.get(one.anomaly, 0) + one.range.count
+            before.worst = min(before.worst, one.range, key=lambda part: _badness(Records("", part)))
+        else:
+            runs.append(_Run(one.range, one.range, {one.anomaly: one.range.count}))
+            here.insert(bisect_right(here, _first(one.range), key=lambda run: _first(run.first)), runs[-1])
+    return runs
+
+
+def _told(run: _Run, observed: Observed) -> dict[str, Any]:
+    of = run.first.of
+    found = replace(run.first, decision=run.worst.decision)
+    told = facts(found, observed.led.get(of, ()), observed.of(of), observed.faults, observed.names)
+    return {**told, "anomalies": run.counts}
+
+
+def _evidence(runs: Iterable[Mapping[str, Any]], standing: Standing) -> dict[str, Any]:
+    """Who must have had the records of the first run of a standing, and what took them."""
+    run = next((one for one in runs if one.get("standing") is standing), None)
+    return {} if run is None else {key: run[key] for key in ("must", "need_not", "unknown", "taken_by")}
+
+
+def _cause(group: Sequence[Records], observed: Observed) -> dict[str, Any]:
+    """What took all these: facts alone."""
+    events = dict.fromkeys((one.range.of, one.event) for one in group)
+    taken = [(of, event) for of, event in events if event is not None]
+    if not taken:
+        known = all(one.range.decision and one.range.decision.standing is Standing.VIOLATION for one in group)
+        return {"event": CauseOf.NOTHING if known else CauseOf.UNKNOWN, "hole": all(one.range.hole for one in group)}
+    at = [event.at_ns for _, event in taken]
+    if taken[0][1].leader is None:
+        faults = overlapping(observed.faults, min(at) - 1, max(at))
+        return {"event": CauseOf.DISKS_LOST, "from_ns": min(at), "to_ns": max(at), "faults": faults}
+    elections = [*_elections(sorted(taken, key=lambda one: one[0]), observed)]
+    stood = {one["in_isr"] for one in elections}
+    return {
+        "event": CauseOf.ELECTION,
+        "from_ns": min(at),
+        "to_ns": max(at),
+        "faults": active(observed.faults, min(at)),
+        "leaders": list(dict.fromkeys(one["name"] for one in elections)),
+        **({"in_isr": stood.pop()} if len(stood) == 1 else {}),
+        "partitions": len(elections),
+        "elections": elections[:MOST_RUNS],
+    }
+
+
+def _elections(taken: Iterable[tuple[Partition, Event]], observed: Observed) -> Iterator[dict[str, Any]]:
+    for of, event in taken:
+        assert event.leader is not None
+        before = isr_before(observed.of(of), LeaderTerm(event.leader, event.epoch, event.at_ns))
+        yield {
+            "topic": of[0],
+            "partition": of[1],
+            "leader": event.leader,
+            "name": observed.name(event.leader),
+            "leader_epoch": event.epoch,
+            "at_ns": event.at_ns,
+            "in_isr": None if before is None else event.leader in before,
+        }
+
+
+def _badness(one: Records) -> int:
+    assert one.range.decision is not None
+    return WORST_FIRST.index(one.range.decision.standing)
+
+
+def _first(part: RecordRange) -> int:
+    return -1 if part.first_offset is None else part.first_offset
+
+
+def _last(part: RecordRange) -> int:
+    return -1 if part.last_offset is None else part.last_offset

@@ -1,0 +1,217 @@
+"""Times without an acknowledgement: arithmetic on the bins in which writes ended. Pure."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from checkers.history import PARTITION
+from harness.core.topology import Partition
+
+Times = npt.NDArray[np.int64]
+
+SECOND_NS = 1_000_000_000
+_MOST_BUCKETS = 600
+
+#: Instead of a time: later and earlier than any.
+NEVER = np.iinfo(np.int64).max
+BEFORE = np.iinfo(np.int64).min
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """The writes to a partition, or to all, by the bins in which they ended, in the order of time.
+
+    Of each bin: its number, when the first of its writes was sent (``earliest``), when the last one ended, and its
+    first and last acknowledgement (NEVER, BEFORE where there is none) and their number. ``abandoned``: from when
+    until when somebody awaited the end of writes that have none, apart from each other and in the order of time.
+    """
+
+    bin: Times
+    earliest: Times
+    last_end: Times
+    first_ack: Times
+    last_ack: Times
+    acknowledged: Times
+    abandoned: Sequence[tuple[int, int]] = ()
+
+    @property
+    def first_ns(self) -> int | None:
+        """When the first attempt began; None where nothing was attempted."""
+        begins = [*self.earliest.tolist(), *(since for since, _ in self.abandoned)]
+        return min(begins, default=None)
+
+    @property
+    def last_ack_ns(self) -> int | None:
+        """When the last acknowledgement came; None where none did."""
+        return max(self.last_ack[self.acknowledged > 0].tolist(), default=None)
+
+    @property
+    def last_ns(self) -> int | None:
+        """When the last attempt ended; None where nothing was attempted."""
+        ends = [*self.last_end[-1:].tolist(), *(until for _, until in self.abandoned)]
+        return max(ends, default=None)
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """A time without an acknowledgement. ``ended`` is false where none came while one was awaited."""
+
+    from_ns: int
+    to_ns: int
+    ended: bool
+
+    @property
+    def lasted_ns(self) -> int:
+        """Its length."""
+        return self.to_ns - self.from_ns
+
+
+@dataclass(frozen=True)
+class Stretches:
+    """Times without an acknowledgement, apart from each other and in the order of time: those that there were for
+    certain (``begun``, ``to``; ``ended`` as of a Stretch), and those that there may have been."""
+
+    begun: Times
+    to: Times
+    ended: npt.NDArray[np.bool_]
+    may_have_begun: Times
+    may_have_ended: Times
+
+    def longest(self, since_ns: int = 0, until_ns: int = NEVER) -> Stretch | None:
+        """The longest one, and the first of those, as far as it lies between two instants; None where none does."""
+        some = slice(np.searchsorted(self.to, since_ns), np.searchsorted(self.begun, until_ns, "right"))
+        begun, to = np.maximum(self.begun[some], since_ns), np.minimum(self.to[some], until_ns)
+        if not begun.size:
+            return None
+        one = np.argmax(to - begun)
+        return Stretch(int(begun[one]), int(to[one]), bool(self.ended[some][one] and to[one] == self.to[some][one]))
+
+    def at_most(self, since_ns: int = 0, until_ns: int = NEVER) -> int:
+        """How long the longest between two instants may have lasted."""
+        some = slice(
+            np.searchsorted(self.may_have_ended, since_ns), np.searchsorted(self.may_have_begun, until_ns, "right")
+        )
+        begun, to = self.may_have_begun[some], self.may_have_ended[some]
+        lasted = np.minimum(to, until_ns) - np.maximum(begun, since_ns)
+        certain = self.longest(since_ns, until_ns)
+        return max(int(lasted.max(initial=0)), certain.lasted_ns if certain else 0)
+
+
+def united(times: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The same times, those in one that touch each other."""
+    apart: list[tuple[int, int]] = []
+    for begin, end in sorted(times):
+        if apart and begin <= apart[-1][1]:
+            apart[-1] = (apart[-1][0], max(end, apart[-1][1]))
+        else:
+            apart.append((begin, end))
+    return apart
+
+
+def timelines(folded: pa.Table, awaited: Mapping[Partition, Sequence[tuple[int, int]]]) -> dict[Partition, Timeline]:
+    """The timeline of each partition that was written to, in their order."""
+    rows = folded.sort_by([(name, "ascending") for name in (*PARTITION, "bin", "era")])
+    topics, numbers = rows["topic"].to_pylist(), rows["partition"].to_pylist()
+    begins = [i for i in range(len(rows)) if not i or (topics[i], numbers[i]) != (topics[i - 1], numbers[i - 1])]
+    found = {
+        (topics[begin], numbers[begin]): _timeline(
+            rows.slice(begin, end - begin), awaited.get((topics[begin], numbers[begin]), ())
+        )
+        for begin, end in pairwise([*begins, len(rows)])
+    }
+    never_ended = {partition: _timeline(rows.slice(0, 0), awaited[partition]) for partition in awaited.keys() - found}
+    return dict(sorted((found | never_ended).items()))
+
+
+def together(folded: pa.Table, awaited: Mapping[Partition, Sequence[tuple[int, int]]]) -> Timeline:
+    """The timeline of all partitions together: available while one is."""
+    kinds = {"earliest": "min", "last_end": "max", "first_ack": "min", "last_ack": "max", "acknowledged": "sum"}
+    added = folded.group_by(["bin", "era"]).aggregate(list(kinds.items()))
+    rows = added.rename_columns({f"{name}_{kind}": name for name, kind in kinds.items()})
+    ordered = rows.sort_by([("bin", "ascending"), ("era", "ascending")])
+    return _timeline(ordered, united(time for times in awaited.values() for time in times))
+
+
+def _timeline(rows: pa.Table, awaited: Sequence[tuple[int, int]]) -> Timeline:
+    def times(name: str, otherwise: int = 0) -> Times:
+        column: Times = rows[name].cast(pa.int64()).fill_null(otherwise).to_numpy()
+        return column
+
+    return Timeline(
+        times("bin"),
+        times("earliest"),
+        times("last_end"),
+        times("first_ack", NEVER),
+        times("last_ack", BEFORE),
+        times("acknowledged"),
+        awaited,
+    )
+
+
+def stretches(timeline: Timeline) -> Stretches:
+    """Every time between two acknowledgements, the first and the last one open, as long as one was awaited.
+
+    One begins with the acknowledgement before it if a write was pending then, and with the next attempt if none was. A
+    write that fails ends no stretch: the next attempt may do better. One that was abandoned is awaited no more.
+    """
+    acked = np.flatnonzero(timeline.acknowledged)
+    # Before the first acknowledgement, and after each that is the last of its bin, until the next one.
+    after = np.concatenate([[BEFORE], timeline.last_ack[acked]])
+    next_ack = np.concatenate([timeline.first_ack[acked], [NEVER]])
+    # The first of the writes that ended in later bins was sent then; of those that ended later in the same bin
+    # nobody knows more than that they were sent before they ended.
+    first_sent = np.minimum.accumulate(np.append(timeline.earliest, NEVER)[::-1])[::-1]
+    sent = first_sent[np.concatenate([[0], acked + 1])]
+    last_end = np.concatenate([[BEFORE], timeline.last_end[acked]])
+    also = last_end > after
+    begun = np.where(also, np.minimum(np.maximum(after, sent), last_end), np.maximum(after, sent))
+    may_have_begun = np.where(also, after, begun)
+    to = next_ack.copy()
+    to[-1] = max(timeline.last_end, default=BEFORE)
+    some = also | (sent != NEVER)
+    apart: list[tuple[int, int]] = []
+    for since, until in reversed(timeline.abandoned):
+        there = (after < until) & (next_ack > since)
+        begin, end = np.maximum(after, since), np.minimum(next_ack, until)
+        joins = there & some & (end >= begun)
+        begun = np.where(joins, np.minimum(begun, begin), begun)
+        may_have_begun = np.where(there & (end >= may_have_begun), np.minimum(may_have_begun, begin), may_have_begun)
+        to[-1] = max(to[-1], until) if joins[-1] else to[-1]
+        alone = there & ~joins
+        apart += zip(begin[alone].tolist(), end[alone].tolist(), strict=True)
+    ended = next_ack != NEVER
+    alone_begun, alone_to = np.array(apart, np.int64).reshape(-1, 2).T
+    # Between two acknowledgements of one bin there may be any of its time.
+    several = acked[timeline.acknowledged[acked] > 1]
+    certain = _in_order(
+        np.concatenate([begun[some], alone_begun]),
+        np.concatenate([to[some], alone_to]),
+        np.concatenate([ended[some], np.zeros(len(apart), bool)]),
+    )
+    possible = _in_order(
+        np.concatenate([may_have_begun[some], timeline.first_ack[several]]),
+        np.concatenate([to[some], timeline.last_ack[several]]),
+    )
+    return Stretches(*certain, *possible)
+
+
+def _in_order(begun: Times, to: Times, *more: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], ...]:
+    order = np.lexsort((to, begun))
+    return tuple(column[order] for column in (begun, to, *more))
+
+
+def per_bucket(timeline: Timeline, bin_ns: int) -> tuple[int, list[int]]:
+    """The length of a bucket in ns (a second, or as many as it takes), and the acknowledgements in each: in the first,
+    also those of before the origin."""
+    if timeline.last_ns is None:
+        return SECOND_NS, []
+    last_ns = max(timeline.last_ns, 0)
+    bucket = SECOND_NS * -(-(last_ns + 1) // (SECOND_NS * _MOST_BUCKETS))
+    number = last_ns // bucket + 1
+    of_bins = np.clip(timeline.bin * bin_ns // bucket, 0, number - 1)
+    return bucket, np.bincount(of_bins, timeline.acknowledged, number).astype(np.int64).tolist()

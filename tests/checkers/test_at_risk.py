@@ -1,0 +1,95 @@
+"""How many writes were acknowledged while a fault could take them, and by how few brokers: pure, on small timelines."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from checkers.at_risk import NOT_KNOWN, at_risk
+from checkers.evidence.leadership import Span
+from checkers.stretches import Timeline
+
+SECOND = 1_000_000_000
+BROKERS = {1: "b1", 2: "b2", 3: "b3", 4: "b4"}
+OF = ("t", 0)
+
+
+def acknowledged(*bins: tuple[float, float, int]) -> Timeline:
+    """Bins: when the first of their writes was sent, when the last was acknowledged, and how many were."""
+    sent, ended, number = (np.array(column) for column in zip(*bins, strict=True))
+    times = [(column * SECOND).astype(np.int64) for column in (sent, ended)]
+    return Timeline(np.arange(len(bins)), times[0], times[1], times[1], times[1], number.astype(np.int64))
+
+
+def isr(observer: str, since: float, until: float, leader: int, *brokers: int) -> Span:
+    return Span(observer, *OF, int(since * SECOND), int(until * SECOND), leader, 0, brokers)
+
+
+def fault(since: float, until: float | None, *nodes: str, **more: Any) -> dict[str, Any]:
+    healed = None if until is None else int(until * SECOND)
+    times = {"injecting_ns": int(since * SECOND), "injected_ns": int(since * SECOND), "healed_ns": healed}
+    return {"fault": "f", "kind": "kill", "nodes": list(nodes), "effective": True, "evidence": "{}", **times, **more}
+
+
+WHOLE = [isr("b1", 0, 100, 1, 1, 2, 3)]
+SHRUNK = [isr("b1", 0, 10, 1, 1, 2, 3), isr("b1", 10.25, 100, 1, 1)]
+#: Each second from 0 to 39 one write is sent, and acknowledged half a second later.
+EACH_SECOND = acknowledged(*((n, n + 0.5, 1) for n in range(40)))
+
+
+def told(
+    spans: list[Span], *faults: dict[str, Any], acks_all: bool = True, own: Timeline = EACH_SECOND
+) -> dict[int, int]:
+    return at_risk({OF: own}, spans, faults, BROKERS, acks_all)
+
+
+@pytest.mark.parametrize(
+    ("faults", "found"),
+    [
+        ([], {}),
+        ([fault(5, 8, "b1")], {3: 3}),
+        ([fault(5, 8, "b1"), fault(7, 10, "b2")], {3: 5}),
+        ([fault(35, None, "b3")], {3: 5}),
+        ([fault(50, 60, "b1")], {}),
+        ([fault(5, 8, "b4")], {}),
+        ([fault(5, 8, "b4", "b2")], {3: 3}),
+        ([fault(5, 8, "c1")], {3: 3}),
+        ([fault(5, 8, "b1", effective=False)], {}),
+        ([fault(5, 8, "b1", "b4", effective=True, nodes_without_effect=["b1"])], {}),
+        ([fault(8, 8, "b1", destroys_data=True)], {3: 8}),
+        ([fault(8, 8, "b4", destroys_data=True)], {}),
+        ([fault(8, 8, kind="elect", evidence=json.dumps({"topic": "t", "partition": 0}))], {3: 8}),
+        ([fault(8, 8, kind="elect", evidence=json.dumps({"topic": "t", "partition": 1}))], {}),
+    ],
+)
+def test_what_is_acknowledged_while_a_fault_of_a_replica_is_in_force_is_at_risk(
+    faults: list[dict[str, Any]], found: dict[int, int]
+) -> None:
+    assert told(WHOLE, *faults) == found
+
+
+def test_it_is_counted_by_the_brokers_of_every_isr_from_its_sending_until_a_second_after() -> None:
+    # The ISR was seen to have shrunk at 10.25 s: within a second after what was acknowledged at 9.5 s.
+    assert told(SHRUNK, fault(5, 20, "b1")) == {1: 11, 3: 4}
+    late = acknowledged((8.7, 9.2, 1), (8.7, 9.26, 1))
+    assert told(SHRUNK, fault(5, 20, "b1"), own=late) == {1: 1, 3: 1}
+
+
+def test_with_acks_1_the_leader_alone_had_to_have_it() -> None:
+    assert told(WHOLE, fault(5, 8, "b1"), acks_all=False) == {1: 3}
+
+
+def test_the_leader_s_word_counts_and_no_stale_one() -> None:
+    deposed = [isr("b1", 0, 10, 1, 1), isr("b2", 10, 100, 2, 2, 3), isr("b3", 0, 100, 1, 1, 2, 3)]
+    assert told(deposed, fault(20, 25, "b1")) == {2: 5}
+    assert told([isr("b3", 0, 100, 1, 1, 2, 3)], fault(20, 25, "b1")) == {3: 5}
+
+
+def test_where_two_lead_the_fewest_of_either_count() -> None:
+    both = [isr("b1", 0, 22, 1, 1), isr("b2", 20, 100, 2, 2, 3)]
+    assert told(both, fault(15, 30, "b1")) == {1: 10, 2: 5}
+
+
+def test_where_nobody_reported_an_isr_it_is_not_known() -> None:
+    assert told([isr("b1", 0, 10, 1, 1, 2, 3)], fault(20, 25, "b1")) == {NOT_KNOWN: 5}

@@ -1,0 +1,380 @@
+"""Runs of records, and the sentence that each is told as."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from checkers.catalogue import CHECKERS
+from checkers.evidence.causes import (
+    COLUMNS,
+    MOST_RUNS,
+    RecordRange,
+    attached,
+    biggest,
+    bucket_width,
+    claims,
+    facts,
+    joined,
+    reattributed,
+    record_ranges,
+)
+from checkers.evidence.holders import Case, Decision, Event
+from checkers.evidence.leadership import LeaderTerm, Span
+from checkers.judge import judge
+from harness.core.anomalies import BY_NAME
+from harness.core.guarantees import PERMISSIONS, Ruling
+from harness.core.verdict import Standing
+from harness.report.sentences import sentence, with_sentences
+from tests.checkers.notation import SECOND, tell, write
+from tests.golden.sample import Judged
+
+TRIAL = ("trial", 0)
+NAMES = {1: "b1", 2: "b2", 3: "b3"}
+BOTH = [LeaderTerm(1, 0, 0), LeaderTerm(2, 1, 8 * SECOND)]
+SEEN = [
+    Span("b1", "trial", 0, 0, 3 * SECOND, 1, 0, (1, 2)),
+    Span("b1", "trial", 0, 4 * SECOND, 12 * SECOND, 1, 0, (1,)),
+    Span("b2", "trial", 0, 8 * SECOND, 30 * SECOND, 2, 1, (2,)),
+]
+
+Runs = Callable[..., Mapping[str, list[dict[str, Any]]]]
+
+
+def record_range(first: int | None, last: int | None, begin: float = 5, end: float = 6, **changes: Any) -> RecordRange:
+    count = 1 if first is None or last is None else last - first + 1
+    whole = RecordRange(
+        topic="trial",
+        partition=0,
+        term=1,
+        first_offset=first,
+        last_offset=last,
+        again_to=None,
+        count=count,
+        acknowledged=count,
+        first_ns=int(begin * SECOND),
+        last_ns=int(end * SECOND),
+    )
+    return replace(whole, **changes)
+
+
+def fault(name: str, begun: float, healed: float | None, effective: bool = True) -> dict[str, Any]:
+    at = None if healed is None else int(healed * SECOND)
+    return {"fault": name, "injecting_ns": int(begun * SECOND), "healed_ns": at, "effective": effective}
+
+
+@pytest.fixture
+def found(spark: SparkSession, tmp_path: Path) -> Runs:
+    """Writes a hand history, judges it, and gives the runs of each anomaly."""
+
+    def write_and_judge(*lines: str) -> Mapping[str, list[dict[str, Any]]]:
+        write(tmp_path, [tell(*lines)], unclean_election=True)
+        judged = with_sentences(judge(tmp_path, spark))
+        return {name: anomaly.runs for name, anomaly in judged.anomalies.items()}
+
+    return write_and_judge
+
+
+def test_what_was_lost_under_one_leader_is_one_run(found: Runs) -> None:
+    runs = found(
+        "send a ok @0 t1..2",
+        "send b ok @1 t4..5",
+        "send c ok @2 t5..6",
+        "live b @1",
+        "final a @0",
+        "end 0..1",
+        "fault cut b1,b2,b3 3..12",
+        "fault blip b2 6..7",
+        "saw b1 @1..3 leader=1 epoch=0 isr=1,2,3",
+        "saw b1 @4..7 leader=1 epoch=0 isr=1",
+        "saw b2 @8 leader=2 epoch=1 isr=2",
+    )
+    assert runs["lost"] == [
+        {
+            "text": "trial-0: offsets 1–2 (2 records), acknowledged 5.0–6.0 s by b1 (epoch 0) alone in the ISR, "
+            "lost when b2, not in the ISR, was elected at 8.0 s (epoch 1) after blip and while cut was active",
+            "topic": "trial",
+            "partition": 0,
+            "first_offset": 1,
+            "last_offset": 2,
+            "count": 2,
+            "first_ns": 5 * SECOND,
+            "last_ns": 6 * SECOND,
+            "leader": 1,
+            "leader_epoch": 0,
+            "isr": [[1]],
+            "elected": {
+                "leader": 2,
+                "leader_epoch": 1,
+                "at_ns": 8 * SECOND,
+                "in_isr": False,
+                "name": "b2",
+                "faults": ["cut"],
+            },
+            "faults": ["cut", "blip"],
+            "acknowledged": 2,
+            "again_to": None,
+            "leader_name": "b1",
+            "isr_names": [["b1"]],
+            "hole": False,
+            "standing": Standing.PERMITTED,
+            "because": next(row.because for row in PERMISSIONS if row.name == "unclean election, one in-sync replica"),
+            "source": next(row.source for row in PERMISSIONS if row.name == "unclean election, one in-sync replica"),
+            "must": ["b1"],
+            "need_not": ["b2", "b3"],
+            "unknown": [],
+            "taken_by": {"event": "election", "at_ns": 8 * SECOND, "leader": 2, "leader_epoch": 1, "name": "b2"},
+        }
+    ]
+    assert [run["text"].split(", ")[0] for run in runs["vanished"]] == ["trial-0: offset 1 (1 record)"]
+
+
+def test_leaders_partitions_and_distances_part_runs(found: Runs) -> None:
+    runs = found(
+        "send a ok @0 t1..2",
+        "send b ok @1 t1..2",
+        "send far ok @500 t1..2",
+        "send later ok @2 t10..11",
+        "send other ok @0 p1 t1..2",
+        "send none ok t1..2",
+        "end 0..0",
+        "end 0..0 p1",
+        "saw b1 @1 leader=1 epoch=0 isr=1,2,3",
+        "saw b2 @8 leader=2 epoch=1 isr=2",
+    )["lost"]
+    assert [(run["partition"], run["first_offset"], run["last_offset"], run["leader"]) for run in runs] == [
+        (0, 0, 1, 1),
+        (0, None, None, 1),
+        (0, 500, 500, 1),
+        (0, 2, 2, 2),
+        (1, 0, 0, None),
+    ]
+    assert "1 record whose offsets are not known" in runs[1]["text"]
+    assert "under a leader that nobody observed" in runs[4]["text"]
+
+
+def test_duplicates_are_told_with_where_they_stand_again(found: Runs) -> None:
+    [run] = found("send a info t1..2", "final a @0", "final a @7", "end 0..8", "saw b1 @1 leader=1 epoch=0 isr=1,2,3")[
+        "duplicated"
+    ]
+    assert run["text"] == (
+        "trial-0: offset 0 (1 record), never acknowledged, sent at 1.0 s while the leader was b1 (epoch 0) "
+        "with the ISR b1 b2 b3, in the log more than once (again up to offset 7); no election was seen after them"
+    )
+
+
+@pytest.mark.parametrize("size", [7, 10_000], ids="in pieces of {}".format)
+def test_what_is_folded_is_what_is_there(size: int) -> None:
+    offsets = [*range(1000), *range(2000, 2100), 5000]
+    rows = [("trial", 0, n, 0, (n % 10) * SECOND, None, None, None) for n in offsets]
+    table = pa.Table.from_pylist([dict(zip(COLUMNS.names, row, strict=True)) for row in rows], COLUMNS)
+    parts = record_ranges((table[at : at + size] for at in range(0, len(table), size)), {TRIAL: BOTH}, 64)
+    assert sum(part.count for part in parts) == len(offsets)
+    assert {(part.term, part.first_ns // SECOND, part.last_ns // SECOND) for part in parts if part.count > 9} == {
+        (1, 0, 7),
+        (2, 8, 9),
+    }
+    assert sorted((part.term, part.first_offset, part.last_offset, part.count) for part in joined(parts, 64)) == [
+        (1, 0, 997, 800),
+        (1, 2000, 2097, 80),
+        (1, 5000, 5000, 1),
+        (2, 8, 999, 200),
+        (2, 2008, 2099, 20),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("offsets", "partitions", "width"), [(0, 0, 64), (1_000, 1, 64), (10**8, 1, 8192), (10**8, 12, 65536)]
+)
+def test_there_is_a_bounded_number_of_buckets(offsets: int, partitions: int, width: int) -> None:
+    assert bucket_width(offsets, partitions) == width
+    assert offsets * partitions // width <= 20_000
+
+
+def test_record_ranges_as_near_as_a_bucket_is_wide_are_one_and_farther_ones_are_not() -> None:
+    near = joined([record_range(64, 70, 6, 9), record_range(0, 6, 5, 7)], 64)
+    assert near == [record_range(0, 70, 5, 9, count=14, acknowledged=14)]
+    assert len(joined([record_range(0, 6), record_range(71, 80)], 64)) == 2
+    assert len(joined([record_range(0, 6), record_range(7, 8, term=2)], 64)) == 2
+    assert len(joined([record_range(0, 6), record_range(None, None)], 64)) == 2
+
+
+def test_a_run_has_the_times_of_what_was_acknowledged_in_it() -> None:
+    [whole] = joined([record_range(0, 1, 1, 2, acknowledged=0), record_range(2, 3, 5, 6)], 64)
+    assert (whole.first_ns, whole.last_ns, whole.acknowledged) == (5 * SECOND, 6 * SECOND, 2)
+
+
+def test_what_a_deposed_leader_took_before_it_knew_is_its_own() -> None:
+    parts = [record_range(0, 9), record_range(10, 19, 9, 11, term=2)]
+    assert joined(reattributed(parts, 64, {TRIAL: BOTH}, claims(SEEN, NAMES)), 64) == [record_range(0, 19, 5, 11)]
+
+
+@pytest.mark.parametrize(
+    "later",
+    [record_range(10, 19, 13, 14, term=2), record_range(200, 210, 9, 11, term=2), record_range(5, 9, 9, 11, term=2)],
+)
+def test_what_it_no_longer_claimed_or_does_not_continue_is_its_successors(later: RecordRange) -> None:
+    parts = [record_range(0, 9), later]
+    assert later in reattributed(parts, 64, {TRIAL: BOTH}, claims(SEEN, NAMES))
+
+
+def test_the_biggest_are_told_and_equal_ones_in_the_order_of_their_places() -> None:
+    many = [record_range(1000 * n, 1000 * n + n % 3) for n in range(40)]
+    first = biggest(reversed(many))
+    assert len(first) == MOST_RUNS
+    assert first == sorted(many, key=lambda one: (-one.count, one.first_offset))[:MOST_RUNS]
+
+
+@pytest.mark.parametrize(
+    ("anomaly", "run", "led", "faults", "says"),
+    [
+        (
+            "lost",
+            record_range(0, 9, 2, 5),
+            BOTH,
+            [],
+            "with the ISR b1 b2, then alone in the ISR, lost when b2, not in the",
+        ),
+        ("lost", record_range(0, 9, count=7), BOTH, [], "offsets 0–9 (7 records among them)"),
+        ("lost", record_range(0, 1233), BOTH, [], "(1,234 records)"),
+        ("lost", record_range(0, 9, 5, 9), BOTH, [], "alone in the ISR (though another led from 8.0 s), lost when b2"),
+        (
+            "lost",
+            record_range(0, 9),
+            BOTH,
+            [fault("cut", 1, None), fault("kill", 5, 9)],
+            "while cut and kill were active",
+        ),
+        (
+            "lost",
+            record_range(0, 9),
+            BOTH,
+            [fault("cut", 1, None), fault("in vain", 1, None, False)],
+            "while cut was active",
+        ),
+        ("lost", record_range(0, 9), BOTH[:1], [fault("in vain", 1, None, False)], "no election was seen after them"),
+        (
+            "vanished",
+            record_range(0, 9, acknowledged=4),
+            BOTH,
+            [],
+            "(10 records), 4 of them acknowledged 5.0–6.0 s by b1",
+        ),
+        (
+            "vanished",
+            record_range(0, 9, acknowledged=0),
+            BOTH,
+            [],
+            "(10 records), never acknowledged, sent 5.0–6.0 s while",
+        ),
+        ("lost", record_range(0, 9), BOTH, [fault("wipe", 7, 7.5), fault("old", 1, 2)], "(epoch 1) after wipe"),
+        (
+            "lost",
+            record_range(0, 9),
+            BOTH[:1],
+            [fault("cut", 5, 7)],
+            "lost; no election was seen after them; cut was active",
+        ),
+        (
+            "lost",
+            record_range(0, 9),
+            [BOTH[0], LeaderTerm(1, 1, 8 * SECOND)],
+            [],
+            "lost after b1, in the ISR, was elected again",
+        ),
+        (
+            "reordered",
+            record_range(0, 9),
+            BOTH,
+            [],
+            "in another order than they were sent; next, b2, not in the ISR, was",
+        ),
+        (
+            "vanished",
+            record_range(0, 9),
+            [BOTH[0], LeaderTerm(7, 1, 8 * SECOND)],
+            [],
+            "vanished when broker 7, not in the ISR",
+        ),
+    ],
+)
+def test_a_run_is_told_from_what_was_seen(anomaly: str, run: RecordRange, led: list, faults: list, says: str) -> None:
+    text = sentence(BY_NAME[anomaly], facts(run, led, SEEN, faults, NAMES))
+    assert says in text
+    assert "in vain" not in text
+
+
+def test_an_offset_as_great_as_can_be_has_a_bucket_too() -> None:
+    assert bucket_width((1 << 63) - 1, 1_000_000) == 1 << 62
+
+
+def test_what_comes_in_runs_is_looked_for() -> None:
+    assert {anomaly for anomaly in BY_NAME.values() if anomaly.comes_in_runs} <= {c.anomaly for c in CHECKERS}
+
+
+def test_the_recorded_run_is_told_as_it_was(of_corpus: Callable[[str], Judged]) -> None:
+    verdict = of_corpus("recorded jepsen-2013 unclean-election").verdict
+    assert verdict is not None
+    lost = verdict.anomalies["lost"]
+    assert [run["count"] for run in lost.runs] == [lost.count]
+    assert verdict.reasons[1] == (
+        "lost: trial-0: offsets 1137–3611 (2,475 records), acknowledged 26.0–31.3 s by b3 (epoch 0) alone in the ISR, "
+        "lost when b1, not in the ISR, was elected at 37.0 s (epoch 1) while cut and alone were active"
+    )
+
+
+def test_what_was_taken_before_anything_was_seen_was_taken_by_who_led_first() -> None:
+    row = {"topic": "trial", "offset": 1, "sent_ns": 1, "acknowledged_ns": 2}
+    table = pa.Table.from_pylist([{**row, "partition": 0}, {**row, "partition": 1}], COLUMNS)
+    parts = record_ranges([table], {TRIAL: [LeaderTerm(1, 0, 9)], ("trial", 1): []}, 64)
+    assert [(part.partition, part.term) for part in parts] == [(0, 1), (1, 0)]
+
+
+PERMITTED_BY = Ruling(Standing.PERMITTED, "because", "source")
+TAKEN = Decision(PERMITTED_BY, event=Event(8 * SECOND, 1, 2, 1), term=0, may_have=frozenset({1}))
+UNSURE = Decision(Ruling(Standing.UNDECIDED, "unsure", "source"), may_have=frozenset({1}))
+
+
+def part(first: int, last: int, decision: Decision, sent: float = 5, until: float = 6, **changes: Any) -> RecordRange:
+    case = Case(TRIAL, int(sent * SECOND), int(until * SECOND), True, first, last)
+    return record_range(first, last, until, until, case=case, decision=decision, **changes)
+
+
+def standings(*parts: RecordRange) -> list[tuple[int | None, Standing]]:
+    found = attached(parts, 64)
+    assert all(one.case is None for one in found)
+    return [(one.first_offset, one.decision.standing) for one in found if one.decision]
+
+
+def test_what_stands_beside_what_the_same_election_took_was_taken_by_it() -> None:
+    assert standings(part(0, 9, UNSURE), part(10, 19, TAKEN)) == [(0, Standing.PERMITTED), (10, Standing.PERMITTED)]
+    assert standings(part(0, 9, TAKEN), part(10, 19, UNSURE)) == [(0, Standing.PERMITTED), (10, Standing.PERMITTED)]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        part(10, 19, replace(UNSURE, may_have=frozenset({2}))),
+        part(10, 19, replace(UNSURE, may_have=frozenset())),
+        part(200, 209, UNSURE),
+        part(10, 19, UNSURE, partition=1),
+        part(5, 9, UNSURE),
+    ],
+    ids=["another election", "no election", "far away", "another partition", "where others stood"],
+)
+def test_what_another_took_or_stands_elsewhere_was_not(other: RecordRange) -> None:
+    assert (other.first_offset, Standing.UNDECIDED) in standings(part(0, 9, TAKEN), other)
+
+
+def test_what_was_sent_after_something_above_it_was_acknowledged_is_of_another_log() -> None:
+    found = standings(part(0, 9, TAKEN), part(10, 14, UNSURE, 20, 21), part(15, 19, UNSURE, 6, 7))
+    assert (10, Standing.UNDECIDED) in found
+
+
+def test_a_violation_beside_what_was_permitted_stays_one() -> None:
+    broken = Decision(Ruling(Standing.VIOLATION, "broken", "source"))
+    assert standings(part(0, 9, TAKEN), part(10, 19, broken))[1] == (10, Standing.VIOLATION)

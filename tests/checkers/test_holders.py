@@ -1,0 +1,760 @@
+"""Who must have had a record that is gone, and what took it: each rule with the histories that it must not reach."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from checkers.evidence.causes import COLUMNS, attached, record_ranges
+from checkers.evidence.causes import decided as each_decided
+from checkers.evidence.elections import elections
+from checkers.evidence.holders import Case, Decision, Evidence, Log
+from checkers.evidence.leadership import spans
+from checkers.evidence.standing import possible_faults
+from harness.core.anomalies import HANGING_TRANSACTION, LOST, VANISHED, Anomaly
+from harness.core.guarantees import Configuration
+from harness.core.verdict import Standing
+from harness.history.schema import OBSERVATIONS
+from tests.checkers.notation import SECOND, Told, tell
+
+NAMES = {1: "b1", 2: "b2", 3: "b3", 4: "b4"}
+TRIAL = ("trial", 0)
+PERMITTED, VIOLATION, UNDECIDED = Standing.PERMITTED, Standing.VIOLATION, Standing.UNDECIDED
+
+#: Settings under which a replica outside of the ISR may be elected, and with which each leader acknowledges alone.
+UNCLEAN: dict[str, Any] = {"unclean_election": True}
+ALONE: dict[str, Any] = {"acks": "1", "unclean_election": False}
+
+
+def evidence(told: Told, **settings: Any) -> Evidence:
+    """All that is known of a hand history, but for what was delivered and is gone."""
+    observations = pa.Table.from_pylist(told.rows["observations"], OBSERVATIONS)
+    configuration = Configuration(**{"version": "4.3.1", "min_insync_replicas": 1, **settings})
+    sent = [at for row in told.rows["sends"] for at in (row["invoked_ns"], row["completed_ns"]) if at is not None]
+    return Evidence(
+        configuration=configuration,
+        elections=elections(observations, spans(observations), NAMES, configuration),
+        names=NAMES,
+        faults=possible_faults(told.rows["faults"]),
+        logs={(end["topic"], end["partition"]): log_of(told, end) for end in told.rows["log_ends"]},
+        end_ns=max(sent, default=0),
+        coordinated=bool(told.rows["transactions"]),
+    )
+
+
+def log_of(told: Told, end: dict[str, Any]) -> Log:
+    epochs: dict[int, list[int]] = {}
+    for row in told.rows["reads"]:
+        if row["phase"] == "final" and row["leader_epoch"] is not None and row["partition"] == end["partition"]:
+            epochs.setdefault(row["leader_epoch"], []).append(row["offset"])
+    found = sorted((epoch, min(offsets), max(offsets)) for epoch, offsets in epochs.items())
+    each = np.array(found, np.int64).reshape(-1, 3).T
+    return Log(*each, end["log_end"], sparse=bool(told.rows["transactions"]))
+
+
+def in_hole(told: Told, send: dict[str, Any]) -> bool:
+    """Whether records of one epoch, or without any, stand below a record's offset and above it, and none there."""
+    there = {row["offset"]: row["leader_epoch"] for row in told.rows["reads"] if row["phase"] == "final"}
+    offset = send["offset"]
+    if offset is None or offset in there or told.rows["transactions"]:
+        return False
+    below, above = (
+        max((o for o in there if o < offset), default=-1),
+        min((o for o in there if o > offset), default=-1),
+    )
+    return min(below, above) >= 0 and there[below] == there[above]
+
+
+def decided(*lines: str, anomaly: Anomaly = LOST, guarded: bool = False, **settings: Any) -> Decision:
+    """What is decided of the record r."""
+    told = tell(*lines)
+    known = evidence(told, **settings)
+    [send] = [row for row in told.rows["sends"] if row["record_id"] == told.ids["r"]]
+    read = [row for row in told.rows["reads"] if row["phase"] == "live" and row["record_id"] == told.ids["r"]]
+    acknowledged = send["outcome"] == "ok"
+    delivered = min((row["read_ns"] for row in read), default=None) if anomaly is VANISHED else None
+    case = Case(
+        ("trial", send["partition"]),
+        send["invoked_ns"],
+        send["completed_ns"] if acknowledged else delivered,
+        acknowledged,
+        send["offset"],
+        send["offset"],
+        read[0]["leader_epoch"] if read and anomaly is VANISHED else None,
+        delivered,
+        in_hole(told, send),
+    )
+    return Evidence(**{**vars(known), "last_replica_guarded": guarded}).decided(anomaly, case)
+
+
+def names(brokers: frozenset[int]) -> list[int]:
+    return sorted(brokers)
+
+
+def saw(by: str, when: str, leader: int, epoch: int | None, isr: str, more: str = "") -> list[str]:
+    """Several brokers told the same, each second: ``by`` is like b2,b3."""
+    told = "" if epoch is None else f"epoch={epoch}"
+    return [f"saw {one} @{when} leader={leader} {told} isr={isr} {more}" for one in by.split(",")]
+
+
+#: b1 led with the whole ISR until it was killed at 20 s; b2 leads since 26 s.
+WHOLE = [
+    *saw("b1", "0..20", 1, 0, "1,2,3"),
+    *saw("b2,b3", "0..25", 1, 0, "1,2,3"),
+    "fault killed b1 20..40 kind=kill",
+    *saw("b2,b3", "26..60", 2, 1, "2,3"),
+]
+#: b1 led alone in the ISR from 5 s on, until it was killed; b2 leads since 26 s.
+LONELY = [
+    *saw("b1,b2,b3", "0..4", 1, 0, "1,2,3"),
+    *saw("b1", "5..20", 1, 0, "1"),
+    *saw("b2,b3", "5..25", 1, 0, "1"),
+    "fault killed b1 20..40 kind=kill",
+    *saw("b2,b3", "26..60", 2, 1, "2"),
+]
+#: The log of b2: what b1 had written from offset 5 on is gone.
+CUT = ["final a @4 e0", "final b @5 e1", "send late ok @6 t50..51", "final late @6 e1", "end 0..7"]
+LOST_ALONE = ["send r ok @5 t10..11", *LONELY, *CUT]
+
+
+def test_a_leader_that_was_in_the_isr_must_have_had_what_was_acknowledged_with_acks_all() -> None:
+    found = decided("send r ok @5 t10..11", *WHOLE, *CUT, **UNCLEAN)
+    assert found.standing is VIOLATION
+    assert (names(found.must), names(found.need_not), names(found.unknown)) == ([1, 2, 3], [], [])
+    assert found.event is not None
+    assert (found.event.leader, found.event.epoch, found.event.at_ns) == (2, 1, 26 * SECOND)
+
+
+def test_one_that_was_not_need_not_have_had_it() -> None:
+    found = decided(*LOST_ALONE, **UNCLEAN)
+    assert found.standing is PERMITTED
+    assert (names(found.must), names(found.need_not), names(found.unknown)) == ([1], [2, 3], [])
+    assert found.event is not None
+    assert (found.event.leader, found.event.epoch) == (2, 1)
+    assert found.term == 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "standing"),
+    [
+        ({"unclean_election": True}, PERMITTED),
+        ({"unclean_election": True, "min_insync_replicas": 2}, UNDECIDED),
+        ({"unclean_election": False}, VIOLATION),
+        ({"unclean_election": True, "version": "3.8.1"}, VIOLATION),
+    ],
+)
+def test_the_settings_must_allow_that_election(settings: dict[str, Any], standing: Standing) -> None:
+    assert decided(*LOST_ALONE, **settings).standing is standing
+
+
+@pytest.mark.parametrize(
+    ("when", "standing", "unknown"),
+    [
+        ("t4.2..4.8", UNDECIDED, [2, 3]),
+        ("t2..2.5", VIOLATION, []),
+        ("t3.5..3.9", UNDECIDED, [2, 3]),
+        ("t5.1..6", PERMITTED, []),
+        ("t4.9..6", UNDECIDED, [2, 3]),
+    ],
+)
+def test_while_an_isr_changed_between_two_samples_it_is_unknown_who_had_it(
+    when: str, standing: Standing, unknown: list[int]
+) -> None:
+    found = decided(f"send r ok @5 {when}", *LONELY, *CUT, **UNCLEAN)
+    assert (found.standing, names(found.unknown)) == (standing, unknown)
+
+
+def test_what_nobody_watched_is_unknown() -> None:
+    gap = [*saw("b1,b2,b3", "0..8", 1, 0, "1"), *saw("b1", "16..20", 1, 0, "1"), *saw("b2", "16..25", 1, 0, "1")]
+    after = ["fault killed b1 20..40 kind=kill", *saw("b2,b3", "26..60", 2, 1, "2")]
+    assert decided("send r ok @5 t10..11", *gap, *after, *CUT, **UNCLEAN).standing is UNDECIDED
+    assert decided("send r ok @5 t17..18", *gap, *after, *CUT, **UNCLEAN).standing is PERMITTED
+
+
+@pytest.mark.parametrize(
+    ("settings", "standing"),
+    [(UNCLEAN, UNDECIDED), ({"unclean_election": False}, VIOLATION), (ALONE, UNDECIDED)],
+    ids=["may elect uncleanly", "elects cleanly alone", "acks=1"],
+)
+def test_without_an_observer_only_the_settings_accuse(settings: dict[str, Any], standing: Standing) -> None:
+    assert decided("send r ok @5 t10..11", *CUT, **settings).standing is standing
+
+
+def test_a_follower_that_was_cut_off_does_not_tell_the_isr_of_a_leader_that_tells_its_own() -> None:
+    stale = saw("b4", "0..60", 1, 0, "1,2,3")
+    assert decided(*LOST_ALONE, *stale, **UNCLEAN).standing is PERMITTED
+
+
+@pytest.mark.parametrize(
+    ("record", "standing"),
+    [("send r ok @8 t50..51", VIOLATION), ("send r ok @5 t10..11", PERMITTED)],
+    ids=["after", "before"],
+)
+def test_an_election_takes_nothing_that_came_after_it(record: str, standing: Standing) -> None:
+    log = ["final a @4 e0", "final b @5 e1", "send late ok @6 t55..56", "end 0..7"]
+    assert decided(record, *LONELY, *log, **UNCLEAN).standing is standing
+
+
+def test_an_election_takes_nothing_of_another_partition() -> None:
+    elsewhere = [line.replace("leader=", "p1 leader=") for line in LONELY if line.startswith("saw")]
+    here = saw("b1,b2,b3", "0..60", 1, 0, "1")
+    log = ["final a @4 e0", "send late ok @4 t55..56", "end 0..5"]
+    assert decided("send r ok @5 t10..11", *here, *elsewhere, *log, **UNCLEAN).standing is VIOLATION
+
+
+@pytest.mark.parametrize(
+    ("log", "standing"),
+    [
+        (["final a @4 e0", "final b @5 e1", "end 0..6"], PERMITTED),
+        (["final a @4 e0", "end 0..5"], PERMITTED),
+        (["final a @4 e0", "final c @6 e0", "final b @7 e1", "end 0..8"], VIOLATION),
+        (["final a @4 e0", "final b @6 e1", "end 0..7"], VIOLATION),
+        (["final a @3 e0", "final b @4 e1", "end 0..7"], PERMITTED),
+        (["final a @4", "final b @5", "end 0..6"], PERMITTED),
+    ],
+    ids=[
+        *("a later epoch begins there", "it ends there", "its own goes on", "a later begins above", "begins below"),
+        "no epochs are told",
+    ],
+)
+def test_an_election_took_only_what_the_log_lacks_from_one_offset_on(log: list[str], standing: Standing) -> None:
+    assert decided("send r ok @5 t10..11", *LONELY, *log, **UNCLEAN).standing is standing
+
+
+def test_where_markers_stand_a_later_epoch_may_begin_with_one() -> None:
+    log = ["txn 1 commit ok 0..5..6", "final a @4 e0", "final b @6 e1", "end 0..7"]
+    assert decided("send r ok @5 t10..11", *LONELY, *log, **UNCLEAN).standing is PERMITTED
+    above = ["txn 1 commit ok 0..5..6", "final a @4 e0", "final c @6 e0", "final b @7 e1", "end 0..8"]
+    assert decided("send r ok @5 t10..11", *LONELY, *above, **UNCLEAN).standing is VIOLATION
+
+
+def test_a_log_that_ends_below_it_without_an_election_was_cut_by_nothing() -> None:
+    here = saw("b1,b2,b3", "0..60", 1, 0, "1,2,3")
+    log = ["final a @4 e0", "send late ok @4 t55..56", "end 0..5"]
+    assert decided("send r ok @5 t10..11", *here, *log, **UNCLEAN).standing is VIOLATION
+    assert decided("send r ok @5 t10..11", *here, *log, **ALONE).standing is VIOLATION
+    ended = saw("b1,b2,b3", "0..30", 1, 0, "1,2,3")
+    assert decided("send r ok @5 t10..11", *ended, *log, **ALONE).standing is UNDECIDED
+
+
+def test_an_election_that_only_the_log_tells_of_may_have_taken_it() -> None:
+    here = saw("b1,b2,b3", "0..60", 1, 0, "1")
+    assert decided("send r ok @5 t10..11", *here, *CUT, **UNCLEAN).standing is UNDECIDED
+    missed = [*saw("b1,b2,b3", "0..25", 1, 0, "1,2,3"), *saw("b1,b2,b3", "26..60", 1, 2, "1,2,3")]
+    log = ["final a @4 e0", "final b @5 e2", "send late ok @6 t55..56", "end 0..7"]
+    assert decided("send r ok @5 t10..11", *missed, *log, **UNCLEAN).standing is UNDECIDED
+    leaderless = ["saw b2 @25 leader=-1 epoch=1 isr=1,2,3"]
+    assert decided("send r ok @5 t10..11", *missed, *leaderless, *log, **UNCLEAN).standing is VIOLATION
+
+
+def test_an_unclean_election_past_a_broker_of_the_isr_that_no_fault_hit_is_undecided() -> None:
+    two = [
+        *saw("b1", "0..20", 1, 0, "1,2"),
+        *saw("b2,b3", "0..25", 1, 0, "1,2"),
+        "fault killed b1 20..40 kind=kill",
+        *saw("b2,b3", "26..60", 3, 1, "3"),
+    ]
+    assert decided("send r ok @5 t10..11", *two, *CUT, **UNCLEAN).standing is UNDECIDED
+    both = "fault cut b2 21..40 kind=isolate"
+    assert decided("send r ok @5 t10..11", *two, both, *CUT, **UNCLEAN).standing is PERMITTED
+    long_before = "fault cut b2 1..2 kind=isolate"
+    assert decided("send r ok @5 t10..11", *two, long_before, *CUT, **UNCLEAN).standing is UNDECIDED
+    in_vain = "fault cut b2 21..40 kind=isolate missed"
+    assert decided("send r ok @5 t10..11", *two, in_vain, *CUT, **UNCLEAN).standing is UNDECIDED
+
+
+def joined(leader: int, joining: str = "1,2") -> list[str]:
+    """b1 led alone; from 12 s on with ``joining``; then a ``leader`` was elected, and the others were down."""
+    return [
+        *saw("b1,b2,b3", "0..11", 1, 0, "1"),
+        *saw("b1", "12..20", 1, 0, joining),
+        *saw("b2,b3", "12..25", 1, 0, joining),
+        "fault killed b1,b2 20..40 kind=kill",
+        *saw("b2,b3", "26..60", leader, 1, f"{leader}"),
+    ]
+
+
+def test_who_joins_the_isr_of_a_leader_that_has_it_must_have_it() -> None:
+    assert decided("send r ok @5 t8..9", *joined(2), *CUT, **UNCLEAN).standing is VIOLATION
+    assert decided("send r ok @5 t8..9", *joined(3), *CUT, **UNCLEAN).standing is PERMITTED
+    assert decided("send r ok @5 t8..9", *joined(2, joining="1"), *CUT, **UNCLEAN).standing is PERMITTED
+
+
+def test_a_holder_that_leaves_the_isr_remains_one() -> None:
+    left = [
+        *saw("b1,b2,b3", "0..12", 1, 0, "1,2,3"),
+        *saw("b1", "13..20", 1, 0, "1"),
+        *saw("b2,b3", "13..25", 1, 0, "1"),
+        "fault killed b1 20..40 kind=kill",
+        *saw("b2,b3", "26..60", 2, 1, "2"),
+    ]
+    assert decided("send r ok @5 t8..9", *left, *CUT, **UNCLEAN).standing is VIOLATION
+    assert decided("send r ok @5 t15..16", *left, *CUT, **UNCLEAN).standing is PERMITTED
+
+
+def test_who_follows_a_leader_that_lacked_it_is_no_holder_any_more() -> None:
+    twice = [
+        *LONELY[:-2],
+        *saw("b2,b3", "26..40", 2, 1, "2"),
+        *saw("b1", "34..40", 2, 1, "1,2"),
+        *saw("b1,b2,b3", "41..60", 1, 2, "1,2"),
+    ]
+    log = ["final a @4 e0", "final b @5 e2", "send late ok @6 t55..56", "end 0..7"]
+    found = decided("send r ok @5 t10..11", *twice, *log, **UNCLEAN)
+    assert (found.standing, found.event and found.event.leader) == (PERMITTED, 2)
+
+
+def test_with_acks_1_the_leader_alone_must_have_it_however_long_others_are_in_the_isr() -> None:
+    found = decided("send r ok @5 t10..11", *WHOLE, *CUT, **ALONE)
+    assert (found.standing, names(found.must), names(found.need_not)) == (PERMITTED, [1], [2, 3])
+
+
+@pytest.mark.parametrize(
+    ("told", "standing"),
+    [
+        ("saw b1 @12 leader=1 epoch=0 isr=1,2,3 high=6", VIOLATION),
+        ("saw b1 @12 leader=1 epoch=0 isr=1,2,3 high=5", PERMITTED),
+        ("saw b2 @27 leader=2 epoch=1 isr=2,3 high=6", PERMITTED),
+        ("saw b2 @12 leader=1 epoch=0 isr=1,2,3 high=6", PERMITTED),
+        ("saw b1 @12 leader=1 epoch=0 isr=1,2,3 high=6 p1", PERMITTED),
+    ],
+    ids=["above it", "at it", "the next leader's", "not the leader's", "another partition's"],
+)
+def test_what_its_own_leader_told_to_be_committed_the_whole_isr_must_have(told: str, standing: Standing) -> None:
+    assert decided("send r ok @5 t10..11", *WHOLE, told, *CUT, **ALONE).standing is standing
+
+
+def test_a_high_watermark_told_with_another_epoch_than_its_terms_commits_nothing() -> None:
+    told = tell("send r ok @5 t10..11", *WHOLE, "saw b1 @12 leader=1 epoch=0 isr=1,2,3 high=6", *CUT)
+    told.rows["observations"][-1]["high_epoch"] = 1
+    case = Case(TRIAL, 10 * SECOND, 11 * SECOND, True, 5, 5)
+    assert evidence(told, **ALONE).decided(LOST, case).standing is PERMITTED
+
+
+@pytest.mark.parametrize(
+    ("epoch", "offset", "standing"), [(0, 5, VIOLATION), (0, 7, VIOLATION), (0, 4, PERMITTED), (1, 7, PERMITTED)]
+)
+def test_what_stands_below_what_a_consumer_was_given_of_its_term_was_committed(
+    epoch: int, offset: int, standing: Standing
+) -> None:
+    told = tell("send r ok @5 t10..11", *WHOLE, *CUT)
+    delivered = {(TRIAL, epoch): (np.array([offset]), np.array([12 * SECOND]))}
+    known = Evidence(**{**vars(evidence(told, **ALONE)), "delivered": delivered})
+    assert known.decided(LOST, Case(TRIAL, 10 * SECOND, 11 * SECOND, True, 5, 5)).standing is standing
+
+
+@pytest.mark.parametrize(("isr", "standing"), [(WHOLE, VIOLATION), (LONELY, PERMITTED)], ids=["in the ISR", "not"])
+def test_a_record_that_a_consumer_was_given_was_committed_acknowledged_or_not(
+    isr: list[str], standing: Standing
+) -> None:
+    given = ["send r info @5 t10..", "live r @5 e0 t12", *isr, *CUT]
+    assert decided(*given, anomaly=VANISHED, acks="1", **UNCLEAN).standing is standing
+
+
+def test_what_two_leaders_may_have_acknowledged_is_undecided() -> None:
+    """b1 is cut off and goes on; b2 leads since 20 s."""
+    deposed = [*saw("b1", "0..40", 1, 0, "1,2,3"), *saw("b2,b3", "0..19", 1, 0, "1,2,3")]
+    deposed += [*saw("b2,b3", "20..60", 2, 1, "2,3"), *saw("b1", "41..60", 2, 1, "2,3")]
+    found = decided("send r ok @5 t30..31", *deposed, *CUT, **ALONE)
+    assert (found.standing, found.may_have, names(found.must)) == (UNDECIDED, {1}, [])
+    assert decided("send r ok @5 t10..11", *deposed, *CUT, **ALONE).standing is PERMITTED
+    assert decided("send r ok @8 t50..51", *deposed, *CUT, "send end ok @6 t55..56", **ALONE).standing is VIOLATION
+
+
+def wiped(*faults: str, leader: int = 2, isr: str = "2,3") -> list[str]:
+    """The whole ISR had it; then disks were wiped, and another leads."""
+    return [
+        "send r ok @5 t10..11",
+        *saw("b1", "0..20", 1, 0, "1,2,3"),
+        *saw("b2,b3", "0..25", 1, 0, "1,2,3"),
+        *faults,
+        *saw("b2,b3", "26..60", leader, 1, isr),
+        *CUT,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("faults", "standing"),
+    [
+        (["fault w b1,b2,b3 20..24 kind=wipe"], PERMITTED),
+        (["fault w b1,b2 20..24 kind=wipe"], VIOLATION),
+        (["fault w b1,b2,b3 20..24 kind=wipe without=b3"], VIOLATION),
+        (["fault w b1,b2,b3 20..24 kind=wipe unknown=b3"], UNDECIDED),
+        (["fault w b1,b2,b3 2..4 kind=wipe"], VIOLATION),
+        (["fault w b4,b1,b2 20..24 kind=wipe"], VIOLATION),
+        (["fault w b2,b3 20..24 kind=wipe"], VIOLATION),
+        (["fault w b1,b2,b3 20..24 kind=kill"], VIOLATION),
+        ([], VIOLATION),
+    ],
+    ids=[
+        "all",
+        "two of three",
+        "one without",
+        "one unknown",
+        "before",
+        "another's disk",
+        "one in sync lives",
+        "killed alone",
+        "none",
+    ],
+)
+def test_records_go_with_every_disk_that_must_have_had_them(faults: list[str], standing: Standing) -> None:
+    lines = [line for line in wiped(*faults, leader=3, isr="3") if line != "final a @4 e0"]
+    assert decided(*lines, unclean_election=False).standing is standing
+
+
+def test_a_disk_that_was_filled_again_is_a_holders() -> None:
+    refilled = [
+        *saw("b1,b3", "0..60", 3, 0, "1,2,3"),
+        "fault w b1 20..22 kind=wipe",
+        *saw("b3", "23..30", 3, 0, "2,3"),
+        *saw("b3", "31..60", 3, 0, "1,2,3"),
+        "fault v b2,b3 40..42 kind=wipe",
+    ]
+    lines = ["send r ok @5 t10..11", "final a @4 e0", "send late ok @4 t58..59", "end 0..5"]
+    told = [line for line in refilled if not line.startswith("saw b3 @0") and not line.startswith("saw b1")]
+    own = saw("b3", "0..22", 3, 0, "1,2,3")
+    assert decided(*lines, *own, *told, unclean_election=False).standing is VIOLATION
+    never = [line for line in told if "@31" not in line]
+    still = saw("b3", "31..60", 3, 0, "2,3")
+    assert decided(*lines, *own, *never, *still, unclean_election=False).standing is PERMITTED
+
+
+def last_standing(*faults: str) -> list[str]:
+    """b1 was alone in the ISR at last, lost its disk, and leads again."""
+    return [
+        "send r ok @5 t2..3",
+        *saw("b1,b2,b3", "0..9", 1, 0, "1,2,3"),
+        *saw("b1", "10..20", 1, 0, "1"),
+        *saw("b2,b3", "10..25", 1, 0, "1"),
+        *faults,
+        *saw("b1,b2,b3", "26..60", 1, 2, "1"),
+        "saw b2 @25 leader=-1 epoch=1 isr=1",
+        "final b @5 e2",
+        "send late ok @6 t50..51",
+        "end 0..7",
+    ]
+
+
+def test_the_last_in_sync_replica_takes_all_with_its_disk_unless_it_is_guarded() -> None:
+    down = ["fault k b1 20..24 kind=kill", "fault w b1 21..22 kind=wipe"]
+    assert decided(*last_standing(*down), unclean_election=False).standing is PERMITTED
+    assert decided(*last_standing(*down), unclean_election=False, guarded=True).standing is VIOLATION
+    assert decided(*last_standing(down[0]), unclean_election=False).standing is VIOLATION
+
+
+def test_a_wiped_leader_out_of_a_whole_isr_that_no_fault_hit_is_a_violation() -> None:
+    found = decided(*wiped("fault w b2 20..24 kind=wipe"), unclean_election=False)
+    assert found.standing is VIOLATION or found.standing is UNDECIDED
+    assert (
+        decided(*wiped("fault w b2 20..24 kind=wipe", leader=3, isr="3"), unclean_election=False).standing is VIOLATION
+    )
+
+
+def test_an_eligible_leader_replica_has_what_was_committed() -> None:
+    """b2 left the ISR as an eligible leader replica, and is elected when b1 is killed."""
+    eligible = [
+        *saw("b1,b2,b3", "0..12", 1, 0, "1,2"),
+        *saw("b1", "13..20", 1, 0, "1", "elr=2"),
+        *saw("b2,b3", "13..25", 1, 0, "1", "elr=2"),
+        "fault killed b1 20..40 kind=kill",
+        *saw("b2,b3", "26..60", 2, 1, "2"),
+    ]
+    assert decided("send r ok @5 t13..14", *eligible, *CUT, **UNCLEAN).standing is VIOLATION
+    other = [line.replace("elr=2", "elr=3") for line in eligible]
+    assert decided("send r ok @5 t14..15", *other, *CUT, **UNCLEAN).standing is PERMITTED
+
+
+BY_HAND = "fault elect-1 - 25..26 unclean"
+
+
+@pytest.mark.parametrize(
+    ("asked", "standing"),
+    [
+        ("fault elect-1 - 25..26 unclean", PERMITTED),
+        ("fault elect-1 - 25..26 unclean missed", VIOLATION),
+        ("fault elect-1 - 25..26 p1 unclean", VIOLATION),
+        ("fault elect-1 - 25..26 unclean unknown", UNDECIDED),
+        ("fault elect-1 - 2..3 unclean", VIOLATION),
+        ("fault elect-1 - 50..51 unclean", VIOLATION),
+    ],
+    ids=["came", "in vain", "another partition", "perhaps", "before", "after"],
+)
+def test_an_election_by_hand_excuses_what_it_took_and_nothing_else(asked: str, standing: Standing) -> None:
+    assert decided(*LOST_ALONE, asked, unclean_election=False).standing is standing
+
+
+def test_an_election_by_hand_of_one_that_must_have_it_excuses_nothing() -> None:
+    assert decided("send r ok @5 t10..11", *WHOLE, *CUT, BY_HAND, unclean_election=False).standing is VIOLATION
+
+
+#: Before KIP-497 what is told of an ISR may be a minute old; before KIP-320 no epoch is told.
+OLD: dict[str, Any] = {"version": "0.10.2.2", "metadata": "zookeeper"}
+
+
+def without_epochs(lines: Sequence[str]) -> list[str]:
+    return [line.replace("epoch=0", "").replace("epoch=1", "") for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("log", "standing"),
+    [
+        (["final a @4", "final b @6", "send late ok @6 t50..51", "end 0..7"], VIOLATION),
+        (["final a @4", "final b @5", "send late ok @5 t50..51", "end 0..6"], PERMITTED),
+        (["final a @4", "send late ok @4 t50..51", "end 0..5"], PERMITTED),
+    ],
+    ids=["a gap", "another stands there", "it ends there"],
+)
+@pytest.mark.parametrize("settings", [ALONE, {"acks": "1", **UNCLEAN}], ids=["cleanly", "uncleanly"])
+def test_a_gap_in_a_log_without_epochs_was_cut_by_nothing(
+    log: list[str], standing: Standing, settings: dict[str, Any]
+) -> None:
+    assert decided("send r ok @5 t10..11", *without_epochs(WHOLE), *log, **settings, **OLD).standing is standing
+
+
+def test_an_isr_that_is_told_late_proves_nothing_soon() -> None:
+    lines = ["send r ok @5 t10..11", "end 0..5", "send late ok @4 t50..51"]
+    assert decided(*lines, *without_epochs(LONELY), **UNCLEAN, **OLD).standing is UNDECIDED
+    assert decided(*lines, *without_epochs(WHOLE), **UNCLEAN, **OLD).standing is UNDECIDED
+
+
+def test_without_epochs_and_with_late_isrs_a_clean_election_is_of_one_that_must_have_it() -> None:
+    lines = ["send r ok @5 t10..11", "end 0..5", "send late ok @4 t50..51"]
+    assert decided(*lines, *without_epochs(WHOLE), unclean_election=False, **OLD).standing is VIOLATION
+    assert decided(*lines, *without_epochs(WHOLE), **ALONE, **OLD).standing is PERMITTED
+
+
+def test_a_hanging_transactions_marker_goes_where_its_log_was_cut() -> None:
+    told = tell(
+        "txn 1 commit ok 0..5..6", *LONELY, "final a @4 e0", "final b @5 e1", "send late ok @6 t50..51", "end 0..7"
+    )
+    case = Case(TRIAL, None, None, False, 5, 5)
+    assert evidence(told, unclean_election=False).decided(HANGING_TRANSACTION, case).standing is VIOLATION
+    assert evidence(told, **UNCLEAN).decided(HANGING_TRANSACTION, case).standing is UNDECIDED
+
+
+def test_what_nobody_knows_the_place_or_the_time_of_is_decided_where_nothing_can_have_taken_it() -> None:
+    quiet = tell(*saw("b1,b2,b3", "0..60", 1, 0, "1,2,3"), "end 0..5", "send late ok @4 t50..51")
+    nothing = Case(TRIAL, None, None, True)
+    assert evidence(quiet, **UNCLEAN).decided(LOST, nothing).standing is VIOLATION
+    assert evidence(tell(*LONELY, *CUT), **UNCLEAN).decided(LOST, nothing).standing is UNDECIDED
+
+
+def test_a_wipe_after_the_election_that_took_it_excuses_nothing() -> None:
+    """b1 was restarted, came back without r and wrote on from its offset; its disk was wiped 24 s later."""
+    lines = [
+        "send r ok @5 t10..11",
+        *saw("b1,b2,b3", "0..20", 1, 0, "1"),
+        "fault k b1 20..24 kind=kill",
+        "saw b2 @25 leader=-1 epoch=1 isr=1",
+        *saw("b1,b2,b3", "26..48", 1, 2, "1"),
+        *saw("b2,b3", "50..60", 2, 3, "2,3"),
+        *("final a @4 e0", "final b @5 e2", "send late ok @6 t40..41", "final late @6 e2", "end 0..7"),
+    ]
+    wipe = "fault w b1 49..52 kind=wipe"
+    assert decided(*lines, **ALONE).standing is VIOLATION
+    assert decided(*lines, wipe, **ALONE).standing is VIOLATION
+    assert decided(*lines, wipe, unclean_election=True, min_insync_replicas=1).standing is VIOLATION
+
+
+@pytest.mark.parametrize("more", [{"unclean_election": True}, {"unclean_election": False}], ids=["unclean", "by hand"])
+def test_what_was_acknowledged_below_min_insync_is_permitted_by_nothing(more: dict[str, Any]) -> None:
+    """The leader told the ISR b1 from 5 s on, each second; min.insync.replicas is 2, and r was acknowledged at 11 s."""
+    asked = [] if more["unclean_election"] else [BY_HAND]
+    assert decided(*LOST_ALONE, *asked, min_insync_replicas=2, **more).standing is not PERMITTED
+    assert decided(*LOST_ALONE, *asked, min_insync_replicas=1, **more).standing is PERMITTED
+
+
+def test_what_is_in_a_hole_is_attached_to_no_election() -> None:
+    """b1, deposed at 20 s, goes on until 40 s (acks=1); b2 goes on from 5 and lacks 21 between records of its own."""
+    deposed = [*saw("b1", "0..40", 1, 0, "1,2,3"), *saw("b2,b3", "0..19", 1, 0, "1,2,3")]
+    deposed += [*saw("b2,b3", "20..60", 2, 1, "2,3"), *saw("b1", "41..60", 2, 1, "2,3")]
+    told = tell("send x ok @1 t50..51", *deposed, "final a @4 e0", "final b @5 e1", "final c @40 e1", "end 0..41")
+    known = evidence(told, **ALONE)
+    lost = [(o, 10 + 0.3 * o, 10.2 + 0.3 * o) for o in range(5, 21)] + [(21, 24.0, 24.5)]
+    rows = [
+        {"topic": "trial", "partition": 0, "offset": o, "sent_ns": int(s * SECOND), "acknowledged_ns": int(a * SECOND)}
+        for o, s, a in lost
+    ]
+    holes = {TRIAL: (np.array([21]), np.array([21]))}
+    parts = record_ranges([pa.Table.from_pylist(rows, COLUMNS)], {}, 64, holes, known)
+    last = attached(each_decided(parts, LOST, known), 64)[-1]
+    assert (last.first_offset, last.decision.standing) != (21, PERMITTED)
+
+
+@pytest.mark.parametrize(("version", "standing"), [("3.5.1", PERMITTED), ("4.3.1", VIOLATION)])
+def test_a_hanging_transaction_is_permitted_where_partitions_are_not_verified(version: str, standing: Standing) -> None:
+    told = tell("txn 1 commit ok 0..5..6", *saw("b1,b2,b3", "0..60", 1, 0, "1,2,3"), "final a @4 e0", "final b @5 e0")
+    case = Case(TRIAL, None, None, False, 5, 5)
+    known = evidence(told, unclean_election=False, version=version)
+    assert known.decided(HANGING_TRANSACTION, case).standing is standing
+    assert known.decided(LOST, Case(TRIAL, 2 * SECOND, 3 * SECOND, True, 5, 5)).standing is VIOLATION
+    unwatched = evidence(tell("txn 1 commit ok 0..5..6"), unclean_election=False, version=version)
+    assert unwatched.decided(HANGING_TRANSACTION, case).standing is standing
+
+
+def test_of_a_record_without_an_offset_nobody_knows_whether_it_was_cut() -> None:
+    """s was sent after r was acknowledged, in the same term, and survives: r stood below it, where nothing was cut."""
+    log = ["final a @4 e0", "final s @9 e0", "final b @10 e1", "send late ok @11 t50..51", "end 0..12"]
+    found = decided("send r ok t10..11", "send s ok @9 t18..19", *WHOLE, *log, **ALONE)
+    assert found.standing is not PERMITTED
+
+
+def test_what_was_acknowledged_after_its_leader_had_died_may_be_its_successors() -> None:
+    """b1 was killed at 18 s; the last word of its term was told at 20 s, the first of b2's at 23 s. r is of between."""
+    lines = [
+        *saw("b1,b2,b3", "0..18", 1, 0, "1,2,3"),
+        "fault killed b1 18..60 kind=kill",
+        *saw("b2,b3", "19..20", 1, 0, "1,2,3"),
+        *saw("b2,b3", "23..60", 2, 1, "2,3"),
+        *CUT,
+    ]
+    found = decided("send r ok @5 t21..21.5", *lines, **ALONE)
+    assert found.standing is not PERMITTED
+
+
+#: Epoch 1 began at 3, and lost its first records, 3 to 5, without an election.
+BEGINNING_GONE = Log(np.array([0, 1]), np.array([0, 6]), np.array([2, 9]), 10)
+
+
+def test_an_epoch_begins_where_a_consumer_was_given_its_first_record() -> None:
+    assert BEGINNING_GONE.cut(0, 4) == (False, None)
+    assert BEGINNING_GONE.begun_at({1: 3}).cut(0, 4) == (True, 1)
+    assert BEGINNING_GONE.begun_at({1: 3}).cut(1, 4) == (False, None)
+
+
+@pytest.mark.parametrize("given", [{}, {1: 7}, {2: 3}])
+def test_it_begins_no_later_and_an_epoch_that_is_not_in_the_log_begins_nowhere(given: dict[int, int]) -> None:
+    assert BEGINNING_GONE.begun_at(given).first.tolist() == [0, 6]
+
+
+def test_what_was_given_below_it_is_not_taken_by_it() -> None:
+    assert BEGINNING_GONE.begun_at({1: 5}).cut(0, 4) == (False, None)
+
+
+def test_a_wiped_disk_that_stays_in_every_isr_told_may_have_been_filled_again() -> None:
+    """One disk after the other was wiped, 10 s apart; each broker was told in the ISR long after its heal."""
+    rolling = [
+        "send r ok @5 t10..11",
+        *saw("b1,b2,b3", "0..39", 1, 0, "1,2,3"),
+        "fault w1 b2 20..21 kind=wipe",
+        "fault w2 b3 30..31 kind=wipe",
+        "fault w3 b1 40..41 kind=wipe",
+        *saw("b2,b3", "42..60", 2, 1, "2,3"),
+        *CUT,
+    ]
+    assert decided(*rolling, unclean_election=False).standing is UNDECIDED
+    one = ["fault w b2 15..16 kind=wipe", "fault k b1,b3 20..40 kind=kill"]
+    assert decided(*wiped(*one), **UNCLEAN).standing is UNDECIDED
+    at_once = [line.replace("20..21", "40..41").replace("30..31", "40..41") for line in rolling if line != CUT[0]]
+    assert decided(*at_once, unclean_election=False).standing is PERMITTED
+    soon = ["fault w b2 18.5..19.5 kind=wipe", "fault k b1,b3 20..40 kind=kill"]
+    assert decided(*wiped(*soon), **UNCLEAN).standing is PERMITTED
+
+
+def led_again(down: str = "20..40 kind=kill", joined: str = "2") -> list[str]:
+    """b1 alone had r, and was down. b2 led from 26 to 38 s, and wrote nothing that is left; b1 leads since 44 s."""
+    return [
+        "send r ok @5 t10..11",
+        *saw("b1,b2,b3", "0..20", 1, 0, "1"),
+        *saw("b2,b3", "21..25", 1, 0, "1"),
+        f"fault k b1 {down}",
+        *saw("b2,b3", "26..33", 2, 1, "2"),
+        *saw("b2,b3", "34..38", 2, 1, joined),
+        "fault q b2,b3 38..60 kind=kill",
+        "saw b3 @39 leader=-1 epoch=2 isr=2",
+        *saw("b1", "44..60", 1, 3, "1"),
+    ]
+
+
+@pytest.mark.parametrize("log", [["final b @5 e3", "end 0..7"], ["end 0..5"]], ids=["it wrote there", "nobody did"])
+@pytest.mark.parametrize("acks", ["all", "1"])
+@pytest.mark.parametrize(
+    ("lines", "standing"),
+    [
+        (led_again(), VIOLATION),
+        (led_again("20..40 kind=pause"), VIOLATION),
+        (led_again("20..30 kind=kill"), UNDECIDED),
+        (led_again("20..40 kind=isolate"), UNDECIDED),
+        (led_again("20..40 kind=kill without=b1"), UNDECIDED),
+        ([line for line in led_again() if "@21" not in line], UNDECIDED),
+        (led_again("20..30 kind=kill", joined="1,2"), PERMITTED),
+    ],
+    ids=[
+        *("down all along", "halted all along", "up for a while", "cut off", "not down"),
+        *("nobody told when b2 began", "it followed"),
+    ],
+)
+def test_who_followed_nobody_while_another_led_remains_a_holder(
+    lines: list[str], standing: Standing, acks: str, log: list[str]
+) -> None:
+    more = ["final a @4 e0", *log, "send late ok @6 t55..56"]
+    assert decided(*lines, *more, acks=acks, **UNCLEAN).standing is standing
+
+
+def test_what_one_that_lacked_it_took_is_taken_whoever_leads_after_it() -> None:
+    """The log of b2 goes on from r's place: that election took it, whoever had kept it."""
+    lines = [*led_again(), "final a @4 e0", "final b @5 e1", "send late ok @6 t55..56", "end 0..7"]
+    assert decided(*lines, **UNCLEAN).standing is PERMITTED
+
+
+@pytest.mark.parametrize(
+    ("wipe", "log", "standing"),
+    [
+        ("fault w b1 20..30 kind=wipe", ["final a @4 e0", "final b @5 e1"], UNDECIDED),
+        ("fault w b1 20..30 kind=wipe", ["final b @5 e1"], PERMITTED),
+        ("fault w b2 20..30 kind=wipe", ["final b @5 e1"], VIOLATION),
+        ("fault w b1 20..30 kind=wipe without=b1", ["final b @5 e1"], VIOLATION),
+    ],
+    ids=["older records survived", "none did", "another disk", "in vain"],
+)
+def test_a_log_whose_older_records_survived_was_not_wiped(wipe: str, log: list[str], standing: Standing) -> None:
+    """Replication factor 1: the record before r, of the same epoch, was on the same disk."""
+    led = [*saw("b1", "0..20", 1, 0, "1", "replicas=1"), wipe, *saw("b1", "32..60", 1, 1, "1", "replicas=1")]
+    lines = [*led, "send a ok @4 t1..2", *log, "send late ok @6 t50..51", "end 0..7"]
+    found = decided("send r ok @5 t10..11", *lines, replication=1, unclean_election=False)
+    assert found.standing is standing
+
+
+def test_of_disks_wiped_in_turn_one_may_have_filled_another() -> None:
+    lines = [
+        *saw("b1,b2,b3", "0..20", 1, 0, "1,2", "replicas=1,2"),
+        "fault w b2 12..14 kind=wipe",
+        "fault v b1 20..22 kind=wipe",
+        *saw("b1,b2,b3", "26..60", 2, 1, "2", "replicas=1,2"),
+    ]
+    told = [line.replace("@0..20", "@0..13") for line in lines]
+    told += saw("b1,b2,b3", "14..20", 1, 0, "1", "replicas=1,2")
+    found = decided("send r ok @5 t10..11", *told, *CUT, unclean_election=True)
+    assert found.standing is PERMITTED
+
+
+#: A transaction wrote to the log, of which 5 is missing between two records of one epoch.
+_MARKED = ["txn 1 commit ok 0..5..6", "final a @4 e0", "final c @6 e0", "end 0..7"]
+_QUIET = saw("b1,b2,b3", "0..60", 1, 0, "1,2,3")
+
+
+@pytest.mark.parametrize(
+    ("more", "settings", "anomaly", "standing"),
+    [
+        (_QUIET, UNCLEAN, LOST, VIOLATION),
+        (_QUIET, UNCLEAN, HANGING_TRANSACTION, VIOLATION),
+        (WHOLE, UNCLEAN, LOST, VIOLATION),
+        (WHOLE, UNCLEAN, HANGING_TRANSACTION, UNDECIDED),
+        (WHOLE, {**UNCLEAN, "isolation_level": "read_committed"}, LOST, UNDECIDED),
+        (WHOLE, {"unclean_election": False, "isolation_level": "read_committed"}, LOST, VIOLATION),
+        ([*_QUIET, "fault k b3 20..30 kind=kill"], UNCLEAN, HANGING_TRANSACTION, UNDECIDED),
+        ([*_QUIET, "fault k b3 20..30 kind=kill missed"], UNCLEAN, HANGING_TRANSACTION, VIOLATION),
+    ],
+    ids=[
+        *("no fault", "no fault, a marker", "all is read", "an election, a marker", "committed is read"),
+        *("clean elections", "a fault, a marker", "a fault in vain"),
+    ],
+)
+def test_what_depends_on_a_coordinators_log_is_unknown_where_something_may_have_become_of_it(
+    more: list[str], settings: dict[str, Any], anomaly: Anomaly, standing: Standing
+) -> None:
+    found = decided("send r ok @5 x1 t2..3", *more, *_MARKED, anomaly=anomaly, **settings)
+    assert found.standing is standing

@@ -1,0 +1,111 @@
+"""What is missing between records of one leader epoch, no election took: it is a violation, whatever the settings."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pyspark.sql import SparkSession
+
+from checkers.evidence.holes import epochs, holes, inside
+from checkers.history import History
+from checkers.judge import judge
+from harness.core.verdict import Standing, Verdict
+from tests.checkers.notation import tell, write
+
+#: b1 led with the whole ISR; then b2, with another epoch, once b1 was cut off: with acks=1 what b1 had alone may go.
+ELECTED = (
+    "saw b1 @0..30 leader=1 epoch=0 isr=1,2,3",
+    "saw b2 @31..60 leader=2 epoch=1 isr=2,3",
+    "fault cut b1 20..40",
+)
+Judge = Callable[..., Verdict]
+
+
+@pytest.fixture
+def judged(spark: SparkSession, tmp_path: Path) -> Judge:
+    def judged(*lines: str, **settings: object) -> Verdict:
+        write(tmp_path, [tell(*lines, *ELECTED)], **{"acks": "1", **settings})
+        return judge(tmp_path, spark)
+
+    return judged
+
+
+def sent(*names: str) -> list[str]:
+    return [f"send {name} ok @{offset} t{offset}..{offset + 1}" for offset, name in enumerate(names)]
+
+
+def standings(verdict: Verdict, anomaly: str = "lost") -> dict[tuple[int, int], Standing]:
+    found = verdict.anomalies[anomaly]
+    return {(run["first_offset"], run["last_offset"]): run["standing"] for run in found.runs}
+
+
+def test_each_run_has_a_standing_of_its_own_and_the_anomaly_the_worst(judged: Judge) -> None:
+    verdict = judged(
+        *sent(*"abcdef"), "send g ok @4 t40..41", "final a @0 e0", "final c @2 e0", "final d @3 e0", "final g @4 e1",
+        "end 0..5",
+    )  # fmt: skip
+    assert standings(verdict) == {(1, 1): Standing.VIOLATION, (4, 5): Standing.PERMITTED}
+    assert verdict.anomalies["lost"].standing is Standing.VIOLATION
+
+
+def test_a_hole_is_told_before_what_is_bigger(judged: Judge) -> None:
+    many = [f"send m{n} ok @{n} t{n}..{n + 1}" for n in range(3, 25)]
+    verdict = judged(*sent(*"abc"), *many, "final a @0 e0", "final c @2 e0", "end 0..3")
+    assert [run["count"] for run in verdict.anomalies["lost"].runs] == [1, 22]
+
+
+def test_what_an_election_cut_off_the_end_stays_permitted(judged: Judge) -> None:
+    verdict = judged(*sent(*"abc"), "send d ok @1 t40..41", "final a @0 e0", "final d @1 e1", "end 0..2")
+    assert verdict.anomalies["lost"].standing is Standing.PERMITTED
+    assert set(standings(verdict).values()) == {Standing.PERMITTED}
+
+
+def found(spark: SparkSession, run: Path, *lines: str, **settings: object) -> dict[int, list[tuple[int, int]]]:
+    """The holes of each partition."""
+    write(run, [tell(*lines)], **settings)
+    history = History.read(run, spark)
+    every = holes(history, epochs(history))
+    return {of[1]: [(int(a), int(b)) for a, b in zip(*every[of], strict=True)] for of in every}
+
+
+def test_a_hole_is_what_is_missing_between_records_of_one_epoch(spark: SparkSession, tmp_path: Path) -> None:
+    several = ["final a @0 e0", "final b @5 e0", "final c @6 e0", "final d @9 e0", "final e @12 e1", "final f @13 e1"]
+    whole = ["final g @0 p1 e0", "final h @1 p1 e0", "final i @2 p1 e1"]
+    a_later_leader_may_have_begun_below = ["final j @0 p2 e0", "final k @2 p2 e1"]
+    nobody_told_the_epochs = ["final l @0 p3", "final m @2 p3"]
+    read_twice_is_not_two = ["final n @0 p4 e0", "final n @0 p4 e0", "final o @2 p4 e0"]
+    not_read_to_the_end = ["final p @0 p5 e0", "final q @2 p5 e0"]
+    the_start_moved = ["final r @7 p6 e0", "final s @8 p6 e0"]
+    ends = [
+        "end 0..14",
+        "end 0..3 p1",
+        "end 0..3 p2",
+        "end 0..3 p3",
+        "end 0..3 p4",
+        "end 0..4 p5 read 3",
+        "end 7..9 p6",
+    ]
+    lines = [
+        *several, *whole, *a_later_leader_may_have_begun_below, *nobody_told_the_epochs, *read_twice_is_not_two,
+        *not_read_to_the_end, *the_start_moved, *ends,
+    ]  # fmt: skip
+    assert found(spark, tmp_path, *lines) == {0: [(1, 4), (7, 8)], 3: [(1, 1)], 4: [(1, 1)]}
+
+
+@pytest.mark.parametrize("policy", ["compact", "compact,delete"])
+def test_a_compacted_log_has_holes_of_its_own(policy: str, spark: SparkSession, tmp_path: Path) -> None:
+    scenario = {"topic": {"config": {"cleanup.policy": policy}}}
+    assert found(spark, tmp_path, "final a @0 e0", "final b @2 e0", "end 0..3", scenario=scenario) == {}
+
+
+def test_where_transactions_write_a_marker_may_stand_there(spark: SparkSession, tmp_path: Path) -> None:
+    lines = ["txn 1 commit ok 0..5..6", "final a @0 e0", "final b @2 e0", "end 0..3"]
+    assert found(spark, tmp_path, *lines) == {}
+
+
+def test_an_offset_is_inside_from_the_first_to_the_last_of_a_hole() -> None:
+    holes = {("trial", 0): (np.array([1, 7]), np.array([4, 8]))}
+    asked = np.array([-1, 0, 1, 4, 5, 6, 7, 8, 9])
+    assert asked[inside(holes, ("trial", 0), asked)].tolist() == [1, 4, 7, 8]
+    assert not inside(holes, ("trial", 1), asked).any()

@@ -1,0 +1,112 @@
+"""Consumers that had a partition and did not come to the end of its records, by hand, each beside its twins."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from checkers.evidence.readers import behind
+from checkers.history import History
+from checkers.scan.polls import polls
+from tests.checkers.notation import apart, write
+
+LOG = ("send a ok @0", "send b ok @1", "final a @0", "final b @1", "end 0..2")
+GIVEN = ("live a @0 r1 t5", "live b @1 r1 t6")
+
+ALONE = {
+    "who was given nothing": ((*LOG, "place r1 assign t1"), ["was given nothing of {}-0, before 2 records"]),
+    "who began somewhere and was given nothing": (
+        (*LOG, "place r1 assign @1 t1"),
+        ["stopped at 1 of {}-0, before 1 records"],
+    ),
+    "who stopped early": (
+        (*LOG, "place r1 assign @0 t1", "live a @0 r1 t5"),
+        ["stopped at 1 of {}-0, before 1 records"],
+    ),
+    "who was given all": ((*LOG, "place r1 assign @0 t1", *GIVEN), []),
+    "who came to the end of the partition": ((*LOG, "place r1 assign t1", "place r1 end-of-partition @2 t6"), []),
+    "who was given all there is: markers stand behind it": (
+        (*LOG[:-1], "end 0..9", "place r1 assign t1", *GIVEN),
+        [],
+    ),
+    "who had a partition without records": (("end 0..0", "place r1 assign t1"), []),
+    "one of another partition": (
+        (*LOG, "end 0..0 p1", "place r1 assign t1", "place r1 assign p1 t1", *GIVEN),
+        [],
+    ),
+    "who read one partition, and not the other": (
+        (
+            *LOG,
+            "send c ok @0 p1",
+            "final c @0 p1",
+            "end 0..1 p1",
+            "place r1 assign t1",
+            "place r1 assign p1 t1",
+            *GIVEN,
+        ),
+        ["was given nothing of {}-1, before 1 records"],
+    ),
+    "what was not read to its end proves nothing": ((*LOG[:-1], "end 0..2 read 1", "place r1 assign t1"), []),
+    "each reader for himself": (
+        (*LOG, "place r1 assign t1", *GIVEN, "place r2 assign t1"),
+        ["was given nothing of {}-0, before 2 records"],
+    ),
+    "who was killed": ((*LOG, "place r1 assign t1", "killed r1"), []),
+    "whose earlier life was killed": (
+        (*LOG, "place r1 assign t1", "killed r1", "place r1 i1 assign t2"),
+        ["was given nothing of {}-0, before 2 records"],
+    ),
+}
+GROUPED = {
+    "one of a group, while another had the partition after it": (
+        (*LOG, "place r2 assign t1", "place r2 revoke t2", "place r1 assign t3", *GIVEN),
+        [],
+    ),
+    "one of a group that had the partition last, and what another had read": (
+        (*LOG, "place r1 assign t1", *GIVEN, "place r1 revoke t7", "place r2 assign t8"),
+        [],
+    ),
+    "one of a group that had the partition last": (
+        (*LOG, "place r1 assign t1", GIVEN[0], "place r1 revoke t7", "place r2 assign t8"),
+        ["stopped at 1 of {}-0, before 1 records"],
+    ),
+    "one of a group that was killed, and nobody had the partition after it": (
+        (*LOG, "place r1 assign t1", GIVEN[0], "place r1 revoke t7", "place r2 assign t8", "killed r2"),
+        [],
+    ),
+    "another of a group that was killed": (
+        (*LOG, "place r1 assign t1", GIVEN[0], "place r1 revoke t7", "place r2 assign t8", "killed r1"),
+        ["stopped at 1 of {}-0, before 1 records"],
+    ),
+}
+
+#: Where a fault stays as it is.
+STAYING = {
+    "who was given some": ((*LOG, "place r1 assign @0 t1", "live a @0 r1 t5"), []),
+    "who was given nothing": (
+        (*LOG, "place r1 assign @0 t1", "place r1 end-of-partition @0 t2"),
+        ["stopped at 0 of {}-0, before 2 records"],
+    ),
+}
+
+
+def of_each(run: Path, spark: SparkSession, cases: dict[str, Any], **settings: Any) -> list[list[str]]:
+    """What is told of each case, all judged as one run; of a consumer without its number."""
+    write(run, apart(lines for lines, _ in cases.values()), **settings)
+    history = History.read(run, spark)
+    lines = [line.split(maxsplit=2)[2] for line in behind(history, polls(history))]
+    return [[line for line in lines if f" case-{n}-" in line] for n, _ in enumerate(cases)]
+
+
+@pytest.mark.parametrize(
+    ("cases", "settings"),
+    [(ALONE, {}), (GROUPED, {"grouped": True}), (STAYING, {"lasting": {"cut": ["b1"]}})],
+    ids=["alone", "grouped", "staying"],
+)
+def test_who_came_to_the_end_and_who_did_not(
+    cases: dict[str, Any], settings: dict[str, Any], spark: SparkSession, tmp_path: Path
+) -> None:
+    told = of_each(tmp_path, spark, cases, **settings)
+    wanted = [[line.format(f"case-{n}") for line in lines] for n, (_, lines) in enumerate(cases.values())]
+    assert dict(zip(cases, told, strict=True)) == dict(zip(cases, wanted, strict=True))

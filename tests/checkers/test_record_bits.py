@@ -1,0 +1,90 @@
+"""The eight records of the example in checkers/scan/record_bits.py, as bits, and each condition on them."""
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import Row, SparkSession
+
+from checkers.history import History
+from checkers.scan import record_bits as bits
+from checkers.scan.record_bits import record_bits
+from tests.checkers.notation import tell, write
+
+EIGHT = (
+    *("send 0 ok @0", "send 1 ok @1", "send 2 ok @2", "send 3 info", "send 4 fail", "send 5 ok @5", "send 6 ok @8"),
+    *("final 0 @0", "final 2 @2", "final 2 @7", "final 3 @3", "final 4 @4", "final 5 @6", "final 6 @8 damaged"),
+    *("final w0#7 @9", "end 0..10"),
+)
+#: Records that stand where they were acknowledged.
+SETTLED = ("send a ok @0", "send b ok @1", "final a @0", "final b @1", "end 0..2")
+
+#: Each condition on the eight: of bits, the records, and of others, whether it is true.
+EXPECTED = {
+    "acknowledged": {0, 1, 2, 5, 6},
+    "undecided": {3},
+    "failed": {4},
+    "found": {0, 2, 3, 4, 5, 7},
+    "damaged": {6},
+    "acknowledged & ~found": {1, 6},
+    bits.COPIED: {0, 2, 3, 4, 5, 7},
+    bits.MAY_BE_DAMAGED_IN_PLACE: {6},
+    bits.UNSENT: {7},
+    bits.STRAYED: {0, 1, 2, 3, 4, 5, 6, 7},
+    bits.UNSETTLED: {0, 1, 2, 3, 4, 5, 6, 7},
+    bits.REKEYED: set(),
+    bits.EVERY: {0, 1, 2, 3, 4, 5, 6, 7},
+    bits.HAS_COPIES: True,
+    bits.MOVED: True,
+    bits.SEEN_ELSEWHERE: False,
+    bits.SETTLED: False,
+}
+#: Those that are otherwise of records that stand where they were acknowledged.
+OF_SETTLED = {
+    bits.COPIED: set(),
+    bits.STRAYED: set(),
+    bits.UNSETTLED: set(),
+    bits.EVERY: {0, 1},
+    bits.HAS_COPIES: False,
+    bits.MOVED: False,
+    bits.SETTLED: True,
+}
+
+
+def _evaluated(run: Path, spark: SparkSession, lines: tuple[str, ...], conditions: list[str]) -> Row:
+    write(run, [tell(*lines)])
+    [row] = (
+        record_bits(History.read(run, spark))
+        .selectExpr(*(f"{sql} as c{n}" for n, sql in enumerate(conditions)))
+        .collect()
+    )
+    return row
+
+
+def _as_told(value: int | bool) -> set[int] | bool:
+    return value if isinstance(value, bool) else {bit for bit in range(64) if value >> bit & 1}
+
+
+@pytest.mark.parametrize(("lines", "expected"), [(EIGHT, EXPECTED), (SETTLED, OF_SETTLED)], ids=["eight", "settled"])
+def test_each_condition_on_record_bits(
+    lines: tuple[str, ...], expected: dict[str, object], spark: SparkSession, tmp_path: Path
+) -> None:
+    row = _evaluated(tmp_path, spark, lines, [*expected])
+    assert dict(zip(expected, map(_as_told, row), strict=True)) == expected
+
+
+@pytest.mark.parametrize(
+    ("reads", "elsewhere"),
+    [
+        (("live a @0",), False),
+        (("live a @1",), True),
+        (("live a @0", "live a @0 r1"), True),
+        (("live a @0", "live a @0 damaged"), True),
+    ],
+    ids=["in place", "at another offset", "twice", "beside damaged bytes"],
+)
+def test_what_others_than_the_final_read_saw(
+    reads: tuple[str, ...], elsewhere: bool, spark: SparkSession, tmp_path: Path
+) -> None:
+    lines = ("send a ok @0", "final a @0", "end 0..1", *reads)
+    [found] = _evaluated(tmp_path, spark, lines, [bits.SEEN_ELSEWHERE])
+    assert found is elsewhere

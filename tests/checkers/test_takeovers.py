@@ -1,0 +1,53 @@
+"""Who began behind all that its group had asked to commit: pure, on rows of positions."""
+
+import pyarrow as pa
+import pytest
+
+from checkers.anomalies.groups import began_behind
+
+
+def told(*rows: str) -> list[tuple[int, int, int]]:
+    """Partition, and from where to where, of what was passed over. A row: ``event @offset t1 p0``."""
+    split = [row.split() for row in rows]
+    table = pa.Table.from_pylist(
+        [
+            {
+                "topic": "t",
+                "partition": int(partition[1:]),
+                "at_ns": int(at[1:]),
+                "event": event,
+                "offset": int(offset[1:]),
+                "reader": 3,
+            }
+            for event, offset, at, partition in split
+        ],
+        pa.schema(
+            [
+                *(("topic", pa.string()), ("partition", pa.int32()), ("at_ns", pa.int64())),
+                *(("event", pa.string()), ("offset", pa.int64()), ("reader", pa.int32())),
+            ]
+        ),
+    )
+    return [(one["partition"], one["passed_from"], one["passed_to"]) for one in began_behind(table)]
+
+
+@pytest.mark.parametrize(
+    ("rows", "passed"),
+    [
+        (("assign @0 t1 p0", "committing @4 t2 p0", "assign @4 t3 p0"), []),
+        (("assign @0 t1 p0", "committing @4 t2 p0", "assign @3 t3 p0"), []),
+        (("assign @0 t1 p0", "committing @4 t2 p0", "assign @6 t3 p0"), [(0, 4, 6)]),
+        (("assign @6 t3 p0", "committing @4 t2 p0"), [(0, 4, 6)]),
+        (("committing @4 t2 p0", "committing @2 t3 p0", "assign @6 t4 p0"), [(0, 4, 6)]),
+        (("committing @4 t2 p0", "assign @6 t4 p0", "committing @6 t5 p0", "assign @6 t6 p0"), [(0, 4, 6)]),
+        (("committing @6 t4 p0", "assign @6 t4 p0"), []),
+        (("committing @4 t2 p1", "assign @6 t4 p0"), []),
+        (("assign @0 t1 p0", "assign @6 t4 p0"), []),
+        (("commit @4 t2 p0", "assign @6 t4 p0"), [(0, 4, 6)]),
+        ((), []),
+    ],
+)
+def test_what_was_asked_before_tells_where_the_next_owner_may_begin(
+    rows: tuple[str, ...], passed: list[tuple[int, int, int]]
+) -> None:
+    assert told(*rows) == passed

@@ -1,0 +1,129 @@
+"""Each lost record of simulated histories, decided one by one from its tables alone, without Spark."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.evidence.causes import RecordRange, attached, decided
+from checkers.evidence.elections import elections
+from checkers.evidence.holders import Case, Decision, Evidence, Log
+from checkers.evidence.leadership import spans
+from checkers.evidence.standing import begun_at, delivered, possible_faults
+from harness.core.anomalies import LOST, VANISHED, Anomaly
+from harness.history.schema import OBSERVATIONS, Outcome, Phase
+from tests.simulated.play import Played
+from tests.simulated.truth import Loss, losses
+
+_WIDTH = 64
+
+
+def evidence(played: Played) -> Evidence:
+    """What a judge knows of a history."""
+    observations = pa.Table.from_pylist(played.tables["observations"], OBSERVATIONS)
+    names = {broker: f"b{broker}" for broker in played.brokers}
+    configuration = played.settings.configuration
+    sends = played.tables["sends"]
+    times = [at for row in sends for at in (row["invoked_ns"], row["completed_ns"]) if at is not None]
+    logs = {(end["topic"], end["partition"]): _log(played, end) for end in played.tables["log_ends"]}
+    vanished = _vanished(played)
+    return Evidence(
+        configuration=configuration,
+        elections=elections(observations, spans(observations), names, configuration),
+        names=names,
+        faults=possible_faults(played.tables["faults"]),
+        logs=begun_at(logs, vanished),
+        delivered=delivered(vanished),
+        end_ns=max(times, default=0),
+        last_replica_guarded=played.settings.elr,
+    )
+
+
+def _log(played: Played, end: dict[str, object]) -> Log:
+    found: dict[int, list[int]] = {}
+    for record in played.final.get((end["topic"], end["partition"]), ()):
+        found.setdefault(record.epoch, []).append(record.offset)
+    rows = [(epoch, min(offsets), max(offsets)) for epoch, offsets in sorted(found.items())]
+    return Log(*np.array(rows, np.int64).reshape(-1, 3).T, end=int(end["log_end"]))
+
+
+def _gone(played: Played) -> Iterator[dict[str, object]]:
+    there = {(place, record.id) for place, log in played.final.items() for record in log}
+    for row in played.tables["reads"]:
+        place = (row["topic"], row["partition"])
+        if row["phase"] == Phase.LIVE and place in played.final and (place, row["record_id"]) not in there:
+            yield row
+
+
+def _vanished(played: Played) -> list[Case]:
+    return [
+        Case(
+            (row["topic"], row["partition"]),
+            None,
+            row["read_ns"],
+            False,
+            row["offset"],
+            row["offset"],
+            row["leader_epoch"],
+            row["read_ns"],
+        )
+        for row in _gone(played)
+    ]
+
+
+def decisions(played: Played) -> Iterator[tuple[Anomaly, Loss, Decision]]:
+    """Each lost or vanished record with its decision."""
+    known, truth = evidence(played), losses(played)
+    sends = {row["record_id"]: row for row in played.tables["sends"]}
+    read: dict[int, dict[str, object]] = {}
+    for row in _gone(played):
+        read.setdefault(row["record_id"], row)
+    holes = {loss.record.id for loss in truth if _in_hole(played, loss)}
+    for anomaly in (LOST, VANISHED):
+        some = [loss for loss in truth if (loss.acknowledged_ns if anomaly is LOST else read.get(loss.record.id))]
+        ranges = []
+        for loss in some:
+            send, given = sends[loss.record.id], read.get(loss.record.id) if anomaly is VANISHED else None
+            acknowledged = send["outcome"] == Outcome.OK
+            offset = given["offset"] if given else send["offset"]
+            until = send["completed_ns"] if acknowledged else given["read_ns"]
+            case = Case(
+                loss.place,
+                send["invoked_ns"],
+                until,
+                acknowledged,
+                offset,
+                offset,
+                given["leader_epoch"] if given else None,
+                given["read_ns"] if given else None,
+                loss.record.id in holes,
+            )
+            ranges.append(_range(case, loss))
+        yield from _told(anomaly, some, ranges, known)
+
+
+def _told(
+    anomaly: Anomaly, some: list[Loss], ranges: list[RecordRange], known: Evidence
+) -> Iterator[tuple[Anomaly, Loss, Decision]]:
+    by_id = {loss.record.id: loss for loss in some}
+    for part in attached(decided(ranges, anomaly, known), _WIDTH):
+        assert part.decision is not None
+        yield anomaly, by_id[part.again_to or 0], part.decision
+
+
+def _range(case: Case, loss: Loss) -> RecordRange:
+    at = case.until_ns or 0
+    offset = case.first_offset
+    # (A record's id stands where a duplicate's second offset would.)
+    return RecordRange(*case.of, 0, offset, offset, loss.record.id, 1, 1, at, at, case.hole, case)
+
+
+def _in_hole(played: Played, loss: Loss) -> bool:
+    offsets = [record.offset for record in played.final.get(loss.place, ()) if record.epoch == loss.record.epoch]
+    here = [record.offset for record in played.final.get(loss.place, ())]
+    offset = loss.record.offset
+    if offset in here or not here:
+        return False
+    below, above = ([o for o in here if o < offset], [o for o in here if o > offset])
+    epochs = {record.offset: record.epoch for record in played.final[loss.place]}
+    return bool(below and above and offsets is not None and epochs[max(below)] == epochs[min(above)])

@@ -1,0 +1,194 @@
+"""Simulated histories judged, and each record that was lost compared with the truth."""
+
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pyspark.sql import SparkSession
+
+from checkers.evidence.causes import RecordRange, found_ranges
+from checkers.evidence.holes import inside
+from checkers.evidence.standing import evidence
+from checkers.evidence.store import directory_of, pieces
+from checkers.history import History
+from checkers.judge import judge
+from harness.core.anomalies import LOST, VANISHED, Anomaly
+from harness.core.verdict import Standing, Verdict
+from tests.simulated.decisions import decisions
+from tests.simulated.history import write
+from tests.simulated.play import Played, play
+from tests.simulated.settings import SETTINGS, Bug, bug_of, settings_of
+from tests.simulated.truth import Loss, Permits, losses
+
+#: What the judge can have said of a record besides its standing.
+NOT_TOLD = "not told"
+#: What the truth can be besides what is permitted.
+NOT_LOST = "not lost"
+
+Where = tuple[str, int]
+
+_TIMES = ("acknowledged_ns", "sent_ns", "read_ns")
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A record as truth and judge have it. ``truth``: one of Permits, or NOT_LOST; ``said``: a Standing, or NOT_TOLD.
+
+    ``observed``: somebody observed to the end of its history.
+    """
+
+    seed: int
+    settings: str
+    bug: Bug | None
+    anomaly: str
+    place: Where
+    offset: int
+    truth: str
+    said: str
+    event: str
+    holders: tuple[int, ...]
+    observed: bool
+
+    @property
+    def disagrees(self) -> bool:
+        """Whether the judge is wrong. Not to decide is no mistake, of a single record."""
+        if NOT_LOST in {self.truth} or NOT_TOLD in {self.said}:
+            return True
+        return (self.truth, self.said) in {(Permits.NO, Standing.PERMITTED), (Permits.YES, Standing.VIOLATION)}
+
+
+def compared(seeds: Iterable[int], spark: SparkSession, bugs: bool = True) -> Iterator[Judged]:
+    """Every record that histories lost, or are said to. Those of equal settings are judged as one run."""
+    for _, alike in groupby(sorted(seeds, key=_settings), key=_settings):
+        histories = [
+            play(seed, settings_of(seed), bug_of(seed) if bugs else None, number) for number, seed in enumerate(alike)
+        ]
+        with tempfile.TemporaryDirectory(prefix="kafka-trial-simulated-") as run:
+            write(Path(run), histories)
+            verdict = judge(Path(run), spark)
+            yield from against_truth(History.read(Path(run), spark), histories, verdict)
+
+
+def decided(seeds: Iterable[int], bugs: bool = True) -> Iterator[Judged]:
+    """As ``compared``, for each history by itself and without Spark: what is lost is read from its tables."""
+    for seed in seeds:
+        played = play(seed, settings_of(seed), bug_of(seed) if bugs else None)
+        for anomaly, loss, decision in decisions(played):
+            yield _judged(played, anomaly, loss.place, loss.record.offset, loss, decision.standing)
+
+
+def _settings(seed: int) -> int:
+    return SETTINGS.index(settings_of(seed))
+
+
+def against_truth(history: History, histories: Sequence[Played], verdict: Verdict) -> Iterator[Judged]:
+    """Of a judged run, each record that was lost or is said to be."""
+    truth = {one.record.id: (played, one) for played in histories for one in losses(played)}
+    by_topic = {played.topic: played for played in histories}
+    for anomaly in (LOST, VANISHED):
+        told = dict(_told(history, anomaly, verdict))
+        for record_id, (place, offset, said) in told.items():
+            played, loss = truth.get(record_id, (by_topic[place[0]], None))
+            yield _judged(played, anomaly, place, offset, loss, said)
+        for record_id, (played, loss) in truth.items():
+            if record_id not in told and _is_in(anomaly, played, loss):
+                yield _judged(played, anomaly, loss.place, loss.record.offset, loss, NOT_TOLD)
+
+
+def _is_in(anomaly: Anomaly, played: Played, loss: Loss) -> bool:
+    if anomaly is LOST:
+        return loss.acknowledged_ns is not None
+    return any(record.id == loss.record.id for record in played.chronicles[loss.place].delivered)
+
+
+def _judged(played: Played, anomaly: Anomaly, place: Where, offset: int, loss: Loss | None, said: str) -> Judged:
+    return Judged(
+        played.seed,
+        played.settings.name,
+        played.bug,
+        anomaly.name,
+        place,
+        offset,
+        NOT_LOST if loss is None else loss.permits,
+        said,
+        "" if loss is None else loss.event,
+        () if loss is None or loss.holders is None else tuple(sorted(loss.holders)),
+        played.observed,
+    )
+
+
+def _told(history: History, anomaly: Anomaly, verdict: Verdict) -> Iterator[tuple[int, tuple[Where, int, str]]]:
+    """Each record that an anomaly tells, with the standing of the run of records that it is in."""
+    if anomaly.name not in verdict.anomalies:
+        return
+    known, missing = evidence(history)
+    ranges: dict[Where, list[RecordRange]] = {}
+    for one in found_ranges(history, anomaly, missing, known):
+        ranges.setdefault(one.of, []).append(one)
+    for piece in pieces(directory_of(history.results, anomaly.name)):
+        for row in piece.to_pylist():
+            place = row["topic"], row["partition"]
+            yield (
+                row["record_id"],
+                (
+                    place,
+                    row["offset"],
+                    _standing(row, ranges[place], bool(inside(missing, place, np.array([row["offset"]]))[0])),
+                ),
+            )
+
+
+def _standing(row: Mapping[str, Any], ranges: Sequence[RecordRange], hole: bool) -> str:
+    """The standing of a record: its run is the narrowest around its offset and the time of its acknowledgement."""
+    offset, at_ns = row["offset"], next(row[name] for name in _TIMES if row[name] is not None)
+    around = [
+        one
+        for one in ranges
+        if one.hole == hole and (one.first_offset is None or one.first_offset <= offset <= (one.last_offset or offset))
+    ]
+    # The times of a run are of what was acknowledged in it, if anything was.
+    then = [one for one in around if one.first_ns <= at_ns <= one.last_ns] or around
+    decision = min(then, key=lambda one: (one.last_ns - one.first_ns, one.count)).decision
+    assert decision is not None
+    return decision.standing
+
+
+def counts(found: Iterable[Judged]) -> Counter[tuple[str, str]]:
+    """How many records have which truth, and what the judge said of them."""
+    return Counter((one.truth, one.said) for one in found)
+
+
+def undecided(found: Iterable[Judged], truth: Permits) -> float:
+    """Which part of the records of a truth is undecided, where somebody observed to the end."""
+    of = [one.said == Standing.UNDECIDED for one in found if one.truth == truth and one.observed]
+    return sum(of) / len(of) if of else 0.0
+
+
+def lines(found: Sequence[Judged]) -> list[str]:
+    """What disagrees, records that stand together in a row; and the counts."""
+    wrong = sorted((one for one in found if one.disagrees), key=_order)
+    told = [
+        _line(list(alike))
+        for _, alike in groupby(wrong, key=lambda one: (*_order(one)[:4], one.truth, one.said, one.event))
+    ]
+    table = [f"{truth:>10}  {said:<10} {number:>7}" for (truth, said), number in sorted(counts(found).items())]
+    of = [f"undecided of what is {truth}: {undecided(found, truth):.1%}" for truth in (Permits.YES, Permits.NO)]
+    return [*told, "", f"{'truth':>10}  {'judge':<10} records", *table, *of]
+
+
+def _order(one: Judged) -> tuple[int, str, Where, str, int]:
+    return one.seed, one.settings, one.place, one.anomaly, one.offset
+
+
+def _line(alike: Sequence[Judged]) -> str:
+    first, last = alike[0], alike[-1]
+    where = f"{first.place[0]}-{first.place[1]} @{first.offset}..{last.offset} ({len(alike)})"
+    held = f"; held by {', '.join(map(str, first.holders))}" if first.holders else ""
+    bug = f"; planted: {first.bug}" if first.bug else ""
+    said = f"{first.anomaly} {first.truth}, judged {first.said}"
+    return f"seed {first.seed} {where} {said}: {first.event}{held}{bug} [{first.settings}]"

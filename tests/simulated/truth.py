@@ -1,0 +1,184 @@
+"""What truly took each lost record, and whether the settings permit that: from what happened, never from what was seen.
+
+A record is owed by every replica that could be elected cleanly once it is committed: acknowledged with acks=all, or
+below the high watermark of a leader that had it. The first leader after which no leader had it any more took it. That
+is permitted where the election could not help it: an unclean one that the settings, or a hand, allow; a clean one of a
+replica whose disk was wiped; a clean one of a replica that did not owe the record.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from harness.history.schema import Outcome
+from tests.simulated.chronicle import Acknowledgement, Chronicle, Election, Kind, Office, Place, Why
+from tests.simulated.log import Record
+from tests.simulated.play import Played
+from tests.simulated.settings import Settings
+from tests.simulated.world import SECOND
+
+_UNCLEAN = frozenset({Kind.UNCLEAN, Kind.BY_HAND})
+
+
+class Permits(StrEnum):
+    """Whether the settings permit that a record was lost."""
+
+    YES = "permitted"
+    NO = "violation"
+    #: A bug took it, but an election that the settings permit would have taken it, too, or it was owed by nobody.
+    EITHER = "either"
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A record that was acknowledged, or delivered to a reader, and is not in the final log.
+
+    ``holders``: who had it when it was acknowledged; None where it never was.
+    """
+
+    place: Place
+    record: Record
+    acknowledged_ns: int | None
+    holders: frozenset[int] | None
+    permits: Permits
+    event: str
+
+
+def losses(played: Played) -> list[Loss]:
+    """Every lost record of the partitions that were read in the end."""
+    offsets = {row["record_id"]: row["offset"] for row in played.tables["sends"] if row["outcome"] == Outcome.OK}
+    return [
+        _loss(place, played.chronicles[place], record, told, played.settings)
+        for place, log in played.final.items()
+        for record, told in _lost(played.chronicles[place], offsets, {one.id for one in log})
+    ]
+
+
+def _lost(
+    facts: Chronicle, offsets: dict[int, int], there: set[int]
+) -> Iterator[tuple[Record, Acknowledgement | None]]:
+    """One copy of each record that is not there: the acknowledged one, or else the one that was delivered first.
+
+    ``offsets``: of each record of which a producer heard, what it heard.
+    """
+    found: dict[int, tuple[Record, Acknowledgement | None]] = {
+        record.id: (record, None) for record in reversed(facts.delivered)
+    }
+    for record_id, answers in facts.acknowledged.items():
+        heard = [one for one in answers if one.record.offset == offsets.get(record_id)]
+        if heard:
+            found[record_id] = heard[0].record, heard[0]
+    return (one for record_id, one in sorted(found.items()) if record_id not in there)
+
+
+def _loss(place: Place, facts: Chronicle, record: Record, told: Acknowledgement | None, settings: Settings) -> Loss:
+    permits, event = _Lost(facts, record, told, settings.acks_all and told is not None, settings.unclean).verdict()
+    at, holders = (None, None) if told is None else (told.at, told.holders)
+    return Loss(place, record, at, holders, permits, event)
+
+
+@dataclass(frozen=True)
+class _Lost:
+    """A lost record. ``promised``: it was acknowledged with acks=all. ``elects_uncleanly``: anybody may be
+    elected where no one of the ISR can be: whether one could is not told."""
+
+    facts: Chronicle
+    record: Record
+    told: Acknowledgement | None
+    promised: bool
+    elects_uncleanly: bool
+
+    def verdict(self) -> tuple[Permits, str]:
+        """Whether its loss is permitted, and what took it."""
+        # One that learns late that it was elected may do so when another leads already.
+        record, offices = self.record, sorted(self.facts.offices, key=lambda office: office.epoch)
+        last = [n for n, office in enumerate(offices) if office.epoch == record.epoch or record in office.records][-1]
+        office, following = offices[last], offices[last + 1 :]
+        # It leads until another is elected, whenever that one learns of it.
+        until = min((one.at for one in self.facts.elections if one.epoch > office.epoch), default=None)
+        for removal in self.facts.removals:
+            in_office = removal.at >= office.at and (until is None or removal.at < until)
+            if removal.record == record and removal.broker == office.leader and in_office and removal.why is Why.BUG:
+                event = f"a bug at {removal.at / SECOND:.1f} s, in the term of {office.leader} (epoch {office.epoch})"
+                return Permits.EITHER if self._goes_anyway(office, following) else Permits.NO, event
+        assert following, f"{record} went without an event"
+        permits, event = self._by_election(office, following[0])
+        if permits is Permits.NO and self._goes_anyway(office, following[1:]):
+            return Permits.EITHER, event
+        return permits, event
+
+    def _goes_anyway(self, office: Office, later: Sequence[Office]) -> bool:
+        """Had no bug taken it, a later election would have: of a leader that never had it, or lost its disk."""
+        return any(
+            one.end <= self.record.offset
+            and self.facts.gone(one.leader, self.record, one.at) in {None, Why.WIPED}
+            and self._by_election(office, one)[0] is not Permits.NO
+            for one in later
+        )
+
+    def _by_election(self, office: Office, following: Office) -> tuple[Permits, str]:
+        """Whether the elections from one office to a following one may take it, as the first leader had it."""
+        facts, record, leader = self.facts, self.record, following.leader
+        chain = [one for one in facts.elections if office.epoch < one.epoch <= following.epoch]
+        gone = facts.gone(leader, record, following.at)
+        exposed = self.promised or record in facts.delivered or self._seen_committed
+        owed_ns = self._owed_ns
+        # Who acknowledged it has it, but where it may have followed another.
+        own = all(leader == one.leader for one in facts.elections if record.epoch <= one.epoch <= following.epoch)
+        owed = (own and self.told is not None) or (
+            exposed and owed_ns is not None and facts.was_in_sync(leader, owed_ns, chain[-1].at)
+        )
+        early = self.promised and self.told is not None and leader in self.told.isr - self.told.holders
+        wiped = any(one == leader and owed_ns is not None and owed_ns <= at <= following.at for at, one in facts.wipes)
+        kinds = {one.kind for one in chain}
+        # Had it left the ISR by then, the record would have been acknowledged without it.
+        clean = Permits.NO if kinds == {Kind.CLEAN} else Permits.EITHER
+        cases = (
+            (gone is Why.BUG, Permits.NO if owed else Permits.EITHER, "which a bug made to lack it"),
+            (
+                early and gone is None and not wiped,
+                clean,
+                "which was in sync when it was acknowledged, and did not have it",
+            ),
+            (Kind.ILLEGAL in kinds, self._illegal(chain, exposed), "which was not in sync"),
+            (bool(kinds & _UNCLEAN), Permits.YES, "which need not have it"),
+            (gone is Why.WIPED or wiped, Permits.YES, "whose disk was wiped"),
+            (exposed, Permits.NO, "which had to have it"),
+            (record in facts.committed, Permits.EITHER, "when it was committed but nobody could know"),
+            (True, Permits.YES, "which need not have it"),
+        )
+        permits, why = next((permits, why) for holds, permits, why in cases if holds)
+        if permits is Permits.NO and self._hidden(chain, leader):
+            permits = Permits.EITHER
+        return permits, f"{'; '.join(map(_said, chain))}, {why}"
+
+    def _hidden(self, chain: Sequence[Election], leader: int) -> bool:
+        """Another was elected in between who lacked it, as is permitted, and never led: nobody knows that."""
+        others = [one for one in chain if one.leader != leader and not self.facts.had(one.leader, self.record, one.at)]
+        gone = [(one.kind, self.facts.gone(one.leader, self.record, one.at)) for one in others]
+        return any(why is Why.WIPED or (why is None and kind in _UNCLEAN) for kind, why in gone)
+
+    @property
+    def _owed_ns(self) -> int | None:
+        """Since when all in the ISR have it."""
+        return self.told.at if self.promised and self.told else self.facts.committed.get(self.record)
+
+    def _illegal(self, chain: Sequence[Election], exposed: bool) -> Permits:
+        """No rule allows this election. But if no one that could be elected had the record, or had to, any other would
+        have taken it, too."""
+        first = next((one for one in chain if one.kind is Kind.ILLEGAL), None)
+        if first is None or not exposed or self.elects_uncleanly:
+            return Permits.EITHER
+        had = (broker for broker in first.eligible if self.facts.had(broker, self.record, first.at))
+        return Permits.NO if any(had) else Permits.EITHER
+
+    @property
+    def _seen_committed(self) -> bool:
+        """Whether it was below the high watermark of a leader that went on for long enough to tell so."""
+        at = self.facts.committed.get(self.record)
+        times = (when for record, when in self.facts.committed.items() if record.epoch == self.record.epoch)
+        return at is not None and max(times) > at + SECOND
+
+
+def _said(election: Election) -> str:
+    return f"{election.leader} elected at {election.at / SECOND:.1f} s (epoch {election.epoch}, {election.kind})"
