@@ -54,7 +54,7 @@ class Journal:
             self.append(pa.RecordBatch.from_pylist(listed, schema=self._schema))
 
     def close(self) -> None:
-        """Seal the stream: a reader can tell that nothing is missing. Closing twice is harmless.
+        """Seal the stream: a reader can see that nothing is missing. Closing twice is harmless.
 
         Raises OSError where the seal cannot be written.
         """
@@ -75,8 +75,12 @@ class Journal:
         self.close()
 
 
-def read_journal(path: Path, schema: pa.Schema, later: Collection[str] = ()) -> tuple[pa.Table, bool]:
-    """Every whole batch of a journal, and whether its writer closed it. Columns of ``later`` that it lacks are null.
+def read_journal(
+    path: Path, schema: pa.Schema, later: Collection[str] = (), former: Collection[str] = ()
+) -> tuple[pa.Table, bool]:
+    """Every whole batch of a journal, and whether its writer closed it.
+
+    Columns of ``later`` that it lacks are null; those of ``former`` are left out.
 
     Raises HistoryError where the file holds rows of another schema.
     """
@@ -95,9 +99,11 @@ def read_journal(path: Path, schema: pa.Schema, later: Collection[str] = ()) -> 
                 return schema.empty_table(), False
             found, closed = batches[0].schema, False
     expected = pa.schema([field for field in schema if field.name not in later or field.name in found.names])
-    if not found.equals(expected):
-        raise HistoryError(f"{path}: journal of another schema ({_first_difference(found, expected)}), {end} bytes")
-    table = pa.Table.from_batches(batches, schema=expected)
+    table = pa.Table.from_batches(batches, found).drop_columns([name for name in found.names if name in former])
+    if not table.schema.equals(expected):
+        raise HistoryError(
+            f"{path}: journal of another schema ({_first_difference(table.schema, expected)}), {end} bytes"
+        )
     for index, field in enumerate(schema):
         if field.name not in table.column_names:
             table = table.add_column(index, field, pa.nulls(len(table), field.type))

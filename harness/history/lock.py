@@ -14,11 +14,18 @@ _NO_LOCKS = frozenset({errno.EBADF, errno.ENOLCK, errno.EOPNOTSUPP, errno.EINVAL
 
 
 class RecordingLock:
-    """Held from its making until ``release``, or until the process ends in whatever way."""
+    """Held from its making until ``release``, or until the process ends in whatever way.
+
+    Raises BlockingIOError where another process holds it.
+    """
 
     def __init__(self, directory: Path) -> None:
         self._file = (directory / _FILE).open("wb")
-        fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self._file.close()
+            raise
 
     def release(self) -> None:
         """Let go of it. Twice is harmless."""
@@ -44,7 +51,7 @@ def is_recorded(directory: Path) -> bool:
 def judging_lock(directory: Path) -> Iterator[bool]:
     """Wait until nobody else judges the run in ``directory``, and keep others waiting meanwhile.
 
-    It is a lock on the directory itself: it needs no permission to write, and leaves nothing behind. Tells whether it
+    It is a lock on the directory itself: it needs no permission to write, and leaves nothing behind. Says whether it
     is held: not on a filesystem that locks no directories.
     """
     file = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

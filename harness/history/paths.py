@@ -1,4 +1,4 @@
-"""Where a run keeps what, and how a table of its history is stored."""
+"""Paths inside a run directory, and how a table of its history is stored."""
 
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,7 @@ def stored(run: Path, table: str) -> ds.Dataset:
 
 
 def write_table(run: Path, table: str, rows: pa.Table, part: str = "part") -> Path:
-    """Store ``rows`` in the order given as ``<run>/history/<table>/<part>.parquet``, zstd; return that path.
+    """Store ``rows`` in this order as ``<run>/history/<table>/<part>.parquet``, zstd; return that path.
 
     One part for each journal keeps a worker's records together, which is what the checkers' first pass thrives on.
     """
@@ -53,7 +53,7 @@ def write_table(run: Path, table: str, rows: pa.Table, part: str = "part") -> Pa
 def parquet_writer(run: Path, table: str, schema: pa.Schema, part: str = "part") -> pq.ParquetWriter:
     """The same file open, for rows that come in batches: each ``write_table`` of it makes a row group.
 
-    ``schema`` is the table's, or has no more of it than is told.
+    ``schema`` is the table's, or only the named columns of it.
     """
     directory = table_directory(run, table)
     directory.mkdir(parents=True, exist_ok=True)
@@ -62,4 +62,4 @@ def parquet_writer(run: Path, table: str, schema: pa.Schema, part: str = "part")
 
 def _encoding(schema: pa.Schema) -> dict[str, Any]:
     texts = [field.name for field in schema if pa.types.is_string(field.type)]
-    return {"compression": "zstd", "use_dictionary": texts}
+    return {"compression": "zstd", "use_dictionary": texts, "write_page_checksum": True}

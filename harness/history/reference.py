@@ -5,7 +5,7 @@ import sys
 import pyarrow as pa
 
 from harness.core.faults import Does
-from harness.history.schema import LATER, TABLES
+from harness.history.schema import FORMER, LATER, TABLES
 
 #: Reads the shipped example; a test runs it.
 EXAMPLE = """\
@@ -14,20 +14,35 @@ from 'examples/jepsen-2013/unclean-election/*/history/sends/*.parquet'
 group by outcome order by outcome
 """
 
+#: How a table is read in Python.
+PYTHON = """\
+import pyarrow.dataset
+
+sends = pyarrow.dataset.dataset("examples/jepsen-2013/unclean-election/20261121T112241.281Z-2013/history/sends")
+acknowledged = sends.to_table(filter=pyarrow.dataset.field("outcome") == "ok")
+print(acknowledged.to_pandas().groupby("partition")["record_id"].count())
+"""
+
+_FORMER = " and ".join(f"`{name}` in `{table}`" for table, names in FORMER.items() for name in sorted(names))
+
 _HEAD = f"""\
 # The history of a run
 
 `<run>/history/<table>/*.parquet`, one file for each writer. Made from the code by
 `python -m harness.history.reference`, and held to it by a test. Times that end in `_ns` are nanoseconds since the run's
 origin on a monotonic clock; `run.json` has the origin's wall-clock time. A column marked *later*
-may be missing in an older run.
+may be missing in an older run, which may have {_FORMER} besides: nothing reads those.
 
 With DuckDB:
 
 ```sql
 {EXAMPLE}```
 
-With pandas (install it beside pyarrow): `pandas.read_parquet("<run>/history/sends")`.
+With pyarrow and pandas:
+
+```python
+{PYTHON}```
+
 With Spark: `spark.read.parquet("<run>/history/sends")`.
 """
 
@@ -38,7 +53,7 @@ ROWS = {
     "positions": "what happened to a reader's position in a partition",
     "transactions": "one transaction, from begin to commit or abort",
     "faults": "one injection of a fault, and its heal",
-    "observations": "the state of a partition as one broker told it",
+    "observations": "the state of a partition as one broker reported it",
     "log_ends": "where the final read of a partition had to reach, and did",
 }
 
@@ -56,31 +71,32 @@ COLUMNS = {
     "completed_ns": "when its answer came; null while none had",
     "outcome": "ok: acknowledged (of a transaction: ended as asked); fail: it cannot have happened; info: nobody knows",
     "error": "the error's name; null for none",
-    "offset": "offset; null, or -1 in an imported history, where nobody told it",
-    "transaction": "number of the worker's transaction; of a send null outside of one",
+    "offset": "offset; null, or -1 in an imported history, where it is unknown",
+    "transaction": "number of the worker's transaction, of a read of the reader's; null outside of one",
     "phase": "live: by a consumer during the run; final: by the final read; replica: from one broker's own log",
-    "poll": "number of the reader's poll",
-    "leader_epoch": "leader epoch; null where the broker's version tells none",
+    "poll": "number of the reader's poll; of a position the next one's, null where times show the order",
+    "leader_epoch": "leader epoch; null where the broker's version reports none",
     "intact": "whether the payload's checksum is right",
     "timestamp_ms": "the record's timestamp, in milliseconds since 1970",
     "read_ns": "when the poll that brought it returned",
-    "at_ns": "when it happened; of an observation, when the broker told it",
+    "at_ns": "when it happened; of an observation, when the broker reported it",
     "event": "assign, revoke, lost, seek, committing (asked), commit (answered), end-of-partition, error; of the final "
-    "read: last-stable, high-watermark",
+    "read: last-stable, high-watermark; of an imported history: may-have-moved (by a group)",
     "intent": "commit or abort",
     "began_ns": "when it began",
     "ending_ns": "when its end was asked for; null where it never was",
     "ended_ns": "when the answer came; null where none did",
-    "fault": "name of the injection: the scenario's `as:`, or one that the harness gave",
+    "fault": "the same as `injection`; what that was called before",
     "kind": "the fault's name in the catalogue",
     "nodes": "the nodes that it names",
     "injecting_ns": "when the injection began",
-    "injected_ns": "when it was done; null where it failed",
+    "injected_ns": "when it was done; null where it failed, or nobody knows",
     "healing_ns": "when the heal began; null where there was none",
     "healed_ns": "when it was done",
     "effective": "whether it acted on every node that it names",
     "evidence": "JSON: packet counters, process states, exit codes, by node",
     "nodes_without_effect": "on which nodes it is not known to have acted",
+    "nodes_not_known": "on which of these it may have acted: nothing was measured there when it was over",
     Does.ENDS_PROCESS: "whether it ends the nodes' processes",
     Does.HALTS_PROCESS: "whether it halts them",
     Does.DESTROYS_DATA: "whether it destroys their data",
@@ -88,12 +104,15 @@ COLUMNS = {
     Does.DELAYS: "whether it delays packets",
     "cut_from": "of a cut: the nodes on one side",
     "cut_to": "of a cut: those on the other",
-    "observer": "the broker that told it",
+    "injection": "name of the injection: the scenario's `as:`, or one that the harness made; null in older runs",
+    "observer": "the broker that reported it",
     "leader": "id of the leader; -1 where that broker knows none",
     "replicas": "ids of the replicas",
     "isr": "ids of the in-sync replicas",
-    "low": "start of the log, where it was asked for",
-    "high": "high watermark, where it was asked for",
+    "high": "high watermark, reported by the leader in this epoch before it reported this ISR; null where it "
+    "was not asked for",
+    "high_epoch": "leader epoch that the leader reported for `high` (ListOffsets from version 4 on)",
+    "elr": "ids of the eligible leader replicas (KIP-966); null where the broker's version reports none",
     "log_start": "first offset of the log",
     "log_end": "the offset behind its last record",
     "read_to": "how far the final read came",

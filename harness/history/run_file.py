@@ -16,9 +16,16 @@ from harness.history.writing import write_file
 RUN_FILE = "run.json"
 
 
+#: What run.json had before, and nothing read.
+_DROPPED = frozenset({"origin_monotonic_ns"})
+
+
 class State(StrEnum):
-    """How far a run came: ``recorded`` is sealed and may be judged, ``crashed`` kept what was recorded until then,
-    ``interrupted`` ended before anything was sent: there is nothing to judge."""
+    """How far a run came: ``recorded`` is whole and may be judged, ``crashed`` kept what was recorded until then,
+    ``interrupted`` ended before anything was sent: there is nothing to judge.
+
+    ``judged`` is ``recorded``, as earlier versions wrote it: today nothing that was recorded is written again.
+    """
 
     RUNNING = "running"
     RECORDED = "recorded"
@@ -71,7 +78,17 @@ class PhaseReport(_Part):
     at_ns: int
 
 
-class Seat(_Part):
+class ClockReport(_Part):
+    """How far a node's wall clock was ahead of the harness's, and how far that may be wrong: so the times in its log
+    lie on the axis of ``origin_unix_ns``."""
+
+    node: str
+    at_ns: int
+    ahead_s: float
+    error_s: float
+
+
+class NodeAddress(_Part):
     """A node as run.json remembers it."""
 
     name: str
@@ -103,18 +120,18 @@ class RunFile(_Part):
     seed: int = 0
     state: State = State.RUNNING
     origin_unix_ns: int = 0
-    origin_monotonic_ns: int = 0
     versions: dict[str, str] = {}
     features: dict[str, int] = {}
-    clients: dict[str, dict[str, Any]] = Field({}, description="settings as given to librdkafka, by role and number")
-    nodes: list[Seat] = []
+    clients: dict[str, dict[str, Any]] = Field({}, description="settings as passed to librdkafka, by role and number")
+    nodes: list[NodeAddress] = []
+    clocks: list[ClockReport] = Field([], description="of nodes on machines with clocks of their own")
     phases: list[PhaseReport] = []
     timeline: list[StepReport] = []
     killed: list[Process] = Field([], description="the members of its group that the timeline killed")
     died: list[Process] = Field(
         [], description="members that ended in the middle of what they did, and no step killed them"
     )
-    unfinished: list[str] = Field([], description="workers that were told to finish and did not: one line each")
+    unfinished: list[str] = Field([], description="workers that were asked to finish and did not: one line each")
     down: dict[str, list[str]] = Field({}, description="the nodes that a node or pin of final_read.down meant")
     lasting: dict[str, list[str]] = Field(
         {}, description="the nodes on which a fault lasts after the heal, by its name"
@@ -122,9 +139,15 @@ class RunFile(_Part):
     partial: bool = Field(False, description="the history is not whole: a worker or the harness was cut off")
     notes: list[str] = Field([], description="why the run is not what it should be: one line each")
 
+    @model_validator(mode="before")
+    @classmethod
+    def _without_what_is_no_longer_kept(cls, data: Any) -> Any:
+        """Runs of earlier versions have keys that nothing reads."""
+        return {key: value for key, value in data.items() if key not in _DROPPED} if isinstance(data, dict) else data
+
     @model_validator(mode="after")
     def _killed_by_its_steps(self) -> Self:
-        """Runs of earlier versions tell in the steps of their timeline alone which members were killed."""
+        """In runs of earlier versions, only the steps of the timeline say which members were killed."""
         if "killed" not in self.model_fields_set:
             self.killed = _killed(self.timeline, sorted(self.workers("consumer")))
         return self
@@ -134,14 +157,38 @@ class RunFile(_Part):
         """Whether every log was to be read to its end when all was over."""
         return self.origin is Origin.KAFKA_TRIAL
 
+    @property
+    def heals_all(self) -> bool:
+        """Whether no fault stays as it is after the heal."""
+        return not self.lasting and not (self.scenario.get("final_read") or {}).get("down")
+
+    @property
+    def compacted(self) -> bool:
+        """Whether its topics are compacted: of a key their logs need to keep the last record alone."""
+        config = (self.scenario.get("topic") or {}).get("config") or {}
+        return "compact" in str(config.get("cleanup.policy", ""))
+
+    @property
+    def brokers(self) -> dict[int, str]:
+        """The names of the brokers by their ids."""
+        return {node.id: node.name for node in self.nodes if node.role == "broker"}
+
+    def broker(self, number: int) -> str:
+        """The name of a broker by its id."""
+        return self.brokers.get(number, f"broker {number}")
+
     def workers(self, *roles: str) -> dict[int, dict[str, Any]]:
-        """The clients of these ``roles``, or all, by their numbers: of each the settings that it was given."""
-        told = ((name.split(), settings) for name, settings in self.clients.items())
-        return {int(number): settings for (role, number), settings in told if not roles or role in roles}
+        """The clients of these ``roles``, or all, by their numbers: the settings of each."""
+        clients = ((name.split(), settings) for name, settings in self.clients.items())
+        return {int(number): settings for (role, number), settings in clients if not roles or role in roles}
+
+    def text(self) -> str:
+        """The text of run.json."""
+        return self.model_dump_json(indent=2) + "\n"
 
     def write(self, directory: Path) -> None:
         """Replace run.json in ``directory`` at once: a reader sees the old one or the new one, never a half."""
-        write_file(directory, RUN_FILE, self.model_dump_json(indent=2) + "\n")
+        write_file(directory, RUN_FILE, self.text())
 
     @classmethod
     def read(cls, directory: Path) -> "RunFile":

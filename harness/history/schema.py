@@ -18,7 +18,7 @@ def _required(name: str, kind: pa.DataType) -> pa.Field:
 
 
 class Outcome(StrEnum):
-    """What is known of an operation: it happened, it can never have happened, or nobody can tell."""
+    """What is known of an operation: it happened, it can never have happened, or nobody knows."""
 
     OK = "ok"
     FAIL = "fail"
@@ -34,7 +34,8 @@ class Phase(StrEnum):
 
 
 #: One row for each record handed to a producer. ``completed_ns`` is null while in flight (then ``outcome`` is info).
-#: The worker chooses the partition itself, so ``partition`` is always known. ``offset`` is null where Kafka told none.
+#: The worker chooses the partition itself, so ``partition`` is always known. ``offset`` is null where Kafka reported
+#: none.
 SENDS = pa.schema(
     [
         _required("worker", pa.int32()),
@@ -52,17 +53,18 @@ SENDS = pa.schema(
     ]
 )
 
-#: The offset of a record that another tool's history tells without one.
-UNTOLD = -1
+#: The offset of a record in another tool's history that has none.
+UNKNOWN_OFFSET = -1
 
 #: One row for each record delivered to a reader. ``record_id`` is null where the payload is not one of ours. ``key`` is
-#: UTF-8; bytes that are none are told as ``\xNN``. ``offset`` is UNTOLD in some imported histories, never in ours.
+#: UTF-8; bytes that are none are written as ``\xNN``. ``offset`` is UNKNOWN_OFFSET in some imported histories, never in
+#: ours. ``transaction`` is that of the worker ``reader`` in which it was polled; null outside of one.
+#: ``poll`` is the number of the reader's poll, where times do not show what came first.
 READS = pa.schema(
     [
         _required("reader", pa.int32()),
         _required("incarnation", pa.int32()),
         _required("phase", pa.string()),
-        _required("poll", pa.int64()),
         *_TOPIC,
         _required("offset", pa.int64()),
         pa.field("leader_epoch", pa.int32()),
@@ -71,12 +73,19 @@ READS = pa.schema(
         _required("intact", pa.bool_()),
         _required("timestamp_ms", pa.int64()),
         _required("read_ns", pa.int64()),
+        pa.field("poll", pa.int64()),
+        pa.field("transaction", pa.int64()),
     ]
 )
 
-#: What happened to a reader's place in a partition: assign, revoke, lost, seek, committing, commit, end-of-partition,
-#: error. A ``committing`` is journalled before the commit is asked for; a ``commit`` is its answer.
-#: Of the final reader: last-stable and high-watermark, the ends of a log once all transactions should be over.
+#: What happened to a reader's position in a partition: assign, revoke, lost, seek, committing, commit,
+#: end-of-partition, error. A ``committing`` is journalled before the commit is asked for; a ``commit`` is its answer.
+#: Where a reader is assigned a log from its beginning, ``offset`` is that: null where no broker told it.
+#: Of the final reader: last-stable and high-watermark, the ends of a log once all transactions should be over. Of who
+#: read a replica: end-of-partition, where the follower's log ended as far as it knew. Of an imported history:
+#: MAY_HAVE_MOVED, before a poll of a member of a group whose rebalances it does not have. ``poll`` is the number of the
+#: reader's next poll, where times do not show what came first.
+MAY_HAVE_MOVED = "may-have-moved"
 POSITIONS = pa.schema(
     [
         _required("reader", pa.int32()),
@@ -86,12 +95,13 @@ POSITIONS = pa.schema(
         *_TOPIC,
         pa.field("offset", pa.int64()),
         pa.field("error", pa.string()),
+        pa.field("poll", pa.int64()),
     ]
 )
 
-#: One row for each transaction; ``intent`` is commit or abort. Journalled before what it tells of: without
+#: One row for each transaction; ``intent`` is commit or abort. Journalled before it happens: without
 #: ``ending_ns`` its producer asked for neither. A commit that was asked for and not answered is info; one that was
-#: given up before it was asked for is fail.
+#: abandoned before it was asked for is fail.
 TRANSACTIONS = pa.schema(
     [
         _required("worker", pa.int32()),
@@ -106,10 +116,12 @@ TRANSACTIONS = pa.schema(
     ]
 )
 
-#: One injection and its heal. ``effective``: it was injected, and acted on every node that it names. On which of them
-#: it is not known to have acted is ``nodes_without_effect``. ``evidence`` is JSON: packet counters of rules and queues,
-#: process states. What the fault does to nodes are columns (core.faults: Does); of a cut between two groups of nodes
-#: ``cut_from`` and ``cut_to`` are those.
+#: One injection and its heal. ``injection`` is its own name, ``kind`` its fault's in the catalogue; ``fault`` is what
+#: ``injection`` was called before, and holds the same. ``effective``: it was injected, and acted on every node that it
+#: names. On which of them it is not known to have acted is ``nodes_without_effect``; on which of these it may have, for
+#: nothing was measured there when it was over, is ``nodes_not_known``. ``evidence`` is JSON: packet counters of rules
+#: and queues, process states. What the fault does to nodes are columns (core.faults: Does); of a cut between two groups
+#: of nodes ``cut_from`` and ``cut_to`` are those.
 FAULTS = pa.schema(
     [
         _required("fault", pa.string()),
@@ -122,13 +134,17 @@ FAULTS = pa.schema(
         _required("effective", pa.bool_()),
         _required("evidence", pa.string()),
         pa.field("nodes_without_effect", pa.list_(pa.string())),
+        pa.field("nodes_not_known", pa.list_(pa.string())),
         *(pa.field(column, pa.bool_()) for column in Does),
         pa.field("cut_from", pa.list_(pa.string())),
         pa.field("cut_to", pa.list_(pa.string())),
+        pa.field("injection", pa.string()),
     ]
 )
 
-#: A partition as one broker told it. ``leader`` is -1 where that broker knows none.
+#: A partition as one broker reported it. ``leader`` is -1 where that broker knows none. ``high``: only a leader
+#: reports that of its log; ``high_epoch`` is the leader epoch that it reported with it (ListOffsets from version 4 on,
+#: KIP-320). ``elr`` are the eligible leader replicas, where the broker reports them (DescribeTopicPartitions, KIP-966).
 OBSERVATIONS = pa.schema(
     [
         _required("observer", pa.string()),
@@ -138,8 +154,9 @@ OBSERVATIONS = pa.schema(
         pa.field("leader_epoch", pa.int32()),
         _required("replicas", pa.list_(pa.int32())),
         _required("isr", pa.list_(pa.int32())),
-        pa.field("low", pa.int64()),
         pa.field("high", pa.int64()),
+        pa.field("high_epoch", pa.int32()),
+        pa.field("elr", pa.list_(pa.int32())),
     ]
 )
 
@@ -164,12 +181,24 @@ TABLES: dict[str, pa.Schema] = {
     "log_ends": LOG_ENDS,
 }
 
+#: The words that a column of text may have, where that is all it may have.
+WORDS: dict[str, dict[str, tuple[str, ...]]] = {
+    "sends": {"outcome": tuple(Outcome)},
+    "reads": {"phase": tuple(Phase)},
+    "transactions": {"outcome": tuple(Outcome), "intent": ("commit", "abort")},
+}
+
 #: Columns that a history may lack, of before they were recorded or another tool's: they are null then, and nothing is
 #: asked of them. Either all parts of a table have one or none has.
 LATER: dict[str, frozenset[str]] = {
-    "reads": frozenset({"key"}),
-    "faults": frozenset({"nodes_without_effect", *Does, "cut_from", "cut_to"}),
+    "reads": frozenset({"key", "poll", "transaction"}),
+    "positions": frozenset({"poll"}),
+    "observations": frozenset({"high_epoch", "elr"}),
+    "faults": frozenset({"nodes_without_effect", "nodes_not_known", *Does, "cut_from", "cut_to", "injection"}),
 }
+
+#: Columns that earlier versions recorded. Nothing reads them.
+FORMER: dict[str, frozenset[str]] = {"observations": frozenset({"low"})}
 
 #: The final read's number among readers. Who reads a replica is this, and the broker's id, together.
 FINAL_READER = 1000
@@ -192,7 +221,7 @@ def sequence_of(record: int) -> int:
     return record & ((1 << SEQUENCE_BITS) - 1)
 
 
-#: Tables that a journal tells more than once (begun, then done): the last row of a key is the row.
+#: Tables of which a journal has a row more than once (begun, then done): the last row of a key is the row.
 KEYS: dict[str, tuple[str, ...]] = {
     "sends": ("worker", "sequence"),
     "transactions": ("worker", "transaction"),

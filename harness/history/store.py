@@ -1,20 +1,21 @@
 """A run as it is recorded, and its journals sealed into Parquet."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from harness.core.clock import Clock
+from harness.core.clock import Clock, ClockOffset
 from harness.core.errors import HistoryError
 from harness.core.topology import Topology
 from harness.history.journal import SUFFIX, read_journal, table_of
 from harness.history.lock import RecordingLock, is_recorded
 from harness.history.paths import HISTORY, JOURNALS, write_table
-from harness.history.run_file import RUN_FILE, PhaseReport, RunFile, Seat, State
-from harness.history.schema import KEYS, LATER, TABLES
+from harness.history.run_file import RUN_FILE, ClockReport, NodeAddress, PhaseReport, RunFile, State
+from harness.history.schema import FORMER, KEYS, LATER, TABLES
+from harness.history.seal import SEAL_FILE, write_sealed
 from harness.history.writing import made_beside, swap_in
 
 DEFAULT_STORE = Path("store")
@@ -46,10 +47,20 @@ class RunRecord:
         self.file.phases.append(PhaseReport(phase=name, at_ns=self.clock.now()))
         self.save()
 
-    def nodes(self, topology: Topology) -> None:
-        """Note who takes part."""
+    def nodes(self, topology: Topology, clocks: Mapping[str, ClockOffset]) -> None:
+        """Note who takes part, and how far their clocks are off."""
         self.file.nodes = [
-            Seat(name=n.name, role=n.role, id=n.id, address=n.address) for n in (*topology.nodes, topology.clients)
+            NodeAddress(name=n.name, role=n.role, id=n.id, address=n.address)
+            for n in (*topology.nodes, topology.clients)
+        ]
+        self.clocks(clocks)
+
+    def clocks(self, offsets: Mapping[str, ClockOffset]) -> None:
+        """Note how far the nodes' wall clocks are from this machine's now."""
+        at_ns = self.clock.now()
+        self.file.clocks += [
+            ClockReport(node=name, at_ns=at_ns, ahead_s=offset.seconds, error_s=offset.error)
+            for name, offset in offsets.items()
         ]
         self.save()
 
@@ -67,7 +78,7 @@ def seal(directory: Path, file: RunFile, killed: frozenset[str] = frozenset()) -
     another schema.
     """
     journals = _journals(directory)
-    if not (directory / HISTORY / _WHOLE).exists():
+    if not history_is_whole(directory):
         with made_beside(directory) as beside:
             cut = _write_history(beside, journals, file.notes)
             (beside / HISTORY / _WHOLE).touch()
@@ -77,6 +88,11 @@ def seal(directory: Path, file: RunFile, killed: frozenset[str] = frozenset()) -
         path.unlink()
 
 
+def history_is_whole(directory: Path) -> bool:
+    """Whether all that the journals of a run held is in its history: what is left of them may go."""
+    return (directory / HISTORY / _WHOLE).exists()
+
+
 def _write_history(directory: Path, journals: Sequence[Path], notes: list[str]) -> set[str]:
     """Write every table of the journals; returns the writers of those that were cut off, each noted."""
     cut = set[str]()
@@ -84,7 +100,7 @@ def _write_history(directory: Path, journals: Sequence[Path], notes: list[str]) 
         table = table_of(path)
         if table not in TABLES:
             raise HistoryError(f"{path}: no table is called {table}")
-        rows, closed = read_journal(path, TABLES[table], LATER.get(table, ()))
+        rows, closed = _journalled(path, table)
         writer = path.stem.split(".", 1)[1]
         if not closed:
             notes.append(f"{path.name} was cut off: {rows.num_rows} rows could be read")
@@ -104,6 +120,8 @@ def ensure_sealed(directory: Path) -> RunFile:
     file = RunFile.read(directory)
     if file.state in {State.RECORDED, State.JUDGED}:
         return file
+    if file.state is not State.RUNNING and (directory / SEAL_FILE).is_file():
+        return file
     if is_recorded(directory):
         raise HistoryError(f"{directory}: this run is still going: judge it when it is over")
     if _journals(directory):
@@ -111,7 +129,11 @@ def ensure_sealed(directory: Path) -> RunFile:
     elif not (directory / HISTORY).is_dir():
         raise HistoryError(f"{directory / RUN_FILE}: the run is {file.state} and recorded nothing")
     file.partial = True
+    # (One that was killed had no time to say so.)
+    file.state = State.CRASHED
+    # Before its seal: a run that is not running any more is taken to be what was sealed.
     file.write(directory)
+    write_sealed(directory, file)
     return file
 
 
@@ -131,7 +153,11 @@ def sent_nothing(directory: Path) -> bool:
     if (directory / HISTORY).is_dir():
         return False
     sends = (path for path in _journals(directory) if table_of(path) == "sends")
-    return not any(read_journal(path, TABLES["sends"], LATER.get("sends", ()))[0].num_rows for path in sends)
+    return not any(_journalled(path, "sends")[0].num_rows for path in sends)
+
+
+def _journalled(path: Path, table: str) -> tuple[pa.Table, bool]:
+    return read_journal(path, TABLES[table], LATER.get(table, ()), FORMER.get(table, ()))
 
 
 def _journals(directory: Path) -> list[Path]:

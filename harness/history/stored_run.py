@@ -1,15 +1,25 @@
-"""The files of a stored run's tables: what their footers tell, and whether they can be judged. Without Spark."""
+"""A stored run, read: its run.json, the files of its tables and their rows. Without Spark."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from harness.core.errors import HistoryError
-from harness.history.paths import parts, table_directory
-from harness.history.schema import LATER, TABLES
+from harness.core.faults import injection_of
+from harness.core.topology import Partition
+from harness.history.footers import beyond, constants, differences, footer, greatest, may_be_null, nulls, within
+from harness.history.last_stable import STABILITY, StableEnds, held_back, stable_ends
+from harness.history.paths import parts, stored, table_directory
+from harness.history.run_file import RunFile
+from harness.history.schema import FORMER, LATER, TABLES, WORDS
+from harness.history.seal import Seal
 
 #: Tables that a run without groups or transactions has no rows of, and may lack.
 OPTIONAL = frozenset({"positions", "transactions"})
@@ -17,116 +27,176 @@ OPTIONAL = frozenset({"positions", "transactions"})
 #: How the names of files begin that Spark takes for its own, and passes over (HadoopFSUtils.shouldFilterOutPathName).
 _UNREAD = ("_", ".")
 
-#: In place of a value that is not known, or not the same everywhere.
-_VARIOUS = object()
+#: What a client writes by its role in run.json, and which column of it has the client's number. (There is one final
+#: read.)
+_WRITES: dict[str, dict[str, str | None]] = {
+    "producer": {"sends": "worker"},
+    "transactor": {"sends": "worker", "transactions": "worker"},
+    "consumer": {"reads": "reader", "positions": "reader"},
+    "final": {"reads": "reader", "log_ends": None},
+    "replica": {"reads": "reader"},
+}
+
+Row = dict[str, Any]
 
 
-def rows(directory: Path) -> int:
-    """How many sends and reads a run has, by its files' footers. Raises HistoryError where one has none."""
-    return sum(metadata(path).num_rows for table in ("sends", "reads") for path in parts(directory, table))
+@dataclass(frozen=True)
+class StoredRun:
+    """A run whose history is whole and can be judged. Files are read when they are asked for.
 
-
-def metadata(path: Path) -> pq.FileMetaData:
-    """The footer of a Parquet file. Raises HistoryError where it has none."""
-    try:
-        return pq.read_metadata(path)
-    except (pa.ArrowInvalid, OSError) as exc:
-        raise HistoryError(f"{path}: not a whole Parquet file ({str(exc).splitlines()[0]})") from exc
-
-
-def constants(footers: Iterable[pq.FileMetaData]) -> dict[str, Any]:
-    """The columns with one value in every row of these files (None: they have none), as the footers tell it.
-
-    One whose statistics a writer left out, or cut short, is not told as constant: of a cut value the least and the
-    greatest differ (parquet.thrift, Statistics).
+    ``sealed``: it has a seal. One of before there were seals, or made by hand, has none.
     """
-    told: dict[str, set[Any]] = {}
-    for footer in footers:
-        for group in _groups(footer):
-            for column in map(group.column, range(group.num_columns)):
-                told.setdefault(column.path_in_schema, set()).update(_values(column))
-    return {name: values.pop() for name, values in told.items() if len(values) == 1 and _VARIOUS not in values}
+
+    directory: Path
+    file: RunFile
+    sealed: bool = False
+
+    @classmethod
+    def open(cls, directory: Path) -> Self:
+        """Look at the seal, at run.json and at the footer of every file.
+
+        Raises HistoryError where a file is not what was sealed, run.json is missing or not ours, a table is missing, or
+        a file is no Parquet of its table's schema: the line names the file.
+        """
+        seal = Seal.read(directory)
+        if seal is not None:
+            seal.check(directory)
+        run = cls(directory, RunFile.read(directory), sealed=seal is not None)
+        for table in TABLES:
+            run._check(table)
+        return run
+
+    def _check(self, table: str) -> None:
+        files = self._footers[table]
+        if not files and table not in OPTIONAL:
+            where = table_directory(self.directory, table)
+            raise HistoryError(f"{where}: no Parquet here, and there is no verdict without it")
+        for path in files:
+            if path.name.startswith(_UNREAD):
+                raise HistoryError(
+                    f"{path}: Spark reads no file whose name begins so: rename it, or take it out of the run"
+                )
+        schemas = {path: footer.schema.to_arrow_schema() for path, footer in files.items()}
+        known = {name for schema in schemas.values() for name in schema.names}
+        for path, schema in schemas.items():
+            lacking = LATER.get(table, frozenset()) - known
+            different = differences(schema, TABLES[table], lacking, FORMER.get(table, ()))
+            if different:
+                raise HistoryError(f"{path}: not the {table} of this version ({'; '.join(different)})")
+        for path, of_file in files.items():
+            _check_values(path, table, of_file)
+
+    @cached_property
+    def _footers(self) -> dict[str, dict[Path, pq.FileMetaData]]:
+        return {table: {path: footer(path) for path in parts(self.directory, table)} for table in TABLES}
+
+    def footers(self, *tables: str) -> list[pq.FileMetaData]:
+        """The footers of all files of these tables."""
+        return [one for table in tables for one in self._footers[table].values()]
+
+    def files(self, table: str) -> list[Path]:
+        """The files of a table that have rows, in the order of their names."""
+        return [path for path, one in self._footers[table].items() if one.num_rows]
+
+    def count(self, *tables: str) -> int:
+        """How many rows these tables have."""
+        return sum(one.num_rows for one in self.footers(*tables))
+
+    @cached_property
+    def missing(self) -> list[str]:
+        """A line for each part that run.json names the writer of, and that is not there: neither by its name, nor are
+        its rows in another (as far as the footers say)."""
+        return [
+            f"{table} of {client} are not there"
+            for client in self.file.clients
+            for role, number in [client.split()]
+            for table, column in _WRITES.get(role, {}).items()
+            if not self._has(table, column, int(number))
+        ]
+
+    def _has(self, table: str, column: str | None, writer: int) -> bool:
+        named = {path.name.split(".")[0] for path in self._footers[table]}
+        footers = self.footers(table)
+        if column is None:
+            return bool(footers)
+        return str(writer) in named or any(within(one, column, writer) for one in footers)
+
+    @property
+    def records(self) -> int:
+        """How many sends and reads there are: the size of a history."""
+        return self.count("sends", "reads")
+
+    def has_column(self, table: str, column: str) -> bool:
+        """Whether a table has a column that it may lack (LATER)."""
+        return all(column in one.schema.names for one in self.footers(table))
+
+    def may_be_null(self, table: str, column: str) -> bool:
+        """Whether a row of a table may have no value in a column, as far as the footers say."""
+        return any(may_be_null(one, column) for one in self.footers(table))
+
+    def constants(self, *tables: str) -> dict[str, Any]:
+        """The columns that have one and the same value in every row of these tables (None: null everywhere)."""
+        return constants(self.footers(*tables))
+
+    def table(self, name: str, wanted: pc.Expression | None = None, columns: Sequence[str] | None = None) -> pa.Table:
+        """The rows of a table that meet an expression, with these columns or all.
+
+        Raises HistoryError where a file is damaged inside.
+        """
+        try:
+            return stored(self.directory, name).to_table(columns=columns, filter=wanted)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OSError) as exc:
+            raise HistoryError(f"{table_directory(self.directory, name)}: {str(exc).splitlines()[0]}") from exc
+
+    def rows(self, table: str, wanted: pc.Expression | None = None) -> list[Row]:
+        """``table`` as a list of dicts."""
+        found: list[Row] = self.table(table, wanted).to_pylist()
+        return found
+
+    @cached_property
+    def faults(self) -> list[Row]:
+        """The rows of ``faults`` in the order of their injection, without the later columns that they lack."""
+        later = LATER["faults"]
+        known = ({k: v for k, v in row.items() if v is not None or k not in later} for row in self.rows("faults"))
+        return sorted(known, key=lambda row: (row["injecting_ns"], injection_of(row)))
+
+    @cached_property
+    def ends(self) -> dict[Partition, Row]:
+        """The rows of ``log_ends``: where the final read of each partition had to reach, and whether it read all.
+
+        With read_committed it did not where a transaction hangs. Raises HistoryError where a partition has two rows.
+        """
+        rows = sorted(self.rows("log_ends"), key=lambda row: (row["topic"], row["partition"]))
+        for one, other in pairwise((row["topic"], row["partition"]) for row in rows):
+            if one == other:
+                where = table_directory(self.directory, "log_ends")
+                raise HistoryError(f"{where}: two rows of partition {one[0]}-{one[1]}")
+        if self.file.configuration.read_committed:
+            rows = held_back(rows, self.stable_ends)
+        return {(row["topic"], row["partition"]): row for row in rows}
+
+    @cached_property
+    def stable_ends(self) -> dict[Partition, StableEnds]:
+        """How far each log was stable once all transactions should have been over."""
+        return stable_ends(self.table("positions", STABILITY))
+
+    @cached_property
+    def brokers(self) -> dict[int, str]:
+        """The names of the brokers by their ids."""
+        return self.file.brokers
+
+    @cached_property
+    def last_ns(self) -> int:
+        """The latest time in ``sends``, as the footers say it; 0 where nothing was sent."""
+        footers = self.footers("sends")
+        return max((at for one in footers for at in greatest(one, {"invoked_ns", "completed_ns"})), default=0)
 
 
-def may_lack(footer: pq.FileMetaData, column: str) -> bool:
-    """Whether a row of this file may have no value in this column, as far as the footer tells it."""
-    chunks = (chunk for group in _groups(footer) for chunk in map(group.column, range(group.num_columns)))
-    told = [chunk.statistics for chunk in chunks if chunk.path_in_schema == column]
-    return any(one is None or not one.has_null_count or one.null_count for one in told)
-
-
-def _groups(footer: pq.FileMetaData) -> Iterator[pq.RowGroupMetaData]:
-    return (group for group in map(footer.row_group, range(footer.num_row_groups)) if group.num_rows)
-
-
-def _values(column: pq.ColumnChunkMetaData) -> set[Any]:
-    """The one value of a column in a row group; or else more than that, whichever they are."""
-    statistics = column.statistics
-    if statistics is None or not statistics.has_null_count:
-        return {_VARIOUS}
-    if statistics.null_count == column.num_values:
-        return {None}
-    if statistics.null_count or not statistics.has_min_max:
-        return {_VARIOUS}
-    return {statistics.min, statistics.max}
-
-
-def verify(directory: Path, table: str) -> None:
-    """Raises HistoryError where a run lacks this table, or has a file of it that cannot be judged."""
-    found = parts(directory, table)
-    if not found and table not in OPTIONAL:
-        raise HistoryError(f"{table_directory(directory, table)}: no Parquet here, and there is no verdict without it")
-    for path in found:
-        if path.name.startswith(_UNREAD):
-            raise HistoryError(
-                f"{path}: Spark reads no file whose name begins so: rename it, or take it out of the run"
-            )
-    schemas = {path: metadata(path).schema.to_arrow_schema() for path in found}
-    lacking = {name for name in LATER.get(table, ()) if not any(name in schema.names for schema in schemas.values())}
-    for path, schema in schemas.items():
-        different = differences(schema, TABLES[table], lacking)
-        if different:
-            raise HistoryError(f"{path}: not the {table} of this version ({'; '.join(different)})")
-
-
-def tells(directory: Path, table: str, column: str) -> bool:
-    """Whether a stored table has a column that it may lack (LATER)."""
-    return all(column in metadata(path).schema.names for path in parts(directory, table))
-
-
-def faults(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Rows of the table of faults in the order of their injection, without the later columns that they lack."""
-    later = LATER["faults"]
-    told = ({k: v for k, v in row.items() if v is not None or k not in later} for row in rows)
-    return sorted(told, key=lambda row: (row["injecting_ns"], row["fault"]))
-
-
-def differences(found: pa.Schema, wanted: pa.Schema, lacking: Collection[str] = ()) -> list[str]:
-    """What keeps ``found`` from being read as ``wanted``, one phrase for each column; order does not matter.
-
-    ``lacking``: columns that it need not have.
-    """
-    missing = [f"no column {name}" for name in wanted.names if name not in found.names and name not in lacking]
-    unknown = [f"unknown column {name}" for name in found.names if name not in wanted.names]
-    other = [
-        f"{name} is {found.field(name).type}, not {wanted.field(name).type}"
-        for name in wanted.names
-        if name in found.names and not _same(found.field(name).type, wanted.field(name).type)
-    ]
-    return missing + unknown + other
-
-
-def _same(found: pa.DataType, wanted: pa.DataType) -> bool:
-    # The name of a list's element ("item", "element") is a writer's habit, not a difference.
-    if pa.types.is_list(found) and pa.types.is_list(wanted):
-        return bool(found.value_type == wanted.value_type)
-    return bool(found == wanted)
-
-
-def latest(footer: pq.FileMetaData) -> Iterator[int]:
-    """The greatest time in each group of rows of ``sends``, as far as the footer tells it."""
-    for group in map(footer.row_group, range(footer.num_row_groups)):
-        for column in map(group.column, range(group.num_columns)):
-            statistics = column.statistics if column.path_in_schema in {"invoked_ns", "completed_ns"} else None
-            if statistics is not None and statistics.has_min_max:
-                yield statistics.max
+def _check_values(path: Path, table: str, footer: pq.FileMetaData) -> None:
+    """Raises HistoryError where the footer shows what no recorder writes, and no checker would count."""
+    for field in TABLES[table]:
+        if not field.nullable and (lacking := nulls(footer, field.name)):
+            raise HistoryError(f"{path}: {lacking} rows have no {field.name}, and every row has one")
+    for column, words in WORDS.get(table, {}).items():
+        if word := beyond(footer, column, words):
+            raise HistoryError(f"{path}: {column} is {word!r} in some rows: it is one of {', '.join(words)}")

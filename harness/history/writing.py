@@ -30,8 +30,10 @@ def write_file(directory: Path, name: str, text: str) -> Path:
             file.flush()
             os.fsync(file.fileno())
         return beside.replace(directory / name)
-    except BaseException:
+    except BaseException as exc:
         beside.unlink(missing_ok=True)
+        if isinstance(exc, OSError) and exc.filename is None:
+            exc.filename = str(directory / name)  # (Where a disk is full the system does not say of which file.)
         raise
 
 
@@ -52,7 +54,7 @@ def remove_left_beside(directory: Path) -> None:
 
 
 def swap_in(made: Path, into: Path) -> None:
-    """Put the folder ``made`` in the place of ``into``; where nothing was made, ``into`` goes.
+    """Replace ``into`` by the folder ``made``; where nothing was made, ``into`` goes.
 
     Both lie in the same run directory. Raises OSError, and leaves ``into`` as it was, where that cannot be replaced.
     """
@@ -75,7 +77,7 @@ def refuse_links(run: Path) -> None:
             except FileNotFoundError:
                 continue
             if stat.S_ISLNK(mode):
-                raise HistoryError(f"{path}: a link: what a run holds is its own; put what it leads to in its place")
+                raise HistoryError(f"{path}: a link: what a run holds is its own; replace it by what it points to")
             if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
                 raise HistoryError(f"{path}: neither a file nor a folder: no part of a run")
 

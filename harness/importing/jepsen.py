@@ -1,9 +1,10 @@
-"""A history of Jepsen's workload ``jepsen.tests.kafka``, made a run that the checkers judge (docs/jepsen.md)."""
+"""A history of Jepsen's workload ``jepsen.tests.kafka``, imported as a run that the checkers judge (docs/jepsen.md)."""
 
 import shutil
 import tempfile
 from collections.abc import Mapping
 from contextlib import ExitStack
+from dataclasses import fields
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -13,8 +14,9 @@ from harness.core.guarantees import Configuration
 from harness.history.paths import write_table
 from harness.history.run_file import Origin, RunFile, State
 from harness.history.schema import TABLES
+from harness.history.seal import write_sealed
 from harness.importing.edn import EdnFile
-from harness.importing.operations import TOPIC, Conversion
+from harness.importing.operations import TOPIC, Conversion, Tables
 from harness.importing.tables import TableFile
 
 SCENARIO = "jepsen"
@@ -23,7 +25,7 @@ SCENARIO = "jepsen"
 def import_jepsen(source: Path, out: Path, settings: Mapping[str, str] | None = None) -> RunFile:
     """Make the run directory ``out`` of the history in the file ``source``; the run's run.json.
 
-    ``settings`` are what the history does not tell of the cluster and its clients, by their names in Configuration.
+    ``settings`` are what the history does not say of the cluster and its clients, by their names in Configuration.
     Raises HistoryError, ``file:line: …``, where the file is cut off or no such history, or where ``out`` is in use;
     ScenarioError where a setting is none. ``out`` then is as it was.
     """
@@ -36,19 +38,19 @@ def import_jepsen(source: Path, out: Path, settings: Mapping[str, str] | None = 
     except OSError as exc:
         raise HistoryError(f"{out}: cannot be written ({exc.strerror}): name another --out") from exc
     try:
-        told = _convert(EdnFile(source), beside)
+        converted = _convert(EdnFile(source), beside)
         run = out.resolve()
         file = RunFile(
             run=f"{run.parent.name}/{run.name}",
             origin=Origin.JEPSEN,
             scenario_name=SCENARIO,
-            scenario={"name": SCENARIO, "imported": source.name, **told.summary()},
+            scenario={"name": SCENARIO, "imported": source.name, **converted.summary()},
             configuration=configuration,
             watch_topic=TOPIC,
             state=State.RECORDED,
-            notes=told.notes,
+            notes=converted.notes,
         )
-        file.write(beside)
+        write_sealed(beside, file)
         beside.chmod(0o755)
         beside.replace(out)
     finally:
@@ -67,13 +69,12 @@ def _configuration(settings: Mapping[str, str]) -> Configuration:
 
 
 def _convert(file: EdnFile, run: Path) -> Conversion:
-    for table in TABLES.keys() - {"sends", "reads", "positions"}:
+    told = [field.name for field in fields(Tables)]
+    for table in TABLES.keys() - {*told}:
         write_table(run, table, TABLES[table].empty_table())
     with ExitStack() as stack:
-        sends, reads, positions = (
-            stack.enter_context(TableFile(run, table)) for table in ("sends", "reads", "positions")
-        )
-        conversion = Conversion(file, sends, reads, positions)
+        tables = Tables(**{name: stack.enter_context(TableFile(run, name)) for name in told})
+        conversion = Conversion(file, tables)
         for operation in file:
             conversion.take(operation)
         conversion.finish()

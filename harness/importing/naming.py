@@ -11,7 +11,7 @@ MOST_WORKERS = 1 << (63 - SEQUENCE_BITS)
 NOBODY = MOST_WORKERS - 1
 _MOST_PARTITIONS = 1 << 31
 _NONE = -1
-#: How far beyond the values so far one may be and still have its place in the array.
+#: How far beyond the values so far one may be and still have its entry in the array.
 _LEAP = 1 << 12
 
 
@@ -19,7 +19,7 @@ class Threads:
     """Which process is which incarnation of which thread.
 
     Where a process crashed, its thread goes on as the process whose number is higher by the number of threads (Jepsen's
-    ``concurrency``; jepsen.generator.context, with-next-process). The file does not tell that number: it shows when the
+    ``concurrency``; jepsen.generator.context, with-next-process). The file does not have that number: it shows when the
     first process appears that took over from a crashed one. Two processes are never taken for one, whatever it is.
     """
 
@@ -28,7 +28,7 @@ class Threads:
         self._highest = -1
         self._ended: set[int] = set()
 
-    def place(self, process: int) -> tuple[int, int]:
+    def thread(self, process: int) -> tuple[int, int]:
         """The worker and incarnation that a process is."""
         if self.concurrency is None and process > self._highest:
             self.concurrency = self._gap(process)

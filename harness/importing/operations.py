@@ -6,14 +6,15 @@ of a send, poll or txn are ``[:send k v]``, completed ``[:send k [offset v]]``, 
 """
 
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from harness.core.errors import HistoryError
-from harness.history.schema import UNTOLD, Outcome, Phase, record_id
+from harness.history.schema import UNKNOWN_OFFSET, Outcome, Phase, record_id
 from harness.importing.edn import EdnFile
 from harness.importing.naming import MOST_WORKERS, NOBODY, Keys, Records, Threads
+from harness.importing.readers import Reader
 from harness.importing.tables import TableFile
 
 TOPIC = "jepsen"
@@ -22,6 +23,7 @@ _INVOKE = ":invoke"
 _OUTCOMES = {":ok": Outcome.OK.value, ":fail": Outcome.FAIL.value, ":info": Outcome.INFO.value}
 _MOVES_RECORDS = frozenset({":send", ":poll", ":txn"})
 _CHOOSES_KEYS = frozenset({":assign", ":subscribe"})
+_REBALANCES = ":rebalance-log"
 _FUNCTIONS = _MOVES_RECORDS | _CHOOSES_KEYS | {":crash", ":debug-topic-partitions"}
 
 _LIVE = Phase.LIVE.value
@@ -34,40 +36,45 @@ _OTHER_SENDS = "an operation completes other sends than it invoked"
 
 @dataclass(frozen=True)
 class Pending:
-    """An operation that was invoked: when, the partition, record, worker's sequence and value of each send, and whether
-    it polls."""
+    """An operation that was invoked: when, the partition, record, worker's sequence and value of each send, and how
+    often it polls."""
 
     function: str
     invoked_ns: int
     sends: list[tuple[int, int, int, Any]]
-    polls: bool
+    polls: int
 
 
-@dataclass
-class Reader:
-    """What is known of a consumer's place: the partitions it was assigned, and why the next poll may begin anywhere:
-    ``polled`` has how often it had been rolled back when each partition was polled last."""
+@dataclass(frozen=True)
+class Moved:
+    """The partitions that a group moved; ``any``: and others, that were not named."""
 
-    assigned: frozenset[int] = frozenset()
-    polls: int = 0
-    shared: bool = False
-    rollbacks: int = 0
-    polled: dict[int, int] = field(default_factory=dict)
+    partitions: frozenset[int]
+    any: bool
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The tables that a history tells of."""
+
+    sends: TableFile
+    reads: TableFile
+    positions: TableFile
+    transactions: TableFile
 
 
 class Conversion:
-    """The operations of one history, taken in their order, as rows of sends, reads and positions."""
+    """The operations of one history, taken in their order, as rows of ``tables``."""
 
-    def __init__(self, file: EdnFile, sends: TableFile, reads: TableFile, positions: TableFile) -> None:
+    def __init__(self, file: EdnFile, tables: Tables) -> None:
         self.notes: list[str] = []
         self._file = file
-        self._sends = sends
-        self._reads = reads
-        self._positions = positions
+        self._tables = tables
         self._threads = Threads()
         self._keys = Keys()
         self._records = Records()
         self._sequences: Counter[int] = Counter()
+        self._transactions: Counter[int] = Counter()
         self._pending: dict[int, Pending] = {}
         self._readers: dict[int, Reader] = {}
         self._operations = 0
@@ -109,15 +116,16 @@ class Conversion:
         if not self._operations:
             raise HistoryError(f"{self._file.path}: no operation of jepsen.tests.kafka in it")
         for process, pending in sorted(self._pending.items()):
-            self._send_rows(process, pending, None, Outcome.INFO.value, None, self._offsets(pending, ()))
+            if pending.function in _MOVES_RECORDS:
+                self._moved(process, pending, None, {":type": ":info"}, ())
 
     def _invoked(self, process: int, function: str, at_ns: int, value: Any) -> None:
         if process in self._pending:
             raise self._file.error(f"process {process} invokes an operation before it completed its last")
-        worker, _ = self._place(process)
+        worker, _ = self._thread(process)
         micros = self._micro(function, value)
         sends = [self._sent(worker, *self._send_of(micro)) for micro in micros if micro[0] == ":send"]
-        polls = function == ":poll" or any(micro[0] == ":poll" for micro in micros)
+        polls = max(function == ":poll", sum(micro[0] == ":poll" for micro in micros))
         self._pending[process] = Pending(function, at_ns, sends, polls)
 
     def _sent(self, worker: int, partition: int, value: Any) -> tuple[int, int, int, Any]:
@@ -133,21 +141,47 @@ class Conversion:
         function, outcome = operation[":f"], _OUTCOMES[operation[":type"]]
         if pending is None or pending.function != function:
             raise self._file.error(f"process {process} completes a {function} that it did not invoke")
-        value, error = operation.get(":value"), operation.get(":error")
         if function in _MOVES_RECORDS:
-            micros = self._micro(function, value)
-            self._send_rows(process, pending, at_ns, outcome, error, self._offsets(pending, micros))
-            self._read_rows(process, pending, at_ns, [micro for micro in micros if micro[0] == ":poll"])
-            if pending.polls and outcome != Outcome.OK.value:
-                self._readers.setdefault(process, Reader()).rollbacks += 1
+            self._moved(process, pending, at_ns, operation, self._micro(function, operation.get(":value")))
         elif function in _CHOOSES_KEYS and outcome != Outcome.FAIL.value:
-            self._assigned(process, at_ns, operation)
+            self._chosen(process, at_ns, operation)
         if outcome == Outcome.INFO.value or operation.get(":end-process?"):
             self._threads.ended(process)
-            self._readers.pop(process, None)
+            if reader := self._readers.get(process):
+                # Should the process go on all the same, it does so with another client.
+                self._readers[process] = Reader(polls=reader.polls, moved=1)
+
+    def _moved(
+        self, process: int, pending: Pending, at_ns: int | None, operation: Mapping[Any, Any], micros: tuple[Any, ...]
+    ) -> None:
+        """What an operation sent and polled; ``at_ns`` is None where it never completed."""
+        offsets = self._offsets(pending, micros)
+        outcome = _OUTCOMES[operation[":type"]]
+        failed = outcome == Outcome.FAIL.value
+        # Only what is undone as a whole can have failed with a place in the log.
+        undone = _aborted(operation) or any(offset is not None for offset in offsets)
+        is_one = pending.function == ":txn" or (undone if failed else len(pending.sends) > 1)
+        transaction = self._transaction(process, pending, at_ns, outcome) if is_one else None
+        of_sends = Outcome.INFO.value if failed and transaction is not None else outcome
+        self._send_rows(process, pending, at_ns, of_sends, operation.get(":error"), offsets, transaction)
+        polls = [micro for micro in micros if micro[0] == ":poll"]
+        if pending.polls or polls or operation.get(_REBALANCES):
+            self._polled_rows(process, pending, at_ns or pending.invoked_ns, operation, polls, transaction)
+
+    def _transaction(self, process: int, pending: Pending, at_ns: int | None, outcome: str) -> int:
+        """The number of a transaction, whose row is added. When its end was asked for the file does not tell: when it
+        was invoked at the earliest."""
+        worker, incarnation = self._thread(process)
+        number = self._transactions[worker]
+        self._transactions[worker] += 1
+        failed = outcome == Outcome.FAIL.value
+        intent, ended = ("abort", Outcome.OK.value) if failed else ("commit", outcome)
+        began_ns = pending.invoked_ns
+        self._tables.transactions.append((worker, incarnation, number, intent, began_ns, began_ns, at_ns, ended, None))
+        return number
 
     def _micro(self, function: str, value: Any) -> tuple[Any, ...]:
-        """The micro-operations of an operation; none where it does not tell them, as a crashed one may not."""
+        """The micro-operations of an operation; none where it does not list them, as a crashed one may not."""
         if function not in _MOVES_RECORDS or value is None:
             return ()
         if not isinstance(value, tuple):
@@ -164,36 +198,36 @@ class Conversion:
         return self._partition(micro[1]), micro[2]
 
     def _offsets(self, pending: Pending, micros: tuple[Any, ...]) -> list[int | None]:
-        """The offset of each pending send, None where the completion tells none."""
+        """The offset of each pending send, None where the completion has none."""
         completed = [self._send_of(micro) for micro in micros if micro[0] == ":send"]
         if not completed:
             return [None] * len(pending.sends)
         if len(completed) != len(pending.sends):
             raise self._file.error(_OTHER_SENDS)
         return [
-            self._offset_of(told, value, at=(of, partition))
-            for (of, told), (partition, _, _, value) in zip(completed, pending.sends, strict=True)
+            self._offset_of(raw, value, at=(of, partition))
+            for (of, raw), (partition, _, _, value) in zip(completed, pending.sends, strict=True)
         ]
 
-    def _offset_of(self, told: Any, value: Any, at: tuple[int, int]) -> int | None:
+    def _offset_of(self, raw: Any, value: Any, at: tuple[int, int]) -> int | None:
         """The offset in what a send of ``value`` was completed with: ``[offset value]``, or the value as invoked."""
         completed, invoked = at
-        if completed != invoked or told == value:
-            offset, of = None, told
+        if completed != invoked or raw == value:
+            offset, of = None, raw
         else:
-            offset, of = told if isinstance(told, tuple) and len(told) == 2 else (None, told)
+            offset, of = raw if isinstance(raw, tuple) and len(raw) == 2 else (None, raw)
         if completed != invoked or of != value:
             raise self._file.error(_OTHER_SENDS)
-        return self._offset(offset, f"{_edn(told)}, completed of {_edn(value)}, is no [offset v]")
+        return self._offset(offset, f"{_edn(raw)}, completed of {_edn(value)}, is no [offset v]")
 
-    def _offset(self, told: Any, wrong: str) -> int | None:
-        """An offset that was told; None for nil, and for -1, which Java's client tells where it knows none
+    def _offset(self, raw: Any, wrong: str) -> int | None:
+        """The offset; None for nil, and for -1, which Java's client returns where it knows none
         (RecordMetadata.offset). A log ends below 2^63, so that no record is at 2^63 - 1."""
-        if told is None or (type(told) is int and told == UNTOLD):
+        if raw is None or (type(raw) is int and raw == UNKNOWN_OFFSET):
             return None
-        if type(told) is not int or not 0 <= told < _MOST:
+        if type(raw) is not int or not 0 <= raw < _MOST:
             raise self._file.error(wrong)
-        return told
+        return raw
 
     def _send_rows(
         self,
@@ -203,44 +237,91 @@ class Conversion:
         outcome: str,
         error: Any,
         offsets: list[int | None],
+        transaction: int | None,
     ) -> None:
         if not pending.sends:
             return
-        worker, incarnation = self._place(process)
+        worker, incarnation = self._thread(process)
         why = None if error is None else _edn(error)
-        self._sends.extend(
+        self._tables.sends.extend(
             (
                 *(worker, incarnation, sequence, TOPIC, partition, record, _edn(value)),
-                *(pending.invoked_ns, at_ns, outcome, why, offset, None),
+                *(pending.invoked_ns, at_ns, outcome, why, offset, transaction),
             )
             for (partition, record, sequence, value), offset in zip(pending.sends, offsets, strict=True)
         )
 
-    def _read_rows(self, process: int, pending: Pending, at_ns: int, polls: list[tuple[Any, ...]]) -> None:
-        if not polls:
-            return
-        worker, incarnation = self._place(process)
+    def _polled_rows(
+        self,
+        process: int,
+        pending: Pending,
+        at_ns: int,
+        operation: Mapping[Any, Any],
+        polls: list[tuple[Any, ...]],
+        transaction: int | None,
+    ) -> None:
+        """What the polls of one operation brought, and how the reader's places changed on the way."""
         reader = self._readers.setdefault(process, Reader())
+        moved = self._moved_by_group(operation)
+        reader.tells_rebalances |= moved is not None
+        last = set[int]()
         for micro in polls:
-            reader.polls += 1
+            last.clear()
             for key, pairs in self._polled(micro):
-                partition = self._partition(key)
-                if reader.shared or reader.polled.get(partition, 0) < reader.rollbacks:
-                    event = "assign" if reader.shared else "seek"
-                    self._position(worker, incarnation, pending.invoked_ns, event, partition)
-                reader.polled[partition] = reader.rollbacks
-                for told, value in self._pairs(key, pairs):
-                    offset = self._offset(told, f"{_edn((told, value))}, polled of key {_edn(key)}, is no [offset v]")
-                    record = self._records.find(partition, value)
-                    if record is None:
-                        record = self._stranger(partition, offset, value)
-                    place = UNTOLD if offset is None else offset
-                    self._reads.append(
-                        (
-                            *(worker, incarnation, _LIVE, reader.polls, TOPIC, partition, place),
-                            *(None, record, True, _NO_TIMESTAMP, at_ns),
-                        )
-                    )
+                partition, offsets = self._partition(key), self._offsets_of(key, pairs)
+                last |= {partition} if offsets else set()
+                if moved is not None and (moved.any or partition in moved.partitions):
+                    reader.moves([partition])
+                event = reader.arrives(partition, offsets) if offsets else None
+                if event is not None:
+                    self._position(process, at_ns, partition, *event)
+                self._read_rows(process, at_ns, partition, zip(offsets, pairs or (), strict=True), transaction)
+            reader.polls += 1
+        if moved is not None:
+            # A consumer hears of a move as it polls, before that brings anything (ConsumerRebalanceListener): what the
+            # last poll brought was not moved after it.
+            reader.moves((reader.places.keys() if moved.any else moved.partitions) - last)
+        if operation[":type"] != ":ok" and (polls or pending.polls):
+            reader.failed(told=len(polls) >= pending.polls)
+
+    def _read_rows(
+        self, process: int, at_ns: int, partition: int, pairs: Iterator[tuple[int | None, Any]], transaction: int | None
+    ) -> None:
+        worker, incarnation = self._thread(process)
+        reader = self._readers[process]
+        before: int | None = None
+        for offset, (raw, value) in pairs:
+            if before is not None and offset is not None and offset < before:
+                # Within one poll, too, the order is told: what steps back is as if another poll had brought it.
+                reader.polls += 1
+            before = before if offset is None else offset
+            record = self._records.find(partition, value)
+            if record is None:
+                record = self._stranger(partition, raw, value)
+            self._tables.reads.append(
+                (
+                    *(worker, incarnation, _LIVE, TOPIC, partition),
+                    *(UNKNOWN_OFFSET if offset is None else offset, None, record, True),
+                    *(_NO_TIMESTAMP, at_ns, reader.polls, transaction),
+                )
+            )
+
+    def _offsets_of(self, key: Any, pairs: Any) -> list[int | None]:
+        return [
+            self._offset(raw, f"{_edn((raw, value))}, polled of key {_edn(key)}, is no [offset v]")
+            for raw, value in self._pairs(key, pairs)
+        ]
+
+    def _moved_by_group(self, operation: Mapping[Any, Any]) -> "Moved | None":
+        """What a group moved while an operation went on; None where the operation does not tell that."""
+        log = operation.get(_REBALANCES)
+        if log is None:
+            return None
+        if not isinstance(log, tuple) or not all(isinstance(event, dict) for event in log):
+            raise self._file.error(f"{_edn(log)} is no {_REBALANCES} [{{:keys […]}} …]")
+        keys = [event.get(":keys") for event in log]
+        named = [key for of_event in keys if isinstance(of_event, tuple) for key in of_event]
+        return Moved(frozenset(map(self._partition, named)), any=not all(isinstance(one, tuple) for one in keys))
 
     def _polled(self, micro: tuple[Any, ...]) -> Iterator[tuple[Any, Any]]:
         if len(micro) > 1 and micro[1] is not None:
@@ -259,37 +340,31 @@ class Conversion:
     def _stranger(self, partition: int, offset: Any, value: Any) -> int:
         """The record id of a value that no one sent."""
         if len(self.notes) < _MOST_NOTES:
-            told = f"{TOPIC}-{partition} at {_edn(offset)}: no one sent the value {_edn(value)}"
-            self.notes.append(f"{told} (line {self._file.line})")
+            line = f"{TOPIC}-{partition} at {_edn(offset)}: no one sent the value {_edn(value)}"
+            self.notes.append(f"{line} (line {self._file.line})")
         _, record, _, _ = self._sent(NOBODY, partition, value)
         return record
 
-    def _assigned(self, process: int, at_ns: int, operation: dict[Any, Any]) -> None:
+    def _chosen(self, process: int, at_ns: int, operation: dict[Any, Any]) -> None:
         """A new choice of keys. Which of them a group gives to whom, and when, a subscription does not tell."""
         keys = operation.get(":value")
         if keys is not None and not isinstance(keys, tuple):
             raise self._file.error(f"the :value of an {operation[':f']} must be keys")
         chosen = frozenset(self._partition(key) for key in keys or ())
-        worker, incarnation = self._place(process)
         reader = self._readers.setdefault(process, Reader())
-        subscribed = operation[":f"] == ":subscribe"
-        events = [
-            *(("revoke", partition, None) for partition in sorted(reader.assigned - chosen)),
-            *(("assign", partition, None) for partition in sorted(chosen - reader.assigned) if not subscribed),
-            *(("seek", partition, 0) for partition in sorted(chosen) if operation.get(":seek-to-beginning?")),
-        ]
-        for event, partition, offset in events:
-            self._position(worker, incarnation, at_ns, event, partition, offset)
-        reader.assigned = frozenset() if subscribed else chosen
-        reader.shared = subscribed
+        for event, partition in reader.chooses(chosen, subscribed=operation[":f"] == ":subscribe"):
+            self._position(process, at_ns, partition, event)
+        if operation.get(":seek-to-beginning?"):
+            for partition in sorted(chosen):
+                self._position(process, at_ns, partition, "seek", 0)
 
-    def _position(
-        self, worker: int, incarnation: int, at_ns: int, event: str, partition: int, offset: int | None = None
-    ) -> None:
-        self._positions.append((worker, incarnation, at_ns, event, TOPIC, partition, offset, None))
+    def _position(self, process: int, at_ns: int, partition: int, event: str, offset: int | None = None) -> None:
+        worker, incarnation = self._thread(process)
+        before = self._readers[process].polls
+        self._tables.positions.append((worker, incarnation, at_ns, event, TOPIC, partition, offset, None, before))
 
-    def _place(self, process: int) -> tuple[int, int]:
-        worker, incarnation = self._threads.place(process)
+    def _thread(self, process: int) -> tuple[int, int]:
+        worker, incarnation = self._threads.thread(process)
         if process < 0 or worker >= MOST_WORKERS - 1 or incarnation >= _MOST_INCARNATIONS:
             raise self._file.error(f"process {process}: there cannot be so many")
         return worker, incarnation
@@ -310,6 +385,12 @@ def _edn(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return "nil" if value is None else str(value).lower()
     return str(value)
+
+
+def _aborted(operation: Mapping[Any, Any]) -> bool:
+    """Whether an operation that failed tells that its transaction was aborted."""
+    error = operation.get(":error")
+    return isinstance(error, dict) and error.get(":type") == ":abort"
 
 
 def _those(names: frozenset[str]) -> str:

@@ -13,7 +13,7 @@ from harness.history.schema import TABLES
 #: Rows that are held before they are written: a row group.
 _BATCH = 1 << 16
 
-#: Columns that no imported history tells: left out, so that nothing is asked of them. (What a poll brought has no key
+#: Columns that no imported history has: left out, so that nothing is asked of them. (What a poll brought has no key
 #: but the value, by which the record is known.)
 LEFT_OUT = {"reads": frozenset({"key"})}
 
@@ -24,8 +24,8 @@ class TableFile:
     """One table of a run, its rows appended as tuples in the order of the schema's columns, but for those LEFT_OUT."""
 
     def __init__(self, run: Path, table: str) -> None:
-        told = [field for field in TABLES[table] if field.name not in LEFT_OUT.get(table, ())]
-        self._schema = pa.schema(told)
+        columns = [field for field in TABLES[table] if field.name not in LEFT_OUT.get(table, ())]
+        self._schema = pa.schema(columns)
         self._waiting: list[Row] = []
         self._file: pq.ParquetWriter = parquet_writer(run, table, self._schema)
 

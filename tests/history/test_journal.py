@@ -119,6 +119,15 @@ def test_a_journal_may_lack_a_later_column_and_no_other(path: Path) -> None:
         read_journal(path, LOG_ENDS)
 
 
+def test_a_journal_may_have_a_former_column_and_no_other(path: Path) -> None:
+    with Journal(path, LOG_ENDS.insert(1, pa.field("poll", pa.int64()))) as journal:
+        journal.append_rows([row(0) | {"poll": 7}])
+    rows, closed = read_journal(path, LOG_ENDS, former={"poll"})
+    assert (rows.to_pylist(), rows.schema, closed) == ([row(0)], LOG_ENDS, True)
+    with pytest.raises(HistoryError, match="columns that this version does not know"):
+        read_journal(path, LOG_ENDS)
+
+
 def test_a_journal_of_another_schema_is_refused_by_name(path: Path) -> None:
     with Journal(path, FAULTS) as journal:
         journal.append(pa.RecordBatch.from_pylist([], schema=FAULTS))

@@ -1,10 +1,13 @@
 """docs/history.md is made from the schemas, and leaves nothing out."""
 
+import re
 from pathlib import Path
+from typing import Any
 
 import duckdb
+import pytest
 
-from harness.history.reference import COLUMNS, EXAMPLE, ROWS, page
+from harness.history.reference import COLUMNS, EXAMPLE, PYTHON, ROWS, page
 from harness.history.schema import TABLES
 
 ROOT = Path(__file__).parents[2]
@@ -23,3 +26,10 @@ def test_every_table_and_column_has_its_meaning_and_no_other_has() -> None:
 def test_its_query_reads_the_shipped_example() -> None:
     found = dict(duckdb.sql(EXAMPLE.replace("examples/", f"{ROOT}/examples/")).fetchall())
     assert found["ok"] == 5982
+
+
+def test_its_lines_of_python_read_the_shipped_example(capsys: pytest.CaptureFixture[str]) -> None:
+    known: dict[str, Any] = {}
+    exec(PYTHON.replace("examples/", f"{ROOT}/examples/"), known)
+    assert known["acknowledged"].num_rows == 5982
+    assert re.search(r"^0 +5982$", capsys.readouterr().out, re.MULTILINE)

@@ -7,7 +7,7 @@ import pytest
 
 from harness.core.errors import HistoryError
 from harness.core.guarantees import Configuration
-from harness.history.run_file import RUN_FILE, Limits, RunFile, Seat, State, StepReport
+from harness.history.run_file import RUN_FILE, Limits, NodeAddress, RunFile, State, StepReport
 
 
 def run_file(**more: object) -> RunFile:
@@ -20,7 +20,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     file = run_file(
         seed=7,
         state=State.RECORDED,
-        nodes=[Seat(name="b1", role="broker", id=1, address="10.0.0.1")],
+        nodes=[NodeAddress(name="b1", role="broker", id=1, address="10.0.0.1")],
         timeline=[StepReport(step="wait: 5s", at_ns=0, ended_ns=5, met=False, detail="nothing")],
     )
     file.write(tmp_path)
@@ -93,3 +93,10 @@ def test_whom_an_earlier_run_killed_its_steps_tell(tmp_path: Path) -> None:
     told = run_file(timeline=STEPS, clients=clients)
     assert [(one.worker, one.incarnation) for one in told.killed] == [(4, 0), (4, 1)]
     assert run_file(timeline=STEPS, clients=clients, killed=[]).killed == []
+
+
+def test_what_an_earlier_run_had_and_nothing_reads_is_left_out(tmp_path: Path) -> None:
+    run_file().write(tmp_path)
+    path = tmp_path / RUN_FILE
+    path.write_text(path.read_text().replace('"seed":', '"origin_monotonic_ns": 5, "seed":'))
+    assert RunFile.read(tmp_path) == run_file()

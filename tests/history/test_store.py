@@ -12,9 +12,11 @@ from harness.history.journal import Journal, journal_path
 from harness.history.paths import table_directory
 from harness.history.run_file import RunFile, State
 from harness.history.schema import FAULTS, SENDS, TABLES, record_id
+from harness.history.seal import SEAL_FILE, write_sealed
 from harness.history.store import RunRecord, ensure_sealed, seal
-from harness.run.lifecycle import recording
+from harness.history.stored_run import StoredRun
 from harness.run.new_run import new_run
+from harness.run.recording import recording
 from harness.scenario.model import Scenario
 
 SCENARIO = Scenario(name="a/story")
@@ -124,6 +126,35 @@ def test_a_run_that_breaks_off_has_crashed_unless_all_was_recorded_or_nothing_se
         raise KeyboardInterrupt
     file = RunFile.read(record.directory)
     assert (file.state, file.notes) == (state, ["broken off: KeyboardInterrupt"])
+
+
+@pytest.mark.parametrize("sealed", [False, True])
+def test_a_run_that_is_interrupted_at_its_seal_is_whole_and_sealed(record: RunRecord, sealed: bool) -> None:
+    journal(record, [send(0)])
+    seal(record.directory, record.file)
+    record.file.state = State.RECORDED
+    if sealed:
+        write_sealed(record.directory, record.file)
+    with pytest.raises(KeyboardInterrupt), recording(record):
+        raise KeyboardInterrupt
+    run = StoredRun.open(record.directory)
+    assert (run.sealed, run.file.state, run.count("sends")) == (True, State.RECORDED, 1)
+
+
+def test_a_crashed_run_is_what_is_sealed_before_it_has_a_seal(record: RunRecord) -> None:
+    journal(record, [send(0)])
+    record.file.state = State.CRASHED
+    record.save()
+    record.release()
+    in_the_way = record.directory / SEAL_FILE
+    in_the_way.mkdir()
+    with pytest.raises(OSError, match=SEAL_FILE):
+        ensure_sealed(record.directory)
+    in_the_way.rmdir()
+    broken_off = (record.directory / "run.json").read_text()
+    ensure_sealed(record.directory)
+    assert (record.directory / "run.json").read_text() == broken_off, "killed between the two, it would be refused"
+    assert StoredRun.open(record.directory).sealed
 
 
 @pytest.mark.parametrize("gone", [0, 1, 2])

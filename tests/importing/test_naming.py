@@ -8,39 +8,39 @@ from harness.importing.naming import NOBODY, Keys, Records, Threads
 
 def test_a_crashed_process_goes_on_as_the_next_incarnation_of_its_thread() -> None:
     threads = Threads()
-    assert [threads.place(process) for process in (0, 1, 2)] == [(0, 0), (1, 0), (2, 0)]
+    assert [threads.thread(process) for process in (0, 1, 2)] == [(0, 0), (1, 0), (2, 0)]
     threads.ended(1)
-    assert threads.place(4) == (1, 1)
+    assert threads.thread(4) == (1, 1)
     assert threads.concurrency == 3
     threads.ended(4)
-    assert [threads.place(process) for process in (7, 0, 2)] == [(1, 2), (0, 0), (2, 0)]
+    assert [threads.thread(process) for process in (7, 0, 2)] == [(1, 2), (0, 0), (2, 0)]
 
 
 def test_where_many_crash_at_once_the_first_that_comes_back_tells() -> None:
     threads = Threads()
     for process in range(5):
-        threads.place(process)
+        threads.thread(process)
     for process in range(5):
         threads.ended(process)
-    assert [threads.place(process) for process in (7, 5, 9)] == [(2, 1), (0, 1), (4, 1)]
+    assert [threads.thread(process) for process in (7, 5, 9)] == [(2, 1), (0, 1), (4, 1)]
 
 
 def test_a_thread_that_begins_late_is_not_taken_for_another() -> None:
     threads = Threads()
-    threads.place(3)
+    threads.thread(3)
     threads.ended(3)
-    assert [threads.place(process) for process in (1, 0, 2)] == [(1, 0), (0, 0), (2, 0)]
+    assert [threads.thread(process) for process in (1, 0, 2)] == [(1, 0), (0, 0), (2, 0)]
     assert threads.concurrency is None
 
 
 @pytest.mark.parametrize("order", [[0, 1, 2, 3, 4, 5], [5, 4, 3, 2, 1, 0], [2, 5, 0, 3, 1, 4]])
 def test_two_processes_are_never_the_same_incarnation(order: list[int]) -> None:
     threads = Threads()
-    places = []
+    found = []
     for process in order:
-        places.append(threads.place(process))
+        found.append(threads.thread(process))
         threads.ended(process)
-    assert len(set(places)) == len(order)
+    assert len(set(found)) == len(order)
 
 
 def test_integers_are_their_own_partition() -> None:

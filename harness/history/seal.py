@@ -1,0 +1,103 @@
+"""seal.json: each file that a verdict rests on, its bytes and checksum: a run that was damaged is refused."""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from harness.core.errors import HistoryError
+from harness.history.paths import HISTORY
+from harness.history.run_file import RUN_FILE, RunFile
+from harness.history.writing import write_file
+
+SEAL_FILE = "seal.json"
+SCHEMA = 1
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", populate_by_name=True, frozen=True)
+
+
+class SealedFile(_Part):
+    """What a file was when the run was sealed. ``rows``: earlier versions wrote it, and it is part of their
+    checksum."""
+
+    bytes: int
+    sha256: str
+    rows: int | None = None
+
+
+class Seal(_Part):
+    """The whole of seal.json. ``files`` by their paths in the run; ``sha256`` is that of ``files`` themselves."""
+
+    schema_number: int = Field(SCHEMA, alias="schema")
+    files: dict[str, SealedFile]
+    sha256: str
+
+    @classmethod
+    def of(cls, files: dict[str, SealedFile]) -> Self:
+        """The seal of these files."""
+        return cls(files=files, sha256=_checksum_of(files))
+
+    @classmethod
+    def read(cls, directory: Path) -> Self | None:
+        """None where the run has none. Raises HistoryError where it is damaged."""
+        path = directory / SEAL_FILE
+        try:
+            seal = cls.model_validate_json(path.read_bytes())
+        except FileNotFoundError:
+            return None
+        except (OSError, ValidationError) as exc:
+            raise HistoryError(f"{path}: damaged: copy the run again from where it was recorded") from exc
+        if seal.sha256 != _checksum_of(seal.files):
+            raise HistoryError(f"{path}: damaged: copy the run again from where it was recorded")
+        return seal
+
+    def check(self, directory: Path) -> None:
+        """Raises HistoryError, which names the file, where the run is not what was sealed."""
+        for name, sealed in self.files.items():
+            path = directory / name
+            if not path.is_file():
+                raise HistoryError(f"{path}: missing: it was there when the run was sealed")
+            size = path.stat().st_size
+            if size != sealed.bytes:
+                raise HistoryError(f"{path}: damaged: {size:,} bytes, {sealed.bytes:,} when the run was sealed")
+            if _checksum(path) != sealed.sha256:
+                raise HistoryError(f"{path}: damaged: not what it was when the run was sealed")
+        for name in _names(directory):
+            if name not in self.files:
+                raise HistoryError(f"{directory / name}: no part of the run that was sealed: take it out")
+
+
+def write_sealed(directory: Path, file: RunFile) -> None:
+    """Write run.json for the last time, and the seal over it and the history.
+
+    The seal comes first: where this breaks off between the two, run.json still says that the run is not whole.
+    """
+    text = file.text().encode()
+    files = {RUN_FILE: SealedFile(bytes=len(text), sha256=hashlib.sha256(text).hexdigest())}
+    for name in _names(directory):
+        path = directory / name
+        files[name] = SealedFile(bytes=path.stat().st_size, sha256=_checksum(path))
+    write_file(directory, SEAL_FILE, Seal.of(files).model_dump_json(by_alias=True, indent=1, exclude_none=True) + "\n")
+    file.write(directory)
+
+
+def _names(directory: Path) -> Iterator[str]:
+    """Every file of the history, as seal.json names it."""
+    for path in sorted((directory / HISTORY).rglob("*")):
+        if path.is_file():
+            yield path.relative_to(directory).as_posix()
+
+
+def _checksum(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _checksum_of(files: dict[str, SealedFile]) -> str:
+    plain = {name: file.model_dump(exclude_none=True) for name, file in files.items()}
+    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
