@@ -1,0 +1,165 @@
+"""Two sets of runs side by side: which verdicts changed, what became slower, and which settings differ."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+import numpy as np
+import pyarrow.compute as pc
+
+from harness.core.verdict import Standing
+from harness.history.paths import stored
+from harness.suite.stored import Runs, Stored
+
+_SECOND = 1e9
+#: A figure is worse only where it is so by a factor (the caller's) and by so much: below, it is noise.
+_NOISE = {"unavailable": 2.0, "recovery": 2.0, "p50": 0.05, "p99": 0.25}
+#: What of a scenario does not decide what happens in a run.
+_DESCRIPTIVE = ("name", "source", "claim", "notes", "tags", "expect", "requires", "limits")
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Of the runs of one case: shares of 1, and seconds; medians over the runs. None: there is nothing to measure."""
+
+    runs: int
+    as_expected: int
+    verdicts: Mapping[str, int]
+    loss: float | None
+    unavailable: float | None
+    recovery: float | None
+    p50: float | None
+    p99: float | None
+    anomalies: frozenset[str]
+    violations: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One case in both sets; None where one has none. ``worse`` says in which way, a line each."""
+
+    name: str
+    old: Figures | None
+    new: Figures | None
+    worse: Sequence[str]
+    changed: Sequence[str]
+
+
+def compare(old: Mapping[str, Runs], new: Mapping[str, Runs], tolerance: float) -> list[Compared]:
+    """Every case of either, the worse first. ``tolerance``: by which factor a figure may grow."""
+    compared = [_compared(name, old.get(name), new.get(name), tolerance) for name in {**old, **new}]
+    return sorted(compared, key=lambda one: (not one.worse, one.name))
+
+
+def _compared(name: str, old: Runs | None, new: Runs | None, tolerance: float) -> Compared:
+    if old is None or new is None:
+        gone = [] if new else ["it was run before, and is not any more"]
+        return Compared(name, figures(old) if old else None, figures(new) if new else None, gone, [])
+    before, after = figures(old), figures(new)
+    changed = list(changes(old.judged[-1], new.judged[-1])) if old.judged and new.judged else []
+    return Compared(name, before, after, list(worse(before, after, tolerance)), changed)
+
+
+def figures(runs: Runs) -> Figures:
+    """What is compared of these runs. One that crashed was not as expected, and has no other figure."""
+    judged = [(run, run.verdict) for run in runs.judged if run.verdict is not None]
+    outcomes = [str(verdict.verdict) for _, verdict in judged] + ["crashed"] * runs.crashed
+    found = [(name, anomaly) for _, verdict in judged for name, anomaly in verdict.anomalies.items()]
+    latencies = [_latency(run) for run, _ in judged]
+    return Figures(
+        runs=len(judged) + runs.crashed,
+        as_expected=sum(verdict.expected for _, verdict in judged),
+        verdicts=Counter(outcomes),
+        loss=_median([verdict.summary.loss_rate for _, verdict in judged]),
+        unavailable=_median([_unavailable(verdict.availability) for _, verdict in judged]),
+        recovery=_median([_recovery(verdict.availability) for _, verdict in judged]),
+        p50=_median([None if one is None else one[0] for one in latencies]),
+        p99=_median([None if one is None else one[1] for one in latencies]),
+        anomalies=frozenset(name for name, _ in found),
+        violations=frozenset(name for name, anomaly in found if anomaly.standing is Standing.VIOLATION),
+    )
+
+
+def worse(old: Figures, new: Figures, tolerance: float) -> Iterator[str]:
+    """In which ways ``new`` is worse, a line each."""
+    if new.as_expected * old.runs < old.as_expected * new.runs:
+        yield f"as expected: {old.as_expected} of {old.runs} before, {new.as_expected} of {new.runs} now"
+    for name in sorted(new.violations - old.violations):
+        yield f"{name}: a violation now" + (", permitted before" if name in old.anomalies else ", not found before")
+    for name in sorted(new.anomalies - old.anomalies - new.violations):
+        yield f"{name}: not found before"
+    for name, noise in _NOISE.items():
+        before, after = getattr(old, name), getattr(new, name)
+        if before is not None and after is not None and after > before * tolerance and after - before > noise:
+            yield f"{_WORDS[name]}: {seconds(before)} before, {seconds(after)} now"
+
+
+_WORDS = {
+    "unavailable": "longest without an acknowledgement",
+    "recovery": "first acknowledgement after a heal",
+    "p50": "median time to an acknowledgement",
+    "p99": "99th percentile of the time to an acknowledgement",
+}
+
+
+def changes(old: Stored, new: Stored) -> Iterator[str]:
+    """The settings and versions that differ, a line each: ``topic.min.insync.replicas: 1 → 2``."""
+    for before, after in (
+        (dict(_flat(_run_by(old.file.scenario))), dict(_flat(_run_by(new.file.scenario)))),
+        (old.file.versions, new.file.versions),
+    ):
+        for key in sorted({**before, **after}):
+            if before.get(key) != after.get(key):
+                yield f"{key}: {before.get(key, 'not there')} → {after.get(key, 'not there')}"
+
+
+def seconds(value: float | None) -> str:
+    """``7.3 s``, ``12 ms``."""
+    if value is None:
+        return "–"
+    return f"{value:.1f} s" if value >= 1 else f"{value * 1000:.0f} ms"
+
+
+def _run_by(scenario: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in scenario.items() if key not in _DESCRIPTIVE}
+
+
+def _flat(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    if isinstance(value, Mapping) and value:
+        for key, below in value.items():
+            yield from _flat(below, f"{path}.{key}" if path else str(key))
+    elif isinstance(value, list) and any(isinstance(one, Mapping | list) for one in value):
+        for index, below in enumerate(value):
+            yield from _flat(below, f"{path}.{index}")
+    else:
+        yield path, value
+
+
+def _unavailable(availability: Mapping[str, Any]) -> float | None:
+    """The longest of any partition; of a verdict that has no partitions, of all together."""
+    found = [part.get("longest_unavailable") for part in availability.get("partitions") or [availability]]
+    return max((longest["lasted_ns"] / _SECOND for longest in found if longest is not None), default=None)
+
+
+def _recovery(availability: Mapping[str, Any]) -> float | None:
+    found = [one.get("first_ack_after_heal_ns") for one in availability.get("after_faults", [])]
+    return max((ns / _SECOND for ns in found if ns is not None), default=None)
+
+
+def _latency(run: Stored) -> tuple[float, float] | None:
+    """The median and the 99th percentile of the seconds from a write to its acknowledgement."""
+    sends = stored(run.directory, "sends").to_table(
+        columns=["invoked_ns", "completed_ns"], filter=pc.field("outcome") == "ok"
+    )
+    if sends.num_rows == 0:
+        return None
+    took = pc.subtract(sends["completed_ns"], sends["invoked_ns"]).to_numpy()
+    p50, p99 = np.percentile(took, [50, 99]) / _SECOND
+    return float(p50), float(p99)
+
+
+def _median(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return median(known) if known else None

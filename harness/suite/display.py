@@ -1,0 +1,117 @@
+"""What a suite shows while it runs: a table on a terminal, plain lines elsewhere."""
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Self, TextIO
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from harness.suite.results import JUDGED, Outcome, Result, SuiteFile
+
+#: Seconds between two plain lines about the same run.
+_EVERY = 15.0
+
+STYLES = {
+    Outcome.EXPECTED: "green",
+    Outcome.UNEXPECTED: "bold red",
+    Outcome.UNKNOWN: "yellow",
+    Outcome.CANNOT_RUN: "yellow",
+    Outcome.CRASHED: "bold red",
+    Outcome.INTERRUPTED: "yellow",
+}
+
+
+def label(run: Result) -> str:
+    """The name of a run, with its number where it is not the first of its name."""
+    return run.name if run.repeat == 1 else f"{run.name} #{run.repeat}"
+
+
+def result_words(run: Result) -> str:
+    """What a run ended with: ``invalid, as expected: lost: 520 of 987 …``."""
+    said = f"{run.verdict}, {run.outcome}" if run.outcome in JUDGED and run.verdict else str(run.outcome)
+    return f"{said}: {run.why}" if run.why else said
+
+
+class PlainSuiteDisplay:
+    """A line for each phase and each end. ``now`` returns seconds."""
+
+    def __init__(self, stream: TextIO, now: Callable[[], float] = time.monotonic) -> None:
+        self._stream = stream
+        self._now = now
+        self._began = now()
+        self._last: dict[int, tuple[float, str]] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return
+
+    def runs(self, file: SuiteFile, doing: Mapping[int, str]) -> None:
+        """A line about each run that is under way, now and then."""
+        for number, text in doing.items():
+            at, said = self._last.get(number, (-_EVERY, ""))
+            if text != said and self._now() - at >= _EVERY:
+                self._last[number] = (self._now(), text)
+                self._line(f"[{number + 1}/{len(file.runs)}] {label(file.runs[number])}: {text}")
+
+    def ended(self, number: int, run: Result) -> None:
+        """A line with what it ended with."""
+        self._line(f"[{number + 1}] {label(run)}: {result_words(run)}")
+
+    def _line(self, text: str) -> None:
+        self._stream.write(f"{self._now() - self._began:6.0f} s  {text}\n")
+        self._stream.flush()
+
+
+class LiveSuiteDisplay:
+    """Ended runs stay above; those under way, and how many are left, are drawn again and again."""
+
+    def __init__(self, console: Console, now: Callable[[], float] = time.monotonic) -> None:
+        self._console = console
+        self._now = now
+        self._began = now()
+        self._file: SuiteFile | None = None
+        self._doing: dict[int, str] = {}
+        self._live = Live(get_renderable=self._drawn, console=console, refresh_per_second=4, transient=True)
+
+    def __enter__(self) -> Self:
+        self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._live.stop()
+
+    def runs(self, file: SuiteFile, doing: Mapping[int, str]) -> None:
+        """Shown at the next drawing."""
+        self._file, self._doing = file, dict(doing)
+
+    def ended(self, number: int, run: Result) -> None:
+        """A line that stays."""
+        mark = Text(f"{run.outcome:16}", STYLES.get(run.outcome, ""))
+        took = (f"{number + 1:3}  {run.seconds or 0:6.0f} s  ", "dim")
+        line = Text.assemble(took, mark, f"{label(run)}  ", (run.why, "dim"))
+        self._console.print(line, overflow="ellipsis", no_wrap=True)
+
+    def _drawn(self) -> Table:
+        rows = Table.grid(padding=(0, 2))
+        if self._file is None:
+            return rows
+        for number, text in self._doing.items():
+            rows.add_row(Text(label(self._file.runs[number]), "bold"), Text(text, overflow="ellipsis"))
+        rows.add_row(Text(f"{self._now() - self._began:.0f} s", "dim"), Text(self._file.headline, "dim"))
+        return rows
+
+
+AnySuiteDisplay = PlainSuiteDisplay | LiveSuiteDisplay
+
+
+def for_terminal(stream: TextIO) -> AnySuiteDisplay:
+    """The live display where ``stream`` is a terminal that can draw, else plain lines."""
+    console = Console(file=stream)
+    return (
+        LiveSuiteDisplay(console) if console.is_terminal and not console.is_dumb_terminal else PlainSuiteDisplay(stream)
+    )

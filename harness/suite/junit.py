@@ -1,0 +1,49 @@
+"""A suite as a CI server reads it: one test case for each run, those that never started too."""
+
+from datetime import UTC, datetime
+from xml.etree import ElementTree as ET
+
+from harness.core.printable import printable
+from harness.report.junit import document
+from harness.suite.display import label
+from harness.suite.results import Outcome, Result, SuiteFile
+
+_FAILURES = frozenset({Outcome.UNEXPECTED, Outcome.UNKNOWN})
+_SKIPPED = frozenset({Outcome.CANNOT_RUN, Outcome.NOT_STARTED, Outcome.WAITING})
+
+
+def render(file: SuiteFile) -> str:
+    """JUnit XML. What cannot run or never started is ``skipped``, but where ``cannot_run: fail`` makes it an error."""
+    cases = [_case(file, run) for run in file.runs]
+    suite = ET.Element(
+        "testsuite",
+        name=file.suite,
+        tests=str(len(cases)),
+        failures=_count(cases, "failure"),
+        errors=_count(cases, "error"),
+        skipped=_count(cases, "skipped"),
+        time=f"{file.spent:.3f}",
+        timestamp=datetime.fromtimestamp(file.began, UTC).strftime("%Y-%m-%dT%H:%M:%S"),
+    )
+    suite.extend(cases)
+    return document(suite)
+
+
+def _case(file: SuiteFile, run: Result) -> ET.Element:
+    case = ET.Element("testcase", name=label(run), classname=file.suite, time=f"{run.seconds or 0:.3f}")
+    why = printable(run.why)
+    said = f"{run.outcome}: {why}" if why else str(run.outcome)
+    if run.outcome in _FAILURES:
+        ET.SubElement(case, "failure", type=str(run.verdict), message=why).text = said
+    elif run.outcome is Outcome.CANNOT_RUN and not file.skips(run):
+        ET.SubElement(case, "error", type=str(run.outcome), message=why).text = said
+    elif run.outcome in _SKIPPED:
+        ET.SubElement(case, "skipped", message=said)
+    elif run.outcome is not Outcome.EXPECTED:
+        ET.SubElement(case, "error", type=str(run.outcome), message=said).text = said
+    ET.SubElement(case, "system-out").text = f"{said}\nseed {run.seed}\n{run.directory or 'no directory'}"
+    return case
+
+
+def _count(cases: list[ET.Element], kind: str) -> str:
+    return str(sum(case.find(kind) is not None for case in cases))

@@ -1,0 +1,91 @@
+"""A suite as it is written: which scenarios, in which variants, how often."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, ValidationError
+
+from harness.cluster.spec import Part
+from harness.core.errors import ScenarioError
+from harness.core.quantities import WRITTEN, Duration
+from harness.resources import folder
+from harness.scenario.complaints import complaints
+from harness.scenario.problems import near
+from harness.scenario.written import Written, read
+
+_SUFFIX = ".yaml"
+
+
+def _several(value: Any) -> Any:
+    return [value] if isinstance(value, str | dict) else value
+
+
+def _entry(value: Any) -> Any:
+    """An entry that is only a name, or names, says which scenarios."""
+    return {"scenarios": value} if isinstance(value, str | list) else value
+
+
+class Entry(Part):
+    """Some scenarios, each run in every version and every variant, so many times."""
+
+    scenarios: Annotated[list[str], BeforeValidator(_several)] = Field(
+        ["**"], description="names, patterns of names such as `jepsen-2013/*`, or files"
+    )
+    tags: Annotated[list[str], BeforeValidator(_several)] = Field(
+        [], description="of these scenarios, only those that have all of these tags"
+    )
+    without_tags: Annotated[list[str], BeforeValidator(_several)] = Field(
+        [], description="none that has one of these tags"
+    )
+    set: Annotated[list[str], BeforeValidator(_several)] = Field(
+        [], description="settings changed in each, `path=value` as `run --set` takes them"
+    )
+    variants: dict[str, Annotated[list[str], BeforeValidator(_several)]] = Field(
+        {}, description="by name, the settings of one variant more"
+    )
+    versions: list[str] = Field([], description="Kafka versions; without them, the scenario's own")
+    times: int = Field(1, ge=1, description="how often each is run")
+
+
+class Suite(Part):
+    """A set of scenarios with a name."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", description="default: the file's name")
+    about: str = Field("", description="what it is for, in one sentence")
+    cannot_run: Literal["fail", "skip"] = Field(
+        "fail", description="whether a scenario that this machine cannot run fails the suite; it never counts as passed"
+    )
+    time_budget: Duration | None = Field(None, gt=0, description="start no run that would end later than this")
+    runs: Annotated[list[Annotated[Entry, BeforeValidator(_entry)]], BeforeValidator(_several)] = Field(
+        min_length=1, description="what is run"
+    )
+
+
+def suites() -> dict[str, Path]:
+    """The file of every suite that comes with kafka-trial, by name."""
+    return {path.stem: path for path in sorted(folder("suites").glob(f"*{_SUFFIX}"))}
+
+
+def load_suite(named: Sequence[str]) -> Suite:
+    """One suite by its name or file; or one of these names, patterns or files of scenarios.
+
+    Raises ScenarioError: a line for each thing that is wrong.
+    """
+    known = suites()
+    if len(named) == 1 and named[0] in known:
+        return _validated(read(known[named[0]]))
+    if len(named) == 1 and Path(named[0]).is_file():
+        written = read(Path(named[0]))
+        if "runs" in written.data:
+            return _validated(written)
+    if len(named) == 1 and "/" not in named[0] and "*" not in named[0] and not Path(named[0]).exists():
+        raise ScenarioError(f"no suite is called {named[0]!r}, and no file; {near(named[0], list(known))}")
+    return Suite(name="scenarios", runs=[Entry(scenarios=list(named))])
+
+
+def _validated(written: Written) -> Suite:
+    try:
+        return Suite.model_validate({"name": Path(written.origin).stem, **written.data}, context=WRITTEN)
+    except ValidationError as exc:
+        raise ScenarioError("\n".join(complaints(exc, written, Suite))) from exc

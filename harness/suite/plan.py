@@ -1,0 +1,143 @@
+"""Which runs a suite consists of, how long they take, and which comes first."""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from random import Random
+
+from harness.core.errors import ScenarioError
+from harness.core.step import TimelineStep
+from harness.scenario.loading import load, named
+from harness.scenario.model import Scenario
+from harness.scenario.steps import Until
+from harness.suite.model import Entry, Suite
+
+#: Seconds of a run besides its timeline: the cluster comes up, all is healed and read, the cluster goes down.
+#: Measured: 30 to 45 s with three brokers on two cores.
+_AROUND_SECONDS = 40.0
+#: An `until` is over when its condition comes: as a rule within this share of what it may take.
+_SHARE_OF_UNTIL = 0.25
+
+_MOST_SEED = 1 << 31
+
+
+@dataclass(frozen=True)
+class Case:
+    """One run that a suite asks for. ``written`` and ``overrides`` load its scenario again, ``digest`` shows whether it
+    is still the same; ``repeat`` counts from 1 the runs of one ``name``."""
+
+    name: str
+    written: str
+    overrides: tuple[str, ...]
+    repeat: int
+    seed: int
+    scenario: str
+    digest: str
+    seconds: float
+
+
+def plan(suite: Suite, overrides: Sequence[str], times: int, draws: Random) -> list[Case]:
+    """Every run of a suite, in the order in which it is written; ``times`` multiplies each entry's own.
+
+    Raises ScenarioError, a line for each scenario that does not load, or matches nothing.
+    """
+    cases: list[Case] = []
+    wrong: list[str] = []
+    for entry in suite.runs:
+        try:
+            found = list(_loaded(entry, overrides))
+        except ScenarioError as exc:
+            wrong += str(exc).splitlines()
+            continue
+        if not found:
+            wrong.append(f"suite {suite.name}: no scenario is {_said(entry)}; `kafka-trial scenarios` lists them")
+        for name, written, settings, scenario in found:
+            cases += [
+                Case(
+                    name,
+                    written,
+                    settings,
+                    repeat,
+                    draws.randrange(_MOST_SEED),
+                    scenario.name,
+                    digest(scenario),
+                    seconds(scenario),
+                )
+                for repeat in range(1, entry.times * times + 1)
+            ]
+    if wrong:
+        raise ScenarioError("\n".join(dict.fromkeys(wrong)))
+    return _numbered(cases)
+
+
+def digest(scenario: Scenario) -> str:
+    """A scenario with every setting that it resolves to, as a short text that is the same for the same."""
+    return hashlib.sha256(scenario.model_dump_json(by_alias=True).encode()).hexdigest()[:16]
+
+
+def seconds(scenario: Scenario) -> float:
+    """About how long a run takes, its cluster's coming up and going down included."""
+    return _AROUND_SECONDS + sum(map(_expected, scenario.timeline))
+
+
+def _expected(step: TimelineStep) -> float:
+    return step.longest * (_SHARE_OF_UNTIL if isinstance(step, Until) else 1.0)
+
+
+def in_order(cases: Iterable[Case], failed: Mapping[str, bool]) -> list[Case]:
+    """What did not go as expected last time first, then the longest; runs of one name one after the other.
+
+    ``failed``: by a case's name, whether its last run was other than expected.
+    """
+    return sorted(cases, key=lambda case: (not failed.get(case.name, False), -case.seconds))
+
+
+def _loaded(entry: Entry, overrides: Sequence[str]) -> Iterator[tuple[str, str, tuple[str, ...], Scenario]]:
+    """The name of each case, what it is loaded from, its settings, and the scenario."""
+    variants = entry.variants or {"": []}
+    versions = entry.versions or [""]
+    for written in _matching(entry.scenarios):
+        plain = load(written)
+        if not set(entry.tags) <= set(plain.tags) or set(entry.without_tags) & set(plain.tags):
+            continue
+        for version in versions:
+            for variant, changed in variants.items():
+                settings = [*entry.set, *([f"cluster.version={version}"] if version else []), *changed, *overrides]
+                labels = [label for label in (version, variant or " ".join([*entry.set, *changed])) if label]
+                name = " ".join([plain.name, *([f"({', '.join(labels)})"] if labels else [])])
+                yield name, written, tuple(settings), load(written, settings)
+
+
+def _matching(patterns: Sequence[str]) -> list[str]:
+    """The names and files that these are, or match, each once. Raises ScenarioError for a name that nobody knows."""
+    known = named()
+    found: dict[str, None] = {}
+    for pattern in patterns:
+        if pattern in known or not set("*?[") & set(pattern):
+            found.setdefault(pattern)
+            continue
+        found.update(dict.fromkeys(name for name in known if fnmatchcase(name, pattern)))
+        # (What ends with ** names folders, and from Python 3.13 on their files, too: of any kind, wherever one stands.)
+        if not pattern.startswith("/") and not pattern.endswith("**"):
+            files = (str(path) for path in sorted(Path().glob(pattern)) if path.suffix in {".yaml", ".yml"})
+            found.update(dict.fromkeys(files))
+    return list(found)
+
+
+def _said(entry: Entry) -> str:
+    said = " or ".join(repr(name) for name in entry.scenarios)
+    if entry.tags:
+        said += f" with the tags {', '.join(entry.tags)}"
+    return said + (f" without {', '.join(entry.without_tags)}" if entry.without_tags else "")
+
+
+def _numbered(cases: Sequence[Case]) -> list[Case]:
+    """``repeat`` counted over entries that name the same case."""
+    counts: dict[str, int] = {}
+    numbered = []
+    for case in cases:
+        counts[case.name] = counts.get(case.name, 0) + 1
+        numbered.append(Case(**{**case.__dict__, "repeat": counts[case.name]}))
+    return numbered

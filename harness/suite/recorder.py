@@ -1,0 +1,142 @@
+"""One run of a suite, recorded in a process of its own: ``python -m harness.suite.recorder``.
+
+A run that crashes, hangs or is killed takes no other with it. Standard input: one line of JSON (``Order``), later
+``go``; where it closes, the suite is gone, and the run is broken off as by Ctrl-C. Standard output: lines of JSON
+(``Event``). The last says how it ended.
+"""
+
+import os
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from types import FrameType
+from typing import Literal, TextIO
+
+from pydantic import BaseModel, Field
+
+from harness.core.errors import EnvironmentLacks, KafkaTrialError, NothingRuns
+from harness.scenario.loading import load
+
+
+class Order(BaseModel):
+    """What to record."""
+
+    written: str
+    overrides: list[str]
+    digest: str
+    store: Path
+    seed: int
+
+
+class Event(BaseModel):
+    """What a recorder writes: ``phase``, ``step``, ``status`` and ``line`` are a display's methods; ``ready`` when the
+    cluster serves and the timeline waits for ``go``; ``recorded`` (with the run's directory), ``cannot run`` or
+    ``failed`` when it is over."""
+
+    kind: Literal["phase", "step", "status", "line", "ready", "recorded", "cannot run", "failed"]
+    text: str = ""
+    needed: bool = Field(False, description="of ``cannot run``: every run needs what is missing")
+
+
+ENDS = frozenset({"recorded", "cannot run", "failed"})
+
+
+class EventWriter:
+    """A display that writes events. Where nobody reads them, the run is broken off."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._lock = threading.Lock()
+        self._step = ""
+
+    def write(self, event: Event) -> None:
+        """Write one event."""
+        with self._lock:
+            self._stream.write(event.model_dump_json() + "\n")
+            self._stream.flush()
+
+    def phase(self, name: str) -> None:
+        """A phase begins."""
+        self.write(Event(kind="phase", text=name))
+
+    def step(self, text: str, seconds_left: float | None) -> None:
+        """Written once for each step."""
+        if text != self._step:
+            self._step = text
+            self.write(
+                Event(kind="step", text=text if seconds_left is None else f"{text} ({seconds_left:.0f} s at most)")
+            )
+
+    def status(
+        self, sent: int, acknowledged: int, failed: int, leader: str | None, isr: Sequence[str], faults: Sequence[str]
+    ) -> None:
+        """All of it as one text."""
+        records = f"{acknowledged:,} of {sent:,} acknowledged, {failed:,} failed"
+        led = f"leader {leader or 'none'}, ISR {' '.join(isr) or 'empty'}"
+        self.write(Event(kind="status", text=f"{records}; {led}; faults: {' '.join(faults) or 'none'}"))
+
+    def line(self, text: str) -> None:
+        """As it is."""
+        self.write(Event(kind="line", text=text))
+
+
+def record(order: Order, events: EventWriter, gate: threading.Event) -> Event:
+    """Record one run; returns how it ended."""
+    from harness.run.lifecycle import record_run
+    from harness.suite.plan import digest
+
+    def wait_for_go() -> None:
+        events.write(Event(kind="ready"))
+        gate.wait()
+
+    try:
+        scenario = load(order.written, order.overrides)
+        if digest(scenario) != order.digest:
+            return Event(kind="failed", text=f"{order.written} changed since the suite began: start the suite anew")
+        directory = record_run(scenario, order.store, order.seed, events, before_timeline=wait_for_go)
+    except EnvironmentLacks as exc:
+        return Event(kind="cannot run", text=str(exc), needed=isinstance(exc, NothingRuns))
+    except KafkaTrialError as exc:
+        return Event(kind="failed", text="; ".join([str(exc), *getattr(exc, "__notes__", ())]))
+    except KeyboardInterrupt as exc:
+        return Event(kind="failed", text="; ".join(["interrupted", *getattr(exc, "__notes__", ())]))
+    except Exception as exc:  # noqa: BLE001 - a defect: shown whole in the recorder's log, and in one line
+        traceback.print_exception(exc)
+        return Event(kind="failed", text=f"defect: {type(exc).__name__}: {exc}")
+    return Event(kind="recorded", text=str(directory))
+
+
+def main() -> None:
+    """Record the run that standard input describes."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _interrupt)
+    order = Order.model_validate_json(sys.stdin.readline())
+    gate = threading.Event()
+    threading.Thread(target=_listen, args=(gate,), name="suite", daemon=True).start()
+    events = EventWriter(sys.stdout)
+    try:
+        events.write(record(order, events, gate))
+    except BrokenPipeError:
+        # The suite is gone; what was recorded is kept, and the cluster was removed on the way here.
+        os._exit(1)
+
+
+def _listen(gate: threading.Event) -> None:
+    for line in sys.stdin:
+        if line.strip() == "go":
+            gate.set()
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """The first interrupts; those that follow must not keep the cluster from being removed."""
+    for one in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(one, signal.SIG_IGN)
+    signal.default_int_handler(number, frame)
+
+
+if __name__ == "__main__":
+    main()

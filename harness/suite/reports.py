@@ -1,0 +1,100 @@
+"""A suite's reports beside its suite.json: for CI servers, for a job's page, for a browser."""
+
+from collections import Counter
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+from harness.history.writing import write_file
+from harness.report.template import template
+from harness.suite import junit
+from harness.suite.display import label, result_words
+from harness.suite.results import JUDGED, Outcome, Result, SuiteFile
+
+JUNIT_FILE = "junit.xml"
+SUMMARY_FILE = "summary.md"
+INDEX_FILE = "index.html"
+
+_MARKS = {Outcome.EXPECTED: "✅", Outcome.UNEXPECTED: "❌", Outcome.CRASHED: "❌", Outcome.UNKNOWN: "❔"}
+
+
+def write_reports(file: SuiteFile, directory: Path) -> Path:
+    """Write junit.xml, summary.md and index.html; returns the path of the last."""
+    write_file(directory, JUNIT_FILE, junit.render(file))
+    write_file(directory, SUMMARY_FILE, markdown(file))
+    return write_file(directory, INDEX_FILE, page(file))
+
+
+def markdown(file: SuiteFile) -> str:
+    """A table with a row for each case: how many of its runs came to which verdict, and how many as expected."""
+    lines = [f"## kafka-trial: {file.suite}", "", f"{file.headline}, in {clock(file.spent)}.", ""]
+    lines += ["| | scenario | verdict | as expected | |", "|---|---|---|---|---|"]
+    for name, runs in file.by_name().items():
+        cells = [_mark(runs), name, verdicts(runs), share(runs), _cell(_worth_saying(runs))]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def page(file: SuiteFile) -> str:
+    """One page that links the runs' own reports."""
+    began = datetime.fromtimestamp(file.began, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    return template("harness.suite", "index.html.j2").render(
+        file=file, began=began, clock=clock, label=label, mark=lambda run: _mark([run])
+    )
+
+
+def annotations(file: SuiteFile) -> list[str]:
+    """GitHub's workflow commands: an error for what is not as expected, a warning for what was not run."""
+    lines = []
+    for run in file.runs:
+        if run.outcome is Outcome.EXPECTED:
+            continue
+        left_out = run.outcome in {Outcome.NOT_STARTED, Outcome.WAITING} or file.skips(run)
+        kind = "warning" if left_out else "error"
+        lines.append(f"::{kind} title={_escaped(label(run), ',:')}::{_escaped(result_words(run))}")
+    return lines
+
+
+def report_to_github(file: SuiteFile, environment: Mapping[str, str]) -> list[str]:
+    """Append the summary to $GITHUB_STEP_SUMMARY where it is set; returns the annotations where GitHub runs it."""
+    if summary := environment.get("GITHUB_STEP_SUMMARY"):
+        with Path(summary).open("a", encoding="utf-8") as out:
+            out.write(markdown(file) + "\n")
+    return annotations(file) if environment.get("GITHUB_ACTIONS") == "true" else []
+
+
+def verdicts(runs: list[Result]) -> str:
+    """``invalid``, or ``4 invalid, 1 valid``; what else they came to where there is no verdict."""
+    each = Counter(str(run.verdict) if run.outcome in JUDGED else str(run.outcome) for run in runs)
+    return next(iter(each)) if len(runs) == 1 else ", ".join(f"{number} {one}" for one, number in each.items())
+
+
+def share(runs: list[Result]) -> str:
+    """``4 of 5``: how many came out as expected."""
+    return f"{sum(run.outcome is Outcome.EXPECTED for run in runs)} of {len(runs)}"
+
+
+def clock(seconds: float) -> str:
+    """``9 min 12 s``."""
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+def _mark(runs: list[Result]) -> str:
+    marks = {_MARKS.get(run.outcome, "–") for run in runs}
+    return next(mark for mark in ("❌", "❔", "–", "✅") if mark in marks)
+
+
+def _worth_saying(runs: list[Result]) -> str:
+    return next((run.why for run in runs if run.outcome is not Outcome.EXPECTED), runs[0].why)
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.replace("|", "\\|").replace("<", "&lt;").split())
+
+
+def _escaped(text: str, more: str = "") -> str:
+    """As GitHub's workflow commands want it (actions/toolkit, command.ts: escapeData, escapeProperty)."""
+    for char in ("%", "\r", "\n", *more):
+        text = text.replace(char, f"%{ord(char):02X}")
+    return text

@@ -1,0 +1,229 @@
+"""suite.json: every run of a suite, how far it came, and what it ended with. It is written anew at each change."""
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from harness.core.errors import EnvironmentLacks, HistoryError, ScenarioError
+from harness.core.verdict import Judgement, Verdict
+from harness.history.lock import RecordingLock, is_recorded
+from harness.history.writing import write_file
+from harness.suite.plan import Case
+
+SUITE_FILE = "suite.json"
+SCHEMA = 1
+
+
+class Outcome(StrEnum):
+    """What became of one run of a suite. Only ``as expected`` is a success."""
+
+    WAITING = "waiting"
+    RUNNING = "running"
+    RECORDED = "recorded"
+    EXPECTED = "as expected"
+    UNEXPECTED = "not as expected"
+    UNKNOWN = "unknown"
+    CANNOT_RUN = "cannot run"
+    CRASHED = "crashed"
+    INTERRUPTED = "interrupted"
+    NOT_STARTED = "not started"
+
+
+#: A run that ended: it is not run again.
+OVER = frozenset({Outcome.EXPECTED, Outcome.UNEXPECTED, Outcome.UNKNOWN, Outcome.CANNOT_RUN, Outcome.CRASHED})
+JUDGED = frozenset({Outcome.EXPECTED, Outcome.UNEXPECTED, Outcome.UNKNOWN})
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+
+
+class Result(_Part):
+    """One run: ``name`` and ``repeat`` identify it. ``directory`` is relative to the store."""
+
+    name: str
+    repeat: int
+    scenario: str
+    written: str = Field(description="the name or file that it is loaded from")
+    overrides: list[str] = Field([], alias="set")
+    digest: str
+    seed: int
+    expected_seconds: float
+    outcome: Outcome = Outcome.WAITING
+    why: str = Field("", description="the headline of its verdict, or what kept it from one")
+    needed: bool = Field(False, description="it cannot run for want of what every run needs: that is never skipped")
+    verdict: Judgement | None = None
+    anomalies: dict[str, int] = {}
+    directory: str | None = None
+    began: float | None = Field(None, description="seconds since 1970")
+    seconds: float | None = Field(None, description="from its start to its verdict")
+    abandoned: list[str] = Field([], description="directories of attempts that were broken off before they were whole")
+    earlier: list[str] = Field(
+        [], description="directories of the same scenario and seed that were there before it began: another's runs"
+    )
+
+    @classmethod
+    def of(cls, case: Case) -> Self:
+        """What is known of a run that waits."""
+        return cls(
+            name=case.name,
+            repeat=case.repeat,
+            scenario=case.scenario,
+            written=case.written,
+            overrides=list(case.overrides),
+            digest=case.digest,
+            seed=case.seed,
+            expected_seconds=case.seconds,
+        )
+
+    def judged(self, verdict: Verdict) -> None:
+        """Note its verdict."""
+        self.verdict = verdict.verdict
+        self.why = verdict.reasons[0] if verdict.expected else verdict.reasons[-1]
+        self.anomalies = {name: anomaly.count for name, anomaly in verdict.anomalies.items()}
+        unmet = Outcome.UNKNOWN if verdict.verdict is Judgement.UNKNOWN else Outcome.UNEXPECTED
+        self.outcome = Outcome.EXPECTED if verdict.expected else unmet
+
+
+class SuiteFile(_Part):
+    """The whole of suite.json."""
+
+    schema_number: int = Field(SCHEMA, alias="schema")
+    suite: str
+    about: str = ""
+    cannot_run: str = "fail"
+    time_budget: float | None = None
+    began: float
+    ended: float | None = None
+    named: list[str] = Field([], description="the arguments that it was started with")
+    spent: float = Field(0.0, description="seconds that earlier, broken-off processes of this suite worked on it")
+    versions: dict[str, str] = {}
+    runs: list[Result]
+
+    def write(self, directory: Path) -> None:
+        """Write ``<directory>/suite.json``."""
+        write_file(directory, SUITE_FILE, self.model_dump_json(by_alias=True, indent=1) + "\n")
+
+    @classmethod
+    def read(cls, directory: Path) -> Self:
+        """Raises HistoryError where there is none, or none of this version."""
+        path = directory / SUITE_FILE
+        try:
+            return cls.model_validate(json.loads(path.read_text(encoding="utf-8")))
+        except (OSError, ValueError) as exc:
+            why = exc.errors()[0]["msg"] if isinstance(exc, ValidationError) else str(exc)
+            raise HistoryError(f"{path}: not a suite file of this version ({why})") from exc
+
+    def skips(self, run: Result) -> bool:
+        """Whether a run may be skipped: this machine cannot run it, and the suite takes that for no failure."""
+        return run.outcome is Outcome.CANNOT_RUN and self.cannot_run == "skip" and not run.needed
+
+    def counts(self) -> dict[Outcome, int]:
+        """How many runs came to each outcome; none that no run came to."""
+        each = Counter(run.outcome for run in self.runs)
+        return {outcome: each[outcome] for outcome in Outcome if outcome in each}
+
+    @property
+    def headline(self) -> str:
+        """``7 of 8 runs as expected, 1 cannot run``."""
+        counts = self.counts()
+        others = [f"{number} {outcome}" for outcome, number in counts.items() if outcome is not Outcome.EXPECTED]
+        return ", ".join([f"{counts.get(Outcome.EXPECTED, 0)} of {len(self.runs)} runs as expected", *others])
+
+    def by_name(self) -> dict[str, list[Result]]:
+        """The runs of each case, in the order of their first."""
+        found: dict[str, list[Result]] = {}
+        for run in self.runs:
+            found.setdefault(run.name, []).append(run)
+        return found
+
+
+def new_directory(store: Path, suite: str, now: float) -> Path:
+    """A fresh ``<store>/suite-<name>-<UTC time>``. Raises EnvironmentLacks where the store is not writable."""
+    moment = datetime.fromtimestamp(now, UTC).strftime("%Y%m%dT%H%M%S.%f")[:-3]
+    directory = store / f"suite-{suite}-{moment}Z"
+    try:
+        directory.mkdir(parents=True)
+    except OSError as exc:
+        raise EnvironmentLacks(f"{store}: suites cannot be kept there ({exc.strerror}): name another --store") from exc
+    return directory
+
+
+def stored_suites(store: Path, suite: str | None = None) -> list[Path]:
+    """The directories of suites in a store, the oldest first; only those of ``suite`` where it is named."""
+    found = (path.parent for path in store.glob(f"suite-*-*/{SUITE_FILE}"))
+    of = (path for path in found if suite is None or path.name.rpartition("-")[0] == f"suite-{suite}")
+    return sorted(of, key=lambda path: path.name.rpartition("-")[2])
+
+
+def to_resume(store: Path, suite: str, named: Sequence[str]) -> Path:
+    """The newest suite of this name, started with these arguments, in a store that nobody runs and that did not end, or
+    whose time budget did before all was run.
+
+    Raises ScenarioError where there is none.
+    """
+    unfinished = [path for path in stored_suites(store, suite) if _to_go_on(SuiteFile.read(path), named)]
+    idle = [path for path in unfinished if not is_recorded(path)]
+    if unfinished and not idle:
+        raise ScenarioError(_still_going(unfinished[-1]))
+    if not idle:
+        raise ScenarioError(
+            f"{store}: no suite {suite!r} was broken off here, or left runs out: leave --resume out to start one"
+        )
+    return idle[-1]
+
+
+def _to_go_on(file: SuiteFile, named: Sequence[str]) -> bool:
+    # (Suites of earlier versions do not have their arguments.)
+    left = file.ended is None or any(run.outcome is Outcome.NOT_STARTED for run in file.runs)
+    return left and (not file.named or set(file.named) == set(named))
+
+
+@contextmanager
+def worked_on(directory: Path) -> Iterator[None]:
+    """Keep others from going on with the suite in ``directory``, until this is over or the process ends.
+
+    Raises ScenarioError where another process works on it.
+    """
+    try:
+        lock = RecordingLock(directory)
+    except BlockingIOError as exc:
+        raise ScenarioError(_still_going(directory)) from exc
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _still_going(directory: Path) -> str:
+    return f"{directory}: this suite is still going: wait for its end, or interrupt it"
+
+
+def failed_last(store: Path) -> dict[str, bool]:
+    """By a case's name, whether its last judged run of any suite in the store was other than expected.
+
+    It only decides an order: a suite that cannot be read (of another version) keeps no other from being run.
+    """
+    failed: dict[str, bool] = {}
+    for directory in stored_suites(store):
+        try:
+            file = SuiteFile.read(directory)
+        except HistoryError:
+            continue
+        for run in file.runs:
+            if run.outcome in OVER and run.outcome is not Outcome.CANNOT_RUN:
+                failed[run.name] = run.outcome is not Outcome.EXPECTED
+    return failed
+
+
+def relative(directory: Path, store: Path) -> str:
+    """A run's directory as suite.json names it."""
+    return os.path.relpath(directory, store)

@@ -1,0 +1,100 @@
+"""Stored runs as they lie in a store: what each says of itself, without its history."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from harness.core.errors import HistoryError
+from harness.core.verdict import Verdict
+from harness.history.paths import VERDICT_FILE
+from harness.history.run_file import RUN_FILE, RunFile, State
+from harness.suite.results import SUITE_FILE, Outcome, SuiteFile, stored_suites
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A run; ``verdict`` is None where it was not judged."""
+
+    directory: Path
+    file: RunFile
+    verdict: Verdict | None
+
+    @property
+    def began(self) -> float:
+        """Seconds since 1970; where nobody recorded it (imported histories have no date), when it was put here."""
+        return self.file.origin_unix_ns / 1e9 or (self.directory / RUN_FILE).stat().st_mtime
+
+
+@dataclass(frozen=True)
+class Runs:
+    """The runs of one case: those with a verdict, and how many crashed before they came to one."""
+
+    judged: Sequence[Stored] = ()
+    crashed: int = 0
+
+
+def read_run(directory: Path) -> Stored:
+    """Raises HistoryError where there is no run, or one of another version."""
+    path = directory / VERDICT_FILE
+    verdict = None
+    if path.is_file():
+        try:
+            verdict = Verdict.model_validate_json(path.read_bytes())
+        except ValidationError as exc:
+            raise HistoryError(f"{path}: not a verdict of this version: `kafka-trial check {directory}`") from exc
+    return Stored(directory, RunFile.read(directory), verdict)
+
+
+def runs_below(folder: Path) -> Iterator[Path]:
+    """The directories of all runs at and below ``folder``, in the order of their names. Raises HistoryError where there
+    is no such directory."""
+    if not folder.is_dir():
+        raise HistoryError(f"{folder}: no such directory: name a store, a suite or a run")
+    yield from sorted(path.parent for path in folder.rglob(RUN_FILE))
+
+
+def by_case(folder: Path) -> dict[str, Runs]:
+    """The runs of a suite by the names of their cases. Of a store, for each case those of the newest suite that has
+    it, or the one run outside of suites that is newer: its case has the scenario's name.
+
+    Raises HistoryError where none was judged.
+    """
+    found = of_suite(folder) if (folder / SUITE_FILE).is_file() else _newest(folder)
+    if not any(runs.judged for runs in found.values()):
+        raise HistoryError(f"{folder}: no judged run here: `kafka-trial check {folder}` judges what is recorded")
+    return found
+
+
+def of_suite(directory: Path) -> dict[str, Runs]:
+    """The runs of the suite in ``directory`` by the names of their cases, as far as they ended. Raises HistoryError."""
+    found: dict[str, Runs] = {}
+    for result in SuiteFile.read(directory).runs:
+        runs = found.get(result.name, Runs())
+        if result.outcome is Outcome.CRASHED:
+            found[result.name] = replace(runs, crashed=runs.crashed + 1)
+        elif result.verdict is not None and result.directory is not None:
+            run = read_run(directory.parent / result.directory)
+            found[result.name] = replace(runs, judged=(*runs.judged, run))
+    return found
+
+
+def _newest(folder: Path) -> dict[str, Runs]:
+    began: dict[str, float] = {}
+    newest: dict[str, Runs] = {}
+    of_suites: set[Path] = set()
+    for directory in stored_suites(folder):
+        try:
+            file, found = SuiteFile.read(directory), of_suite(directory)
+        except HistoryError:
+            continue  # Of another version, or some of its runs were removed: the others are runs like any other.
+        newest |= found
+        began |= dict.fromkeys(found, file.began)
+        of_suites |= {(folder / one).resolve() for run in file.runs for one in (run.directory, *run.abandoned) if one}
+    for run in map(read_run, runs_below(folder)):
+        name = run.file.scenario_name
+        ended = run.verdict is not None or run.file.state is State.CRASHED
+        if ended and run.directory.resolve() not in of_suites and began.get(name, float("-inf")) < run.began:
+            newest[name], began[name] = Runs(crashed=1) if run.verdict is None else Runs((run,)), run.began
+    return newest

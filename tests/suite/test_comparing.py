@@ -1,0 +1,200 @@
+"""Two sets of runs side by side."""
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.core.errors import HistoryError
+from harness.core.verdict import Judgement, Standing, Verdict
+from harness.history.run_file import State
+from harness.report import write as write_reports
+from harness.suite.comparing import Figures, changes, compare, figures, worse
+from harness.suite.results import Outcome, Result, SuiteFile
+from harness.suite.stored import Runs, Stored, by_case, of_suite, read_run
+from tests.report.verdicts import lost, verdict
+from tests.suite.fakes import case, record, suite_file
+
+SAME = Figures(4, 4, {"valid": 4}, 0.0, 5.0, 1.0, 0.1, 1.0, frozenset(), frozenset())
+
+
+def judged(store: Path, scenario: str, seed: int = 1, found: Verdict | None = None, moment: str = "20260101") -> Stored:
+    directory = record(store, scenario, seed, moment=moment)
+    run = read_run(directory)
+    write_reports(directory, found or verdict(), run.file)
+    return read_run(directory)
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"as_expected": 3}, ["as expected: 4 of 4 before, 3 of 4 now"]),
+        ({"runs": 8, "as_expected": 8}, []),
+        ({"runs": 2, "as_expected": 2}, []),
+        ({"anomalies": frozenset({"lost"})}, ["lost: not found before"]),
+        (
+            {"anomalies": frozenset({"lost"}), "violations": frozenset({"lost"})},
+            ["lost: a violation now, not found before"],
+        ),
+        ({"unavailable": 7.0}, []),
+        ({"unavailable": 7.6}, ["longest without an acknowledgement: 5.0 s before, 7.6 s now"]),
+        ({"unavailable": None}, []),
+        ({"recovery": 2.9}, []),
+        ({"recovery": 3.1}, ["first acknowledgement after a heal: 1.0 s before, 3.1 s now"]),
+        ({"p50": 0.16}, ["median time to an acknowledgement: 100 ms before, 160 ms now"]),
+        ({"p99": 1.24}, []),
+        ({"loss": 0.5}, []),
+    ],
+)
+def test_what_is_worse(changed: dict[str, object], says: list[str]) -> None:
+    assert list(worse(SAME, replace(SAME, **changed), tolerance=1.5)) == says  # type: ignore[arg-type]
+
+
+def test_a_permitted_loss_that_became_a_violation_is_worse() -> None:
+    old = replace(SAME, anomalies=frozenset({"lost"}))
+    new = replace(old, violations=frozenset({"lost"}))
+    assert list(worse(old, new, 1.5)) == ["lost: a violation now, permitted before"]
+    assert list(worse(new, old, 1.5)) == []
+
+
+def test_the_figures_of_a_run_are_its_verdicts_and_its_latency(tmp_path: Path) -> None:
+    found = figures(Runs([judged(tmp_path, "a", found=verdict(Judgement.INVALID, anomalies={"lost": lost()}))]))
+    assert (found.runs, found.as_expected, found.verdicts) == (1, 1, {"invalid": 1})
+    assert found.loss == pytest.approx(520 / 987)
+    assert found.unavailable == 6.0
+    assert found.recovery is None
+    assert (found.anomalies, found.violations) == ({"lost"}, set())
+    assert found.p50 is not None
+    assert found.p50 >= 0
+    violated = judged(tmp_path, "b", found=verdict(anomalies={"lost": lost(Standing.VIOLATION)}))
+    assert figures(Runs([violated])).violations
+
+
+def test_settings_and_versions_that_differ_are_named_and_what_is_only_told_is_not(tmp_path: Path) -> None:
+    old, new = judged(tmp_path, "a"), judged(tmp_path, "b")
+    old.file.scenario = {"claim": "x", "topic": {"min.insync.replicas": 1}, "timeline": [{"wait": "5s"}]}
+    new.file.scenario = {
+        "claim": "y",
+        "topic": {"min.insync.replicas": 2},
+        "timeline": [{"wait": "5s"}, {"heal": "all"}],
+    }
+    old.file.versions, new.file.versions = {"kafka": "3.9.2"}, {"kafka": "4.3.1"}
+    assert list(changes(old, new)) == [
+        "timeline.1.heal: not there → all",
+        "topic.min.insync.replicas: 1 → 2",
+        "kafka: 3.9.2 → 4.3.1",
+    ]
+
+
+def test_of_a_store_the_newest_judged_run_of_each_scenario_is_compared(tmp_path: Path) -> None:
+    judged(tmp_path, "a", 1)
+    newest = judged(tmp_path, "a", 2, moment="20260202")
+    newest.file.origin_unix_ns = 4 * 10**18
+    newest.file.write(newest.directory)
+    record(tmp_path, "a", 3)
+    judged(tmp_path, "b", 4)
+    found = by_case(tmp_path)
+    assert {name: [run.file.seed for run in runs.judged] for name, runs in found.items()} == {"a": [2], "b": [4]}
+
+
+def test_of_a_suite_the_runs_of_each_case_are_compared(tmp_path: Path) -> None:
+    first = judged(tmp_path, "a", 1), judged(tmp_path, "a", 2)
+    file = suite_file(case("a (one)"), case("a (one)", 2), case("a (two)"))
+    for run, stored in zip(file.runs, first, strict=False):
+        run.judged(verdict())
+        run.directory = str(stored.directory.relative_to(tmp_path))
+    directory = tmp_path / "suite-some-1"
+    directory.mkdir()
+    file.write(directory)
+    assert {name: len(runs.judged) for name, runs in by_case(directory).items()} == {"a (one)": 2}
+
+
+def suite_of(store: Path, number: int, *runs: tuple[str, Stored]) -> None:
+    """A suite in a store: by their names, the cases that these runs are of."""
+    names = [name for name, _ in runs]
+    file = suite_file(*(case(name, names[: at + 1].count(name)) for at, name in enumerate(names)), began=float(number))
+    for result, (_, run) in zip(file.runs, runs, strict=True):
+        result.judged(verdict())
+        result.directory = str(run.directory.relative_to(store))
+    directory = store / f"suite-some-{number}"
+    directory.mkdir()
+    file.write(directory)
+
+
+def test_of_a_store_the_runs_of_a_suite_are_its_cases(tmp_path: Path) -> None:
+    """A scenario in two variants, each twice: neither is the scenario itself, nor stands for the other."""
+    runs = [judged(tmp_path, "a", seed) for seed in range(5)]
+    suite_of(tmp_path, 1, ("a (one)", runs[0]), ("a (one)", runs[1]), ("a (two)", runs[2]))
+    suite_of(tmp_path, 2, ("a (two)", runs[3]))
+    found = by_case(tmp_path)
+    seeds = {name: [run.file.seed for run in of.judged] for name, of in found.items()}
+    assert seeds == {"a (one)": [0, 1], "a (two)": [3], "a": [4]}
+
+
+def test_a_suite_of_which_a_run_was_removed_keeps_its_store_from_nothing(tmp_path: Path) -> None:
+    runs = [judged(tmp_path, "a", seed) for seed in range(2)]
+    suite_of(tmp_path, 1, ("a (one)", runs[0]), ("a (two)", runs[1]))
+    shutil.rmtree(runs[0].directory)
+    assert {name: [run.file.seed for run in of.judged] for name, of in by_case(tmp_path).items()} == {"a": [1]}
+
+
+def test_a_case_that_is_not_judged_any_more_is_worse_and_a_new_one_is_not(tmp_path: Path) -> None:
+    run = Runs([judged(tmp_path, "a")])
+    [gone] = compare({"a": run}, {}, 1.5)
+    [fresh] = compare({}, {"a": run}, 1.5)
+    assert gone.worse == ["it was run before, and is not any more"]
+    assert fresh.worse == []
+
+
+def test_a_run_that_crashed_is_not_as_expected_and_never_makes_a_suite_better(tmp_path: Path) -> None:
+    file = suite_file(case("a"), case("a", 2), case("a", 3))
+    runs = [judged(tmp_path, "a", 1), judged(tmp_path, "a", 2, found=verdict(Judgement.INVALID, expected=False))]
+    for run, stored in zip(file.runs, runs, strict=False):
+        run.judged(verdict(expected=stored.file.seed == 1))
+        run.directory = str(stored.directory.relative_to(tmp_path))
+    file.runs[1].outcome = file.runs[2].outcome = Outcome.CRASHED
+    directory = tmp_path / "suite-some-1"
+    directory.mkdir()
+    file.write(directory)
+    found = of_suite(directory)["a"]
+    assert (len(found.judged), found.crashed) == (1, 2)
+    [told] = compare({"a": Runs([runs[0]] * 2)}, {"a": found}, 1.5)
+    assert told.worse == ["as expected: 2 of 2 before, 1 of 3 now"]
+    [all_crashed] = compare({"a": found}, {"a": Runs(crashed=1)}, 1.5)
+    assert all_crashed.worse == ["as expected: 1 of 3 before, 0 of 1 now"]
+
+
+def test_of_a_store_a_newer_run_that_crashed_stands_for_its_scenario(tmp_path: Path) -> None:
+    judged(tmp_path, "a", 1)
+    judged(tmp_path, "b", 1)
+    crashed = read_run(record(tmp_path, "a", 2, State.CRASHED, moment="20260202"))
+    crashed.file.origin_unix_ns = 4 * 10**18
+    crashed.file.write(crashed.directory)
+    assert by_case(tmp_path)["a"] == Runs(crashed=1)
+
+
+def test_the_worse_come_first(tmp_path: Path) -> None:
+    good, bad = judged(tmp_path, "a"), judged(tmp_path, "b", found=verdict(Judgement.INVALID, expected=False))
+    compared = compare({"a": Runs([good]), "b": Runs([good])}, {"a": Runs([good]), "b": Runs([bad])}, 1.5)
+    assert [one.name for one in compared] == ["b", "a"]
+
+
+def test_where_nothing_is_judged_the_line_says_what_to_do(tmp_path: Path) -> None:
+    record(tmp_path, "a", 1)
+    with pytest.raises(HistoryError, match="no judged run here: `kafka-trial check"):
+        by_case(tmp_path)
+    with pytest.raises(HistoryError, match="no such directory"):
+        by_case(tmp_path / "nowhere")
+
+
+def test_a_verdict_that_is_none_is_one_line(tmp_path: Path) -> None:
+    run = judged(tmp_path, "a")
+    (run.directory / "verdict.json").write_text("{}")
+    with pytest.raises(HistoryError, match=r"verdict.json: not a verdict of this version: `kafka-trial check"):
+        read_run(run.directory)
+
+
+def test_a_result_knows_its_case() -> None:
+    assert Result.of(case("a")).name == "a"
+    assert SuiteFile.model_validate(suite_file(case("a")).model_dump(by_alias=True)).runs[0].name == "a"

@@ -1,0 +1,152 @@
+"""Which runs a suite consists of."""
+
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from harness.core.errors import ScenarioError
+from harness.scenario.loading import load, named
+from harness.suite.model import Suite, load_suite, suites
+from harness.suite.plan import Case, in_order, plan, seconds
+from tests.suite.fakes import case
+
+
+def cases(*runs: object, overrides: tuple[str, ...] = (), times: int = 1) -> list[Case]:
+    return plan(Suite.model_validate({"name": "s", "runs": list(runs)}), overrides, times, Random(1))
+
+
+def names(*runs: object) -> list[str]:
+    return [one.name for one in cases(*runs)]
+
+
+@pytest.mark.parametrize("name", suites())
+def test_every_suite_that_comes_with_it_loads_says_what_it_is_for_and_has_runs(name: str) -> None:
+    suite = load_suite([name])
+    assert suite.about
+    assert plan(suite, (), 1, Random(1))
+
+
+def test_there_is_a_suite_for_each_folder_of_scenarios_and_nightly_has_all() -> None:
+    for folder in {name.split("/")[0] for name in named()}:
+        suite = plan(load_suite([folder]), (), 1, Random(1))
+        assert {one.scenario for one in suite} == {name for name in named() if name.startswith(f"{folder}/")}
+    assert {one.scenario for one in plan(load_suite(["nightly"]), (), 1, Random(1))} == set(named())
+
+
+def test_the_quick_suite_fits_in_ten_minutes() -> None:
+    assert sum(one.seconds for one in plan(load_suite(["quick"]), (), 1, Random(1))) <= 600
+
+
+def test_a_pattern_means_every_scenario_that_it_matches_once() -> None:
+    assert names({"scenarios": ["jepsen-2013/m*", "jepsen-2013/min-isr-2"]}) == ["jepsen-2013/min-isr-2"]
+
+
+def test_a_pattern_also_matches_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "a.yaml").write_text("claim: x\n")
+    monkeypatch.chdir(tmp_path)
+    assert [(one.name, one.written) for one in cases("mine/*")] == [("a", "mine/a.yaml")]
+
+
+def test_versions_variants_and_times_multiply_and_their_settings_hold() -> None:
+    found = cases(
+        {
+            "scenarios": "jepsen-2013/min-isr-2",
+            "versions": ["3.9.2", "4.3.1"],
+            "variants": {"one": ["topic.min.insync.replicas=1"], "two": []},
+            "times": 2,
+        }
+    )
+    assert [(one.name, one.repeat) for one in found][:3] == [
+        ("jepsen-2013/min-isr-2 (3.9.2, one)", 1),
+        ("jepsen-2013/min-isr-2 (3.9.2, one)", 2),
+        ("jepsen-2013/min-isr-2 (3.9.2, two)", 1),
+    ]
+    assert len(found) == 8
+    scenario = load(found[0].written, found[0].overrides)
+    assert (scenario.cluster.version, scenario.topic.min_isr) == ("3.9.2", 1)
+
+
+def test_every_run_has_a_seed_of_its_own_and_the_same_again_from_the_same_draws() -> None:
+    first, again = cases("jepsen-2013/*", times=3), cases("jepsen-2013/*", times=3)
+    assert len({one.seed for one in first}) == len(first)
+    assert first == again
+
+
+def test_tags_choose_and_exclude(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, tags in (("a", "[loss]"), ("b", "[loss, long]"), ("c", "[]")):
+        (tmp_path / f"{name}.yaml").write_text(f"tags: {tags}\n")
+    monkeypatch.chdir(tmp_path)
+    every = ["a.yaml", "b.yaml", "c.yaml"]
+    assert names({"scenarios": every, "tags": "loss"}) == ["a", "b"]
+    assert names({"scenarios": every, "without_tags": "long"}) == ["a", "c"]
+
+
+def test_two_stars_name_scenarios_and_no_file_of_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "compose.yaml").write_text("services: {}\n")
+    monkeypatch.chdir(tmp_path)
+    assert set(names("**")) == set(named())
+
+
+def test_settings_of_the_command_line_win() -> None:
+    [one] = cases({"scenarios": "jepsen-2013/min-isr-2", "set": ["workload.rate=5"]}, overrides=("workload.rate=7",))
+    assert load(one.written, one.overrides).workload.rate == 7
+
+
+@pytest.mark.parametrize(
+    ("runs", "says"),
+    [
+        (["jepsen-2013/nothing-*"], "suite s: no scenario is 'jepsen-2013/nothing-*'"),
+        (["jepsen-2013/min-isr"], "did you mean jepsen-2013/min-isr-2"),
+        ([{"scenarios": "jepsen-2013/*", "tags": "nobody"}], "with the tags nobody"),
+        ([{"scenarios": "jepsen-2013/min-isr-2", "set": ["topic.replication=none"]}], "--set topic.replication"),
+    ],
+)
+def test_what_cannot_be_run_is_a_line_before_anything_is_started(runs: list[object], says: str) -> None:
+    with pytest.raises(ScenarioError) as raised:
+        cases(*runs)
+    assert says in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("runs: []", "runs: "),
+        ("about: x\nruns: [{scenario: a}]", "suite.yaml:2: runs.0.scenario: no such key; did you mean 'scenarios'?"),
+        (
+            "about: x\nruns: {scenarios: a, version: b}",
+            "suite.yaml:2: runs.version: no such key; did you mean 'versions'?",
+        ),
+        ("runs: [a]\ntime_budget: 90", "suite.yaml:2: time_budget: 90 has no unit"),
+        ("runs: [{times: 0}]", "suite.yaml:1: runs.0.times: should be greater than or equal to 1, not 0"),
+    ],
+)
+def test_a_suite_that_is_wrong_is_told_with_its_line(text: str, says: str, tmp_path: Path) -> None:
+    file = tmp_path / "suite.yaml"
+    file.write_text(text)
+    with pytest.raises(ScenarioError) as raised:
+        load_suite([str(file)])
+    assert says in str(raised.value)
+
+
+def test_a_name_that_nobody_knows_is_told() -> None:
+    with pytest.raises(ScenarioError, match="no suite is called 'nightli', and no file; did you mean 'nightly'"):
+        load_suite(["nightli"])
+
+
+def test_some_scenarios_are_a_suite_themselves() -> None:
+    assert [one.scenario for one in plan(load_suite(["delivery/*"]), (), 1, Random(1))] == [
+        "delivery/at-least-once",
+        "delivery/at-most-once",
+    ]
+
+
+def test_what_failed_comes_first_then_the_longest() -> None:
+    order = in_order([case("a", seconds=10), case("b", seconds=20), case("c", seconds=5)], {"c": True, "b": False})
+    assert [one.name for one in order] == ["c", "b", "a"]
+
+
+def test_a_longer_timeline_takes_longer() -> None:
+    short, long = load("jepsen-2013/min-isr-2"), load("jepsen-2013/min-isr-2", ["timeline.0.wait=1m"])
+    assert seconds(long) == pytest.approx(seconds(short) + 55)

@@ -1,0 +1,61 @@
+"""A recorder is a process of its own; whatever becomes of it, the suite gets one last event."""
+
+import os
+import signal
+from pathlib import Path
+from queue import Queue
+
+import pytest
+
+from harness.scenario.loading import load
+from harness.suite.following import Recorder
+from harness.suite.plan import digest
+from harness.suite.recorder import ENDS, Event, Order
+
+NAME = "jepsen-2013/min-isr-2"
+
+
+@pytest.fixture(autouse=True)
+def _no_docker(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCKER_HOST", "tcp://127.0.0.1:1")
+
+
+def order(store: Path, **changes: object) -> Order:
+    asked = {"written": NAME, "overrides": [], "digest": digest(load(NAME)), "store": store, "seed": 1, **changes}
+    return Order(**asked)  # type: ignore[arg-type]
+
+
+def followed(order: Order, log: Path) -> list[Event]:
+    """Every event of a recorder that ends by itself."""
+    events: Queue[Event] = Queue()
+    recorder = Recorder(order, log, events.put)
+    recorder.wait()
+    return [events.get() for _ in range(events.qsize())]
+
+
+def test_what_the_machine_lacks_is_told_and_no_directory_is_left(tmp_path: Path) -> None:
+    events = followed(order(tmp_path / "store"), tmp_path / "log")
+    assert (events[-1].kind, events[-1].needed) == ("cannot run", True)
+    assert "Docker" in events[-1].text
+    assert not (tmp_path / "store").exists()
+    assert (tmp_path / "log").read_text() == ""
+
+
+def test_a_scenario_that_changed_since_is_not_recorded(tmp_path: Path) -> None:
+    [event] = followed(order(tmp_path, digest="another"), tmp_path / "log")
+    assert event == Event(kind="failed", text=f"{NAME} changed since the suite began: start the suite anew")
+
+
+def test_a_scenario_that_is_wrong_is_a_line(tmp_path: Path) -> None:
+    [event] = followed(order(tmp_path, written="nobody/knows"), tmp_path / "log")
+    assert event.kind == "failed"
+    assert event.text.startswith("no scenario is called 'nobody/knows'")
+
+
+def test_one_that_is_killed_ends_too(tmp_path: Path) -> None:
+    events: Queue[Event] = Queue()
+    recorder = Recorder(order(tmp_path), tmp_path / "log", events.put)
+    os.kill(recorder.pid, signal.SIGKILL)
+    recorder.wait()
+    [event] = [event for event in (events.get() for _ in range(events.qsize())) if event.kind in ENDS]
+    assert event == Event(kind="failed", text="its process was killed by signal 9")

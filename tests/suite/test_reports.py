@@ -1,0 +1,129 @@
+"""What a suite leaves for CI servers, for a job's page and for a browser."""
+
+from html.parser import HTMLParser
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from harness.suite import junit
+from harness.suite.reports import annotations, clock, markdown, page, report_to_github, write_reports
+from harness.suite.results import Outcome, SuiteFile
+from tests.suite.fakes import case, suite_file
+
+
+@pytest.fixture
+def file() -> SuiteFile:
+    """One run of each outcome, and of one case five, of which one was not as expected."""
+    found = suite_file(*(case(str(outcome)) for outcome in Outcome), *(case("often", n) for n in range(1, 6)), ended=9)
+    for run, outcome in zip(found.runs, Outcome, strict=False):
+        run.outcome, run.why, run.directory = outcome, f"because | <{outcome}>\x07", f"{outcome}/1"
+        run.verdict = None if outcome in {Outcome.CANNOT_RUN, Outcome.CRASHED} else "valid"  # type: ignore[assignment]
+    for run in found.runs[len(Outcome) :]:
+        run.outcome, run.verdict = Outcome.EXPECTED, "invalid"  # type: ignore[assignment]
+    found.runs[-1].outcome, found.runs[-1].verdict = Outcome.UNEXPECTED, "valid"  # type: ignore[assignment]
+    return found
+
+
+def kinds(file: SuiteFile) -> dict[str, str]:
+    cases = ET.fromstring(junit.render(file)).findall("testsuite/testcase")
+    return {
+        str(case.get("name")): next((child.tag for child in case if child.tag != "system-out"), "passed")
+        for case in cases
+    }
+
+
+def test_junit_has_a_case_for_every_run_and_only_what_was_expected_passes(file: SuiteFile) -> None:
+    assert kinds(file) == {
+        "waiting": "skipped",
+        "running": "error",
+        "recorded": "error",
+        "as expected": "passed",
+        "not as expected": "failure",
+        "unknown": "failure",
+        "cannot run": "error",
+        "crashed": "error",
+        "interrupted": "error",
+        "not started": "skipped",
+        "often": "passed",
+        "often #2": "passed",
+        "often #3": "passed",
+        "often #4": "passed",
+        "often #5": "failure",
+    }
+
+
+def test_what_cannot_run_is_skipped_where_the_suite_says_so(file: SuiteFile) -> None:
+    file.cannot_run = "skip"
+    assert kinds(file)["cannot run"] == "skipped"
+
+
+def test_junit_counts_what_it_has(file: SuiteFile) -> None:
+    [suite] = ET.fromstring(junit.render(file)).findall("testsuite")
+    counted = {key: suite.get(key) for key in ("tests", "failures", "errors", "skipped")}
+    assert counted == {"tests": "15", "failures": "3", "errors": "5", "skipped": "2"}
+
+
+def test_the_summary_says_how_many_of_the_runs_of_a_case_came_out_as_expected(file: SuiteFile) -> None:
+    rows = [line for line in markdown(file).splitlines() if line.startswith("|")]
+    assert "| ❌ | often | 4 invalid, 1 valid | 4 of 5 |  |" in rows
+    assert len(rows) == 2 + len(Outcome) + 1
+
+
+def test_what_is_said_breaks_no_table(file: SuiteFile) -> None:
+    row = next(line for line in markdown(file).splitlines() if "| crashed |" in line)
+    assert row.replace("\\|", "").count("|") == 6
+    assert "<crashed>" not in row
+
+
+def test_the_page_links_the_reports_of_judged_runs_and_quotes_what_is_said(file: SuiteFile) -> None:
+    links: list[str] = []
+
+    class Links(HTMLParser):
+        def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+            links.extend(str(value) for name, value in attrs if name == "href")
+
+    text = page(file)
+    Links().feed(text)
+    assert "../as%20expected/1/report.html" in links
+    assert not any("crashed" in link for link in links)
+    assert "<crashed>" not in text
+
+
+def test_all_three_stand_beside_suite_json(file: SuiteFile, tmp_path: Path) -> None:
+    index = write_reports(file, tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["index.html", "junit.xml", "summary.md"]
+    assert index == tmp_path / "index.html"
+
+
+def test_github_gets_a_report_where_it_runs_it(file: SuiteFile, tmp_path: Path) -> None:
+    summary = tmp_path / "summary"
+    summary.write_text("before\n")
+    assert report_to_github(file, {"GITHUB_STEP_SUMMARY": str(summary)}) == []
+    assert summary.read_text() == "before\n" + markdown(file) + "\n"
+    assert report_to_github(file, {"GITHUB_ACTIONS": "true"}) == annotations(file)
+    assert report_to_github(file, {}) == []
+
+
+def test_an_annotation_is_one_line_whatever_is_said() -> None:
+    file = suite_file(case("a:b,c"))
+    file.runs[0].outcome, file.runs[0].why = Outcome.CRASHED, "first\nsecond 100%"
+    assert annotations(file) == ["::error title=a%3Ab%2Cc::crashed: first%0Asecond 100%25"]
+
+
+def test_what_was_not_run_is_a_warning_where_the_suite_skips_it() -> None:
+    file = suite_file(case("a"), case("b"), cannot_run="skip")
+    file.runs[0].outcome, file.runs[1].outcome = Outcome.CANNOT_RUN, Outcome.EXPECTED
+    assert annotations(file) == ["::warning title=a::cannot run"]
+
+
+@pytest.mark.parametrize("cannot_run", ["skip", "fail"])
+def test_what_a_time_budget_left_out_is_a_warning(cannot_run: str) -> None:
+    file = suite_file(case("a"), cannot_run=cannot_run)
+    file.runs[0].outcome = Outcome.NOT_STARTED
+    assert annotations(file) == ["::warning title=a::not started"]
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(9.4, "9 s"), (59.6, "1 min 0 s"), (552, "9 min 12 s")])
+def test_time_is_written_in_minutes(seconds: float, text: str) -> None:
+    assert clock(seconds) == text

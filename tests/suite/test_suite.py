@@ -1,0 +1,281 @@
+"""A suite goes through all of its runs, whatever becomes of one, and can go on where it was broken off."""
+
+from pathlib import Path
+from threading import Timer
+
+import pytest
+
+from harness.core.errors import HistoryError, ScenarioError
+from harness.core.verdict import Judgement
+from harness.history.lock import RecordingLock
+from harness.history.run_file import RunFile, State
+from harness.suite.recorder import Event
+from harness.suite.results import Outcome, SuiteFile, failed_last, to_resume, worked_on
+from harness.suite.suite import resume
+from tests.report.verdicts import verdict
+from tests.suite.fakes import InterruptsTheJudge, World, case, record, suite_file
+
+
+def outcomes(file: SuiteFile) -> list[Outcome]:
+    return [run.outcome for run in file.runs]
+
+
+def test_every_run_is_recorded_judged_and_told(tmp_path: Path) -> None:
+    file = suite_file(case("a"), case("b"))
+    world = World(tmp_path, verdicts=[verdict(), verdict(Judgement.INVALID)])
+    directory = world.run(file)
+    assert outcomes(file) == [Outcome.EXPECTED] * 2
+    assert [run.verdict for run in file.runs] == ["valid", "invalid"]
+    assert file.runs[1].anomalies == {"lost": 520}
+    assert (tmp_path / str(file.runs[0].directory) / "report.html").is_file()
+    assert SuiteFile.read(directory) == file
+    assert file.ended is not None
+
+
+def test_all_are_judged_in_one_session(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.run(suite_file(case("a"), case("b"), case("c")))
+    assert world.judges == 1
+
+
+def test_the_next_cluster_comes_up_while_a_run_is_judged_and_its_timeline_waits_for_the_verdict(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.run(suite_file(case("a"), case("b")))
+    assert world.log.index("up b") < world.log.index("judge a") < world.log.index("go b")
+
+
+def test_the_next_cluster_comes_up_as_soon_as_the_writes_of_a_run_are_over(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.run(suite_file(case("a"), case("b")))
+    assert world.log.index("go a") < world.log.index("up b") < world.log.index("over a") < world.log.index("go b")
+
+
+def test_there_are_never_more_clusters_than_jobs(tmp_path: Path) -> None:
+    hangs = {name: [Event(kind="failed", text="hangs")] for name in "abc"}
+    world = World(tmp_path, hangs, interrupts=True)
+    with pytest.raises(KeyboardInterrupt):
+        world.run(suite_file(case("a"), case("b"), case("c")), jobs=2)
+    assert [line for line in world.log if line.startswith("up")] == ["up a", "up b"]
+
+
+def test_a_run_that_crashes_ends_nothing_but_itself(tmp_path: Path) -> None:
+    file = suite_file(case("a"), case("b"))
+    World(tmp_path, {"a": [Event(kind="failed", text="does not come up")]}).run(file)
+    assert outcomes(file) == [Outcome.CRASHED, Outcome.EXPECTED]
+    assert file.runs[0].why == "does not come up"
+
+
+def test_what_a_killed_recorder_left_is_removed(tmp_path: Path) -> None:
+    file = suite_file(case("a", seed=5), case("stuck", seed=6))
+    world = World(tmp_path, {name: [Event(kind="failed", text="killed")] for name in ("a", "stuck")})
+    directory = world.run(file)
+    assert world.cleaned == ["a/20260101-5", "stuck/20260101-6"]
+    assert "a volume stays" in (directory / "logs/cleanup.log").read_text()
+    assert outcomes(file) == [Outcome.CRASHED] * 2
+
+
+def test_what_this_machine_cannot_run_never_counts_as_passed(tmp_path: Path) -> None:
+    file = suite_file(case("a"), case("b"))
+    World(tmp_path, {"a": [Event(kind="cannot run", text="no netem here")]}).run(file)
+    assert outcomes(file) == [Outcome.CANNOT_RUN, Outcome.EXPECTED]
+    assert file.headline == "1 of 2 runs as expected, 1 cannot run"
+
+
+@pytest.mark.parametrize(
+    ("judged", "outcome"), [(Judgement.INVALID, Outcome.UNEXPECTED), (Judgement.UNKNOWN, Outcome.UNKNOWN)]
+)
+def test_a_verdict_that_was_not_expected_is_told_so(judged: Judgement, outcome: Outcome, tmp_path: Path) -> None:
+    file = suite_file(case("a"))
+    World(tmp_path, verdicts=[verdict(judged, expected=False)]).run(file)
+    assert outcomes(file) == [outcome]
+
+
+def test_a_judge_that_fails_makes_that_run_crashed_and_judges_the_next(tmp_path: Path) -> None:
+    file = suite_file(case("a"), case("b"), case("c"))
+    directory = World(tmp_path, verdicts=[HistoryError("torn"), ZeroDivisionError("oops")]).run(file)
+    assert outcomes(file) == [Outcome.CRASHED, Outcome.CRASHED, Outcome.EXPECTED]
+    assert file.runs[0].why == "recorded, and not judged: torn"
+    assert "defect: ZeroDivisionError: oops" in file.runs[1].why
+    assert "ZeroDivisionError" in (directory / "logs/2.judge.log").read_text()
+
+
+def test_interrupted_it_waits_for_no_judge_and_what_was_judged_is_judged_when_it_goes_on(tmp_path: Path) -> None:
+    file = suite_file(case("a"))
+    world = World(tmp_path, hanging_judge=True)
+    with pytest.raises(KeyboardInterrupt):
+        world.run(file, display=InterruptsTheJudge())
+    assert "judge abandoned" in world.log
+    assert outcomes(file) == [Outcome.RECORDED]
+    later = World(tmp_path)
+    resume(file, tmp_path, later.actions().clean)
+    later.run(file)
+    assert (outcomes(file), later.log) == ([Outcome.EXPECTED], ["judge made", "judge a"])
+
+
+def test_a_suite_that_ends_by_itself_abandons_no_judge(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.run(suite_file(case("a")))
+    assert "judge abandoned" not in world.log
+
+
+def test_no_run_is_started_that_would_end_beyond_the_budget_and_a_shorter_one_still_is(tmp_path: Path) -> None:
+    file = suite_file(case("long", seconds=500), case("short", seconds=50), time_budget=100.0)
+    World(tmp_path).run(file)
+    assert outcomes(file) == [Outcome.NOT_STARTED, Outcome.EXPECTED]
+    assert "time budget" in file.runs[0].why
+
+
+def test_what_the_budget_left_out_is_run_by_who_goes_on(tmp_path: Path) -> None:
+    file = suite_file(case("long", seconds=500), case("short", seconds=50), time_budget=100.0)
+    World(tmp_path).run(file)
+    directory = to_resume(tmp_path, "some", [])
+    again, later = SuiteFile.read(directory), World(tmp_path)
+    resume(again, tmp_path, later.actions().clean)
+    later.run(again)
+    assert outcomes(again) == [Outcome.EXPECTED] * 2
+    assert [line for line in later.log if line.startswith("up")] == ["up long"]
+    assert "time budget" not in again.runs[0].why
+    with pytest.raises(ScenarioError, match="no suite 'some' was broken off here, or left runs out"):
+        to_resume(tmp_path, "some", [])
+
+
+def test_interrupted_it_breaks_off_what_goes_and_goes_on_later_where_it_was(tmp_path: Path) -> None:
+    file = suite_file(case("a"), case("b"), case("c"))
+    hangs = {"b": [Event(kind="failed", text="hangs")]}
+    world = World(tmp_path, hangs, interrupts=True)
+    with pytest.raises(KeyboardInterrupt):
+        world.run(file)
+    assert outcomes(file) == [Outcome.EXPECTED, Outcome.INTERRUPTED, Outcome.WAITING]
+    assert "broken off b" in world.log
+
+    directory = to_resume(tmp_path, "some", [])
+    again = SuiteFile.read(directory)
+    assert again.ended is None
+    later = World(tmp_path)
+    resume(again, tmp_path, later.actions().clean)
+    later.run(again)
+    assert outcomes(again) == [Outcome.EXPECTED] * 3
+    assert [line for line in later.log if line.startswith("up")] == ["up b", "up c"], "a is not repeated"
+    assert again.spent > file.spent
+    with pytest.raises(ScenarioError, match="no suite 'some' was broken off here"):
+        to_resume(tmp_path, "some", [])
+
+
+def test_what_was_recorded_when_the_suite_was_killed_is_judged_and_not_run_again(tmp_path: Path) -> None:
+    file = suite_file(case("a", seed=7), case("b", seed=8))
+    file.runs[0].outcome = Outcome.RUNNING
+    record(tmp_path, "a", 7)
+    world = World(tmp_path)
+    resume(file, tmp_path, world.actions().clean)
+    assert outcomes(file) == [Outcome.RECORDED, Outcome.WAITING]
+    world.run(file)
+    assert [line for line in world.log if line in {"up a", "up b", "judge a", "judge b"}] == [
+        "up b",
+        "judge a",
+        "judge b",
+    ]
+    assert outcomes(file) == [Outcome.EXPECTED] * 2
+
+
+def test_what_was_not_whole_when_the_suite_was_killed_is_removed_and_run_again_and_its_directory_kept(
+    tmp_path: Path,
+) -> None:
+    file = suite_file(case("a", seed=7))
+    file.runs[0].outcome = Outcome.RUNNING
+    torn = record(tmp_path, "a", 7, State.RUNNING, moment="20250101")
+    world = World(tmp_path)
+    resume(file, tmp_path, world.actions().clean)
+    assert world.cleaned == ["a/20250101-7"]
+    assert file.runs[0].abandoned == ["a/20250101-7"]
+    assert torn.is_dir()
+    world.run(file)
+    assert (outcomes(file), file.runs[0].directory) == ([Outcome.EXPECTED], "a/20260101-7")
+
+
+def test_going_on_waits_for_a_recorder_that_is_still_ending(tmp_path: Path) -> None:
+    file = suite_file(case("a", seed=7))
+    file.runs[0].outcome = Outcome.RUNNING
+    lock = RecordingLock(record(tmp_path, "a", 7, State.RUNNING))
+    cleaned: list[str] = []
+
+    def clean(file: RunFile) -> None:
+        cleaned.append(file.run)
+
+    Timer(0.2, lock.release).start()
+    resume(file, tmp_path, clean)
+    assert cleaned == ["a/20260101-7"]
+
+
+def test_going_on_takes_no_run_of_another_suite_that_had_the_same_seed(tmp_path: Path) -> None:
+    for name in ("a", "b", "c"):
+        record(tmp_path, name, 7, moment="20250101")
+    file = suite_file(*(case(name, seed=7) for name in ("a", "b", "c")))
+    world = World(tmp_path, {"b": [Event(kind="failed", text="hangs")]}, interrupts=True)
+    with pytest.raises(KeyboardInterrupt):
+        world.run(file)
+    assert outcomes(file) == [Outcome.EXPECTED, Outcome.INTERRUPTED, Outcome.WAITING]
+    assert [run.directory for run in file.runs] == ["a/20260101-7", None, None]
+    later = World(tmp_path)
+    resume(file, tmp_path, later.actions().clean)
+    later.run(file)
+    assert [line for line in later.log if line.startswith("up")] == ["up b", "up c"], "both run, none is taken over"
+    assert [run.directory for run in file.runs] == ["a/20260101-7", "b/20260101-7", "c/20260101-7"]
+
+
+def test_a_run_that_never_came_to_a_directory_has_none_though_one_of_its_seed_is_there(tmp_path: Path) -> None:
+    record(tmp_path, "a", 7, moment="20250101")
+    file = suite_file(case("a", seed=7))
+    world = World(tmp_path, {"a": [Event(kind="failed", text="does not come up")]})
+    world.run(file)
+    assert (file.runs[0].directory, world.cleaned) == (None, [])
+
+
+def test_what_is_broken_off_is_removed_where_its_recorder_did_not(tmp_path: Path) -> None:
+    file = suite_file(case("a", seed=7))
+    world = World(tmp_path, {"a": [Event(kind="failed", text="hangs and leaves its cluster")]}, interrupts=True)
+    with pytest.raises(KeyboardInterrupt):
+        world.run(file)
+    assert world.cleaned == ["a/20260101-7"]
+
+
+def test_nobody_goes_on_with_a_suite_that_is_still_going(tmp_path: Path) -> None:
+    directory = tmp_path / "suite-some-20260101T000000.000Z"
+    directory.mkdir()
+    suite_file(case("a")).write(directory)
+    with worked_on(directory):
+        with pytest.raises(ScenarioError, match=f"{directory}: this suite is still going"):
+            to_resume(tmp_path, "some", [])
+        with pytest.raises(ScenarioError, match="still going"), worked_on(directory):
+            pass
+    assert to_resume(tmp_path, "some", []) == directory
+
+
+def test_two_suites_that_draw_the_same_at_once_take_no_run_of_each_other(tmp_path: Path) -> None:
+    file = suite_file(case("a", seed=7))
+    World(tmp_path, beside=["20260102"]).run(file)
+    assert file.runs[0].directory == "a/20260101-7"
+
+
+def test_what_goes_on_is_the_suite_that_was_asked_for(tmp_path: Path) -> None:
+    asked = {"some": ["a/*"], "some-more": ["some-more"]}
+    for moment, (name, named) in enumerate(asked.items()):
+        directory = tmp_path / f"suite-{name}-2026010{moment}T000000.000Z"
+        directory.mkdir()
+        suite_file(case("a"), suite=name, named=named).write(directory)
+    assert to_resume(tmp_path, "some", ["a/*"]).name == "suite-some-20260100T000000.000Z"
+    with pytest.raises(ScenarioError, match="no suite 'some' was broken off here"):
+        to_resume(tmp_path, "some", ["b/*"])
+
+
+def test_what_failed_last_time_is_known(tmp_path: Path) -> None:
+    World(tmp_path, verdicts=[verdict(Judgement.INVALID, expected=False)]).run(suite_file(case("a"), case("b")))
+    other = tmp_path / "suite-other-1"
+    other.mkdir()
+    (other / "suite.json").write_text("{}")
+    assert failed_last(tmp_path) == {"a": True, "b": False}, "a suite of another version keeps nobody from running"
+
+
+def test_a_suite_file_that_is_none_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "suite.json").write_text("{")
+    with pytest.raises(HistoryError, match=r"suite.json: not a suite file of this version"):
+        SuiteFile.read(tmp_path)
