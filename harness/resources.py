@@ -6,7 +6,7 @@ _HERE = Path(__file__).parent
 
 
 def folder(name: str) -> Path:
-    """``docker`` or ``scenarios``: from the wheel where there is one, else from the repo that this file stands in."""
+    """``docker``, ``scenarios`` or ``suites``: from the wheel where there is one, else from this file's repo."""
     packed = _HERE / "_data" / name
     return packed if packed.is_dir() else _HERE.parent / name
 

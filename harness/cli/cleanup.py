@@ -1,10 +1,12 @@
 """``kafka-trial cleanup``."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
 
-from harness.cli.deeds import Deeds
+from harness.cli.backends import Backends
+from harness.cli.machines import cluster, machine_options, settings
 from harness.core.errors import KafkaTrialError
 
 
@@ -12,23 +14,31 @@ from harness.core.errors import KafkaTrialError
 @click.argument("run", required=False)
 @click.option("--force", is_flag=True, help="Remove what is still going, too.")
 @click.option("--dry-run", is_flag=True, help="Say what would be removed, and remove nothing.")
+@machine_options
 @click.pass_obj
-def cleanup(deeds: Deeds, run: str | None, force: bool, dry_run: bool) -> None:
-    """Remove what runs left on this machine.
+def cleanup(
+    backends: Backends, run: str | None, force: bool, dry_run: bool, machines: Path | None, accept_new: bool
+) -> None:
+    """Remove what runs left on this machine, or on those of an inventory.
 
-    RUN is a run's name or its directory: its containers, networks and volumes are removed. Without RUN, those of every
-    finished run are. What was recorded stays.
+    RUN is a run's name or its directory: its containers, networks and volumes, or its nodes, are removed. Without RUN,
+    those of every finished run are. What was recorded stays.
     """
-    name = _named(run)
+    from harness.providers.catalogue import provider_of
+
+    name, said = _named(run)
+    providers = backends.providers()
+    spec = cluster(providers, settings(machines, accept_new) or said)
+    asked = [row.get() for row in providers.values()] if machines is None else [provider_of(spec, providers)]
     # (One that was cleaned up before looks like one that never was: no error.)
     nothing = "nothing to remove"
     if run is not None and name == run:
         nothing += f": no such run '{run}' (a run's name is SCENARIO/TIME-SEED, as in its run.json)"
     lines: list[str] = []
     errors: list[KafkaTrialError] = []
-    for row in deeds.providers().values():
+    for provider in asked:
         try:
-            lines += row.get().cleanup(name, force, dry_run)
+            lines += provider.cleanup(spec, name, force, dry_run)
         except KafkaTrialError as exc:
             errors.append(exc)
     for line in lines if lines or errors else [nothing]:
@@ -39,12 +49,13 @@ def cleanup(deeds: Deeds, run: str | None, force: bool, dry_run: bool) -> None:
         raise errors[0]
 
 
-def _named(run: str | None) -> str | None:
-    """The name of a run, where its directory is given too."""
+def _named(run: str | None) -> tuple[str | None, Mapping[str, object]]:
+    """The name of a run, also from its directory; and then what the run's cluster was."""
     if run is None or not Path(run).is_dir():
-        return run
+        return run, {}
     from harness.history.run_file import RunFile
     from harness.history.writing import refuse_links
 
     refuse_links(Path(run))
-    return RunFile.read(Path(run)).run
+    file = RunFile.read(Path(run))
+    return file.run, file.scenario.get("cluster") or {}

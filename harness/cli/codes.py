@@ -19,12 +19,12 @@ MET = 0
 NOT_MET = 1
 UNKNOWN = 2
 CANNOT_RUN = 3
-#: As a shell tells it of a program that SIGPIPE ended: 128 and the signal's number.
+#: As a shell has it of a program that SIGPIPE ended: 128 and the signal's number.
 OUTPUT_CLOSED = 141
 BAD_INPUT = 254
 CRASHED = 255
 
-#: The first class that an error is of gives its code.
+#: The exit code of an error is that of the first class that it is an instance of.
 ERRORS: tuple[tuple[type[KafkaTrialError], int], ...] = (
     (ScenarioError, BAD_INPUT),
     (HistoryError, BAD_INPUT),

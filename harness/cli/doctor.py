@@ -1,17 +1,21 @@
 """``kafka-trial doctor``: what this machine can run."""
 
+import json
 import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from harness.cli import codes
-from harness.cli.deeds import Deeds
-from harness.core.errors import EnvironmentLacks
+from harness.cli.backends import Backends
+from harness.cli.machines import cluster, images_option, machine_options, overrides, settings
+from harness.core.errors import EnvironmentLacks, KafkaTrialError
 
 if TYPE_CHECKING:
     from harness.cluster.provider import Finding
@@ -20,26 +24,64 @@ _JAVA = 17
 
 
 @click.command()
+@click.argument("scenarios", metavar="[SCENARIO]…", nargs=-1)
+@machine_options
+@images_option
+@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON for each thing that was looked at.")
 @click.pass_obj
-def doctor(deeds: Deeds) -> int:
-    """Say what this machine can run.
+def doctor(
+    backends: Backends,
+    scenarios: tuple[str, ...],
+    machines: Path | None,
+    accept_new: bool,
+    images: str | None,
+    as_json: bool,
+) -> int:
+    """Say what this machine can run, or whether it can run these scenarios.
 
-    Looks for Docker, Compose and Java, and tries the faults that its kernel must know.
-    Exits with 3 where something is missing that every run needs.
+    Looks for Docker, Compose and Java, and tries the faults that its kernel must know; with --machines, looks at those
+    machines instead of Docker.
+    Exits with 3 where something is missing that every run, or one of these scenarios, needs.
     """
     findings = []
-    for finding in examined(deeds):
+    said = settings(machines, accept_new, images)
+    found = _of_scenarios(backends, scenarios, overrides(said)) if scenarios else examined(backends, said)
+    for finding in found:
         findings.append(finding)
-        mark = "ok" if finding.good else "MISSING" if finding.needed else "cannot"
-        click.echo(f"{mark:8}{finding.name:12}{finding.detail}".rstrip())
+        if as_json:
+            click.echo(json.dumps(asdict(finding)))
+        else:
+            mark = "ok" if finding.good else "MISSING" if finding.needed else "cannot"
+            click.echo(f"{mark:8}{finding.name:12}{finding.detail}".rstrip())
     return codes.MET if all(f.good for f in findings if f.needed) else codes.CANNOT_RUN
 
 
-def examined(deeds: Deeds) -> "Iterator[Finding]":
+def _of_scenarios(backends: Backends, names: tuple[str, ...], overrides: Sequence[str]) -> "Iterator[Finding]":
+    """For each scenario, whether it can be run here, and else what is missing. Raises ScenarioError."""
+    from harness.cluster.provider import Finding
+    from harness.providers.catalogue import provider_of
+    from harness.scenario.loading import load
+
+    for name in names:
+        scenario = load(name, overrides)
+        try:
+            provider = provider_of(scenario.cluster, backends.providers())
+            provider.check(scenario.cluster, [fault.needs for fault in scenario.faults])
+            yield Finding(scenario.name, True, "")
+        except KafkaTrialError as exc:
+            yield Finding(scenario.name, False, "; ".join(str(exc).splitlines()))
+
+
+def examined(backends: Backends, said: Mapping[str, object]) -> "Iterator[Finding]":
     """Everything that is looked at, as it is found."""
+    from harness.providers.catalogue import provider_of
+
     yield _java()
-    for row in deeds.providers().values():
-        yield from row.get().doctor()
+    providers = backends.providers()
+    spec = cluster(providers, said)
+    asked = [row.get() for row in providers.values()] if not said else [provider_of(spec, providers)]
+    for provider in asked:
+        yield from provider.doctor(spec)
 
 
 def _java() -> "Finding":

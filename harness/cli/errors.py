@@ -7,6 +7,7 @@ import click
 
 from harness.cli import codes
 from harness.core.errors import KafkaTrialError
+from harness.core.printable import printable
 
 #: What the system refuses for a reason that lies in the machine or in a path that was named, and no defect of ours.
 _REFUSED = {
@@ -28,29 +29,24 @@ _FULL = "No space left on device"
 
 
 def report(error: Exception) -> int:
-    """Tell an error on standard error; its exit code."""
+    """Print an error on standard error; return its exit code."""
     if isinstance(error, KafkaTrialError):
-        tell(str(error), error)
+        print_error(str(error), error)
         return codes.of_error(error)
     if isinstance(error, OSError) and error.errno in _REFUSED:
         named = f"{error.filename}: " if error.filename is not None else ""
-        tell(f"{named}{error.strerror}", error)
+        print_error(f"{named}{error.strerror}", error)
         return _REFUSED[error.errno]
     if _FULL in str(error):
-        tell(f"{_FULL}, in the store or where Spark keeps what it works on (TMPDIR): make room", error)
+        print_error(f"{_FULL}, in the store or where Spark keeps what it works on (TMPDIR): make room", error)
         return codes.CANNOT_RUN
     traceback.print_exception(error)
     return codes.CRASHED
 
 
-def tell(message: str, error: BaseException | None = None) -> None:
+def print_error(message: str, error: BaseException | None = None) -> None:
     """One line for each thing that is wrong, the first with what else was noted of the error."""
     first, *more = message.splitlines() or [""]
     notes = "".join(f"; {note}" for note in getattr(error, "__notes__", ()))
     for line in (first + notes, *more):
         click.echo(f"kafka-trial: {printable(line)}", err=True)
-
-
-def printable(text: str) -> str:
-    """``text`` with what moves a terminal's cursor, or is no character at all, as an escape."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text)

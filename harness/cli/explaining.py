@@ -1,4 +1,4 @@
-"""``kafka-trial explain``: the life of one record of a stored run."""
+"""``kafka-trial explain``: the trace of one record of a stored run."""
 
 import json
 import re
@@ -11,9 +11,11 @@ import click
 
 from harness.cli.judging import below
 from harness.core.errors import HistoryError
+from harness.core.printable import printable
 
 if TYPE_CHECKING:
-    from checkers.trace import Archive, Life, Moment, View
+    from checkers.archive import Archive, FindingEntry, Row
+    from checkers.trace import Life, Moment, View
 
 _OFFSET = re.compile(r"(?P<topic>.+)-(?P<partition>\d+):(?P<offset>\d+)")
 #: So many runs are named to one who named none.
@@ -23,51 +25,52 @@ _NAMED = 5
 def _number(bits: int) -> Callable[[str], int]:
     """Reads a whole number that has so many bits at most: what a history's columns can hold."""
 
-    def read(given: str) -> int:
-        if not given.isdecimal():
-            raise click.BadParameter(f"{given!r} is not a number from 0")
-        if len(given) > bits or int(given) >> bits:
-            raise click.BadParameter(f"{given} is too large: it must be below 2^{bits}")
-        return int(given)
+    def read(text: str) -> int:
+        if not text.isdecimal():
+            raise click.BadParameter(f"{text!r} is not a number from 0")
+        if len(text) > bits or int(text) >> bits:
+            raise click.BadParameter(f"{text} is too large: it must be below 2^{bits}")
+        return int(text)
 
     return read
 
 
-def _place(given: str) -> tuple[tuple[str, int], int]:
+def _offset(text: str) -> tuple[tuple[str, int], int]:
     """((topic, partition), offset)"""
-    found = _OFFSET.fullmatch(given)
+    found = _OFFSET.fullmatch(text)
     if found is None:
-        raise click.BadParameter(f"{given!r} is not TOPIC-PARTITION:OFFSET, such as trial-0:42")
+        raise click.BadParameter(f"{text!r} is not TOPIC-PARTITION:OFFSET, such as trial-0:42")
     return (found["topic"], _number(31)(found["partition"])), _number(63)(found["offset"])
 
 
 @click.command()
 @click.argument("run", metavar="RUN_DIR", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--record", type=_number(63), metavar="ID", help="The record of this id.")
-@click.option("--offset", "place", type=_place, metavar="TOPIC-PARTITION:OFFSET", help="Whatever stood at this offset.")
+@click.option("--record", type=_number(63), metavar="ID", help="Trace the record with this id.")
+@click.option("--offset", "offset", type=_offset, metavar="TOPIC-PARTITION:OFFSET", help="Trace what is at an offset.")
 @click.option("--worker", type=_number(23), metavar="N", help="With --sequence: a worker's nth record, counted from 0.")
 @click.option("--sequence", type=_number(40), metavar="N", help="With --worker.")
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
 def explain(
     run: Path,
     record: int | None,
-    place: tuple[tuple[str, int], int] | None,
+    offset: tuple[tuple[str, int], int] | None,
     worker: int | None,
     sequence: int | None,
     as_json: bool,
 ) -> None:
-    """Tell the life of one record of a stored run, or of what stood at an offset.
+    """Trace one record of a stored run, or what stood at an offset.
 
-    When it was sent, acknowledged and read, what each broker told then of leader and ISR, which faults were active,
-    where it ended, and the anomalies that it is in. Without a record, the causes of all anomalies are told.
+    Prints when it was sent, acknowledged and read, what each broker then said of leader and ISR, which faults were
+    active, where it ended, and its anomalies. Without a record, prints the causes of all anomalies.
     """
     if (worker is None) != (sequence is None):
         raise click.UsageError("--worker and --sequence name a record together")
-    wanted = [given for given in (record, place, worker) if given is not None]
+    wanted = [one for one in (record, offset, worker) if one is not None]
     if len(wanted) > 1:
         raise click.UsageError("one of --record, --offset, and --worker with --sequence, not several")
     _one(run)
-    from checkers.trace import Archive, by_offset, by_record, runs
+    from checkers.archive import Archive
+    from checkers.trace import by_offset, by_record, runs
     from harness.history.schema import record_id
     from harness.history.writing import refuse_links
 
@@ -76,8 +79,8 @@ def explain(
     if not wanted:
         _causes(archive, runs(archive), as_json)
         return
-    if place is not None:
-        lives = by_offset(archive, *place)
+    if offset is not None:
+        lives = by_offset(archive, *offset)
     elif record is not None:
         lives = [by_record(archive, record)]
     else:
@@ -85,57 +88,79 @@ def explain(
     if as_json:
         click.echo(json.dumps({"run": archive.file.run, "records": [asdict(life) for life in lives]}))
         return
-    click.echo("\n\n".join("\n".join(lines(life, archive)) for life in lives))
+    click.echo("\n\n".join("\n".join(map(printable, lines(life, archive))) for life in lives))
 
 
 def lines(life: "Life", archive: "Archive") -> list[str]:
-    """A life as text: one line for each thing that happened, under it what the brokers told where that changed."""
+    """A life as text: one line for each thing that happened, under it what the brokers said where that changed."""
     from harness.report.words import seconds
 
-    told = [f"record {life.record_id}: worker {life.worker} #{life.sequence}"]
+    text = [f"worker {life.worker} #{life.sequence} (record {life.record_id})"]
     before: Moment | None = None
     for moment in life.moments:
-        told.append(f"{seconds(moment.at_ns):>12}  {moment.said}")
+        text.append(f"{seconds(moment.at_ns):>12}  {moment.said}")
         if before is None or (moment.views, moment.faults) != (before.views, before.faults):
-            told += [f"{'':14}{view}" for view in _views(moment.views)]
-            told.append(f"{'':14}faults active: {', '.join(moment.faults) or 'none'}")
+            text += [f"{'':14}{view}" for view in _views(moment.views)]
+            text.append(f"{'':14}faults active: {', '.join(moment.faults) or 'none'}")
         before = moment
-    told += [f"{'ended:':>12}  {line}" for line in life.ended]
-    for anomaly in life.anomalies:
-        standing = f" ({anomaly['standing']})" if anomaly["standing"] else ""
-        told.append(f"{'anomaly:':>12}  {anomaly['name']}{standing}")
-        if anomaly["run"]:
-            told.append(f"{'':14}{anomaly['run']}")
+    text += [f"{'ended:':>12}  {line}" for line in life.ended]
+    for together in _of_one_cause(life.anomalies):
+        standing = f" ({together[0]['standing']})" if together[0]["standing"] else ""
+        text.append(f"{'anomaly:':>12}  {', '.join(one['name'] for one in together)}{standing}")
+        text += [f"{'':14}{one['run']}" for one in together if one["run"]][:1]
     if archive.verdict is None:
-        told.append(f"{'anomaly:':>12}  not judged yet: `kafka-trial check {archive.directory}` does that")
-    elif life.untold:
-        told.append(f"{'anomaly:':>12}  not known of {', '.join(life.untold)}, whose records are not kept here:")
-        told.append(f"{'':14}`kafka-trial check {archive.directory}` finds them")
+        text.append(f"{'anomaly:':>12}  not judged yet: `kafka-trial check {archive.directory}` does that")
+    elif life.not_known:
+        text.append(f"{'anomaly:':>12}  not known of {', '.join(life.not_known)}, whose records are not kept here:")
+        text.append(f"{'':14}`kafka-trial check {archive.directory}` finds them")
     elif not life.anomalies:
-        told.append(f"{'anomaly:':>12}  none")
-    return told
+        text.append(f"{'anomaly:':>12}  none")
+    return text
+
+
+def _of_one_cause(anomalies: "list[Row]") -> "list[list[Row]]":
+    """The anomalies of a record, those together that are of one finding and standing."""
+    together: dict[object, list[Row]] = {}
+    for one in anomalies:
+        cause = one["name"] if one["finding"] is None else (one["finding"], one["standing"])
+        together.setdefault(cause, []).append(one)
+    return list(together.values())
 
 
 def _views(views: "list[View]") -> list[str]:
-    """What the brokers told, a line for each version of it."""
+    """What the brokers said, a line for each version of it."""
     versions: dict[str, list[str]] = {}
     for view in views:
         epoch = "" if view.leader_epoch is None else f" (epoch {view.leader_epoch})"
         leads = f"{view.leader} leads" if view.leader else "nobody leads"
         versions.setdefault(f"{leads}{epoch}, ISR {' '.join(view.isr) or 'empty'}", []).append(view.observer)
-    return [f"{', '.join(who)}: {said}" for said, who in versions.items()] or ["no broker told who led"]
+    return [f"{', '.join(who)}: {said}" for said, who in versions.items()] or ["no broker said who led"]
 
 
-def _causes(archive: "Archive", told: dict[str, list[str]], as_json: bool) -> None:
+def _causes(archive: "Archive", causes: dict[str, list[str]], as_json: bool) -> None:
+    findings = archive.verdict.findings if archive.verdict else []
     if as_json:
-        click.echo(json.dumps({"run": archive.file.run, "runs": told}))
+        told = [finding.model_dump(include={"anomalies", "standing", "text"}) for finding in findings]
+        click.echo(json.dumps({"run": archive.file.run, "runs": causes, "findings": told}))
         return
-    for name, sentences in told.items():
-        click.echo(name)
+    for name, sentences in ((_heading(one), _sentences(one)) for one in findings) if findings else causes.items():
+        click.echo(printable(name))
         for sentence in sentences or ["its records are in no runs: see the examples in verdict.json"]:
-            click.echo(f"  {sentence}")
-    if not told:
-        click.echo("no anomaly; --record, --offset, or --worker with --sequence tells of one record")
+            click.echo(printable(f"  {sentence}"))
+    if not causes:
+        click.echo("no anomaly; --record, --offset, or --worker with --sequence shows one record")
+
+
+def _heading(finding: "FindingEntry") -> str:
+    return f"{', '.join(f'{name} {count:,}' for name, count in finding.anomalies.items())} ({finding.standing})"
+
+
+def _sentences(finding: "FindingEntry") -> list[str]:
+    """The cause of a finding of several runs, and its runs."""
+    runs = [run.text for run in finding.runs]
+    more = [f"… and {finding.more_runs} more runs"] if finding.more_runs else []
+    cause = [finding.text] if finding.text and len(runs) + len(more) > 1 else []
+    return [*cause, *runs, *more]
 
 
 def _one(run: Path) -> None:

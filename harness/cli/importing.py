@@ -19,7 +19,7 @@ def imports() -> None:
     "settings",
     multiple=True,
     metavar="NAME=VALUE",
-    help="What the history does not tell, where it is not Kafka's default: idempotence=false, retries=0, …",
+    help="A setting that the history lacks, if it is not Kafka's default: idempotence=false, retries=0, …",
 )
 def jepsen(history: Path, out: Path | None, settings: tuple[str, ...]) -> None:
     """Import HISTORY.EDN of Jepsen's workload jepsen.tests.kafka, and print the run directory.
@@ -31,14 +31,14 @@ def jepsen(history: Path, out: Path | None, settings: tuple[str, ...]) -> None:
 
     moment = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%f")[:-3]
     directory = out or DEFAULT_STORE / SCENARIO / f"{moment}Z"
-    file = import_jepsen(history, directory, dict(_setting(given) for given in settings))
+    file = import_jepsen(history, directory, dict(_setting(text) for text in settings))
     for note in file.notes:
         click.echo(f"kafka-trial: {note}", err=True)
     click.echo(directory)
 
 
-def _setting(given: str) -> tuple[str, str]:
-    name, equals, value = given.partition("=")
+def _setting(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
     if not equals or not name:
-        raise click.BadParameter(f"{given!r} is not NAME=VALUE, such as idempotence=false", param_hint="--set")
+        raise click.BadParameter(f"{text!r} is not NAME=VALUE, such as idempotence=false", param_hint="--set")
     return name, value

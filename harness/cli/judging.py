@@ -12,16 +12,19 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.cli import codes
+from harness.cli.backends import Backends
 from harness.cli.busy import busy
-from harness.cli.deeds import Deeds
-from harness.cli.errors import report
-from harness.cli.errors import tell as tell_error
-from harness.cli.telling import line, tell, tell_failure
+from harness.cli.errors import print_error, report
+from harness.cli.printing import print_failure, print_line, print_several, print_skipped, print_verdict
 from harness.core.errors import HistoryError, OutputClosed
 
 if TYPE_CHECKING:
-    from harness.cli.deeds import Judge
+    from harness.cli.backends import Judge
     from harness.core.verdict import Verdict
+
+
+#: Why a run is not judged.
+_SKIPPED = "it was interrupted before anything was sent"
 
 
 @dataclass(frozen=True)
@@ -41,12 +44,12 @@ class Case:
 @click.option("--master", metavar="URL", help="The Spark master (default: this machine).")
 @click.option("--conf", multiple=True, metavar="KEY=VALUE", help="A Spark setting.")
 @click.pass_obj
-def check(deeds: Deeds, runs: tuple[str, ...], as_json: bool, master: str | None, conf: tuple[str, ...]) -> int:
+def check(backends: Backends, runs: tuple[str, ...], as_json: bool, master: str | None, conf: tuple[str, ...]) -> int:
     """Judge stored runs again: each RUN_DIR, or every run below it.
 
     The exit code is that of the worst run. A run that was interrupted before anything was sent is skipped.
     """
-    settings = dict(_setting(given) for given in conf)
+    settings = dict(_setting(text) for text in conf)
     directories = below(runs)
     several = len(directories) > 1
     results: list[int] = []
@@ -55,37 +58,52 @@ def check(deeds: Deeds, runs: tuple[str, ...], as_json: bool, master: str | None
         skipped = 0
         for number, directory in enumerate(directories, 1):
             with (
-                _reported(directory, several and as_json, results),
+                _reported([directory], as_json, results),
                 busy(f"looking at {directory} ({number} of {len(directories)})"),
             ):
-                one = stack.enter_context(case(directory, deeds.writable))
+                one = stack.enter_context(case(directory, backends.writable))
                 if one is None:
                     skipped += 1
-                    tell_error(f"{directory}: skipped: it was interrupted before anything was sent")
+                    print_error(f"{directory}: skipped: {_SKIPPED}")
+                    if as_json:
+                        print_skipped(directory, _SKIPPED)
                 else:
                     cases.append(one)
         if skipped:
-            tell_error(f"{skipped} of {len(directories)} runs skipped")
+            print_error(f"{skipped} of {len(directories)} runs skipped")
         if not cases and not results:
             raise HistoryError("nothing was judged: there is no run that sent anything")
         if cases:
-            with busy("Spark starts"):
-                judge = deeds.judge(master, settings, [one.rows for one in cases])
-        for number, one in enumerate(cases, 1):
-            with _reported(one.directory, several and as_json, results):
-                with busy(f"judging {one.directory} ({number} of {len(cases)}), {one.rows:,} rows"):
-                    verdict, page = judged(one, judge)
-                if several and as_json:
-                    line(verdict, {"directory": str(one.directory)})
-                else:
-                    tell(verdict, one.directory, page, as_json)
-                results.append(codes.of_verdict(verdict))
+            with _reported([one.directory for one in cases], as_json, results):
+                with busy("Spark starts"):
+                    judge = backends.judge(master, settings, [one.rows for one in cases])
+                verdicts = _judge_each(cases, judge, several, as_json, results)
+                if several and not as_json:
+                    print_several(verdicts, len(directories), skipped)
     return codes.worst(results)
 
 
+def _judge_each(
+    cases: Sequence[Case], judge: "Judge", several: bool, as_json: bool, results: list[int]
+) -> list[tuple[Path, "Verdict"]]:
+    """Judge and print each; returns those that could be judged."""
+    verdicts = []
+    for number, one in enumerate(cases, 1):
+        with _reported([one.directory], as_json, results):
+            with busy(f"judging {one.directory} ({number} of {len(cases)}), {one.rows:,} rows"):
+                verdict, page = judged(one, judge)
+            if several and as_json:
+                print_line(verdict, {"directory": str(one.directory)})
+            else:
+                print_verdict(verdict, one.directory, page, as_json)
+            results.append(codes.of_verdict(verdict))
+            verdicts.append((one.directory, verdict))
+    return verdicts
+
+
 @contextmanager
-def _reported(directory: Path, as_json: bool, results: list[int]) -> Iterator[None]:
-    """What goes wrong with one run is told, and its exit code noted: the others are judged all the same."""
+def _reported(directories: Sequence[Path], as_json: bool, results: list[int]) -> Iterator[None]:
+    """What goes wrong with these runs is reported, and its exit code noted: the others are judged all the same."""
     try:
         yield
     except OutputClosed:
@@ -93,13 +111,14 @@ def _reported(directory: Path, as_json: bool, results: list[int]) -> Iterator[No
     except Exception as exc:  # noqa: BLE001 - a defect is shown whole, and has a code of its own
         results.append(report(exc))
         if as_json:
-            tell_failure(directory, exc, results[-1])
+            for directory in directories:
+                print_failure(directory, exc, results[-1])
 
 
 def below(named: Sequence[str]) -> list[Path]:
     """The runs that these are, or hold somewhere below, each once.
 
-    A glob that the shell left alone is expanded. What one names besides is passed over: files, and directories inside
+    A glob that the shell left alone is expanded. What one names besides is skipped: files, and directories inside
     a run or below another that is named. Raises HistoryError where there is no run.
     """
     from harness.history.run_file import RUN_FILE
@@ -107,8 +126,8 @@ def below(named: Sequence[str]) -> list[Path]:
     found: dict[Path, Path] = {}
     covered = {Path(name).resolve() for name in named}
     for name in named:
-        here = [run for place in _matches(name) for run in sorted(file.parent for file in place.rglob(RUN_FILE))]
-        if not here and not _passed_over(Path(name), covered):
+        here = [run for path in _matches(name) for run in sorted(file.parent for file in path.rglob(RUN_FILE))]
+        if not here and not _skipped(Path(name), covered):
             raise HistoryError(f"{name}: no run here: no {RUN_FILE} at any depth")
         for run in here:
             found.setdefault(run.resolve(), run)
@@ -127,10 +146,10 @@ def _matches(name: str) -> list[Path]:
     return found
 
 
-def _passed_over(place: Path, covered: set[Path]) -> bool:
+def _skipped(path: Path, covered: set[Path]) -> bool:
     from harness.history.run_file import RUN_FILE
 
-    return place.is_file() or any(up in covered or (up / RUN_FILE).is_file() for up in place.resolve().parents)
+    return path.is_file() or any(up in covered or (up / RUN_FILE).is_file() for up in path.resolve().parents)
 
 
 @contextmanager
@@ -141,9 +160,8 @@ def case(directory: Path, writable: Callable[[Path], bool]) -> Iterator[Case | N
     HistoryError.
     """
     from harness.history.lock import judging_lock
-    from harness.history.schema import TABLES
     from harness.history.store import ensure_sealed, interrupted
-    from harness.history.stored_run import rows, verify
+    from harness.history.stored_run import StoredRun
     from harness.history.writing import refuse_links
 
     with ExitStack() as stack:
@@ -157,9 +175,10 @@ def case(directory: Path, writable: Callable[[Path], bool]) -> Iterator[Case | N
                 bench = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kafka-trial-check-")))
                 _stand_in(directory, bench)
             ensure_sealed(bench)
-            for table in TABLES:
-                verify(bench, table)
-        yield Case(directory, bench, rows(bench), unwritten)
+            run = StoredRun.open(bench)
+            if not run.sealed:
+                print_error(f"{directory}: it has no seal: judged as it lies, whole or not")
+        yield Case(directory, bench, run.records, unwritten)
 
 
 def _unwritten(directory: Path, writable: Callable[[Path], bool]) -> str | None:
@@ -177,10 +196,15 @@ def _unwritten(directory: Path, writable: Callable[[Path], bool]) -> str | None:
 def _stand_in(directory: Path, bench: Path) -> None:
     from harness.history.paths import HISTORY, JOURNALS
     from harness.history.run_file import RUN_FILE
+    from harness.history.seal import SEAL_FILE
+    from harness.history.store import history_is_whole
 
-    shutil.copyfile(directory / RUN_FILE, bench / RUN_FILE)
+    for name in (RUN_FILE, SEAL_FILE):
+        if (directory / name).is_file():
+            shutil.copyfile(directory / name, bench / name)
     journals = directory / JOURNALS
-    if journals.is_dir() and any(journals.iterdir()):
+    # (Where it was killed as it removed its journals, some of them are left, and all that they held is in history.)
+    if journals.is_dir() and any(journals.iterdir()) and not history_is_whole(directory):
         shutil.copytree(journals, bench / JOURNALS, copy_function=shutil.copyfile)
     elif (directory / HISTORY).is_dir():
         (bench / HISTORY).symlink_to((directory / HISTORY).resolve())
@@ -192,18 +216,19 @@ def judged(one: Case, judge: "Judge") -> tuple["Verdict", Path | None]:
     None, and a line, where nothing can be written there.
     """
     from harness.history.run_file import RunFile
+    from harness.report.sentences import with_sentences
     from harness.run.judging import judging, publish
 
     with judging(one.bench) as results:
-        verdict = judge(one.bench, results)
+        verdict = with_sentences(judge(one.bench, results))
         if one.unwritten is None:
             return verdict, publish(one.directory, results, verdict, RunFile.read(one.directory))
-    tell_error(f"{one.unwritten}: judged, and nothing written")
+    print_error(f"{one.unwritten}: judged, and nothing written")
     return verdict, None
 
 
-def _setting(given: str) -> tuple[str, str]:
-    key, equals, value = given.partition("=")
+def _setting(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
     if not equals or not key:
-        raise click.BadParameter(f"{given!r} is not KEY=VALUE, such as spark.driver.memory=4g", param_hint="--conf")
+        raise click.BadParameter(f"{text!r} is not KEY=VALUE, such as spark.driver.memory=4g", param_hint="--conf")
     return key, value

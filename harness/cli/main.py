@@ -1,4 +1,4 @@
-"""``kafka-trial``: the commands, and the one place where errors become a line and an exit code."""
+"""``kafka-trial``: the commands, and the only module where errors become a line and an exit code."""
 
 import signal
 import sys
@@ -8,11 +8,23 @@ from typing import TextIO, cast
 
 import click
 
-from harness.cli import cleanup, codes, doctor, explaining, importing, judging, running, scenarios, schema
-from harness.cli.deeds import Deeds
-from harness.cli.errors import report, tell
+from harness.cli import (
+    cleanup,
+    codes,
+    doctor,
+    explaining,
+    importing,
+    judging,
+    running,
+    scenarios,
+    schema,
+    stores,
+    suite,
+)
+from harness.cli.backends import Backends
+from harness.cli.environment import look_at_directory
+from harness.cli.errors import print_error, report
 from harness.cli.streams import Progress, Result
-from harness.cli.surroundings import look_at_directory
 
 
 @click.group(
@@ -27,7 +39,11 @@ def cli() -> None:
 
 COMMANDS = (
     running.run,
+    suite.suite,
     judging.check,
+    stores.runs,
+    stores.compare,
+    stores.prune,
     explaining.explain,
     importing.imports,
     scenarios.scenarios,
@@ -39,7 +55,7 @@ for command in COMMANDS:
     cli.add_command(command)
 
 
-def main(arguments: Sequence[str] | None = None, deeds: Deeds | None = None) -> None:
+def main(arguments: Sequence[str] | None = None, backends: Backends | None = None) -> None:
     """The program. Being terminated is being interrupted: faults are healed and the cluster is removed."""
     if sys.stdout is not None:
         sys.stdout = cast(TextIO, Result(sys.stdout))
@@ -47,7 +63,7 @@ def main(arguments: Sequence[str] | None = None, deeds: Deeds | None = None) -> 
         sys.stderr = cast(TextIO, Progress(sys.stderr))
     for interruption in _interruptions():
         signal.signal(interruption, _interrupt)
-    sys.exit(invoke(sys.argv[1:] if arguments is None else arguments, deeds))
+    sys.exit(invoke(sys.argv[1:] if arguments is None else arguments, backends))
 
 
 def _interruptions() -> Iterator[signal.Signals]:
@@ -68,23 +84,25 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def _patience(_number: int, _frame: FrameType | None) -> None:
-    tell("already stopping: faults are healed and the cluster is removed first")
+    print_error("already stopping: faults are healed and the cluster is removed first")
 
 
-def invoke(arguments: Sequence[str], deeds: Deeds | None = None) -> int:
-    """Run one command line and return its exit code; errors are told on stderr."""
+def invoke(arguments: Sequence[str], backends: Backends | None = None) -> int:
+    """Run one command line and return its exit code; errors go to stderr."""
     try:
         look_at_directory()
-        return int(cli.main(list(arguments), prog_name="kafka-trial", standalone_mode=False, obj=deeds or Deeds()) or 0)
+        return int(
+            cli.main(list(arguments), prog_name="kafka-trial", standalone_mode=False, obj=backends or Backends()) or 0
+        )
     except click.exceptions.NoArgsIsHelpError as exc:
         click.echo(exc.format_message(), err=True)
         return codes.BAD_INPUT
     except click.ClickException as exc:
         hint = f"; see {exc.ctx.command_path} --help" if isinstance(exc, click.UsageError) and exc.ctx else ""
-        tell(exc.format_message().rstrip(".") + hint)
+        print_error(exc.format_message().rstrip(".") + hint)
         return codes.BAD_INPUT
     except click.Abort as exc:
-        tell("interrupted", exc.__cause__ or exc)
+        print_error("interrupted", exc.__cause__ or exc)
         return codes.CRASHED
     except Exception as exc:  # noqa: BLE001 - the last resort: a defect is shown whole, and has an exit code of its own
         return report(exc)

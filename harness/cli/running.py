@@ -1,21 +1,23 @@
 """``kafka-trial run``."""
 
+import json
 import sys
 from pathlib import Path
 
 import click
 
 from harness.cli import codes
-from harness.cli.deeds import Deeds
-from harness.cli.telling import tell
+from harness.cli.backends import Backends
+from harness.cli.machines import images_option, machine_options, overrides, settings
+from harness.cli.printing import print_verdict
 
 
 @click.command()
 @click.argument("scenario", metavar="NAME|FILE")
 @click.option(
-    "--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Change a setting, e.g. topic.replication=1."
+    "--set", "assignments", multiple=True, metavar="PATH=VALUE", help="Change a setting, e.g. topic.replication=1."
 )
-@click.option("--seed", type=click.IntRange(min=0), help="Of everything random; a fresh one is drawn, and recorded.")
+@click.option("--seed", type=click.IntRange(min=0), help="Seed of everything random (default: a fresh one).")
 @click.option(
     "--store",
     type=click.Path(file_okay=False, path_type=Path),
@@ -23,13 +25,24 @@ from harness.cli.telling import tell
     show_default=True,
     help="Where runs are kept.",
 )
-@click.option(
-    "--keep", is_flag=True, help="Leave the cluster up; `kafka-trial cleanup RUN` removes it, as the run then says."
-)
+@click.option("--keep", is_flag=True, help="Leave the cluster up, and say where it is and how to remove it.")
+@machine_options
+@images_option
+@click.option("--no-judge", is_flag=True, help="Record only: `kafka-trial check RUN` judges it, here or elsewhere.")
 @click.option("--json", "as_json", is_flag=True, help="Print verdict.json as one line.")
 @click.pass_obj
 def run(
-    deeds: Deeds, scenario: str, overrides: tuple[str, ...], seed: int | None, store: Path, keep: bool, as_json: bool
+    backends: Backends,
+    scenario: str,
+    assignments: tuple[str, ...],
+    seed: int | None,
+    store: Path,
+    keep: bool,
+    no_judge: bool,
+    machines: Path | None,
+    accept_new: bool,
+    images: str | None,
+    as_json: bool,
 ) -> int:
     """Run a scenario on a real cluster and judge it.
 
@@ -39,8 +52,15 @@ def run(
     from harness.run.new_run import fresh_seed
     from harness.scenario.loading import load
 
-    wanted = load(scenario, overrides)
+    wanted = load(scenario, [*assignments, *overrides(settings(machines, accept_new, images))])
+    seed = fresh_seed() if seed is None else seed
     with for_terminal(sys.stderr) as display:
-        directory, verdict = deeds.run(wanted, store, fresh_seed() if seed is None else seed, display, keep)
-    tell(verdict, directory, directory / "report.html", as_json)
+        if no_judge:
+            recorded = backends.record(wanted, store, seed, display, keep)
+        else:
+            directory, verdict = backends.run(wanted, store, seed, display, keep)
+    if no_judge:
+        click.echo(json.dumps({"directory": str(recorded)}) if as_json else f"recorded: {recorded}")
+        return codes.MET
+    print_verdict(verdict, directory, directory / "report.html", as_json)
     return codes.of_verdict(verdict)

@@ -1,29 +1,47 @@
 """``kafka-trial scenarios`` and ``kafka-trial scenarios show``."""
 
+import json
 from typing import TYPE_CHECKING
 
 import click
+
+from harness.core.errors import ScenarioError
 
 if TYPE_CHECKING:
     from harness.core.verdict import Expectation
 
 
 @click.group(invoke_without_command=True)
+@click.option("--tag", "tags", multiple=True, help="Only those that have this tag; repeated: all of them.")
+@click.option("--group", help="Only those of this folder, such as jepsen-2013.")
+@click.option("--long", "as_long", is_flag=True, help="Also source and claim.")
+@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON for each.")
 @click.pass_context
-def scenarios(context: click.Context) -> None:
-    """List the named scenarios: source, claim, and what is expected."""
+def scenarios(context: click.Context, tags: tuple[str, ...], group: str | None, as_long: bool, as_json: bool) -> None:
+    """List the named scenarios: about how long each takes, and what is expected."""
     if context.invoked_subcommand is not None:
         return
     from harness.scenario.loading import catalogue
+    from harness.suite.plan import seconds
 
-    for scenario in catalogue():
-        click.echo(scenario.name)
-        for label, said in (
-            ("source", scenario.source),
-            ("claim", scenario.claim),
-            ("expect", expected(scenario.expect)),
-        ):
-            if said:
+    listed = [
+        scenario
+        for scenario in catalogue()
+        if set(tags) <= set(scenario.tags) and group in {None, scenario.name.rpartition("/")[0]}
+    ]
+    if not listed:
+        known = sorted({tag for scenario in catalogue() for tag in scenario.tags})
+        raise ScenarioError(f"no scenario is so; known tags: {', '.join(known)}")
+    width = max(len(scenario.name) for scenario in listed)
+    for scenario in listed:
+        took, expect = seconds(scenario), expected(scenario.expect)
+        if as_json:
+            row = scenario.model_dump(mode="json", include={"name", "source", "claim", "tags", "expect"})
+            click.echo(json.dumps({**row, "seconds": round(took)}))
+            continue
+        click.echo(f"{scenario.name:{width}}  about {took:3.0f} s  {expect}")
+        for label, said in (("source", scenario.source), ("claim", scenario.claim), ("tags", " ".join(scenario.tags))):
+            if said and as_long:
                 click.echo(f"  {label + ':':8}{said}")
 
 

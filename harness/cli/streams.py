@@ -4,6 +4,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from harness.core.errors import OutputClosed
+from harness.core.printable import tame
 
 if TYPE_CHECKING:
     from typing import TextIO
@@ -49,8 +50,8 @@ class Result(Progress):
     """
 
     def write(self, text: str) -> int:
-        """Write, or raise OutputClosed."""
-        written = super().write(text)
+        """Write, or raise OutputClosed. What a stored run says moves no cursor, whichever command prints it."""
+        written = super().write(tame(text))
         if self._broken is not None:
             raise OutputClosed(f"standard output takes nothing more: {self._broken.strerror}") from self._broken
         return written

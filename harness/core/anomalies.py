@@ -1,6 +1,6 @@
 """The kinds of anomalies: one row for each, and everything else in the tree refers to it.
 
-What a checker finds is named here, said here, and judged by the promise that is given here; what settings excuse of it
+What a checker finds has its name here, its sentence, and the promise that it breaks; what settings excuse of it
 is a table of its own (harness.core.guarantees, ``PERMISSIONS``).
 """
 
@@ -21,8 +21,8 @@ class Anomaly:
 
     ``name``: as in verdict.json. ``sentence``: what is counted of it, after a number. ``promise``: what it breaks; None
     of a limit, which the scenario sets. ``is_loss``: whether its records are gone. ``of_acknowledged``: whether all of
-    them are acknowledged writes, so that it is told of how many. ``fate``: what became of each of its records, where
-    those that stand close together are told as one run; None where they are not.
+    them are acknowledged writes, so that its line says of how many. ``fate``: what became of each of its records, where
+    those that stand close together are reported as one run; None where they are not.
     """
 
     name: str
@@ -34,7 +34,7 @@ class Anomaly:
 
     @property
     def comes_in_runs(self) -> bool:
-        """Whether its records are told in runs."""
+        """Whether its records are reported in runs."""
         return self.fate is not None
 
 
@@ -54,13 +54,13 @@ LOST = Anomaly(
 UNSEEN = Anomaly(
     "unseen",
     "acknowledged writes were read by no one",
-    Promise("consumers are given every committed record", _REPLICATION),
+    Promise("consumers receive every committed record", _REPLICATION),
     of_acknowledged=True,
 )
 VANISHED = Anomaly(
     "vanished",
     "records were read and then vanished",
-    Promise("consumers are given committed records only, and those are not lost", _REPLICATION),
+    Promise("consumers receive committed records only, and those are not lost", _REPLICATION),
     is_loss=True,
     fate="vanished",
 )
@@ -73,7 +73,7 @@ FAILED_BUT_PRESENT = Anomaly(
 )
 DUPLICATED = Anomaly(
     "duplicated",
-    "records are in the final log more than once",
+    "records are in a log more than once",
     Promise(
         "an idempotent producer's record is written to the log exactly once, and none is written twice without a retry",
         f"KIP-98, KIP-679; {_SEMANTICS}",
@@ -110,11 +110,19 @@ DIVERGED = Anomaly(
         f"{_REPLICATION}; KIP-101",
     ),
 )
+EPOCH_FELL = Anomaly(
+    "epoch_fell",
+    "records stand in a log behind those of a later leader epoch",
+    Promise(
+        "leader epochs only grow along a log: a leader appends under its own behind all that those before it wrote",
+        "KIP-101",
+    ),
+)
 ACKNOWLEDGED_ELSEWHERE = Anomaly(
     "acknowledged_elsewhere",
     "records are not at the offset they were acknowledged at, but at another",
     Promise(
-        "the offset that a producer is told is the record's place in the log", "Kafka javadoc, RecordMetadata.offset"
+        "the offset reported to a producer is the record's offset in the log", "Kafka javadoc, RecordMetadata.offset"
     ),
 )
 REORDERED = Anomaly(
@@ -130,17 +138,17 @@ REAL_TIME_ORDER = Anomaly(
 )
 SKIPPED = Anomaly(
     "skipped",
-    "times a record of the log was passed over by a reader",
+    "times a reader skipped a record of the log",
     Promise(
-        "a consumer is given every record of its partitions, in the order of the log",
+        "a consumer receives every record of its partitions, in the order of the log",
         "Kafka documentation, Design, The Consumer",
     ),
 )
 WENT_BACK = Anomaly(
     "went_back",
-    "deliveries were behind their reader's place",
+    "deliveries were behind their reader's position",
     Promise(
-        "a consumer's position only moves forward unless it is told to seek",
+        "a consumer's position only moves forward unless it seeks",
         "Kafka javadoc, KafkaConsumer, Offsets and Consumer Position",
     ),
 )
@@ -161,6 +169,15 @@ EARLY_READ = Anomaly(
     "early_read",
     "records were read before their commit was asked for",
     Promise("with isolation.level=read_committed, nothing is returned from the first open transaction on", _ISOLATION),
+)
+READ_CYCLE = Anomaly(
+    "read_cycle",
+    "times transactions were given each other's records in a circle",
+    Promise(
+        "with isolation.level=read_committed, a record is returned after its transaction is committed: of two "
+        "transactions, each of which was given what the other sent, one was given it before (Adya's G1c)",
+        f"{_ISOLATION}; Adya 1999, Weak Consistency, 4.2.3",
+    ),
 )
 FRACTURED = Anomaly(
     "fractured",
@@ -202,9 +219,9 @@ BY_NAME: dict[str, Anomaly] = {
     anomaly.name: anomaly
     for anomaly in (
         *(LOST, UNSEEN, VANISHED, FAILED_BUT_PRESENT, DUPLICATED, PHANTOM, MISPLACED, CORRUPTED),
-        *(REWRITTEN_OFFSET, DIVERGED, ACKNOWLEDGED_ELSEWHERE, REORDERED, REAL_TIME_ORDER),
+        *(REWRITTEN_OFFSET, DIVERGED, EPOCH_FELL, ACKNOWLEDGED_ELSEWHERE, REORDERED, REAL_TIME_ORDER),
         *(SKIPPED, WENT_BACK, TWO_OWNERS),
-        *(ABORTED_READ, EARLY_READ, FRACTURED, COMMITTED_LOST, HANGING_TRANSACTION),
+        *(ABORTED_READ, EARLY_READ, READ_CYCLE, FRACTURED, COMMITTED_LOST, HANGING_TRANSACTION),
         *(MISSED, UNAVAILABILITY, SLOW_RECOVERY),
     )
 }

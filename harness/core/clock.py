@@ -5,6 +5,14 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
+class ClockOffset:
+    """How many seconds another wall clock is ahead of this machine's, and how far that may be wrong."""
+
+    seconds: float
+    error: float
+
+
+@dataclass(frozen=True)
 class Clock:
     """CLOCK_MONOTONIC is the same for every process of a machine, so an origin is all that workers need to share."""
 

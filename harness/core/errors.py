@@ -13,6 +13,10 @@ class EnvironmentLacks(KafkaTrialError):  # noqa: N818 - reads as the sentence i
     """This machine cannot run it: says what is missing and how to get it."""
 
 
+class NothingRuns(EnvironmentLacks):
+    """What every run needs is not there now: no engine answers, the store takes no run."""
+
+
 class ClusterError(KafkaTrialError):
     """The cluster did not do what was awaited: says what was seen last."""
 

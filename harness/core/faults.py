@@ -1,7 +1,7 @@
-"""What a row of the table of faults tells of its fault, whichever version recorded it.
+"""What a row of the table of faults says of its fault, whichever version recorded it.
 
 No one who reads a history need know a fault by its name: what it does to nodes are columns. Runs of before these were
-recorded tell it by the fault's kind then, and the sides of a cut in its evidence.
+recorded show it by the fault's kind then, and the sides of a cut in its evidence. ``injection`` was called ``fault``.
 """
 
 import json
@@ -22,7 +22,7 @@ class Does(StrEnum):
     DELAYS = "delays"
 
 
-#: The kinds of fault that did so when no column told it.
+#: The kinds of fault that did so when no column said so.
 _KINDS_THEN: dict[Does, frozenset[str]] = {
     Does.ENDS_PROCESS: frozenset({"kill", "stop", "restart"}),
     Does.HALTS_PROCESS: frozenset({"pause"}),
@@ -30,6 +30,11 @@ _KINDS_THEN: dict[Does, frozenset[str]] = {
     Does.CUTS: frozenset({"partition", "isolate"}),
     Does.DELAYS: frozenset({"slow"}),
 }
+
+
+def injection_of(row: Row) -> str:
+    """The injection's own name: the scenario's ``as:``, or one that the harness made. ``kind`` names its fault."""
+    return str(row.get("injection") or row["fault"])
 
 
 def does(row: Row, what: Does) -> bool:
@@ -46,9 +51,34 @@ def acted_on(row: Row) -> frozenset[str]:
     return frozenset(row["nodes"]) - frozenset(without)
 
 
+def in_doubt(row: Row) -> bool:
+    """Whether nobody knows of some node, or of an election, if the fault acted: its effect was never measured."""
+    recorded = row.get("nodes_not_known")
+    if recorded is None:
+        return not row["effective"] and row["injected_ns"] is None
+    return bool(recorded)
+
+
+def supposing_it_acted(row: Row) -> Row:
+    """The row as it were if the fault had acted wherever nobody knows."""
+    if not in_doubt(row):
+        return row
+    without = frozenset(row["nodes"]) - acted_on(row)
+    doubtful = row.get("nodes_not_known")
+    left = without - (without if doubtful is None else frozenset(doubtful))
+    return {**row, "effective": not left, "nodes_without_effect": sorted(left)}
+
+
 def sides(row: Row) -> tuple[frozenset[str], ...]:
     """Of a cut between two groups of nodes both; of any other fault none."""
     one, other = row.get("cut_from"), row.get("cut_to")
     if one is not None and other is not None:
         return frozenset(one), frozenset(other)
     return tuple(frozenset(side) for side in json.loads(row["evidence"]).get("sides", {}).values())
+
+
+def hit(row: Row, nodes: frozenset[str]) -> frozenset[str]:
+    """Those of ``nodes`` that a fault is known to have acted on: of a cut between two groups, the smaller one."""
+    acted = nodes & acted_on(row)
+    groups = [acted & side for side in sides(row)]
+    return min(groups, key=len) if groups and all(groups) else acted

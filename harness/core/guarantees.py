@@ -5,8 +5,7 @@ where both the settings and what happened in the run make the anomaly something 
 """
 
 import json
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,22 +19,25 @@ from harness.core.anomalies import (
     HANGING_TRANSACTION,
     LOST,
     MISSED,
+    READ_CYCLE,
     REAL_TIME_ORDER,
     REORDERED,
     REWRITTEN_OFFSET,
+    SKIPPED,
     TWO_OWNERS,
     UNSEEN,
     VANISHED,
+    WENT_BACK,
     Anomaly,
     Promise,
 )
 from harness.core.errors import ScenarioError
-from harness.core.faults import acted_on, sides
 from harness.core.verdict import Standing
 from harness.core.version import Version, parse_version
 
 _KRAFT_ELECTS_UNCLEANLY_SINCE: Version = (3, 9)
 _PARTITIONS_VERIFIED_SINCE: Version = (3, 6)
+_CONTROLLER_DECIDES_ISR_SINCE: Version = (2, 7)
 
 
 class Configuration(BaseModel):
@@ -76,6 +78,12 @@ class Configuration(BaseModel):
         return self.unclean_election and (self.metadata != "kraft" or self._has(_KRAFT_ELECTS_UNCLEANLY_SINCE))
 
     @property
+    def tells_isr_at_once(self) -> bool:
+        """Whether the controller decides each ISR, and tells it: in KRaft, and from 2.7 on (KIP-497). Before, a leader
+        does, and the controller tells of it later."""
+        return self.metadata == "kraft" or self._has(_CONTROLLER_DECIDES_ISR_SINCE)
+
+    @property
     def verifies_partitions(self) -> bool:
         """Whether partitions of transactions are verified: from 3.6 on, unless that is switched off (KIP-890)."""
         return self.partition_verification and self._has(_PARTITIONS_VERIFIED_SINCE)
@@ -95,22 +103,39 @@ class Configuration(BaseModel):
 
 @dataclass(frozen=True)
 class Circumstances:
-    """What happened in a run, as far as promises depend on it.
+    """What happened, as far as promises depend on it: to a record that is gone, to a record that is there twice or out
+    of order, or in a run.
 
-    ``elected``: a partition had more than one leader or leader epoch. ``elected_by_hand``: an unclean election was
-    asked for by hand, and came. ``faulted_at_once``, ``wiped_at_once``: the most brokers that were under any fault, or
-    without their data, at the same time. ``last_replica_guarded``: eligible
-    leader replicas (KIP-966) are on. ``final_read``: every log was read to its end when all was over.
-    ``missed_by_the_living``: records that a group missed though no member was killed between its commit and them, nor
-    left without an answer to it.
+    Of a record that is gone (checkers.evidence.holders): ``elected``: a broker that need not have had it was elected
+    after it, and took it. ``uncleanly``: that broker was neither in the ISR nor an eligible leader replica.
+    ``isr_faulted``: whoever else was in the ISR then was under a fault. ``by_hand``: that unclean election was asked
+    for. ``emptied``: that broker had lost its disk after it had the record. ``disks_lost``: all that must have had the
+    record lost their disks. ``committed``: the ISR must have had it, whatever ``acks``. ``last_replica_guarded``:
+    eligible leader replicas (KIP-966) are on.
+
+    Of a record that is there: ``elected``: another leader was elected while it was in flight. ``resent``: it may have
+    been sent again before its acknowledgement came. ``given_up_beside``: its producer gave up another record while it
+    was in flight.
+
+    Of a run: ``faulted``: brokers were under a fault when a group's partition had two owners. ``final_read``: every log
+    was read to its end when all was over. ``moved_unseen``: a group moved the partition between two polls, and the
+    history does not have that. ``missed_by_the_living``: records that a group missed though no member was killed
+    between its commit and them, nor left without an answer to it.
     """
 
     elected: bool = False
-    elected_by_hand: bool = False
-    faulted_at_once: int = 0
-    wiped_at_once: int = 0
+    uncleanly: bool = False
+    isr_faulted: bool = False
+    by_hand: bool = False
+    emptied: bool = False
+    disks_lost: bool = False
+    committed: bool = True
     last_replica_guarded: bool = False
+    resent: bool = False
+    given_up_beside: bool = False
+    faulted: bool = False
     final_read: bool = True
+    moved_unseen: bool = False
     missed_by_the_living: int = 0
 
 
@@ -161,12 +186,15 @@ _UNREAD_LOSS = (
 #: And of a transaction: its records, or the marker that ends it.
 _LOSS = (*_UNREAD_LOSS, VANISHED, COMMITTED_LOST, FRACTURED, HANGING_TRANSACTION)
 
+#: What each record is judged by itself of: whether something that the settings permit reached it.
+LOSS: frozenset[Anomaly] = frozenset(_LOSS)
+
 #: The first row that holds rules.
 PERMISSIONS: tuple[Permission, ...] = (
     Permission(
         "one replica",
         _LOSS,
-        lambda c, seen: c.replication == 1 and seen.wiped_at_once >= 1,
+        lambda c, seen: c.replication == 1 and seen.disks_lost,
         "replication factor 1: the only disk that had the record was wiped",
         _DESIGN,
         "replication factor 3",
@@ -174,7 +202,7 @@ PERMISSIONS: tuple[Permission, ...] = (
     Permission(
         "acks without replication",
         _UNREAD_LOSS,
-        lambda c, seen: not c.acks_all and (seen.elected or seen.wiped_at_once >= 1),
+        lambda c, seen: not c.acks_all and not seen.committed and (_allowed(c, seen) or seen.disks_lost),
         "acks=1 (or 0): the leader acknowledges alone, and what no follower fetched goes when another leads",
         f"{_PRODUCER}, acks; Vanlightly 2018, How to Lose Messages on a Kafka Cluster",
         "acks=all",
@@ -182,44 +210,43 @@ PERMISSIONS: tuple[Permission, ...] = (
     Permission(
         "unclean election, one in-sync replica",
         _LOSS,
-        lambda c, seen: c.elects_uncleanly and c.min_insync_replicas == 1 and seen.elected,
+        lambda c, seen: c.elects_uncleanly and c.min_insync_replicas == 1 and _unclean(seen),
         "min.insync.replicas=1 with unclean leader election: the ISR may shrink to the leader, "
         "and a replica that lacks what it alone acknowledged may be elected",
         f"{_TOPIC}, unclean.leader.election.enable; KIP-106; Jepsen: Kafka (2013)",
         "min.insync.replicas=2, or unclean.leader.election.enable=false",
     ),
     Permission(
-        "unclean election, whole minimum ISR faulted",
+        "unclean election, whole ISR faulted",
         _LOSS,
-        lambda c, seen: c.elects_uncleanly and seen.elected and seen.faulted_at_once >= c.min_insync_replicas,
-        "unclean leader election while as many brokers as min.insync.replicas were faulted at once: "
-        "a replica that was never in sync may be elected",
+        lambda c, seen: c.elects_uncleanly and _unclean(seen),
+        "unclean leader election while every broker of the ISR was faulted: a replica that was not in sync may be "
+        "elected",
         f"{_TOPIC}, unclean.leader.election.enable; KIP-106",
         "unclean.leader.election.enable=false",
     ),
     Permission(
         "unclean election by hand",
         _LOSS,
-        lambda _, seen: seen.elected and seen.elected_by_hand,
+        lambda _, seen: seen.elected and seen.by_hand,
         "an unclean election was asked for by hand: a replica that was not in sync was elected, whatever "
         "unclean.leader.election.enable says",
         "KIP-460; Kafka javadoc, Admin.electLeaders, ElectionType.UNCLEAN",
         "no election of type UNCLEAN: wait for a replica of the ISR",
     ),
     Permission(
-        "whole minimum ISR wiped",
+        "every disk lost",
         _LOSS,
-        lambda c, seen: seen.wiped_at_once >= min(c.min_insync_replicas, c.replication),
-        "as many disks as min.insync.replicas were wiped at once: "
-        "an acknowledged record need not have been on any other",
+        lambda _, seen: seen.disks_lost,
+        "all disks that must have had the record were wiped: an acknowledged record need not have been on any other",
         f"{_TOPIC}, min.insync.replicas; KIP-966",
         "a min.insync.replicas above the number of disks that fail at once",
     ),
     Permission(
         "last replica standing",
         _LOSS,
-        lambda c, seen: (
-            seen.wiped_at_once >= 1 and seen.faulted_at_once >= c.min_insync_replicas and not seen.last_replica_guarded
+        lambda _, seen: (
+            seen.elected and seen.emptied and not seen.uncleanly and seen.isr_faulted and not seen.last_replica_guarded
         ),
         "the last in-sync replica lost its disk and was elected all the same: the followers truncate to its empty log",
         "KIP-966, Motivation (the last replica standing)",
@@ -228,7 +255,7 @@ PERMISSIONS: tuple[Permission, ...] = (
     Permission(
         "retries without idempotence",
         (DUPLICATED,),
-        lambda c, _: not c.idempotence and c.retries > 0,
+        lambda c, seen: not c.idempotence and c.retries > 0 and seen.resent,
         "retries without idempotence: a write whose acknowledgement was lost is sent and appended again",
         f"{_PRODUCER}, retries; KIP-98",
         "enable.idempotence=true",
@@ -236,11 +263,20 @@ PERMISSIONS: tuple[Permission, ...] = (
     Permission(
         "sent again to another leader",
         (DUPLICATED,),
-        lambda c, seen: not c.idempotence and seen.elected,
+        lambda c, seen: not c.idempotence and seen.elected and seen.resent,
         "without idempotence librdkafka sends again, whatever retries says, what a leader refused as one that leads no "
         "more, and that leader may have appended it",
         _RESENT,
         "enable.idempotence=true",
+    ),
+    Permission(
+        "another given up beside it",
+        (DUPLICATED,),
+        lambda c, seen: c.idempotence and seen.given_up_beside,
+        "a record of the same batch was given up when delivery.timeout.ms was over: an idempotent producer then begins "
+        "a new epoch, under which a broker does not know again what it had written",
+        "librdkafka#4953, #2188; KIP-98 (a sequence is of one producer epoch)",
+        "a delivery.timeout.ms above the longest time without a leader",
     ),
     Permission(
         "no final read",
@@ -253,7 +289,7 @@ PERMISSIONS: tuple[Permission, ...] = (
     Permission(
         "retries of several in flight",
         (REORDERED,),
-        lambda c, _: not c.idempotence and c.retries > 0 and c.max_in_flight > 1,
+        lambda c, seen: not c.idempotence and c.retries > 0 and c.max_in_flight > 1 and seen.resent,
         "retries without idempotence and with several requests in flight: one that is sent again comes after the next",
         f"{_PRODUCER}, max.in.flight.requests.per.connection; KAFKA-5494",
         "enable.idempotence=true, or max.in.flight.requests.per.connection=1",
@@ -261,11 +297,29 @@ PERMISSIONS: tuple[Permission, ...] = (
     Permission(
         "sent again to another leader, several in flight",
         (REORDERED,),
-        lambda c, seen: not c.idempotence and seen.elected and c.max_in_flight > 1,
+        lambda c, seen: not c.idempotence and seen.elected and c.max_in_flight > 1 and seen.resent,
         "without idempotence and with several requests in flight: what a leader refused as one that leads no more is "
         "sent again, whatever retries says, and comes after the next",
         _RESENT,
         "enable.idempotence=true, or max.in.flight.requests.per.connection=1",
+    ),
+    Permission(
+        "moved by a group",
+        (SKIPPED, WENT_BACK),
+        lambda _, seen: seen.moved_unseen,
+        "a partition that a group gives to a member is read from where the group had committed, which may be before or "
+        "behind what that member was given before",
+        "Kafka javadoc, KafkaConsumer, Offsets and Consumer Position",
+        "none: record the rebalances (:rebalance-log)",
+    ),
+    Permission(
+        "read before they are committed",
+        (READ_CYCLE,),
+        lambda c, _: not c.read_committed,
+        "isolation.level=read_uncommitted: what a transaction sends is given out before it is committed, also to one "
+        "whose records it is given then",
+        "Kafka documentation, consumer configuration, isolation.level",
+        "isolation.level=read_committed",
     ),
     Permission(
         "partitions of transactions not verified",
@@ -289,7 +343,7 @@ PERMISSIONS: tuple[Permission, ...] = (
     Permission(
         "a member cut off from its coordinator",
         (TWO_OWNERS,),
-        lambda c, seen: c.grouped and seen.faulted_at_once >= 1,
+        lambda c, seen: c.grouped and seen.faulted,
         "while brokers are faulted a group may give a member's partitions away before the member learns that its "
         "session is over",
         "Kafka documentation, consumer configuration, session.timeout.ms; KIP-62",
@@ -298,11 +352,29 @@ PERMISSIONS: tuple[Permission, ...] = (
 )
 
 
-def standing(anomaly: Anomaly, configuration: Configuration, circumstances: Circumstances) -> Ruling:
-    """Whether this run's configuration permits ``anomaly``; where no row of PERMISSIONS holds, it is a violation."""
-    for row in PERMISSIONS:
-        if anomaly in row.anomalies and row.holds(configuration, circumstances):
-            return Ruling(Standing.PERMITTED, row.because, row.source, row.remedy)
+def standing(anomaly: Anomaly, configuration: Configuration, *possible: Circumstances) -> Ruling:
+    """Whether a configuration permits ``anomaly`` as it happened; where no row of PERMISSIONS holds, it is a violation.
+
+    ``possible``: how it may have happened. What is permitted in all of these is; in some, it is undecided.
+    """
+    rows = [_permission(anomaly, configuration, happened) for happened in possible]
+    held = [row for row in rows if row is not None]
+    if held and len(held) == len(rows):
+        return Ruling(Standing.PERMITTED, held[0].because, held[0].source, held[0].remedy)
+    if held and any(happened.moved_unseen for happened in possible):
+        return undecided(held[0], "nobody knows whether the group moved the partition in between")
+    if held:
+        return undecided(held[0])
+    return violation(anomaly, configuration)
+
+
+def undecided(row: Permission, why: str = "nobody knows whether every fault acted") -> Ruling:
+    """What is permitted by a row only if something was so of which nobody knows."""
+    return Ruling(Standing.UNDECIDED, f"{why}; if it did, this is permitted: {row.because}", row.source, row.remedy)
+
+
+def violation(anomaly: Anomaly, configuration: Configuration) -> Ruling:
+    """Kafka broke a promise. Raises ValueError of an anomaly that breaks none."""
     at_most_once = anomaly is MISSED and configuration.commits_first
     promise = _AT_MOST_ONCE if at_most_once else anomaly.promise
     if promise is None:
@@ -310,37 +382,22 @@ def standing(anomaly: Anomaly, configuration: Configuration, circumstances: Circ
     return Ruling(Standing.VIOLATION, f"Kafka promises: {promise.says}", promise.source)
 
 
-def most_at_once(faults: Iterable[Mapping[str, Any]], brokers: frozenset[str]) -> int:
-    """The most of ``brokers`` that ``faults`` (rows of the table) are known to have acted on at the same time.
-
-    Of a cut between brokers the fewer are under it: the others still have each other. A fault lasts from the start of
-    its injection to the end of its heal; one that was never healed lasts for ever.
-    """
-    changes = [
-        (at_ns, by, node)
-        for row in faults
-        if acted_on(row) and (row["healed_ns"] is None or row["healed_ns"] > row["injecting_ns"])
-        for node in _hit(row, brokers)
-        for at_ns, by in ((row["injecting_ns"], 1), (row["healed_ns"], -1))
-        if at_ns is not None
-    ]
-    most, under = 0, Counter[str]()
-    # What is healed at the moment of another injection is not under both.
-    for _, by, node in sorted(changes):
-        under[node] += by
-        if not under[node]:
-            del under[node]
-        most = max(most, len(under))
-    return most
+def _permission(anomaly: Anomaly, configuration: Configuration, happened: Circumstances) -> Permission | None:
+    held = (row for row in PERMISSIONS if anomaly in row.anomalies and row.holds(configuration, happened))
+    return next(held, None)
 
 
-def elected_by_hand(faults: Iterable[Mapping[str, Any]]) -> frozenset[tuple[str, int]]:
-    """The partitions that an unclean election was asked for by hand, and came (rows of the table ``faults``)."""
-    asked = (json.loads(row["evidence"]) for row in faults if row["effective"])
-    return frozenset((seen["topic"], seen["partition"]) for seen in asked if seen.get("election") == UNCLEAN)
+def _allowed(configuration: Configuration, seen: Circumstances) -> bool:
+    """Whether an election came that the settings allow: a clean one, or another where that may come by itself or was
+    asked for."""
+    return seen.elected and (not seen.uncleanly or configuration.elects_uncleanly or seen.by_hand)
 
 
-def _hit(fault: Mapping[str, Any], brokers: frozenset[str]) -> frozenset[str]:
-    hit = brokers & acted_on(fault)
-    groups = [hit & side for side in sides(fault)]
-    return min(groups, key=len) if groups and all(groups) else hit
+def _unclean(seen: Circumstances) -> bool:
+    return seen.elected and seen.uncleanly and seen.isr_faulted
+
+
+def asked_by_hand(row: Mapping[str, Any], of: tuple[str, int]) -> bool:
+    """Whether a row of the table ``faults`` is of an unclean election of this partition that was asked for by hand."""
+    seen = json.loads(row["evidence"])
+    return seen.get("election") == UNCLEAN and (seen["topic"], seen["partition"]) == of

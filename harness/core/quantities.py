@@ -3,11 +3,12 @@
 import math
 import re
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Annotated, Final
 
 from pydantic import BeforeValidator, PlainSerializer, ValidationInfo, WithJsonSchema
 
-#: How each is written, as a regular expression: what editors are told.
+#: How each is written, as a regular expression: for editors.
 DURATION_PATTERN: Final = r"^ *\d+(\.\d+)? ?(us|ms|s|m|h) *$"
 SHARE_PATTERN: Final = r"^ *\d+(\.\d+)? ?% *$"
 RATE_PATTERN: Final = r"^ *\d+(\.\d+)? ?(bit|kbit|mbit|gbit) *$"
@@ -26,11 +27,16 @@ def parse_duration(value: object) -> float:
     return _parse(value, _SECONDS, "a duration such as 250ms, 10s or 2m")
 
 
-def _duration(value: object, info: ValidationInfo) -> float:
-    """A duration; where it was written (WRITTEN), its unit must be said: beside Kafka's ``.ms`` a number says none."""
-    if info.context == WRITTEN and isinstance(value, int | float) and not isinstance(value, bool):
+def written_duration(value: object) -> float:
+    """``parse_duration`` of what a person wrote: a unit must be there, for Kafka's own names often end in ``.ms``."""
+    number = re.fullmatch(r"\d+(\.\d+)?", value.strip()) if isinstance(value, str) else isinstance(value, int | float)
+    if number and not isinstance(value, bool):
         raise ValueError(f"{value!r} has no unit: write {value}ms or {value}s")
     return parse_duration(value)
+
+
+def _duration(value: object, info: ValidationInfo) -> float:
+    return written_duration(value) if info.context == WRITTEN else parse_duration(value)
 
 
 def parse_share(value: object) -> float:
@@ -61,14 +67,19 @@ def _parse(value: object, units: Mapping[str, float], wanted: str) -> float:
     return float(found[1]) * units[found[2]]
 
 
+def _digits(number: float) -> str:
+    """A number without an exponent."""
+    return f"{Decimal(f'{number:.10g}'):f}"
+
+
 def duration_text(seconds: float) -> str:
     """``"5s"``, ``"250ms"``: what ``parse_duration`` reads back."""
-    return f"{seconds * 1000:.10g}ms" if 0 < seconds < 1 else f"{seconds:.10g}s"
+    return f"{_digits(seconds * 1000)}ms" if 0 < seconds < 1 else f"{_digits(seconds)}s"
 
 
 def share_text(share: float) -> str:
     """``"2%"``: what ``parse_share`` reads back."""
-    return f"{share * 100:.10g}%"
+    return f"{_digits(share * 100)}%"
 
 
 def rate_text(rate: int) -> str:

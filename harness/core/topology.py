@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+#: A topic, and the number of one of its partitions.
+Partition = tuple[str, int]
+
 
 class Role(StrEnum):
     """What a node is. ``CLIENTS`` is the machine that the workers run on: a party to a partition, not a node."""
@@ -22,36 +25,46 @@ class Plane(StrEnum):
     CLIENT = "client"
 
 
-CLIENT_PORT = 9092
-CONTROLLER_PORT = 9093
-REPLICATION_PORT = 9094
-ZOOKEEPER_PORT = 2181
-#: Where ZooKeeper's nodes follow their leader, and where they elect it.
-ZOOKEEPER_PEER_PORTS = (2888, 3888)
+@dataclass(frozen=True, order=True)
+class Ports:
+    """The TCP ports that a node listens on: the same on every node of a cluster, so that a plane's packets are known at
+    either end. ``follow`` and ``elect`` are for ZooKeeper's nodes among themselves."""
 
-#: TCP ports of each plane. Metadata in ZooKeeper belongs to the controller's plane. ``ALL`` is no port filter at all.
-PORTS: dict[Plane, tuple[int, ...]] = {
-    Plane.ALL: (),
-    Plane.REPLICATION: (REPLICATION_PORT,),
-    Plane.CONTROLLER: (CONTROLLER_PORT, ZOOKEEPER_PORT, *ZOOKEEPER_PEER_PORTS),
-    Plane.CLIENT: (CLIENT_PORT,),
-}
+    client: int = 9092
+    controller: int = 9093
+    replication: int = 9094
+    zookeeper: int = 2181
+    follow: int = 2888
+    elect: int = 3888
+
+    def of(self, plane: Plane) -> tuple[int, ...]:
+        """Those of one plane; none for ``ALL``, which ports do not distinguish. What is kept in ZooKeeper is the
+        controller's."""
+        if plane is Plane.CONTROLLER:
+            return (self.controller, self.zookeeper, self.follow, self.elect)
+        return {Plane.REPLICATION: (self.replication,), Plane.CLIENT: (self.client,)}.get(plane, ())
 
 
 @dataclass(frozen=True, order=True)
 class Node:
-    """One node: ``b1``, ``c1``, ``z1`` …; ``id`` is its ``node.id`` (brokers 1…, controllers 101…) or myid."""
+    """One node: ``b1``, ``c1``, ``z1`` …; ``id`` is its ``node.id`` (brokers 1…, controllers 101…) or myid.
+
+    ``control``: the TCP port over which the harness reaches the node's machine, where it does so through the network
+    that faults act on: no fault hits it.
+    """
 
     name: str
     role: Role
     id: int
     address: str
     published: int | None = None
+    ports: Ports = Ports()
+    control: int | None = None
 
     @property
     def endpoint(self) -> str:
         """``host:port`` that clients use: the node's own, or a port published on loopback (Docker Desktop)."""
-        return f"127.0.0.1:{self.published}" if self.published else f"{self.address}:{CLIENT_PORT}"
+        return f"127.0.0.1:{self.published}" if self.published else f"{self.address}:{self.ports.client}"
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from harness.core.anomalies import BY_NAME
 
 SCHEMA = 1
 
@@ -21,15 +23,16 @@ _SEVERITY = [Judgement.VALID, Judgement.UNKNOWN, Judgement.INVALID]
 
 
 def worst(judgements: Iterable[Judgement]) -> Judgement:
-    """invalid > unknown > valid; valid of nothing."""
+    """The worst of them: invalid, else unknown, else valid. VALID if there are none."""
     return max(judgements, key=_SEVERITY.index, default=Judgement.VALID)
 
 
 class Standing(StrEnum):
-    """Whether the configuration permits an anomaly, or Kafka broke a promise."""
+    """Whether the configuration permits an anomaly, or Kafka broke a promise; undecided: too little is known to say."""
 
     PERMITTED = "permitted"
     VIOLATION = "violation"
+    UNDECIDED = "undecided"
 
 
 class _Part(BaseModel):
@@ -39,8 +42,9 @@ class _Part(BaseModel):
 class FoundAnomaly(_Part):
     """What was found of one anomaly: all records of a run that are in it. ``examples`` has at most 20 of ``count``.
 
-    ``runs`` are the records grouped by where they stood and under whom, at most 20, the biggest first; the ``text`` of
-    each is a sentence (checkers/evidence/causes.py). Empty of an anomaly that does not come in runs.
+    ``runs`` are the records grouped by where they stood and under whom, at most 20, the biggest first: facts
+    (checkers/evidence/causes.py), and ``text``, the sentence made of them (harness/report/sentences.py). Empty of an
+    anomaly that does not come in runs.
     """
 
     count: int
@@ -52,12 +56,44 @@ class FoundAnomaly(_Part):
     runs: list[dict[str, Any]] = []
 
 
-class Precondition(_Part):
-    """An assumption that the verdict rests on. One that is not met makes a run without anomalies ``unknown``."""
+class CauseOf(StrEnum):
+    """What took the records of a finding: an election; the loss of all disks that had them; nothing that was seen, and
+    all was; nobody knows. Or, of an anomaly that no record decides by itself: what happened in the run, or a limit of
+    the scenario."""
 
-    name: str
-    met: bool
-    detail: str
+    ELECTION = "election"
+    DISKS_LOST = "disks lost"
+    NOTHING = "nothing"
+    UNKNOWN = "unknown"
+    RUN = "run"
+    LIMIT = "limit"
+
+
+class Finding(_Part):
+    """What one cause did: the anomalies that are its consequences, with how many of each (the first gives it its name).
+
+    ``cause``: facts of what took the records: ``event`` (a CauseOf) and, of an election or a loss of disks, when, under
+    which faults, and who was elected where. ``evidence``: who must have had them, who need not, of whom nobody
+    knows, and what took them, of its first run that has its standing; each run has its own. ``runs``: of each
+    partition the offsets, at most 20, and ``more_runs`` besides. ``standing`` is the worst of its records.
+    ``text``: the cause as a sentence (harness/report/sentences.py).
+    """
+
+    standing: Standing
+    because: str
+    source: str
+    remedy: str | None = None
+    cause: dict[str, Any] = {}
+    evidence: dict[str, Any] = {}
+    anomalies: dict[str, int]
+    runs: list[dict[str, Any]] = []
+    more_runs: int = 0
+    text: str = ""
+
+    @property
+    def first(self) -> str:
+        """The anomaly that it is named after."""
+        return next(iter(self.anomalies))
 
 
 #: What the preconditions are called (checkers/preconditions.py), in the order in which a reader should doubt them.
@@ -65,10 +101,14 @@ PRECONDITIONS = (
     "history whole",
     "something attempted",
     "enough acknowledged",
-    "faults bit",
+    "faults recorded",
+    "faults took effect",
+    "records at risk",
     "faults healed",
     "timeline followed",
+    "partitions served",
     "workers finished",
+    "consumers read to the end",
     "cluster observed",
     "leader changed",
     "leader unchanged",
@@ -77,6 +117,25 @@ PRECONDITIONS = (
     "limits judged",
     "checkers answered",
 )
+
+
+#: What preconditions were called before: stored verdicts and expectations of then are read as today's.
+_FORMER = {"faults bit": "faults took effect"}
+
+
+def _called_today(name: object) -> object:
+    return _FORMER.get(name, name) if isinstance(name, str) else name
+
+
+PreconditionName = Annotated[str, BeforeValidator(_called_today)]
+
+
+class Precondition(_Part):
+    """An assumption that the verdict rests on. One that is not met makes a run without anomalies ``unknown``."""
+
+    name: PreconditionName
+    met: bool
+    detail: str
 
 
 class Summary(_Part):
@@ -100,8 +159,10 @@ class Expectation(_Part):
     verdict: Judgement | list[Judgement] = Field(Judgement.VALID, description="the verdict, or those that meet it")
     anomalies: list[str] = Field([], description="anomalies that must be found")
     allowed: list[str] = Field([], description="anomalies that may be found besides")
-    standing: Standing | None = Field(None, description="the standing that every anomaly found must have")
-    not_met: list[str] = Field([], description="preconditions that may be not met")
+    standing: Literal[Standing.PERMITTED, Standing.VIOLATION] | None = Field(
+        None, description="the standing that every anomaly found must have; without it, none may be a violation"
+    )
+    not_met: list[PreconditionName] = Field([], description="preconditions that may be not met")
 
     @property
     def verdicts(self) -> list[Judgement]:
@@ -124,13 +185,27 @@ class Expectation(_Part):
         surprising = [name for name in anomalies if name not in {*self.anomalies, *self.allowed}]
         if surprising:
             return f"found {', '.join(surprising)}, not expected"
-        other = [name for name, a in anomalies.items() if self.standing is not None and a.standing is not self.standing]
-        if other:
-            return f"expected standing {self.standing}, not so for {', '.join(other)}"
+        if standing := self._unmet_standing(anomalies):
+            return standing
         doubts = [held.name for held in preconditions if not held.met and held.name not in self.not_met]
         if doubts:
             return f"not met: {', '.join(doubts)}; where that is expected, name it in expect.not_met"
         return None
+
+    def _unmet_standing(self, anomalies: Mapping[str, FoundAnomaly]) -> str | None:
+        if self.standing is not None:
+            other = [name for name, a in anomalies.items() if a.standing is not self.standing]
+            return f"expected standing {self.standing}, not so for {', '.join(other)}" if other else None
+        broken = [name for name, a in anomalies.items() if breaks_a_promise(name, a)]
+        return (
+            f"{', '.join(broken)} is a violation; where that is expected, say standing: violation" if broken else None
+        )
+
+
+def breaks_a_promise(name: str, found: FoundAnomaly) -> bool:
+    """Whether an anomaly breaks a promise of Kafka's, and not a limit that the scenario sets itself."""
+    kind = BY_NAME.get(name)
+    return found.standing is Standing.VIOLATION and (kind is None or kind.promise is not None)
 
 
 class Verdict(_Part):
@@ -145,13 +220,20 @@ class Verdict(_Part):
     reasons: list[str]
     summary: Summary
     anomalies: dict[str, FoundAnomaly]
+    findings: list[Finding] = Field([], description="the same anomalies by what caused them; none in older verdicts")
     preconditions: list[Precondition]
     availability: dict[str, Any]
     redelivered: dict[str, int] = Field({}, description="deliveries of what a group had had before, by cause: legal")
+    at_risk: dict[int, int] = Field(
+        {},
+        description="writes acknowledged while a fault could take them, by the fewest brokers that had to have them, 0 "
+        "where that is not known",
+    )
     transactions: dict[str, Any] = {}
     faults: list[dict[str, Any]]
     versions: dict[str, str]
+    judge: dict[str, str] = Field({}, description="the versions of what judged; `versions` are those of what recorded")
 
     def to_json(self, indent: int | None = None) -> str:
         """The text of verdict.json; without ``indent`` one line."""
-        return self.model_dump_json(by_alias=True, indent=indent)
+        return self.model_dump_json(by_alias=True, indent=indent, exclude=None if self.judge else {"judge"})

@@ -1,9 +1,10 @@
 """Every anomaly as a page, made from the registry: ``python -m harness.report.anomalies``."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from harness.core.anomalies import BY_NAME, Anomaly
+from harness.core.verdict import CauseOf
 
 _HEAD = """\
 # Anomalies
@@ -15,6 +16,48 @@ An anomaly is *permitted* where your settings allow it (`harness/core/guarantees
 source), and a *violation* where Kafka broke the promise below. A limit is yours: `limits:` of the scenario.
 """
 
+_FINDINGS = """\
+## Findings: one cause, told once
+
+One election takes the end of a log: its records are lost, what consumers had of them has vanished, and other records
+stand at their offsets. `anomalies` of verdict.json has each of these with all of its count; `findings` has what caused
+them, the worst first. Terminal, page, JUnit and a suite's summary tell findings.
+"""
+
+_PLACES = """
+Of more than 20 places of which nothing is known, the smallest are told together. A verdict of an older version has no
+`findings`, and its anomalies are told instead.
+
+"""
+
+#: The keys of a finding, and what each has.
+KEYS: dict[str, str] = {
+    "standing": "the worst of its records",
+    "because": "why it is that, with a `source`, and a `remedy` where it is permitted",
+    "cause": "what took the records, as facts: `event`; of an election or a loss of disks `from_ns`, `to_ns` and the "
+    "`faults` then; of an election its `leaders`, whether they were in the ISR (`in_isr`, where that is the same of "
+    "all), the number of `partitions`, and the first 20 `elections`",
+    "evidence": "of its first run that has its standing: who `must` have had the records, who `need_not`, of whom that "
+    "is `unknown`, and what they were `taken_by`",
+    "anomalies": "its consequences, and how many of each: it is named after the first. Over all findings they add up "
+    "to the counts of the verdict's `anomalies`",
+    "runs": "the offsets in each partition, each with its own `anomalies`, standing and evidence: at most 20",
+    "more_runs": "how many runs there are besides",
+    "text": "the cause as a sentence",
+}
+
+#: What may have taken the records of a finding, and what is one finding then.
+EVENTS: dict[CauseOf, str] = {
+    CauseOf.ELECTION: "what the elections of one moment took, in all partitions: those that were seen within 3 s of "
+    "each other under the same faults (without any, of the same broker)",
+    CauseOf.DISKS_LOST: "what went with the disks that were lost by one time",
+    CauseOf.NOTHING: "one place of a log: all was observed, and nothing can have taken the records (`hole`: they stood "
+    "between others of one leader epoch)",
+    CauseOf.UNKNOWN: "one place of a log: nobody knows what took the records",
+    CauseOf.RUN: "one anomaly that no record decides by itself",
+    CauseOf.LIMIT: "one limit of the scenario",
+}
+
 _PROOF = """\
 ## How each is known to be found
 
@@ -24,6 +67,10 @@ the table of what was planted and what was found (`tests/planted`). A second jud
 checkers on 4,000 random histories, set by set (`tests/planted/oracle.py`). A transaction that hangs is also brought
 about on real brokers (`tests/cluster/test_hanging.py`), and so is a follower with records of its own
 (`test_replicas.py`), which only `final_read: {replicas: true}` sees.
+
+Whether a loss is permitted is tried on clusters that are simulated (`tests/simulated`): replication under random
+faults, with bugs planted and without, where it is known of each lost record what took it.
+`python -m tests.simulated --seeds 0-99 --fast` prints where the judge says otherwise.
 
 ## Who else finds it
 
@@ -36,7 +83,7 @@ function).
 
 _TAIL = """\
 
-Not looked for here: cycles between transactions that read and write (Jepsen's Elle), committed offsets (`rw_subscribe`,
+Not looked for here: cycles of writes alone (Elle's G0), which Kafka permits, committed offsets (`rw_subscribe`,
 `VerifiableConsumer`), compacted topics (`tx_compact`).
 """
 
@@ -67,6 +114,7 @@ ELSEWHERE: dict[str, tuple[str, str, str]] = {
         "no",
     ),
     "diverged": ("no", "no", "no: a tool's lag, `replica_verification_test`"),
+    "epoch_fell": ("no", "no", "no"),
     "acknowledged_elsewhere": ("yes, as duplicate", "yes: `reads_writes/Workload`", "no"),
     "reordered": (
         "yes: `nonmonotonic-send-cases`",
@@ -91,10 +139,11 @@ ELSEWHERE: dict[str, tuple[str, str, str]] = {
         "partly, as a copy too many: `transactions_test`",
     ),
     "early_read": (
-        "partly, its own: `precommitted-read-cases`",
+        "partly, its own: `precommitted-read-cases`; others': Elle's G1c-realtime",
         'yes, "before commit": `tx_single_reads_writes`',
         "no",
     ),
+    "read_cycle": ("yes: Elle's G1c, and with real time", "no", "no"),
     "fractured": (
         "yes, as lost: `must-have-committed?`",
         "yes: `tx_single_reads_writes`; a sum: `tx_money`",
@@ -118,7 +167,16 @@ ELSEWHERE: dict[str, tuple[str, str, str]] = {
 def page() -> str:
     """docs/anomalies.md."""
     rows = "".join(f"| {name} | {' | '.join(others)} |\n" for name, others in ELSEWHERE.items())
-    return f"{_HEAD}\n{''.join(map(_section, BY_NAME.values()))}{_PROOF}{rows}{_TAIL}"
+    anomalies = "".join(map(_section, BY_NAME.values()))
+    keys, events = (
+        _table("key of a finding", "what it has", KEYS.items()),
+        _table("`event`", "one finding is", EVENTS.items()),
+    )
+    return f"{_HEAD}\n{anomalies}{_FINDINGS}{keys}{events}{_PLACES}{_PROOF}{rows}{_TAIL}"
+
+
+def _table(what: str, says: str, rows: Iterable[tuple[str, str]]) -> str:
+    return "".join([f"\n| {what} | {says} |\n|---|---|\n", *(f"| `{key}` | {row} |\n" for key, row in rows)])
 
 
 def _section(anomaly: Anomaly) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from harness.core.faults import injection_of
 from harness.core.verdict import Verdict
 from harness.history.run_file import RunFile
 
@@ -31,7 +32,7 @@ class Band:
     width: float
     top: float
     label: str
-    told: str
+    title: str
 
 
 @dataclass(frozen=True)
@@ -141,8 +142,10 @@ def _bands(verdict: Verdict, scale: _Scale, bottom: float) -> list[Band]:
         begin, end = scale.x(row["injecting_ns"]), scale.x(end_ns)
         nodes = " ".join(row["nodes"])
         lasted = "never healed" if row["healed_ns"] is None else f"{(end_ns - row['injecting_ns']) / _SECOND_NS:.1f} s"
-        told = f"{row['fault']} ({row['kind']}): {nodes}, {lasted}" + ("" if row["effective"] else ", no evidence")
-        bands.append(Band(begin, max(end - begin, 2.0), bottom + 28 + _LANE * lane, row["fault"], told))
+        title = f"{injection_of(row)} ({row['kind']}): {nodes}, {lasted}" + (
+            "" if row["effective"] else ", no evidence"
+        )
+        bands.append(Band(begin, max(end - begin, 2.0), bottom + 28 + _LANE * lane, injection_of(row), title))
     return bands
 
 

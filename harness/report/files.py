@@ -13,7 +13,7 @@ JUNIT_FILE = "junit.xml"
 
 
 def write(directory: Path, verdict: Verdict, run_file: RunFile) -> Path:
-    """Write report.html, junit.xml and verdict.json into a run's directory; return the path of the report.
+    """Write report.html, junit.xml and verdict.json into a directory; return the path of the report.
 
     Raises OSError where the directory cannot be written.
     """

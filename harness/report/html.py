@@ -1,36 +1,25 @@
 """The report as one page that needs nothing but itself."""
 
-from datetime import UTC, datetime
-from functools import cache
-
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from collections.abc import Sequence
 
 from harness.core.verdict import Verdict
 from harness.history.run_file import RunFile
 from harness.report import words
-from harness.report.chart import WIDTH, chart
+from harness.report.chart import WIDTH
+from harness.report.sections import SECTIONS, Report, Section, Where, findings_of, shown
+from harness.report.template import template
+
+#: A verdict has no more examples and causes of an anomaly than these.
+_ALL = 20
 
 
-def render(verdict: Verdict, run_file: RunFile) -> str:
+def render(verdict: Verdict, run_file: RunFile, sections: Sequence[Section] = SECTIONS) -> str:
     """The whole page."""
-    return _template().render(
+    return template("harness.report", "report.html.j2").render(
         verdict=verdict,
+        headlines=words.headlines(verdict, findings_of(verdict)),
         run=run_file,
-        began=datetime.fromtimestamp(run_file.origin_unix_ns / 1e9, UTC).strftime("%Y-%m-%d %H:%M:%S UTC"),
-        chart=chart(verdict, run_file),
+        sections=list(shown(Report(verdict, _ALL, run_file), Where.PAGE, sections)),
         width=WIDTH,
         words=words,
     )
-
-
-@cache
-def _template() -> Template:
-    page = Environment(
-        loader=PackageLoader("harness.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    page.filters["seconds"] = words.seconds
-    return page.get_template("report.html.j2")

@@ -29,6 +29,11 @@ def render(verdict: Verdict, run_file: RunFile) -> str:
     for case in cases:
         case.set("classname", verdict.scenario)
         suite.append(case)
+    return document(suite)
+
+
+def document(suite: ET.Element) -> str:
+    """The text of a JUnit file with this one suite."""
     suites = ET.Element("testsuites")
     suites.append(suite)
     ET.indent(suites)
@@ -38,11 +43,11 @@ def render(verdict: Verdict, run_file: RunFile) -> str:
 
 def _expectation(verdict: Verdict) -> ET.Element:
     case = ET.Element("testcase", name="expectation")
-    told = "\n".join(verdict.reasons)
+    text = "\n".join(verdict.reasons)
     if not verdict.expected:
         kind = "unknown" if verdict.verdict is Judgement.UNKNOWN else "invalid"
-        ET.SubElement(case, "failure", type=kind, message=verdict.reasons[-1]).text = told
-    ET.SubElement(case, "system-out").text = told
+        ET.SubElement(case, "failure", type=kind, message=verdict.reasons[-1]).text = text
+    ET.SubElement(case, "system-out").text = text
     return case
 
 

@@ -1,9 +1,10 @@
 """The figures of a verdict in words, and its parts as rows: the same on a terminal and on a page. Pure."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from harness.core.verdict import Judgement, Standing, Summary, Verdict
+from harness.core.verdict import Finding, Judgement, Standing, Summary, Verdict
+from harness.history.schema import sequence_of, worker_of
 
 Row = Mapping[str, Any]
 
@@ -26,12 +27,28 @@ def verdict_line(verdict: Verdict) -> str:
     return f"{verdict.verdict.upper()}{partial}, {'as expected' if verdict.expected else 'not as expected'}"
 
 
+def headlines(verdict: Verdict, findings: Sequence[Finding]) -> list[str]:
+    """The reasons, without what the findings say themselves: why, and where."""
+    told = {behind for one in findings for behind in (f"{one.first}: {text}" for text in _texts(one))}
+    lines = []
+    for reason in verdict.reasons:
+        why = next((f": {f.because}" for f in findings if reason.startswith(f"{f.first}: ")), "")
+        if reason not in told:
+            lines.append(reason.removesuffix(why))
+    return lines
+
+
+def _texts(finding: Finding) -> Iterator[str]:
+    yield finding.text
+    yield from (str(run.get("text", "")) for run in finding.runs)
+
+
 def tone(verdict: Verdict) -> str:
     """``good``, ``doubtful`` or ``bad``: an anomaly that was expected and is permitted is no alarm."""
     if verdict.verdict is Judgement.VALID and verdict.expected:
         return "good"
-    violated = any(anomaly.standing is Standing.VIOLATION for anomaly in verdict.anomalies.values())
-    return "doubtful" if verdict.expected and not violated else "bad"
+    permitted = all(anomaly.standing is Standing.PERMITTED for anomaly in verdict.anomalies.values())
+    return "doubtful" if verdict.expected and permitted else "bad"
 
 
 def summary_rows(summary: Summary) -> list[tuple[str, str, str]]:
@@ -58,23 +75,41 @@ def _of(fraction: float | None, whole: str) -> str:
     return f"{rate(fraction)} of {whole}" if fraction is not None else ""
 
 
+#: So many partitions are listed, the worst first.
+_MOST_PARTITIONS = 3
+
+
 def availability_lines(availability: Mapping[str, Any]) -> list[str]:
-    """The longest stretch without an acknowledgement, and how soon one came after each fault and its heal."""
-    lines = []
+    """How long each partition went without an acknowledgement, the worst first (of one alone: as it was in all), and
+    how soon one came after each fault and its heal."""
+    partitions = availability.get("partitions", [])
     longest = availability.get("longest_unavailable")
-    if longest is not None:
-        until = f"until {seconds(longest['to_ns'], 1)}" if longest["ended"] else "and none came after it"
-        lines.append(
-            f"longest without an acknowledgement: {seconds(longest['lasted_ns'], 1)},"
-            f" from {seconds(longest['from_ns'], 1)} {until}"
-        )
+    lines = [] if longest is None else [f"longest without an acknowledgement: {_stretch(longest)}"]
+    if len(partitions) > 1:
+        interrupted = [part for part in partitions if part.get("longest_unavailable")]
+        worst = sorted(interrupted, key=lambda part: -int(part["longest_unavailable"]["lasted_ns"]))
+        lines = [
+            f"longest without an acknowledgement: {_partition(part)} {_stretch(part['longest_unavailable'])}"
+            for part in worst[:_MOST_PARTITIONS]
+        ]
+        if others := worst[_MOST_PARTITIONS:]:
+            most = seconds(others[0]["longest_unavailable"]["lasted_ns"], 1)
+            lines.append(f"… and {len(others)} more partitions, {most} at most")
     for index, fault in enumerate(availability.get("after_faults", [])):
         injected, healed = fault["first_ack_after_injection_ns"], fault["first_ack_after_heal_ns"]
         slowest = _slowest(availability["partitions"], index)
-        lines.append(
-            f"{fault['fault']}: acknowledged again {_after(injected)} the injection, {_after(healed)} its heal{slowest}"
-        )
+        when = f"{_after(injected)} the injection, {_after(healed)} its heal"
+        lines.append(f"{fault['fault']}: first acknowledgement {when}{slowest}")
     return lines
+
+
+def _stretch(longest: Row) -> str:
+    until = f"until {seconds(longest['to_ns'], 1)}" if longest["ended"] else "and none came after it"
+    return f"{seconds(longest['lasted_ns'], 1)}, from {seconds(longest['from_ns'], 1)} {until}"
+
+
+def _partition(row: Row) -> str:
+    return f"{row['topic']}-{row['partition']}"
 
 
 def _slowest(partitions: Sequence[Row], fault: int) -> str:
@@ -84,8 +119,7 @@ def _slowest(partitions: Sequence[Row], fault: int) -> str:
     if len(waits) < 2:
         return ""
     lasted, part, ended = max(waits, key=lambda wait: wait[0])
-    where = f"{part['topic']}-{part['partition']}"
-    return f"; {where} awaited one for {seconds(lasted)}{'' if ended else ', and none came'}"
+    return f"; {_partition(part)} awaited one for {seconds(lasted)}{'' if ended else ', and none came'}"
 
 
 def counted_lines(verdict: Verdict) -> list[str]:
@@ -96,14 +130,20 @@ def counted_lines(verdict: Verdict) -> list[str]:
     found = ", ".join(f"{count:,} {name}" for name, count in resolved.items() if count)
     later = f"; of the unknown found {found}" if found else ""
     again = [f"{count:,} ({cause})" for cause, count in verdict.redelivered.items()]
+    risked = [f"{count:,} by {_brokers(fewest)}" for fewest, count in sorted(verdict.at_risk.items())]
     return [
+        *([f"acknowledged while a fault could take it, by who had to have it: {', '.join(risked)}"] if risked else []),
         *([f"transactions: {', '.join(ended)}{later}"] if ended else []),
         *([f"delivered again, as at-least-once allows: {', '.join(again)}"] if again else []),
     ]
 
 
+def _brokers(number: int) -> str:
+    return "nobody knows how many" if not number else "1 broker" if number == 1 else f"{number} brokers"
+
+
 def _after(ns: int | None) -> str:
-    return "never after" if ns is None else f"{seconds(ns)} after"
+    return "none after" if ns is None else f"{seconds(ns)} after"
 
 
 def unmet(verdict: Verdict) -> list[str]:
@@ -120,18 +160,46 @@ def plain(value: object) -> str:
     return " ".join(plain(one) for one in value) if isinstance(value, list | tuple) else str(value)
 
 
+def with_names(row: Row, name: Callable[[int], str]) -> Row:
+    """A row with the names of brokers for their ids, wherever it says who led and who was in the ISR."""
+
+    def named(key: str, value: Any) -> Any:
+        if key == "leader" and isinstance(value, int):
+            return name(value) if value >= 0 else "nobody"
+        if key == "isr":
+            return [name(broker) if isinstance(broker, int) else broker for broker in value or ()]
+        if key == "changed_to" and value:
+            return with_names(value, name)
+        return [with_names(one, name) for one in value] if key == "also_leading" and value else value
+
+    return {key: named(key, value) for key, value in row.items()}
+
+
 def _record(row: Row) -> str:
     return f"worker {row['worker']} #{row['sequence']}"
 
 
+def _by_id(record: int) -> str:
+    return f"worker {worker_of(record)} #{sequence_of(record)}"
+
+
+def broker(name: str, epoch: int | None) -> str:
+    """``"b1 (epoch 3)"``: a leader, and its epoch where that is known."""
+    return name if epoch is None else f"{name} (epoch {epoch})"
+
+
+def in_order(names: Sequence[str]) -> str:
+    """``"a, b and c"``."""
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+
+
 def _leader(row: Row) -> str:
-    epoch = row.get("leader_epoch")
-    return f"{row['leader']}" + ("" if epoch is None else f" (epoch {epoch})")
+    return broker(str(row["leader"]), row.get("leader_epoch"))
 
 
-def _changing(row: Row, told: Callable[[Row], str]) -> str:
+def _changing(row: Row, cell: Callable[[Row], str]) -> str:
     """What was seen before, and after an arrow what was seen next where that is something else."""
-    seen = [told(row), told(row["changed_to"])] if row.get("changed_to") else [told(row)]
+    seen = [cell(row), cell(row["changed_to"])] if row.get("changed_to") else [cell(row)]
     return " → ".join(dict.fromkeys(seen))
 
 
@@ -147,6 +215,8 @@ _COLUMNS: tuple[tuple[str, tuple[str, ...], Callable[[Row], str]], ...] = (
     ("ISR", ("isr",), lambda row: _changing(row, lambda seen: plain(seen["isr"]))),
     ("also leading", ("also_leading",), lambda row: ", ".join(_leader(one) for one in row["also_leading"])),
     ("faults", ("faults",), lambda row: plain(row["faults"])),
+    ("records", ("records",), lambda row: ", ".join(map(_by_id, row["records"]))),
+    ("stands", ("stands",), lambda row: _by_id(row["stands"])),
 )
 
 
@@ -154,15 +224,74 @@ def table(examples: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
     """Headers and cells of examples; a column that says nothing in any row is left out."""
     named = {key for _, keys, _ in _COLUMNS for key in keys}
     others = dict.fromkeys(key for row in examples for key in row if key not in named)
-    columns = [(header, keys[0], told) for header, keys, told in _COLUMNS]
+    columns = [(header, keys[0], cell) for header, keys, cell in _COLUMNS]
     columns += [(key, key, lambda row, key=key: plain(row[key])) for key in others]  # type: ignore[misc]
-    cells = [(header, [_cell(row, key, told) for row in examples]) for header, key, told in columns]
+    cells = [(header, [_cell(row, key, cell) for row in examples]) for header, key, cell in columns]
     said = [(header, column) for header, column in cells if any(column)]
     return [header for header, _ in said], [list(row) for row in zip(*(column for _, column in said), strict=True)]
 
 
-def _cell(row: Row, key: str, told: Callable[[Row], str]) -> str:
-    return "" if row.get(key) is None else told(row)
+def _cell(row: Row, key: str, cell: Callable[[Row], str]) -> str:
+    return "" if row.get(key) is None else cell(row)
+
+
+def shared(headers: Sequence[str], cells: Sequence[Sequence[str]]) -> tuple[str, list[str], list[list[str]]]:
+    """What all of several rows say alike, in one line, and the columns in which they differ."""
+    columns = list(zip(*cells, strict=True))
+    alike = [len(cells) > 1 and len(set(column)) == 1 for column in columns]
+    said = [f"{header} {column[0]}" for header, column, same in zip(headers, columns, alike, strict=True) if same]
+    kept = [n for n, same in enumerate(alike) if not same]
+    return " · ".join(said), [headers[n] for n in kept], [[row[n] for n in kept] for row in cells]
+
+
+def holders(runs: Sequence[Row]) -> str:
+    """Who must have had the records of some runs, where that is the same of all."""
+    each = [_holders(run) for run in runs if "must" in run]
+    return each[0] if each and all(one == each[0] for one in each) else ""
+
+
+def _holders(run: Row) -> str:
+    must, need_not, unknown = (in_order(run[key]) for key in ("must", "need_not", "unknown"))
+    said = [
+        f"{must} must have had them" if must else "nobody is known to have had them",
+        f"{need_not} need not" if need_not else "",
+        f"of {unknown} nobody knows" if unknown else "",
+    ]
+    return "; ".join(filter(None, said))
+
+
+def run_table(runs: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
+    """Headers and cells of the runs of a finding: where its records stood, and who must have had them where that is not
+    the same of all."""
+    apart = not holders(runs)
+    columns: list[tuple[str, Callable[[Row], str]]] = [
+        ("partition", _partition),
+        ("offsets", _offsets),
+        ("records", lambda run: f"{run['count']:,}"),
+        ("acknowledged", lambda run: _when(run) if run["acknowledged"] else "never"),
+        ("by", lambda run: "" if run["leader"] is None else broker(run["leader_name"], run["leader_epoch"])),
+        ("must have had them", lambda run: plain(run.get("must")) if apart else ""),
+        ("standing", lambda run: str(run.get("standing", ""))),
+    ]
+    cells = [(header, [cell(run) for run in runs]) for header, cell in columns]
+    said = [(header, column) for header, column in cells if any(column)]
+    said = [one for one in said if one[0] != "standing" or len(set(one[1])) > 1]
+    return [header for header, _ in said], [list(row) for row in zip(*(column for _, column in said), strict=True)]
+
+
+def _offsets(run: Row) -> str:
+    first, last = run["first_offset"], run["last_offset"]
+    return "not known" if first is None or last is None else str(first) if first == last else f"{first}–{last}"
+
+
+def _when(run: Row) -> str:
+    return from_to(run["first_ns"], run["last_ns"])
+
+
+def from_to(from_ns: int, to_ns: int) -> str:
+    """``"26.0–31.3 s"``, or one time where both are about the same."""
+    first, last = seconds(from_ns, 1), seconds(to_ns, 1)
+    return first if first == last else f"{first.removesuffix(' s')}–{last}"
 
 
 def flattened(value: object, path: str = "") -> Iterable[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""What a run tells whoever watches it: live on a terminal, plain lines elsewhere."""
+"""What a run shows while it goes on: live on a terminal, plain lines elsewhere."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ _EVERY = 5.0
 
 
 class Display(Protocol):
-    """Called from the run's own thread, as often as there is something to tell."""
+    """Called from the run's own thread, as often as there is something new."""
 
     def phase(self, name: str) -> None:
         """A phase of the run begins."""
@@ -75,7 +75,7 @@ class _Status:
 
 
 class PlainDisplay(_Shown):
-    """A line for what is new, and one about the records every five seconds: for logs. ``now`` tells seconds."""
+    """A line for what is new, and one about the records every five seconds: for logs. ``now`` returns seconds."""
 
     def __init__(self, stream: TextIO, now: Callable[[], float] = time.monotonic) -> None:
         self._stream = stream

@@ -1,20 +1,21 @@
 """One judgement of a run at a time, and its results put beside the run all at once."""
 
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from harness.core.verdict import Verdict
 from harness.history.lock import judging_lock
-from harness.history.paths import ANOMALIES, CHECKERS_LOG
-from harness.history.run_file import RunFile, State
+from harness.history.paths import ANOMALIES, CHECKERS_LOG, VERDICT_FILE
+from harness.history.run_file import RunFile
 from harness.history.writing import made_beside, remove_left_beside, swap_in
-from harness.report import write
+from harness.report.files import JUNIT_FILE, REPORT_FILE, write
 
 
 @contextmanager
 def judging(directory: Path) -> Iterator[Path]:
-    """Wait until nobody else judges the run, and give a folder for the results: within the run, gone afterwards.
+    """Wait until nobody else judges the run, and make a folder for the results: within the run, gone afterwards.
 
     Raises OSError where the run's directory cannot be written.
     """
@@ -25,14 +26,25 @@ def judging(directory: Path) -> Iterator[Path]:
             yield results
 
 
-def publish(directory: Path, results: Path, verdict: Verdict, file: RunFile) -> Path:
-    """Put what was found, the verdict and its reports in the place of those of an earlier judgement.
+def emptied(results: Path) -> Path:
+    """The folder of ``judging``, without what a judgement that was broken off left in it."""
+    for left in results.iterdir():
+        if left.is_dir():
+            shutil.rmtree(left)
+        else:
+            left.unlink()
+    return results
 
-    Returns the path of the report. Raises OSError where one cannot be replaced.
+
+def publish(directory: Path, results: Path, verdict: Verdict, file: RunFile) -> Path:
+    """Replace the anomalies, verdict and reports of an earlier judgement by the new ones.
+
+    All is made beside before anything is replaced: on a full disk what was there stays. Returns the path of the report.
+    Raises OSError where one cannot be made or replaced.
     """
+    write(results, verdict, file)
     for name in (ANOMALIES, CHECKERS_LOG):
         swap_in(results / name, directory / name)
-    report = write(directory, verdict, file)
-    file.state = State.JUDGED
-    file.write(directory)
-    return report
+    for name in (REPORT_FILE, JUNIT_FILE, VERDICT_FILE):
+        (results / name).replace(directory / name)
+    return directory / REPORT_FILE

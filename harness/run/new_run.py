@@ -1,30 +1,26 @@
 """A directory for a run that begins, and its run.json from the scenario."""
 
 import random
+import shutil
 import time
 from datetime import UTC, datetime
 from pathlib import Path
 
 from harness.core.clock import Clock
-from harness.core.errors import EnvironmentLacks
+from harness.core.errors import NothingRuns
 from harness.history.paths import JOURNALS, LOGS
-from harness.history.run_file import RunFile
+from harness.history.run_file import RUN_FILE, RunFile
 from harness.history.store import RunRecord
 from harness.scenario.configuration import configuration
 from harness.scenario.model import Scenario
 
 
 def new_run(scenario: Scenario, seed: int, store: Path) -> RunRecord:
-    """A fresh ``<store>/<scenario>/<UTC time>-<seed>``. Raises EnvironmentLacks where the store is not writable."""
+    """A fresh ``<store>/<scenario>/<UTC time>-<seed>``. Raises NothingRuns where the store is not writable."""
     now = time.time_ns()
     moment = datetime.fromtimestamp(now / 1e9, UTC).strftime("%Y%m%dT%H%M%S.%f")[:-3]
     name = f"{scenario.name}/{moment}Z-{seed}"
     directory = store.resolve() / name
-    try:
-        for part in (JOURNALS, LOGS):
-            (directory / part).mkdir(parents=True)
-    except OSError as exc:
-        raise EnvironmentLacks(f"{store}: runs cannot be kept there ({exc.strerror}): name another --store") from exc
     clock = Clock.start()
     file = RunFile(
         run=name,
@@ -38,13 +34,23 @@ def new_run(scenario: Scenario, seed: int, store: Path) -> RunRecord:
         watch_partition=scenario.watch_partition,
         seed=seed,
         origin_unix_ns=now,
-        origin_monotonic_ns=clock.origin_ns,
     )
-    record = RunRecord(directory, file, clock)
-    record.save()
+    try:
+        for part in (JOURNALS, LOGS):
+            (directory / part).mkdir(parents=True)
+        record = RunRecord(directory, file, clock)
+        try:
+            record.save()
+        except BaseException:
+            record.release()
+            raise
+    except OSError as exc:
+        if not (directory / RUN_FILE).exists():
+            shutil.rmtree(directory, ignore_errors=True)
+        raise NothingRuns(f"{store}: runs cannot be kept there ({exc.strerror}): name another --store") from exc
     return record
 
 
 def fresh_seed() -> int:
-    """A seed where the user gave none; run.json keeps it."""
+    """A seed where the user chose none; run.json keeps it."""
     return random.SystemRandom().randrange(1 << 31)

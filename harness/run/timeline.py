@@ -24,7 +24,10 @@ _TICK = 0.1
 
 @dataclass
 class Stage:
-    """Everything that a timeline plays on."""
+    """Everything that a timeline plays on.
+
+    ``afterwards``: seconds that what it breaks may stay broken when it is over.
+    """
 
     record: RunRecord
     topology: Topology
@@ -34,6 +37,7 @@ class Stage:
     display: Display
     elections: Elections
     leader_before: Node | None = field(default=None)
+    afterwards: float = 0.0
 
     def show(self) -> None:
         """Show how things stand."""
@@ -82,6 +86,7 @@ def follow(timeline: Sequence[steps.Step], stage: Stage) -> None:
     stage.leader_before = stage.observer.view().leader
     for number, step in enumerate(timeline):
         at_ns = stage.record.clock.now()
+        stage.nemesis.within = sum(later.longest for later in timeline[number:]) + stage.afterwards
         stage.display.step(str(step), None)
         try:
             missed, done = _play(step, number, plans.get(number, []), stage)
@@ -146,7 +151,7 @@ def _draw(draw: steps.Draw, number: int, plan: Sequence[Planned], stage: Stage) 
             name = stage.nemesis.inject(planned.fault, random=generator(stage.record.file.seed, number, drawn))
         except NothingInjected as exc:
             # A role that nobody has just then is what random faults bring about: the next draw is as good.
-            stage.report(f"inject {kind_of(planned.fault)}", stage.record.clock.now(), detail=f"passed over: {exc}")
+            stage.report(f"inject {kind_of(planned.fault)}", stage.record.clock.now(), detail=f"skipped: {exc}")
             missed = missed and f"nothing was injected: {exc}"
             continue
         missed = None
@@ -200,10 +205,15 @@ def met(
 
 
 def seen(stage: Stage) -> str:
-    """What every broker told last of the watched partition, and how many writes are acknowledged."""
+    """What every broker reported last of the watched partition, and how many writes are acknowledged."""
     file, now = stage.record.file, stage.record.clock.now()
-    told = [
-        f"{s.observer} says leader {s.leader}, ISR {list(s.isr)} ({(now - s.at_ns) / 1e9:.0f} s ago)"
+
+    def name(broker: int) -> str:
+        return "nobody" if broker < 0 else file.broker(broker)
+
+    said = [
+        f"{s.observer} says leader {name(s.leader)}, ISR {' '.join(map(name, s.isr)) or 'empty'} "
+        f"({(now - s.at_ns) / 1e9:.0f} s ago)"
         for s in stage.observer.sights(file.watch_topic, file.watch_partition)
     ]
-    return "; ".join([*told, f"{stage.workload.counts().acknowledged} acknowledged"])
+    return "; ".join([*said, f"{stage.workload.counts().acknowledged} acknowledged"])

@@ -6,10 +6,10 @@ from importlib.metadata import version
 import confluent_kafka
 
 
-def versions(kafka: str) -> dict[str, str]:
-    """What a reader needs to repeat a run."""
+def versions(kafka: str | None = None) -> dict[str, str]:
+    """What a reader needs to repeat a run; ``kafka``: the brokers' version."""
     return {
-        "kafka": kafka,
+        **({} if kafka is None else {"kafka": kafka}),
         "kafka-trial": version("kafka-trial"),
         "librdkafka": confluent_kafka.libversion()[0],
         "confluent-kafka": version("confluent-kafka"),

@@ -2,25 +2,22 @@
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
 
 from harness.core.clock import Clock
+from harness.scenario.model import Scenario
 from harness.scenario.problems import Problem, near
 from workloads.clients.librdkafka import RELIED_ON, SETTINGS, Value, is_default, one_name, refused
 from workloads.workload import Plan, Workload
 
-if TYPE_CHECKING:
-    from harness.scenario.model import Scenario
 
-
-def client_config(scenario: "Scenario") -> Iterator[Problem]:
+def client_config(scenario: Scenario) -> Iterator[Problem]:
     """A problem for each setting that cannot be passed through; else one for each thing that librdkafka refuses."""
     workload = scenario.workload
     if not workload.config:
         return
-    producers, consumers = _given(workload)
+    producers, consumers = _own_settings(workload)
     keys = own_keys(type(workload))
     problems = [
         Problem(("workload", "config", key), says)
@@ -38,21 +35,22 @@ def own_keys(workload: type[BaseModel]) -> dict[str, str]:
     return {one_name(key): key for name, info in workload.model_fields.items() for key in [info.alias or name]}
 
 
-def _not_passed(key: str, keys: Mapping[str, str], given: Mapping[str, Value]) -> str | None:
-    """Why a setting is not passed through; None where it is. What the harness merely states may be given otherwise."""
+def _not_passed(key: str, keys: Mapping[str, str], own: Mapping[str, Value]) -> str | None:
+    """Why a setting is not passed through; None where it is. A setting that the harness leaves at its default may be
+    overridden."""
     if key not in SETTINGS:
         return f"no setting of librdkafka is called {key!r}; {near(key, SETTINGS)}"
     name = one_name(key)
     if name in keys:
-        return f"{key} has a key of its own: give it as workload.{keys[name]}"
-    ours = next((value for set_, value in given.items() if one_name(set_) == name), None)
+        return f"{key} has a key of its own: write it as workload.{keys[name]}"
+    ours = next((value for set_, value in own.items() if one_name(set_) == name), None)
     if RELIED_ON & {key, name} or (ours is not None and not is_default(name, ours)):
         return f"{key} is set by the harness{f' (to {ours})' if ours else ''}, which relies on it: remove it"
     return None
 
 
-def _given(workload: Workload) -> tuple[Mapping[str, Value], Mapping[str, Value]]:
-    """What the harness itself gives a producer and a consumer of this workload."""
+def _own_settings(workload: Workload) -> tuple[Mapping[str, Value], Mapping[str, Value]]:
+    """The settings that the harness itself sets for a producer and a consumer of this workload."""
     nowhere = Plan("", {"any": 1}, Path(), Clock.start(), 0)
     specs = workload.model_copy(update={"config": {}}).worker_specs(nowhere)
     consumers = [spec.config for spec in specs if not spec.writes]

@@ -1,11 +1,14 @@
 """What validation refused, in lines that say where it stands and what to change."""
 
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
-from harness.scenario.problems import Place, near, printable
+from harness.core.printable import printable
+from harness.scenario.model import Scenario
+from harness.scenario.problems import KeyPath, Problem, near
 from harness.scenario.schema import keys_at
 from harness.scenario.steps import STEPS
 from harness.scenario.written import Written
@@ -29,31 +32,47 @@ _MEANT = {
 _NEAR_A_DOTTED_KEY = 0.75
 
 
-def complaints(exc: ValidationError, written: Written) -> list[str]:
-    """``file.yaml:7: topic.replication: …``, a line for each place, in the order in which they stand."""
-    said: dict[Place, str] = {}
+def complaints(exc: ValidationError, written: Written, model: type[BaseModel] = Scenario) -> list[str]:
+    """``file.yaml:7: topic.replication: …``, a line for each key, in the order of the file.
+
+    ``model``: what the whole of ``written`` was validated as.
+    """
+    said: dict[KeyPath, str] = {}
     for error in exc.errors(include_url=False):
         if error["type"] in _CONSEQUENCES:
             continue
         where = written.resolved(error["loc"])
-        said.setdefault(where, _line(error, where, written))
+        said.setdefault(where, _says(error, where, written, model))
+    return _lines(said, written)
+
+
+def problem_lines(problems: Iterable[Problem], written: Written) -> list[str]:
+    """The same lines for a scenario that contradicts itself."""
+    said: dict[KeyPath, str] = {}
+    for problem in problems:
+        said.setdefault(written.resolved(problem.where), problem.says)
+    return _lines(said, written)
+
+
+def _lines(said: Mapping[KeyPath, str], written: Written) -> list[str]:
     order = list(written.stands)
-    return [said[where] for where in sorted(said, key=lambda place: order.index(place) if place in order else -1)]
+    keys = sorted(said, key=lambda key: order.index(key) if key in order else -1)
+    return [_line(where, said[where], written) for where in keys]
 
 
-def _line(error: Any, where: Place, written: Written) -> str:
+def _line(where: KeyPath, says: str, written: Written) -> str:
     path, stand = ".".join(map(str, where)), written.stand(where)
-    told = not path or stand == f"--set {path}"
-    return printable(f"{stand}: {'' if told else path + ': '}{_says(error, where, written)}")
+    named = not path or stand == f"--set {path}"
+    return printable(f"{stand}: {'' if named else path + ': '}{says}")
 
 
-def _says(error: Any, where: Place, written: Written) -> str:
-    kind, given, context = error["type"], error["input"], error.get("ctx", {})
+def _says(error: Any, where: KeyPath, written: Written, model: type[BaseModel]) -> str:
+    kind, value, context = error["type"], error["input"], error.get("ctx", {})
     match kind:
         case "extra_forbidden":
-            says = _unknown_key(str(where[-1]), keys_at(where[:-1], written.data) or [], where[:-1])
+            says = _unknown_key(str(where[-1]), keys_at(where[:-1], written.data, model) or [], where[:-1])
         case "step":
-            says = _unknown_step(given) or str(error["msg"])
+            says = _unknown_step(value) or str(error["msg"])
         case "missing":
             says = f"key {error['loc'][-1]!r} is missing"
         case "union_tag_invalid":
@@ -62,27 +81,27 @@ def _says(error: Any, where: Place, written: Written) -> str:
         case "union_tag_not_found":
             says = f"say which one: key {_discriminator(context)!r} is missing"
         case "model_type" | "model_attributes_type" | "dict_type":
-            says = f"should be a mapping of keys to values, not {given!r}"
+            says = f"should be a mapping of keys to values, not {value!r}"
         case "value_error":
             says = str(context["error"])
         case _:
             subject, should, wanted = str(error["msg"]).partition(" should ")
-            says = f"should {wanted}, not {given!r}" if subject in {"Input", "String"} and should else error["msg"]
+            says = f"should {wanted}, not {value!r}" if subject in {"Input", "String"} and should else error["msg"]
     return says
 
 
-def _unknown_step(given: object) -> str | None:
+def _unknown_step(value: object) -> str | None:
     """What a step of one key was meant to be; None for what is none."""
-    if not isinstance(given, dict) or len(given) != 1:
+    if not isinstance(value, dict) or len(value) != 1:
         return None
-    name = str(next(iter(given)))
+    name = str(next(iter(value)))
     if name in FAULTS:
         return f"unknown step `{name}`; a fault is injected: `inject: {{fault: {name}, …}}`"
     meant = _MEANT.get(name) or next(iter(get_close_matches(name, STEPS, n=1)), None)
     return f"unknown step `{name}`; " + (f"did you mean `{meant}`?" if meant else f"known: {', '.join(STEPS)}")
 
 
-def _unknown_key(key: str, known: list[str], inside: Place) -> str:
+def _unknown_key(key: str, known: list[str], inside: KeyPath) -> str:
     if "config" in known and "." in key and not get_close_matches(key.lower(), known, cutoff=_NEAR_A_DOTTED_KEY):
         return f"no such key; a setting of Kafka's belongs under {'.'.join(map(str, inside))}.config"
     for attempt in (key.lower(), key.lower().partition(".")[0]):

@@ -1,16 +1,12 @@
 """What promises depend on, taken from a scenario. Pure."""
 
-from typing import TYPE_CHECKING
-
 from harness.core.guarantees import Configuration
-
-if TYPE_CHECKING:
-    from harness.scenario.model import Scenario
+from harness.scenario.model import Scenario
 
 _VERIFICATION = "transaction.partition.verification.enable"
 
 
-def configuration(scenario: "Scenario") -> Configuration:
+def configuration(scenario: Scenario) -> Configuration:
     """The settings that run.json keeps for the checkers."""
     workload, topic = scenario.workload, scenario.topic
     return Configuration(
@@ -27,5 +23,5 @@ def configuration(scenario: "Scenario") -> Configuration:
         isolation_level=scenario.isolation_level,
         grouped=workload.grouped,
         commits_first=workload.commits_first,
-        partition_verification=str(scenario.cluster.config.get(_VERIFICATION, True)).lower() != "false",
+        partition_verification=str(scenario.cluster.config.get(_VERIFICATION, True)).strip().lower() != "false",
     )

@@ -1,24 +1,20 @@
 """What cannot be together in one scenario. Pure: a scenario in, a line for each contradiction out."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from harness.cluster.spec import ClusterSpec
 from harness.core.anomalies import BY_NAME
 from harness.core.verdict import PRECONDITIONS, Expectation, Judgement, Standing
 from harness.core.version import parse_version
 from harness.history.run_file import Limits
 from harness.scenario.client_config import client_config
-from harness.scenario.faults import faults_of_the_timeline
 from harness.scenario.kafka_settings import kafka_settings
+from harness.scenario.model import Scenario
 from harness.scenario.problems import Problem, unknown
-from harness.scenario.steps import Elect, Inject, Random
-from harness.scenario.timeline_names import names_of_the_timeline
-from nemesis.targets import parts
+from harness.scenario.steps import Elect, Until, injections
+from harness.scenario.timeline import problems_of_the_timeline
+from nemesis.targets import bare, parts
 from workloads.workload import WorkloadStep
-
-if TYPE_CHECKING:
-    from harness.cluster.spec import ClusterSpec
-    from harness.scenario.model import Scenario
 
 _KRAFT_SINCE = (3, 3)
 _ZOOKEEPER_BELOW = (4, 0)
@@ -30,25 +26,24 @@ _TOPICS_CREATED_SINCE = (0, 10, 1)
 _ELECTIONS_BY_HAND_SINCE = (2, 4)
 
 
-def contradictions(scenario: "Scenario") -> list[Problem]:
+def contradictions(scenario: Scenario) -> list[Problem]:
     """Everything in ``scenario`` that cannot be, each as one clear line."""
     return [
         *_of_the_cluster(scenario.cluster),
         *_of_the_topic(scenario),
         *_of_the_watched_partition(scenario),
         *kafka_settings(scenario),
-        *names_of_the_timeline(scenario),
-        *faults_of_the_timeline(scenario),
+        *problems_of_the_timeline(scenario),
         *_of_the_elections(scenario),
         *_of_the_workload(scenario),
         *client_config(scenario),
         *_of_the_final_read(scenario),
-        *_of_the_limits(scenario),
+        *_of_what_is_required(scenario),
         *_of_the_expectation(scenario),
     ]
 
 
-def _of_the_cluster(cluster: "ClusterSpec") -> Iterator[Problem]:
+def _of_the_cluster(cluster: ClusterSpec) -> Iterator[Problem]:
     kraft, number = cluster.metadata == "kraft", parse_version(cluster.version)
     if not kraft and number >= _ZOOKEEPER_BELOW:
         yield Problem(
@@ -72,7 +67,7 @@ def _of_the_cluster(cluster: "ClusterSpec") -> Iterator[Problem]:
         yield Problem(("cluster", own), f"{own} is 1 or 3, not {getattr(cluster, own)}")
 
 
-def _of_the_topic(scenario: "Scenario") -> Iterator[Problem]:
+def _of_the_topic(scenario: Scenario) -> Iterator[Problem]:
     topic, brokers = scenario.topic, scenario.cluster.brokers
     if topic.replication > brokers:
         yield Problem(
@@ -92,7 +87,7 @@ def _of_the_topic(scenario: "Scenario") -> Iterator[Problem]:
         yield from _of_the_assignment(topic.assignment, scenario)
 
 
-def _of_avoiding(scenario: "Scenario") -> Iterator[Problem]:
+def _of_avoiding(scenario: Scenario) -> Iterator[Problem]:
     topic, cluster = scenario.topic, scenario.cluster
     where = ("topic", "avoid")
     if cluster.metadata == "kraft":
@@ -105,7 +100,7 @@ def _of_avoiding(scenario: "Scenario") -> Iterator[Problem]:
         yield Problem(where, "assignment says where replicas are: remove avoid")
 
 
-def _of_the_assignment(assignment: list[list[int]], scenario: "Scenario") -> Iterator[Problem]:
+def _of_the_assignment(assignment: list[list[int]], scenario: Scenario) -> Iterator[Problem]:
     topic, brokers = scenario.topic, scenario.cluster.brokers
     if len(assignment) != topic.partitions:
         yield Problem(
@@ -120,7 +115,7 @@ def _of_the_assignment(assignment: list[list[int]], scenario: "Scenario") -> Ite
             yield Problem(where, f"there is no broker {absent[0]}: they are 1 to {brokers}")
 
 
-def _of_the_watched_partition(scenario: "Scenario") -> Iterator[Problem]:
+def _of_the_watched_partition(scenario: Scenario) -> Iterator[Problem]:
     topic = scenario.topic
     if scenario.watch_topic not in topic.names:
         yield Problem(("watch",), f"no topic {scenario.watch_topic!r}; the topics are {', '.join(topic.names[:5])}")
@@ -128,7 +123,7 @@ def _of_the_watched_partition(scenario: "Scenario") -> Iterator[Problem]:
         yield Problem(("watch",), f"no partition {scenario.watch_partition}: the topic has {topic.partitions}")
 
 
-def _of_the_workload(scenario: "Scenario") -> Iterator[Problem]:
+def _of_the_workload(scenario: Scenario) -> Iterator[Problem]:
     """Steps and targets that only other workloads have, and what cannot be among its own."""
     workload = scenario.workload
     own: list[tuple[int, WorkloadStep]] = []
@@ -138,17 +133,19 @@ def _of_the_workload(scenario: "Scenario") -> Iterator[Problem]:
             own.append((index, step))
         elif isinstance(step, WorkloadStep):
             yield Problem(where, step.elsewhere)
-        faults = step.random.faults if isinstance(step, Random) else [step.inject] if isinstance(step, Inject) else []
         meant = [
-            part for fault in faults for one in (*fault.targets().values(), *fault.pin.values()) for part in parts(one)
+            part
+            for fault in injections(step)
+            for one in (*fault.targets().values(), *fault.pin.values())
+            for part in parts(one)
         ]
-        if not workload.transactional and any(part.rpartition(" ")[2] == "coordinator" for part in meant):
+        if not workload.transactional and any(bare(part) == "coordinator" for part in meant):
             yield Problem(where, "target 'coordinator': only transactions have one; use kind: transactions")
     for found in workload.contradictions(own):
         yield Problem(("timeline", found.step, *found.path), found.says)
 
 
-def _of_the_elections(scenario: "Scenario") -> Iterator[Problem]:
+def _of_the_elections(scenario: Scenario) -> Iterator[Problem]:
     version = scenario.cluster.version
     if parse_version(version) >= _ELECTIONS_BY_HAND_SINCE:
         return
@@ -160,7 +157,7 @@ def _of_the_elections(scenario: "Scenario") -> Iterator[Problem]:
             )
 
 
-def _of_the_final_read(scenario: "Scenario") -> Iterator[Problem]:
+def _of_the_final_read(scenario: Scenario) -> Iterator[Problem]:
     where, version = ("final_read", "replicas"), scenario.cluster.version
     if not scenario.final_read.replicas:
         return
@@ -170,7 +167,7 @@ def _of_the_final_read(scenario: "Scenario") -> Iterator[Problem]:
         yield Problem(where, "with replication 1 there is no follower: raise topic.replication, or remove it")
 
 
-def _of_the_expectation(scenario: "Scenario") -> Iterator[Problem]:
+def _of_the_expectation(scenario: Scenario) -> Iterator[Problem]:
     expect = scenario.expect
     for key, names in (("anomalies", expect.anomalies), ("allowed", expect.allowed)):
         for name in names:
@@ -182,7 +179,7 @@ def _of_the_expectation(scenario: "Scenario") -> Iterator[Problem]:
     yield from _of_the_expected_verdicts(expect)
     lost = any(BY_NAME[name].is_loss for name in expect.anomalies if name in BY_NAME)
     permitted = expect.standing is Standing.PERMITTED and lost
-    wiped = any(isinstance(step, Inject) and step.inject.destroys_data for step in scenario.timeline)
+    wiped = any(fault.destroys_data for fault in scenario.faults)
     asked = any(isinstance(step, Elect) for step in scenario.timeline)
     if permitted and scenario.workload.acks == "all" and not wiped and not asked and not scenario.topic.unclean:
         yield Problem(
@@ -206,7 +203,23 @@ def _of_the_expected_verdicts(expect: Expectation) -> Iterator[Problem]:
         yield Problem(where, f"where {expect.not_met[0]} is not met no verdict is valid: add unknown, or remove that")
 
 
-def _of_the_limits(scenario: "Scenario") -> Iterator[Problem]:
-    """Limits are of the time between acknowledgements."""
-    if scenario.workload.acks == "0" and scenario.limits != Limits():
-        yield Problem(("limits",), "with acks: 0 nothing is ever acknowledged: remove limits, or use acks: 1 or all")
+def _of_what_is_required(scenario: Scenario) -> Iterator[Problem]:
+    """What no run could meet, with acknowledgements that never come, or a leader that is awaited and may not be."""
+    awaited = {index: step.until for index, step in enumerate(scenario.timeline) if isinstance(step, Until)}
+    requires, expected = scenario.requires, scenario.expect.not_met
+    if scenario.workload.acks == "0":
+        never = "with acks: 0 nothing is ever acknowledged"
+        if scenario.limits != Limits():
+            yield Problem(("limits",), f"{never}: remove limits, or use acks: 1 or all")
+        if requires.acknowledged and "enough acknowledged" not in expected:
+            yield Problem(("requires", "acknowledged"), f"{never}: require 0, or use acks: 1 or all")
+        for index, until in awaited.items():
+            if until.acknowledged is not None:
+                yield Problem(("timeline", index, "until"), f"{never}: wait for something else, or use acks: 1 or all")
+    if requires.leader == "unchanged" and "leader unchanged" not in expected:
+        for index, until in awaited.items():
+            if until.leader == "changed":
+                yield Problem(
+                    ("timeline", index, "until"),
+                    "another leader is awaited, and requires.leader is unchanged: drop one",
+                )

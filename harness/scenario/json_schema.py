@@ -21,6 +21,9 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 #: A setting that has two names: ours, and the one that is taken as well.
 _ALSO = {"delivery.timeout.ms": "message.timeout.ms"}
 
+#: Keywords of pydantic's that JSON Schema does not have: bounds of what is text as it is written, for one.
+_OF_PYDANTIC = {"discriminator", "lt", "le", "gt", "ge"}
+
 _TEXT: dict[str, Callable[[Any], str]] = {
     DURATION_PATTERN: duration_text,
     SHARE_PATTERN: share_text,
@@ -36,7 +39,7 @@ class _Plain(GenerateJsonSchema):
 
 
 def json_schema() -> Schema:
-    """A schema of scenario files: every key and word that may be given. One that is misspelt is refused.
+    """A schema of scenario files: every key and word that it may have. One that is misspelt is refused.
 
     It knows no contradictions (a scenario that meets it may still be refused), and wants numbers to be numbers.
     """
@@ -69,7 +72,7 @@ def _tidy(part: Any) -> Any:
         return [_tidy(item) for item in part]
     if not isinstance(part, dict):
         return part
-    tidied = {key: _tidy(value) for key, value in part.items() if key != "discriminator"}
+    tidied = {key: _tidy(value) for key, value in part.items() if key not in _OF_PYDANTIC}
     if isinstance(tidied.get("description"), str):
         tidied["description"] = " ".join(tidied["description"].replace("``", "`").split())
     default = tidied.get("default")
@@ -81,7 +84,7 @@ def _tidy(part: Any) -> Any:
 
 
 def _workload(part: Schema, definitions: Schema) -> Schema:
-    """Which workload is meant `kind` says; where it is not given, a queue."""
+    """`kind` says which workload; without it, a queue."""
     for kind, model in WORKLOADS.items():
         definition = definitions[model.__name__]
         of = definition["properties"]

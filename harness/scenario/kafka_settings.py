@@ -2,17 +2,14 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
 
+from harness.cluster.spec import Setting
 from harness.core.guarantees import Configuration
 from harness.core.quantities import duration_text
 from harness.scenario.configuration import configuration
+from harness.scenario.model import Scenario
 from harness.scenario.problems import Problem
 from harness.scenario.steps import Elect
-
-if TYPE_CHECKING:
-    from harness.cluster.spec import Setting
-    from harness.scenario.model import Scenario
 
 #: How a node is found and what it is: without it there is no cluster, or not the one that the faults are aimed at.
 RESERVED = frozenset(
@@ -54,7 +51,7 @@ _OVERHEAD = 128
 _MS = {"log.retention.ms": 1, "log.retention.minutes": 60_000, "log.retention.hours": 3_600_000}
 
 
-def kafka_settings(scenario: "Scenario") -> Iterator[Problem]:
+def kafka_settings(scenario: Scenario) -> Iterator[Problem]:
     """A problem for each setting of brokers or topic that cannot be taken."""
     for of in ("cluster", "topic"):
         for key in getattr(scenario, of).config:
@@ -62,7 +59,7 @@ def kafka_settings(scenario: "Scenario") -> Iterator[Problem]:
             if not re.fullmatch(r"[A-Za-z0-9._-]+", key):
                 yield Problem(where, f"{key!r} is no name of a Kafka setting")
             elif key in OF_THE_TOPIC:
-                yield Problem(where, f"{key} has a key of its own: give it as topic.{key}")
+                yield Problem(where, f"{key} has a key of its own: write it as topic.{key}")
             elif of == "cluster" and key in RESERVED:
                 yield Problem(where, f"{key} is set by the harness, which needs it to find the nodes: remove it")
     yield from _unclean(scenario)
@@ -70,7 +67,7 @@ def kafka_settings(scenario: "Scenario") -> Iterator[Problem]:
     yield from _deleted(scenario)
 
 
-def _unclean(scenario: "Scenario") -> Iterator[Problem]:
+def _unclean(scenario: Scenario) -> Iterator[Problem]:
     """In KRaft the setting has an effect from 3.9 on; before, only an election by hand is unclean (KAFKA-12670)."""
     settings: Configuration = configuration(scenario)
     by_hand = any(isinstance(step, Elect) for step in scenario.timeline)
@@ -82,9 +79,9 @@ def _unclean(scenario: "Scenario") -> Iterator[Problem]:
         )
 
 
-def _compacted(scenario: "Scenario") -> Iterator[Problem]:
-    places = _effective(scenario, "cleanup.policy", {"log.cleanup.policy": 1})
-    for where, value in places:
+def _compacted(scenario: Scenario) -> Iterator[Problem]:
+    policies = _effective(scenario, "cleanup.policy", {"log.cleanup.policy": 1})
+    for where, value in policies:
         if "compact" in str(value):
             yield Problem(
                 where,
@@ -93,7 +90,7 @@ def _compacted(scenario: "Scenario") -> Iterator[Problem]:
             )
 
 
-def _deleted(scenario: "Scenario") -> Iterator[Problem]:
+def _deleted(scenario: Scenario) -> Iterator[Problem]:
     longest = sum(step.longest for step in scenario.timeline) + _AFTER_S
     for where, value in _effective(scenario, "retention.ms", _MS):
         kept = _number(value, _MS.get(str(where[-1]), 1))
@@ -121,9 +118,9 @@ def _deleted(scenario: "Scenario") -> Iterator[Problem]:
 
 
 def _effective(
-    scenario: "Scenario", of_topic: str, of_brokers: Mapping[str, int]
+    scenario: Scenario, of_topic: str, of_brokers: Mapping[str, int]
 ) -> Iterator[tuple[tuple[str, str, str], "Setting"]]:
-    """Where a setting of the topic is given: by the topic, else by the first of its names for brokers that is given."""
+    """Where a setting of the topic is written: at the topic, else the first of its names for brokers that is set."""
     if of_topic in scenario.topic.config:
         yield ("topic", "config", of_topic), scenario.topic.config[of_topic]
         return

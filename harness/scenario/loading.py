@@ -9,7 +9,8 @@ from pydantic import ValidationError
 from harness.core.errors import ScenarioError
 from harness.core.quantities import WRITTEN
 from harness.resources import scenarios
-from harness.scenario.complaints import complaints
+from harness.scenario.complaints import complaints, problem_lines
+from harness.scenario.contradictions import contradictions
 from harness.scenario.model import Scenario
 from harness.scenario.overrides import override
 from harness.scenario.written import Written, read
@@ -32,9 +33,12 @@ def validated(written: Written) -> Scenario:
     """The scenario that is written; one without a name is called after its file. Raises ScenarioError."""
     named = {"name": Path(written.origin).stem, **written.data}
     try:
-        return Scenario.model_validate(named, context=WRITTEN)
+        scenario = Scenario.model_validate(named, context=WRITTEN)
     except ValidationError as exc:
         raise ScenarioError("\n".join(complaints(exc, written))) from exc
+    if problems := contradictions(scenario):
+        raise ScenarioError("\n".join(problem_lines(problems, written)))
+    return scenario
 
 
 def named() -> dict[str, Path]:

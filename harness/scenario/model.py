@@ -1,22 +1,14 @@
 """A scenario: the shape of a cluster, its settings, a workload, a timeline of faults, and what is expected."""
 
-from typing import TYPE_CHECKING, Annotated, Self, Union
+from typing import TYPE_CHECKING, Annotated, Union
 
-from pydantic import (
-    BeforeValidator,
-    Field,
-    ValidationError,
-    model_validator,
-)
-from pydantic_core import InitErrorDetails, PydanticCustomError
+from pydantic import BeforeValidator, Field
 
 from harness.cluster.spec import ClusterSpec, Part, TopicSpec
 from harness.core.verdict import Expectation
 from harness.history.run_file import Limits, Requirements
 from harness.providers.catalogue import PROVIDERS, composed
-from harness.scenario.contradictions import contradictions
-from harness.scenario.problems import Problem
-from harness.scenario.steps import Inject, Injection, Random, Step
+from harness.scenario.steps import Injection, Step, injections
 from workloads.catalogue import DEFAULT, WORKLOADS
 from workloads.clients.settings import Isolation
 from workloads.workload import Workload
@@ -27,7 +19,7 @@ def _of_a_kind(workload: object) -> object:
     return {"kind": DEFAULT, **workload} if isinstance(workload, dict) else workload
 
 
-#: A workload of the catalogue, told apart by ``kind``.
+#: A workload of the catalogue; ``kind`` says which.
 if TYPE_CHECKING:
     AnyWorkload = Workload
 else:
@@ -54,7 +46,7 @@ class FinalRead(Part):
 
 
 class Scenario(Part):
-    """A named experiment with an expectation."""
+    """A named experiment with an expectation. What contradicts itself is refused where one is loaded (loading.py)."""
 
     name: str = Field(
         pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*$", description="default: the file's name"
@@ -62,6 +54,7 @@ class Scenario(Part):
     source: str = Field("", description="where the claim comes from")
     claim: str = Field("", description="what it shows, in one sentence")
     notes: str = Field("", description="what was found when it was run")
+    tags: list[str] = Field([], description="words by which suites and `kafka-trial scenarios --tag` choose it")
     cluster: AnyCluster = Field(AnyCluster(), description="which nodes, of which version, with which settings")
     topic: TopicSpec = Field(TopicSpec(), description="what is written to and read from")
     workload: AnyWorkload = WORKLOADS[DEFAULT]()
@@ -74,18 +67,10 @@ class Scenario(Part):
     limits: Limits = Field(Limits(), description="what is invalid though Kafka promises nothing of it")
     expect: Expectation = Field(Expectation(), description="the verdict that is success; the default is valid")
 
-    @model_validator(mode="after")
-    def _possible(self) -> Self:
-        if problems := contradictions(self):
-            raise ValidationError.from_exception_data("scenario", [_refused(problem) for problem in problems])
-        return self
-
     @property
     def faults(self) -> list[Injection]:
         """Every fault that the timeline injects, or may draw."""
-        injected = [step.inject for step in self.timeline if isinstance(step, Inject)]
-        drawn = [fault for step in self.timeline if isinstance(step, Random) for fault in step.random.faults]
-        return [*injected, *drawn]
+        return [fault for step in self.timeline for fault in injections(step)]
 
     @property
     def watch_topic(self) -> str:
@@ -101,8 +86,3 @@ class Scenario(Part):
     def isolation_level(self) -> Isolation:
         """How the final read isolates."""
         return self.final_read.isolation_level or self.workload.isolation_level
-
-
-def _refused(problem: Problem) -> InitErrorDetails:
-    says = PydanticCustomError("contradiction", "{says}", {"says": problem.says})
-    return InitErrorDetails(type=says, loc=problem.where, input=None)

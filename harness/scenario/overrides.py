@@ -1,4 +1,4 @@
-"""``--set path=value``: one value of a scenario given otherwise, before anything is validated."""
+"""``--set path=value``: override one value of a scenario, before anything is validated."""
 
 import re
 from typing import Any
@@ -6,7 +6,8 @@ from typing import Any
 import yaml
 
 from harness.core.errors import ScenarioError
-from harness.scenario.problems import Place, printable
+from harness.core.printable import printable
+from harness.scenario.problems import KeyPath
 from harness.scenario.schema import keys_at
 from harness.scenario.written import Written
 
@@ -14,7 +15,7 @@ from harness.scenario.written import Written
 def override(written: Written, assignment: str) -> None:
     """Put the value into ``written``. Keys may have dots in them (Kafka's names): the longest known key wins.
 
-    The value is read as YAML. Raises ScenarioError where the assignment is none, or leads to no place.
+    The value is read as YAML. Raises ScenarioError where the assignment is none, or its path leads nowhere.
     """
     path, equals, text = assignment.partition("=")
     if not equals or not path.strip():
@@ -24,29 +25,29 @@ def override(written: Written, assignment: str) -> None:
         value = yaml.safe_load(text)
     except (yaml.YAMLError, ValueError, RecursionError) as exc:
         raise ScenarioError(f"{stand}: {text!r} is no YAML value: put it in quotes") from exc
-    place = _put(written.data, path.strip(), value, (), written, stand)
-    written.stands = {known: said for known, said in written.stands.items() if known[: len(place)] != place}
-    written.stands[place] = stand
+    keys = _put(written.data, path.strip(), value, (), written, stand)
+    written.stands = {known: said for known, said in written.stands.items() if known[: len(keys)] != keys}
+    written.stands[keys] = stand
 
 
-def _put(node: Any, rest: str, value: Any, place: Place, written: Written, stand: str) -> Place:
+def _put(node: Any, rest: str, value: Any, keys: KeyPath, written: Written, stand: str) -> KeyPath:
     if isinstance(node, list):
         first, _, after = rest.partition(".")
         if not re.fullmatch("[0-9]{1,9}", first) or int(first) >= len(node):
-            where = ".".join(map(str, place))
+            where = ".".join(map(str, keys))
             raise ScenarioError(f"{stand}: {where} has {len(node)} entries, counted from 0; {first!r} is none of them")
         key: str | int = int(first)
     elif isinstance(node, dict):
-        key = _key(rest, {*node, *(keys_at(place, written.data) or ())})
+        key = _key(rest, {*node, *(keys_at(keys, written.data) or ())})
         after = rest[len(key) + 1 :]
     else:
-        raise ScenarioError(f"{stand}: {'.'.join(map(str, place))} is {node!r}, there is nothing below it to set")
+        raise ScenarioError(f"{stand}: {'.'.join(map(str, keys))} is {node!r}, there is nothing below it to set")
     if not after:
         node[key] = value
-        return (*place, key)
+        return (*keys, key)
     if isinstance(node, dict) and node.get(str(key)) is None:
         node[str(key)] = {}
-    return _put(node[key], after, value, (*place, key), written, stand)
+    return _put(node[key], after, value, (*keys, key), written, stand)
 
 
 def _key(rest: str, known: set[str]) -> str:

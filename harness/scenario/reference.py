@@ -48,12 +48,12 @@ def _lines(schema: Schema, definitions: Schema) -> Iterator[str]:
     yield from _table(schema, definitions)
     for key, name in _PARTS:
         yield f"\n## {key}\n"
-        yield from _told(definitions[name], definitions)
+        yield from _section(definitions[name], definitions)
     yield "\n## workload\n"
     yield "`kind` says which; without it, a queue.\n"
     for kind, model in WORKLOADS.items():
         yield f"\n### kind: {kind}\n"
-        yield from _told(definitions[model.__name__], definitions, without={"kind"})
+        yield from _section(definitions[model.__name__], definitions, without={"kind"})
     yield "\n## timeline\n"
     yield "A list of steps, each a mapping of one key.\n"
     for key, step in STEPS.items():
@@ -88,7 +88,9 @@ def _common(definitions: Schema) -> Schema:
     return {"properties": {"fault": fault, "as": of["as"], "pin": of["pin"]}, "required": ["fault"]}
 
 
-def _told(definition: Schema, definitions: Schema, without: frozenset[str] | set[str] = frozenset()) -> Iterator[str]:
+def _section(
+    definition: Schema, definitions: Schema, without: frozenset[str] | set[str] = frozenset()
+) -> Iterator[str]:
     yield definition["description"] + "\n"
     yield from _table(definition, definitions, without)
 
@@ -96,33 +98,33 @@ def _told(definition: Schema, definitions: Schema, without: frozenset[str] | set
 def _table(definition: Schema, definitions: Schema, without: frozenset[str] | set[str] = frozenset()) -> Iterator[str]:
     required = definition.get("required", [])
     yield "| key | takes | default | meaning |\n|---|---|---|---|"
-    for key, told in definition["properties"].items():
+    for key, prop in definition["properties"].items():
         if key not in without:
-            default = "required" if key in required else _default(told)
-            yield f"| `{key}` | {_takes(told, definitions)} | {default} | {_meaning(told, definitions)} |"
+            default = "required" if key in required else _default(prop)
+            yield f"| `{key}` | {_takes(prop, definitions)} | {default} | {_meaning(prop, definitions)} |"
 
 
-def _default(told: Schema) -> str:
-    if "default" not in told or told["default"] in ([], {}, ""):
+def _default(prop: Schema) -> str:
+    if "default" not in prop or prop["default"] in ([], {}, ""):
         return ""
-    default = told["default"]
+    default = prop["default"]
     return f"`{str(default).lower() if isinstance(default, bool) else default}`"
 
 
-def _meaning(told: Schema, definitions: Schema) -> str:
-    said = told.get("description") or _meant(told, definitions).get("description", "")
+def _meaning(prop: Schema, definitions: Schema) -> str:
+    said = prop.get("description") or _meant(prop, definitions).get("description", "")
     return str(said).replace("|", "\\|")
 
 
-def _meant(told: Schema, definitions: Schema) -> Schema:
+def _meant(prop: Schema, definitions: Schema) -> Schema:
     """The definition that a key refers to; itself where it refers to none."""
-    found: Schema = definitions[told["$ref"].removeprefix("#/$defs/")] if "$ref" in told else told
+    found: Schema = definitions[prop["$ref"].removeprefix("#/$defs/")] if "$ref" in prop else prop
     return found
 
 
-def _takes(told: Schema, definitions: Schema) -> str:
-    """What may be given, in a few words."""
-    meant = _meant(told, definitions)
+def _takes(prop: Schema, definitions: Schema) -> str:
+    """What a key takes, in a few words."""
+    meant = _meant(prop, definitions)
     if meant.get("pattern") in _WORDS:
         return _WORDS[meant["pattern"]]
     if "const" in meant:

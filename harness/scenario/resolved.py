@@ -11,9 +11,10 @@ _WIDTH = 120
 
 
 def resolved_yaml(scenario: Scenario) -> str:
-    """Every setting, given or not, and of each step what is not the default; what is empty is left out.
+    """Every setting, with its default where the file has none, and of each step what is not the default; what is empty
+    is left out.
 
-    It is a scenario file itself: loading it gives an equal scenario.
+    It is a scenario file itself: loading it makes an equal scenario.
     """
     said = scenario.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"timeline"})
     expect, requires = said.pop("expect"), said.pop("requires")

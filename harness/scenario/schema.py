@@ -1,4 +1,4 @@
-"""Which keys a scenario may have at a place, read off the models themselves."""
+"""Which keys a scenario may have below a key, read off the models themselves."""
 
 from collections.abc import Mapping
 from types import UnionType
@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel
 
 from harness.scenario.model import Scenario
-from harness.scenario.problems import Place
+from harness.scenario.problems import KeyPath
 from workloads.catalogue import DEFAULT, WORKLOADS
 
 Model = type[BaseModel]
@@ -18,9 +18,12 @@ def keys_of(model: Model) -> list[str]:
     return [info.alias or name for name, info in model.model_fields.items()]
 
 
-def keys_at(where: Place, data: Any) -> list[str] | None:
-    """The keys that may be given at a place of ``data``; None where any may (Kafka's own settings), or none is."""
-    annotation: Any = Scenario
+def keys_at(where: KeyPath, data: Any, whole: Model = Scenario) -> list[str] | None:
+    """The keys that may be below a key of ``data``; None where any may (Kafka's own settings), or none is.
+
+    ``whole``: the model of all of ``data``.
+    """
+    annotation: Any = whole
     for part in where:
         annotation = _below(annotation, part, data)
         data = _part(data, part)
@@ -48,15 +51,17 @@ def _part(data: Any, part: str | int) -> Any:
 
 def _model(annotation: Any, data: Any) -> Model | None:
     """The alternative that ``data`` is meant to be: its literals are those of the data, and it shares most keys."""
-    given = data if isinstance(data, Mapping) else {}
+    keys = data if isinstance(data, Mapping) else {}
     models = [one for one in _alternatives(annotation) if isinstance(one, type) and issubclass(one, BaseModel)]
-    fitting = [model for model in models if len(models) == 1 or _literals_fit(model, given)]
-    return max(fitting, key=lambda model: len(set(keys_of(model)) & set(given)), default=None)
+    if not models and isinstance(data, Mapping) and (listed := _below(annotation, 0, [data])) is not None:
+        return _model(listed, data)  # one alone stands for a list of it
+    fitting = [model for model in models if len(models) == 1 or _literals_fit(model, keys)]
+    return max(fitting, key=lambda model: len(set(keys_of(model)) & set(keys)), default=None)
 
 
-def _literals_fit(model: Model, given: Mapping[str, Any]) -> bool:
+def _literals_fit(model: Model, data: Mapping[str, Any]) -> bool:
     literals = {name: info.annotation for name, info in model.model_fields.items() if name in {"fault", "kind"}}
-    return all(get_origin(kind) is Literal and given.get(name) in get_args(kind) for name, kind in literals.items())
+    return all(get_origin(kind) is Literal and data.get(name) in get_args(kind) for name, kind in literals.items())
 
 
 def _alternatives(annotation: Any) -> list[Any]:

@@ -1,6 +1,7 @@
 """The steps of a timeline, as written: ``wait``, ``until``, ``inject``, ``heal``, ``elect``, ``random``, and those that
 workloads add."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, Union
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, create_model, model_validator
@@ -89,7 +90,7 @@ class Draw(_Part):
             raise ValueError(f"random: nothing fits: for ({self.for_:g} s) must be at least every ({self.every:g} s)")
         for fault in self.faults:
             if not fault.drawable:
-                raise ValueError(f"random: {fault.fault} presumes an earlier step; it cannot be drawn alone")
+                raise ValueError(f"random: {fault.fault} needs an earlier fault: inject it in a step of its own")
             if fault.name or fault.pin:
                 raise ValueError("random: drawn faults have neither `as` nor `pin`")
         return self
@@ -129,6 +130,10 @@ class Inject(TimelineStep):
 
     inject: AnyInjection
 
+    @property
+    def longest(self) -> float:
+        return self.inject.takes
+
 
 class Heal(TimelineStep):
     """Undo one injection by its name, or `all`."""
@@ -152,7 +157,8 @@ class Random(TimelineStep):
 
     @property
     def longest(self) -> float:
-        return self.random.for_
+        # (What is drawn last may begin at its very end.)
+        return self.random.for_ + max(fault.takes for fault in self.random.faults)
 
 
 _OURS: tuple[type[TimelineStep], ...] = (Wait, Until, Inject, Heal, Elect)
@@ -161,6 +167,13 @@ _EVERY: list[type[TimelineStep]] = [*_OURS, *_OF_WORKLOADS, Random]
 
 #: Every kind of step, by its key.
 STEPS = {step.__name__.lower(): step for step in _EVERY}
+
+
+def injections(step: TimelineStep) -> Sequence[Injection]:
+    """The faults that a step injects, or may draw."""
+    if isinstance(step, Inject):
+        return [step.inject]
+    return step.random.faults if isinstance(step, Random) else []
 
 
 def _key(step: Any) -> str | None:

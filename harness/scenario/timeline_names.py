@@ -2,62 +2,40 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
 
+from harness.cluster.spec import ClusterSpec
 from harness.core.errors import ScenarioError
 from harness.core.topology import Role
-from harness.scenario.problems import Place, Problem
-from harness.scenario.steps import Heal, Inject, Injection, Random, Until
+from harness.scenario.problems import KeyPath, Problem
+from harness.scenario.steps import Injection
+from nemesis.catalogue import FAULTS
 from nemesis.shell import ProcessState
-from nemesis.targets import Expression, check_names, check_new_name, parts
+from nemesis.targets import Expression, bare, check_names, check_new_name, parts
 
-if TYPE_CHECKING:
-    from harness.cluster.spec import ClusterSpec
-    from harness.scenario.model import Scenario
-
-_ONE_OF = "one-of "
-
-
-def names_of_the_timeline(scenario: "Scenario") -> Iterator[Problem]:
-    """A problem for each name that means nothing at its step, or that may not be given."""
-    known = _Known(scenario.cluster)
-    for index, step in enumerate(scenario.timeline):
-        where: Place = ("timeline", index)
-        match step:
-            case Inject(inject=injection):
-                yield from _of_an_injection(injection, known, (*where, "inject"))
-                known.remember(injection)
-            case Until(until=condition):
-                yield from _misnamed(condition.targets(), known, (*where, "until"))
-            case Random(random=draw):
-                for number, fault in enumerate(draw.faults):
-                    yield from _misnamed(fault.targets().values(), known, (*where, "random", "faults", number))
-            case Heal(heal=name):
-                yield from _of_a_heal(name, known, (*where, "heal"))
-                known.healed(name)
-    for name in scenario.final_read.down:
-        if name not in {*known.names, *scenario.cluster.node_names}:
-            yield Problem(("final_read", "down"), f"{name!r} is no node, and no step named anything so")
+#: The faults that end a process until they are healed.
+_ENDING = " or ".join(kind for kind, fault in FAULTS.items() if fault.keeps is ProcessState.EXITED)
 
 
 @dataclass
-class _Known:
-    """What a timeline has named so far, and which of those names are of nodes that do not run."""
+class Names:
+    """What a timeline has named so far, and which of those names mean nodes that do not run."""
 
-    cluster: "ClusterSpec"
+    cluster: ClusterSpec
     injections: set[str] = field(default_factory=set)
     pins: set[str] = field(default_factory=set)
     ended: dict[str, frozenset[str]] = field(default_factory=dict)
+    unnamed: set[str] = field(default_factory=set)
 
     @property
-    def names(self) -> set[str]:
+    def all(self) -> set[str]:
+        """The names of injections and of pins."""
         return self.injections | self.pins
 
     def misnamed(self, expression: Expression) -> str | None:
         """Why the expression means nothing in this cluster at this step; None where it does."""
         try:
-            check_names(expression, self.cluster.node_names, self.names)
+            check_names(expression, self.cluster.node_names, self.all)
         except ScenarioError as exc:
             return str(exc)
         groups = groups_of(self.cluster)
@@ -70,6 +48,8 @@ class _Known:
             return f"something was injected as {name!r} before: give it another name"
         if re.fullmatch(r"elect-\d+", name):
             return f"{name!r} is what an election by hand is called: choose another name"
+        if name.rpartition("-")[0] in self.unnamed and re.fullmatch(r".*-\d+", name):
+            return f"{name!r} is what an injection before, which has no name, is called: choose another name"
         try:
             check_new_name(name, self.cluster.node_names)
         except ScenarioError as exc:
@@ -77,7 +57,7 @@ class _Known:
         return None
 
     def not_ended(self, expression: Expression) -> str | None:
-        """The first part of ``expression`` that is not known to have been killed or stopped."""
+        """The first part of ``expression`` that is not known to have been ended."""
         ended = frozenset().union(*self.ended.values())
         groups = groups_of(self.cluster)
         for part in parts(expression):
@@ -88,6 +68,8 @@ class _Known:
     def remember(self, injection: Injection) -> None:
         """What later steps may refer to."""
         self.pins |= set(injection.pin)
+        if injection.name is None:
+            self.unnamed.add(injection.fault)
         if injection.name is not None:
             self.injections.add(injection.name)
         if injection.keeps is ProcessState.EXITED:
@@ -105,51 +87,47 @@ class _Known:
         groups = groups_of(self.cluster)
         hit = {part for expression in injection.targets().values() for part in parts(expression)}
         pinned = {role for role, expression in injection.pin.items() if set(parts(expression)) <= hit}
-        fixed = {part for part in hit if part in self.names or part in self.cluster.node_names}
+        fixed = {part for part in hit if part in self.all or part in self.cluster.node_names}
         members = frozenset().union(*(groups.get(part, frozenset()) for part in hit))
         return frozenset({*pinned, *fixed, *members, *([injection.name] if injection.name else [])})
 
 
-def _of_a_heal(name: str, known: _Known, where: Place) -> Iterator[Problem]:
+def wrong_in_a_heal(name: str, known: Names, where: KeyPath) -> Iterator[Problem]:
+    """A problem where nothing was injected under that name."""
     if name != "all" and name not in known.injections:
         named = ", ".join(sorted(known.injections)) or "nothing (name an injection with `as:`)"
         yield Problem(where, f"nothing was injected as {name!r} before; named so far: {named}")
 
 
-def _of_an_injection(injection: Injection, known: _Known, where: Place) -> Iterator[Problem]:
+def wrong_in_an_injection(injection: Injection, known: Names, where: KeyPath) -> Iterator[Problem]:
+    """A problem for each of its names that is taken, and each of its targets that means nothing."""
     for role, expression in injection.pin.items():
         for says in filter(None, (known.misnaming(role), known.misnamed(expression))):
             yield Problem((*where, "pin", role), says)
     if injection.name is not None and (misnaming := known.misnaming(injection.name)):
         yield Problem((*where, "as"), misnaming)
-    here = _Known(known.cluster, known.injections, known.pins | set(injection.pin), known.ended)
-    wrong = list(_misnamed(injection.targets().values(), here, where))
+    here = replace(known, pins=known.pins | set(injection.pin))
+    wrong = list(wrong_targets(injection.targets().values(), here, where))
     yield from wrong
     if injection.needs_exited and not wrong:
         for expression in injection.targets().values():
             if part := here.not_ended(expression):
                 yield Problem(
                     where,
-                    f"{part!r} was not killed or stopped before: only a stopped node can be wiped; "
-                    "inject kill or stop `as:` a name, and wipe that name",
+                    f"{part!r} was not ended before: `{injection.fault}` hits only a node whose process has exited; "
+                    f"inject {_ENDING} `as:` a name, and name that as the target",
                 )
 
 
-def _misnamed(targets: Iterable[Expression], known: _Known, where: Place) -> Iterator[Problem]:
+def wrong_targets(targets: Iterable[Expression], known: Names, where: KeyPath) -> Iterator[Problem]:
+    """A problem for each target that means nothing at this step."""
     for expression in targets:
         if says := known.misnamed(expression):
             yield Problem(where, says)
 
 
-def groups_of(cluster: "ClusterSpec") -> dict[str, frozenset[str]]:
+def groups_of(cluster: ClusterSpec) -> dict[str, frozenset[str]]:
     """The roles that are groups by the cluster's shape."""
     roles = {"brokers": Role.BROKER, "controllers": Role.CONTROLLER, "zookeeper": Role.ZOOKEEPER}
     of_one = {group: frozenset(name for name, has, _ in cluster.roster if has is role) for group, role in roles.items()}
     return {**of_one, "all": frozenset(cluster.node_names)}
-
-
-def bare(part: str) -> str:
-    """An expression's role or name, without the ``one-of`` before it."""
-    while part.startswith(_ONE_OF):
-        part = part.removeprefix(_ONE_OF).strip()
-    return part

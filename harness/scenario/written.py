@@ -7,21 +7,21 @@ from typing import Any
 import yaml
 
 from harness.core.errors import ScenarioError
-from harness.scenario.problems import Place
+from harness.scenario.problems import KeyPath
 
 #: A few aliases of aliases would fill the memory.
-_MOST_PLACES = 100_000
+_MOST_ENTRIES = 100_000
 
 
 @dataclass
 class Written:
-    """Plain data, and for each place in it where it was written: ``file.yaml:7`` or ``--set topic.replication``."""
+    """Plain data, and for each of its keys where it was written: ``file.yaml:7`` or ``--set topic.replication``."""
 
     data: dict[str, Any]
     origin: str
-    stands: dict[Place, str] = field(default_factory=dict)
+    stands: dict[KeyPath, str] = field(default_factory=dict)
 
-    def resolved(self, where: Place) -> Place:
+    def resolved(self, where: KeyPath) -> KeyPath:
         """``where`` without the parts that are not in the data: names of alternatives that a validator put there."""
         node: Any = self.data
         found: list[str | int] = []
@@ -34,7 +34,7 @@ class Written:
                 found.append(part)
         return tuple(found)
 
-    def stand(self, where: Place) -> str:
+    def stand(self, where: KeyPath) -> str:
         """Where the innermost part of ``where`` that was written stands."""
         return next(
             (self.stands[where[:end]] for end in range(len(where), 0, -1) if where[:end] in self.stands), self.origin
@@ -42,7 +42,7 @@ class Written:
 
 
 def parse(text: str, origin: str) -> Written:
-    """Raises ScenarioError, with the line, for what is no YAML mapping, and for a key that is given twice."""
+    """Raises ScenarioError, with the line, for what is no YAML mapping, and for a key that appears twice."""
     written = Written({}, origin)
     try:
         data = _data(text, written)
@@ -81,9 +81,9 @@ def read(path: Path) -> Written:
         raise ScenarioError(f"{path}: is no text in UTF-8") from exc
 
 
-def _plain(loader: yaml.SafeLoader, node: yaml.Node, place: Place, written: Written) -> Any:
-    if len(written.stands) > _MOST_PLACES:
-        raise ScenarioError(f"{written.origin}: more than {_MOST_PLACES} entries, aliases counted where they are used")
+def _plain(loader: yaml.SafeLoader, node: yaml.Node, keys: KeyPath, written: Written) -> Any:
+    if len(written.stands) > _MOST_ENTRIES:
+        raise ScenarioError(f"{written.origin}: more than {_MOST_ENTRIES} entries, aliases counted where they are used")
     if isinstance(node, yaml.MappingNode):
         loader.flatten_mapping(node)
         found: dict[str, Any] = {}
@@ -92,17 +92,17 @@ def _plain(loader: yaml.SafeLoader, node: yaml.Node, place: Place, written: Writ
             key, line = str(key_node.value), key_node.start_mark.line + 1
             if key in own_lines:
                 raise ScenarioError(
-                    f"{written.origin}:{line}: {key!r} is given twice, on line {own_lines[key]} before: remove one"
+                    f"{written.origin}:{line}: {key!r} appears twice, on line {own_lines[key]} before: remove one"
                 )
             own_lines[key] = line
-            written.stands[(*place, key)] = f"{written.origin}:{line}"
-            found[key] = _plain(loader, value_node, (*place, key), written)
+            written.stands[(*keys, key)] = f"{written.origin}:{line}"
+            found[key] = _plain(loader, value_node, (*keys, key), written)
         return found
     if isinstance(node, yaml.SequenceNode):
         items = []
         for index, item in enumerate(node.value):
-            written.stands[(*place, index)] = f"{written.origin}:{item.start_mark.line + 1}"
-            items.append(_plain(loader, item, (*place, index), written))
+            written.stands[(*keys, index)] = f"{written.origin}:{item.start_mark.line + 1}"
+            items.append(_plain(loader, item, (*keys, index), written))
         return items
     return _scalar(loader, node, written)
 

@@ -20,7 +20,7 @@ def look_at_directory(current: Callable[[], str] = os.getcwd) -> None:
 
 def look_at_spark(user: int | None = None, imported: Path | None = None) -> None:
     """Raises EnvironmentLacks where ``imported`` is another pyspark than the one installed with kafka-trial, or Spark
-    could not start for ``user``. Neither given: what this process would import, and who it is."""
+    could not start for ``user``. Without both: what this process would import, and who it is."""
     installed, found = _installed(), imported or _found()
     if installed is not None and found is not None and found.resolve() != installed.resolve():
         raise EnvironmentLacks(

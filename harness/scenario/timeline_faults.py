@@ -1,20 +1,15 @@
-"""What is known of a timeline's faults before it is played: planes that are none, targets that hit nobody, queues that
-clash. Pure."""
+"""What keeps the faults of a timeline from acting: no such plane, targets that hit nobody, queues that clash. Pure."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from harness.cluster.spec import ClusterSpec
 from harness.core.topology import Plane
 from harness.core.version import CONTROL_PLANE_LISTENER_SINCE, NAMED_LISTENERS_SINCE, parse_version
-from harness.scenario.problems import Place, Problem
-from harness.scenario.steps import Heal, Inject, Injection, Random
-from harness.scenario.timeline_names import bare, groups_of
-from nemesis.targets import parts
-
-if TYPE_CHECKING:
-    from harness.cluster.spec import ClusterSpec
-    from harness.scenario.model import Scenario
+from harness.scenario.problems import KeyPath, Problem
+from harness.scenario.steps import Condition, Injection
+from harness.scenario.timeline_names import groups_of
+from nemesis.targets import Expression, bare, parts
 
 #: Roles that a single node has.
 _ALONE = {"leader", "controller", "coordinator"}
@@ -22,26 +17,8 @@ _ALONE = {"leader", "controller", "coordinator"}
 _OF_BROKERS = {"leader", "followers", "coordinator"}
 
 
-def faults_of_the_timeline(scenario: "Scenario") -> Iterator[Problem]:
-    """A problem for each fault that cannot act as it says, whatever happens in the run."""
-    shaped = _Shaped(scenario.cluster)
-    for index, step in enumerate(scenario.timeline):
-        where: Place = ("timeline", index)
-        match step:
-            case Inject(inject=injection):
-                yield from _alone(injection, scenario.cluster, (*where, "inject"))
-                yield from shaped.clashing(injection, (*where, "inject"))
-                shaped.remember(injection)
-            case Random(random=draw):
-                for number, fault in enumerate(draw.faults):
-                    place = (*where, "random", "faults", number)
-                    yield from _alone(fault, scenario.cluster, place)
-                    yield from shaped.clashing(fault, place)
-            case Heal(heal=name):
-                shaped.healed(name)
-
-
-def _alone(fault: Injection, cluster: "ClusterSpec", where: Place) -> Iterator[Problem]:
+def cannot_act(fault: Injection, cluster: ClusterSpec, where: KeyPath) -> Iterator[Problem]:
+    """What keeps one fault from acting as it says, whatever happens in the run."""
     if says := _no_plane(getattr(fault, "plane", Plane.ALL), cluster):
         yield Problem((*where, "plane"), says)
     sides = fault.targets()
@@ -52,7 +29,33 @@ def _alone(fault: Injection, cluster: "ClusterSpec", where: Place) -> Iterator[P
         yield Problem(where, f"{' and '.join(sides)} are the same node, {named.pop()}: there is nothing between them")
 
 
-def _no_plane(plane: Plane, cluster: "ClusterSpec") -> str | None:
+def never_comes(condition: Condition, cluster: ClusterSpec, replication: int, where: KeyPath) -> Iterator[Problem]:
+    """Why what a step awaits cannot come, whoever has which role by then."""
+    groups = groups_of(cluster)
+
+    def certain(expression: Expression) -> frozenset[str]:
+        return frozenset().union(*(groups.get(part, frozenset({part})) for part in parts(expression)))
+
+    def no_brokers(expression: Expression) -> list[str]:
+        return sorted(certain(expression) & ({*cluster.node_names, "clients"} - groups["brokers"]))
+
+    if condition.isr is not None:
+        if outside := no_brokers(condition.isr):
+            yield Problem((*where, "isr"), f"{', '.join(outside)}: no broker, and in no ISR: name brokers alone")
+        elif len(named := certain(condition.isr) & groups["brokers"]) > replication:
+            yield Problem(
+                (*where, "isr"),
+                f"{len(named)} brokers are named, and with replication {replication} no ISR has so many",
+            )
+    elif condition.leader is not None:
+        leads = [part for part in parts(condition.leader) if bare(part) != "followers"]
+        if all(certain(part) <= {*no_brokers(part)} for part in leads):
+            yield Problem(
+                (*where, "leader"), f"{', '.join(parts(condition.leader))}: none of them can lead: name brokers"
+            )
+
+
+def _no_plane(plane: Plane, cluster: ClusterSpec) -> str | None:
     """Why this version has no such plane; None where it has."""
     version = parse_version(cluster.version)
     if plane is Plane.ALL or cluster.metadata == "kraft":
@@ -68,13 +71,14 @@ def _no_plane(plane: Plane, cluster: "ClusterSpec") -> str | None:
 
 
 @dataclass
-class _Shaped:
+class ShapedTraffic:
     """The faults that shape traffic and last, and which nodes they certainly have in common."""
 
-    cluster: "ClusterSpec"
+    cluster: ClusterSpec
     lasting: list[Injection] = field(default_factory=list)
 
-    def clashing(self, fault: Injection, where: Place) -> Iterator[Problem]:
+    def clashing(self, fault: Injection, where: KeyPath) -> Iterator[Problem]:
+        """A problem where a fault that lasts certainly shapes the same traffic of a node."""
         other = next((other for other in self.lasting if fault.clashes(other) and self._meet(fault, other)), None)
         if other is not None:
             yield Problem(
@@ -84,10 +88,12 @@ class _Shaped:
             )
 
     def remember(self, fault: Injection) -> None:
+        """It lasts from now on."""
         if fault.shapes is not None:
             self.lasting.append(fault)
 
     def healed(self, name: str) -> None:
+        """The fault of that name, or all, last no longer."""
         self.lasting = [other for other in self.lasting if name not in {"all", other.name}]
 
     def _meet(self, one: Injection, other: Injection) -> bool:

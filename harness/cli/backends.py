@@ -1,0 +1,95 @@
+"""What commands are backed by, one seam: heavy parts are imported when they are needed, and tests pass their own."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.cli.environment import look_at_spark
+from harness.cli.errors import print_error
+
+if TYPE_CHECKING:
+    from harness.core.verdict import Verdict
+    from harness.history.run_file import RunFile
+    from harness.providers.catalogue import Row
+    from harness.run.display import Display
+    from harness.scenario.model import Scenario
+    from harness.suite.recorder import Event, Order
+    from harness.suite.suite import Recording
+
+    Record = Callable[[Scenario, Path, int, Display, bool], Path]
+    Run = Callable[[Scenario, Path, int, Display, bool], tuple[Path, Verdict]]
+    Judge = Callable[[Path, Path], Verdict]
+
+
+def _run(scenario: "Scenario", store: Path, seed: int, display: "Display", keep: bool) -> "tuple[Path, Verdict]":
+    look_at_spark()
+    from harness.run.lifecycle import run
+
+    return run(scenario, store, seed, display, keep)
+
+
+def _judge(master: str | None, conf: Mapping[str, str], rows: Sequence[int]) -> "Judge":
+    look_at_spark()
+    from checkers.judge import judge
+    from checkers.spark.session import interruptibly, lasting, session
+    from harness.run.judging import emptied
+
+    def judged(directory: Path, results: Path) -> "Verdict":
+        def report(what: str) -> None:
+            print_error(f"{directory}: {what}")
+
+        return lasting(lambda spark: judge(directory, spark, emptied(results)), report, master, conf, rows)
+
+    interruptibly(lambda: session(master, conf, rows))
+    return judged
+
+
+def _abandon() -> None:
+    from checkers.spark.session import abandon
+
+    abandon()
+
+
+def _providers() -> "Mapping[str, Row]":
+    from harness.providers.catalogue import PROVIDERS
+
+    return PROVIDERS
+
+
+def _record(scenario: "Scenario", store: Path, seed: int, display: "Display", keep: bool) -> Path:
+    from harness.run.lifecycle import record_run
+
+    return record_run(scenario, store, seed, display, keep)
+
+
+def _recorder(order: "Order", log: Path, report: "Callable[[Event], None]") -> "Recording":
+    from harness.suite.following import Recorder
+
+    return Recorder(order, log, report)
+
+
+def _clean(file: "RunFile") -> None:
+    from harness.cli.machines import cluster
+
+    spec = cluster(_providers(), file.scenario.get("cluster") or {})
+    for row in _providers().values():
+        row.get().cleanup(spec, file.run, force=False, dry_run=False)
+
+
+@dataclass(frozen=True)
+class Backends:
+    """``judge`` makes, from a Spark master, Spark settings and each run's rows, a judge: it takes a run's directory and
+    a folder for its results. ``abandon`` ends what it waits for. ``record`` runs and does not judge; ``recorder``
+    starts a process that does so. ``clean`` removes what a run left on the machine. ``writable``: whether a folder can
+    be written."""
+
+    run: "Run" = _run
+    judge: "Callable[[str | None, Mapping[str, str], Sequence[int]], Judge]" = _judge
+    abandon: Callable[[], None] = _abandon
+    record: "Record" = _record
+    recorder: "Callable[[Order, Path, Callable[[Event], None]], Recording]" = _recorder
+    clean: "Callable[[RunFile], None]" = _clean
+    providers: "Callable[[], Mapping[str, Row]]" = _providers
+    writable: Callable[[Path], bool] = lambda directory: os.access(directory, os.W_OK)

@@ -1,0 +1,67 @@
+"""``--machines``, ``--accept-new`` and ``--images``: where nodes are and what they are made from."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from harness.cluster.spec import ClusterSpec
+    from harness.providers.catalogue import Row
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def machine_options(command: Command) -> Command:
+    """Adds both options to a command."""
+    machines = click.option(
+        "--machines",
+        type=click.Path(dir_okay=False, path_type=Path),
+        metavar="INVENTORY",
+        help="A file of machines, reached by SSH, to have the nodes on (docs/machines.md).",
+    )
+    accept = click.option(
+        "--accept-new",
+        is_flag=True,
+        help="Accept keys of machines that known_hosts does not have, and write them there.",
+    )
+    return machines(accept(command))
+
+
+def images_option(command: Command) -> Command:
+    """Adds the option that says where images come from, to a command that may build some."""
+    return click.option(
+        "--images",
+        type=click.Choice(["registry", "build"]),
+        help="Build images from a registry's Debian, or from one made here by mmdebstrap."
+        " [default: $KAFKA_TRIAL_IMAGES, else what is there, else registry where one answers]",
+    )(command)
+
+
+def settings(machines: Path | None, accept_new: bool, images: str | None = None) -> dict[str, object]:
+    """What the options say of a cluster."""
+    said: dict[str, object] = {} if machines is None else {"machines": str(machines.absolute())}
+    said |= {"accept_new": True} if accept_new else {}
+    return said | ({} if images is None else {"images": images})
+
+
+def overrides(said: Mapping[str, object]) -> Sequence[str]:
+    """The same, as ``--set`` takes it."""
+    return [f"cluster.{key}={json.dumps(value)}" for key, value in said.items()]
+
+
+def cluster(providers: "Mapping[str, Row]", said: Mapping[str, object]) -> "ClusterSpec":
+    """The settings of a cluster that says, of what only providers know, this. Raises ScenarioError."""
+    from pydantic import ValidationError
+
+    from harness.core.errors import ScenarioError
+    from harness.providers.catalogue import composed
+
+    known = {key for row in providers.values() for key in row.spec.model_fields}
+    try:
+        return composed(providers).model_validate({key: value for key, value in said.items() if key in known})
+    except ValidationError as exc:
+        first = exc.errors()[0]
+        raise ScenarioError(f"cluster.{'.'.join(map(str, first['loc']))}: {first['msg']}") from exc

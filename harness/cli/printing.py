@@ -1,0 +1,81 @@
+"""How commands print a verdict: for people, or as one line of JSON. Both go to stdout."""
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from harness.core.verdict import Verdict
+
+#: Columns of output that is no terminal: nothing is folded that fits a wide screen.
+_WIDE = 160
+
+
+def console(err: bool = False) -> "Console":
+    """Standard output (or error), as wide as the terminal, or wide where it is none."""
+    from rich.console import Console
+
+    stream = sys.stderr if err else sys.stdout
+    return Console(file=stream, width=None if stream.isatty() else _WIDE, highlight=False)
+
+
+def print_verdict(verdict: "Verdict", directory: Path, report: Path | None, as_json: bool) -> None:
+    """Print a verdict: verdict.json in one line, or the text report with where to read on."""
+    if as_json:
+        print_line(verdict, {})
+        return
+    from harness.history.run_file import RunFile
+    from harness.report import show
+
+    show(verdict, console(), directory, report, run=RunFile.read(directory))
+
+
+def print_several(verdicts: "Sequence[tuple[Path, Verdict]]", runs: int, skipped: int) -> None:
+    """Print a row for each of several runs, and how many were as expected. ``runs``: all of them, those too that were
+    ``skipped`` or could not be judged."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for header in ("run", "verdict", ""):
+        table.add_column(header, no_wrap=True)
+    for directory, verdict in verdicts:
+        odd = "" if verdict.expected else Text("not as expected", "bold red")
+        table.add_row(Text(str(directory)), str(verdict.verdict), odd)
+    failed = runs - skipped - len(verdicts)
+    counts = [f"{sum(verdict.expected for _, verdict in verdicts)} of {runs} runs as expected"]
+    counts += [f"{skipped} skipped"] * bool(skipped) + [f"{failed} could not be judged"] * bool(failed)
+    out = console()
+    out.print()
+    out.print(table)
+    out.print(Text(", ".join(counts), "bold"))
+
+
+def print_line(verdict: "Verdict", more: Mapping[str, str]) -> None:
+    """Print verdict.json in one line, with the keys of ``more``."""
+    _print_line({**json.loads(verdict.to_json()), **more})
+
+
+def print_failure(directory: Path, error: Exception, code: int) -> None:
+    """Print, as one line of JSON, that there is no verdict of this run, and why."""
+    from harness.core.verdict import SCHEMA
+
+    _print_line({"schema": SCHEMA, "directory": str(directory), "error": str(error), "exit": code})
+
+
+def print_skipped(directory: Path, why: str) -> None:
+    """Print, as one line of JSON, that this run was not judged, and why."""
+    from harness.core.verdict import SCHEMA
+
+    _print_line({"schema": SCHEMA, "directory": str(directory), "skipped": why})
+
+
+def _print_line(keys: Mapping[str, Any]) -> None:
+    # (ASCII: whatever the locale, it can be written, and read as the UTF-8 that JSON is.)
+    click.echo(json.dumps(keys, separators=(",", ":")))

@@ -1,0 +1,173 @@
+"""``kafka-trial runs``, ``compare`` and ``prune``: what lies in a store."""
+
+import json
+import re
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from harness.cli import codes
+from harness.cli.errors import print_error
+from harness.cli.printing import console
+from harness.core.errors import HistoryError
+
+if TYPE_CHECKING:
+    from harness.suite.comparing import Compared
+    from harness.suite.stored import Stored
+
+#: By which factor a time may grow before it is called worse: runs of one scenario differ by less.
+TOLERANCE = 1.5
+
+_BYTES = {"kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
+
+
+class _SizeType(click.ParamType[int]):
+    name = "size"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        found = re.fullmatch(r"(\d+(?:\.\d+)?) ?(kb|mb|gb|tb)", str(value).strip().lower())
+        if found is None:
+            self.fail(f"{value!r} is no size such as 500MB or 20GB", param, ctx)
+        return round(float(found[1]) * _BYTES[found[2]])
+
+
+@click.command()
+@click.argument("store", type=click.Path(path_type=Path), default=Path("store"))
+@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON for each run.")
+def runs(store: Path, as_json: bool) -> int:
+    """List the runs of a STORE: when, which scenario, Kafka's version, seed, state and verdict; the oldest first."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from harness.history.run_file import State
+
+    if not store.exists():
+        raise HistoryError(f"{store}: no such store: `kafka-trial run` makes one, or name another")
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for header in ("began (UTC)", "scenario", "kafka", "seed", "state", "verdict", ""):
+        table.add_column(header, no_wrap=True)
+    listed = sorted(_readable(store), key=lambda run: run.began)
+    for run in listed:
+        began = datetime.fromtimestamp(run.began, UTC).strftime("%Y-%m-%d %H:%M:%S")
+        row = {
+            "directory": str(run.directory),
+            "scenario": run.file.scenario_name,
+            "began": began,
+            "kafka": run.file.configuration.version,
+            "seed": run.file.seed,
+            "state": str(run.file.state if run.verdict is None else State.JUDGED),
+            "verdict": None if run.verdict is None else str(run.verdict.verdict),
+            "expected": None if run.verdict is None else run.verdict.expected,
+        }
+        if as_json:
+            click.echo(json.dumps(row))
+            continue
+        odd = "" if run.verdict is None or run.verdict.expected else Text("not as expected", "bold red")
+        cells = [str(row[key] or "") for key in ("scenario", "kafka", "seed", "state", "verdict")]
+        table.add_row(began, *cells, odd)
+    if not as_json:
+        console().print(table)
+        console().print(f"{len(listed)} runs in {store}")
+    return codes.MET
+
+
+@click.command()
+@click.argument("old", type=click.Path(path_type=Path))
+@click.argument("new", type=click.Path(path_type=Path))
+@click.option(
+    "--tolerance",
+    type=click.FloatRange(min=1),
+    default=TOLERANCE,
+    show_default=True,
+    help="By which factor times may grow before they count as worse.",
+)
+def compare(old: Path, new: Path, tolerance: float) -> int:
+    """Compare two runs, suites or stores: verdicts, loss, availability and latency, and what changed in settings.
+
+    Of a store, the newest run of each scenario. Exits with 1 where NEW is worse.
+    """
+    from harness.suite.comparing import compare as compared
+    from harness.suite.stored import by_case
+
+    before, after = by_case(old), by_case(new)
+    if len(before) == len(after) == 1:
+        # Two runs are compared, whatever their scenarios are called.
+        after = {next(iter(before)): next(iter(after.values()))}
+    return print_comparison(compared(before, after, tolerance))
+
+
+def print_comparison(cases: "list[Compared]", err: bool = False) -> int:
+    """Print it, to standard error where ``err``; the exit code: NOT_MET where something is worse."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from harness.suite.comparing import seconds
+
+    out = console(err)
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for header in ("scenario", "", "verdict", "as expected", "lost", "unavailable", "recovery", "p50", "p99"):
+        table.add_column(header, no_wrap=True)
+    for case in cases:
+        for label, side in (("old", case.old), ("new", case.new)):
+            if side is None:
+                table.add_row(case.name if label == "old" else "", label, "not run")
+                continue
+            verdicts = ", ".join(f"{n} {one}" if side.runs > 1 else one for one, n in side.verdicts.items())
+            table.add_row(
+                case.name if label == "old" else "",
+                label,
+                verdicts,
+                f"{side.as_expected} of {side.runs}",
+                "–" if side.loss is None else f"{side.loss:.1%}",
+                *map(seconds, (side.unavailable, side.recovery, side.p50, side.p99)),
+            )
+    out.print(table)
+    for title, style, lines in (
+        ("Worse", "bold red", [f"{case.name}: {line}" for case in cases for line in case.worse]),
+        ("Changed", "bold", [f"{case.name}: {line}" for case in cases for line in case.changed]),
+    ):
+        if lines:
+            out.print(Text(title, style))
+            for line in lines:
+                out.print(Text(f"  {line}"), soft_wrap=True)
+    worse = sum(bool(case.worse) for case in cases)
+    out.print(Text(f"{worse} of {len(cases)} worse", "bold"))
+    return codes.NOT_MET if worse else codes.MET
+
+
+@click.command()
+@click.argument("store", type=click.Path(path_type=Path), default=Path("store"))
+@click.option("--days", type=click.FloatRange(min=0), help="Remove what is older.")
+@click.option("--size", "most", type=_SizeType(), metavar="SIZE", help="Remove the oldest until no more is kept: 20GB.")
+@click.option("--unexpected", is_flag=True, help="Remove runs without a verdict, or not as expected, too.")
+@click.option("--dry-run", is_flag=True, help="Remove nothing: list what would go.")
+def prune(store: Path, days: float | None, most: int | None, unexpected: bool, dry_run: bool) -> int:
+    """Keep a STORE within days or bytes. A run that was not as expected is kept unless --unexpected."""
+    from harness.suite.pruning import Kept, removed, size_of, to_remove
+
+    if days is None and most is None:
+        raise click.UsageError("say what may go: --days, --size, or both")
+    kept = [Kept(run, size_of(run.directory)) for run in _readable(store)]
+    chosen = to_remove(kept, time.time(), days, most, unexpected)
+    gone = []
+    for line, run in removed(chosen, dry_run):
+        click.echo(line)
+        gone += [] if run is None else [run]
+    left = sum(one.size for one in kept) - sum(one.size for one in gone)
+    click.echo(f"{len(kept) - len(gone)} runs stay, {left / 1e6:.1f} MB")
+    return codes.MET
+
+
+def _readable(store: Path) -> "Iterator[Stored]":
+    """The runs of a store; one that cannot be read is reported, and left out."""
+    from harness.suite.stored import read_run, runs_below
+
+    for directory in runs_below(store):
+        try:
+            yield read_run(directory)
+        except HistoryError as exc:
+            print_error(str(exc))

@@ -1,0 +1,216 @@
+"""``kafka-trial suite``."""
+
+import os
+import shlex
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
+
+import click
+
+from harness.cli import codes
+from harness.cli.backends import Backends
+from harness.cli.machines import images_option
+from harness.cli.machines import overrides as said_by
+from harness.cli.stores import TOLERANCE, print_comparison
+from harness.core.errors import ScenarioError
+from harness.core.quantities import written_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from harness.suite.results import SuiteFile
+    from harness.suite.stored import Runs
+
+
+class _DurationType(click.ParamType[float]):
+    name = "duration"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        try:
+            return written_duration(value)
+        except ValueError as exc:
+            self.fail(str(exc), param, ctx)
+
+
+@click.command()
+@click.argument("named", metavar="SUITE|NAME|GLOB|FILE…", nargs=-1)
+@click.option(
+    "--time-budget",
+    type=_DurationType(),
+    metavar="TIME",
+    help="Start no run that would end later: 90m, 2h. Those left out are named, and fail nothing.",
+)
+@click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Clusters at once.")
+@click.option("--times", type=click.IntRange(min=1), default=1, show_default=True, help="How often each is run.")
+@click.option("--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Change a setting of every scenario.")
+@images_option
+@click.option("--seed", type=click.IntRange(min=0), help="Of the runs' seeds; a fresh one is drawn.")
+@click.option(
+    "--store",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("store"),
+    show_default=True,
+    help="Where runs are kept.",
+)
+@click.option(
+    "--resume", is_flag=True, help="Go on with the newest suite of this name that was broken off, or left runs out."
+)
+@click.option(
+    "--baseline",
+    type=click.Path(path_type=Path),
+    help="A suite or store to compare with; worse than that is a failure.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print suite.json as one line.")
+@click.pass_obj
+def suite(
+    backends: Backends,
+    named: tuple[str, ...],
+    time_budget: float | None,
+    jobs: int,
+    times: int,
+    overrides: tuple[str, ...],
+    images: str | None,
+    seed: int | None,
+    store: Path,
+    resume: bool,
+    baseline: Path | None,
+    as_json: bool,
+) -> int:
+    """Run many scenarios: a suite by name, or scenarios by name, glob or file; one summary, one exit code.
+
+    Without an argument, list the suites. A run that crashes does not end the suite. The exit code is that of the worst
+    run that was not as expected. `suite-NAME-TIME` in the store has suite.json, junit.xml, summary.md and index.html.
+    """
+    from harness.run.new_run import fresh_seed
+    from harness.run.versions import versions
+    from harness.suite.comparing import compare
+    from harness.suite.model import load_suite, suites
+    from harness.suite.plan import in_order, plan
+    from harness.suite.reports import report_to_github
+    from harness.suite.results import Result, SuiteFile, failed_last, new_directory, to_resume, worked_on
+    from harness.suite.stored import by_case, of_suite
+    from harness.suite.suite import resume as ready_to_go_on
+
+    if not named:
+        for name in suites():
+            click.echo(f"{name:16}{load_suite([name]).about}")
+        return codes.MET
+    wanted = load_suite(named)
+    named_store, store = store, store.resolve()
+    # Read first: what a baseline is must not depend on the runs that are compared with it, which may be in its store.
+    before = None if baseline is None else by_case(baseline)
+    if resume:
+        if overrides or images or times > 1 or seed is not None:
+            raise ScenarioError("--resume goes on with what was begun: leave --set, --images, --times and --seed out")
+        directory = to_resume(store, wanted.name, named)
+    else:
+        draws = Random(fresh_seed() if seed is None else seed)
+        everywhere = [*overrides, *said_by({} if images is None else {"images": images})]
+        cases = in_order(plan(wanted, everywhere, times, draws), failed_last(store))
+        directory = new_directory(store, wanted.name, time.time())
+    with worked_on(directory):
+        if resume:
+            file = SuiteFile.read(directory)
+            ready_to_go_on(file, store, backends.clean, time_budget)
+        else:
+            file = SuiteFile(
+                suite=wanted.name,
+                about=wanted.about,
+                cannot_run=wanted.cannot_run,
+                time_budget=time_budget or wanted.time_budget,
+                began=time.time(),
+                named=list(named),
+                versions=versions(),
+                runs=[Result.of(case) for case in cases],
+            )
+        file.write(directory)
+        going_on = shlex.join(["kafka-trial", "suite", *named, "--store", str(named_store), "--resume"])
+        index = _run(backends, file, directory, store, jobs, going_on)
+    if as_json:
+        click.echo(file.model_dump_json(by_alias=True))
+    else:
+        _print(file, index)
+    for line in report_to_github(file, os.environ):
+        click.echo(line)
+    code = exit_code(file)
+    if before is not None:
+        # With --json, standard output is one line.
+        compared = compare(_of(file, before), of_suite(directory), TOLERANCE)
+        code = codes.worst([code, print_comparison(compared, err=as_json)])
+    return code
+
+
+def _run(backends: Backends, file: "SuiteFile", directory: Path, store: Path, jobs: int, going_on: str) -> Path:
+    """Run all that waits, and write the reports, whatever happens; returns the path of the index.
+
+    ``going_on``: the command that goes on where it is broken off.
+    """
+    from harness.suite.display import for_terminal
+    from harness.suite.reports import write_reports
+    from harness.suite.suite import Actions, SuiteRun
+
+    with for_terminal(sys.stderr) as display:
+        actions = Actions(
+            backends.recorder, lambda: backends.judge(None, {}, []), backends.abandon, backends.clean, time.time
+        )
+        try:
+            SuiteRun(file, directory, store, jobs, actions, display).run()
+        except BaseException as exc:
+            exc.add_note(f"{file.headline}; `{going_on}` goes on")
+            with suppress(OSError):  # What broke it off is said, a full disk perhaps.
+                write_reports(file, directory)
+            raise
+    return write_reports(file, directory)
+
+
+def _of(file: "SuiteFile", before: "Mapping[str, Runs]") -> "dict[str, Runs]":
+    """Of a baseline, the cases that a suite has."""
+    names = {run.name for run in file.runs}
+    return {name: runs for name, runs in before.items() if name in names}
+
+
+def exit_code(file: "SuiteFile") -> int:
+    """The worst of the runs that were not as expected. A suite of which nothing came out as expected is no success."""
+    from harness.suite.results import Outcome
+
+    code_of = {
+        Outcome.EXPECTED: codes.MET,
+        Outcome.NOT_STARTED: codes.MET,
+        Outcome.UNEXPECTED: codes.NOT_MET,
+        Outcome.UNKNOWN: codes.UNKNOWN,
+        Outcome.CRASHED: codes.CRASHED,
+        Outcome.INTERRUPTED: codes.CRASHED,
+        Outcome.CANNOT_RUN: codes.CANNOT_RUN,
+    }
+    found = codes.worst(code_of.get(run.outcome, codes.CRASHED) for run in file.runs if not file.skips(run))
+    if found == codes.MET and Outcome.EXPECTED not in file.counts():
+        return codes.CANNOT_RUN if Outcome.CANNOT_RUN in file.counts() else codes.UNKNOWN
+    return found
+
+
+def _print(file: "SuiteFile", index: Path) -> None:
+    """A row for each case, the count, and where to read on."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from harness.cli.printing import console
+    from harness.suite.display import STYLES
+    from harness.suite.reports import clock, share, verdicts
+    from harness.suite.results import Outcome
+
+    out = console()
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for header in ("scenario", "verdict", "as expected", "time", ""):
+        table.add_column(header, overflow="ellipsis", no_wrap=header != "")
+    for name, runs in file.by_name().items():
+        odd = next((run for run in runs if run.outcome is not Outcome.EXPECTED), None)
+        took = clock(sum(run.seconds or 0 for run in runs))
+        style = STYLES.get(odd.outcome if odd else Outcome.EXPECTED, "")
+        table.add_row(name, verdicts(runs), Text(share(runs), style), took, "" if odd is None else odd.why)
+    out.print(table)
+    out.print(Text(f"{file.headline}, in {clock(file.spent)}", "bold"))
+    out.print(Text(f"  {index}"), soft_wrap=True)

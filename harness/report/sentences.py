@@ -1,0 +1,158 @@
+"""What a verdict says in sentences: the facts of each cause in one line. Pure."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from harness.core.anomalies import BY_NAME, Anomaly
+from harness.core.verdict import CauseOf, Finding, FoundAnomaly, Verdict
+from harness.report.words import broker, from_to, in_order, seconds
+
+Row = Mapping[str, Any]
+
+#: Where a broker that was elected had stood.
+_STOOD = {True: "in the ISR", False: "not in the ISR", None: "of whose ISR nothing was seen"}
+
+
+def with_sentences(verdict: Verdict) -> Verdict:
+    """A verdict whose runs and findings have their ``text``, and whose reasons have that of each finding behind its
+    own."""
+    anomalies = {name: _with_texts(name, anomaly) for name, anomaly in verdict.anomalies.items()}
+    findings = [_told(finding) for finding in verdict.findings]
+    untold = list(findings)
+    reasons: list[str] = []
+    for reason in verdict.reasons:
+        reasons.append(reason)
+        if untold and reason.startswith(f"{untold[0].first}: ") and (said := behind(untold.pop(0))):
+            reasons.append(said)
+    return verdict.model_copy(update={"anomalies": anomalies, "findings": findings, "reasons": reasons})
+
+
+def behind(finding: Finding) -> str:
+    """What stands behind a finding's own line among the reasons: its run where it has one alone, or else its cause."""
+    said = finding.runs[0]["text"] if in_one_run(finding) else finding.text
+    return f"{finding.first}: {said}" if said else ""
+
+
+def in_one_run(finding: Finding) -> bool:
+    """Whether all records of a finding stand together: then the sentence of that run says its cause, too."""
+    return len(finding.runs) == 1 and not finding.more_runs
+
+
+def _told(finding: Finding) -> Finding:
+    runs = [{"text": sentence(BY_NAME[next(iter(run["anomalies"]))], run), **run} for run in finding.runs]
+    return finding.model_copy(update={"runs": runs, "text": cause(finding.cause)})
+
+
+#: Causes that are no events, in words; of one that is none of records, nothing.
+_NO_EVENT = {
+    CauseOf.NOTHING: "nothing that was seen took them",
+    CauseOf.UNKNOWN: "nobody knows what took them",
+}
+#: So many partitions are named.
+_NAMED = 3
+
+
+def cause(of: Row) -> str:
+    """What took the records of a finding, from the facts of its cause (checkers/findings.py)."""
+    event = CauseOf(of["event"])
+    if event is CauseOf.ELECTION:
+        return f"{_elected(of)}{_while(of['faults'])}"
+    if event is CauseOf.DISKS_LOST:
+        by = f", by {in_order(of['faults'])}" if of["faults"] else ""
+        return f"all disks that must have had them were wiped at {from_to(of['from_ns'], of['to_ns'])}{by}"
+    if of.get("hole"):
+        return "they stood between records of one leader epoch, where no election takes any"
+    return _NO_EVENT.get(event, "")
+
+
+def _elected(of: Row) -> str:
+    names, elections = of["leaders"], of["elections"]
+    place = f", {_STOOD[of['in_isr']]}," if "in_isr" in of else ""
+    were = "was" if len(names) == 1 else "were"
+    where = [f"{one['topic']}-{one['partition']}" for one in elections]
+    named = in_order(where) if of["partitions"] <= _NAMED else f"{of['partitions']} partitions"
+    epoch = elections[0]["leader_epoch"] if of["partitions"] == 1 else None
+    when = broker(from_to(of["from_ns"], of["to_ns"]), epoch)
+    return f"{in_order(names)}{place} {were} elected in {named} at {when}"
+
+
+def _while(faults: Sequence[str]) -> str:
+    return f" while {in_order(faults)} {_were(faults)} active" if faults else ""
+
+
+def _with_texts(name: str, found: FoundAnomaly) -> FoundAnomaly:
+    runs = [{"text": sentence(BY_NAME[name], run), **run} for run in found.runs]
+    return found.model_copy(update={"runs": runs})
+
+
+def sentence(anomaly: Anomaly, run: Row) -> str:
+    """What came of one run of an anomaly's records, and why as far as it was seen (checkers/evidence/causes.py)."""
+    where = f"{run['topic']}-{run['partition']}: {_offsets(run)}"
+    return f"{where}, {_acknowledged(run)}{_deposed(run)}, {_fate(anomaly, run)}"
+
+
+def _offsets(run: Row) -> str:
+    records = f"{run['count']:,} record{'' if run['count'] == 1 else 's'}"
+    first, last = run["first_offset"], run["last_offset"]
+    if first is None or last is None:
+        return f"{records} whose offsets are not known"
+    if first == last:
+        return f"offset {first} ({records})"
+    dense = run["count"] == last - first + 1
+    return f"offsets {first}–{last} ({records}{'' if dense else ' among them'})"
+
+
+def _acknowledged(run: Row) -> str:
+    count = run["acknowledged"]
+    some = f"{count:,} of them " if count < run["count"] else ""
+    verb = f"{some}acknowledged" if count else "never acknowledged, sent"
+    at = "at " if seconds(run["first_ns"], 1) == seconds(run["last_ns"], 1) else ""
+    when = f"{at}{from_to(run['first_ns'], run['last_ns'])}"
+    if run["leader"] is None:
+        return f"{verb} {when} under a leader that nobody observed"
+    who = "by" if count else "while the leader was"
+    return f"{verb} {when} {who} {broker(run['leader_name'], run['leader_epoch'])} {_isrs(run)}"
+
+
+def _deposed(run: Row) -> str:
+    """Said where another led already while the last of them were acknowledged."""
+    elected = run["elected"]
+    late = elected is not None and elected["at_ns"] <= run["last_ns"]
+    return f" (though another led from {seconds(elected['at_ns'], 1)})" if late else ""
+
+
+def _isrs(run: Row) -> str:
+    each = zip(run["isr"], run["isr_names"], strict=True)
+    return ", then ".join(
+        "alone in the ISR" if isr == [run["leader"]] else f"with the ISR {' '.join(names) or 'empty'}"
+        for isr, names in each
+    )
+
+
+def _fate(anomaly: Anomaly, run: Row) -> str:
+    fate = f"{anomaly.fate}"
+    if run["again_to"] is not None:
+        fate += f" (again up to offset {run['again_to']})"
+    if run.get("hole"):
+        return f"{fate} from between records of one leader epoch, where no election takes any"
+    elected = run["elected"]
+    if elected is None:
+        during = f"; {in_order(run['faults'])} {_were(run['faults'])} active then" if run["faults"] else ""
+        return f"{fate}; no election was seen after them{during}"
+    then = elected["faults"]
+    ended = [fault for fault in run["faults"] if fault not in then]
+    stood = _STOOD[elected["in_isr"]]
+    # An election from outside of the ISR explains the loss; of any other it is only known that it came next.
+    how = (" when" if elected["in_isr"] is False else " after") if anomaly.is_loss else "; next,"
+    again = " again" if elected["leader"] == run["leader"] else ""
+    epoch = "" if elected["leader_epoch"] is None else f" (epoch {elected['leader_epoch']})"
+    return (
+        f"{fate}{how} {elected['name']}, {stood}, was elected{again} at {seconds(elected['at_ns'], 1)}{epoch}"
+        + (f" after {in_order(ended)}" if ended else "")
+        + (" and" if ended and then else "")
+        + _while(then)
+    )
+
+
+def _were(faults: Sequence[str]) -> str:
+    return "was" if len(faults) == 1 else "were"

@@ -1,0 +1,144 @@
+"""What follows a timeline: heal, recover, drain, settle, and read everything back."""
+
+import traceback
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from harness.cluster.log_ends import log_ends
+from harness.cluster.ready import out_of_sync
+from harness.core.errors import KafkaTrialError
+from harness.core.topology import Partition
+from harness.history.paths import LOGS
+from harness.history.run_file import RunFile
+from harness.history.schema import FINAL_READER
+from harness.run.recording import begin
+from harness.run.timeline import Stage, seen
+from harness.scenario.model import Scenario
+from workloads.clients.settings import Isolation, admin_config, replica_reader_config
+from workloads.processes import Workers
+from workloads.readback.final_read import read_to_end
+from workloads.readback.last_stable import await_stable
+from workloads.readback.replica_read import read_replicas
+
+RECOVERY_SECONDS = 30.0
+_DRAIN_SECONDS = 60.0
+_GIVE_UP_SECONDS = 3.0
+_READ_SECONDS = 120.0
+_WRITING_NS = 1_000_000_000
+
+
+def recover(stage: Stage, scenario: Scenario) -> None:
+    """Heal all faults, wait until the ISR is whole, go on until writes are acknowledged again, and drain.
+
+    What does not come about is reported, and makes the run ``unknown``; a cluster that was waited for in vain once is
+    not waited for again. A worker that dies is noted at the end, and keeps the others from nothing.
+    """
+    at_ns = stage.record.clock.now()
+    heal(stage, scenario.final_read.down)
+    since_ns = stage.record.clock.now()
+    down = {name for active in stage.nemesis.active for name in active.nodes}
+    excused = [node for name in down if (node := stage.topology.named(name))]
+
+    def lacking() -> list[str]:
+        return out_of_sync(stage.observer, scenario.topic, without=excused)
+
+    awaited, patience, drain = "full ISR after the heal", RECOVERY_SECONDS, _DRAIN_SECONDS
+    if stage.until(lambda: not lacking(), patience, awaited, stage.show):
+        # Before, a deposed leader may acknowledge too (acks=1). A second of writes more, for those that truncated their
+        # logs: the high watermark is sent to them again only when it moves (KIP-227, KAFKA-14704).
+        since_ns = stage.record.clock.now() + _WRITING_NS
+    else:
+        patience = 0.0
+    if scenario.workload.acks != "0":
+        written = "writes acknowledged after the heal"
+        came = stage.until(lambda: stage.workload.acknowledged_since(since_ns), patience, written, stage.show)
+        stage.report(written, at_ns, met=came, detail="" if came else f"none within {patience:g} s; {seen(stage)}")
+        patience, drain = (patience, drain) if came else (0.0, _GIVE_UP_SECONDS)
+    begin(stage.record, stage.display, "drain")
+    finish(stage.record.file, stage.workload, drain)
+    whole = stage.until(lambda: not lacking(), patience, awaited, stage.show)
+    stage.report(awaited, at_ns, met=whole, detail="" if whole else "; ".join(lacking()))
+
+
+def down_for(scenario: Scenario) -> float:
+    """Seconds that nodes which stay down on purpose do so after the timeline, at most: until all is read back. 0 where
+    none do."""
+    if not scenario.final_read.down:
+        return 0.0
+    readings = 1 + (scenario.cluster.brokers if scenario.final_read.replicas else 0)
+    settling = scenario.workload.settles_within or 0.0
+    return 3 * RECOVERY_SECONDS + _DRAIN_SECONDS + settling + readings * _READ_SECONDS
+
+
+def heal(stage: Stage, down: Sequence[str]) -> None:
+    """Heal all faults but what is to stay ``down``. What cannot be healed is reported, as in ``recover``."""
+    at_ns = stage.record.clock.now()
+    try:
+        stage.nemesis.heal_all(except_=down)
+    except KafkaTrialError as exc:
+        stage.report("heal all", at_ns, met=False, detail=str(exc))
+    stage.record.file.down = {name: [n.name for n in nodes] for name, nodes in stage.nemesis.meant(down).items()}
+    stage.record.file.lasting = {active.name: list(active.nodes) for active in stage.nemesis.active}
+    stage.record.save()
+
+
+def finish(file: RunFile, workload: Workers, within: float) -> None:
+    """Drain and end the workload. What did not go as it should is noted; a worker that died makes the run partial, and
+    one that did not finish makes it ``unknown``."""
+    file.notes += workload.finish(within)
+    file.unfinished = workload.unfinished
+    file.died = workload.died_members
+    file.partial |= bool(workload.deaths())
+
+
+def report_observation(stage: Stage) -> None:
+    """Report what of the observer ended early, as in ``recover``. The tracebacks are kept beside the nodes' logs."""
+    defects = stage.observer.defects
+    if defects:
+        with (stage.record.directory / LOGS / "observer.log").open("w", encoding="utf-8") as log:
+            for _, error in defects:
+                traceback.print_exception(error, file=log)
+        errors = "; ".join(f"{doing} ended: {type(error).__name__}: {error}" for doing, error in defects)
+        stage.report("brokers observed to the end", stage.record.clock.now(), met=False, detail=errors)
+
+
+def read_finally(stage: Stage, topics: Mapping[str, int], isolation_level: Isolation) -> list[dict[str, Any]]:
+    """Read every log to its end; returns the rows of log_ends. One not read whole is reported, as in ``recover``."""
+    at_ns, record = stage.record.clock.now(), stage.record
+    ends = log_ends(stage.observer, stage.topology, isolation_level)
+    read = read_to_end(
+        ends, topics, isolation_level, record.journals, record.clock, _READ_SECONDS, led=stage.observer.led
+    )
+    record.file.clients[f"final {FINAL_READER}"] = dict(read.config)
+    stage.report("every log read to its end", at_ns, met=not read.missed, detail="; ".join(read.missed))
+    return read.rows
+
+
+def look_into_replicas(stage: Stage, ends: Sequence[Mapping[str, Any]], isolation_level: Isolation) -> None:
+    """Read the log of every follower in an ISR. One that was not read to its end is reported, as in ``recover``."""
+    at_ns, record = stage.record.clock.now(), stage.record
+    followers: dict[int, list[Partition]] = {}
+    for tp, sight in stage.observer.partitions().items():
+        for broker in set(sight.isr) - {sight.leader}:
+            followers.setdefault(broker, []).append(tp)
+    for broker, partitions in followers.items():
+        settings = replica_reader_config(stage.topology.bootstrap, isolation_level, broker, len(partitions))
+        record.file.clients[f"replica {FINAL_READER + broker}"] = dict(settings)
+    missed = read_replicas(
+        stage.topology.bootstrap, followers, ends, isolation_level, record.journals, record.clock, _READ_SECONDS
+    )
+    read = f"of brokers {', '.join(map(str, sorted(followers)))}" if followers else "no follower is in an ISR"
+    stage.report("every in-sync follower's log read", at_ns, met=not missed, detail="; ".join(missed) or read)
+
+
+def settle(stage: Stage, topics: Mapping[str, int], within: float) -> None:
+    """Wait until every transaction is over. A log that is not known to be stable is reported, as in ``recover``.
+
+    Where its last stable offset is known, the checkers judge it; where not, none of them would miss it.
+    """
+    at_ns, record = stage.record.clock.now(), stage.record
+    record.file.clients["admin 0"] = dict(admin_config(stage.topology.bootstrap))
+    unstable = await_stable(stage.topology.bootstrap, topics, record.journals, record.clock, within)
+    names = ", ".join(f"{topic}-{partition}" for topic, partition in unstable)
+    detail = f"not known of {names} after {within:g} s" if unstable else ""
+    stage.report("every log stable to its end", at_ns, met=not unstable, detail=detail)
