@@ -83,7 +83,7 @@ class Groups(Appending):
         _SHORTEST_SESSION_MS,
         ge=1_000,
         alias="session.timeout.ms",
-        description="after how long a dead member's partitions are given to others; 6000 is a broker's default least",
+        description="after how long a dead member's partitions go to others; 6000 is a broker's default least",
     )
 
     @property

@@ -1,4 +1,4 @@
-"""The only loop of a worker process, and how it hears commands and tells how it stands."""
+"""The only loop of a worker process, how it receives commands, and how it reports."""
 
 import os
 import select
@@ -49,7 +49,7 @@ class Commands:
         return line.decode()
 
 
-def tell(report: Report) -> None:
+def send_report(report: Report) -> None:
     """Print one line. Raises HarnessGoneError where nobody reads it any more."""
     try:
         print(report.model_dump_json(), flush=True)
@@ -60,17 +60,17 @@ def tell(report: Report) -> None:
 def run(
     commands: Commands, step: Callable[[float], None], finished: Callable[[float], bool], flush: Callable[[], Report]
 ) -> Report:
-    """The worker's only loop: step until told to finish, then until ``finished`` or its time is over.
+    """The worker's only loop: step until asked to finish, then until ``finished`` or its time is over.
 
     ``finished`` is asked with the seconds that are left, and works towards it. The journals are flushed and statistics
-    told every quarter of a second. Returns the last report. Raises HarnessGoneError.
+    reported every quarter of a second. Returns the last report. Raises HarnessGoneError.
     """
     deadline: float | None = None
     flushed = time.monotonic()
     while True:
         now = time.monotonic()
         if now - flushed >= _FLUSH_EVERY_S:
-            tell(flush())
+            send_report(flush())
             flushed = now
         command = commands.poll()
         if command is not None and deadline is None:

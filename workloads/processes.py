@@ -1,36 +1,29 @@
 """The workers of a workload as they run: processes, started, counted, finished and never left behind."""
 
-import os
-import signal
-import subprocess
-import sys
-import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
-from pydantic import ValidationError
-
 from harness.core.errors import ClusterError
+from harness.core.topology import Partition
 from harness.core.waiting import wait_for
 from harness.history.run_file import Process
-from workloads.protocol import Order, Report, Spec
+from workloads.protocol import Spec
+from workloads.worker_process import Worker
 
 _START_S = 60.0
 _MARGIN_S = 5.0
-_TERMINATE_S = 2.0
 _LEAVE_S = 20.0
-#: The longest that a poll takes, and to be given another.
+#: The longest that a poll takes, and to get another.
 _IDLE_S = 15.0
 _POLL_S = 0.05
-_STDERR_LINES = 5
 
 
 @dataclass(frozen=True)
 class Counts:
-    """What all workers have journalled so far. ``indeterminate``: completed, and nobody can tell."""
+    """What all workers have journalled so far. ``indeterminate``: completed, and nobody knows."""
 
     sent: int
     acknowledged: int
@@ -38,124 +31,6 @@ class Counts:
     indeterminate: int
     read: int
     last_ack_ns: int | None
-
-
-class Worker:
-    """One worker process. In a session of its own: a Ctrl-C in the terminal is the harness's to handle."""
-
-    def __init__(self, spec: Spec) -> None:
-        self.spec = spec
-        self.report: Report | None = None
-        self._stderr_path = spec.journals / f"worker.{spec.journal}.log"
-        with self._stderr_path.open("wb") as stderr:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "workloads.worker"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=stderr,
-                start_new_session=True,
-                env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-            )
-        self._listener = threading.Thread(target=self._listen, name=f"worker {spec.worker}", daemon=True)
-        self._listener.start()
-        self._say(Order.to(spec).model_dump_json())
-
-    @property
-    def name(self) -> str:
-        """``producer 1``."""
-        return f"{self.spec.role} {self.spec.worker}"
-
-    @property
-    def pid(self) -> int:
-        """Its process id."""
-        return self._process.pid
-
-    @property
-    def running(self) -> bool:
-        """Whether the process lives."""
-        return self._process.poll() is None
-
-    @property
-    def death(self) -> str | None:
-        """How it ended without having finished, with the last lines it wrote; None where it did not."""
-        if self.running:
-            return None
-        self._listener.join()
-        if self.report is not None and self.report.finished:
-            return None
-        last = self._stderr_path.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-_STDERR_LINES:]
-        told = " | ".join(last) or "it wrote nothing to stderr"
-        return f"{self.name} died (exit status {self._process.returncode}): {told}"
-
-    def finish(self, within: float) -> None:
-        """Ask it to finish; harmless where it is dead."""
-        self._say(f"finish {within:.3f}")
-
-    def wait(self, within: float) -> bool:
-        """Whether it ended within so many seconds."""
-        try:
-            self._process.wait(max(0.0, within))
-        except subprocess.TimeoutExpired:
-            return False
-        return True
-
-    def is_processing(self, within: float) -> bool:
-        """Whether it has, within so many seconds from now, processed some records of a poll, and less than half."""
-        deadline = time.monotonic() + within
-        while not self._is_in_between and self.running and time.monotonic() < deadline:
-            time.sleep(0.01)
-        return self._is_in_between
-
-    @property
-    def _is_in_between(self) -> bool:
-        done = None if self.report is None else self.report.processed
-        return done is not None and 0 < done < 1 / 2
-
-    def kill(self) -> bool:
-        """End it as ``kill -9`` does: it writes nothing more. Whether that ended it, or it had ended by itself."""
-        if not self.running:
-            return False
-        self._process.kill()
-        killed = self._process.wait() == -signal.SIGKILL
-        self.end()
-        return killed
-
-    def end(self) -> bool:
-        """Close its input, upon which it flushes and ends; kill it where it does not. Twice is harmless. Returns
-        whether it ended so: False where it was killed in the middle of what it did."""
-        stdin = self._process.stdin
-        assert stdin is not None
-        try:
-            stdin.close()
-        except BrokenPipeError:
-            self._process.wait()
-        ended = self.wait(_TERMINATE_S)
-        if not ended:
-            self._process.kill()
-            self._process.wait()
-        self._listener.join()
-        return ended
-
-    def _say(self, line: str) -> None:
-        stdin = self._process.stdin
-        assert stdin is not None
-        try:
-            stdin.write(line.encode() + b"\n")
-            stdin.flush()
-        except BrokenPipeError:
-            # It is dead or dying: ``death`` tells of it.
-            self._process.wait()
-
-    def _listen(self) -> None:
-        stdout = self._process.stdout
-        assert stdout is not None
-        with stdout:
-            for line in stdout:
-                try:
-                    self.report = Report.model_validate_json(line)
-                except ValidationError:
-                    with self._stderr_path.open("ab") as log:
-                        log.write(b"not a report: " + line)
 
 
 class Workers:
@@ -171,7 +46,7 @@ class Workers:
 
     @property
     def clients(self) -> dict[str, dict[str, Any]]:
-        """Every client setting as given to librdkafka, by worker, for run.json."""
+        """Every client setting as passed to librdkafka, by worker, for run.json."""
         return {f"{spec.role} {spec.worker}": dict(spec.config) for spec in self._specs}
 
     @property
@@ -186,7 +61,7 @@ class Workers:
 
     @property
     def unfinished(self) -> list[str]:
-        """A line for each worker that was told to finish and did not: one that had to be ended, or a consumer that did
+        """A line for each worker that was asked to finish and did not: one that had to be ended, or a consumer that did
         not read to the end of the log."""
         return list(self._unfinished)
 
@@ -203,7 +78,7 @@ class Workers:
         return [Process(worker=spec.worker, incarnation=spec.life) for spec in died if spec.member]
 
     def __enter__(self) -> Self:
-        """Start every worker, and wait until each has told its first statistics.
+        """Start every worker, and wait until each has sent its first statistics.
 
         Raises ClusterError where one does not come up: says what it wrote.
         """
@@ -244,12 +119,16 @@ class Workers:
         )
 
     def acknowledged_since(self, at_ns: int) -> bool:
-        """Whether a write was acknowledged after this moment of the run's clock."""
-        last = self.counts().last_ack_ns
-        return last is not None and last > at_ns
+        """Whether each partition that was written to acknowledged a write after this moment of the run's clock."""
+        last: dict[Partition, int] = {}
+        for worker in (*self._workers, *self._gone):
+            for index, at in (worker.report.last_acks if worker.report else {}).items():
+                partition = worker.spec.partitions[index]
+                last[partition] = max(at, last.get(partition, at))
+        return bool(last) and min(last.values()) > at_ns
 
     def replace(self, number: int) -> str:
-        """Kill a producer (SIGKILL), and start another in its place, with the same settings.
+        """Kill a producer (SIGKILL), and start another instead, with the same settings.
 
         Returns what was done, in a few words. Raises ClusterError where there is none of this number, or it has died by
         itself.
@@ -297,7 +176,7 @@ class Workers:
         return self._succeed(gone[-1])
 
     def deaths(self) -> list[str]:
-        """One line for each worker that ended without having been told to."""
+        """One line for each worker that ended without having been asked to."""
         return [death for worker in self._workers if (death := worker.death) is not None]
 
     def finish(self, within: float) -> list[str]:
@@ -372,4 +251,4 @@ def _unowned(workers: Sequence[Worker]) -> bool:
     """Whether there are members of a group that lives, and they do not own all of its partitions."""
     members = [w for w in workers if w.spec.member and w.running]
     owned = sum(member.report.owned for member in members if member.report is not None)
-    return any(owned < len(member.spec.slots) for member in members)
+    return any(owned < len(member.spec.partitions) for member in members)

@@ -1,17 +1,16 @@
-"""What a worker process is told on the first line of its standard input, and what it tells on its standard output."""
+"""What a worker process reads on the first line of its standard input, and what it writes on its standard output."""
 
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from harness.core.topology import Partition
 from workloads.clients.settings import MOST_WAITING, Acks, Config
-
-Slot = tuple[str, int]
 
 
 class Spec(BaseModel):
-    """What any worker is told. ``client``: ``module:function`` that does its work, of a spec, its commands and an
+    """What any worker needs. ``client``: ``module:function`` that does its work, of a spec, its commands and an
     ExitStack, and returns its last report. ``writes``: it finishes before those that read."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -21,8 +20,8 @@ class Spec(BaseModel):
 
     worker: int
     role: str = Field(description="what its work is called; its client in run.json by this and its number")
-    config: Config = Field(description="what librdkafka is given")
-    slots: list[Slot] = Field(description="topic and partition")
+    config: Config = Field(description="librdkafka's settings")
+    partitions: list[Partition] = Field(description="topic and partition")
     journals: Path
     origin_ns: int
     life: int = Field(0, description="how many processes of this worker there were before")
@@ -80,7 +79,7 @@ class TransactorSpec(WriterSpec):
 
 
 class ConsumerSpec(Spec):
-    """A consumer: reads all its ``slots``, or as a member of a group those of their topics that it is given.
+    """A consumer: reads all its ``partitions``, or as a member of a group those of their topics that it is assigned.
 
     ``processing``: the seconds that the records of one poll take to be processed, null where reading them is all.
     ``commits_first``: before that, not after.
@@ -99,24 +98,25 @@ class ConsumerSpec(Spec):
 
 
 class Order(BaseModel):
-    """The first line that a worker process reads: ``spec`` is ``module:class`` of what it is ``told``."""
+    """The first line that a worker process reads: ``spec`` is ``module:class`` of ``values``."""
 
     spec: str
-    told: dict[str, Any]
+    values: dict[str, Any]
 
     @classmethod
     def to(cls, spec: Spec) -> "Order":
         """The order to do what ``spec`` says."""
         kind = type(spec)
-        return cls(spec=f"{kind.__module__}:{kind.__qualname__}", told=spec.model_dump(mode="json"))
+        return cls(spec=f"{kind.__module__}:{kind.__qualname__}", values=spec.model_dump(mode="json"))
 
 
 class Report(BaseModel):
     """One line of a worker's statistics; all of it is in the journals already. The last one says ``finished``.
 
-    ``owned``: how many partitions a consumer has been given, none while its group rebalances. ``processed``: how much
-    of a poll's records a member of a group has processed, of 1; null between polls. ``behind``: a consumer was told to
-    finish, and did not come to the end of the log in time.
+    ``owned``: how many partitions a consumer is assigned, none while its group rebalances. ``processed``: how much
+    of a poll's records a member of a group has processed, of 1; null between polls. ``behind``: a consumer was asked to
+    finish, and did not come to the end of the log in time. ``last_acks``: when each partition that a producer wrote to
+    acknowledged last, by its index; -1 where it never did.
     """
 
     sent: int = 0
@@ -127,6 +127,7 @@ class Report(BaseModel):
     owned: int = 0
     processed: float | None = None
     last_ack_ns: int | None = None
+    last_acks: dict[int, int] = {}
     finished: bool = False
     behind: bool = False
     note: str | None = None

@@ -32,9 +32,9 @@ class Replacement(BaseModel):
 
 
 class Replace(WorkloadStep):
-    """Kill a transactional producer in the middle of what it does; another with its transactional.id takes its place.
+    """Kill a transactional producer in the middle of what it does; another with its transactional.id follows.
 
-    The one that takes its place fences what is left of the dead one (KIP-98, 2.5).
+    Its successor fences what is left of the dead one (KIP-98, 2.5).
     """
 
     elsewhere: ClassVar[str] = "only a transactional producer is replaced: use kind: transactions"

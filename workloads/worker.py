@@ -12,14 +12,14 @@ from contextlib import ExitStack
 from importlib import import_module
 from typing import Any
 
-from workloads.loop import Commands, HarnessGoneError, tell
+from workloads.loop import Commands, HarnessGoneError, send_report
 from workloads.protocol import Order, Report
 
 
 def work(order: Order, commands: Commands, stack: ExitStack) -> Report:
     """Do what an order says; returns the last report."""
     kind = _named(order.spec)
-    last: Report = _named(kind.client)(kind.model_validate(order.told), commands, stack)
+    last: Report = _named(kind.client)(kind.model_validate(order.values), commands, stack)
     return last
 
 
@@ -38,9 +38,9 @@ def main() -> None:
         with ExitStack() as stack:
             report = work(order, commands, stack)
         report.finished = True
-        tell(report)
+        send_report(report)
     except HarnessGoneError:
-        # Nobody is left to tell. The journals were closed on the way here.
+        # Nobody is left to report to. The journals were closed on the way here.
         os._exit(1)
     # The journals are closed. librdkafka's own shutdown would wait for brokers that may be cut off.
     os._exit(0)

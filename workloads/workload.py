@@ -9,10 +9,11 @@ from pydantic import Field
 
 from harness.core.clock import Clock
 from harness.core.step import TimelineStep
+from harness.core.topology import Partition
 from workloads.clients.payload import HEADER_SIZE
 from workloads.clients.settings import ClientSettings
 from workloads.processes import Workers
-from workloads.protocol import Slot, Spec
+from workloads.protocol import Spec
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Plan:
     seed: int
 
     @property
-    def slots(self) -> list[Slot]:
+    def partitions(self) -> list[Partition]:
         """Every topic-partition."""
         return [(topic, partition) for topic, count in self.topics.items() for partition in range(count)]
 
@@ -37,8 +38,8 @@ class Plan:
 
     @property
     def of_every_spec(self) -> dict[str, Any]:
-        """What each worker of it is told."""
-        return {"slots": self.slots, "journals": self.journals, "origin_ns": self.clock.origin_ns}
+        """The spec of each of its workers."""
+        return {"partitions": self.partitions, "journals": self.journals, "origin_ns": self.clock.origin_ns}
 
 
 class WorkloadStep(TimelineStep):
@@ -102,7 +103,7 @@ class Workload(ClientSettings):
         return self.settles_within is not None
 
     def worker_specs(self, plan: Plan) -> list[Spec]:
-        """What each worker is told: producers are 1, 2 …, the consumers follow them."""
+        """The spec of each worker: producers are 1, 2 …, the consumers follow them."""
         raise NotImplementedError
 
     def contradictions(self, timeline: Iterable[tuple[int, WorkloadStep]]) -> Iterator[Contradiction]:  # noqa: ARG002 - as above

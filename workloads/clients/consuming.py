@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass
 from typing import Any
 
 from confluent_kafka import (
@@ -18,11 +17,13 @@ from confluent_kafka import (
 )
 
 from harness.core.clock import Clock
+from harness.core.topology import Partition
 from harness.history.journal import Journal, journal_path
 from harness.history.schema import POSITIONS, READS, Phase
+from workloads.clients.positions import Position, behind, first_position, number_of, partition_of, topic_partitions
 from workloads.clients.recorder import PositionRecorder, ReadRecorder
-from workloads.loop import Commands, run, tell
-from workloads.protocol import ConsumerSpec, Report, Slot
+from workloads.loop import Commands, run, send_report
+from workloads.protocol import ConsumerSpec, Report
 
 _BATCH = 5_000
 _ASK_S = 2.0
@@ -31,32 +32,22 @@ _COMMIT_S = 10.0
 #: So many steps it takes to process what a poll brought: a kill finds some of it done, and some not.
 _PARTS = 10
 
+#: These say where a reader begins.
+_BEGINS = {"assign", "seek"}
+
 #: The log no longer has the position (auto.offset.reset=error turns every such case into an error).
 _POSITION_LOST = {KafkaError._AUTO_OFFSET_RESET, KafkaError._LOG_TRUNCATION, KafkaError.OFFSET_OUT_OF_RANGE}
 
 
-@dataclass(frozen=True)
-class Position:
-    """Where a reader stands in a log: its next offset (or one of librdkafka's logical ones), and the leader epoch of
-    the record before it, None where that is not known.
-
-    By the epoch a leader tells whether the log is still the one that was read (KIP-320); without it, a reader whose log
-    was truncated and has grown again goes on in the middle of records that it never saw.
-    """
-
-    offset: int
-    epoch: int | None = None
-
-
 class Consuming:
-    """One consumer, of all its slots or as a member of a group.
+    """One consumer, of all its partitions or as a member of a group.
 
     Where the log no longer has its position (it was truncated, or a new group has none) it goes on from the log start,
     and says so: a ``seek``. A member of a group commits after what it read is in the journal: after it was processed,
     for that is what its rows of ``reads`` say. Or before (``commits_first``): then nothing is processed until its
     commit was answered, and what was not is held back. What a commit asks for is journalled before it is asked: a
-    ``committing``. ``processed`` is told how much of what a poll brought a member has processed, of 1, before it goes
-    on: all that went before is in the journals then.
+    ``committing``. ``processed`` gets how much of what a poll brought a member has processed, of 1, before it goes
+    on: all before that is in the journals then.
     """
 
     def __init__(
@@ -82,28 +73,28 @@ class Consuming:
         # librdkafka's call that waits for the answer has no limit of its own.
         self._commits = ThreadPoolExecutor(1, "commit")
         self._held: list[Message] = []
-        self._next: dict[Slot, Position] = {}
-        self._to_commit: dict[Slot, Position] = {}
-        self._goals: dict[Slot, int | None] = {}
-        self._placed = False
-        told = {} if spec.commits_first else {"on_commit": self._committed}
-        self._consumer = client({**spec.config, "error_cb": self._client_error, **told})
+        self._next: dict[Partition, Position] = {}
+        self._to_commit: dict[Partition, Position] = {}
+        self._goals: dict[Partition, int | None] = {}
+        self._assignment_known = False
+        callbacks = {} if spec.commits_first else {"on_commit": self._committed}
+        self._consumer = client({**spec.config, "error_cb": self._client_error, **callbacks})
         if spec.grouped:
             self._consumer.subscribe(
-                sorted({topic for topic, _ in spec.slots}),
+                sorted({topic for topic, _ in spec.partitions}),
                 on_assign=self._assigned,
                 on_revoke=self._revoked,
                 on_lost=self._lost,
             )
         else:
-            self._assign(dict.fromkeys(spec.slots, Position(OFFSET_BEGINNING)))
+            self._assign(dict.fromkeys(spec.partitions, Position(OFFSET_BEGINNING)))
 
     def step(self, at_most_s: float) -> None:
         """Read what has come, waiting for it ``at_most_s`` seconds at most, and process it."""
         self._poll(at_most_s)
         now = self._clock.now()
         records = [message for message in self._held if message.error() is None]
-        ends = _ends(records)
+        ends = behind(records)
         if ends and self._commits_first and not self._commit(ends):
             return
         # Between the answer and this nothing is polled: no rebalance takes away what was committed and not processed.
@@ -115,7 +106,7 @@ class Consuming:
                 self._to_commit |= ends
         for message in messages:
             if (error := message.error()) is not None:
-                self._error(error, message.topic() or "", _partition_of(message), message.offset(), now)
+                self._error(error, message.topic() or "", number_of(message), message.offset(), now)
         if self._processing is not None:
             self.flush()
 
@@ -126,10 +117,11 @@ class Consuming:
         if first is not None:
             self._held += [first, *self._consumer.consume(_BATCH - 1, timeout=0)]
 
-    def _commit(self, ends: Mapping[Slot, Position]) -> bool:
-        """Whether the group's place is known to be behind all that is held: the answer is awaited, within a limit."""
+    def _commit(self, ends: Mapping[Partition, Position]) -> bool:
+        """Whether the group's position is known to be behind all that is held: the answer is awaited, within a
+        limit."""
         self._announce(ends)
-        asked = self._commits.submit(self._consumer.commit, offsets=_partitions(ends), asynchronous=False)
+        asked = self._commits.submit(self._consumer.commit, offsets=topic_partitions(ends), asynchronous=False)
         try:
             answered = asked.result(self._commit_within)
         except TimeoutError:
@@ -142,9 +134,9 @@ class Consuming:
         self._committed(None, answered)
         return all(p.error is None for p in answered)
 
-    def _announce(self, ends: Mapping[Slot, Position]) -> None:
+    def _announce(self, ends: Mapping[Partition, Position]) -> None:
         """That a commit is asked for is in the journal before it is."""
-        self._tell("committing", ends)
+        self._record("committing", ends)
         self._positions.flush()
 
     def _process(self, records: list[Message], now: int) -> None:
@@ -170,29 +162,29 @@ class Consuming:
             self._to_commit.clear()
             self._announce(ends)
             try:
-                self._consumer.commit(offsets=_partitions(ends), asynchronous=True)
+                self._consumer.commit(offsets=topic_partitions(ends), asynchronous=True)
             except KafkaException as exc:
                 self._client_error(exc.args[0])
 
     @property
     def owned(self) -> int:
-        """How many partitions it has been given; none while its group rebalances."""
-        return len(self._next) if self._placed else 0
+        """How many partitions it is assigned; none while its group rebalances."""
+        return len(self._next) if self._assignment_known else 0
 
     def caught_up(self) -> bool:
         """Whether all was read that was in its partitions' logs when this was first asked of each.
 
-        A member of a group that has not been told its partitions (yet, or anew after a rebalance took those it had) has
+        A member of a group that does not know its partitions (yet, or anew after a rebalance took those it had) has
         caught up with nothing.
         """
-        for slot in self._next:
-            if self._goals.get(slot) is None:
-                self._goals[slot] = self._log_end(slot)
-        return self._placed and all(self._reached(slot) for slot in self._next)
+        for tp in self._next:
+            if self._goals.get(tp) is None:
+                self._goals[tp] = self._log_end(tp)
+        return self._assignment_known and all(self._reached(tp) for tp in self._next)
 
-    def _reached(self, slot: Slot) -> bool:
-        goal = self._goals[slot]
-        return goal is not None and self._next[slot].offset >= goal
+    def _reached(self, tp: Partition) -> bool:
+        goal = self._goals[tp]
+        return goal is not None and self._next[tp].offset >= goal
 
     def leave(self) -> None:
         """Leave the group, if any: the others need not wait until its session expires. Waits for brokers."""
@@ -200,25 +192,28 @@ class Consuming:
             self.flush()
             self._consumer.close()
 
-    def _log_end(self, slot: Slot) -> int | None:
-        try:
-            watermarks = self._consumer.get_watermark_offsets(TopicPartition(*slot), timeout=_ASK_S, cached=False)
-        except KafkaException:
-            return None
+    def _log_end(self, tp: Partition) -> int | None:
+        watermarks = self._watermarks(tp, _ASK_S)
         return None if watermarks is None else watermarks[1]
 
-    def _assign(self, positions: dict[Slot, Position]) -> None:
-        self._consumer.assign(_partitions(positions))
+    def _watermarks(self, tp: Partition, within: float) -> tuple[int, int] | None:
+        try:
+            return self._consumer.get_watermark_offsets(TopicPartition(*tp), timeout=within, cached=False)
+        except KafkaException:
+            return None
+
+    def _assign(self, positions: dict[Partition, Position]) -> None:
+        self._consumer.assign(topic_partitions(positions))
         self._next = dict(positions)
-        self._placed = True
-        self._tell("assign", positions)
+        self._assignment_known = True
+        self._record("assign", positions)
 
     def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         try:
             committed = consumer.committed(partitions, timeout=_ASK_S)
         except KafkaException:
             committed = [TopicPartition(p.topic, p.partition, OFFSET_STORED) for p in partitions]
-        self._assign({(p.topic, p.partition): _begin_at(p) for p in committed})
+        self._assign({(p.topic, p.partition): first_position(p) for p in committed})
 
     def _revoked(self, _: Consumer, partitions: list[TopicPartition]) -> None:
         self._give_up("revoke", partitions)
@@ -228,27 +223,27 @@ class Consuming:
 
     def _give_up(self, event: str, partitions: list[TopicPartition]) -> None:
         gone = [(p.topic, p.partition) for p in partitions]
-        self._placed = False
-        self._tell(event, {slot: self._next.pop(slot, Position(OFFSET_BEGINNING)) for slot in gone})
-        for slot in gone:
-            self._to_commit.pop(slot, None)
-        self._held = [message for message in self._held if _slot_of(message) not in gone]
+        self._assignment_known = False
+        self._record(event, {tp: self._next.pop(tp, Position(OFFSET_BEGINNING)) for tp in gone})
+        for tp in gone:
+            self._to_commit.pop(tp, None)
+        self._held = [message for message in self._held if partition_of(message) not in gone]
 
     def _error(self, error: KafkaError, topic: str, partition: int, offset: int | None, now: int) -> None:
-        slot = (topic, partition)
+        tp = (topic, partition)
         if error.code() == KafkaError._PARTITION_EOF:
             self._positions.happened("end-of-partition", topic, partition, now, offset)
             # Of the same poll, records may have come after it. Where it is behind all records, markers stand between.
-            if slot in self._next and offset is not None and offset > self._next[slot].offset:
-                self._next[slot] = Position(offset)
+            if tp in self._next and offset is not None and offset > self._next[tp].offset:
+                self._next[tp] = Position(offset)
             return
         self._positions.happened("error", topic, partition, now, offset, error.name())
-        if error.code() in _POSITION_LOST and slot in self._next:
+        if error.code() in _POSITION_LOST and tp in self._next:
             # librdkafka has stopped fetching it and refuses to seek: assign anew, the others from where they stand.
-            self._to_commit.pop(slot, None)
-            self._next[slot] = Position(OFFSET_BEGINNING)
-            self._consumer.assign(_partitions(self._next))
-            self._tell("seek", {slot: self._next[slot]})
+            self._to_commit.pop(tp, None)
+            self._next[tp] = Position(OFFSET_BEGINNING)
+            self._consumer.assign(topic_partitions(self._next))
+            self._record("seek", {tp: self._next[tp]})
 
     def _client_error(self, error: KafkaError) -> None:
         self._positions.happened("error", "", -1, self._clock.now(), error=error.name())
@@ -259,51 +254,26 @@ class Consuming:
             name = None if failed is None else failed.name()
             self._positions.happened("commit", p.topic, p.partition, self._clock.now(), p.offset, name)
 
-    def _tell(self, event: str, positions: Mapping[Slot, Position]) -> None:
+    def _record(self, event: str, positions: Mapping[Partition, Position]) -> None:
         now = self._clock.now()
-        for (topic, partition), position in positions.items():
-            self._positions.happened(event, topic, partition, now, position.offset)
+        begins = positions.items() if event in _BEGINS else ()
+        starts = self._log_starts(tp for tp, position in begins if position.offset == OFFSET_BEGINNING)
+        for tp, position in positions.items():
+            self._positions.happened(event, *tp, now, starts.get(tp, position.offset))
 
-
-def _ends(records: Iterable[Message]) -> dict[Slot, Position]:
-    """Behind the last of ``records`` in each partition."""
-    last = {_slot_of(record): record for record in records}
-    return {slot: Position(_offset_of(record) + 1, record.leader_epoch()) for slot, record in last.items()}
-
-
-def _begin_at(committed: TopicPartition) -> Position:
-    """Where a member begins: where the group has committed, else at the log start."""
-    if committed.offset >= 0 or committed.offset == OFFSET_STORED:
-        return Position(committed.offset, committed.leader_epoch)
-    return Position(OFFSET_BEGINNING)
-
-
-def _partitions(positions: Mapping[Slot, Position]) -> list[TopicPartition]:
-    return [
-        TopicPartition(*slot, at.offset)
-        if at.epoch is None
-        else TopicPartition(*slot, at.offset, leader_epoch=at.epoch)
-        for slot, at in positions.items()
-    ]
-
-
-def _slot_of(message: Message) -> Slot:
-    return message.topic() or "", _partition_of(message)
-
-
-def _offset_of(record: Message) -> int:
-    offset = record.offset()
-    assert offset is not None
-    return offset
-
-
-def _partition_of(message: Message) -> int:
-    partition = message.partition()
-    return -1 if partition is None else partition
+    def _log_starts(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
+        """Where the logs of these begin, as far as brokers answer before long."""
+        found, deadline = {}, time.monotonic() + _ASK_S
+        for tp in partitions:
+            left = deadline - time.monotonic()
+            marks = self._watermarks(tp, left) if left > 0 else None
+            if marks is not None:
+                found[tp] = marks[0]
+        return found
 
 
 def consume(spec: ConsumerSpec, commands: Commands, stack: ExitStack) -> Report:
-    """Read until told to finish, and then to the end of what was in the log at that moment."""
+    """Read until asked to finish, and then to the end of what was in the log at that moment."""
     clock = Clock(spec.origin_ns)
     reads_journal = stack.enter_context(Journal(journal_path(spec.journals, "reads", spec.journal), READS))
     positions_journal = stack.enter_context(Journal(journal_path(spec.journals, "positions", spec.journal), POSITIONS))
@@ -327,7 +297,7 @@ def consume(spec: ConsumerSpec, commands: Commands, stack: ExitStack) -> Report:
             consuming.step(at_most_s)
         return caught_up
 
-    consuming = Consuming(spec, reads, positions, clock, processed=lambda part: tell(report(part)))
+    consuming = Consuming(spec, reads, positions, clock, processed=lambda part: send_report(report(part)))
     last = run(commands, consuming.step, finished, flush)
     consuming.leave()
     last.behind = not caught_up

@@ -8,7 +8,7 @@ from confluent_kafka import KafkaError, Message
 from harness.core.clock import Clock
 from harness.history.schema import record_id
 from workloads.clients.payload import Encoder
-from workloads.clients.recorder import Ints, SendRecorder
+from workloads.clients.send_recorder import Ints, SendRecorder
 
 _PURGE_S = 0.05
 

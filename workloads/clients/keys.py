@@ -11,6 +11,7 @@ def key_names(count: int) -> list[str]:
     return [f"k{index}" for index in range(count)]
 
 
-def slots_of_keys(count: int, slots: int) -> NDArray[np.int64]:
-    """For each key the slot (topic-partition) that all of its records go to: CRC-32 of the key, modulo ``slots``."""
-    return np.array([crc32(name.encode()) % slots for name in key_names(count)], np.int64)
+def partitions_of_keys(count: int, partitions: int) -> NDArray[np.int64]:
+    """For each key the number of the partition that all of its records go to: CRC-32 of the key, modulo
+    ``partitions``."""
+    return np.array([crc32(name.encode()) % partitions for name in key_names(count)], np.int64)

@@ -62,7 +62,7 @@ def settings_for(of: str, config: Mapping[str, Value]) -> dict[str, Value]:
 
 
 def is_default(key: str, value: Value) -> bool:
-    """Whether librdkafka would have this value for a setting if nobody gave it any."""
+    """Whether librdkafka would have this value for a setting if nobody set it."""
     text = str(value).lower() if isinstance(value, bool) else str(value)
     return text == SETTINGS[one_name(key)].default
 
@@ -70,7 +70,7 @@ def is_default(key: str, value: Value) -> bool:
 def refused(
     config: Mapping[str, Value], producers: Mapping[str, Value], consumers: Mapping[str, Value]
 ) -> Iterator[str]:
-    """librdkafka's own words for what it does not take of ``config``, added to what the harness gives its clients."""
+    """librdkafka's own words for what it does not take of ``config``, added to the harness's own settings."""
     from confluent_kafka import Consumer, KafkaException, Producer
 
     quiet = logging.Logger("librdkafka")

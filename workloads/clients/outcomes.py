@@ -63,7 +63,7 @@ RULES: tuple[Rule, ...] = (
     ),
     _fail("TOPIC_AUTHORIZATION_FAILED", "authorised before anything is appended", _HANDLER),
     _fail("CLUSTER_AUTHORIZATION_FAILED", "authorised before anything is appended", _HANDLER),
-    _info("_PURGE_QUEUE", "also told of a record that was sent, and waits in the queue to be sent again", _PURGE),
+    _info("_PURGE_QUEUE", "also reported of a record that was sent, and waits in the queue to be sent again", _PURGE),
     _info("_PURGE_INFLIGHT", "purged while a request that has it was under way", _PURGE),
     _info("_MSG_TIMED_OUT", "librdkafka says it of sent and of unsent records alike", _ACTIONS),
     _info("_TIMED_OUT", "sent, and no answer came", _ACTIONS),
@@ -79,7 +79,7 @@ RULES: tuple[Rule, ...] = (
     ),
     _info(
         "NOT_LEADER_FOR_PARTITION",
-        "also told of a record that was appended before the leader stepped down",
+        "also reported of a record that was appended before the leader stepped down",
         "KAFKA-13574; Kafka DelayedProduce",
     ),
     _info("LEADER_NOT_AVAILABLE", "an attempt before this one may have been appended", _ACTIONS),
@@ -87,7 +87,7 @@ RULES: tuple[Rule, ...] = (
     _info("_UNKNOWN_PARTITION", "an attempt before this one may have been appended", _ACTIONS),
     _info("_UNKNOWN_TOPIC", "an attempt before this one may have been appended", _ACTIONS),
     _info("KAFKA_STORAGE_ERROR", "the disk failed in the middle of an append", "KAFKA-4763 (KIP-112)"),
-    _info("INVALID_MSG", "damaged on its way, and re-sent until given up", _ACTIONS),
+    _info("INVALID_MSG", "damaged on its way, and re-sent until abandoned", _ACTIONS),
     _info("OUT_OF_ORDER_SEQUENCE_NUMBER", "what became of an earlier attempt is not known", _IDEMPOTENT),
     _info(
         "DUPLICATE_SEQUENCE_NUMBER",
@@ -108,8 +108,8 @@ def reported(code: int | None, acks: Acks, elapsed_ns: int) -> Outcome:
     """The outcome of a record whose delivery report came.
 
     ``code``: the report's error, None without one. ``elapsed_ns``: from before the hand-over until after the report.
-    With acks=0 nobody acknowledges anything: always info. Without an error it is ok, also where no offset is told (an
-    idempotent producer's DUPLICATE_SEQUENCE_NUMBER). An unknown error is info.
+    With acks=0 nobody acknowledges anything: always info. Without an error it is ok, also where no offset is reported
+    (an idempotent producer's DUPLICATE_SEQUENCE_NUMBER). An unknown error is info.
     """
     if acks == "0":
         return Outcome.INFO

@@ -18,7 +18,7 @@ class Pace:
     start_ns: int
     most_behind_ns: int = _NS // 2
     tick_ns: int = 5_000_000
-    _given: int = 0
+    _handed: int = 0
     _ticked_ns: int | None = None
 
     def due(self, now_ns: int, most: int) -> int:
@@ -27,12 +27,12 @@ class Pace:
             return most
         if self.wait_ns(now_ns):
             return 0
-        behind_ns = now_ns - self._due_ns(self._given)
+        behind_ns = now_ns - self._due_ns(self._handed)
         if behind_ns > self.most_behind_ns:
             self.start_ns += behind_ns - self.most_behind_ns
-        owed = int((now_ns - self.start_ns) * self.rate / _NS) + 1 - self._given
+        owed = int((now_ns - self.start_ns) * self.rate / _NS) + 1 - self._handed
         count = max(0, min(most, owed))
-        self._given += count
+        self._handed += count
         self._ticked_ns = now_ns if count == owed else None
         return count
 
@@ -40,7 +40,7 @@ class Pace:
         """How long it is until the next record is due."""
         if self.rate is None:
             return 0
-        due_ns = self._due_ns(self._given)
+        due_ns = self._due_ns(self._handed)
         if self._ticked_ns is not None:
             due_ns = max(due_ns, self._ticked_ns + self.tick_ns)
         return max(0, due_ns - now_ns)

@@ -29,16 +29,16 @@ class Encoder:
         of_bit = [self._checksum(1 << bit) ^ self._of_zero for bit in range(64)]
         self._terms = np.zeros((8, 256), np.uint32)
         for bit, term in enumerate(of_bit):
-            place, mask = bit // 8, 1 << bit % 8
-            self._terms[place, [byte for byte in range(256) if byte & mask]] ^= np.uint32(term)
+            byte_at, mask = bit // 8, 1 << bit % 8
+            self._terms[byte_at, [byte for byte in range(256) if byte & mask]] ^= np.uint32(term)
         self._template = np.frombuffer(_HEAD.pack(_MAGIC, 0, 0) + self._padding, np.uint8)
 
     def __call__(self, first: int, count: int) -> list[bytes]:
         """The payloads of ``count`` records, whose ids are ``first`` and those that follow it."""
         ids = np.arange(first, first + count, dtype=np.int64)
         checksums = np.full(count, self._of_zero, np.uint32)
-        for place in range(8):
-            checksums ^= self._terms[place, (ids >> (8 * place)) & 0xFF]
+        for byte_at in range(8):
+            checksums ^= self._terms[byte_at, (ids >> (8 * byte_at)) & 0xFF]
         block = np.empty((count, self.size), np.uint8)
         block[:] = self._template
         block[:, 4:8] = checksums.astype(">u4").view(np.uint8).reshape(count, 4)

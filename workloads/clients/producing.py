@@ -1,4 +1,4 @@
-"""The producer's side of a worker: hand records over at a pace, and tell the recorder what became of each."""
+"""The producer's side of a worker: hand records over at a pace, and have the recorder note what became of each."""
 
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -11,9 +11,9 @@ from harness.core.clock import Clock
 from harness.history.journal import Journal, journal_path
 from harness.history.schema import SENDS
 from workloads.clients.deliveries import Deliveries
-from workloads.clients.keys import key_names, slots_of_keys
+from workloads.clients.keys import key_names, partitions_of_keys
 from workloads.clients.pace import Pace
-from workloads.clients.recorder import Ints, SendRecorder
+from workloads.clients.send_recorder import Ints, SendRecorder
 from workloads.clients.settings import MOST_WAITING_BYTES, Config
 from workloads.loop import Commands, run
 from workloads.protocol import ProducerSpec, Report
@@ -45,7 +45,7 @@ class Producing:
         self._pace = Pace(spec.rate, clock.now())
         self._random = np.random.default_rng([spec.seed, spec.worker])
         self._keys = [key.encode() for key in key_names(spec.keys or 0)]
-        self._slot_of_key = slots_of_keys(spec.keys or 0, len(spec.slots))
+        self._partition_of_key = partitions_of_keys(spec.keys or 0, len(spec.partitions))
         self._next = spec.first
 
     @property
@@ -77,17 +77,17 @@ class Producing:
         key: Ints | None = None
         if self._keys:
             key = self._random.integers(0, len(self._keys), count)
-            slot = self._slot_of_key[key]
+            index = self._partition_of_key[key]
         else:
-            slot = np.arange(first, first + count) % len(self._spec.slots)
-        self._recorder.invoked(first, slot, key, now, self._incarnation)
-        for chosen in np.unique(slot):
-            rows = np.nonzero(slot == chosen)[0].tolist()
+            index = np.arange(first, first + count) % len(self._spec.partitions)
+        self._recorder.invoked(first, index, key, now, self._incarnation)
+        for chosen in np.unique(index):
+            rows = np.nonzero(index == chosen)[0].tolist()
             messages: list[dict[str, object]] = [{"value": payloads[row], "sequence": first + row} for row in rows]
             if key is not None:
                 for message, which in zip(messages, key[rows].tolist(), strict=True):
                     message["key"] = self._keys[which]
-            topic, partition = self._spec.slots[chosen]
+            topic, partition = self._spec.partitions[chosen]
             self._hand_to(topic, partition, messages)
 
     def _hand_to(self, topic: str, partition: int, messages: list[dict[str, object]]) -> None:
@@ -124,7 +124,7 @@ class Producing:
             self._replace()
 
     def _let(self, serve: Callable[[float], int], within_s: float) -> None:
-        """Let librdkafka deliver its reports; it tells of a fatal error by raising it here, once.
+        """Let librdkafka deliver its reports; it reports a fatal error by raising it here, once.
 
         An idempotent producer that finds its acknowledged sequence numbers gone dies so (OUT_OF_ORDER_SEQUENCE_NUMBER).
         """
@@ -143,10 +143,10 @@ class Producing:
 
 
 def produce(spec: ProducerSpec, commands: Commands, stack: ExitStack) -> Report:
-    """Produce until told to finish; the last report says how many records then were still in flight."""
+    """Produce until asked to finish; the last report says how many records then were still in flight."""
     clock = Clock(spec.origin_ns)
     journal = stack.enter_context(Journal(journal_path(spec.journals, "sends", spec.journal), SENDS))
-    recorder = SendRecorder(journal, spec.worker, spec.acks, spec.slots, key_names(spec.keys or 0))
+    recorder = SendRecorder(journal, spec.worker, spec.acks, spec.partitions, key_names(spec.keys or 0))
     stack.callback(recorder.flush)
     producing = Producing(spec, recorder, clock)
 

@@ -1,4 +1,4 @@
-"""Client settings: what a scenario may choose, under Kafka's own names, and what librdkafka is then told."""
+"""Client settings: what a scenario may choose, under Kafka's own names, and what librdkafka then gets."""
 
 from typing import Any, Final, Literal, Self
 
@@ -23,7 +23,7 @@ class ClientSettings(BaseModel):
 
     acks: Acks = Field("all", description="which replicas must have a record before it is acknowledged")
     enable_idempotence: bool = Field(
-        default_factory=lambda given: given.get("acks") == "all",
+        default_factory=lambda values: values.get("acks") == "all",
         alias="enable.idempotence",
         description="default: true if acks is all, else false",
     )
@@ -54,12 +54,12 @@ class ClientSettings(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _one_name_for_the_delivery_timeout(cls, given: Any) -> Any:
-        if not isinstance(given, dict) or "message.timeout.ms" not in given:
-            return given
-        if "delivery.timeout.ms" in given:
-            raise ValueError("delivery.timeout.ms and message.timeout.ms are one setting: give one of them")
-        renamed = dict(given)
+    def _one_name_for_the_delivery_timeout(cls, values: Any) -> Any:
+        if not isinstance(values, dict) or "message.timeout.ms" not in values:
+            return values
+        if "delivery.timeout.ms" in values:
+            raise ValueError("delivery.timeout.ms and message.timeout.ms are one setting: set one of them")
+        renamed = dict(values)
         renamed["delivery.timeout.ms"] = renamed.pop("message.timeout.ms")
         return renamed
 
@@ -94,7 +94,7 @@ class ClientSettings(BaseModel):
         return self
 
 
-#: What librdkafka is given: property name to value.
+#: Settings of librdkafka: property name to value.
 Config = dict[str, Value]
 
 #: A message that is re-sent first waits for at least 80 % of this (RD_KAFKA_RETRY_JITTER_PERCENT, rdkafka_int.h).
@@ -155,7 +155,8 @@ _RECORD_OVERHEAD: Final = 4_096
 
 
 def producer_config(settings: ClientSettings, bootstrap: str, client_id: str, record_size: int) -> Config:
-    """What a producer is given. ``record_size``: bytes of a value; the broker, not the client, refuses a large one."""
+    """The settings of a producer. ``record_size``: bytes of a value; the broker, not the client, refuses a large
+    one."""
     return _COMMON | {
         "bootstrap.servers": bootstrap,
         "client.id": client_id,
@@ -164,7 +165,7 @@ def producer_config(settings: ClientSettings, bootstrap: str, client_id: str, re
         "retries": settings.retries,
         "max.in.flight.requests.per.connection": settings.max_in_flight,
         "delivery.timeout.ms": settings.delivery_timeout_ms,
-        # The leader answers (say, that the ISR shrank) before the client gives the connection up.
+        # The leader answers (say, that the ISR shrank) before the client abandons the connection.
         "request.timeout.ms": min(_REQUEST_TIMEOUT_MS, settings.delivery_timeout_ms),
         "linger.ms": settings.linger_ms,
         "batch.size": settings.batch_size,
@@ -183,9 +184,9 @@ def producer_config(settings: ClientSettings, bootstrap: str, client_id: str, re
 def consumer_config(
     settings: ClientSettings, bootstrap: str, client_id: str, group: str, session_ms: int = 10_000
 ) -> Config:
-    """What a live consumer is given. An offset that the log no longer has is an error, which the worker records.
+    """The settings of a live consumer. An offset that the log no longer has is an error, which the worker records.
 
-    ``session_ms``: how long a member of a group may be silent before its partitions are given to others.
+    ``session_ms``: how long a member of a group may be silent before its partitions go to others.
     """
     return _reader_config(bootstrap, client_id, group, settings.isolation_level) | {
         "coordinator.query.interval.ms": 600_000,
@@ -201,7 +202,7 @@ def consumer_config(
 def transactor_config(
     settings: ClientSettings, bootstrap: str, client_id: str, record_size: int, transactional_id: str, timeout_ms: int
 ) -> Config:
-    """What a transactional producer is given: ``timeout_ms`` is after how long the coordinator aborts by itself."""
+    """The settings of a transactional producer: ``timeout_ms`` is after how long the coordinator aborts by itself."""
     return producer_config(settings, bootstrap, client_id, record_size) | {
         "transactional.id": transactional_id,
         "transaction.timeout.ms": timeout_ms,
@@ -209,19 +210,19 @@ def transactor_config(
 
 
 def admin_config(bootstrap: str) -> Config:
-    """What a client is given that neither writes nor reads."""
+    """The settings of a client that neither writes nor reads."""
     return _COMMON | {"bootstrap.servers": bootstrap, "client.id": "kafka-trial-admin"}
 
 
 def final_reader_config(bootstrap: str, isolation_level: Isolation, partitions: int = 1) -> Config:
-    """What the final read of so many ``partitions`` is given. It joins no group, and librdkafka wants a name all the
+    """The settings of the final read of so many ``partitions``. It joins no group, and librdkafka wants a name all the
     same."""
     name = "kafka-trial-final"
     return _reader_config(bootstrap, name, name, isolation_level) | _statistics(partitions)
 
 
 def replica_reader_config(bootstrap: str, isolation_level: Isolation, broker: int, partitions: int = 1) -> Config:
-    """What reads one broker's logs is given: every broker is a rack, called by its id (KIP-392)."""
+    """The settings of what reads one broker's logs: every broker is a rack, called by its id (KIP-392)."""
     name = f"kafka-trial-replica-{broker}"
     return _reader_config(bootstrap, name, name, isolation_level) | {
         "client.rack": str(broker),
@@ -230,7 +231,7 @@ def replica_reader_config(bootstrap: str, isolation_level: Isolation, broker: in
 
 
 def _statistics(partitions: int) -> Config:
-    """By its statistics a reader tells which broker it fetches from: a kilobyte for each partition, every time."""
+    """A reader's statistics say which broker it fetches from: a kilobyte for each partition, every time."""
     return {"statistics.interval.ms": max(100, partitions)}
 
 

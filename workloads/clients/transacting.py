@@ -1,4 +1,4 @@
-"""The transactional producer's side of a worker: one transaction after the other, each told before it is done."""
+"""The transactional producer's side of a worker: one transaction after the other, each recorded before it is done."""
 
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -12,7 +12,8 @@ from harness.history.journal import Journal, journal_path
 from harness.history.schema import SENDS, TRANSACTIONS, Outcome
 from workloads.clients.deliveries import Deliveries
 from workloads.clients.pace import Pace
-from workloads.clients.recorder import SendRecorder, TransactionRecorder
+from workloads.clients.recorder import TransactionRecorder
+from workloads.clients.send_recorder import SendRecorder
 from workloads.clients.settings import Config
 from workloads.clients.transaction_errors import Action, after, outcome
 from workloads.loop import Commands, run
@@ -124,11 +125,11 @@ class Transacting:
         first = self._next
         self._next += count
         self._written += count
-        slots = np.arange(first, first + count) % len(self._spec.slots)
-        self._sends.invoked(first, slots, None, now, self._incarnation, self._transaction)
+        partitions = np.arange(first, first + count) % len(self._spec.partitions)
+        self._sends.invoked(first, partitions, None, now, self._incarnation, self._transaction)
         self._sends.flush()
         for row, payload in enumerate(self._deliveries.payloads(first, count)):
-            topic, partition = self._spec.slots[slots[row]]
+            topic, partition = self._spec.partitions[partitions[row]]
             try:
                 self._producer.produce(topic, payload, partition=partition, on_delivery=self._deliveries.reported)
             except (KafkaException, BufferError) as exc:
@@ -210,13 +211,13 @@ def _error_of(exc: KafkaException | BufferError) -> KafkaError:
 
 
 def transact(spec: TransactorSpec, commands: Commands, stack: ExitStack) -> Report:
-    """Write transactions until told to finish; the last report says whether one then was still open."""
+    """Write transactions until asked to finish; the last report says whether one then was still open."""
     clock = Clock(spec.origin_ns)
     sends_journal = stack.enter_context(Journal(journal_path(spec.journals, "sends", spec.journal), SENDS))
     transactions_journal = stack.enter_context(
         Journal(journal_path(spec.journals, "transactions", spec.journal), TRANSACTIONS)
     )
-    sends = SendRecorder(sends_journal, spec.worker, "all", spec.slots, [])
+    sends = SendRecorder(sends_journal, spec.worker, "all", spec.partitions, [])
     stack.callback(sends.flush)
     transacting = Transacting(spec, sends, TransactionRecorder(transactions_journal, spec.worker), clock)
     over = False

@@ -13,11 +13,11 @@ from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
 from harness.core.clock import Clock
+from harness.core.topology import Partition
 from harness.history.journal import Journal, journal_path
 from harness.history.schema import FINAL_READER, POSITIONS
 from workloads.clients.recorder import PositionRecorder
-from workloads.clients.settings import admin_config
-from workloads.protocol import Slot
+from workloads.clients.settings import Config, admin_config
 
 LAST_STABLE = "last-stable"
 HIGH_WATERMARK = "high-watermark"
@@ -25,32 +25,42 @@ HIGH_WATERMARK = "high-watermark"
 _ASK_S = 5.0
 _EVERY_S = 0.5
 
-Ends = dict[Slot, int]
+Ends = dict[Partition, int]
 
 
-def await_stable(bootstrap: str, topics: Mapping[str, int], journals: Path, clock: Clock, within: float) -> list[Slot]:
+def await_stable(
+    bootstrap: str,
+    topics: Mapping[str, int],
+    journals: Path,
+    clock: Clock,
+    within: float,
+    client: Callable[[Config], AdminClient] = AdminClient,
+) -> list[Partition]:
     """Wait until every log of ``topics`` (name: partitions) is stable to its end, ``within`` seconds at most.
 
-    Journals what was told last of each partition. Returns those that are not known to be stable: a transaction is open
-    there, or one of the two ends was not told.
+    Journals the last answer for each partition. Returns those that are not known to be stable: a transaction is open
+    there, or one of the two ends was not answered.
     """
-    client = AdminClient({**admin_config(bootstrap)})
-    slots = [(topic, partition) for topic, count in topics.items() for partition in range(count)]
-    return watch(lambda level: _ends(client, slots, level), slots, journals, clock, within)
+    partitions = [(topic, partition) for topic, count in topics.items() for partition in range(count)]
+    try:
+        admin = client({**admin_config(bootstrap)})
+    except KafkaException:
+        return watch(lambda _: {}, partitions, journals, clock, within=0)
+    return watch(lambda level: _ends(admin, partitions, level), partitions, journals, clock, within)
 
 
 def watch(
-    ask: Callable[[IsolationLevel], Ends], slots: Sequence[Slot], journals: Path, clock: Clock, within: float
-) -> list[Slot]:
-    """``await_stable`` of ``slots``, with the question as a function: the end of each log at an isolation level."""
+    ask: Callable[[IsolationLevel], Ends], partitions: Sequence[Partition], journals: Path, clock: Clock, within: float
+) -> list[Partition]:
+    """``await_stable``, with the question as a function: the end of each log at an isolation level."""
     deadline = time.monotonic() + within
     with Journal(journal_path(journals, "positions", str(FINAL_READER)), POSITIONS) as journal:
         recorder = PositionRecorder(journal, FINAL_READER)
         while True:
             # In this order: what becomes stable meanwhile makes a log look less stable, never more.
             stable, high = ask(IsolationLevel.READ_COMMITTED), ask(IsolationLevel.READ_UNCOMMITTED)
-            # Of what is not told nothing is known: a broker that did not answer once may the next time.
-            unstable = [slot for slot in slots if stable.get(slot, -1) < high.get(slot, math.inf)]
+            # Of what was not answered nothing is known: a broker that did not answer once may the next time.
+            unstable = [tp for tp in partitions if stable.get(tp, -1) < high.get(tp, math.inf)]
             if not unstable or time.monotonic() >= deadline:
                 break
             time.sleep(_EVERY_S)
@@ -62,18 +72,20 @@ def watch(
     return unstable
 
 
-def _ends(client: AdminClient, slots: list[Slot], level: IsolationLevel) -> Ends:
+def _ends(client: AdminClient, partitions: list[Partition], level: IsolationLevel) -> Ends:
     """The ends of the logs whose leader answered."""
     latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
-    asked = client.list_offsets(
-        {TopicPartition(*slot): latest for slot in slots}, isolation_level=level, request_timeout=_ASK_S
-    )
+    wanted = {TopicPartition(*tp): latest for tp in partitions}
+    try:
+        asked = client.list_offsets(wanted, isolation_level=level, request_timeout=_ASK_S)
+    except KafkaException:
+        return {}
     found: Ends = {}
-    for place, future in asked.items():
+    for partition, future in asked.items():
         try:
-            told = future.result()
+            answer = future.result()
         except KafkaException:
             # No leader, or one that did not answer: it is asked again.
             continue
-        found[place.topic, place.partition] = told.offset
+        found[partition.topic, partition.partition] = answer.offset
     return found

@@ -1,0 +1,133 @@
+"""A worker process as the harness sees it: started, listened to, asked to finish, killed."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+from pydantic import ValidationError
+
+from workloads.protocol import Order, Report, Spec
+
+_TERMINATE_S = 2.0
+_STDERR_LINES = 5
+
+
+class Worker:
+    """One worker process. In a session of its own: a Ctrl-C in the terminal is the harness's to handle."""
+
+    def __init__(self, spec: Spec) -> None:
+        self.spec = spec
+        self.report: Report | None = None
+        self._stderr_path = spec.journals / f"worker.{spec.journal}.log"
+        with self._stderr_path.open("wb") as stderr:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "workloads.worker"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                start_new_session=True,
+                env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            )
+        self._listener = threading.Thread(target=self._listen, name=f"worker {spec.worker}", daemon=True)
+        self._listener.start()
+        self._say(Order.to(spec).model_dump_json())
+
+    @property
+    def name(self) -> str:
+        """``producer 1``."""
+        return f"{self.spec.role} {self.spec.worker}"
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
+    @property
+    def running(self) -> bool:
+        """Whether the process lives."""
+        return self._process.poll() is None
+
+    @property
+    def death(self) -> str | None:
+        """How it ended without having finished, with the last lines it wrote; None where it did not."""
+        if self.running:
+            return None
+        self._listener.join()
+        if self.report is not None and self.report.finished:
+            return None
+        last = self._stderr_path.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-_STDERR_LINES:]
+        said = " | ".join(last) or "it wrote nothing to stderr"
+        return f"{self.name} died (exit status {self._process.returncode}): {said}"
+
+    def finish(self, within: float) -> None:
+        """Ask it to finish; harmless where it is dead."""
+        self._say(f"finish {within:.3f}")
+
+    def wait(self, within: float) -> bool:
+        """Whether it ended within so many seconds."""
+        try:
+            self._process.wait(max(0.0, within))
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def is_processing(self, within: float) -> bool:
+        """Whether it has, within so many seconds from now, processed some records of a poll, and less than half."""
+        deadline = time.monotonic() + within
+        while not self._is_in_between and self.running and time.monotonic() < deadline:
+            time.sleep(0.01)
+        return self._is_in_between
+
+    @property
+    def _is_in_between(self) -> bool:
+        done = None if self.report is None else self.report.processed
+        return done is not None and 0 < done < 1 / 2
+
+    def kill(self) -> bool:
+        """End it as ``kill -9`` does: it writes nothing more. Whether that ended it, or it had ended by itself."""
+        if not self.running:
+            return False
+        self._process.kill()
+        killed = self._process.wait() == -signal.SIGKILL
+        self.end()
+        return killed
+
+    def end(self) -> bool:
+        """Close its input, upon which it flushes and ends; kill it where it does not. Twice is harmless. Returns
+        whether it ended so: False where it was killed in the middle of what it did."""
+        stdin = self._process.stdin
+        assert stdin is not None
+        try:
+            stdin.close()
+        except BrokenPipeError:
+            self._process.wait()
+        ended = self.wait(_TERMINATE_S)
+        if not ended:
+            self._process.kill()
+            self._process.wait()
+        self._listener.join()
+        return ended
+
+    def _say(self, line: str) -> None:
+        stdin = self._process.stdin
+        assert stdin is not None
+        try:
+            stdin.write(line.encode() + b"\n")
+            stdin.flush()
+        except BrokenPipeError:
+            # It is dead or dying: ``death`` reports it.
+            self._process.wait()
+
+    def _listen(self) -> None:
+        stdout = self._process.stdout
+        assert stdout is not None
+        with stdout:
+            for line in stdout:
+                try:
+                    self.report = Report.model_validate_json(line)
+                except ValidationError:
+                    with self._stderr_path.open("ab") as log:
+                        log.write(b"not a report: " + line)
