@@ -9,7 +9,7 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from checkers.spark.session import session
-from harness.cli.deeds import Deeds
+from harness.cli.backends import Backends
 from harness.cli.main import invoke
 from tests.command import Done, Invoke
 from tests.golden.sample import Judged, judged
@@ -52,10 +52,10 @@ def no_spark_unasked(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture
 def kafka_trial(capsys: pytest.CaptureFixture[str]) -> Invoke:
-    """A command line in the test's own process: ``kafka_trial("run", "x", deeds=…)``."""
+    """A command line in the test's own process: ``kafka_trial("run", "x", backends=…)``."""
 
-    def run(*arguments: object, deeds: Deeds | None = None) -> Done:
-        code = invoke([str(argument) for argument in arguments], deeds)
+    def run(*arguments: object, backends: Backends | None = None) -> Done:
+        code = invoke([str(argument) for argument in arguments], backends)
         said = capsys.readouterr()
         return Done(code, said.out, said.err)
 

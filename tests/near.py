@@ -34,10 +34,10 @@ READERS: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 
 #: Where tests take minutes. So do those on real clusters.
-LONG = ("tests/planted/", "tests/golden/")
+LONG = ("tests/planted/", "tests/simulated/", "tests/golden/")
 
 
-_ON_CLUSTERS = re.compile(r"^(pytestmark = .*|@)pytest\.mark\.cluster", re.MULTILINE)
+_ON_CLUSTERS = re.compile(r"^(pytestmark = .*|@)pytest\.mark\.(cluster|lab)", re.MULTILINE)
 
 _NO_SUCH_REVISION = 64
 

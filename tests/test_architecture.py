@@ -26,11 +26,12 @@ MAY_IMPORT = {
     "harness.providers": (*_CLUSTER, "harness.cluster"),
     "harness.scenario": _SCENARIO,
     "harness.run": _RUN,
-    "harness.cli": (*_RUN, "harness.run", "harness.importing"),
+    "harness.suite": (*_RUN, "harness.run"),
+    "harness.cli": (*_RUN, "harness.run", "harness.suite", "harness.importing"),
 }
 #: The floors of the checkers from the ground up: each imports of them only what stands before it, or on its own floor.
 FLOORS = (
-    ("checkers.evidence.leadership", "checkers.evidence.last_stable"),
+    ("checkers.evidence.leadership",),
     ("checkers.history",),
     ("checkers.scan",),
     ("checkers.anomalies", "checkers.evidence"),
@@ -71,6 +72,31 @@ def test_a_package_imports_only_what_is_below_it(package: str) -> None:
     assert wrong == []
 
 
+def modules() -> dict[str, Path]:
+    paths = [path for package in OURS for path in files(package)]
+    return {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path for path in paths}
+
+
+def imports_of_ours(named: dict[str, Path]) -> dict[str, set[str]]:
+    """Of each module the others of ours that it imports, wherever in the file."""
+    of = {module: {*imported(path)} for module, path in named.items()}
+    of = {module: names | {name.rpartition(".")[0] for name in names - named.keys()} for module, names in of.items()}
+    return {module: (names & named.keys()) - {module} for module, names in of.items()}
+
+
+def circle(imports: dict[str, set[str]]) -> set[str]:
+    """The modules that are in an import circle, or lead into one."""
+    left = {module: set(names) for module, names in imports.items()}
+    while ground := {module for module, names in left.items() if not names & left.keys()}:
+        left = {module: names for module, names in left.items() if module not in ground}
+    return set(left)
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    assert circle(imports_of_ours(modules())) == set()
+    assert circle({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": set()}) == {"a", "b", "c"}
+
+
 def floor_of(module: str) -> int:
     """The floor of a module of the checkers: the longest name that fits; what none fits stands on top."""
     fits = [(len(name), floor) for floor, names in enumerate(FLOORS) for name in names if within(module, name)]
@@ -89,18 +115,20 @@ def test_checkers_import_only_what_is_on_their_floor_or_below() -> None:
     assert floor_of("checkers.scan.polls") < floor_of("checkers.anomalies.records") < floor_of("checkers.judge")
 
 
-def test_only_its_provider_knows_docker() -> None:
-    inside = ROOT / "harness/providers/docker"
+@pytest.mark.parametrize(("provider", "library"), [("docker", "docker"), ("ssh", "paramiko")])
+def test_only_its_provider_knows_what_it_is_made_of(provider: str, library: str) -> None:
+    package = f"harness.providers.{provider}"
+    inside = ROOT / package.replace(".", "/")
     knows = {
         str(path.relative_to(ROOT)): name
-        for package in OURS
-        for path in files(package)
+        for package_of_ours in OURS
+        for path in files(package_of_ours)
         if inside not in path.parents
         for name in imported(path)
-        if within(name, "docker") or within(name, "harness.providers.docker")
+        if within(name, library) or within(name, package)
     }
     assert set(knows) == {"harness/providers/catalogue.py"}
-    assert any(within(name, "docker") for path in files("harness.providers.docker") for name in imported(path))
+    assert any(within(name, library) for path in files(package) for name in imported(path))
 
 
 def test_what_only_a_provider_knows_of_a_cluster_stands_on_the_ground() -> None:
@@ -128,6 +156,27 @@ def test_an_import_against_the_grain_would_be_seen(tmp_path: Path) -> None:
     wrong.write_text("def late():\n    from harness.run import timeline\n    import pyspark\n")
     assert imported(wrong) == {"harness.run.timeline", "pyspark"}
     assert not any(within("harness.run.timeline", below) for below in MAY_IMPORT["checkers"])
+
+
+def full_name(short: str) -> str:
+    """``core`` and ``cluster/spec`` as the page writes them, as modules."""
+    name = short.strip().replace("/", ".")
+    return name if name.split(".")[0] in OURS else f"harness.{name}"
+
+
+def test_the_page_says_what_each_package_may_import() -> None:
+    page = (ROOT / "ARCHITECTURE.md").read_text()
+    rows = re.findall(r"^\| `([\w/]+)/` \| [^|]+\|([^|]*)\|$", page, re.MULTILINE)
+    said = {path.replace("/", "."): {full_name(one) for one in cell.split(",") if one.strip()} for path, cell in rows}
+
+    def all_of(package: str) -> set[str]:
+        named = said.get(package, set())
+        return named.union(*(all_of(one) for one in named))
+
+    packages = MAY_IMPORT.keys() - {"harness.resources"}
+    assert {package: all_of(package) for package in packages} == {
+        package: set(MAY_IMPORT[package]) - {"harness.resources"} for package in packages
+    }
 
 
 def test_the_page_of_the_architecture_names_the_folders_that_there_are() -> None:

@@ -1,11 +1,12 @@
-"""A stored run, and deeds that need neither Docker nor Spark."""
+"""A stored run, and backends that need neither Docker nor Spark."""
 
 from pathlib import Path
 
 import pytest
 
-from harness.cli.deeds import Deeds
+from harness.cli.backends import Backends
 from harness.core.verdict import Verdict
+from harness.history.seal import write_sealed
 from tests.checkers.notation import tell, write
 from tests.report.verdicts import verdict
 
@@ -14,7 +15,7 @@ from tests.report.verdicts import verdict
 def stored(tmp_path: Path) -> Path:
     """A small run that was recorded whole."""
     directory = tmp_path / "store" / "by-hand" / "1"
-    write(
+    file = write(
         directory,
         [
             tell(
@@ -29,14 +30,15 @@ def stored(tmp_path: Path) -> Path:
         ],
         unclean_election=True,
     )
+    write_sealed(directory, file)
     return directory
 
 
-def judging(*verdicts: Verdict, **others: object) -> Deeds:
-    """Deeds whose judge gives these verdicts, one after the other; the last one again and again."""
+def judging(*verdicts: Verdict, **others: object) -> Backends:
+    """Backends whose judge gives these verdicts, one after the other; the last one again and again."""
     left = list(verdicts) or [verdict()]
 
     def judge(directory: Path, results: Path) -> Verdict:
         return left.pop(0) if len(left) > 1 else left[0]
 
-    return Deeds(**{"judge": lambda master, conf, rows: judge, **others})  # type: ignore[arg-type]
+    return Backends(**{"judge": lambda master, conf, rows: judge, **others})  # type: ignore[arg-type]

@@ -15,13 +15,15 @@ from pyspark.sql import SparkSession
 
 from checkers.judge import judge
 from harness.cli import codes
-from harness.cli.deeds import Deeds
+from harness.cli.backends import Backends
 from harness.cli.judging import Case, judged
 from harness.core.errors import EnvironmentLacks, HistoryError
 from harness.core.verdict import Judgement, Verdict
 from harness.history.journal import Journal, journal_path
 from harness.history.run_file import RunFile, State
-from harness.history.schema import SENDS, TABLES
+from harness.history.schema import FAULTS, SENDS, TABLES
+from harness.history.seal import SEAL_FILE
+from harness.history.stored_run import StoredRun
 from tests.checkers.notation import tell
 from tests.cli.conftest import judging
 from tests.cli.test_commands import assert_one_line
@@ -30,25 +32,26 @@ from tests.report.verdicts import verdict
 
 
 def test_check_judges_a_stored_run_and_writes_beside_it(stored: Path, spark: SparkSession, kafka_trial: Invoke) -> None:
-    real = Deeds(judge=lambda master, conf, rows: lambda directory, results: judge(directory, spark, results))
-    done = kafka_trial("check", stored, deeds=real)
+    real = Backends(judge=lambda master, conf, rows: lambda directory, results: judge(directory, spark, results))
+    before = {path: path.read_bytes() for path in stored.rglob("*") if path.is_file()}
+    done = kafka_trial("check", stored, backends=real)
     assert done.code == codes.NOT_MET
     assert done.out.startswith("INVALID, not as expected by-hand/1\n  lost: 1 of 2 acknowledged writes")
     kept = Verdict.model_validate(json.loads((stored / "verdict.json").read_text()))
     assert (kept.verdict, kept.summary.lost) == (Judgement.INVALID, 1)
     assert {"report.html", "junit.xml", "anomalies"} <= {path.name for path in stored.iterdir()}
-    assert RunFile.read(stored).state is State.JUDGED
+    assert {path: path.read_bytes() for path in before} == before, "nothing that was recorded is written again"
 
 
 def test_check_judges_a_run_on_a_read_only_store_and_writes_nothing(
     stored: Path, spark: SparkSession, kafka_trial: Invoke
 ) -> None:
     before = {path: path.stat().st_mtime_ns for path in stored.rglob("*")}
-    real = Deeds(
+    real = Backends(
         judge=lambda master, conf, rows: lambda directory, results: judge(directory, spark, results),
         writable=lambda directory: False,
     )
-    done = kafka_trial("check", stored, "--json", deeds=real)
+    done = kafka_trial("check", stored, "--json", backends=real)
     assert done.code == codes.NOT_MET
     assert json.loads(done.out)["summary"]["lost"] == 1
     assert done.err == f"kafka-trial: {stored} is read-only: judged, and nothing written\n"
@@ -60,7 +63,7 @@ def test_check_finds_every_run_below_and_exits_with_the_worst(stored: Path, kafk
         shutil.copytree(stored, stored.parent / name)
     store = stored.parents[1]
     verdicts = [verdict(), verdict(Judgement.UNKNOWN, expected=False), verdict(Judgement.INVALID)]
-    done = kafka_trial("check", store, stored, "--json", deeds=judging(*verdicts))
+    done = kafka_trial("check", store, stored, "--json", backends=judging(*verdicts))
     assert done.code == codes.UNKNOWN
     assert [json.loads(line)["verdict"] for line in done.out.splitlines()] == ["valid", "unknown", "invalid"]
 
@@ -87,7 +90,7 @@ def store(stored: Path) -> Path:
     ],
 )
 def test_check_takes_a_glob_whoever_expands_it(named, store: Path, kafka_trial: Invoke) -> None:
-    done = kafka_trial("check", *named(store), deeds=judging())
+    done = kafka_trial("check", *named(store), backends=judging())
     assert (done.code, done.err, done.out.count("VALID")) == (0, "", 2)
 
 
@@ -108,7 +111,7 @@ def test_check_takes_a_glob_whoever_expands_it(named, store: Path, kafka_trial: 
 def test_check_passes_over_what_is_no_run_but_not_where_that_is_all(
     names: list[str], says: str | None, store: Path, kafka_trial: Invoke
 ) -> None:
-    done = kafka_trial("check", *(name.format(store) for name in names), deeds=judging())
+    done = kafka_trial("check", *(name.format(store) for name in names), backends=judging())
     if says is None:
         assert (done.code, done.err) == (0, "")
     else:
@@ -123,37 +126,52 @@ def test_check_hands_settings_to_spark(stored: Path, kafka_trial: Invoke) -> Non
         return lambda directory, results: verdict()
 
     arguments = ("--master", "local[2]", "--conf", "spark.driver.memory=1g", "--conf", "spark.x=a=b")
-    assert kafka_trial("check", stored, *arguments, deeds=judging(judge=court)).code == 0
+    assert kafka_trial("check", stored, *arguments, backends=judging(judge=court)).code == 0
     assert asked == [("local[2]", {"spark.driver.memory": "1g", "spark.x": "a=b"}, [3])]
 
 
 def test_check_refuses_a_setting_without_a_value(stored: Path, kafka_trial: Invoke) -> None:
-    done = kafka_trial("check", stored, "--conf", "spark.x", deeds=judging())
+    done = kafka_trial("check", stored, "--conf", "spark.x", backends=judging())
     assert_one_line(done, codes.BAD_INPUT, "'spark.x' is not KEY=VALUE")
 
 
 def test_check_refuses_a_folder_without_runs(tmp_path: Path, kafka_trial: Invoke) -> None:
-    assert_one_line(kafka_trial("check", tmp_path, deeds=judging()), codes.BAD_INPUT, f"{tmp_path}: no run here")
+    assert_one_line(kafka_trial("check", tmp_path, backends=judging()), codes.BAD_INPUT, f"{tmp_path}: no run here")
 
 
 def test_check_refuses_a_run_with_a_missing_table(stored: Path, kafka_trial: Invoke) -> None:
     shutil.rmtree(stored / "history" / "sends")
-    assert_one_line(kafka_trial("check", stored, deeds=judging()), codes.BAD_INPUT, "history/sends")
+    assert_one_line(kafka_trial("check", stored, backends=judging()), codes.BAD_INPUT, "history/sends")
+
+
+def test_check_refuses_a_run_that_is_not_what_was_sealed(stored: Path, kafka_trial: Invoke) -> None:
+    (stored / "history" / "reads" / "part.parquet").unlink()
+    done = kafka_trial("check", stored, backends=judging())
+    assert_one_line(done, codes.BAD_INPUT, "history/reads/part.parquet: missing: it was there when the run was sealed")
+
+
+def test_check_says_that_a_run_has_no_seal_and_judges_it(stored: Path, kafka_trial: Invoke) -> None:
+    (stored / SEAL_FILE).unlink()
+    done = kafka_trial("check", stored, backends=judging())
+    assert done.code == 0
+    assert done.err == f"kafka-trial: {stored}: it has no seal: judged as it lies, whole or not\n"
 
 
 def test_check_refuses_parquet_of_another_schema(stored: Path, kafka_trial: Invoke) -> None:
+    (stored / SEAL_FILE).unlink()
     pq.write_table(pa.table({"worker": [1]}), stored / "history" / "sends" / "other.parquet")
-    assert_one_line(kafka_trial("check", stored, deeds=judging()), codes.BAD_INPUT, "other.parquet: not the sends")
+    assert_one_line(kafka_trial("check", stored, backends=judging()), codes.BAD_INPUT, "other.parquet: not the sends")
 
 
 def test_check_refuses_what_is_no_parquet(stored: Path, kafka_trial: Invoke) -> None:
+    (stored / SEAL_FILE).unlink()
     (stored / "history" / "reads" / "part.parquet").write_bytes(b"PAR1, so to speak")
-    assert_one_line(kafka_trial("check", stored, deeds=judging()), codes.BAD_INPUT, "not a whole Parquet file")
+    assert_one_line(kafka_trial("check", stored, backends=judging()), codes.BAD_INPUT, "not a whole Parquet file")
 
 
 def test_check_refuses_a_run_file_of_another_version(stored: Path, kafka_trial: Invoke) -> None:
     (stored / "run.json").write_text('{"run": "x"}')
-    done = kafka_trial("check", stored, deeds=judging())
+    done = kafka_trial("check", stored, backends=judging())
     assert_one_line(done, codes.BAD_INPUT, "run.json: not a run file of this version")
 
 
@@ -170,24 +188,30 @@ def test_check_skips_and_counts_runs_that_were_interrupted_before_anything_was_s
         with Journal(journal_path(run / "journals", "observations", "observer"), TABLES["observations"]) as rows:
             rows.append_rows(tell("saw b1 @0 leader=1 epoch=0 isr=1,2,3").rows["observations"])
     RunFile.read(run).model_copy(update={"state": state}).write(run)
-    done = kafka_trial("check", store, deeds=judging())
+    done = kafka_trial("check", store, backends=judging())
     assert (done.code, done.out.count("VALID")) == (0, 1)
     assert done.err.splitlines() == [
         f"kafka-trial: {run}: skipped: it was interrupted before anything was sent",
         "kafka-trial: 1 of 2 runs skipped",
     ]
-    alone = kafka_trial("check", run, deeds=judging())
+    skipped = {"schema": 1, "directory": str(run), "skipped": "it was interrupted before anything was sent"}
+    told = [json.loads(line) for line in kafka_trial("check", store, "--json", backends=judging()).out.splitlines()]
+    assert (len(told), skipped in told) == (2, True)
+    alone = kafka_trial("check", run, backends=judging())
     assert (alone.code, alone.out) == (codes.BAD_INPUT, "")
     assert alone.err.splitlines()[-1] == "kafka-trial: nothing was judged: there is no run that sent anything"
+    alone = kafka_trial("check", run, "--json", backends=judging())
+    assert (alone.code, json.loads(alone.out)) == (codes.BAD_INPUT, skipped)
 
 
 def test_check_does_not_skip_a_run_that_sent_something(stored: Path, kafka_trial: Invoke) -> None:
     shutil.rmtree(stored / "history")
+    (stored / SEAL_FILE).unlink()
     RunFile.read(stored).model_copy(update={"state": State.CRASHED}).write(stored)
     (stored / "journals").mkdir()
     with Journal(journal_path(stored / "journals", "sends", "0"), SENDS) as rows:
         rows.append_rows(tell("send a ok @0").rows["sends"])
-    assert kafka_trial("check", stored, deeds=judging()).err == ""
+    assert kafka_trial("check", stored, backends=judging()).err == ""
 
 
 @pytest.mark.parametrize(
@@ -208,7 +232,7 @@ def test_check_judges_the_other_runs_where_one_fails(
             raise error
         return verdict()
 
-    done = kafka_trial("check", store, "--json", deeds=judging(judge=lambda master, conf, rows: judge))
+    done = kafka_trial("check", store, "--json", backends=judging(judge=lambda master, conf, rows: judge))
     assert done.code == code
     failed, other = (json.loads(line) for line in sorted(done.out.splitlines(), key=lambda line: '"error"' not in line))
     assert failed == {"schema": 1, "directory": str(store / "by-hand" / "1"), "error": failed["error"], "exit": code}
@@ -235,14 +259,14 @@ def test_check_refuses_a_run_whose_part_is_a_link_and_writes_through_none(
         elsewhere.write_text("mine")
     before = elsewhere.read_bytes() if elsewhere.is_file() else sorted(elsewhere.iterdir())
     here.symlink_to(elsewhere)
-    done = kafka_trial("check", stored, deeds=judging(writable=lambda directory: writable))
+    done = kafka_trial("check", stored, backends=judging(writable=lambda directory: writable))
     assert_one_line(done, codes.BAD_INPUT, f"{here}: a link")
     assert before == (elsewhere.read_bytes() if elsewhere.is_file() else sorted(elsewhere.iterdir()))
 
 
 def test_check_follows_a_link_to_a_run(stored: Path, tmp_path: Path, kafka_trial: Invoke) -> None:
     (tmp_path / "latest").symlink_to(stored)
-    assert kafka_trial("check", tmp_path / "latest" / ".", deeds=judging()).code == 0
+    assert kafka_trial("check", tmp_path / "latest" / ".", backends=judging()).code == 0
 
 
 def test_check_waits_for_another_judgement_of_the_run(stored: Path, kafka_trial: Invoke) -> None:
@@ -264,7 +288,7 @@ def test_check_waits_for_another_judgement_of_the_run(stored: Path, kafka_trial:
 
 
 def test_check_leaves_an_earlier_judgement_as_it_was_where_it_fails(stored: Path, kafka_trial: Invoke) -> None:
-    assert kafka_trial("check", stored, deeds=judging()).code == 0
+    assert kafka_trial("check", stored, backends=judging()).code == 0
     (stored / "anomalies" / "lost").mkdir(parents=True)
     before = {path: path.stat().st_mtime_ns for path in stored.rglob("*")}
 
@@ -272,20 +296,22 @@ def test_check_leaves_an_earlier_judgement_as_it_was_where_it_fails(stored: Path
         (results / "anomalies").mkdir()
         raise HistoryError("damaged")
 
-    assert kafka_trial("check", stored, deeds=judging(judge=lambda master, conf, rows: judge)).code == codes.BAD_INPUT
+    assert (
+        kafka_trial("check", stored, backends=judging(judge=lambda master, conf, rows: judge)).code == codes.BAD_INPUT
+    )
     assert {path: path.stat().st_mtime_ns for path in stored.rglob("*")} == before
 
 
 def test_check_removes_what_a_killed_check_left(stored: Path, kafka_trial: Invoke) -> None:
     (stored / ".beside-1" / "anomalies").mkdir(parents=True)
-    assert kafka_trial("check", stored, deeds=judging()).code == 0
+    assert kafka_trial("check", stored, backends=judging()).code == 0
     assert not (stored / ".beside-1").exists()
 
 
 def test_check_says_whose_results_it_cannot_replace(stored: Path, kafka_trial: Invoke) -> None:
     kept = stored / "anomalies" / "lost"
     kept.mkdir(parents=True)
-    done = kafka_trial("check", stored, deeds=judging(writable=lambda folder: folder != kept))
+    done = kafka_trial("check", stored, backends=judging(writable=lambda folder: folder != kept))
     assert done.code == 0
     assert done.err == (
         f"kafka-trial: {kept.parent} is not yours to replace (of user {os.getuid()}): judged, and nothing written\n"
@@ -297,25 +323,58 @@ def test_check_judges_the_other_runs_where_one_cannot_be(stored: Path, kafka_tri
     broken = stored.parent / "0"
     shutil.copytree(stored, broken)
     shutil.rmtree(broken / "history" / "log_ends")
-    done = kafka_trial("check", stored.parent, deeds=judging())
+    done = kafka_trial("check", stored.parent, backends=judging())
     assert done.code == codes.BAD_INPUT
     assert done.out.startswith("VALID")
     assert done.err.count("\n") == 1
     assert "0/history/log_ends" in done.err
 
 
+def test_check_of_several_ends_with_a_table_and_a_count(store: Path, kafka_trial: Invoke) -> None:
+    for name in ("3", "4"):
+        shutil.copytree(store / "by-hand" / "1", store / "by-hand" / name)
+    RunFile.read(store / "by-hand" / "3").model_copy(update={"state": State.INTERRUPTED}).write(store / "by-hand" / "3")
+    (store / "by-hand" / "4" / "run.json").write_text("{}")
+    done = kafka_trial("check", store, backends=judging(verdict(), verdict(Judgement.INVALID, expected=False)))
+    *_, good, bad, count = done.out.splitlines()
+    assert good.split() == [str(store / "by-hand" / "1"), "valid"]
+    assert bad.split() == [str(store / "by-hand" / "2"), "invalid", "not", "as", "expected"]
+    assert count == "1 of 4 runs as expected, 1 skipped, 1 could not be judged"
+
+
 def test_check_tells_a_damaged_run_of_several_in_json(store: Path, kafka_trial: Invoke) -> None:
     damaged = store / "by-hand" / "2"
     shutil.rmtree(damaged / "history" / "log_ends")
-    done = kafka_trial("check", store, "--json", deeds=judging())
+    done = kafka_trial("check", store, "--json", backends=judging())
     lines = {line["directory"]: line for line in map(json.loads, done.out.splitlines())}
     assert lines.keys() == {str(store / "by-hand" / "1"), str(damaged)}
     assert lines[str(damaged)]["exit"] == done.code == codes.BAD_INPUT
     assert "history/log_ends" in lines[str(damaged)]["error"]
 
 
+def test_check_tells_a_damaged_run_alone_in_json(stored: Path, kafka_trial: Invoke) -> None:
+    shutil.rmtree(stored / "history" / "log_ends")
+    done = kafka_trial("check", stored, "--json", backends=judging())
+    told = json.loads(done.out)
+    assert (told["directory"], told["exit"], done.code) == (str(stored), codes.BAD_INPUT, codes.BAD_INPUT)
+    assert "history/log_ends" in told["error"]
+    assert "history/log_ends" in done.err
+
+
+def test_check_tells_every_run_in_json_where_spark_does_not_start(store: Path, kafka_trial: Invoke) -> None:
+    def lacks(master: str | None, conf: object, rows: object) -> object:
+        raise EnvironmentLacks("it needs Java 17")
+
+    done = kafka_trial("check", store, "--json", backends=judging(judge=lacks))
+    told = [json.loads(line) for line in done.out.splitlines()]
+    assert [(one["directory"], one["error"]) for one in told] == [
+        (str(store / "by-hand" / name), "it needs Java 17") for name in ("1", "2")
+    ]
+    assert (done.code, done.err) == (codes.CANNOT_RUN, "kafka-trial: it needs Java 17\n")
+
+
 def test_check_tells_one_run_in_json_as_its_verdict_file(stored: Path, kafka_trial: Invoke) -> None:
-    done = kafka_trial("check", stored, "--json", deeds=judging())
+    done = kafka_trial("check", stored, "--json", backends=judging())
     assert json.loads(done.out) == json.loads((stored / "verdict.json").read_text())
 
 
@@ -335,10 +394,33 @@ def test_check_judges_what_an_interrupted_run_left(writable: bool, stored: Path,
         seen.append(RunFile.read(directory))
         return verdict(Judgement.UNKNOWN, expected=False, partial=True)
 
-    deeds = judging(judge=lambda master, conf, rows: look, writable=lambda directory: writable)
-    done = kafka_trial("check", stored, deeds=deeds)
+    backends = judging(judge=lambda master, conf, rows: look, writable=lambda directory: writable)
+    done = kafka_trial("check", stored, backends=backends)
     assert done.code == codes.UNKNOWN
     assert "UNKNOWN (of a partial history)" in done.out
     assert seen[0].partial
     assert "sends.0.arrows was cut off" in seen[0].notes[0]
     assert journal.exists() is not writable
+
+
+@pytest.mark.parametrize("writable", [True, False])
+def test_check_takes_a_history_that_is_whole_for_the_journals_that_are_left(
+    writable: bool, stored: Path, kafka_trial: Invoke
+) -> None:
+    (stored / SEAL_FILE).unlink(missing_ok=True)
+    (stored / "history" / ".whole").touch()
+    RunFile.read(stored).model_copy(update={"state": State.RUNNING}).write(stored)
+    whole = StoredRun.open(stored).count("sends")
+    assert whole
+    (stored / "journals").mkdir()
+    with Journal(journal_path(stored / "journals", "faults", "0"), FAULTS):
+        pass
+    seen: list[int] = []
+
+    def look(directory: Path, results: Path) -> Verdict:
+        seen.append(StoredRun.open(directory).count("sends"))
+        return verdict(Judgement.UNKNOWN, expected=False, partial=True)
+
+    backends = judging(judge=lambda master, conf, rows: look, writable=lambda directory: writable)
+    kafka_trial("check", stored, backends=backends)
+    assert seen == [whole], "the other journals were removed when the run was killed"

@@ -7,6 +7,10 @@ from pathlib import Path
 import pytest
 
 from harness.cli import codes
+from harness.core.verdict import Finding, Standing
+from harness.history.seal import SEAL_FILE
+from tests.checkers.notation import tell, write
+from tests.cli.conftest import judging
 from tests.cli.test_commands import assert_one_line
 from tests.command import Invoke
 from tests.report.verdicts import lost, verdict
@@ -16,7 +20,7 @@ def test_explain_tells_the_life_of_a_record(stored: Path, kafka_trial: Invoke) -
     done = kafka_trial("explain", stored, "--record", 1)
     assert (done.code, done.err) == (0, "")
     assert done.out == (
-        "record 1: worker 0 #1\n"
+        "worker 0 #1 (record 1)\n"
         "     1.000 s  sent by worker 0 (incarnation 0) to trial-0\n"
         "              b1: b1 leads (epoch 0), ISR b1 b2 b3\n"
         "              b2: b2 leads (epoch 1), ISR b2 b3\n"
@@ -46,7 +50,58 @@ def test_explain_without_a_record_tells_the_causes(stored: Path, kafka_trial: In
         "  its records are in no runs: see the examples in verdict.json",
     ]
     told = json.loads(kafka_trial("explain", stored, "--json").out)
-    assert told == {"run": "by-hand/1", "runs": {"lost": ["trial-0: because"], "phantom": []}}
+    assert told == {"run": "by-hand/1", "runs": {"lost": ["trial-0: because"], "phantom": []}, "findings": []}
+
+
+def test_explain_tells_a_cause_once_whatever_anomalies_came_of_it(stored: Path, kafka_trial: Invoke) -> None:
+    run = {"text": "trial-0: b1 was elected", "topic": "trial", "partition": 0, "first_offset": 0, "last_offset": 9}
+    both = {"lost": 520, "vanished": 1}
+    one = Finding(
+        standing=Standing.PERMITTED,
+        because="b",
+        source="s",
+        anomalies=both,
+        text="b1 was elected",
+        runs=[{**run, "standing": "permitted", "anomalies": both}],
+    )
+    several = one.model_copy(update={"anomalies": {"lost": 9}, "runs": one.runs * 2, "more_runs": 3})
+    anomalies = {
+        name: lost().model_copy(
+            update={"runs": [run], "examples": [{**run, "record_id": 1, "offset": 1, "acknowledged_ns": None}]}
+        )
+        for name in both
+    }
+    judged = verdict(anomalies=anomalies, findings=[one, several])
+    (stored / "verdict.json").write_text(judged.to_json())
+    assert kafka_trial("explain", stored).out.splitlines() == [
+        "lost 520, vanished 1 (permitted)",
+        "  trial-0: b1 was elected",
+        "lost 9 (permitted)",
+        "  b1 was elected",
+        "  trial-0: b1 was elected",
+        "  trial-0: b1 was elected",
+        "  … and 3 more runs",
+    ]
+    told = json.loads(kafka_trial("explain", stored, "--json").out)
+    assert told["findings"][0] == {"anomalies": both, "standing": "permitted", "text": "b1 was elected"}
+    text = kafka_trial("explain", stored, "--record", 1).out
+    assert "    anomaly:  lost, vanished (permitted)\n              trial-0: b1 was elected\n" in text
+    assert text.count("b1 was elected") == 1
+
+
+def test_nothing_that_a_run_says_is_obeyed_by_a_terminal(tmp_path: Path, kafka_trial: Invoke) -> None:
+    evil, cut = "cut\x1b]0;title\x07\x1b[8m", "fault cut\x1b]0;title\x07\x1b[8m b1 0..1"
+    run = tmp_path / "run"
+    write(run, [tell("send a ok @0", "final a @0", "end 0..1", cut, "saw b1 @0 leader=1 isr=1,2,3")])
+    found = lost().model_copy(update={"because": evil, "runs": [], "examples": [{"faults": [evil]}]})
+    judged = verdict(anomalies={"lost": found}, reasons=[evil])
+    told = found.model_copy(update={"runs": [{"text": evil}]})
+    (run / "verdict.json").write_text(verdict(anomalies={"lost": told}).to_json())
+    for asked in (["explain", run], ["explain", run, "--offset", "trial-0:0"], ["check", run]):
+        done = kafka_trial(*asked, backends=judging(judged))
+        assert done.code == 0, done.err
+        assert "cut\\x1b]0;title\\x07" in done.out
+        assert not {"\x1b", "\x07"} & set(done.out)
 
 
 def test_explain_says_where_there_is_nothing_to_explain(stored: Path, kafka_trial: Invoke) -> None:
@@ -58,7 +113,7 @@ def test_explain_says_where_there_is_nothing_to_explain(stored: Path, kafka_tria
     ("asked", "says"),
     [
         ((), "not judged yet"),
-        (("--record", "99"), "nothing is known of record 99 (worker 0 #99); worker 0 sent #0–#1"),
+        (("--record", "99"), "nothing is known of worker 0 #99 (record 99); worker 0 sent #0–#1"),
         (("--offset", "trial-0:9"), "offsets 0–1 are known there"),
         (("--offset", "trial"), "'trial' is not TOPIC-PARTITION:OFFSET"),
         (("--worker", "0"), "--worker and --sequence name a record together"),
@@ -70,8 +125,8 @@ def test_explain_says_where_there_is_nothing_to_explain(stored: Path, kafka_tria
         (("--offset", f"trial-0:{10**23 - 1}"), f"'--offset': {10**23 - 1} is too large: it must be below 2^63"),
         (("--offset", f"trial-{1 << 31}:0"), f"'--offset': {1 << 31} is too large: it must be below 2^31"),
         (("--offset", f"trial-0:{'9' * 5000}"), "is too large"),
-        (("--record", str((1 << 63) - 1)), "nothing is known of record"),
-        (("--worker", str((1 << 23) - 1), "--sequence", str((1 << 40) - 1)), "nothing is known of record"),
+        (("--record", str((1 << 63) - 1)), "nothing is known of worker"),
+        (("--worker", str((1 << 23) - 1), "--sequence", str((1 << 40) - 1)), "nothing is known of worker"),
         (("--offset", f"trial-{(1 << 31) - 1}:{(1 << 63) - 1}"), "nothing was acknowledged or read at"),
     ],
 )
@@ -82,6 +137,7 @@ def test_explain_tells_in_one_line_what_is_wrong(
 
 
 def test_explain_refuses_a_run_with_a_missing_table(stored: Path, kafka_trial: Invoke) -> None:
+    (stored / SEAL_FILE).unlink()
     shutil.rmtree(stored / "history" / "reads")
     assert_one_line(kafka_trial("explain", stored, "--record", 1), codes.BAD_INPUT, "history/reads: no Parquet here")
 

@@ -23,7 +23,7 @@ def _children(process: psutil.Process) -> list[psutil.Process]:
 
 
 def _judging(run: Path) -> Callable[[psutil.Process], list[Path]]:
-    return lambda process: list(run.glob(".beside-*"))
+    return lambda process: list(run.glob(".beside-*/anomalies/*"))
 
 
 @pytest.mark.parametrize("moment", ["a process of Spark's is there", "the run is being judged"])

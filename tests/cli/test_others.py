@@ -9,11 +9,11 @@ from typing import Any, cast
 import pytest
 
 from harness.cli import codes
-from harness.cli.deeds import Deeds
+from harness.cli.backends import Backends
 from harness.cli.doctor import java
 from harness.cluster.provider import Provider
 from harness.cluster.spec import Part
-from harness.core.errors import ClusterError, EnvironmentLacks
+from harness.core.errors import ClusterError, EnvironmentLacks, ScenarioError
 from harness.history.lock import RecordingLock
 from harness.history.run_file import RunFile
 from harness.providers.catalogue import Row
@@ -27,20 +27,45 @@ from tests.cli.test_commands import assert_one_line
 from tests.command import Invoke
 
 
-def cleaning(*removes: Callable[..., list[str]]) -> Deeds:
+class Nothing(Part):
+    """What only these providers know."""
+
+
+def cleaning(*removes: Callable[..., list[str]]) -> Backends:
     """What the commands do, with a provider for each way of cleaning up."""
 
     def row(remove: Callable[..., list[str]]) -> Row:
-        return Row(Part, lambda: cast(Provider, SimpleNamespace(cleanup=remove)))
+        return Row(Nothing, lambda: cast(Provider, SimpleNamespace(cleanup=remove)))
 
-    return Deeds(providers=lambda: {f"provider {number}": row(remove) for number, remove in enumerate(removes)})
+    return Backends(providers=lambda: {f"provider {number}": row(remove) for number, remove in enumerate(removes)})
 
 
-def test_scenarios_lists_each_with_source_claim_and_expectation(kafka_trial: Invoke) -> None:
+def test_scenarios_lists_each_in_a_line_with_its_time_and_expectation(kafka_trial: Invoke) -> None:
     done = kafka_trial("scenarios")
     assert done.code == 0
+    rows = [line.split() for line in done.out.splitlines()]
+    assert [row[0] for row in rows] == [scenario.name for scenario in catalogue()]
+    assert all(row[1] == "about" and 40 < int(row[2]) < 600 and row[3] == "s" for row in rows)
+    assert "invalid: lost, permitted" in done.out
+
+
+def test_scenarios_tells_source_claim_and_tags_where_asked(kafka_trial: Invoke) -> None:
+    done = kafka_trial("scenarios", "--long")
     for scenario in catalogue():
-        assert f"{scenario.name}\n  source: {scenario.source}\n  claim:  {scenario.claim}\n  expect: " in done.out
+        said = f"\n  source: {scenario.source}\n  claim:  {scenario.claim}\n  tags:   {' '.join(scenario.tags)}\n"
+        assert said in done.out
+
+
+def test_scenarios_are_chosen_by_tag_and_by_group(kafka_trial: Invoke) -> None:
+    done = kafka_trial("scenarios", "--tag", "remedy", "--group", "jepsen-2013", "--json")
+    told = [json.loads(line) for line in done.out.splitlines()]
+    assert {one["name"] for one in told} == {"jepsen-2013/clean-election", "jepsen-2013/min-isr-2"}
+    assert all("remedy" in one["tags"] and one["expect"]["verdict"] == "valid" and one["seconds"] for one in told)
+    assert_one_line(kafka_trial("scenarios", "--tag", "nobody"), codes.BAD_INPUT, "known tags: ")
+
+
+def test_every_scenario_has_tags() -> None:
+    assert [scenario.name for scenario in catalogue() if not scenario.tags] == []
 
 
 def test_scenarios_show_prints_a_scenario_that_can_be_run(tmp_path: Path, kafka_trial: Invoke) -> None:
@@ -66,29 +91,29 @@ def test_cleanup_says_what_it_removed(kafka_trial: Invoke) -> None:
     asked: list[object] = []
 
     def remove(*wanted: object) -> list[str]:
-        asked.append(wanted)
+        asked.append(wanted[1:])
         return ["removed container kt-1-b1", "removed network kt-1"]
 
-    done = kafka_trial("cleanup", "mine/1", deeds=cleaning(remove))
+    done = kafka_trial("cleanup", "mine/1", backends=cleaning(remove))
     assert (done.code, done.out) == (0, "removed container kt-1-b1\nremoved network kt-1\n")
-    assert kafka_trial("cleanup", deeds=cleaning(remove)).code == 0
-    assert kafka_trial("cleanup", "--force", deeds=cleaning(remove)).code == 0
-    assert kafka_trial("cleanup", "--dry-run", deeds=cleaning(remove)).code == 0
+    assert kafka_trial("cleanup", backends=cleaning(remove)).code == 0
+    assert kafka_trial("cleanup", "--force", backends=cleaning(remove)).code == 0
+    assert kafka_trial("cleanup", "--dry-run", backends=cleaning(remove)).code == 0
     assert asked == [("mine/1", False, False), (None, False, False), (None, True, False), (None, False, True)]
 
 
 def test_cleanup_says_that_nothing_bears_a_name(kafka_trial: Invoke) -> None:
-    deeds = cleaning(lambda *wanted: [])
-    done = kafka_trial("cleanup", "typo", deeds=deeds)
+    backends = cleaning(lambda *wanted: [])
+    done = kafka_trial("cleanup", "typo", backends=backends)
     assert (done.code, done.err, done.out.count("\n")) == (0, "", 1)
     assert done.out.startswith("nothing to remove: no such run 'typo' (")
-    assert kafka_trial("cleanup", deeds=deeds).out == "nothing to remove\n"
+    assert kafka_trial("cleanup", backends=backends).out == "nothing to remove\n"
 
 
 def test_cleanup_takes_the_directory_of_a_run_for_its_name(stored: Path, kafka_trial: Invoke) -> None:
     asked: list[str | None] = []
-    deeds = cleaning(lambda run, *how: asked.append(run) or [])
-    assert kafka_trial("cleanup", stored, deeds=deeds).out == "nothing to remove\n"
+    backends = cleaning(lambda spec, run, *how: asked.append(run) or [])
+    assert kafka_trial("cleanup", stored, backends=backends).out == "nothing to remove\n"
     assert asked == ["by-hand/1"]
 
 
@@ -97,11 +122,11 @@ def stays(*wanted: object) -> list[str]:
 
 
 def test_cleanup_tells_what_stays(kafka_trial: Invoke) -> None:
-    assert_one_line(kafka_trial("cleanup", deeds=cleaning(stays)), codes.CRASHED, "kt-1-b1 could not be removed")
+    assert_one_line(kafka_trial("cleanup", backends=cleaning(stays)), codes.CRASHED, "kt-1-b1 could not be removed")
 
 
 def test_what_one_provider_cannot_remove_keeps_another_from_nothing(kafka_trial: Invoke) -> None:
-    done = kafka_trial("cleanup", deeds=cleaning(stays, lambda *wanted: ["removed machine m1"]))
+    done = kafka_trial("cleanup", backends=cleaning(stays, lambda *wanted: ["removed machine m1"]))
     assert (done.code, done.out) == (codes.CRASHED, "removed machine m1\n")
     assert done.err == "kafka-trial: kt-1-b1 could not be removed: device busy\n"
 
@@ -110,7 +135,7 @@ def test_all_providers_that_cannot_clean_up_are_told_of(kafka_trial: Invoke) -> 
     def unreachable(*wanted: object) -> list[str]:
         raise EnvironmentLacks("no route to m1")
 
-    done = kafka_trial("cleanup", deeds=cleaning(stays, unreachable))
+    done = kafka_trial("cleanup", backends=cleaning(stays, unreachable))
     assert (done.code, done.out) == (codes.CRASHED, "")
     assert done.err == "kafka-trial: kt-1-b1 could not be removed: device busy; no route to m1\n"
 
@@ -132,9 +157,29 @@ def test_doctor_without_docker_says_what_to_do(kafka_trial: Invoke) -> None:
     def refuse() -> Any:
         raise EnvironmentLacks("no Docker engine answers: start one")
 
-    done = kafka_trial("doctor", deeds=Deeds(providers=lambda: {"docker": Row(DockerSpec, lambda: Docker(refuse))}))
+    done = kafka_trial(
+        "doctor", backends=Backends(providers=lambda: {"docker": Row(DockerSpec, lambda: Docker(refuse))})
+    )
     assert done.code == codes.CANNOT_RUN
     assert "MISSING docker      no Docker engine answers: start one\n" in done.out
+
+
+@pytest.mark.parametrize("error", [ScenarioError, ClusterError, EnvironmentLacks])
+def test_doctor_looks_at_every_scenario_though_one_cannot_be(error: type[Exception], kafka_trial: Invoke) -> None:
+    refusals = iter([error("it cannot be"), None])
+
+    class Odd(Docker):
+        def check(self, *_: object) -> None:
+            if (refused := next(refusals)) is not None:
+                raise refused
+
+    done = kafka_trial(
+        *("doctor", "jepsen-2013/min-isr-2", "jepsen-2013/clean-election"),
+        backends=Backends(providers=lambda: {"docker": Row(DockerSpec, Odd)}),
+    )
+    assert done.code == codes.CANNOT_RUN
+    assert [line.split()[0] for line in done.out.splitlines()] == ["MISSING", "ok"]
+    assert "it cannot be" in done.out
 
 
 def test_doctor_knows_a_java_that_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,13 +209,13 @@ def test_cleanup_by_a_foreign_run_file_leaves_a_run_that_is_going_alone(
     things = SimpleNamespace(list=lambda **how: [container])
     nothing = SimpleNamespace(list=lambda **how: [])
     engine = cast(Any, SimpleNamespace(containers=things, networks=nothing, volumes=nothing))
-    deeds = cleaning(lambda run, force, dry_run: clean(run, engine, force, dry_run))
+    backends = cleaning(lambda spec, run, force, dry_run: clean(run, engine, force, dry_run))
     named = stored if by_directory else name
     lock = RecordingLock(going)
     try:
-        assert_one_line(kafka_trial("cleanup", named, deeds=deeds), codes.BAD_INPUT, "still going; --force")
+        assert_one_line(kafka_trial("cleanup", named, backends=backends), codes.BAD_INPUT, "still going; --force")
         assert removed == []
-        assert kafka_trial("cleanup", named, "--force", deeds=deeds).code == 0
+        assert kafka_trial("cleanup", named, "--force", backends=backends).code == 0
     finally:
         lock.release()
     assert removed == ["b1"]

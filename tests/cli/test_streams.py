@@ -17,7 +17,7 @@ from harness.cli import codes
 CHILD = """
 import sys
 from pathlib import Path
-from harness.cli.deeds import Deeds
+from harness.cli.backends import Backends
 from harness.cli.main import main
 from tests.report.verdicts import verdict
 
@@ -34,7 +34,7 @@ def run(scenario, store, seed, display, keep):
     (store / "over").touch()
     return store, verdict()
 
-main(sys.argv[1:], Deeds(run=run))
+main(sys.argv[1:], Backends(run=run))
 """
 
 

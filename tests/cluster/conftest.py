@@ -13,12 +13,14 @@ import docker
 import pytest
 from docker.models.containers import Container
 
-from harness.core.topology import Node, Role, Topology
+from harness.cluster.distribution import HELD
+from harness.core.topology import Node, Plane, Role, Topology
 from harness.history.lock import RecordingLock
 from harness.providers.docker.compose import labels_of
 from harness.providers.docker.images import toolbox_image
-from harness.providers.docker.shell import HELD, DockerShell, without_network
+from harness.providers.docker.shell import DockerShell, without_network
 from nemesis.fault import on_each
+from nemesis.mechanisms import round_trips
 from nemesis.shell import ProcessState
 
 #: PID 1 of a plain node: waits while it is held, and exits on SIGTERM, as Kafka does.
@@ -32,6 +34,7 @@ MAIN = (
 class Plain:
     """Three plain containers in the place of brokers, and this machine in the place of the clients."""
 
+    engine: docker.DockerClient
     shell: DockerShell
     try_script: Callable[[str], str]
     containers: Mapping[str, Container]
@@ -51,6 +54,32 @@ class Plain:
         answered = re.search(r"(\d+) received", self.shell.in_network_of(self.node(from_), script))
         assert answered is not None
         return int(answered[1])
+
+    def pinged(self, from_: str, to: str, count: int) -> list[int]:
+        """The numbers of the pings that were answered, in the order of the answers."""
+        # (By itself it awaits no answer for longer than those before took to reach the device, held or not.)
+        script = f"ping -n -c {count} -i 0.02 -w 3 {self.node(to).address} || true"
+        return [int(number) for number in re.findall(r"icmp_seq=(\d+)", self._in(from_, script))]
+
+    def round_trip(self, from_: str, to: str) -> float:
+        """How many milliseconds a connection takes, in the middle of some."""
+        script = round_trips.script([self.node(to)], self.node(to).ports, Plane.ALL, 5)
+        return float(round_trips.read(self._in(from_, script), 1)["p50"])
+
+    def kill_helpers(self, name: str) -> None:
+        """SIGKILL to the helpers of a node, and wait until they have exited."""
+        for helper in self.helpers(name):
+            helper.kill(signal="SIGKILL")
+            helper.wait(timeout=10)
+
+    def helpers(self, name: str) -> list[Container]:
+        """The helpers of a node."""
+        named = f"{self.containers[name].name}-"
+        found = self.engine.containers.list(all=True, filters={"name": named})
+        return [container for container in found if str(container.name).startswith(named)]
+
+    def _in(self, name: str, script: str) -> str:
+        return self.shell.in_network_of(self.node(name), script)
 
     def answered(self, count: int = 2) -> dict[tuple[str, str], int]:
         """How many of ``count`` pings were answered, from each node and to each."""
@@ -138,7 +167,7 @@ def plain(engine: docker.DockerClient, toolbox: str, tmp_path: Path) -> Iterator
             nodes.append(Node(name, Role.BROKER, number, address))
         clients = Node("clients", Role.CLIENTS, 0, network.attrs["IPAM"]["Config"][0]["Gateway"])
         shell = DockerShell(Topology(tuple(nodes), clients), names, toolbox, labels, engine)
-        yield Plain(shell, without_network(engine, toolbox, labels), containers)
+        yield Plain(engine, shell, without_network(engine, toolbox, labels), containers)
         left = [c.name for c in engine.containers.list(all=True, filters={"label": f"kafka-trial.run={run}"})]
         assert sorted(left) == sorted(names.values()), "a toolbox container stayed"
     finally:

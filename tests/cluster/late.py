@@ -12,8 +12,8 @@ from kafka.protocol.producer.transaction import AddPartitionsToTxnRequest, EndTx
 from kafka.record.default_records import DefaultRecordBatchBuilder
 
 from harness.cluster.wire import Wire
+from harness.core.topology import Partition
 from harness.core.waiting import wait_for
-from workloads.protocol import Slot
 
 #: A broker has no better answer (INVALID_TXN_STATE to a client that does not know it): "abort this transaction".
 TRANSACTION_ABORTABLE = 120
@@ -26,24 +26,24 @@ _TIMEOUT_MS = 10_000
 _PRODUCE, _ADD, _END = 11, 3, 4
 
 
-def write_late(brokers: Mapping[int, str], slot: Slot, payload: bytes) -> tuple[int, int]:
+def write_late(brokers: Mapping[int, str], tp: Partition, payload: bytes) -> tuple[int, int]:
     """Begin a transaction with a partition in it, abort it, await the marker, and only then write, as if before that.
 
     ``brokers``: endpoints by node id. Returns the leader's answer: an error code (0: none) and an offset.
     """
-    topic, partition = slot
+    topic, partition = tp
     with Wire(next(iter(brokers.values())), timeout=_WITHIN_S) as wire:
         coordinator = wait_for(lambda: wire.coordinator(_ID), "a coordinator", _WITHIN_S)
         [told] = wire.metadata([topic]).topics
         leader = next(p.leader_id for p in told.partitions if p.partition_index == partition)
     assert coordinator is not None
     with Wire(brokers[coordinator], timeout=_WITHIN_S) as wire:
-        producer_id, epoch = _aborted(wire, slot)
+        producer_id, epoch = _aborted(wire, tp)
     with Wire(brokers[leader], timeout=_WITHIN_S) as wire:
-        return _write(wire, slot, _batch(producer_id, epoch, payload))
+        return _write(wire, tp, _batch(producer_id, epoch, payload))
 
 
-def _aborted(coordinator: Wire, slot: Slot) -> tuple[int, int]:
+def _aborted(coordinator: Wire, tp: Partition) -> tuple[int, int]:
     """A producer's id and epoch, which has written nothing in its only transaction; every marker of its end stands."""
     began = wait_for(
         lambda: coordinator.ask(
@@ -53,7 +53,7 @@ def _aborted(coordinator: Wire, slot: Slot) -> tuple[int, int]:
         _WITHIN_S,
         good=lambda answer: answer.error_code == 0,
     )
-    topic = AddPartitionsToTxnRequest.AddPartitionsToTxnTopic(name=slot[0], partitions=[slot[1]])
+    topic = AddPartitionsToTxnRequest.AddPartitionsToTxnTopic(name=tp[0], partitions=[tp[1]])
     added = coordinator.ask(
         AddPartitionsToTxnRequest,
         most=_ADD,
@@ -98,7 +98,7 @@ def _batch(producer_id: int, epoch: int, payload: bytes) -> bytes:
     return bytes(batch.build())
 
 
-def _write(leader: Wire, slot: Slot, batch: bytes) -> tuple[int, int]:
+def _write(leader: Wire, tp: Partition, batch: bytes) -> tuple[int, int]:
     topic = ProduceRequest.TopicProduceData
     answer: Any = leader.ask(
         ProduceRequest,
@@ -106,7 +106,7 @@ def _write(leader: Wire, slot: Slot, batch: bytes) -> tuple[int, int]:
         transactional_id=_ID,
         acks=-1,
         timeout_ms=_TIMEOUT_MS,
-        topic_data=[topic(name=slot[0], partition_data=[topic.PartitionProduceData(index=slot[1], records=batch)])],
+        topic_data=[topic(name=tp[0], partition_data=[topic.PartitionProduceData(index=tp[1], records=batch)])],
     )
     [[told]] = [list(t.partition_responses) for t in answer.responses]
     return told.error_code, told.base_offset

@@ -27,7 +27,14 @@ SMALL = {
     "topic": {"replication": 1},
     "workload": {"kind": "queue", "producers": 1, "consumers": 1, "rate": 500},
 }
-ENDLESS = {**SMALL, "timeline": [{"inject": {"fault": "partition", "from": "b1", "to": "c1"}}, {"wait": "10m"}]}
+ENDLESS = {
+    **SMALL,
+    "timeline": [
+        {"inject": {"fault": "slow", "target": "b1", "plane": "client", "delay": "20ms"}},
+        {"inject": {"fault": "partition", "from": "b1", "to": "c1"}},
+        {"wait": "10m"},
+    ],
+}
 QUICK = {**SMALL, "timeline": [{"until": {"acknowledged": 100, "within": "60s"}}], "expect": {"verdict": "valid"}}
 
 
@@ -48,16 +55,16 @@ def left(engine: DockerClient, run: str) -> list[object]:
 
 @pytest.fixture
 def endless(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], Path]]:
-    """A run in the middle of its timeline, with a fault in force and writes acknowledged; and its directory."""
+    """A run in the middle of its timeline, with faults in force and writes acknowledged; and its directory."""
     process = begin("run", scenario(tmp_path, ENDLESS), "--store", tmp_path / "store")
     try:
 
         def running() -> list[Path]:
             assert process.poll() is None, process.communicate()[0]
             runs = [path.parent for path in (tmp_path / "store").rglob("run.json")]
-            return [run for run in runs if RunFile.read(run).timeline]
+            return [run for run in runs if len(RunFile.read(run).timeline) == 2]
 
-        yield process, wait_for(running, "the first step of the timeline", within=120)[0]
+        yield process, wait_for(running, "the second step of the timeline", within=120)[0]
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)

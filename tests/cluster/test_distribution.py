@@ -2,8 +2,9 @@
 
 import pytest
 
-from harness.cluster.distribution import cluster_id, extras, pom
+from harness.cluster.distribution import cluster_id, environment, extras, pom
 from harness.core.errors import ScenarioError
+from harness.core.topology import Node, Role, Topology
 from harness.core.version import parse_version
 
 
@@ -30,3 +31,12 @@ def test_a_version_is_built_with_its_scala_and_a_logging_backend(version: str, s
 def test_what_is_no_version_is_said_so() -> None:
     with pytest.raises(ScenarioError, match="'latest' is no Kafka version"):
         pom("latest")
+
+
+def test_a_broker_finds_zookeeper_again_though_no_dns_answers() -> None:
+    """Its client looks up names before it connects, but for where SASL is off; in KRaft nobody has such a client."""
+    broker, clients = Node("b1", Role.BROKER, 1, "10.0.0.1"), Node("clients", Role.CLIENTS, 0, "10.0.0.254")
+    keeper, controller = (Node(role[0] + "1", role, 4, "10.0.0.4") for role in (Role.ZOOKEEPER, Role.CONTROLLER))
+    off = {"JAVA_TOOL_OPTIONS": "-Dzookeeper.sasl.client=false"}
+    assert off.items() <= environment("a/run", broker, Topology((broker, keeper), clients)).items()
+    assert "JAVA_TOOL_OPTIONS" not in environment("a/run", broker, Topology((broker, controller), clients))

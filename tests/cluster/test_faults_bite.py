@@ -4,19 +4,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import pytest
 
-from harness.core.clock import Clock
-from harness.core.topology import CLIENT_PORT, REPLICATION_PORT, View
-from harness.history.journal import Journal, read_journal
+from harness.core.topology import Ports
+from harness.history.journal import Journal
 from harness.history.schema import FAULTS as SCHEMA
 from nemesis.catalogue import FAULTS
-from nemesis.nemesis import Nemesis
 from nemesis.preflight import NEEDS, lacking
 from nemesis.shell import ProcessState
+from tests.nemesis.conftest import nemesis_on, rows_by_name
 from tests.nemesis.controls import IDLE
 
 from .conftest import Plain
@@ -46,7 +44,17 @@ def _b1(state: ProcessState) -> Callable[[Plain], bool]:
 
 
 def _late(plain: Plain) -> bool:
-    return plain.ping("b1", "b2") == 2
+    return plain.round_trip("b1", "b2") >= 200 > plain.round_trip("b2", "b3")
+
+
+def _disordered(plain: Plain) -> bool:
+    order = plain.pinged("b1", "b2", count=40)
+    return len(set(order)) == len(order) >= 40 and order != sorted(order)
+
+
+def _twice(plain: Plain) -> bool:
+    order = plain.pinged("b1", "b2", count=40)
+    return len(set(order)) < len(order)
 
 
 def _lossy(plain: Plain) -> bool:
@@ -54,7 +62,7 @@ def _lossy(plain: Plain) -> bool:
 
 
 def _replication_is_thin(plain: Plain) -> bool:
-    return plain.received("b1", REPLICATION_PORT) < 100_000 and plain.received("b1", CLIENT_PORT) > 1_000_000
+    return plain.received("b1", Ports().replication) < 100_000 and plain.received("b1", Ports().client) > 1_000_000
 
 
 TRIALS: dict[str, Trial] = {
@@ -68,9 +76,16 @@ TRIALS: dict[str, Trial] = {
     "resume": Trial({"target": "b1"}, _b1(ProcessState.RUNNING), before=(("pause", {"target": "b1"}),)),
     "slow": Trial({"target": "b1", "delay": "200ms"}, _late),
     "flaky": Trial({"target": "b1", "loss": "50%"}, _lossy),
+    "reorder": Trial({"target": "b1", "share": "50%", "delay": "100ms"}, _disordered),
+    "duplicate": Trial({"target": "b1", "share": "50%"}, _twice),
+    "corrupt": Trial({"target": "b1", "share": "50%"}, _lossy),
     "throttle": Trial({"target": "b1", "rate": "80kbit", "plane": "replication"}, _replication_is_thin),
     "wipe": Trial({"target": "b1"}, _b1(ProcessState.EXITED), before=(("kill", {"target": "b1"}),)),
 }
+
+
+#: What only netem does: on a machine without it these are refused, and no others.
+NETEM_ALONE = ("duplicate", "corrupt")
 
 
 def test_every_fault_of_the_catalogue_is_tried() -> None:
@@ -83,36 +98,23 @@ def journal(tmp_path: Path) -> Iterator[Journal]:
         yield journal
 
 
-def _nemesis(plain: Plain, journal: Journal) -> Nemesis:
-    b1, b2, b3 = plain.shell.topology.nodes
-    view = View(leader=b1, replicas=(b1, b2, b3), isr=(b1, b2, b3), controller=b3)
-    return Nemesis(plain.shell, lambda: view, journal, Clock.start(), Random(0))
-
-
-def _rows(journal: Journal) -> dict[str, dict[str, Any]]:
-    journal.close()
-    table, whole = read_journal(journal.path, SCHEMA)
-    assert whole
-    return {row["fault"]: row for row in table.to_pylist()}
-
-
 @pytest.mark.core
 @pytest.mark.parametrize("kind", FAULTS)
 def test_a_fault_bites_and_heals_to_nothing(kind: str, plain: Plain, journal: Journal) -> None:
     trial = TRIALS[kind]
     fault = FAULTS[kind].model_validate(trial.fault)
-    lines = lacking([fault.needs], plain.try_script)
-    if lines:
-        assert all(any(line.startswith(need.missing) for need in NEEDS.values()) for line in lines)
+    if lines := lacking([fault.needs], plain.try_script):
+        assert kind in NETEM_ALONE
+        assert [line.partition(" (")[0] for line in lines] == [NEEDS["netem"].missing]
         return
     clean = plain.traces()
-    with _nemesis(plain, journal) as nemesis:
+    with nemesis_on(plain.shell, journal) as nemesis:
         for earlier, parameters in trial.before:
             nemesis.inject(FAULTS[earlier].model_validate(parameters))
         name = nemesis.inject(fault)
         shows = trial.shows(plain)
     assert shows
-    rows = _rows(journal)
+    rows = rows_by_name(journal)
     assert all(row["effective"] and row["healed_ns"] >= row["healing_ns"] for row in rows.values()), rows
     assert rows[name]["nodes"] == (["b1", "b2"] if kind == "partition" else ["b1"])
     assert set(plain.states().values()) == {ProcessState.RUNNING}
@@ -125,14 +127,15 @@ def test_a_fault_that_cannot_have_acted_is_not_effective(kind: str, plain: Plain
     control = IDLE[kind][-1]
     fault = FAULTS[kind].model_validate(control.fault)
     if lacking([fault.needs], plain.try_script):
+        assert kind in NETEM_ALONE
         return
-    with _nemesis(plain, journal) as nemesis:
+    with nemesis_on(plain.shell, journal) as nemesis:
         for earlier, parameters in control.before:
             nemesis.inject(FAULTS[earlier].model_validate(parameters))
         nemesis.inject(fault, "it")
         if control.speak:
             plain.ping("b1", "b2")
-    row = _rows(journal)["it"]
+    row = rows_by_name(journal)["it"]
     assert not row["effective"]
     assert row["nodes_without_effect"]
 
@@ -146,7 +149,7 @@ def test_what_is_needed_is_had_or_named_in_one_line(plain: Plain) -> None:
 
 
 def test_a_partition_outlives_the_restart_of_a_node(plain: Plain, journal: Journal) -> None:
-    with _nemesis(plain, journal) as nemesis:
+    with nemesis_on(plain.shell, journal) as nemesis:
         cut = nemesis.inject(FAULTS["partition"].model_validate({"from": "b1", "to": ["b2", "b3"]}), "cut")
         assert plain.ping("b1", "b2") == 0
         assert plain.ping("b1", "b3") == 0
@@ -156,19 +159,48 @@ def test_a_partition_outlives_the_restart_of_a_node(plain: Plain, journal: Journ
         nemesis.heal(cut)
         assert plain.ping("b1", "b2") == 2
         assert nemesis.active == ()
-    assert _rows(journal)["cut"]["effective"]
+    assert rows_by_name(journal)["cut"]["effective"]
 
 
 def test_an_isolated_node_can_keep_its_clients(plain: Plain, journal: Journal) -> None:
-    with _nemesis(plain, journal) as nemesis:
+    with nemesis_on(plain.shell, journal) as nemesis:
         nemesis.inject(FAULTS["isolate"].model_validate({"target": "leader", "clients": False}))
         assert plain.ping("b1", "clients") == 2
         assert plain.ping("b1", "b2") == 0
 
 
 def test_a_cut_of_one_plane_leaves_the_others(plain: Plain, journal: Journal) -> None:
-    with _nemesis(plain, journal) as nemesis:
+    with nemesis_on(plain.shell, journal) as nemesis:
         cut = FAULTS["partition"].model_validate({"from": "clients", "to": "leader", "plane": "client"})
         nemesis.inject(cut)
-        assert plain.received("b1", REPLICATION_PORT) > 1_000_000
+        assert plain.received("b1", Ports().replication) > 1_000_000
         assert plain.ping("b1", "clients") == 2
+
+
+def test_a_delay_outlives_the_restart_of_its_node(plain: Plain, journal: Journal) -> None:
+    clean = plain.traces()
+    with nemesis_on(plain.shell, journal) as nemesis:
+        nemesis.inject(FAULTS["slow"].model_validate({"target": "b1", "delay": "200ms"}), "late")
+        assert plain.round_trip("b1", "b2") >= 200
+        nemesis.inject(FAULTS["kill"].model_validate({"target": "b1"}), "dead")
+        nemesis.inject(FAULTS["start"].model_validate({"target": "b1"}))
+        assert plain.round_trip("b1", "b2") >= 200
+    assert rows_by_name(journal)["late"]["effective"]
+    assert plain.traces() == clean
+
+
+def test_a_holder_that_was_killed_takes_the_effect_back(plain: Plain, journal: Journal) -> None:
+    clean = plain.traces()
+    slow = FAULTS["slow"].model_validate({"target": ["b1", "b2"], "delay": "200ms"})
+    if not lacking([(frozenset({"netem"}),)], plain.try_script):
+        return
+    with nemesis_on(plain.shell, journal) as nemesis:
+        nemesis.inject(slow, "late")
+        assert plain.round_trip("b1", "b3") >= 200
+        assert plain.round_trip("b2", "b3") >= 200
+        plain.kill_helpers("b1")
+        assert plain.round_trip("b1", "b3") < 200
+    row = rows_by_name(journal)["late"]
+    assert not row["effective"]
+    assert row["nodes_without_effect"] == ["b1"]
+    assert plain.traces() == clean

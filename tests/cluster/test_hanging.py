@@ -12,7 +12,7 @@ from docker import DockerClient
 from harness.cluster.ready import await_registered, create_topics
 from harness.cluster.spec import ClusterSpec, TopicSpec
 from harness.core.clock import Clock
-from harness.core.topology import CLIENT_PORT
+from harness.core.topology import Ports
 from harness.core.waiting import wait_for
 from harness.history.journal import journal_path, read_journal
 from harness.history.paths import JOURNALS
@@ -90,7 +90,7 @@ def repeat_an_aborted_record(store: Path) -> int:
     So each reader is given a record that was sent, to the partition it was sent to, and none that counts.
     """
     run, record = wait_for(lambda: aborted_records(store), "an aborted transaction", within=180)[0]
-    brokers = {node.id: f"{node.address}:{CLIENT_PORT}" for node in run.nodes if node.role == "broker"}
+    brokers = {node.id: f"{node.address}:{Ports().client}" for node in run.nodes if node.role == "broker"}
     workload = load(NAME).workload
     assert isinstance(workload, Transactions)
     error, offset = write_late(brokers, PLACE, Encoder(workload.record_size)(record, 1)[0])

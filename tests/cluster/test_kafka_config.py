@@ -1,9 +1,11 @@
 """The settings of each node, as text."""
 
+from dataclasses import replace
+
 import pytest
 
 from harness.cluster.kafka_config import QUICK, QUICK_KRAFT, QUICK_ZOOKEEPER, properties, settings_of
-from harness.core.topology import PORTS, Plane, Role
+from harness.core.topology import Plane, Ports, Role, Topology
 from harness.scenario.kafka_settings import RESERVED
 from tests.providers.docker.nodes import nodes_of
 
@@ -83,9 +85,22 @@ def test_what_a_scenario_says_reaches_java_as_it_is(value: str) -> None:
     )
 
 
+def test_ports_and_the_data_directory_are_the_nodes_own() -> None:
+    spec, nodes = nodes_of(version="4.3.1")
+    ports = Ports(client=19092, controller=19093, replication=19094)
+    moved = Topology(tuple(replace(node, ports=ports) for node in nodes.nodes), nodes.clients)
+    broker = settings_of(moved.brokers[0], moved, spec, "/srv/kafka/b1")
+    assert broker["listeners"] == "CLIENT://:19092,INTERNAL://:19094"
+    assert broker["controller.quorum.voters"].endswith(":19093")
+    assert broker["log.dirs"] == "/srv/kafka/b1/kafka"
+    assert moved.bootstrap == ",".join(f"{node.address}:19092" for node in moved.brokers)
+    controller = settings_of(moved.having(Role.CONTROLLER)[0], moved, spec, "/srv/kafka/c1")
+    assert controller["listeners"] == "CONTROLLER://:19093"
+
+
 def test_zookeepers_among_themselves_talk_on_the_controllers_plane() -> None:
     spec, nodes = nodes_of(version="3.9.2", metadata="zookeeper", zookeepers=3)
     settings = settings_of(nodes.having(Role.ZOOKEEPER)[0], nodes, spec)
     ports = {int(port) for key, value in settings.items() if key.startswith("server.") for port in value.split(":")[1:]}
-    assert ports <= set(PORTS[Plane.CONTROLLER])
+    assert ports <= set(Ports().of(Plane.CONTROLLER))
     assert len(ports) == 2

@@ -9,8 +9,7 @@ from harness.cluster.log_ends import ask_log_ends, leading
 from harness.cluster.observer import Observer, Sight
 from harness.cluster.wire import EARLIEST, Wire
 from harness.core.errors import ClusterError
-from harness.core.topology import Node, Role, Topology
-from workloads.protocol import Slot
+from harness.core.topology import Node, Partition, Role, Topology
 from workloads.readback.final_read import LogEnd
 
 BROKERS = tuple(Node(f"b{i}", Role.BROKER, i, f"10.0.0.{i}") for i in (1, 2, 3))
@@ -46,7 +45,7 @@ class Seen:
     def __init__(self, before: Iterable[Sight], after: Iterable[Sight] | None = None) -> None:
         self._told = [list(before), list(before if after is None else after)]
 
-    def partitions(self) -> dict[Slot, Sight]:
+    def partitions(self) -> dict[Partition, Sight]:
         self._now = self._told.pop(0)
         return {(sight.topic, sight.partition): sight for sight in self._now}
 
@@ -60,7 +59,7 @@ class Broker:
     def __init__(self, endpoint: str, silent: bool, hides: str) -> None:
         self.number = int(endpoint.split(":", maxsplit=1)[0][-1])
         self._silent, self._hides = silent, hides
-        self.asked: list[dict[Slot, int | None]] = []
+        self.asked: list[dict[Partition, int | None]] = []
 
     def __enter__(self) -> "Broker":
         if self._silent:
@@ -71,29 +70,29 @@ class Broker:
 
     def offsets(
         self,
-        places: Mapping[str, Iterable[int]],
+        wanted: Mapping[str, Iterable[int]],
         at: int,
         *,
         replica: int = -1,
         committed: bool = False,
-        epochs: dict[Slot, int | None],
-    ) -> dict[Slot, int]:
+        epochs: dict[Partition, int | None],
+    ) -> dict[Partition, tuple[int, None]]:
         self.asked.append(epochs)
         assert replica in {-1, self.number}
         what = "start" if at == EARLIEST else "end" if replica >= 0 else "stable" if committed else "high"
         if what == self._hides:
             return {}
         offset = {"start": 1, "stable": 5, "high": 7, "end": 9}[what]
-        return {(topic, partition): offset for topic, partitions in places.items() for partition in partitions}
+        return {(topic, partition): (offset, None) for topic, partitions in wanted.items() for partition in partitions}
 
 
-def ask(seen: Seen, *slots: Slot, level: Any = "read_uncommitted", silent: int = 0, hides: str = "") -> Any:
+def ask(seen: Seen, *partitions: Partition, level: Any = "read_uncommitted", silent: int = 0, hides: str = "") -> Any:
     def connect(endpoint: str) -> Wire:
         made.append(Broker(endpoint, endpoint.startswith(f"10.0.0.{silent}:"), hides))
         return cast("Wire", made[-1])
 
     made: list[Broker] = []
-    return ask_log_ends(cast("Observer", seen), TOPOLOGY, level, slots, connect), made
+    return ask_log_ends(cast("Observer", seen), TOPOLOGY, level, partitions, connect), made
 
 
 @pytest.mark.parametrize(("level", "readable"), [("read_uncommitted", 7), ("read_committed", 5)])
@@ -106,7 +105,7 @@ def test_a_leader_is_asked_in_its_epoch_where_its_log_starts_and_ends(level: str
 
 def test_each_partition_is_asked_of_its_own_leader() -> None:
     found, brokers = ask(Seen([sight("b1", 2, 4), sight("b1", 3, 1, partition=1)]), SLOT, ("t", 1), ("t", 2))
-    assert {slot: (end.leader, end.epoch) for slot, end in found.items()} == {SLOT: (2, 4), ("t", 1): (3, 1)}
+    assert {tp: (end.leader, end.epoch) for tp, end in found.items()} == {SLOT: (2, 4), ("t", 1): (3, 1)}
     assert sorted(broker.number for broker in brokers) == [2, 3]
 
 

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -59,12 +60,25 @@ TOPOLOGY = Topology((B1, *CONTROLLERS), Node("clients", Role.CLIENTS, 0, "10.0.0
 TOPIC = "trial"
 
 
-class FakeWire:
-    """A broker that leads a partition. It answers no question of ``silent``, and errs at those of ``errs``."""
+@dataclass
+class Leads:
+    """What a broker leads a partition with, as it stands."""
 
-    def __init__(self, silent: set[str], errs: set[str]) -> None:
+    epoch: int = 3
+    isr: tuple[int, ...] = (1,)
+    high: int = 41
+    elr: tuple[int, ...] = (3,)
+
+
+class FakeWire:
+    """A broker that leads a partition. It answers no question of ``silent``, and errs at those of ``errs``;
+    ``before`` is called with how it stands before it answers a question."""
+
+    def __init__(self, silent: set[str], errs: set[str], before: Callable[[str, Leads], None], leads: Leads) -> None:
         self.silent = silent
         self.errs = errs
+        self.before = before
+        self.leads = leads
 
     def __enter__(self) -> "FakeWire":
         return self
@@ -77,17 +91,29 @@ class FakeWire:
             raise ClusterError("b1: no answer (timed out)")
         if question in self.errs:
             raise RuntimeError("a defect")
+        self.before(question, self.leads)
 
     def metadata(self, topics: list[str]) -> Any:
         self._answers("metadata")
         partition = SimpleNamespace(
-            partition_index=0, leader_id=1, leader_epoch=3, replica_nodes=[1, 2, 3], isr_nodes=[1]
+            partition_index=0,
+            leader_id=1,
+            leader_epoch=self.leads.epoch,
+            replica_nodes=[1, 2, 3],
+            isr_nodes=list(self.leads.isr),
         )
         return SimpleNamespace(topics=[SimpleNamespace(name=TOPIC, partitions=[partition])], controller_id=2)
 
-    def offsets(self, led: dict[str, list[int]]) -> dict[tuple[str, int], int]:
+    def offsets(
+        self, led: dict[str, list[int]], *, epochs: dict[tuple[str, int], int | None]
+    ) -> dict[tuple[str, int], tuple[int, int | None]]:
         self._answers("offsets")
-        return {(TOPIC, 0): 41}
+        assert led == {TOPIC: [0]}
+        return {(TOPIC, 0): (self.leads.high, self.leads.epoch)} if epochs[TOPIC, 0] == self.leads.epoch else {}
+
+    def eligible(self, topics: list[str]) -> dict[tuple[str, int], tuple[int, frozenset[int], frozenset[int]]]:
+        self._answers("eligible")
+        return {(TOPIC, 0): (self.leads.epoch, frozenset(self.leads.isr), frozenset(self.leads.elr))}
 
     def active_controller(self) -> int | None:
         self._answers("controller")
@@ -103,10 +129,15 @@ def observe(tmp_path: Path) -> Callable[..., tuple[Observer, list[dict[str, Any]
     """Watch one such broker until ``enough``; what was journalled."""
 
     def watch(
-        enough: Callable[[Observer], object], silent: set[str] = frozenset(), errs: set[str] = frozenset()
+        enough: Callable[[Observer], object],
+        silent: set[str] = frozenset(),
+        errs: set[str] = frozenset(),
+        before: Callable[[str, Leads], None] = lambda question, leads: None,
     ) -> tuple[Observer, list[dict[str, Any]]]:
+        leads = Leads()
+
         def connect(_endpoint: str) -> Wire:
-            return cast(Wire, FakeWire(silent, errs))
+            return cast(Wire, FakeWire(silent, errs, before, leads))
 
         observer = Observer(TOPOLOGY, [TOPIC], (TOPIC, 0), Clock.start(), "id-1", connect)
         with Journal(tmp_path / "observations.observer.arrows", OBSERVATIONS) as journal:
@@ -129,8 +160,12 @@ def observe(tmp_path: Path) -> Callable[..., tuple[Observer, list[dict[str, Any]
 
 
 def test_all_that_a_broker_says_is_kept(observe: Callable[..., Any]) -> None:
-    observer, rows = observe(lambda observer: observer.view().controller)
-    assert (rows[0]["leader"], rows[0]["leader_epoch"], rows[0]["isr"], rows[0]["high"]) == (1, 3, [1], 41)
+    observer, rows = observe(told_of(41))
+    names = ("leader", "leader_epoch", "isr", "high", "high_epoch", "elr")
+    assert [tuple(row[name] for name in names) for row in rows[:2]] == [
+        (1, 3, [1], None, None, [3]),
+        (1, 3, [1], 41, 3, [3]),
+    ]
     assert observer.view().leader == B1
     assert observer.view().controller == CONTROLLERS[1]
     assert observer.view().coordinator == B1
@@ -138,17 +173,55 @@ def test_all_that_a_broker_says_is_kept(observe: Callable[..., Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("silent", "high", "coordinator"), [("offsets", None, None), ("coordinator", 41, None), ("controller", 41, B1)]
+    ("silent", "high", "coordinator"),
+    [("offsets", None, B1), ("eligible", None, B1), ("coordinator", 41, None), ("controller", 41, B1)],
 )
 def test_what_a_broker_said_is_kept_where_it_does_not_answer_the_next_question(
     silent: str, high: int | None, coordinator: Node | None, observe: Callable[..., Any]
 ) -> None:
-    observer, rows = observe(lambda observer: len(observer.sights(TOPIC, 0)), silent={silent})
+    asked = iter(range(40))
+    observer, rows = observe(told_of(41) if high else lambda observer: next(asked) == 20, silent={silent})
     assert observer.view().leader == B1
-    assert observer.view().controller is None
+    assert observer.view().controller == (CONTROLLERS[1] if silent in {"offsets", "eligible"} else None)
     assert observer.view().coordinator == coordinator
-    assert {(row["observer"], row["leader"], row["leader_epoch"], row["high"]) for row in rows} == {("b1", 1, 3, high)}
+    assert {(row["observer"], row["leader"], row["leader_epoch"]) for row in rows} == {("b1", 1, 3)}
+    assert {row["high"] for row in rows} == {None, high}
     assert observer.defects == []
+
+
+def test_no_high_watermark_is_told_with_an_isr_of_before_it(observe: Callable[..., Any]) -> None:
+    """What the leader alone has committed, its followers of a moment ago need not have."""
+
+    def shrinks(question: str, leads: Leads) -> None:
+        if question == "offsets":
+            leads.isr, leads.high = (1,), 99
+        elif leads.high == 41:
+            leads.isr = (1, 2, 3)
+
+    _, rows = observe(told_of(99), before=shrinks)
+    assert {(*row["isr"], row["high"]) for row in rows} == {(1, 2, 3, None), (1, 99)}
+
+
+def test_no_high_watermark_is_told_of_another_epoch(observe: Callable[..., Any]) -> None:
+    def deposed(question: str, leads: Leads) -> None:
+        if question == "metadata":
+            leads.epoch = min(leads.epoch + 1, 7)
+
+    _, rows = observe(told_of(41), before=deposed)
+    assert {row["leader_epoch"] for row in rows if row["high"] is not None} == {7}
+
+
+def test_no_eligible_leader_replica_is_told_with_another_isr(observe: Callable[..., Any]) -> None:
+    def shrinks(question: str, leads: Leads) -> None:
+        if question == "metadata":
+            leads.isr = (1,) if leads.isr == (1, 2) else (1, 2)
+
+    _, rows = observe(told_of(41), before=shrinks)
+    assert {row["elr"] for row in rows} == {None}
+
+
+def told_of(high: int) -> Callable[[Observer], bool]:
+    return lambda observer: any(sight.high == high for sight in observer.sights(TOPIC, 0))
 
 
 def test_a_broker_that_answers_nothing_is_nothing_heard_and_no_defect(observe: Callable[..., Any]) -> None:
@@ -158,12 +231,12 @@ def test_a_broker_that_answers_nothing_is_nothing_heard_and_no_defect(observe: C
     assert observer.defects == []
 
 
-@pytest.mark.parametrize("question", ["metadata", "offsets", "coordinator", "controller"])
+@pytest.mark.parametrize("question", ["metadata", "offsets", "eligible", "coordinator", "controller"])
 def test_a_thread_that_ends_by_an_error_is_told(question: str, observe: Callable[..., Any]) -> None:
     observer, rows = observe(lambda observer: observer.defects, errs={question})
     [(doing, error)] = observer.defects
     assert (doing, str(error)) == ("asking b1", "a defect")
-    assert len(rows) == (question != "metadata"), "what it said before is kept"
+    assert bool(rows) == (question not in {"metadata", "eligible"}), "what it said before is kept"
 
 
 def test_a_journal_that_takes_nothing_more_is_told() -> None:

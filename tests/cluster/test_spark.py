@@ -13,7 +13,7 @@ import pyspark
 import pytest
 
 from benchmarks.histories import write_run
-from checkers.history import OF_ONE_TASK
+from checkers.history import ROWS_OF_ONE_TASK
 from harness.core.waiting import wait_for
 from tests.cluster.command import begin, kafka_trial
 
@@ -109,7 +109,7 @@ def test_a_spark_cluster_judges_as_one_process_does(cluster: SparkCluster, tmp_p
 
 
 def test_so_it_does_where_a_worker_dies_in_the_middle(cluster: SparkCluster, tmp_path: Path) -> None:
-    judged = write_run(tmp_path / "judged", OF_ONE_TASK)
+    judged = write_run(tmp_path / "judged", ROWS_OF_ONE_TASK)
     assert kafka_trial("check", judged).code == 1
     run = copied(judged, tmp_path / "run")
     check = checking(run, cluster)

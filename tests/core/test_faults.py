@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from harness.core.faults import Does, acted_on, does, sides
+from harness.core.faults import Does, acted_on, does, hit, in_doubt, sides, supposing_it_acted
 
 
 def row(kind: str = "kill", effective: bool = True, **more: Any) -> dict[str, Any]:
@@ -44,9 +44,61 @@ def test_a_fault_acted_where_there_is_evidence_and_on_some_nodes_if_not_on_all()
     assert acted_on(row(effective=False, nodes_without_effect=["b1", "b2"])) == frozenset()
 
 
+@pytest.mark.parametrize(
+    ("told", "doubt", "acted_if_so"),
+    [
+        (row(injected_ns=1), False, {"b1", "b2"}),
+        (row(effective=False, injected_ns=1), False, set()),
+        (row(effective=False, injected_ns=None), True, {"b1", "b2"}),
+        (row(effective=False, injected_ns=None, nodes_without_effect=["b2"]), True, {"b1", "b2"}),
+        (row(effective=False, injected_ns=None, nodes_without_effect=["b2"], nodes_not_known=[]), False, {"b1"}),
+        (row(effective=False, injected_ns=1, nodes_without_effect=["b1", "b2"], nodes_not_known=["b2"]), True, {"b2"}),
+    ],
+    ids=[
+        "acted",
+        "did not",
+        "under way when the harness ended",
+        "half way",
+        "half way, measured",
+        "on one not measured",
+    ],
+)
+def test_a_fault_is_in_doubt_where_nothing_was_measured(
+    told: dict[str, Any], doubt: bool, acted_if_so: set[str]
+) -> None:
+    assert in_doubt(told) is doubt
+    assert acted_on(supposing_it_acted(told)) == acted_if_so
+    assert supposing_it_acted(told)["effective"] == (acted_if_so == {"b1", "b2"})
+
+
 def test_the_sides_of_a_cut_are_columns_and_were_evidence() -> None:
     assert sides(row(cut_from=["b1"], cut_to=["b2", "clients"])) == ({"b1"}, {"b2", "clients"})
     then = json.dumps({"sides": {"from": ["b1"], "to": ["b2"]}, "injected": {}})
     assert sides(row(evidence=then)) == ({"b1"}, {"b2"})
     assert sides(row(evidence=then, cut_from=None, cut_to=None)) == ({"b1"}, {"b2"})
     assert sides(row()) == ()
+
+
+def at(nodes: str, effective: bool = True, **more: object) -> dict[str, object]:
+    """A fault of nodes, or of both sides of a cut: ``b1 | b2 b3``."""
+    sides = [side.split() for side in nodes.split("|")]
+    evidence = {"sides": dict(zip(("from", "to"), sides, strict=True))} if len(sides) > 1 else {}
+    names = [node for side in sides for node in side]
+    return {"nodes": names, "effective": effective, "evidence": json.dumps(evidence), **more}
+
+
+@pytest.mark.parametrize(
+    ("row", "nodes"),
+    [
+        (at("b1 b2"), {"b1", "b2"}),
+        (at("b1", effective=False), set()),
+        (at("c1 clients"), set()),
+        (at("b1 | b2 b3"), {"b1"}),
+        (at("b1 b2 | c1"), {"b1", "b2"}),
+        (at("clients | b1 b2"), {"b1", "b2"}),
+        (at("b1 b2 b3", effective=False, nodes_without_effect=["b3"]), {"b1", "b2"}),
+        (at("b1 b2 b3", cut_from=["b1"], cut_to=["b2", "b3"]), {"b1"}),
+    ],
+)
+def test_a_fault_hits_what_it_acted_on_and_a_cut_the_smaller_side(row: dict[str, object], nodes: set[str]) -> None:
+    assert hit(row, frozenset({"b1", "b2", "b3"})) == nodes

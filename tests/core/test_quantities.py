@@ -11,6 +11,7 @@ from harness.core.quantities import (
     parse_share,
     rate_text,
     share_text,
+    written_duration,
 )
 
 
@@ -20,6 +21,23 @@ from harness.core.quantities import (
 )
 def test_a_duration_is_seconds(written: object, seconds: float) -> None:
     assert parse_duration(written) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize(("written", "seconds"), [("250ms", 0.25), ("1.5m", 90), (" 2h", 7200)])
+def test_what_a_person_wrote_with_a_unit_is_a_duration(written: str, seconds: float) -> None:
+    assert written_duration(written) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize("written", [200, 1.5, 0, "200", "1.5", " 90 "])
+def test_what_a_person_wrote_without_a_unit_is_refused(written: object) -> None:
+    with pytest.raises(ValueError, match=r"has no unit: write .*ms or .*s"):
+        written_duration(written)
+
+
+@pytest.mark.parametrize("written", ["", "10 parsecs", True, None, "-1", -1])
+def test_what_a_person_wrote_is_no_duration(written: object) -> None:
+    with pytest.raises(ValueError, match=r"is not a duration such as 250ms|has no unit"):
+        written_duration(written)
 
 
 @pytest.mark.parametrize(("written", "fraction"), [("2%", 0.02), ("0.5%", 0.005), ("100%", 1), (0.02, 0.02)])
@@ -56,13 +74,26 @@ def test_what_is_no_rate_is_refused(written: object, why: str) -> None:
         parse_rate(written)
 
 
-@pytest.mark.parametrize(("seconds", "text"), [(5.0, "5s"), (0.25, "250ms"), (0.0, "0s"), (90.0, "90s"), (1.5, "1.5s")])
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (5.0, "5s"),
+        (0.25, "250ms"),
+        (0.0, "0s"),
+        (90.0, "90s"),
+        (1.5, "1.5s"),
+        (1e-9, "0.000001ms"),
+        (1e11, "100000000000s"),
+    ],
+)
 def test_a_duration_is_written_as_it_is_read(seconds: float, text: str) -> None:
     assert duration_text(seconds) == text
     assert parse_duration(text) == seconds
 
 
-@pytest.mark.parametrize(("share", "text"), [(0.02, "2%"), (0.07, "7%"), (1.0, "100%"), (0.005, "0.5%")])
+@pytest.mark.parametrize(
+    ("share", "text"), [(0.02, "2%"), (0.07, "7%"), (1.0, "100%"), (0.005, "0.5%"), (1e-9, "0.0000001%")]
+)
 def test_a_share_is_written_as_it_is_read(share: float, text: str) -> None:
     assert share_text(share) == text
     assert parse_share(text) == share

@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.core.topology import PORTS, Node, Plane, Role, Topology, View
+from harness.core.topology import Node, Plane, Ports, Role, Topology, View
 
 B1, B2, B3 = (Node(f"b{n}", Role.BROKER, n, f"10.0.0.{n}") for n in (1, 2, 3))
 C1 = Node("c1", Role.CONTROLLER, 101, "10.0.0.101")
@@ -36,6 +36,6 @@ def test_followers_are_the_replicas_that_do_not_lead() -> None:
 
 
 def test_no_two_planes_share_a_port() -> None:
-    ports = [port for plane in Plane for port in PORTS[plane]]
+    ports = [port for plane in Plane for port in Ports().of(plane)]
     assert len(ports) == len(set(ports))
-    assert PORTS[Plane.ALL] == ()
+    assert Ports().of(Plane.ALL) == ()

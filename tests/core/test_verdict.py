@@ -5,6 +5,7 @@ import json
 import pytest
 
 from harness.core.verdict import (
+    PRECONDITIONS,
     SCHEMA,
     Expectation,
     FoundAnomaly,
@@ -50,6 +51,16 @@ def test_the_worst_judgement_counts(judgements: list[Judgement], merged: Judgeme
         ),
         (Expectation(verdict=[VALID, INVALID], anomalies=["lost"]), VALID, {}),
         (Expectation(verdict=INVALID, anomalies=["lost"], standing=Standing.PERMITTED), INVALID, {"lost": anomaly()}),
+        (
+            Expectation(verdict=INVALID, anomalies=["lost"], standing=Standing.VIOLATION),
+            INVALID,
+            {"lost": anomaly(Standing.VIOLATION)},
+        ),
+        (
+            Expectation(verdict=INVALID, anomalies=["unavailability"]),
+            INVALID,
+            {"unavailability": anomaly(Standing.VIOLATION)},
+        ),
     ],
 )
 def test_an_expectation_that_is_met(expectation: Expectation, verdict: Judgement, found: dict) -> None:
@@ -78,6 +89,18 @@ def test_an_expectation_that_is_met(expectation: Expectation, verdict: Judgement
             INVALID,
             {"lost": anomaly(Standing.VIOLATION)},
             "expected standing permitted, not so for lost",
+        ),
+        (
+            Expectation(verdict=INVALID, anomalies=["lost"], standing=Standing.PERMITTED),
+            INVALID,
+            {"lost": anomaly(Standing.UNDECIDED)},
+            "expected standing permitted, not so for lost",
+        ),
+        (
+            Expectation(verdict=INVALID, anomalies=["lost"], allowed=["vanished"]),
+            INVALID,
+            {"lost": anomaly(), "vanished": anomaly(Standing.VIOLATION)},
+            "vanished is a violation; where that is expected, say standing: violation",
         ),
     ],
 )
@@ -132,3 +155,10 @@ def test_verdict_json_names_its_schema() -> None:
     assert (told["schema"], told["verdict"]) == (SCHEMA, "valid")
     assert "\n" not in verdict.to_json()
     assert Verdict.model_validate_json(verdict.to_json(indent=2)) == verdict
+
+
+def test_what_a_precondition_was_called_before_is_read_as_it_is_called_today() -> None:
+    assert Precondition.model_validate({"name": "faults bit", "met": True, "detail": ""}).name == "faults took effect"
+    expect = Expectation.model_validate({"verdict": "unknown", "not_met": ["faults bit", "faults healed"]})
+    assert expect.not_met == ["faults took effect", "faults healed"]
+    assert set(expect.not_met) <= set(PRECONDITIONS)

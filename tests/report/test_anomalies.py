@@ -4,7 +4,8 @@ from pathlib import Path
 
 from checkers.catalogue import CHECKERS, WITHOUT_FINAL_READ
 from harness.core.anomalies import BY_NAME
-from harness.report.anomalies import ELSEWHERE, page
+from harness.core.verdict import CauseOf, Finding
+from harness.report.anomalies import ELSEWHERE, EVENTS, KEYS, page
 
 PAGE = Path(__file__).parents[2] / "docs" / "anomalies.md"
 
@@ -19,3 +20,8 @@ def test_every_anomaly_has_its_place() -> None:
 
 def test_its_table_of_others_is_the_catalogue() -> None:
     assert set(ELSEWHERE) == {checker.anomaly.name for checker in (*CHECKERS, *WITHOUT_FINAL_READ)}
+
+
+def test_every_key_of_a_finding_and_every_event_has_its_row() -> None:
+    assert {*KEYS, "source", "remedy"} == set(Finding.model_fields)
+    assert set(EVENTS) == set(CauseOf)

@@ -3,15 +3,18 @@
 import io
 import json
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
 from rich.console import Console
 
 from harness.core.verdict import Judgement, Standing, Verdict
-from harness.history.run_file import RunFile
+from harness.history.run_file import NodeAddress, RunFile
 from harness.report import html, junit, show, words, write
+from harness.report.blocks import Block, Cells, Lines, Marked
 from harness.report.chart import chart, nice
+from harness.report.sections import SECTIONS, Report, Section, Where, shown
 from tests.report.verdicts import SECOND, example, lost, run_file, verdict
 
 ALL = [
@@ -24,7 +27,7 @@ ALL = [
 ]
 
 
-def told(judged: Verdict, **where: Path) -> str:
+def told(judged: Verdict, **where: Any) -> str:
     console = Console(file=io.StringIO(), width=160)
     show(judged, console, **where)
     assert isinstance(console.file, io.StringIO)
@@ -47,10 +50,12 @@ def test_an_invalid_verdict_is_told_with_its_anomalies() -> None:
         "because: min.insync.replicas=1 with unclean leader election",
         "source: KIP-106 & Jepsen: Kafka (2013)",
         "remedy: min.insync.replicas=2",
-        "trial-0    0       worker 0 #0  15.000 s  16.000 s      b1 (epoch 3)  b1   cut <isolate>",
+        "of each: partition trial-0 · sent 15.000 s · acknowledged 16.000 s · leader b1 (epoch 3) · ISR b1 · "
+        "faults cut <isolate>\n  offset  record",
+        "\n  0       worker 0 #0",
         "… and 517 more: anomalies/lost/",
         "longest without an acknowledgement: 6.0 s, from 20.0 s until 26.0 s",
-        "cut: acknowledged again 0.500 s after the injection, never after its heal",
+        "cut: first acknowledgement 0.500 s after the injection, none after its heal",
         "store/run/report.html",
     ):
         assert said in text
@@ -60,7 +65,7 @@ def test_an_invalid_verdict_is_told_with_its_anomalies() -> None:
 def test_an_unknown_verdict_is_told_with_what_was_not_met() -> None:
     text = told(verdict(Judgement.UNKNOWN, expected=False, partial=True))
     assert "UNKNOWN (of a partial history), not as expected" in text
-    assert "Preconditions not met\n  faults bit: no evidence: cut" in text
+    assert "Preconditions not met\n  faults took effect: no evidence: cut" in text
 
 
 def test_a_line_of_a_log_is_not_wrapped() -> None:
@@ -72,6 +77,26 @@ def test_a_stretch_that_never_ended_says_so() -> None:
     longest = {"from_ns": SECOND, "to_ns": 3 * SECOND, "lasted_ns": 2 * SECOND, "ended": False}
     text = told(verdict(availability={"longest_unavailable": longest, "after_faults": []}))
     assert "2.0 s, from 1.0 s and none came after it" in text
+
+
+def test_of_several_partitions_each_is_told_the_worst_first() -> None:
+    def part(number: int, lasted: float | None) -> dict:
+        longest = {"from_ns": SECOND, "to_ns": 9 * SECOND, "ended": True}
+        gone = None if lasted is None else {**longest, "lasted_ns": int(lasted * SECOND)}
+        return {"topic": "trial", "partition": number, "longest_unavailable": gone, "after_faults": []}
+
+    def lines(*lasted: float | None) -> list[str]:
+        parts = [part(number, gone) for number, gone in enumerate(lasted)]
+        overall = {"from_ns": 0, "to_ns": SECOND, "lasted_ns": SECOND * 2 // 5, "ended": True}
+        served = {"longest_unavailable": overall, "after_faults": [], "partitions": parts}
+        return [line.removeprefix("longest without an acknowledgement: ") for line in words.availability_lines(served)]
+
+    until = "from 1.0 s until 9.0 s"
+    assert lines(0.4, 7.3) == [f"trial-1 7.3 s, {until}", f"trial-0 0.4 s, {until}"]
+    assert lines(None, 1) == [f"trial-1 1.0 s, {until}"]
+    assert lines(1, 5, 2, 4, 3)[1:3] == [f"trial-3 4.0 s, {until}", f"trial-4 3.0 s, {until}"]
+    assert lines(1, 5, 2, 4, 3)[3:] == ["… and 2 more partitions, 2.0 s at most"]
+    assert lines(7.3) == ["0.4 s, from 0.0 s until 1.0 s"]
 
 
 def test_of_several_partitions_the_slowest_after_a_heal_is_told() -> None:
@@ -86,7 +111,7 @@ def test_of_several_partitions_the_slowest_after_a_heal_is_told() -> None:
         served = {"longest_unavailable": None, "after_faults": [fault], "partitions": list(parts)}
         return next(line for line in words.availability_lines(served))
 
-    alone = "cut: acknowledged again 0.000 s after the injection, 1.000 s after its heal"
+    alone = "cut: first acknowledgement 0.000 s after the injection, 1.000 s after its heal"
     assert line(part(0, waited(1, True))) == alone
     assert line(part(0, waited(1, True)), part(1, None)) == alone
     assert line(part(0, waited(1, True)), part(1, waited(4, True))) == f"{alone}; trial-1 awaited one for 4.000 s"
@@ -147,7 +172,7 @@ def test_the_chart_lets_a_fault_that_was_never_healed_last_to_its_end() -> None:
     drawn = chart(verdict(), run_file())
     assert drawn is not None
     assert drawn.bands[2].left + drawn.bands[2].width == pytest.approx(drawn.right)
-    assert drawn.bands[2].told == "kill (partition): b1 b2, never healed, no evidence"
+    assert drawn.bands[2].title == "kill (partition): b1 b2, never healed, no evidence"
 
 
 def test_there_is_no_chart_of_nothing() -> None:
@@ -169,7 +194,7 @@ def suite(judged: Verdict) -> ET.Element:
 @pytest.mark.parametrize("judged", ALL)
 def test_junit_has_a_case_for_the_expectation_and_one_for_each_precondition(judged: Verdict) -> None:
     names = [case.get("name") for case in suite(judged).iter("testcase")]
-    assert names == ["expectation", "precondition: something attempted", "precondition: faults bit"]
+    assert names == ["expectation", "precondition: something attempted", "precondition: faults took effect"]
 
 
 @pytest.mark.parametrize(
@@ -205,6 +230,16 @@ def test_what_a_checker_adds_to_an_example_is_shown_under_its_own_name() -> None
     assert "copies" in text
 
 
+def test_brokers_are_called_by_their_names_in_every_report() -> None:
+    changed = {"changed_to": {"leader": 2, "leader_epoch": 4, "isr": [2]}}
+    row = {**example(0), "leader": 1, "isr": [1, 2], **changed, "also_leading": [{"leader": 7, "leader_epoch": 2}]}
+    judged = verdict(Judgement.INVALID, anomalies={"lost": lost().model_copy(update={"examples": [row]})})
+    nodes = [NodeAddress(name=f"b{n}", role="broker", id=n, address=f"10.0.0.{n}") for n in (1, 2)]
+    run = run_file().model_copy(update={"nodes": nodes})
+    for text in (told(judged, run=run), html.render(judged, run)):
+        assert all(said in text for said in ("b1 (epoch 3) → b2 (epoch 4)", "b1 b2 → b2", "broker 7 (epoch 2)"))
+
+
 def test_runs_are_told_in_every_report() -> None:
     runs = [{"text": f"trial-0: run <{n}>"} for n in range(5)]
     judged = verdict(Judgement.INVALID, anomalies={"lost": lost().model_copy(update={"runs": runs})})
@@ -214,6 +249,30 @@ def test_runs_are_told_in_every_report() -> None:
     assert "… and 2 more runs: verdict.json" in text
     root = ET.fromstring(html.render(judged, run_file()).removeprefix("<!DOCTYPE html>\n"))
     assert [f"trial-0: run <{n}>" for n in range(5)] == [e.text for e in root.iter("li") if "run <" in (e.text or "")]
+
+
+def toy(report: Report) -> list[Block]:
+    """A section of a test's own: how long the scenario's name is."""
+    return [Lines([f"{len(report.verdict.scenario)} <letters>"]), Cells([("a", Marked("b", "bad"))], ("one", "two"))]
+
+
+def test_a_section_is_one_entry_for_text_and_page_alike() -> None:
+    sections = (*SECTIONS, Section("Toy", toy))
+    text = told(verdict(), sections=sections)
+    assert "\nToy\n  28 <letters>\n" in text
+    page = ET.fromstring(html.render(verdict(), run_file(), sections).removeprefix("<!DOCTYPE html>\n"))
+    assert [title.text for title in page.iter("h2")][-1] == "Toy"
+    assert "28 <letters>" in [line.text for line in page.iter("p")]
+    assert [span.text for span in page.iter("span") if span.get("class") == "bad"][-1] == "b"
+    assert "Toy" not in told(verdict()) + html.render(verdict(), run_file())
+
+
+def test_a_section_is_shown_only_where_it_belongs_and_has_something_to_say() -> None:
+    sections = [Section("Here", toy, Where.TERMINAL), Section("There", toy, Where.PAGE), Section("Mute", lambda _: [])]
+    sections.append(Section("Empty", lambda _: [Lines([])]))
+    verdicts = Report(verdict(), most=3)
+    assert [section.title for section, _ in shown(verdicts, Where.TERMINAL, sections)] == ["Here"]
+    assert [section.title for section, _ in shown(verdicts, Where.PAGE, sections)] == ["There"]
 
 
 def test_a_run_file_made_by_hand_can_be_stored(tmp_path: Path) -> None:

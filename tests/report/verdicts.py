@@ -68,7 +68,7 @@ def verdict(judged: Judgement = Judgement.VALID, **changes: Any) -> Verdict:
             "reasons": {
                 Judgement.VALID: ["no anomaly: all 987 acknowledged writes are in the final log"],
                 Judgement.INVALID: ["lost: 520 of 987 acknowledged writes are not in the final log; permitted: <x>"],
-                Judgement.UNKNOWN: ["unknown: faults bit: no evidence: cut"],
+                Judgement.UNKNOWN: ["unknown: faults took effect: no evidence: cut"],
             }[judged],
             "summary": Summary(
                 attempted=2000,
@@ -85,7 +85,7 @@ def verdict(judged: Judgement = Judgement.VALID, **changes: Any) -> Verdict:
             "preconditions": [
                 Precondition(name="something attempted", met=True, detail="2000 writes"),
                 Precondition(
-                    name="faults bit",
+                    name="faults took effect",
                     met=judged is not Judgement.UNKNOWN,
                     detail="no evidence: cut" if judged is Judgement.UNKNOWN else "2 faults, each with evidence",
                 ),

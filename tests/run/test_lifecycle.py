@@ -1,7 +1,7 @@
 """What the end of a run does when not all goes well: reported, and on, so that what was recorded can be judged."""
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -16,8 +16,9 @@ from harness.history.journal import Journal, journal_path, read_journal
 from harness.history.run_file import Process, RunFile, StepReport
 from harness.history.schema import FAULTS
 from harness.run.display import PlainDisplay
-from harness.run.lifecycle import kept, recover, report_observation
+from harness.run.lifecycle import kept
 from harness.run.new_run import new_run
+from harness.run.recovery import down_for, recover, report_observation
 from harness.run.timeline import Stage
 from harness.scenario.model import FinalRead, Scenario
 from nemesis.faults.partition import Isolate
@@ -27,6 +28,11 @@ from tests.nemesis.conftest import B1, TOPOLOGY, VIEW, FakeShell, FullDisk
 from workloads.processes import Counts, Workers
 
 SCENARIO = Scenario(name="story", topic={"replication": 3})
+
+
+def written(more: Mapping[str, Any]) -> Scenario:
+    """The same, with more written in it."""
+    return Scenario.model_validate({"name": "story", "topic": {"replication": 3}, **more})
 
 
 @dataclass
@@ -125,6 +131,19 @@ def test_what_a_pin_meant_that_may_stay_down_is_in_run_json(stage: Stage) -> Non
     assert not healed(rows[-1:], file.model_copy(update={"lasting": {"dead": ["b1", "b2"]}})).met
 
 
+def test_nodes_that_stay_down_on_purpose_do_so_until_all_is_read_back() -> None:
+    """For longer than machines wait by themselves, where three followers are read as well."""
+    down = {"final_read": {"down": ["dead"]}}
+    assert down_for(SCENARIO) == 0.0
+    assert down_for(written(down)) == 3 * 30 + 60 + 120
+    replicas = written({"final_read": {"down": ["dead"], "replicas": True}})
+    assert down_for(replicas) == down_for(written(down)) + 3 * 120
+    transactions = written({**down, "workload": {"kind": "transactions"}})
+    settling = transactions.workload.settles_within
+    assert settling
+    assert down_for(transactions) == down_for(written(down)) + settling
+
+
 def test_a_heal_that_fails_is_reported_and_the_run_goes_on_to_its_end(stage: Stage, shell: FakeShell) -> None:
     stage.nemesis.inject(Isolate(target="b2"), "cut")
     stage.nemesis.inject(Pause(target="b1"), "asleep")
@@ -191,6 +210,7 @@ def test_a_cluster_that_is_kept_says_what_is_up_where_and_how_it_is_removed() ->
     cluster: Any = SimpleNamespace(
         run="a/story/20260102T030405.678Z-7",
         topology=TOPOLOGY,
+        removed_by="kafka-trial cleanup a/story/20260102T030405.678Z-7",
         why_dead=lambda node: "b1 exited with 137" if node == B1 else None,
     )
     assert kept(cluster) == (

@@ -122,7 +122,7 @@ def test_a_random_step_that_injected_something_is_met(play: Play) -> None:
 def test_a_random_step_that_injected_nothing_is_not_met(play: Play) -> None:
     reports = play.follow(random_step(fault="partition", **{"from": "leader", "to": "leader"}))
     assert [(report.met, report.detail) for report in reports[:-1]] == [
-        (True, "passed over: partition-1: both sides are b1, there is nothing to cut")
+        (True, "skipped: partition-1: both sides are b1, there is nothing to cut")
     ] * 2
     assert not reports[-1].met
     assert reports[-1].detail == "nothing was injected: partition-1: both sides are b1, there is nothing to cut"

@@ -23,7 +23,10 @@ def test_the_scenarios_of_2013_and_2018_are_there() -> None:
         "lose-messages/leader-wiped-3.9",
         "lose-messages/flaky-2-percent",
         "lose-messages/slow-followers-clean",
+        "lose-messages/slow-followers-clean-acks-1",
         "lose-messages/slow-followers-unclean",
+        "lose-messages/slow-followers-unclean-acks-1",
+        "lose-messages/slow-all-250ms",
         "lose-messages/throttled-followers",
     } <= set(NAMES)
 

@@ -41,14 +41,52 @@ REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
     "a version that YAML reads as a number": (("cluster.version=3.10",), "cluster.version: 3.1 is no Kafka version"),
     "no /24": (("cluster.subnet=10.1.0.0/16",), "cluster.subnet: '10.1.0.0/16' is no IPv4 /24"),
     "no subnet": (("cluster.subnet=here",), "'here' is no IPv4 /24"),
+    "this machine's own subnet": (("cluster.subnet=127.0.0.0/24",), "'127.0.0.0/24' is not private"),
+    "somebody's subnet": (("cluster.subnet=8.8.8.0/24",), "'8.8.8.0/24' is not private"),
     "a topic setting for brokers": (
         ("cluster.config={min.insync.replicas: 2}",),
-        "give it as topic.min.insync.replicas",
+        "write it as topic.min.insync.replicas",
     ),
     "a topic setting in two places": (
         ("topic.config={unclean.leader.election.enable: true}",),
-        "give it as topic.unclean.leader.election.enable",
+        "write it as topic.unclean.leader.election.enable",
     ),
+    "acknowledgements that are required and never come": (
+        ("workload.acks=0", "expect={}"),
+        "with acks: 0 nothing is ever acknowledged: require 0, or use acks: 1 or all",
+    ),
+    "acknowledgements that are awaited and never come": (
+        ("workload.acks=0", "expect={}", "requires={acknowledged: 0}", "timeline.1.until={acknowledged: 9}"),
+        "timeline.1.until: with acks: 0 nothing is ever acknowledged",
+    ),
+    "a leader that is to change and not to": (
+        ("requires={leader: unchanged}",),
+        "timeline.1.until: another leader is awaited, and requires.leader is unchanged: drop one",
+    ),
+    "a name that an unnamed injection has": (
+        ("timeline.0.inject.as=null", "timeline.2.inject.as=kill-1", "timeline.2.inject.fault=kill"),
+        "'kill-1' is what an injection before, which has no name, is called: choose another name",
+    ),
+    "a name that a drawn injection may have": (
+        (
+            "timeline.1={random: {faults: [{fault: pause, target: b1}]}}",
+            "timeline.2={inject: {fault: kill, target: b1, as: pause-3}}",
+        ),
+        "'pause-3' is what an injection before, which has no name, is called",
+    ),
+    "an ISR with nodes that are no brokers": (
+        ("timeline.1.until={isr: all}",),
+        "timeline.1.until.isr: c1: no broker, and in no ISR: name brokers alone",
+    ),
+    "an ISR of more brokers than replicas": (
+        ("cluster.brokers=4", "timeline.1.until={isr: brokers}"),
+        "4 brokers are named, and with replication 3 no ISR has so many",
+    ),
+    "followers that lead": (("timeline.1.until.leader=followers",), "followers: none of them can lead: name brokers"),
+    "controllers that lead": (("timeline.1.until.leader=[c1, one-of followers]",), "none of them can lead"),
+    "one of Kafka's own topics": (("topic.name=__consumer_offsets",), "topics that begin with __ are Kafka's own"),
+    "a topic called ..": (("topic.name=..",), "'..' is no name of a topic"),
+    "topics with too long a name": (("topic.count=11", f"topic.name={'t' * 247}"), "at most 249 characters"),
     "permitted loss without unclean election": (
         ("topic.unclean.leader.election.enable=null", "timeline=[wait: 1s]"),
         "expect: with acks: all and no disk wiped, loss is permitted by unclean election alone",
@@ -71,16 +109,16 @@ REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "a valid verdict with one that is allowed": (("expect={allowed: [lost]}",), "with lost a verdict is invalid"),
     "an unknown verdict with an anomaly": (
-        ("expect={verdict: unknown, not_met: [faults bit], anomalies: [lost]}",),
+        ("expect={verdict: unknown, not_met: [faults took effect], anomalies: [lost]}",),
         "with lost a verdict is invalid",
     ),
     "a valid verdict with what is not met": (
-        ("expect={not_met: [faults bit]}",),
-        "where faults bit is not met no verdict is valid: add unknown, or remove that",
+        ("expect={not_met: [faults took effect]}",),
+        "where faults took effect is not met no verdict is valid: add unknown, or remove that",
     ),
     "a precondition that there is not": (
-        ("expect={verdict: unknown, not_met: [faults bitten]}",),
-        "expect.not_met: no precondition is called 'faults bitten'; did you mean 'faults bit'?",
+        ("expect={verdict: unknown, not_met: [faults took effectten]}",),
+        "expect.not_met: no precondition is called 'faults took effectten'; did you mean 'faults took effect'?",
     ),
     "limits where nothing is acknowledged": (
         ("workload.acks=0", "limits={recovery: 9s}", "expect={}"),
@@ -132,15 +170,15 @@ REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
         ("timeline=[random: {faults: [{fault: kill, target: x}]}]", "expect={}"),
         "target 'x' is no role",
     ),
-    "wiping a node that runs": (("timeline.2.inject.target=b2",), "'b2' was not killed or stopped before"),
-    "wiping whoever leads after the kill": (("timeline.2.inject.target=leader",), "'leader' was not killed"),
+    "wiping a node that runs": (("timeline.2.inject.target=b2",), "'b2' was not ended before"),
+    "wiping whoever leads after the kill": (("timeline.2.inject.target=leader",), "'leader' was not ended"),
     "wiping what was healed": (
         ("timeline.1={heal: dead}",),
-        "'old_leader' was not killed or stopped before",
+        "'old_leader' was not ended before",
     ),
     "wiping what was started": (
         ("timeline.1={inject: {fault: start, target: old_leader}}",),
-        "'old_leader' was not killed or stopped before",
+        "'old_leader' was not ended before",
     ),
     "leaving nobody down": (("final_read.down=[b9]",), "final_read.down: 'b9' is no node"),
     "idempotence with acks=1": (
@@ -215,11 +253,11 @@ REFUSED |= {
     ),
     "a client setting with a key of its own": (
         ("workload.config={linger.ms: 10}",),
-        "workload.config.linger.ms: linger.ms has a key of its own: give it as workload.linger.ms",
+        "workload.config.linger.ms: linger.ms has a key of its own: write it as workload.linger.ms",
     ),
     "its other name": (
         ("workload.config={message.send.max.retries: 1}",),
-        "message.send.max.retries has a key of its own: give it as workload.retries",
+        "message.send.max.retries has a key of its own: write it as workload.retries",
     ),
     "a transactional.id that nobody uses": (("workload.config={transactional.id: x}",), "transactional.id is set by"),
     "a client setting out of range": (
@@ -351,7 +389,13 @@ LEGAL: dict[str, tuple[str, ...]] = {
     "a valid verdict, or an anomaly": ("expect={verdict: [valid, invalid], allowed: [lost]}",),
     "an anomaly, and what is not met": ("expect={verdict: invalid, anomalies: [lost], not_met: [leader changed]}",),
     "limits where the leader acknowledges": ("workload.acks=1", "limits={unavailable: 9s}"),
-    "nothing acknowledged, and no limits": ("workload.acks=0", "limits={}", "expect={}"),
+    "nothing acknowledged, and no limits": ("workload.acks=0", "limits={}", "expect={}", "requires={acknowledged: 0}"),
+    "too little acknowledged, as expected": (
+        "workload.acks=0",
+        "expect={verdict: unknown, not_met: [enough acknowledged]}",
+    ),
+    "a leader that is to change": ("requires={leader: changed}",),
+    "a leader that is not to change, and nobody awaits it": ("requires={leader: unchanged}", "timeline.1={wait: 1s}"),
     "permitted loss by a wiped disk": ("topic.unclean.leader.election.enable=null",),
     "an assignment": ("topic.assignment=[[3, 1, 2]]",),
     "avoiding the controller": (ZOOKEEPER, "topic.avoid=controller"),
@@ -366,7 +410,18 @@ LEGAL: dict[str, tuple[str, ...]] = {
         "timeline.0={inject: {fault: stop, target: brokers}}",
         "timeline.2.inject.target=brokers",
     ),
+    "a name like that of another kind": (
+        "timeline.0.inject.as=null",
+        "timeline.2={inject: {fault: pause, target: b2, as: pause-1}}",
+    ),
+    "a name like the kind's alone": ("timeline.0.inject.as=kill-7", "timeline.2={inject: {fault: kill, target: b2}}"),
     "a known leader": ("timeline.1.until.leader=[b1, b2]",),
+    "a leader among others": ("timeline.1.until.leader=[followers, c1, b2]",),
+    "a pinned leader": ("timeline.1.until.leader=old_leader",),
+    "an ISR of all brokers": ("timeline.1.until={isr: brokers}",),
+    "an ISR of followers": ("timeline.1.until={isr: followers}",),
+    "the longest name of a topic": (f"topic.name={'t' * 249}",),
+    "a topic called ...": ("topic.name='...'",),
     "nobody leading": ("timeline.1.until.leader=none",),
     "leaving a pin down": ("final_read.down=[old_leader]",),
     "leaving an injection": ("final_read.down=[dead]",),

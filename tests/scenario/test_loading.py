@@ -133,7 +133,7 @@ WRONG: dict[str, tuple[str, str]] = {
     "a contradiction": ("topic:\n\n  replication: 5\n", "3: topic.replication: replication 5 needs as many brokers"),
     "a key given twice": (
         "topic:\n  replication: 3\n  replication: 2\n",
-        "3: 'replication' is given twice, on line 2 before: remove one",
+        "3: 'replication' appears twice, on line 2 before: remove one",
     ),
     "a control character": ("name: x\ny: \x01\n", "2: no valid YAML: character #x0001 is not allowed"),
     "a key that a terminal would obey": ('"\\e[2J": 1\n', "1: \\x1b[2J: no such key; "),
@@ -258,7 +258,7 @@ def test_the_configuration_says_when_a_group_commits(commit: str, first: bool) -
     assert (found.grouped, found.commits_first) == (True, first)
 
 
-@pytest.mark.parametrize(("given", "verified"), [("{}", True), ("true", True), ("false", False), ("'False'", False)])
+@pytest.mark.parametrize(("given", "verified"), [("{}", True), ("true", True), ("false", False), ("'False '", False)])
 def test_the_configuration_says_whether_partitions_of_transactions_are_verified(given: str, verified: bool) -> None:
     config = given if given == "{}" else f"{{transaction.partition.verification.enable: {given}}}"
     found = configuration(load("exactly-once/leader-killed", [f"cluster.config={config}"]))

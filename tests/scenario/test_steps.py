@@ -16,6 +16,9 @@ PARAMETERS = {
     "slow": {"target": "leader", "delay": "250ms"},
     "flaky": {"target": "leader", "loss": "2%"},
     "throttle": {"target": "leader", "rate": "10kbit"},
+    "reorder": {"target": "leader", "share": "25%"},
+    "duplicate": {"target": "leader", "share": "5%"},
+    "corrupt": {"target": "leader", "share": "5%"},
 }
 
 
@@ -76,10 +79,19 @@ def test_there_are_ten_kinds_of_step() -> None:
 
 @pytest.mark.parametrize("kind", [kind for kind, fault in FAULTS.items() if not fault.drawable])
 def test_what_presumes_an_earlier_step_cannot_be_drawn(kind: str) -> None:
-    with pytest.raises(ValueError, match=f"{kind} presumes an earlier step"):
+    with pytest.raises(ValueError, match=f"{kind} needs an earlier fault"):
         STEP.validate_python({"random": {"faults": [{"fault": kind, "target": "b1"}]}})
 
 
 def test_drawn_faults_have_no_names() -> None:
     with pytest.raises(ValueError, match="neither `as` nor `pin`"):
         STEP.validate_python({"random": {"faults": [{"fault": "kill", "target": "b1", "as": "x"}]}})
+
+
+def test_a_shutdown_may_take_as_long_as_it_is_given() -> None:
+    """What is broken meanwhile is not to heal by itself before that is over."""
+    stop = {"fault": "stop", "target": "b1", "grace": "10m"}
+    assert STEP.validate_python({"inject": stop}).longest == 600
+    assert STEP.validate_python({"inject": {"fault": "kill", "target": "b1"}}).longest == 0
+    drawn = {"faults": [{"fault": "kill", "target": "b1"}, stop], "every": "10s", "for": "60s"}
+    assert STEP.validate_python({"random": drawn}).longest == 660

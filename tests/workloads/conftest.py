@@ -5,44 +5,35 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, TopicPartition
 
 from harness.core.clock import Clock
+from harness.core.topology import Partition
 from harness.history.journal import read_journal
 from harness.history.schema import TABLES
 from tests.workloads.mocking import Scripted
-from workloads.protocol import Slot
 from workloads.readback.final_read import LogEnd, LogEnds
 from workloads.workload import Plan
 
-#: The mock cluster makes every topic with so many partitions.
+#: The partitions of a test's topic.
 PARTITIONS = 4
 
 
-class MockCluster:
-    """Three brokers that live as long as their owner, a client."""
-
-    def __init__(self) -> None:
-        self.owner = Producer({"bootstrap.servers": "mock", "test.mock.num.brokers": 3, "log_level": 0})
-
-    def bootstrap(self, topic: str) -> str:
-        """``bootstrap.servers``; the topic is made on the way."""
-        found = self.owner.list_topics(topic, timeout=60)
-        return ",".join(f"{broker.host}:{broker.port}" for broker in found.brokers.values())
-
-
 @pytest.fixture(scope="session")
-def cluster() -> MockCluster:
-    return MockCluster()
+def cluster() -> Iterator[Scripted]:
+    """The mock cluster of all plans."""
+    mock = Scripted()
+    yield mock
+    mock.close()
 
 
 def mock_ends(plan: Plan) -> LogEnds:
     """The ends of a mock cluster's logs, whose leaders have no followers: all that they have is committed."""
     client = Consumer({"bootstrap.servers": plan.bootstrap, "group.id": "ends", "log_level": 0})
 
-    def ask(slots: Collection[Slot]) -> dict[Slot, LogEnd]:
-        found: dict[Slot, LogEnd] = {}
-        for topic, partition in slots:
+    def ask(partitions: Collection[Partition]) -> dict[Partition, LogEnd]:
+        found: dict[Partition, LogEnd] = {}
+        for topic, partition in partitions:
             told = client.list_topics(topic, timeout=30)
             if (known := told.topics[topic].partitions.get(partition)) is None:
                 continue
@@ -55,10 +46,11 @@ def mock_ends(plan: Plan) -> LogEnds:
 
 
 @pytest.fixture
-def plan(cluster: MockCluster, tmp_path: Path, request: pytest.FixtureRequest) -> Plan:
+def plan(cluster: Scripted, tmp_path: Path, request: pytest.FixtureRequest) -> Plan:
     """A plan with a topic of the test's own."""
     topic = request.node.name.replace("[", "-").replace("]", "")
-    return Plan(cluster.bootstrap(topic), {topic: PARTITIONS}, tmp_path, Clock.start(), seed=7)
+    cluster.topic(topic, PARTITIONS)
+    return Plan(cluster.bootstrap, {topic: PARTITIONS}, tmp_path, Clock.start(), seed=7)
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ Through the C interface (rdkafka_mock.h), of the very library that confluent_kaf
 import ctypes
 import re
 from collections.abc import Sequence
-from ctypes import POINTER, c_char_p, c_int, c_int16, c_size_t, c_void_p
+from ctypes import POINTER, c_char_p, c_int, c_int16, c_int32, c_size_t, c_void_p
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +16,9 @@ PRODUCE = 0
 
 _PRODUCER = 0
 _CONF_OK = 0
+
+#: How long the mock cluster waits for more members of a new group (by default 3 s).
+_MORE_MEMBERS_MS = 200
 
 
 def _library() -> ctypes.CDLL:
@@ -30,6 +33,7 @@ def _library() -> ctypes.CDLL:
         ("rd_kafka_destroy", None, [c_void_p]),
         ("rd_kafka_handle_mock_cluster", c_void_p, [c_void_p]),
         ("rd_kafka_mock_cluster_bootstraps", c_char_p, [c_void_p]),
+        ("rd_kafka_mock_group_initial_rebalance_delay_ms", None, [c_void_p, c_int32]),
         ("rd_kafka_mock_topic_create", c_int, [c_void_p, c_char_p, c_int, c_int]),
         ("rd_kafka_mock_push_request_errors_array", None, [c_void_p, c_int16, c_size_t, POINTER(c_int)]),
     ):
@@ -55,6 +59,7 @@ class Scripted:
         self._owner = LIBRARY.rd_kafka_new(_PRODUCER, conf, said, len(said))
         assert self._owner, said.value
         self._cluster = LIBRARY.rd_kafka_handle_mock_cluster(self._owner)
+        LIBRARY.rd_kafka_mock_group_initial_rebalance_delay_ms(self._cluster, _MORE_MEMBERS_MS)
 
     @property
     def bootstrap(self) -> str:

@@ -6,14 +6,14 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 
+from harness.core.topology import Partition
 from harness.history.journal import read_journal
 from harness.history.schema import LOG_ENDS, record_id
 from tests.workloads.conftest import mock_ends
 from workloads.clients.payload import Encoder
 from workloads.clients.settings import Isolation
-from workloads.protocol import Slot
 from workloads.readback.final_read import FinalRead, LogEnd, LogEnds, Progress, read_to_end
 from workloads.workload import Plan
 
@@ -55,7 +55,7 @@ def test_foreign_and_damaged_payloads_are_recorded_as_what_they_are(plan: Plan, 
     assert found == {(0, 0): (record_id(1, 7), True), (1, 0): (None, False), (0, 1): (record_id(1, 7), False)}
 
 
-def nobody(_: Collection[Slot]) -> dict[Slot, LogEnd]:
+def nobody(_: Collection[Partition]) -> dict[Partition, LogEnd]:
     return {}
 
 
@@ -64,7 +64,7 @@ def test_a_log_whose_leader_does_not_answer_is_incomplete(
     within: float, led: bool, plan: Plan, journalled: Journalled
 ) -> None:
     began = time.monotonic()
-    read = read_to_end(nobody, {"t": 1}, "read_uncommitted", plan.journals, plan.clock, within, led=lambda slot: led)
+    read = read_to_end(nobody, {"t": 1}, "read_uncommitted", plan.journals, plan.clock, within, led=lambda tp: led)
     assert time.monotonic() - began < 30
     row = {"topic": "t", "partition": 0, "log_start": -1, "log_end": -1, "read_to": -1, "complete": False}
     assert read == FinalRead([row], ["t-0 has no leader that answered"], {})
@@ -75,23 +75,55 @@ def test_a_log_whose_leader_does_not_answer_is_incomplete(
 class Told:
     """The ends of a mock cluster's logs as ``changed`` tells them, by how often they were asked for before."""
 
-    def __init__(self, plan: Plan, changed: Callable[[int, dict[Slot, LogEnd]], dict[Slot, LogEnd]]) -> None:
+    def __init__(self, plan: Plan, changed: Callable[[int, dict[Partition, LogEnd]], dict[Partition, LogEnd]]) -> None:
         self.asked = 0
         self._real = mock_ends(plan)
         self._changed = changed
 
-    def __call__(self, slots: Collection[Slot]) -> dict[Slot, LogEnd]:
-        told = self._changed(self.asked, self._real(slots))
+    def __call__(self, partitions: Collection[Partition]) -> dict[Partition, LogEnd]:
+        told = self._changed(self.asked, self._real(partitions))
         self.asked += 1
         return told
 
 
-def every(told: dict[Slot, LogEnd], **changes: Any) -> dict[Slot, LogEnd]:
-    return {slot: replace(end, **changes) for slot, end in told.items()}
+def every(told: dict[Partition, LogEnd], **changes: Any) -> dict[Partition, LogEnd]:
+    return {tp: replace(end, **changes) for tp, end in told.items()}
 
 
 def read(plan: Plan, ends: LogEnds, within: float = 60, **more: Any) -> FinalRead:
     return read_to_end(ends, plan.topics, "read_uncommitted", plan.journals, plan.clock, within, **more)
+
+
+def unavailable(_: dict[str, Any]) -> Consumer:
+    raise KafkaException(KafkaError(KafkaError._CRIT_SYS_RESOURCE, "no thread to be had"))
+
+
+class BreaksDown(Consumer):
+    """A client that breaks down as soon as it reads."""
+
+    def consume(self, *args: Any, **kwargs: Any) -> Any:
+        raise KafkaException(KafkaError(KafkaError._FATAL, "broken"))
+
+
+@pytest.mark.parametrize(("client", "why"), [(unavailable, "no thread to be had"), (BreaksDown, "broken")])
+def test_a_client_that_cannot_be_had_or_breaks_down_leaves_every_log_incomplete(
+    client: Callable[[dict[str, Any]], Consumer], why: str, plan: Plan, journalled: Journalled
+) -> None:
+    written(plan, Encoder(64)(0, 10))
+    done = read(plan, mock_ends(plan), client=client)
+    assert [row["complete"] for row in done.rows] == [False] * 4
+    (topic,) = plan.topics
+    assert done.missed == [f"{topic}-{partition} was not read: {why}" for partition in range(4)]
+    assert journalled("log_ends").to_pylist() == done.rows
+
+
+def test_ctrl_c_while_the_client_is_made_leaves_whole_journals(plan: Plan) -> None:
+    def interrupted(_: dict[str, Any]) -> Consumer:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        read(plan, mock_ends(plan), client=interrupted)
+    assert read_journal(plan.journals / "log_ends.1000.arrows", LOG_ENDS)[1]
 
 
 def test_a_leader_that_does_not_answer_is_asked_again(plan: Plan) -> None:
@@ -104,7 +136,7 @@ def test_what_a_leader_has_above_the_high_watermark_is_waited_for(plan: Plan, jo
     """With acks=1 it is acknowledged, and a consumer is not given it yet."""
     written(plan, Encoder(64)(0, 10))
 
-    def lagging(asked: int, told: dict[Slot, LogEnd]) -> dict[Slot, LogEnd]:
+    def lagging(asked: int, told: dict[Partition, LogEnd]) -> dict[Partition, LogEnd]:
         return told if asked >= 3 else every(told, high=0, readable=0)
 
     done = read(plan, Told(plan, lagging))
@@ -123,7 +155,7 @@ def test_a_log_whose_high_watermark_stays_behind_its_end_is_incomplete_and_read_
 ) -> None:
     (topic,) = plan.topics
     written(plan, Encoder(64)(0, 10))
-    ends = Told(plan, lambda _, told: {slot: replace(end, end=9) if end.end else end for slot, end in told.items()})
+    ends = Told(plan, lambda _, told: {tp: replace(end, end=9) if end.end else end for tp, end in told.items()})
     done = read(plan, ends, within=3)
     assert [(row["log_end"], row["read_to"], row["complete"]) for row in done.rows] == [
         (9, 5, False),
@@ -141,7 +173,7 @@ def test_a_log_that_never_settled_and_that_another_leads_by_now_is_incomplete_th
     """A leader that went before its high watermark was told anew: of its successor's log nothing was read."""
     written(plan, Encoder(64)(0, 10))
 
-    def gone(asked: int, told: dict[Slot, LogEnd]) -> dict[Slot, LogEnd]:
+    def gone(asked: int, told: dict[Partition, LogEnd]) -> dict[Partition, LogEnd]:
         return (
             every(told, epoch=1)
             if asked
@@ -149,7 +181,7 @@ def test_a_log_that_never_settled_and_that_another_leads_by_now_is_incomplete_th
         )
 
     (topic,) = plan.topics
-    done = read(plan, Told(plan, gone), led=lambda slot: False)
+    done = read(plan, Told(plan, gone), led=lambda tp: False)
     assert [(row["log_end"], row["read_to"], row["complete"]) for row in done.rows[:2]] == [(5, 5, False)] * 2
     assert done.missed[0].startswith(f"{topic}-0 was led by broker")
 
@@ -159,7 +191,7 @@ def test_what_was_read_before_another_epoch_began_is_none_of_its_log(readable: i
     """Where nothing was read yet, the log is that of whoever leads it then."""
     written(plan, Encoder(64)(0, 10))
 
-    def again(asked: int, told: dict[Slot, LogEnd]) -> dict[Slot, LogEnd]:
+    def again(asked: int, told: dict[Partition, LogEnd]) -> dict[Partition, LogEnd]:
         lagging = {s: replace(e, high=readable, readable=readable) if e.end else e for s, e in told.items()}
         return every(told, epoch=7) if asked else lagging
 
@@ -192,7 +224,7 @@ def test_a_log_that_another_leads_when_it_was_read_is_incomplete(
     later: Callable[[LogEnd], LogEnd], says: str, plan: Plan
 ) -> None:
     written(plan, Encoder(64)(0, 10))
-    ends = Told(plan, lambda asked, told: {slot: later(end) if asked else end for slot, end in told.items()})
+    ends = Told(plan, lambda asked, told: {tp: later(end) if asked else end for tp, end in told.items()})
     done = read(plan, ends)
     assert [row["complete"] for row in done.rows] == [False] * 4
     assert all(says in line for line in done.missed)
@@ -208,7 +240,7 @@ def test_a_leader_that_answers_no_more_when_all_is_read_makes_it_incomplete(plan
 def test_a_partition_that_does_not_exist_is_incomplete_and_the_others_are_read(plan: Plan) -> None:
     written(plan, Encoder(64)(0, 10))
     (topic,) = plan.topics
-    done = read(replace(plan, topics={topic: 5}), mock_ends(plan), led=lambda slot: slot[1] < 4)
+    done = read(replace(plan, topics={topic: 5}), mock_ends(plan), led=lambda tp: tp[1] < 4)
     assert [row["complete"] for row in done.rows] == [True, True, True, True, False]
 
 

@@ -6,13 +6,14 @@ from typing import Any
 import pyarrow as pa
 from confluent_kafka import KafkaError, KafkaException, Producer
 
+from harness.core.topology import Partition
 from harness.core.waiting import wait_for
 from harness.history.journal import Journal, journal_path
 from harness.history.schema import SENDS
 from workloads.clients.producing import Producing
-from workloads.clients.recorder import SendRecorder
+from workloads.clients.send_recorder import SendRecorder
 from workloads.clients.settings import Config
-from workloads.protocol import ProducerSpec, Slot
+from workloads.protocol import ProducerSpec
 from workloads.queue import Queue
 from workloads.workload import Plan
 
@@ -24,16 +25,18 @@ def producing(
     plan: Plan,
     *,
     config: Config | None = None,
-    slots: list[Slot] | None = None,
+    partitions: list[Partition] | None = None,
     record_size: int = 64,
     client: Callable[[Config], Producer] = Producer,
 ) -> Iterator[tuple[Producing, SendRecorder]]:
     """A producer in this process, some of its settings changed."""
     spec = Queue(producers=1, consumers=0, record_size=record_size).worker_specs(plan)[0]
     assert isinstance(spec, ProducerSpec)
-    changed = spec.model_copy(update={"config": spec.config | (config or {}), "slots": slots or spec.slots})
+    changed = spec.model_copy(
+        update={"config": spec.config | (config or {}), "partitions": partitions or spec.partitions}
+    )
     with Journal(journal_path(plan.journals, "sends", "1"), SENDS) as journal:
-        recorder = SendRecorder(journal, 1, "all", changed.slots, [])
+        recorder = SendRecorder(journal, 1, "all", changed.partitions, [])
         yield Producing(changed, recorder, plan.clock, client), recorder
         recorder.flush()
 
@@ -61,7 +64,7 @@ def test_a_full_queue_holds_the_producer_back_and_is_no_outcome(plan: Plan, jour
 
 def test_what_produce_itself_refuses_can_never_appear(plan: Plan, journalled: Journalled) -> None:
     (topic,) = plan.topics
-    with producing(plan, slots=[(topic, 0), (topic, 99)]) as (producer, _):
+    with producing(plan, partitions=[(topic, 0), (topic, 99)]) as (producer, _):
         # The number of partitions is known once something was delivered.
         producer.step(0.1)
         drain(producer)
@@ -116,7 +119,7 @@ class Dying:
 def test_a_producer_that_is_dead_is_replaced_by_its_next_incarnation(plan: Plan, journalled: Journalled) -> None:
     clients = DeadOnce()
     (topic,) = plan.topics
-    with producing(plan, slots=[(topic, 0)], client=clients) as (producer, _):
+    with producing(plan, partitions=[(topic, 0)], client=clients) as (producer, _):
         for _ in range(3):
             producer.step(0.1)
             drain(producer)
@@ -155,7 +158,7 @@ def test_a_fatal_error_that_librdkafka_raises_ends_the_incarnation_not_the_worke
         return made[-1]
 
     (topic,) = plan.topics
-    with producing(plan, slots=[(topic, 0)], client=client) as (producer, _):
+    with producing(plan, partitions=[(topic, 0)], client=client) as (producer, _):
         for _ in range(3):
             producer.step(0.1)
             drain(producer)

@@ -4,14 +4,15 @@ import numpy as np
 import pytest
 from confluent_kafka import Message
 
+from harness.core.topology import Partition
 from harness.history.journal import Journal, read_journal
 from harness.history.schema import READS, SENDS, Phase, record_id
 from workloads.clients.outcomes import SENT_ONCE_WITHIN_NS
 from workloads.clients.payload import Encoder
-from workloads.clients.recorder import ReadRecorder, SendRecorder
-from workloads.protocol import Slot
+from workloads.clients.recorder import ReadRecorder
+from workloads.clients.send_recorder import SendRecorder
 
-SLOTS: list[Slot] = [("t", 0), ("t", 1), ("u", 5)]
+SLOTS: list[Partition] = [("t", 0), ("t", 1), ("u", 5)]
 
 
 class Sends:
@@ -22,8 +23,8 @@ class Sends:
         self.journal = Journal(self.path, SENDS)
         self.recorder = SendRecorder(self.journal, 3, acks, SLOTS, keys)  # type: ignore[arg-type]
 
-    def invoked(self, first: int, *slots: int, at_ns: int = 10, keys: tuple[int, ...] | None = None) -> None:
-        self.recorder.invoked(first, np.array(slots), None if keys is None else np.array(keys), at_ns, 0)
+    def invoked(self, first: int, *partitions: int, at_ns: int = 10, keys: tuple[int, ...] | None = None) -> None:
+        self.recorder.invoked(first, np.array(partitions), None if keys is None else np.array(keys), at_ns, 0)
 
     def flushed(self) -> list[dict[str, object]]:
         """The rows that one flush adds."""
@@ -120,6 +121,17 @@ def test_the_tally_is_what_was_flushed(sends: Sends) -> None:
     sends.recorder.flush()
     assert (sends.recorder.tally.sent, sends.recorder.tally.acknowledged) == (2, 1)
     assert sends.recorder.tally.last_ack_ns == 20
+
+
+def test_of_each_partition_that_was_written_to_the_last_acknowledgement_is_counted(tmp_path: Path) -> None:
+    sends = Sends(tmp_path)
+    sends.invoked(0, 0, 1)
+    sends.recorder.delivered(np.array([0]), [5], at_ns=20)
+    sends.recorder.flush()
+    assert sends.recorder.tally.last_acks == {0: 20, 1: -1}
+    sends.recorder.delivered(np.array([1]), [5], at_ns=30)
+    sends.recorder.flush()
+    assert sends.recorder.tally.last_acks == {0: 20, 1: 30}
 
 
 @pytest.mark.parametrize(

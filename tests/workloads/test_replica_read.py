@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 
 from harness.history.schema import record_id
 from workloads.clients.payload import Encoder
@@ -32,9 +32,15 @@ def ends(topic: str, log_end: int) -> list[dict[str, Any]]:
 
 
 def replicas_read(plan: Plan, broker: int, topic: str, log_end: int, within: float = 60) -> list[str]:
-    slots = [(topic, partition) for partition in range(3)]
+    partitions = [(topic, partition) for partition in range(3)]
     return read_replicas(
-        plan.bootstrap, {broker: slots}, ends(topic, log_end), "read_uncommitted", plan.journals, plan.clock, within
+        plan.bootstrap,
+        {broker: partitions},
+        ends(topic, log_end),
+        "read_uncommitted",
+        plan.journals,
+        plan.clock,
+        within,
     )
 
 
@@ -53,6 +59,23 @@ def test_where_the_leader_answered_in_its_followers_place_it_is_said_so(plan: Pl
     follower = leader % 3 + 1
     [line] = replicas_read(plan, follower, topic, RECORDS)
     assert line == f"{topic}-0 of broker {follower} was read from broker {leader}"
+
+
+def test_a_client_that_cannot_be_had_leaves_its_followers_log_unread_and_no_other(plan: Plan) -> None:
+    topic, leader = written(plan)
+    made: list[int] = []
+
+    def client(config: dict[str, Any]) -> Consumer:
+        made.append(len(made))
+        if made == [0]:
+            raise KafkaException(KafkaError(KafkaError._CRIT_SYS_RESOURCE, "no thread to be had"))
+        return Consumer(config)
+
+    followers = {broker: [(topic, 0)] for broker in (0, leader)}
+    missed = read_replicas(
+        plan.bootstrap, followers, ends(topic, RECORDS), "read_uncommitted", plan.journals, plan.clock, 60, client
+    )
+    assert missed == [f"{topic}-0 of broker 0 was not read: no thread to be had"]
 
 
 def test_a_log_that_ends_too_early_is_said_so(plan: Plan, journalled: Journalled) -> None:

@@ -7,14 +7,16 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from confluent_kafka import IsolationLevel
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient
 
 from checkers.preconditions import followed
 from harness.history.schema import FINAL_READER
-from harness.run.lifecycle import settle
 from harness.run.new_run import new_run
+from harness.run.recovery import settle
 from harness.run.timeline import Stage
 from harness.scenario.model import Scenario
+from workloads.clients.settings import Config
 from workloads.readback.last_stable import Ends, await_stable, watch
 from workloads.workload import Plan
 
@@ -73,6 +75,16 @@ def test_the_leaders_are_asked_for_both_ends(plan: Plan, journalled: Journalled)
     (topic,) = plan.topics
     ends = {(event, topic, p, 0) for event in ("last-stable", "high-watermark") for p in range(plan.topics[topic])}
     assert events(journalled) == ends
+
+
+def test_without_a_client_no_log_is_known_to_be_stable(plan: Plan, journalled: Journalled) -> None:
+    def unavailable(_: Config) -> AdminClient:
+        raise KafkaException(KafkaError(KafkaError._CRIT_SYS_RESOURCE, "no thread to be had"))
+
+    (topic,) = plan.topics
+    unstable = await_stable(plan.bootstrap, plan.topics, plan.journals, plan.clock, 60, unavailable)
+    assert unstable == [(topic, partition) for partition in range(plan.topics[topic])]
+    assert journalled("positions").num_rows == 0
 
 
 @pytest.mark.parametrize("beyond", [0, 1])

@@ -15,7 +15,8 @@ from harness.core.errors import ClusterError
 from harness.core.waiting import wait_for
 from harness.history.journal import Journal, journal_path, read_journal
 from harness.history.schema import SENDS, TRANSACTIONS, Outcome
-from workloads.clients.recorder import SendRecorder, TransactionRecorder
+from workloads.clients.recorder import TransactionRecorder
+from workloads.clients.send_recorder import SendRecorder
 from workloads.clients.transacting import Transacting
 from workloads.clients.transaction_errors import RULES, Action, after, outcome
 from workloads.protocol import TransactorSpec
@@ -163,7 +164,7 @@ def test_what_is_done_after_an_error(
         Journal(journal_path(plan.journals, "sends", "1"), SENDS) as sends_journal,
         Journal(journal_path(plan.journals, "transactions", "1"), TRANSACTIONS) as transactions_journal,
     ):
-        sends = SendRecorder(sends_journal, 1, "all", plan.slots, [])
+        sends = SendRecorder(sends_journal, 1, "all", plan.partitions, [])
         transacting = Transacting(
             spec,
             sends,

@@ -11,7 +11,7 @@ from harness.core.clock import Clock
 from harness.history.journal import Journal, journal_path
 from harness.history.schema import SENDS
 from workloads.clients.deliveries import Deliveries
-from workloads.clients.recorder import SendRecorder
+from workloads.clients.send_recorder import SendRecorder
 from workloads.clients.settings import consumer_config, producer_config
 from workloads.loop import Commands, run
 from workloads.processes import Workers
@@ -70,7 +70,7 @@ def tick(spec: TickerSpec, commands: Commands, stack: ExitStack) -> Report:
     """Hand over a record, and await its report."""
     clock = Clock(spec.origin_ns)
     journal = stack.enter_context(Journal(journal_path(spec.journals, "sends", spec.journal), SENDS))
-    recorder = SendRecorder(journal, spec.worker, "all", spec.slots, [])
+    recorder = SendRecorder(journal, spec.worker, "all", spec.partitions, [])
     stack.callback(recorder.flush)
     producer = Producer(spec.config)
     deliveries = Deliveries(spec.worker, spec.record_size, recorder, clock)
@@ -79,7 +79,7 @@ def tick(spec: TickerSpec, commands: Commands, stack: ExitStack) -> Report:
     def step(at_most_s: float) -> None:
         nonlocal following
         if not deliveries.waiting:
-            topic, partition = spec.slots[0]
+            topic, partition = spec.partitions[0]
             recorder.invoked(following, np.zeros(1, np.int64), None, clock.now(), spec.first_incarnation)
             [payload] = deliveries.payloads(following, 1)
             producer.produce(topic, payload, partition=partition, on_delivery=deliveries.reported)

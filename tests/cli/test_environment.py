@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.cli import codes
-from harness.cli.surroundings import look_at_spark
+from harness.cli.environment import look_at_spark
 from harness.core.errors import EnvironmentLacks
 from tests.cli.test_commands import assert_one_line
 from tests.command import Done, Invoke
@@ -19,7 +19,7 @@ PROGRAM = "import sys; from harness.cli.main import main; main(sys.argv[1:])"
 
 def program(*arguments: object, cwd: Path = ROOT, script: str = PROGRAM, **environment: str) -> Done:
     done = subprocess.run(
-        [sys.executable, "-c", script, *map(str, arguments)],
+        [sys.executable, "-P", "-c", script, *map(str, arguments)],
         capture_output=True,
         cwd=cwd,
         env={**os.environ, "PYTHONPATH": str(ROOT), **environment},

@@ -1,0 +1,227 @@
+"""A disk that is really full: what was recorded stays, what is wrong is one line, and with room again all goes on.
+
+The disks are in memory; to mount them takes root.
+"""
+
+import errno
+import json
+import re
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.cli import codes
+from harness.cli.backends import Backends
+from harness.core.errors import EnvironmentLacks
+from harness.core.verdict import Verdict
+from harness.history.journal import Journal, journal_path, read_journal
+from harness.history.run_file import RunFile, State
+from harness.history.schema import SENDS, TABLES, record_id
+from harness.history.store import ensure_sealed, seal
+from harness.history.stored_run import StoredRun
+from harness.run.new_run import new_run
+from harness.run.recording import recording
+from harness.scenario.model import Scenario
+from harness.suite.recorder import Event, Order
+from tests.checkers.notation import tell
+from tests.cli.conftest import judging
+from tests.command import Invoke
+from tests.report.verdicts import verdict
+from tests.suite.fakes import FakeRecorder, World
+
+SCENARIO = Scenario(name="a/story")
+
+
+class Disk:
+    """A small disk, and what fills it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        path.mkdir()
+        _run("mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(path))
+
+    def fill(self, leave: int = 0) -> None:
+        """Fill it but for so many bytes."""
+        with (self.path / "filler").open("wb", buffering=0) as filler:
+            with pytest.raises(OSError, match="No space left on device"):
+                _endlessly(lambda: filler.write(bytes(4096)))
+            filler.truncate(max(0, filler.tell() - leave))
+
+    def empty(self) -> None:
+        """Make room."""
+        (self.path / "filler").unlink()
+
+    def release(self) -> None:
+        """Unmount it."""
+        _run("umount", "--lazy", str(self.path))
+
+
+def _endlessly(act: Callable[[], object]) -> None:
+    while True:
+        act()
+
+
+def _run(*command: str) -> None:
+    subprocess.run(command, check=True, capture_output=True)
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Disk]:
+    disk = Disk(tmp_path / "disk")
+    yield disk
+    disk.release()
+
+
+def send(sequence: int) -> dict[str, Any]:
+    return {
+        "worker": 1,
+        "incarnation": 0,
+        "sequence": sequence,
+        "topic": "trial",
+        "partition": 0,
+        "record_id": record_id(1, sequence),
+        "invoked_ns": sequence,
+        "outcome": "info",
+    }
+
+
+def filled_up(journals: Path) -> list[int]:
+    """Write to a journal until the disk is full; returns what it took."""
+    taken: list[int] = []
+    with Journal(journal_path(journals, "sends", "1"), SENDS) as journal:
+
+        def append() -> None:
+            batch = range(len(taken), len(taken) + 7)
+            journal.append_rows([send(sequence) for sequence in batch])
+            taken.extend(batch)
+
+        with pytest.raises(OSError, match="No space left on device"):
+            _endlessly(append)
+        with pytest.raises(OSError, match="an earlier write failed"):
+            journal.append_rows([send(len(taken))])
+    return taken
+
+
+def test_a_journal_keeps_what_it_took_and_takes_nothing_more(disk: Disk) -> None:
+    disk.fill(leave=40_000)
+    taken = filled_up(disk.path)
+    table, closed = read_journal(journal_path(disk.path, "sends", "1"), SENDS)
+    assert len(taken) > 100
+    assert (table["record_id"].to_pylist(), closed) == ([record_id(1, sequence) for sequence in taken], False)
+
+
+def recorded(disk: Disk) -> tuple[Path, list[int]]:
+    """A run whose disk became full while it was recorded."""
+    record = new_run(SCENARIO, 7, disk.path)
+    with Journal(journal_path(record.journals, "observations", "observer"), TABLES["observations"]) as rows:
+        rows.append_rows(tell("saw b1 @0 leader=1 epoch=0 isr=1,2,3").rows["observations"])
+    disk.fill(leave=40_000)
+    taken = filled_up(record.journals)
+    record.release()
+    return record.directory, taken
+
+
+def held(run: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in sorted(run.rglob("*")) if path.is_file()}
+
+
+def test_a_run_that_cannot_be_sealed_keeps_its_journals_and_is_sealed_when_there_is_room(disk: Disk) -> None:
+    run, taken = recorded(disk)
+    before = held(run)
+    with pytest.raises(OSError, match="No space left on device"):
+        seal(run, RunFile.read(run))
+    assert held(run) == before
+    disk.empty()
+    file = ensure_sealed(run)
+    assert (StoredRun.open(run).records, file.partial, RunFile.read(run).partial) == (len(taken), True, True)
+    assert not list((run / "journals").iterdir())
+
+
+def test_check_says_in_one_line_that_a_disk_is_full_and_judges_the_run_when_there_is_room(
+    disk: Disk, kafka_trial: Invoke
+) -> None:
+    run, taken = recorded(disk)
+    before = held(run)
+    done = kafka_trial("check", run, backends=judging())
+    assert (done.code, done.out) == (codes.CANNOT_RUN, "")
+    assert done.err.startswith("kafka-trial: ")
+    assert (done.err.count("\n"), "No space left on device" in done.err) == (1, True)
+    assert held(run) == before
+    disk.empty()
+    assert kafka_trial("check", run, backends=judging()).code == 0
+    assert (StoredRun.open(run).records, RunFile.read(run).state) == (len(taken), State.CRASHED)
+
+
+def test_a_verdict_that_cannot_be_written_leaves_the_earlier_one_whole(disk: Disk, kafka_trial: Invoke) -> None:
+    run, _ = recorded(disk)
+    disk.empty()
+
+    def finds(directory: Path, results: Path) -> Verdict:
+        (results / "anomalies" / "lost").mkdir(parents=True)
+        return verdict()
+
+    def judge(*_: object) -> Callable[[Path, Path], Verdict]:
+        return finds
+
+    assert kafka_trial("check", run, backends=judging(judge=judge)).code == 0
+    disk.fill(leave=4096)
+    before = held(run)
+    done = kafka_trial("check", run, "--json", backends=judging(verdict(expected=False)))
+    assert done.code == codes.CANNOT_RUN
+    assert (done.err.count("\n"), "No space left on device" in done.err) == (1, True)
+    assert held(run) == before
+    assert (run / "anomalies" / "lost").is_dir()
+    Verdict.model_validate_json((run / "verdict.json").read_text())
+
+
+def test_a_run_that_breaks_off_on_a_full_disk_tells_why_and_can_be_judged(disk: Disk, kafka_trial: Invoke) -> None:
+    record = new_run(SCENARIO, 7, disk.path)
+
+    def play() -> None:
+        disk.fill(leave=40_000)
+        filled_up(record.journals)
+        raise OSError(errno.ENOSPC, "No space left on device", "the first to notice")
+
+    with pytest.raises(OSError, match="the first to notice") as broken, recording(record):
+        play()
+    assert f"what was recorded is kept in {record.directory}" in broken.value.__notes__
+    disk.empty()
+    assert kafka_trial("check", record.directory, backends=judging()).code == 0
+    assert RunFile.read(record.directory).partial
+
+
+def test_a_run_that_cannot_begin_says_so_and_leaves_nothing(disk: Disk) -> None:
+    disk.fill()
+    with pytest.raises(EnvironmentLacks, match="runs cannot be kept there"):
+        new_run(SCENARIO, 7, disk.path)
+    assert [path for path in disk.path.rglob("*") if path.is_file()] == [disk.path / "filler"]
+
+
+def test_a_suite_says_in_one_line_that_a_disk_is_full_and_goes_on_where_there_is_room(
+    disk: Disk, kafka_trial: Invoke
+) -> None:
+    world = World(disk.path, {"delivery/at-most-once": [Event(kind="failed", text="does not come up")]})
+    actions = world.actions()
+
+    def start(order: Order, log: Path, on_event: Callable[[Event], None]) -> FakeRecorder:
+        if order.written == "delivery/at-most-once":
+            disk.fill()
+        return actions.start(order, log, on_event)  # type: ignore[return-value]
+
+    arguments = ["suite", "delivery/at-least-once", "delivery/at-most-once", "--store", disk.path]
+    backends = Backends(recorder=start, judge=lambda *_: actions.judge(), clean=actions.clean, abandon=actions.abandon)
+    done = kafka_trial(*arguments, backends=backends)
+    assert done.code == codes.CANNOT_RUN
+    said = done.err.splitlines()[-1]
+    assert re.search(
+        r"suite-scenarios-\S+/suite.json: No space left on device; [01] of 2 runs as expected, .* goes on$", said
+    )
+    disk.empty()
+    later = World(disk.path).actions()
+    backends = Backends(recorder=later.start, judge=lambda *_: later.judge(), clean=later.clean, abandon=later.abandon)
+    assert kafka_trial(*arguments, "--resume", backends=backends).code == codes.MET
+    [suite] = disk.path.glob("suite-*/suite.json")
+    assert [run["outcome"] for run in json.loads(suite.read_text())["runs"]] == ["as expected"] * 2

@@ -1,0 +1,296 @@
+"""``suite``, ``runs``, ``compare``, ``prune``, and ``run --no-judge``."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from harness.cli import codes
+from harness.cli.backends import Backends
+from harness.cli.suite import exit_code
+from harness.core.verdict import Judgement
+from harness.history.lock import RecordingLock
+from harness.report import write as write_reports
+from harness.scenario.model import Scenario
+from harness.suite.junit import render
+from harness.suite.recorder import Event
+from harness.suite.reports import annotations
+from harness.suite.results import Outcome, SuiteFile
+from harness.suite.stored import read_run
+from tests.command import Invoke
+from tests.report.verdicts import verdict
+from tests.suite.fakes import World, case, record, suite_file
+
+TWO = ("delivery/at-least-once", "delivery/at-most-once")
+
+
+def backends(world: World) -> Backends:
+    actions = world.actions()
+    return Backends(
+        recorder=actions.start,
+        judge=lambda master, conf, rows: actions.judge(),
+        abandon=actions.abandon,
+        clean=actions.clean,
+    )
+
+
+def judged(store: Path, scenario: str, seed: int = 1, **changes: object) -> Path:
+    directory = record(store, scenario, seed)
+    write_reports(directory, verdict(**changes), read_run(directory).file)  # type: ignore[arg-type]
+    return directory
+
+
+def test_suite_without_a_name_lists_them(kafka_trial: Invoke) -> None:
+    done = kafka_trial("suite")
+    assert done.code == 0
+    assert any(line.startswith("quick ") and "ten minutes" in line for line in done.out.splitlines())
+
+
+def test_suite_runs_all_and_tells_a_table_the_count_and_where_to_read_on(tmp_path: Path, kafka_trial: Invoke) -> None:
+    done = kafka_trial("suite", *TWO, "--store", str(tmp_path), backends=backends(World(tmp_path)))
+    assert done.code == 0
+    *_, count, index = done.out.splitlines()
+    assert count.startswith("2 of 2 runs as expected, in ")
+    assert Path(index.strip()).is_file()
+    assert all(any(name in line and "1 of 1" in line for line in done.out.splitlines()) for name in TWO)
+    [directory] = tmp_path.glob("suite-scenarios-*")
+    assert {path.name for path in directory.iterdir()} >= {"suite.json", "junit.xml", "summary.md", "index.html"}
+
+
+def test_suite_prints_suite_json_as_one_line(tmp_path: Path, kafka_trial: Invoke) -> None:
+    done = kafka_trial(
+        "suite", TWO[0], "--store", str(tmp_path), "--times", "3", "--json", backends=backends(World(tmp_path))
+    )
+    [line] = done.out.splitlines()
+    assert [run["outcome"] for run in json.loads(line)["runs"]] == ["as expected"] * 3
+
+
+def test_suite_takes_images_from_where_it_is_told(tmp_path: Path, kafka_trial: Invoke) -> None:
+    arguments = [
+        "suite",
+        TWO[0],
+        "--images",
+        "registry",
+        "--set",
+        "workload.rate=7",
+        "--store",
+        str(tmp_path),
+        "--json",
+    ]
+    [run] = json.loads(kafka_trial(*arguments, backends=backends(World(tmp_path))).out)["runs"]
+    assert (run["name"], run["set"]) == (TWO[0], ["workload.rate=7", 'cluster.images="registry"'])
+
+
+def test_suite_ends_with_the_worst_of_what_was_not_expected(tmp_path: Path, kafka_trial: Invoke) -> None:
+    world = World(tmp_path, verdicts=[verdict(), verdict(Judgement.INVALID, expected=False)])
+    assert kafka_trial("suite", *TWO, "--store", str(tmp_path), backends=backends(world)).code == codes.NOT_MET
+    world = World(tmp_path, {TWO[0]: [Event(kind="failed", text="does not come up")]})
+    done = kafka_trial("suite", *TWO, "--store", str(tmp_path), backends=backends(world))
+    assert done.code == codes.CRASHED
+    assert "does not come up" in done.out
+
+
+def test_suite_refuses_what_is_wrong_before_anything_is_started(tmp_path: Path, kafka_trial: Invoke) -> None:
+    world = World(tmp_path)
+    for arguments, says in (
+        (["nobody"], "no suite is called 'nobody'"),
+        ([TWO[0], "--set", "topic.partitons=2"], "did you mean"),
+        ([TWO[0], "--time-budget", "90"], "has no unit"),
+        ([TWO[0], "--resume"], "no suite 'scenarios' was broken off here"),
+        ([TWO[0], "--resume", "--times", "2"], "--resume goes on with what was begun"),
+    ):
+        done = kafka_trial("suite", *arguments, "--store", str(tmp_path), backends=backends(world))
+        assert done.code == codes.BAD_INPUT
+        assert says in done.err
+    assert (world.log, list(tmp_path.iterdir())) == ([], [])
+
+
+def test_suite_interrupted_says_how_it_goes_on_and_does(tmp_path: Path, kafka_trial: Invoke) -> None:
+    world = World(tmp_path, {TWO[1]: [Event(kind="failed", text="hangs")]}, interrupts=True)
+    done = kafka_trial("suite", *TWO, "--store", str(tmp_path), backends=backends(world))
+    assert done.code == codes.CRASHED
+    assert f"`kafka-trial suite {' '.join(TWO)} --store {tmp_path} --resume` goes on" in done.err
+    [directory] = tmp_path.glob("suite-scenarios-*")
+    assert "interrupted" in (directory / "summary.md").read_text()
+    later = World(tmp_path)
+    assert kafka_trial("suite", *TWO, "--resume", "--store", str(tmp_path), backends=backends(later)).code == 0
+    assert [line for line in later.log if line.startswith("up")] == [f"up {TWO[1]}"]
+    assert list(tmp_path.glob("suite-scenarios-*")) == [directory]
+
+
+def test_the_command_that_goes_on_is_told_as_a_shell_takes_it(tmp_path: Path, kafka_trial: Invoke) -> None:
+    world = World(tmp_path, {TWO[0]: [Event(kind="failed", text="hangs")]}, interrupts=True)
+    done = kafka_trial("suite", "delivery/at-least-*", "--store", str(tmp_path), backends=backends(world))
+    assert f"`kafka-trial suite 'delivery/at-least-*' --store {tmp_path} --resume` goes on" in done.err
+
+
+def test_prune_counts_what_it_left_alone(tmp_path: Path, kafka_trial: Invoke) -> None:
+    lock = RecordingLock(judged(tmp_path, "a"))
+    done = kafka_trial("prune", str(tmp_path), "--size", "0kb")
+    lock.release()
+    assert done.out.splitlines()[-1].startswith("1 runs stay")
+
+
+def test_a_budget_that_is_given_to_a_suite_that_goes_on_begins_then(tmp_path: Path, kafka_trial: Invoke) -> None:
+    world = World(tmp_path, {TWO[1]: [Event(kind="failed", text="hangs")]}, interrupts=True)
+    kafka_trial("suite", *TWO, "--store", str(tmp_path), "--time-budget", "10h", backends=backends(world))
+    [directory] = tmp_path.glob("suite-scenarios-*")
+    begun = SuiteFile.read(directory)
+    begun.spent = 9 * 3600.0
+    begun.write(directory)
+    arguments = ["suite", *TWO, "--resume", "--store", str(tmp_path), "--time-budget", "1h"]
+    assert kafka_trial(*arguments, backends=backends(World(tmp_path))).code == codes.MET
+    assert [run.outcome for run in SuiteFile.read(directory).runs] == [Outcome.EXPECTED] * 2
+
+
+def test_what_a_budget_left_out_fails_nothing_and_is_run_by_who_goes_on(tmp_path: Path, kafka_trial: Invoke) -> None:
+    arguments = ["suite", *TWO, "--store", str(tmp_path)]
+    begun = kafka_trial(*arguments, "--time-budget", "68s", backends=backends(World(tmp_path)))
+    assert begun.code == codes.MET
+    assert "1 of 2 runs as expected, 1 not started" in begun.out
+    assert "beyond the time budget" in begun.out
+    later = World(tmp_path)
+    assert kafka_trial(*arguments, "--resume", backends=backends(later)).code == codes.MET
+    assert len([line for line in later.log if line.startswith("up")]) == 1
+
+
+def test_suite_compares_with_a_baseline(tmp_path: Path, kafka_trial: Invoke) -> None:
+    judged(tmp_path / "old", TWO[0])
+    judged(tmp_path / "old", "another")
+    for found, code in ((verdict(), codes.MET), (verdict(Judgement.INVALID), codes.NOT_MET)):
+        store = tmp_path / str(found.verdict)
+        world = World(store, verdicts=[found])
+        arguments = ["suite", TWO[0], "--store", str(store), "--baseline", str(tmp_path / "old")]
+        done = kafka_trial(*arguments, backends=backends(world))
+        assert done.code == code
+        assert f"{int(code != codes.MET)} of 1 worse" in done.out
+
+
+def test_a_suite_is_not_compared_with_its_own_runs(tmp_path: Path, kafka_trial: Invoke) -> None:
+    judged(tmp_path, TWO[0])
+    world = World(tmp_path, verdicts=[verdict(Judgement.INVALID)], moment="20270101")
+    arguments = ["suite", TWO[0], "--store", str(tmp_path), "--baseline", str(tmp_path)]
+    done = kafka_trial(*arguments, backends=backends(world))
+    assert done.code == codes.NOT_MET
+    assert "1 of 1 worse" in done.out
+
+
+def test_a_baseline_that_is_none_is_told_before_anything_is_started(tmp_path: Path, kafka_trial: Invoke) -> None:
+    world = World(tmp_path)
+    arguments = ["suite", TWO[0], "--store", str(tmp_path), "--baseline", str(tmp_path / "typo")]
+    done = kafka_trial(*arguments, backends=backends(world))
+    assert (done.code, world.log) == (codes.BAD_INPUT, [])
+    assert "no such directory" in done.err
+
+
+def test_a_suite_of_which_nothing_was_judged_is_worse_than_a_baseline(tmp_path: Path, kafka_trial: Invoke) -> None:
+    judged(tmp_path / "old", TWO[0])
+    world = World(tmp_path, {TWO[0]: [Event(kind="failed", text="does not come up")]})
+    arguments = ["suite", TWO[0], "--store", str(tmp_path), "--baseline", str(tmp_path / "old")]
+    done = kafka_trial(*arguments, backends=backends(world))
+    assert done.code == codes.CRASHED
+    assert "0 of 1 now" in done.out
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "cannot_run", "code"),
+    [
+        ([Outcome.EXPECTED], "fail", codes.MET),
+        ([Outcome.EXPECTED, Outcome.CANNOT_RUN], "fail", codes.CANNOT_RUN),
+        ([Outcome.EXPECTED, Outcome.CANNOT_RUN], "skip", codes.MET),
+        ([Outcome.CANNOT_RUN], "skip", codes.CANNOT_RUN),
+        ([Outcome.NOT_STARTED], "skip", codes.UNKNOWN),
+        ([Outcome.EXPECTED, Outcome.NOT_STARTED], "fail", codes.MET),
+        ([Outcome.UNKNOWN, Outcome.EXPECTED], "fail", codes.UNKNOWN),
+        ([Outcome.UNKNOWN, Outcome.UNEXPECTED], "fail", codes.NOT_MET),
+        ([Outcome.CRASHED, Outcome.CANNOT_RUN], "fail", codes.CRASHED),
+        ([Outcome.INTERRUPTED, Outcome.EXPECTED], "fail", codes.CRASHED),
+        ([Outcome.RUNNING, Outcome.EXPECTED], "skip", codes.CRASHED),
+        ([Outcome.RECORDED, Outcome.EXPECTED], "skip", codes.CRASHED),
+        ([Outcome.WAITING, Outcome.EXPECTED], "skip", codes.CRASHED),
+    ],
+)
+def test_suite_exits_with(outcomes: list[Outcome], cannot_run: str, code: int) -> None:
+    file = suite_file(*(case(str(number)) for number, _ in enumerate(outcomes)), cannot_run=cannot_run)
+    for run, outcome in zip(file.runs, outcomes, strict=True):
+        run.outcome = outcome
+    assert exit_code(file) == code
+
+
+def test_a_suite_whose_machine_runs_nothing_any_more_is_no_success(tmp_path: Path) -> None:
+    for needed, code in ((False, codes.MET), (True, codes.CANNOT_RUN)):
+        file = suite_file(case("a"), case("b"), cannot_run="skip")
+        World(
+            tmp_path / str(code), {"b": [Event(kind="cannot run", text="no Docker engine answers", needed=needed)]}
+        ).run(file)
+        assert exit_code(file) == code
+        assert ("<error" in render(file)) is needed
+        assert annotations(file)[0].startswith("::error" if needed else "::warning")
+
+
+def test_run_without_a_judge_records_and_says_where(tmp_path: Path, kafka_trial: Invoke) -> None:
+    asked: list[Scenario] = []
+
+    def recorded(scenario: Scenario, store: Path, seed: int, display: object, keep: bool) -> Path:
+        asked.append(scenario)
+        return store / "a" / "1"
+
+    arguments = ["run", TWO[0], "--no-judge", "--store", str(tmp_path)]
+    done = kafka_trial(*arguments, backends=Backends(record=recorded))
+    assert (done.code, done.out) == (0, f"recorded: {tmp_path}/a/1\n")
+    done = kafka_trial(*arguments, "--json", backends=Backends(record=recorded))
+    assert json.loads(done.out) == {"directory": f"{tmp_path}/a/1"}
+    assert [scenario.name for scenario in asked] == [TWO[0]] * 2
+
+
+def test_runs_lists_what_lies_in_a_store(tmp_path: Path, kafka_trial: Invoke) -> None:
+    judged(tmp_path, "a", 7)
+    judged(tmp_path, "b", 8, judged=Judgement.INVALID, expected=False)
+    record(tmp_path, "c", 9)
+    torn = record(tmp_path, "d", 10)
+    (torn / "run.json").write_text("{}")
+    done = kafka_trial("runs", str(tmp_path))
+    assert done.code == 0
+    rows = {line.split()[2]: line for line in done.out.splitlines()[1:-1]}
+    assert rows.keys() == {"a", "b", "c"}
+    assert "not as expected" in rows["b"]
+    assert "not as expected" not in rows["a"]
+    assert "recorded" in rows["c"]
+    assert "d/20260101-10/run.json: not a run file" in done.err
+    lines = [json.loads(line) for line in kafka_trial("runs", str(tmp_path), "--json").out.splitlines()]
+    assert [(line["seed"], line["verdict"], line["expected"]) for line in lines] == [
+        (7, "valid", True),
+        (8, "invalid", False),
+        (9, None, None),
+    ]
+    assert kafka_trial("runs", str(tmp_path / "nowhere")).code == codes.BAD_INPUT
+
+
+def test_compare_tells_what_is_worse_and_what_changed(tmp_path: Path, kafka_trial: Invoke) -> None:
+    old, new = judged(tmp_path, "a"), judged(tmp_path, "b", judged=Judgement.INVALID)
+    file = read_run(new).file
+    file.scenario = {"workload": {"acks": "1"}}
+    file.write(new)
+    done = kafka_trial("compare", str(old), str(new))
+    assert done.code == codes.NOT_MET
+    assert "  a: lost: not found before" in done.out.splitlines()
+    assert "  a: workload.acks: not there → 1" in done.out.splitlines()
+    assert done.out.splitlines()[-1] == "1 of 1 worse"
+    assert kafka_trial("compare", str(new), str(old)).code == codes.MET
+    assert kafka_trial("compare", str(old), str(tmp_path / "nowhere")).code == codes.BAD_INPUT
+
+
+def test_prune_keeps_a_store_within_bounds(tmp_path: Path, kafka_trial: Invoke) -> None:
+    good, bad = judged(tmp_path, "a"), judged(tmp_path, "b", judged=Judgement.INVALID, expected=False)
+    for run in (good, bad):
+        os.utime(run / "run.json", (0, 0))
+    assert kafka_trial("prune", str(tmp_path)).code == codes.BAD_INPUT
+    assert kafka_trial("prune", str(tmp_path), "--size", "5").code == codes.BAD_INPUT
+    assert kafka_trial("prune", str(tmp_path), "--days", "1", "--dry-run").out.startswith(f"would remove {good}")
+    assert good.is_dir()
+    done = kafka_trial("prune", str(tmp_path), "--size", "0kb")
+    assert (done.code, good.exists(), bad.exists()) == (0, False, True)
+    assert done.out.splitlines()[-1].startswith("1 runs stay")
+    kafka_trial("prune", str(tmp_path), "--days", "1", "--unexpected")
+    assert not bad.exists()

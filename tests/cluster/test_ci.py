@@ -1,0 +1,160 @@
+"""What docs/ci has for a job of every night: its linters take it, and its steps run for a user who is not root."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from docker import DockerClient
+
+from harness.providers.docker.images import cached
+from harness.providers.docker.sources import DEBIAN
+from harness.suite.junit import render
+from harness.suite.results import Outcome
+from tests.cluster.registries import put, registry
+from tests.cluster.users import REPOSITORY, User, plain_user
+from tests.suite.fakes import case, suite_file
+
+pytestmark = pytest.mark.cluster
+
+GITHUB = REPOSITORY / "docs" / "ci" / "github.yml"
+GITLAB = REPOSITORY / "docs" / "ci" / "gitlab-ci.yml"
+
+ACTIONLINT = "github.com/rhysd/actionlint/cmd/actionlint@v1.7.7"
+CHECK_JSONSCHEMA = "check-jsonschema==0.39.0"  # brings the schemas that GitHub and GitLab publish
+
+JUNITPARSER = "junitparser==5.0.3"
+
+#: Prints what it reads: the counts of the suite, and what became of each case.
+READ = """
+import json, sys
+from junitparser import JUnitXml
+[suite] = JUnitXml.fromfile(sys.argv[1])
+counts = {"tests": suite.tests, "failures": suite.failures, "errors": suite.errors, "skipped": suite.skipped}
+cases = {case.name: [type(result).__name__ for result in case.result] for case in suite}
+print(json.dumps([counts, cases]))
+"""
+
+STORY = "lose-messages/leader-killed-acks-all"
+
+
+@pytest.fixture(scope="module")
+def mirror(engine: DockerClient, toolbox: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A registry with a Debian base, and no image of ours that was built from one."""
+    with registry(tmp_path_factory.mktemp("registry")) as at:
+        put(engine, toolbox, at, DEBIAN)
+        for tag in cached(engine):
+            if "-registry-" in tag:
+                engine.images.remove(tag, force=True)
+        yield at
+
+
+@pytest.fixture(scope="module")
+def user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[User]:
+    with plain_user(tmp_path_factory.mktemp("user")) as made:
+        yield made
+
+
+def steps() -> list[dict[str, Any]]:
+    workflow = yaml.safe_load(GITHUB.read_text())
+    (job,) = workflow["jobs"].values()
+    assert {"SUITE", "TIME_BUDGET"} <= workflow["env"].keys()
+    return list(job["steps"])
+
+
+def from_(mirror: str) -> dict[str, str]:
+    """The environment of one who has images from a registry alone, whatever else is there already."""
+    return {"KAFKA_TRIAL_IMAGES": "registry", "KAFKA_TRIAL_REGISTRY": mirror}
+
+
+def test_the_workflow_is_what_actionlint_takes() -> None:
+    done = subprocess.run(["go", "run", ACTIONLINT, str(GITHUB)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+
+
+@pytest.fixture(scope="module")
+def tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Programs of others, in an environment of their own."""
+    directory = tmp_path_factory.mktemp("tools")
+    subprocess.run([sys.executable, "-m", "venv", str(directory)], check=True)
+    subprocess.run([directory / "bin" / "pip", "install", "-q", CHECK_JSONSCHEMA, JUNITPARSER], check=True)
+    return directory / "bin"
+
+
+def read(tools: Path, junit: Path) -> Any:
+    """What JUNITPARSER reads in a file: counts, and the results of each case."""
+    done = subprocess.run([tools / "python", "-c", READ, junit], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_a_consumer_of_junit_reads_each_run_of_a_suite_whatever_became_of_it(tools: Path, tmp_path: Path) -> None:
+    file = suite_file(*(case(str(outcome)) for outcome in Outcome))
+    for run, outcome in zip(file.runs, Outcome, strict=True):
+        run.outcome, run.why = outcome, 'because "<of>" & \x1b that'
+    (tmp_path / "junit.xml").write_text(render(file))
+    assert read(tools, tmp_path / "junit.xml") == [
+        {"tests": 10, "failures": 2, "errors": 5, "skipped": 2},
+        {
+            "as expected": [],
+            "not as expected": ["Failure"],
+            "unknown": ["Failure"],
+            **{name: ["Error"] for name in ("cannot run", "crashed", "interrupted", "recorded", "running")},
+            **{name: ["Skipped"] for name in ("not started", "waiting")},
+        },
+    ]
+
+
+def test_both_meet_the_schema_that_is_published_for_them(tools: Path) -> None:
+    check = tools / "check-jsonschema"
+    for arguments in (
+        ["--builtin-schema", "vendor.github-workflows", GITHUB],
+        ["--builtin-schema", "vendor.gitlab-ci", "--data-transform", "gitlab-ci", GITLAB],
+    ):
+        done = subprocess.run([check, *arguments], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout
+
+
+def test_gitlabs_job_runs_what_githubs_does() -> None:
+    (job,) = yaml.safe_load(GITLAB.read_text()).values()
+    assert job["script"] == [step["run"] for step in steps() if "run" in step]
+
+
+def test_a_user_who_is_not_root_runs_the_workflows_steps(user: User, mirror: str, tools: Path) -> None:
+    summary = user.clone / "summary.md"
+    environment = {
+        "CI": "true",
+        "GITHUB_ACTIONS": "true",
+        "GITHUB_STEP_SUMMARY": str(summary),
+        **from_(mirror),
+        "SUITE": STORY,
+        "TIME_BUDGET": "30m",
+    }
+    for step in steps():
+        if "run" in step:
+            done = user.run(step["run"], environment)
+            assert done.returncode == 0, f"{step['name']}: {done.stdout}\n{done.stderr}"
+    assert STORY in summary.read_text()
+    (kept,) = (step["with"]["path"] for step in steps() if "upload-artifact" in step.get("uses", ""))
+    (suite,) = (user.clone / kept).glob("suite-*/suite.json")
+    assert read(tools, suite.with_name("junit.xml")) == [
+        {"tests": 1, "failures": 0, "errors": 0, "skipped": 0},
+        {STORY: []},
+    ]
+    (run,) = json.loads(suite.read_text())["runs"]
+    assert run["verdict"] == "valid"
+    (file,) = (user.clone / kept / STORY).glob("*/run.json")
+    assert f"{mirror}/{DEBIAN}@sha256:" in json.loads(file.read_text())["versions"]["image of nodes"]
+
+
+def test_a_user_who_is_not_root_sees_the_demo_lose(user: User, mirror: str) -> None:
+    done = user.run("scripts/demo --json", from_(mirror))
+    assert done.returncode == 0, done.stderr
+    verdict = json.loads(done.stdout.splitlines()[-1])
+    assert verdict["verdict"] == "invalid"
+    assert verdict["expected"]
+    assert verdict["summary"]["lost"] > 0

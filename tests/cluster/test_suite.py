@@ -1,0 +1,95 @@
+"""A suite on real clusters: killed in the middle, and gone on with."""
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+import yaml
+from docker import DockerClient
+
+from harness.core.waiting import wait_for
+from harness.history.run_file import RunFile, State
+from harness.providers.docker.compose import LABEL
+from harness.suite.results import Outcome, SuiteFile, stored_suites
+from tests.cluster.command import begin
+from tests.cluster.test_breaking_off import SMALL
+
+pytestmark = pytest.mark.cluster
+
+QUICK = {**SMALL, "timeline": [{"until": {"acknowledged": 100, "within": "60s"}}]}
+
+
+def scenarios(directory: Path) -> list[Path]:
+    """Three: one that is valid, one that crashes, for its brokers do not start, and one that is not as expected."""
+    texts = {
+        "good": QUICK,
+        "crashes": {**QUICK, "cluster": {"brokers": 1, "config": {"log.retention.bytes": "none"}}},
+        "surprising": {**QUICK, "expect": {"verdict": "invalid", "anomalies": ["lost"]}},
+    }
+    for name, text in texts.items():
+        (directory / f"{name}.yaml").write_text(yaml.safe_dump({"name": name, **text}))
+    return [directory / f"{name}.yaml" for name in texts]
+
+
+def left(engine: DockerClient, store: Path) -> list[str]:
+    containers = engine.containers.list(all=True, filters={"label": LABEL}, ignore_removed=True)
+    return [one.name for one in containers if any(str(store) in value for value in one.labels.values())]
+
+
+def test_a_suite_that_was_killed_goes_on_and_neither_repeats_nor_loses_a_run(
+    tmp_path: Path, engine: DockerClient
+) -> None:
+    store = tmp_path / "store"
+    arguments = ("suite", *scenarios(tmp_path), "--store", store)
+    killed = begin(*arguments)
+
+    def writing() -> list[Path]:
+        assert killed.poll() is None, killed.communicate()[0]
+        runs = [path.parent for path in store.rglob("run.json")]
+        return [run for run in runs if any(phase.phase == "timeline" for phase in RunFile.read(run).phases)]
+
+    [begun] = wait_for(writing, "the timeline of the first run", within=120)
+    killed.kill()
+    killed.communicate()
+    again = begin(*arguments, "--resume", "--json")
+    said, _ = again.communicate(timeout=400)
+
+    [directory] = stored_suites(store)
+    file = SuiteFile.read(directory)
+    assert json.loads(said.splitlines()[-1])["runs"] == json.loads(file.model_dump_json(by_alias=True))["runs"]
+    assert {run.name: run.outcome for run in file.runs} == {
+        "good": Outcome.EXPECTED,
+        "crashes": Outcome.CRASHED,
+        "surprising": Outcome.UNEXPECTED,
+    }
+    assert again.returncode == 255
+    # The run that was under way was recorded whole before its recorder knew that the suite was gone, or ran once more.
+    first = next(run for run in file.runs if (store / run.scenario) == begun.parent)
+    whole = RunFile.read(begun).state in {State.RECORDED, State.JUDGED}
+    assert first.abandoned == ([] if whole else [str(begun.relative_to(store))])
+    assert len(list((store / "good").iterdir())) == 1 + (first.scenario == "good" and not whole)
+    assert left(engine, store) == []
+
+
+def test_ctrl_c_ends_a_suite_with_what_there_is(tmp_path: Path, engine: DockerClient) -> None:
+    store = tmp_path / "store"
+    endless = tmp_path / "endless.yaml"
+    endless.write_text(yaml.safe_dump({"name": "endless", **SMALL, "timeline": [{"wait": "10m"}]}))
+    process = begin("suite", endless, "--store", store)
+
+    def writing() -> list[Path]:
+        assert process.poll() is None, process.communicate()[0]
+        runs = [path.parent for path in store.rglob("run.json")]
+        return [run for run in runs if any(phase.phase == "timeline" for phase in RunFile.read(run).phases)]
+
+    wait_for(writing, "the timeline", within=120)
+    os.kill(process.pid, signal.SIGINT)
+    said, _ = process.communicate(timeout=120)
+    assert process.returncode == 255
+    assert "--resume` goes on" in said
+    [directory] = stored_suites(store)
+    assert SuiteFile.read(directory).runs[0].outcome is Outcome.INTERRUPTED
+    assert (directory / "junit.xml").is_file()
+    assert left(engine, store) == []

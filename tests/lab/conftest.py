@@ -1,0 +1,126 @@
+"""The lab's machines, and plain nodes on three of them. ``scripts/lab`` brings them up, and removes them if it did."""
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from harness.core.topology import Node, Role, Topology
+from harness.providers.ssh import text
+from harness.providers.ssh.fleet import connected, on_all, whole
+from harness.providers.ssh.inventory import Inventory, read_inventory
+from harness.providers.ssh.looking import Owner, look
+from harness.providers.ssh.machine import KnownHosts, Machine
+from harness.providers.ssh.shell import SshShell
+from harness.providers.ssh.text import MachinePaths
+from tests.cluster.conftest import Plain
+
+LAB = Path(__file__).parents[2] / "scripts" / "lab"
+INVENTORY = Path.home() / ".kafka-trial/lab/lab.yaml"
+
+#: What a plain node runs instead of Kafka: it waits while it is held, and exits on SIGTERM.
+START = """\
+trap 'exit 0' TERM
+while [ -e "$KAFKA_TRIAL_HELD" ]; do sleep 0.05; done
+echo went on
+echo data >"$KAFKA_TRIAL_DATA/one"
+while :; do sleep 1 & wait $!; done
+"""
+
+#: All that a run, or a fault, could leave on a machine.
+TRACES = (
+    "iptables-save | grep KT || true\ntc qdisc show\nip -o link | cut -d: -f2\n"
+    "find /var/lib/kafka-trial/node/switches /var/lib/kafka-trial/node/helpers 2>/dev/null || true\n"
+    "ps -eo args | grep -v grep | grep -E 'kafka|KT-|sleep [0-9]{2,}' || true\n"
+)
+
+
+def lab(*command: str) -> str:
+    done = subprocess.run([LAB, *command], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="session")
+def inventory() -> Iterator[Path]:
+    """Four machines that are up; those that were not there before are gone afterwards."""
+    before = " up" in lab("status")
+    lab("up", "4")
+    yield INVENTORY
+    if not before:
+        lab("down")
+
+
+@pytest.fixture(scope="session")
+def machines(inventory: Path) -> Iterator[dict[str, Machine]]:
+    """Connections to all machines of the lab."""
+    read = read_inventory(inventory)
+    known = KnownHosts(Path(read.known_hosts), accept=False, report=print)
+    with connected({host.called: host for host in read.hosts}, known) as them:
+        yield them
+
+
+def traces(machines: dict[str, Machine]) -> dict[str, str]:
+    """All that a run, or a fault, could leave on the machines."""
+    return whole(on_all(machines, lambda machine: machine.run(TRACES, "look for traces")))
+
+
+def topology_of(machines: dict[str, Machine], read: Inventory) -> Topology:
+    facts = whole(on_all(machines, look))
+    nodes = tuple(
+        Node(
+            f"b{number}", Role.BROKER, number, machine.host.address, ports=read.node_ports, control=facts[name].control
+        )
+        for number, (name, machine) in enumerate(machines.items(), 1)
+    )
+    return Topology(nodes, Node("clients", Role.CLIENTS, 0, facts["m1"].client))
+
+
+@dataclass(frozen=True)
+class OnMachines(Plain):
+    """Three plain nodes on machines instead of brokers, and this machine instead of the clients."""
+
+
+@contextmanager
+def plain_nodes(inventory: Path, kind: type[SshShell] = SshShell) -> Iterator[tuple[SshShell, Machine]]:
+    """Three plain nodes on three machines: what acts on them, and the first one's machine."""
+    read = read_inventory(inventory)
+    hosts = {host.called: host for host in read.hosts[:3]}
+    with connected(hosts, KnownHosts(Path(read.known_hosts), accept=False, report=print)) as three:
+        topology = topology_of(three, read)
+        by_node = dict(zip((node.name for node in topology.nodes), three.values(), strict=True))
+
+        def begin(machine: Machine) -> None:
+            paths = MachinePaths(machine.host.data)
+            node = next(node for node in topology.nodes if by_node[node.name] is machine)
+            owner = Owner("tests/plain", "/nowhere", "tests").line()
+            written = {"owner": owner + "\n", "start": START, "keeper": text.keeper(paths, node, "sh", paths.node, {})}
+            files = "".join(
+                text.quoted("printf", "%s", content) + f" >{paths.node}/{name}\n" for name, content in written.items()
+            )
+            machine.run(f"{text.claim(paths.data)}{files}{text.start(paths, held=False)}", "start a plain node")
+
+        def remove(machine: Machine) -> None:
+            machine.run(text.remove_node(text.MachinePaths(machine.host.data)), "remove")
+            machine.run(text.remove_kafka(machine.host.data), "remove")
+
+        try:
+            whole(on_all(three, begin))
+            yield kind(topology, by_node, heals_after=300.0), three["m1"]
+        finally:
+            whole(on_all(three, remove))
+
+
+@pytest.fixture(scope="module")
+def plain(inventory: Path) -> Iterator[OnMachines]:
+    with plain_nodes(inventory) as (shell, first):
+        yield OnMachines(
+            cast(Any, None),
+            cast(Any, shell),
+            lambda script: first.run(text.quoted("unshare", "--net", "sh", "-euc", script), "trial"),
+            {},
+        )

@@ -1,0 +1,160 @@
+"""Every fault of the catalogue on machines with kernels of their own: it bites, says so, and leaves nothing."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.core.waiting import wait_for
+from harness.history.journal import Journal
+from harness.history.schema import FAULTS as SCHEMA
+from harness.providers.ssh.machine import Machine
+from nemesis.catalogue import FAULTS
+from nemesis.preflight import lacking
+from nemesis.shell import ProcessState
+from tests.cluster.test_faults_bite import TRIALS
+from tests.nemesis.conftest import nemesis_on, rows_by_name
+from tests.nemesis.test_control import WORST
+
+from .conftest import OnMachines, lab, traces
+
+pytestmark = pytest.mark.lab
+
+#: The others take as long, and hit the same traffic by the same queues.
+CORE = ("partition", "isolate", "slow")
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Iterator[Journal]:
+    with Journal(tmp_path / "faults.nemesis.arrows", SCHEMA) as journal:
+        yield journal
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("kind", FAULTS)
+def test_a_fault_bites_and_heals_to_nothing(kind: str, plain: OnMachines, journal: Journal) -> None:
+    trial = TRIALS[kind]
+    fault = FAULTS[kind].model_validate(trial.fault)
+    assert lacking([fault.needs], plain.try_script) == [], "a machine of the lab can have every fault"
+    clean = plain.traces()
+    with nemesis_on(plain.shell, journal) as nemesis:
+        for earlier, parameters in trial.before:
+            nemesis.inject(FAULTS[earlier].model_validate(parameters))
+        name = nemesis.inject(fault)
+        assert trial.shows(plain)
+    rows = rows_by_name(journal)
+    assert all(row["effective"] and row["healed_ns"] >= row["healing_ns"] for row in rows.values()), rows
+    assert rows[name]["nodes"] == (["b1", "b2"] if kind == "partition" else ["b1"])
+    assert set(plain.states().values()) == {ProcessState.RUNNING}
+    assert plain.traces() == clean
+
+
+@pytest.mark.core
+def test_everybody_hears_everybody_afterwards(plain: OnMachines) -> None:
+    assert all(plain.answered(count=5).values())
+
+
+@pytest.mark.parametrize("kind", [pytest.param(kind, marks=pytest.mark.core if kind in CORE else ()) for kind in WORST])
+def test_the_harness_still_talks_to_every_machine(kind: str, plain: OnMachines, journal: Journal) -> None:
+    """At its worst, on all nodes, for longer than a silent connection would be taken for alive."""
+    clean = plain.traces()
+    with nemesis_on(plain.shell, journal) as nemesis:
+        nemesis.inject(FAULTS[kind].model_validate(WORST[kind]), "it")
+        over = time.monotonic() + 3
+        while time.monotonic() < over:
+            assert set(plain.states().values()) == {ProcessState.RUNNING}
+        assert nemesis.active
+    assert plain.traces() == clean
+
+
+#: Injects faults as a run does, and waits to be killed.
+ABANDON = """
+import sys, time
+from pathlib import Path
+from random import Random
+from harness.core.clock import Clock
+from harness.core.topology import View
+from harness.history.journal import Journal
+from harness.history.schema import FAULTS as SCHEMA
+from harness.providers.ssh.fleet import connected
+from harness.providers.ssh.inventory import read_inventory
+from harness.providers.ssh.machine import KnownHosts
+from harness.providers.ssh.shell import SshShell
+from nemesis.catalogue import FAULTS
+from nemesis.nemesis import Nemesis
+from tests.lab.conftest import topology_of
+
+inventory, scratch, within = sys.argv[1:]
+read = read_inventory(Path(inventory))
+hosts = {host.called: host for host in read.hosts[:3]}
+with connected(hosts, KnownHosts(Path(read.known_hosts), False, print)) as machines:
+    topology = topology_of(machines, read)
+    by_node = dict(zip((node.name for node in topology.nodes), machines.values()))
+    shell = SshShell(topology, by_node, heals_after=2.0)
+    b1, b2, b3 = topology.nodes
+    view = View(leader=b1, replicas=(b1, b2, b3), isr=(b1, b2, b3), controller=b3)
+    with Journal(Path(scratch), SCHEMA) as journal:
+        nemesis = Nemesis(shell, lambda: view, journal, Clock.start(), Random(0))
+        nemesis.within = float(within)
+        for kind, written in (
+            ("partition", {"from": "b1", "to": ["b2", "clients"]}),
+            ("slow", {"target": "b2", "delay": "100ms"}),
+            ("pause", {"target": "b2"}),
+            ("kill", {"target": "b3"}),
+        ):
+            nemesis.inject(FAULTS[kind].model_validate(written), kind)
+        print("injected", flush=True)
+        time.sleep(600)
+"""
+
+
+def abandoned(inventory: Path, scratch: Path, within: float) -> None:
+    """Faults whose harness is gone: it was killed by SIGKILL."""
+    command = [sys.executable, "-c", ABANDON, str(inventory), str(scratch / "faults.nemesis.arrows"), str(within)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2]) as harness:
+        assert harness.stdout is not None
+        assert harness.stdout.readline() == "injected\n"
+        os.kill(harness.pid, signal.SIGKILL)
+
+
+@pytest.mark.core
+def test_machines_whose_harness_was_killed_heal_themselves(
+    plain: OnMachines, machines: dict[str, Machine], inventory: Path, tmp_path: Path
+) -> None:
+    clean, running = traces(machines), plain.states()
+    abandoned(inventory, tmp_path, within=15.0)
+    assert plain.states() == {"b1": ProcessState.RUNNING, "b2": ProcessState.STOPPED, "b3": ProcessState.EXITED}
+    assert "KT-" in traces(machines)["m1"]
+    wait_for(lambda: traces(machines), "nothing of it to be left", 60, good=lambda now: now == clean, every=0.5)
+    assert plain.states() == running
+    assert all(plain.answered(count=5).values())
+
+
+def test_a_machine_that_is_booted_anew_under_a_fault_is_healed_and_its_node_started(
+    plain: OnMachines, machines: dict[str, Machine], journal: Journal
+) -> None:
+    """Its rules and queues went with its kernel, and so did the processes of its switches."""
+    clean = plain.traces()
+    machines["m3"].run("sync", "keep what was written")
+    with nemesis_on(plain.shell, journal) as nemesis:
+        nemesis.within = 60.0
+        for kind, written in (
+            ("isolate", {"target": "b3", "clients": False}),
+            ("slow", {"target": "b3", "delay": "50ms"}),
+            ("kill", {"target": "b3"}),
+        ):
+            nemesis.inject(FAULTS[kind].model_validate(written), kind)
+        lab("kill", "3")
+        lab("up", "4")
+        assert plain.states()["b3"] is ProcessState.EXITED
+        nemesis.heal_all()
+        assert nemesis.active == ()
+        assert plain.states()["b3"] is ProcessState.RUNNING
+    assert plain.traces() == clean
+    assert "switches/" not in traces(machines)["m3"]
+    assert all(plain.answered(count=5).values())

@@ -1,0 +1,151 @@
+"""What scripts/setup says of a machine that lacks something: its tools are what a test puts on the path."""
+
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+SETUP = Path(__file__).parent.parent / "scripts" / "setup"
+
+#: What setup uses that every machine has.
+ORDINARY = ("bash", "sh", "cat", "sha256sum", "cut", "dirname", "basename", "grep", "seq", "sleep", "mktemp", "rm")
+ORDINARY += ("tail", "head", "env", "touch")
+
+JAVA = "echo 'openjdk version \"{}\"' >&2"
+DOCKER = 'case "$1" in info | compose) exit 0 ;; esac; exit 1'
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A machine with nothing but the tools that are put there, and what setup did on it."""
+
+    home: Path
+
+    def put(self, name: str, script: str) -> "Machine":
+        tool = self.home / "bin" / name
+        tool.write_text(f"#!/bin/sh\n{script}\n")
+        tool.chmod(0o755)
+        return self
+
+    def setup(self, **environment: str) -> tuple[int, list[str]]:
+        done = subprocess.run(
+            [self.home / "scripts" / "setup"],
+            env={"PATH": str(self.home / "bin"), "HOME": str(self.home), **environment},
+            capture_output=True,
+            text=True,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+        return done.returncode, [line.partition(": ")[2] for line in done.stderr.splitlines()]
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    """All that is needed, for a user who is not root, whose path has no /usr/sbin; and a virtual environment that is
+    there already."""
+    for folder in ("bin", "scripts", ".venv/bin", ".venv/share/kafka-trial"):
+        (tmp_path / folder).mkdir(parents=True)
+    for name in ORDINARY:
+        (tmp_path / "bin" / name).symlink_to(str(shutil.which(name)))
+    shutil.copy(SETUP, tmp_path / "scripts")
+    for name in ("requirements.lock", "pyproject.toml"):
+        (tmp_path / name).write_text("")
+    stamp = subprocess.run("sha256sum </dev/null | cut -c1-16", shell=True, capture_output=True, text=True, check=True)
+    (tmp_path / ".venv" / f".locked-{stamp.stdout.strip()}").touch()
+    (tmp_path / ".venv/share/kafka-trial/spark.jsa").touch()
+    made = Machine(tmp_path)
+    made.put("docker", DOCKER).put("java", JAVA.format("17.0.9")).put("python3", f'exec {sys.executable} "$@"')
+    made.put("id", 'case "$1" in -u) echo 1000 ;; *) echo plain ;; esac')
+    inner = tmp_path / ".venv/bin/python"
+    inner.write_text("#!/bin/sh\nexit 0\n")
+    inner.chmod(0o755)
+    return made
+
+
+def test_a_user_who_is_not_root_needs_docker_compose_java_and_python_alone(machine: Machine) -> None:
+    assert machine.setup() == (0, [])
+
+
+def test_an_old_java_is_refused_in_a_line(machine: Machine) -> None:
+    assert machine.put("java", JAVA.format("11.0.2")).setup() == (
+        1,
+        ["not on this machine: openjdk-17-jre-headless (Debian's names). Install them and run this again."],
+    )
+
+
+def test_a_java_home_that_will_not_do_is_named(machine: Machine) -> None:
+    code, said = machine.setup(JAVA_HOME="/nowhere")
+    assert (code, said) == (1, ["JAVA_HOME is /nowhere: Java 17 or later is needed. Set it to one, or unset it."])
+
+
+def test_an_old_python_is_passed_over_for_a_newer_one_beside_it(machine: Machine) -> None:
+    newer = f'exec {sys.executable} "$@"'
+    assert machine.put("python3", "exit 1").put("python3.12", newer).setup() == (0, [])
+
+
+def test_where_every_python_is_old_it_is_told(machine: Machine) -> None:
+    code, said = machine.put("python3", "exit 1").setup()
+    assert code == 1
+    assert said == ["not on this machine: python3 python3-venv (Debian's names). Install them and run this again."]
+    assert machine.setup(PYTHON="python3") == (
+        1,
+        ["PYTHON is python3: Python 3.11 or later is needed. Set it to one, or unset it."],
+    )
+
+
+def test_a_user_who_may_not_talk_to_docker_is_told_how_to(machine: Machine) -> None:
+    refused = 'case "$1" in compose) exit 0 ;; esac; echo "permission denied while trying to connect" >&2; exit 1'
+    code, said = machine.put("docker", refused).setup()
+    assert code == 1
+    assert said == [
+        "plain may not talk to the Docker engine: sudo usermod -aG docker plain, log in again, run this again."
+    ]
+
+
+def test_an_engine_that_is_not_started_is_not_called_missing(machine: Machine) -> None:
+    stopped = 'case "$1" in compose) exit 0 ;; esac; echo "is the docker daemon running?" >&2; exit 1'
+    code, said = machine.put("docker", stopped).setup()
+    assert code == 1
+    assert said == ["no Docker engine answers: start it (as root: systemctl start docker), and run this again."]
+
+
+def test_sudo_is_asked_only_for_packages_and_that_is_said_first(machine: Machine) -> None:
+    log = machine.home / "log"
+    machine.put("sudo", f'[ "$1" = -n ] && shift; [ "$1" = true ] || echo "$@" >>{log}')
+    machine.put("apt-get", "exit 1").put("java", JAVA.format("11.0.2"))
+    code, said = machine.setup()
+    assert said[0].startswith("installing openjdk-17-jre-headless")
+    assert said[0].endswith(", by sudo")
+    assert log.read_text().splitlines() == [
+        "apt-get update -qq",
+        "env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends openjdk-17-jre-headless",
+    ]
+    assert code == 1, "what was installed is looked at again"
+
+
+def test_a_compose_that_does_not_run_is_replaced_by_the_one_that_this_system_has(machine: Machine) -> None:
+    """As on Ubuntu 24.04: its docker-compose imports what its Python has not; docker-compose-v2 is the plugin."""
+    log = machine.home / "log"
+    machine.put("sudo", f'[ "$1" = -n ] && shift; [ "$1" = true ] || echo "$@" >>{log}')
+    machine.put("docker", 'case "$1" in info) exit 0 ;; esac; exit 1').put("docker-compose", "exit 1")
+    for has, package in ((0, "docker-compose-v2"), (100, "docker-compose")):
+        machine.put("apt-get", "exit 0").put("apt-cache", f"exit {has}")
+        code, said = machine.setup()
+        assert said[0].startswith(f"installing {package} (")
+        assert log.read_text().splitlines()[-1].endswith(f"--no-install-recommends {package}")
+        assert (code, said[-1]) == (
+            1,
+            "docker compose version fails, and docker-compose version: install Docker Compose and run this again.",
+        )
+
+
+def test_what_makes_a_base_is_installed_only_where_it_is_missing(machine: Machine) -> None:
+    (machine.home / ".venv/bin/python").write_text("#!/bin/sh\necho mmdebstrap debian-archive-keyring\n")
+    code, said = machine.setup()
+    assert code == 1
+    assert said == [
+        "not on this machine: mmdebstrap debian-archive-keyring (Debian's names). Install them and run this again."
+    ]
