@@ -1,4 +1,4 @@
-"""The wheel carries the image recipes and the scenarios as ``harness/_data``; everything else is in pyproject.toml."""
+"""The wheel carries image recipes, scenarios and suites as ``harness/_data``; everything else is in pyproject.toml."""
 
 import shutil
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 from setuptools import setup
 from setuptools.command.build_py import build_py
 
-FOLDERS = ("docker", "scenarios")
+FOLDERS = ("docker", "scenarios", "suites")
 
 
 class BuildWithData(build_py):
