@@ -29,6 +29,9 @@ Holes = Mapping[Partition, tuple[np.ndarray, np.ndarray]]
 #: In place of the epoch of a record that has none.
 _NO_EPOCH = -1
 
+#: Holds a sum of some longs.
+_EXACT = "decimal(19,0)"
+
 _EPOCH = [*PARTITION, "leader_epoch"]
 _SPAN = ("leader_epoch", "first", "last")
 
@@ -43,14 +46,11 @@ def epochs(history: History) -> pa.Table:
     there.
     """
     first, last, count = F.min("offset"), F.max("offset"), F.count("*")
-    length = last - first + 1
-    total = F.sum(F.col("offset").cast("decimal(38,0)"))
-    wanted = (first + last).cast("decimal(38,0)") * length / 2
-    folded = (
-        _final(history)
-        .groupBy(*_EPOCH)
-        .agg(first.alias("first"), last.alias("last"), ((count != length) | (total != wanted)).alias("broken"))
-    )
+    # (Sums of offsets do not fit into a long.)
+    begin, end = first.cast(_EXACT), last.cast(_EXACT)
+    twice_the_sum = F.sum(F.col("offset").cast(_EXACT)) * 2
+    gap = F.when(count != end - begin + 1, True).otherwise(twice_the_sum != (begin + end) * count)
+    folded = _final(history).groupBy(*_EPOCH).agg(first.alias("first"), last.alias("last"), gap.alias("broken"))
     whole = {(row["topic"], row["partition"]) for row in history.ends if row["complete"]}
     found = folded.orderBy(*_EPOCH).toArrow()
     places = zip(found["topic"].to_pylist(), found["partition"].to_pylist(), strict=True)
