@@ -69,6 +69,8 @@ class Fault(BaseModel, ABC):
     renews_network: ClassVar[bool] = False
     #: The state in which it keeps the processes of the nodes that it hits, as long as it lasts.
     keeps: ClassVar[ProcessState | None] = None
+    #: What it needs of the kernel in other forms than its simplest one, by what is said of each.
+    forms: ClassVar[Mapping[str, Needs]] = {}
     #: States in which no process that it hits is kept any longer: it ends the faults that kept it so.
     releases: ClassVar[frozenset[ProcessState]] = frozenset()
 

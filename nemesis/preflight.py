@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from harness.core.errors import ClusterError
-from nemesis.fault import Needs
+from nemesis.fault import Fault, Needs
 from nemesis.mechanisms.nfqueue import program
 from nemesis.mechanisms.tc import LOAD_IFB
 
@@ -31,9 +31,9 @@ NEEDS: dict[str, Need] = {
     "nfqueue": Need(
         "iptables -w -t mangle -A PREROUTING ! -i lo -p tcp -m multiport --ports 9094"
         f" -j NFQUEUE --queue-num 1 --queue-bypass\n{program('try')}",
-        "this kernel has neither sch_netem nor a netfilter queue",
-        "`slow`, `reorder`, and `flaky` with a correlation, cannot run here",
-        f"{_NETEM}; or modprobe -a xt_NFQUEUE nfnetlink_queue, and install python3",
+        "this kernel has no netfilter queue",
+        "no `slow` with a correlation, and without netem no `slow`, `reorder`, or `flaky` with a correlation",
+        f"modprobe -a xt_NFQUEUE nfnetlink_queue, and install python3; or, for all but the first, {_NETEM}",
     ),
     "htb": Need(
         "tc qdisc add dev lo root handle 1: htb\n"
@@ -92,12 +92,28 @@ class Kernel:
     def means(self, needs: Needs) -> str:
         """By which of alternatives a fault acts here, and how the first is had where it is another; nothing of a fault
         that has no choice, or cannot act."""
-        found = [self._lacks(alternative) for alternative in needs]
-        used = next((number for number, lines in enumerate(found) if not lines), None)
+        used = self._used(needs)
         if used is None or len(needs) == 1:
             return ""
-        by = f"by {' and '.join(sorted(needs[used]))}"
-        return f"{by}; {'; '.join(f'{line}: {NEEDS[name].get}' for name, line in found[0])}" if used else by
+        better = self._lacks(needs[0])
+        return "; ".join([_by(used), *(f"{line}: {NEEDS[name].get}" for name, line in better)])
+
+    def told(self, fault: type[Fault]) -> tuple[list[str], str]:
+        """What is lacking for a fault in its simplest form; and by which means it acts, also in other forms where that
+        differs."""
+        simplest = fault.model_construct().needs
+        said = [self.means(simplest)]
+        for form, needs in fault.forms.items():
+            used = self._used(needs)
+            if used is None:
+                said += [f"{form} not at all: {line}" for line in self.lacking([needs])]
+            elif used != self._used(simplest):
+                said.append(f"{form} {_by(used)}")
+        return self.lacking([simplest]), "; ".join(filter(None, said))
+
+    def _used(self, needs: Needs) -> frozenset[str] | None:
+        """The first of alternatives of which it has all."""
+        return next((alternative for alternative in needs if not self._lacks(alternative)), None)
 
     def _lacks(self, alternative: frozenset[str]) -> list[tuple[str, str]]:
         for name in sorted(alternative - self._tried.keys()):
@@ -112,6 +128,10 @@ class Kernel:
             said = str(exc).rpartition("failed: ")[2].removeprefix("Error: ").rstrip(".")
             return f"{need.missing} ({need.script.split()[0]}: {said})"
         return None
+
+
+def _by(used: frozenset[str]) -> str:
+    return f"by {' and '.join(sorted(used))}"
 
 
 def lacking(needs: Iterable[Needs], try_script: Callable[[str], object]) -> list[str]:

@@ -84,8 +84,11 @@ class _Late(_Traffic):
 
 class Slow(_Late):
     """Packets are late: those that leave the nodes hit (tc netem), or those that arrive at them (NFQUEUE) where the
-    kernel has no netem. A round trip takes as much longer either way, but what is held where it arrives outlives its
-    sender. The evidence says which, how long packets were held, and what round trips took."""
+    kernel has no netem, and with a correlation always, for netem's delays do not correlate. A round trip takes as much
+    longer either way, but what is held where it arrives outlives its sender. The evidence says which, how long packets
+    were held, and what round trips took."""
+
+    forms: ClassVar[Mapping[str, Needs]] = {"with a correlation": (_HELD,)}
 
     delay: Duration = Field(gt=0, le=_LONGEST_DELAY_S, description="how late, such as 250ms")
     jitter: Duration = Field(0.0, le=_LONGEST_DELAY_S, description="how much that varies")
@@ -104,12 +107,13 @@ class Slow(_Late):
 
     @property
     def needs(self) -> Needs:
-        return (_NETEM, _HELD)
+        return (_NETEM, _HELD) if self.correlation is None else self.forms["with a correlation"]
 
     @override
     def mechanism(self) -> Mechanism:
-        shape = (self.delay, self.jitter, self.correlation, self.distribution, self.plane)
-        return Either(netem.Delay(*shape), nfqueue.Delay(*shape))
+        shape = (self.delay, self.jitter, self.distribution, self.plane)
+        held = nfqueue.Delay(*shape, self.correlation)
+        return Either(netem.Delay(*shape), held) if self.correlation is None else held
 
     @property
     @override
@@ -154,12 +158,14 @@ class Flaky(_Traffic):
     """Some packets are lost: of those that leave the nodes hit (tc netem), or of those that arrive at them where the
     kernel has no netem (iptables `statistic`; NFQUEUE with a correlation). The evidence says which."""
 
+    forms: ClassVar[Mapping[str, Needs]] = {"with a correlation": (_NETEM, _HELD)}
+
     loss: Share = Field(gt=0, description="how many packets are lost, such as 2%")
     correlation: Share | None = Field(None, lt=1, description="how much one loss is like the one before")
 
     @property
     def needs(self) -> Needs:
-        return (_NETEM, frozenset({"iptables"}) if self.correlation is None else _HELD)
+        return (_NETEM, frozenset({"iptables"})) if self.correlation is None else self.forms["with a correlation"]
 
     @override
     def mechanism(self) -> Mechanism:

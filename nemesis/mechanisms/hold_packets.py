@@ -59,15 +59,19 @@ _SAMPLES = 10_000
 
 
 class Correlated:
-    """Numbers from 0 to 1, each somewhat like the one before, as netem has them (sch_netem.c, get_crandom)."""
+    """Numbers from 0 to 1, each somewhat like the one before, and all of them evenly spread whatever the correlation.
+
+    (A mean of the last number and a new one is not: it keeps to the middle, and delays would vary less than asked.)
+    """
 
     def __init__(self, random: Random, correlation: float) -> None:
-        self._random, self._correlation, self._last = random, correlation, random.random()
+        self._random, self._correlation, self._last = random, correlation, random.gauss(0.0, 1.0)
+        self._new = math.sqrt(1 - correlation * correlation)
 
     def next(self) -> float:
-        """The next number."""
-        self._last = self._correlation * self._last + (1 - self._correlation) * self._random.random()
-        return self._last
+        """The next number: normal ones stay normal, and so their share of what is below stays even."""
+        self._last = self._correlation * self._last + self._new * self._random.gauss(0.0, 1.0)
+        return 0.5 * (1 + math.erf(self._last / math.sqrt(2)))
 
 
 class Losses:

@@ -34,12 +34,11 @@ class Counted:
 class Late:
     """Packets of a plane are ``seconds`` late, give or take ``jitter``: how each mechanism that delays is asked.
 
-    ``correlation``: how much a delay is like the one before. ``distribution``: how it varies; None for evenly.
+    ``distribution``: how it varies; None for evenly.
     """
 
     seconds: float
     jitter: float = 0.0
-    correlation: float | None = None
     distribution: str | None = None
     plane: Plane = Plane.ALL
 

@@ -13,7 +13,11 @@ _CERTAIN = 14
 
 @dataclass(frozen=True)
 class Delay(Late, Shape):
-    """What a node sends is late (netem)."""
+    """What a node sends is late (netem).
+
+    It has no correlation. netem takes one, and then draws from its table by ``number % size`` (sch_netem.c, tabledist):
+    of a number that is like the one before it keeps the low bits, which are not.
+    """
 
     @property
     def queue(self) -> str:
@@ -21,8 +25,6 @@ class Delay(Late, Shape):
         text = f"netem limit {ROOM} delay {_ms(self.seconds)}"
         if self.jitter:
             text += f" {_ms(self.jitter)}"
-        if self.correlation is not None:
-            text += f" {_percent(self.correlation)}"
         # Uniform is what netem does without a table; tc has none of that name.
         if self.distribution not in {None, "uniform"}:
             text += f" distribution {self.distribution}"

@@ -1,7 +1,7 @@
 """Packets that arrive at a node, held in a netfilter queue by a program beside it: late, lost, or overtaken.
 
-For kernels without netem. Packets are held where they arrive (mangle PREROUTING): one that is held where it leaves
-still belongs to its socket, and TCP keeps hardly two of those under way.
+For kernels without netem, and for delays that correlate: netem's do not. Packets are held where they arrive (mangle
+PREROUTING): one that is held where it leaves still belongs to its socket, and TCP keeps hardly two of those under way.
 """
 
 import json
@@ -122,7 +122,9 @@ class _Held(ABC):
 
 @dataclass(frozen=True)
 class Delay(Late, _Held):
-    """What arrives at a node is late."""
+    """What arrives at a node is late. ``correlation``: how much a delay is like the one before."""
+
+    correlation: float | None = None
 
     @property
     def asked(self) -> dict[str, Any]:

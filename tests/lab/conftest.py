@@ -1,7 +1,7 @@
 """The lab's machines, and plain nodes on three of them. ``scripts/lab`` brings them up, and removes them if it did."""
 
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,14 +45,22 @@ def lab(*command: str) -> str:
     return done.stdout
 
 
+@contextmanager
+def brought_up(lab: Callable[..., str]) -> Iterator[Path]:
+    """Four machines that are up. Where there were none before, there are none afterwards."""
+    before = lab("status").startswith("m")
+    try:
+        lab("up", "4")
+        yield INVENTORY
+    finally:
+        if not before:
+            lab("down")
+
+
 @pytest.fixture(scope="session")
 def inventory() -> Iterator[Path]:
-    """Four machines that are up; those that were not there before are gone afterwards."""
-    before = " up" in lab("status")
-    lab("up", "4")
-    yield INVENTORY
-    if not before:
-        lab("down")
+    with brought_up(lab) as written:
+        yield written
 
 
 @pytest.fixture(scope="session")

@@ -1,5 +1,6 @@
 """Late traffic by netem and by the program that holds packets, on machines whose kernels have both."""
 
+import json
 import re
 import statistics
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ import pytest
 from harness.core.topology import Plane, Ports
 from harness.history.journal import Journal
 from harness.history.schema import FAULTS as SCHEMA
+from nemesis.catalogue import FAULTS
 from nemesis.mechanisms import round_trips
 from nemesis.preflight import lacking
 from tests.nemesis.conftest import nemesis_on, rows_by_name
@@ -29,9 +31,10 @@ def journal(tmp_path: Path) -> Iterator[Journal]:
 
 
 def pings(plain: OnMachines, count: int) -> list[float]:
-    """How many milliseconds pings took from b2 to b1 and back, the shortest first."""
+    """How many milliseconds pings took from b2 to b1 and back, in the order that they were sent."""
     said = plain.shell.in_network_of(plain.node("b2"), f"ping -n -c {count} -i 0.02 -W 3 {plain.node('b1').address}")
-    return sorted(float(took) for took in re.findall(r"time=([\d.]+) ms", said))
+    answers = re.findall(r"icmp_seq=(\d+) .*time=([\d.]+) ms", said)
+    return [float(took) for _, took in sorted((int(number), took) for number, took in answers)]
 
 
 @pytest.mark.core
@@ -44,7 +47,7 @@ def test_both_means_are_alike(plain: OnMachines, journal: Journal) -> None:
         for each in MEANS:
             varied = {"delay": "60ms", "jitter": "10ms", "distribution": "normal"}
             nemesis.inject(by(each, "slow", target="b1", **varied), f"varied by {each}")
-            took[each] = pings(plain, 300)
+            took[each] = sorted(pings(plain, 300))
             nemesis.heal(f"varied by {each}")
             nemesis.inject(by(each, "slow", target="b1", delay="50ms"), f"steady by {each}")
             streams[each] = plain.received("b1", Ports().client)
@@ -58,6 +61,23 @@ def test_both_means_are_alike(plain: OnMachines, journal: Journal) -> None:
     for one, other in zip(*(parts[each][:4] for each in MEANS), strict=True):
         assert one == pytest.approx(other, abs=25), parts
     assert 0.05 < streams["nfqueue"] / streams["netem"] < 20, streams
+
+
+@pytest.mark.core
+def test_delays_that_correlate_are_never_netems(plain: OnMachines, journal: Journal) -> None:
+    """netem takes a correlation, and has none: 0.01 was measured of 300 delays where 90 % was asked."""
+    with nemesis_on(plain.shell, journal) as nemesis:
+        varied = {"delay": "200ms", "jitter": "40ms", "distribution": "normal", "correlation": "90%"}
+        nemesis.inject(FAULTS["slow"].model_validate({"target": "b1", **varied}), "late")
+        took = pings(plain, 300)
+    correlation = statistics.correlation(took[1:], took[:-1])
+    print(f"delays correlate by {correlation:.2f} where 0.9 was asked")
+    assert len(took) == 300
+    # The machine's own delays, which do not, are on top.
+    assert correlation > 0.5
+    row = rows_by_name(journal)["late"]
+    assert row["effective"]
+    assert json.loads(row["evidence"])["healing"]["b1"]["by"] == "nfqueue"
 
 
 def connects(plain: OnMachines, plane: Plane) -> float:

@@ -67,6 +67,15 @@ def test_a_delay_is_like_the_one_before_as_far_as_is_asked(correlation: float) -
     assert statistics.correlation(delays[1:], delays[:-1]) == pytest.approx(correlation, abs=0.03)
 
 
+@pytest.mark.parametrize("correlation", [0.0, 0.5, 0.9])
+@pytest.mark.parametrize("distribution", ["uniform", "normal", "pareto"])
+def test_delays_vary_as_asked_however_they_correlate(distribution: str, correlation: float) -> None:
+    options = ("--delay", "10", "--jitter", "1", "--distribution", distribution, "--correlation", str(correlation))
+    delays = sorted(hold for hold in held(*options, packets=200_000) if hold is not None)
+    for part in (0.05, 0.25, 0.5, 0.75, 0.95):
+        assert delays[int(len(delays) * part)] == pytest.approx(10 + deviation(distribution, part), abs=0.1), part
+
+
 @pytest.mark.parametrize("share", [0.02, 0.3])
 @pytest.mark.parametrize("correlation", [0.0, 0.25, 0.8])
 def test_losses_keep_their_share_however_they_correlate(share: float, correlation: float) -> None:

@@ -37,7 +37,7 @@ def test_a_planes_packets_are_held_where_they_arrive_and_pass_where_nobody_holds
 
 
 def test_the_program_is_started_for_a_rule_that_is_new_alone() -> None:
-    late = nfqueue.Delay(0.25, 0.05, 0.25, "pareto")
+    late = nfqueue.Delay(0.25, 0.05, "pareto", correlation=0.25)
     assert late.helper(B2, TAG, "") is None
     helper = late.helper(B2, TAG, "KT-HOLD\n")
     assert helper is not None

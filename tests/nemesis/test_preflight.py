@@ -53,11 +53,41 @@ def test_of_alternatives_the_one_is_told_that_a_fault_uses_here_and_how_the_bett
     assert Kernel(without()).means(()) == ""  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("kind", "missing", "told"),
+    [
+        ("slow", (), "by htb and netem; with a correlation by nfqueue"),
+        ("slow", ("nfqueue",), "by htb and netem; with a correlation not at all: this kernel has no netfilter queue ("),
+        ("slow", ("netem",), "by nfqueue; this kernel has no sch_netem ("),
+        ("flaky", (), "by htb and netem"),
+        ("flaky", ("netem",), "by iptables; this kernel has no sch_netem ("),
+        ("throttle", (), ""),
+    ],
+)
+def test_it_is_told_by_which_means_a_fault_acts_in_each_of_its_forms(
+    kind: str, missing: tuple[str, ...], told: str
+) -> None:
+    lacks, said = Kernel(without(*missing)).told(FAULTS[kind])  # type: ignore[arg-type]
+    assert lacks == []
+    assert said.startswith(told)
+    # A form that acts as the simplest one does is not told of.
+    differs = {("slow", ()), ("flaky", ("netem",))}
+    assert said.endswith("; with a correlation by nfqueue") == ((kind, missing) in differs)
+    assert said == told or missing
+
+
+def test_what_cannot_act_at_all_says_so_once() -> None:
+    lacks, said = Kernel(without("netem", "nfqueue")).told(FAULTS["slow"])  # type: ignore[arg-type]
+    assert [line.partition(" (")[0] for line in lacks] == ["this kernel has no netfilter queue"]
+    assert said.startswith("with a correlation not at all")
+
+
 def test_each_thing_is_tried_once_whatever_is_asked() -> None:
     tried: list[str] = []
     kernel = Kernel(tried.append)
     for _ in range(2):
         assert kernel.lacking([(frozenset({"htb"}),)]) == []
+        assert kernel.lacking([(frozenset({"tbf"}),)]) == []
         assert kernel.means((frozenset({"htb"}), frozenset({"tbf"}))) == "by htb"
     assert tried == [NEEDS["htb"].script, NEEDS["tbf"].script]
 

@@ -25,9 +25,9 @@ CLASS = f"4b54:{tc.minor(TAG)}"
     [
         (netem.Delay(0.25), "netem limit 100000 delay 250ms"),
         (netem.Delay(10.0, 0.05), "netem limit 100000 delay 10000ms 50ms"),
-        (netem.Delay(1.0, 0.05, 0.25, "pareto"), "netem limit 100000 delay 1000ms 50ms 25% distribution pareto"),
+        (netem.Delay(1.0, 0.05, "pareto"), "netem limit 100000 delay 1000ms 50ms distribution pareto"),
         (netem.Lose(0.02), "netem limit 100000 loss 2%"),
-        (netem.Delay(1.0, 0.05, None, "uniform"), "netem limit 100000 delay 1000ms 50ms"),
+        (netem.Delay(1.0, 0.05, "uniform"), "netem limit 100000 delay 1000ms 50ms"),
         (netem.Lose(0.02, 0.25), "netem limit 100000 loss gemodel 1.5% 73.5%"),
         (netem.Reorder(0.25, 0.01), "netem limit 100000 delay 10ms reorder 25%"),
         (netem.Duplicate(0.05), "netem limit 100000 duplicate 5%"),

@@ -35,8 +35,14 @@ def fault(kind: str, **written: Any) -> NetworkFault:
         ),
         (
             "slow",
+            {"delay": "1s", "jitter": "50ms", "distribution": "pareto"},
+            Either(netem.Delay(1.0, 0.05, "pareto"), nfqueue.Delay(1.0, 0.05, "pareto")),
+        ),
+        # netem's delays do not correlate, though it takes the option: never by netem.
+        (
+            "slow",
             {"delay": "1s", "jitter": "50ms", "correlation": "25%", "distribution": "pareto"},
-            Either(netem.Delay(1.0, 0.05, 0.25, "pareto"), nfqueue.Delay(1.0, 0.05, 0.25, "pareto")),
+            nfqueue.Delay(1.0, 0.05, "pareto", correlation=0.25),
         ),
         ("flaky", {"loss": "2%"}, Either(netem.Lose(0.02), iptables.Lose(0.02))),
         ("flaky", {"loss": "2%", "correlation": "10%"}, Either(netem.Lose(0.02, 0.1), nfqueue.Lose(0.02, 0.1))),
@@ -59,6 +65,7 @@ def test_a_delay_without_jitter_does_not_vary() -> None:
     ("kind", "written", "needs"),
     [
         ("slow", {"delay": "1s"}, (NETEM, HELD)),
+        ("slow", {"delay": "1s", "jitter": "50ms", "correlation": "0%"}, (HELD,)),
         ("flaky", {"loss": "2%"}, (NETEM, frozenset({"iptables"}))),
         ("flaky", {"loss": "2%", "correlation": "10%"}, (NETEM, HELD)),
         ("reorder", {"share": "25%"}, (NETEM, HELD)),

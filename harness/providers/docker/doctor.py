@@ -57,8 +57,7 @@ def faults(client: DockerClient, wanted: Sources) -> Iterator[Finding]:
     yield clients(client, image)
     with labels_of_no_run() as labels:
         kernel = Kernel(without_network(client, image, labels))
-        needed = {kind: fault.model_construct().needs for kind, fault in FAULTS.items()}
-        found = {kind: (kernel.lacking([needs]), kernel.means(needs)) for kind, needs in needed.items()}
+        found = {kind: kernel.told(fault) for kind, fault in FAULTS.items()}
     for kind, (lines, means) in found.items():
         yield Finding(kind, not lines, "; ".join(lines) or means, needed=False)
 

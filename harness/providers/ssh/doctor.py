@@ -33,8 +33,7 @@ Tried = dict[str, tuple[list[str], str]]
 
 def _tried(machine: Machine) -> Tried:
     kernel = kernel_of(machine)
-    needed = {kind: fault.model_construct().needs for kind, fault in FAULTS.items()}
-    return {kind: (kernel.lacking([needs]), kernel.means(needs)) for kind, needs in needed.items()}
+    return {kind: kernel.told(fault) for kind, fault in FAULTS.items()}
 
 
 def _faults(tried: Mapping[str, Tried | KafkaTrialError]) -> Iterator[Finding]:
