@@ -9,6 +9,8 @@ import yaml
 from harness.core.errors import ScenarioError
 from harness.scenario.problems import KeyPath
 
+#: Told of a file that is none.
+SCENARIO = "a scenario is a mapping of keys such as cluster, topic, workload, timeline"
 #: A few aliases of aliases would fill the memory.
 _MOST_ENTRIES = 100_000
 
@@ -41,8 +43,8 @@ class Written:
         )
 
 
-def parse(text: str, origin: str) -> Written:
-    """Raises ScenarioError, with the line, for what is no YAML mapping, and for a key that appears twice."""
+def parse(text: str, origin: str, wanted: str = SCENARIO) -> Written:
+    """Raises ScenarioError, with the line, for what is no YAML mapping, as is ``wanted``, or has a key twice."""
     written = Written({}, origin)
     try:
         data = _data(text, written)
@@ -57,7 +59,7 @@ def parse(text: str, origin: str) -> Written:
     except RecursionError as exc:
         raise ScenarioError(f"{origin}: nested too deeply, or an alias refers to what it is part of") from exc
     if not isinstance(data, dict):
-        raise ScenarioError(f"{origin}:1: a scenario is a mapping of keys such as cluster, topic, workload, timeline")
+        raise ScenarioError(f"{origin}:1: {wanted}")
     written.data = data
     return written
 
@@ -71,10 +73,10 @@ def _data(text: str, written: Written) -> Any:
         loader.dispose()
 
 
-def read(path: Path) -> Written:
-    """The file at ``path``. Raises ScenarioError where it cannot be read."""
+def read(path: Path, wanted: str = SCENARIO) -> Written:
+    """The file at ``path``. Raises ScenarioError where it cannot be read or is not what is ``wanted``."""
     try:
-        return parse(path.read_text(encoding="utf-8"), str(path))
+        return parse(path.read_text(encoding="utf-8"), str(path), wanted)
     except OSError as exc:
         raise ScenarioError(f"{path}: cannot be read ({exc.strerror})") from exc
     except UnicodeDecodeError as exc:

@@ -15,6 +15,7 @@ from harness.scenario.problems import near
 from harness.scenario.written import Written, read
 
 _SUFFIX = ".yaml"
+_WANTED = "a suite is a mapping with a list of runs; a scenario is one of cluster, topic, workload, timeline"
 
 
 def _several(value: Any) -> Any:
@@ -76,7 +77,7 @@ def load_suite(named: Sequence[str]) -> Suite:
     if len(named) == 1 and named[0] in known:
         return _validated(read(known[named[0]]))
     if len(named) == 1 and Path(named[0]).is_file():
-        written = read(Path(named[0]))
+        written = read(Path(named[0]), _WANTED)
         if "runs" in written.data:
             return _validated(written)
     if len(named) == 1 and "/" not in named[0] and "*" not in named[0] and not Path(named[0]).exists():

@@ -135,6 +135,14 @@ def test_a_name_that_nobody_knows_is_told() -> None:
         load_suite(["nightli"])
 
 
+@pytest.mark.parametrize("text", ["", "- jepsen-2013/*\n", "nightly\n"])
+def test_a_file_without_keys_is_told_what_a_suite_is(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(text)
+    with pytest.raises(ScenarioError, match=r"mine\.yaml:1: a suite is a mapping with a list of runs"):
+        load_suite([str(path)])
+
+
 def test_some_scenarios_are_a_suite_themselves() -> None:
     assert [one.scenario for one in plan(load_suite(["delivery/*"]), (), 1, Random(1))] == [
         "delivery/at-least-once",
