@@ -126,10 +126,21 @@ class Elections:
         term = self.terms[number]
         return last_before(self.spans, LeaderTerm(term.leader, term.epoch, term.seen_ns))
 
-    def unheard(self, from_ns: int, to_ns: int) -> bool:
-        """Whether for longer than FRESH_NS nobody told anything, between two times."""
-        quiet = self.silences.get(None, ())
-        return any(min(to, to_ns) - max(since, from_ns) > FRESH_NS for since, to in quiet)
+    def unheard(self, from_ns: int, to_ns: int, without: Iterable[Silence] = ()) -> bool:
+        """Whether for longer than FRESH_NS nobody told anything, between two times; some times count for nothing."""
+        apart = tuple(without)
+        return any(
+            _left(max(since, from_ns), min(to, to_ns), apart) > FRESH_NS for since, to in self.silences.get(None, ())
+        )
+
+    def told_nothing(self, observer: str, from_ns: int, to_ns: int) -> bool:
+        """Whether a broker that was asked told nothing between two times. Of one that never answered nobody knows."""
+        own = [span for span in self.spans if span.observer == observer]
+        if not own:
+            return False
+        if to_ns <= own[0].from_ns or max(span.to_ns for span in own) <= from_ns:
+            return True
+        return any(since <= from_ns and to_ns <= to for since, to in self.silences.get(observer, ()))
 
     def seen_whole(self, number: int, until_ns: int) -> bool:
         """Whether no election after a term, and until a time, can have been missed.
@@ -219,6 +230,16 @@ def _ends(spans: Sequence[Span], words: Sequence[Span], leader: str | None) -> i
         return max(word.to_ns for word in words) + FRESH_NS + LAG_NS
     knew = min((span.from_ns for span in spans if span.observer == leader and span.from_ns > claimed), default=NEVER)
     return min(knew, claimed + FRESH_NS) + LAG_NS
+
+
+def _left(from_ns: int, to_ns: int, without: Iterable[Silence]) -> int:
+    """How much is left of a time without others, which may overlap."""
+    left, counted = to_ns - from_ns, from_ns
+    for since, to in sorted(without):
+        until = min(to, to_ns)
+        left -= max(0, until - max(since, counted))
+        counted = max(counted, until)
+    return left
 
 
 def _cover(told: Sequence[Span], silences: Iterable[Silence], from_ns: int, to_ns: int) -> bool:

@@ -30,6 +30,9 @@ from harness.core.verdict import Standing
 #: What the log of the transactions' coordinator decides at any isolation level: how a transaction ends.
 _ASK_COORDINATOR = frozenset({HANGING_TRANSACTION, FRACTURED, COMMITTED_LOST})
 
+#: What keeps a process from doing anything.
+_DOWN = (Does.ENDS_PROCESS, Does.HALTS_PROCESS)
+
 #: A broker that was healed is no candidate for so long: it has to start, to register and to be let in again.
 _COMES_BACK_NS = 10_000_000_000
 
@@ -337,7 +340,10 @@ class _Walk:
         if self.committed is not None:
             told = self.elections.in_sync(self.number, sent, max(self.committed, sent))
             self.held |= frozenset() if told is None else told.every
-            self.may |= self.elections.replicas if told is None or self._too_few(told) else told.any
+            may = self.elections.replicas if told is None or self._too_few(told) else told.any
+            # A process that had ended before it was sent, and had not begun again, has fetched nothing.
+            self.may |= {broker for broker in may if not self._down(broker, sent, self.committed, Does.ENDS_PROCESS)}
+            self.may |= self.held
         self.state = dict.fromkeys(self.may, Has.MAY) | dict.fromkeys(self.held, Has.MUST)
 
     def _too_few(self, told: InSync) -> bool:
@@ -370,12 +376,12 @@ class _Walk:
         for n in later:
             self._go_on(n - 1, since, terms[n].seen_ns)
             since = max(since, terms[n].seen_ns)
-            has = self._of_elected(n)
+            has = self._of_elected(n, all_led_have_it=taken is None and not perhaps)
             if has is Has.MUST:
                 taken = None
             elif has is Has.MAY:
                 if taken is not None and n == later[-1]:
-                    return self._again(n, taken)
+                    return self._again(n, taken, perhaps)
                 perhaps.append(n)
                 self.state = {b: Has.MAY if known is Has.MUST else known for b, known in self.state.items()}
             else:
@@ -387,9 +393,9 @@ class _Walk:
             self._go_on(later[-1] if later else self.number, since, NEVER)
         return self._not_taken(perhaps, by, promise, later)
 
-    def _again(self, n: int, taken: Decision) -> Decision:
+    def _again(self, n: int, taken: Decision, perhaps: Iterable[int]) -> Decision:
         """The last leader, whose log lacks it, may have had it all along, though one before lacked it."""
-        may_have = {n} if taken.event is None or taken.event.term is None else {n, taken.event.term}
+        may_have = {n, *perhaps} if taken.event is None or taken.event.term is None else {n, *perhaps, taken.event.term}
         return self._undecided(f"{self._who(n)} was elected again, and may have had it", may_have)
 
     def _followed(self, n: int) -> None:
@@ -411,30 +417,41 @@ class _Walk:
         following = [term.seen_ns for term in self.elections.terms[n + 1 : n + 2]]
         return min([*following, *begun, _ended_ns(self.elections, n, self.faults)], default=NEVER)
 
-    def _down(self, broker: int, from_ns: int, to_ns: int) -> bool:
+    def _down(self, broker: int, from_ns: int, to_ns: int, *by: Does) -> bool:
         """Whether a broker's process did nothing all that time: it had ended, or was halted."""
-        return any(
-            row["injected_ns"] is not None
-            and row["injected_ns"] <= from_ns
-            and _over(row) >= to_ns
-            and self._name(broker) in acted_on(row)
-            for row in self.faults
-            if does(row, Does.ENDS_PROCESS) or does(row, Does.HALTS_PROCESS)
-        )
+        return any(begun <= from_ns and to_ns <= over for begun, over in self._down_times(broker, *by))
+
+    def _down_times(self, broker: int, *by: Does) -> Iterator[tuple[int, int]]:
+        """When a broker's process had ended, or was halted, and told nothing. (A fault of several nodes may have been
+        healed on one of them before.)"""
+        for row in self.faults:
+            begun = row["injected_ns"]
+            if (
+                begun is None
+                or not any(does(row, what) for what in by or _DOWN)
+                or self._name(broker) not in acted_on(row)
+            ):
+                continue
+            over = NEVER if row["healing_ns"] is None else int(row["healing_ns"])
+            if self.elections.told_nothing(self._name(broker), begun, over):
+                yield int(begun), over
 
     def _since(self) -> int:
         known = self.committed if self.committed is not None else self.case.until_ns
         return BEFORE if known is None else known
 
-    def _of_elected(self, n: int) -> Has | None:
+    def _of_elected(self, n: int, all_led_have_it: bool) -> Has | None:
         """What is known of the leader of a term when it was elected. A clean election is of one that has what is
-        committed, whatever was told of the ISR."""
+        committed, whatever was told of the ISR: as long as every leader before had it."""
         leader = self.elections.terms[n].leader
         has = self.state.get(leader)
         clean = not self.evidence.configuration.elects_uncleanly and not self._by_hand(n)
-        if self.committed is not None and clean and has is not Has.WIPED and leader not in self.in_doubt:
+        if self.committed is not None and clean and all_led_have_it and self._kept_its_disk(leader):
             self.state[leader] = has = Has.MUST
         return has
+
+    def _kept_its_disk(self, broker: int) -> bool:
+        return self.state.get(broker) is not Has.WIPED and broker not in self.in_doubt
 
     def _taken(self, n: int, has: Has | None, perhaps: Sequence[int]) -> Decision:
         """An election made a leader of a broker that need not have had it."""
@@ -537,17 +554,20 @@ class _Walk:
             self.in_doubt.add(broker)
 
     def _unheard(self, n: int, from_ns: int, to_ns: int) -> None:
-        """While nobody told anything, and its leader lived, any replica may have joined the ISR of a leader that has
-        it."""
+        """While nobody told anything, and its leader lived, any replica that was up may have joined the ISR of a leader
+        that has it."""
         until = min(to_ns, _ended_ns(self.elections, n, self.faults))
         if self.state.get(self.elections.terms[n].leader) in {Has.MUST, Has.MAY} and (
             self.elections.unheard(from_ns, until)
         ):
             for broker in self.elections.replicas:
+                if self.state.get(broker) not in {None, Has.WIPED}:
+                    continue
+                if not self.elections.unheard(from_ns, until, without=self._down_times(broker)):
+                    continue
                 if self.state.get(broker) is Has.WIPED:
                     self.in_doubt.add(broker)
-                if self.state.get(broker) in {None, Has.WIPED}:
-                    self.state[broker] = Has.MAY
+                self.state[broker] = Has.MAY
 
     def _wiped_in_flight(self, until_ns: int) -> None:
         """A disk that was wiped after the records were sent, and before anybody knew them written: they may have been

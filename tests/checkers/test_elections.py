@@ -3,6 +3,7 @@
 Each rule with the histories that it must not reach.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -53,3 +54,132 @@ def test_a_silence_with_others_before_and_after_it_may_hide_who_joined_and_left_
     lines = [*saw("b1,b2,b3", "0..11", 1, 0, "1"), *silent_before(killed="20.5", first="16..20")]
     assert decided("send r ok @5 t9..9.5", *lines, **UNCLEAN).standing is UNDECIDED
     assert decided("send r ok @5 t9..9.5", *lines, acks="1", **UNCLEAN).standing is PERMITTED
+
+
+def dead_before(down: str = "b2 16..25 kind=kill", more: Sequence[str] = ()) -> list[str]:
+    """As above, and b1 lives until 25 s; b2, which leads since 26 s, was down before."""
+    return [
+        *saw("b1,b3", "0..20", 1, 0, "1"),
+        *saw("b2", "0..15", 1, 0, "1"),
+        *more,
+        f"fault dead {down}",
+        "fault killed b1 25..60 kind=kill",
+        *saw("b2,b3", "26..60", 2, 1, "2,3"),
+        *CUT,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("lines", "standing"),
+    [
+        (dead_before(), PERMITTED),
+        (dead_before("b2 16..25 kind=pause"), PERMITTED),
+        (dead_before("b2 16..24 kind=kill"), PERMITTED),
+        (dead_before("b2 16..21 kind=kill"), UNDECIDED),
+        (dead_before("b2 24..25.5 kind=kill"), UNDECIDED),
+        (dead_before("b3 16..25 kind=kill"), UNDECIDED),
+        (dead_before("b2 16..25 kind=kill without=b2"), UNDECIDED),
+        (dead_before("b2 16..25 kind=kill unknown=b2"), UNDECIDED),
+        (dead_before("b2 16..25 kind=isolate"), UNDECIDED),
+        (dead_before("b2,b3 16..25 kind=kill", saw("b2", "18..20", 1, 0, "1")), UNDECIDED),
+    ],
+    ids=[
+        *("dead", "halted", "until a second before", "up for most of it", "dead afterwards", "another"),
+        *("in vain", "perhaps", "cut off", "it came back before the other"),
+    ],
+)
+def test_who_was_down_in_a_silence_joined_no_isr(lines: list[str], standing: Standing) -> None:
+    assert decided("send r ok @5 t10..11", *lines, **UNCLEAN).standing is standing
+
+
+def shrank(*down: str) -> list[str]:
+    """acks=1; b1 told of the ISR 1,2,3 until 12 s, and then that it was in it alone and r was committed; b2 leads since
+    26 s."""
+    return [
+        *saw("b1,b2,b3", "0..7", 1, 0, "1,2,3"),
+        *saw("b1,b3", "8..12", 1, 0, "1,2,3"),
+        *saw("b1", "13..20", 1, 0, "1", "high=6"),
+        *saw("b3", "13..25", 1, 0, "1"),
+        *down,
+        "fault killed b1 20..60 kind=kill",
+        *saw("b2,b3", "26..60", 2, 1, "2"),
+        *CUT,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("down", "standing"),
+    [
+        ([], UNDECIDED),
+        (["fault dead b2 8..24 kind=kill"], PERMITTED),
+        (["fault dead b2 10.5..24 kind=kill"], UNDECIDED),
+        (["fault dead b2 8..12.5 kind=kill"], UNDECIDED),
+        (["fault dead b3 8..24 kind=kill"], UNDECIDED),
+        (["fault dead b2 8..24 kind=pause"], UNDECIDED),
+        (["fault dead b2 8..24 kind=kill missed"], UNDECIDED),
+    ],
+    ids=["up", "dead", "it died later", "it came back", "another", "halted: an answer may wait for it", "in vain"],
+)
+def test_who_was_dead_since_before_it_was_sent_has_not_fetched_it(down: list[str], standing: Standing) -> None:
+    assert decided("send r ok @5 t10..11", *shrank(*down), acks="1", **UNCLEAN).standing is standing
+
+
+def test_who_was_dead_and_still_in_every_isr_must_have_had_it() -> None:
+    """It cannot: but then it was acknowledged too early, which nothing permits."""
+    lines = [
+        *saw("b1,b3", "0..20", 1, 0, "1,2"),
+        *saw("b2", "0..7", 1, 0, "1,2"),
+        "fault dead b2 8..24 kind=kill",
+        "fault killed b1 20..60 kind=kill",
+        *saw("b2,b3", "26..60", 2, 1, "2"),
+        *CUT,
+    ]
+    assert decided("send r ok @5 t10..11", *lines, **UNCLEAN).standing is VIOLATION
+
+
+def by_hand_first(isr: str = "1", asked: str = "25..26 unclean", again: int = 2) -> list[str]:
+    """b1 was killed, b2 elected by hand at 26 s; from 36 s on nobody led, until one was elected cleanly at 40 s."""
+    return [
+        *saw("b1", "0..20", 1, 0, isr),
+        *saw("b2,b3", "0..25", 1, 0, isr),
+        "fault killed b1 20..38 kind=kill",
+        f"fault elect-1 - {asked}",
+        *saw("b2,b3", "26..35", 2, 1, "2"),
+        *saw("b3", "36..39", -1, 2, "2"),
+        *saw("b1,b2,b3", "40..60", again, 3, f"{again}"),
+        *("final a @4 e0", "final b @5 e3", "send late ok @6 t50..51", "final late @6 e3", "end 0..7"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("lines", "standing"),
+    [
+        (by_hand_first(), PERMITTED),
+        (by_hand_first(isr="1,2"), VIOLATION),
+        (by_hand_first(asked="25..26 unclean missed"), VIOLATION),
+        (by_hand_first(asked="25..26 p1 unclean"), VIOLATION),
+        (by_hand_first(again=1), VIOLATION),
+    ],
+    ids=["it lacked it", "it had it", "in vain", "of another partition", "the holder leads again"],
+)
+def test_after_an_election_by_hand_a_clean_one_is_of_one_that_has_what_that_leader_had(
+    lines: list[str], standing: Standing
+) -> None:
+    assert decided("send r ok @5 t10..11", *lines, unclean_election=False).standing is standing
+
+
+def test_who_was_elected_again_may_have_lacked_it_the_first_time() -> None:
+    """r was acknowledged while the ISR shrank to b1; b2 led, then b3, which had lost its disk, then b2 again."""
+    lines = [
+        *saw("b1,b2,b3", "0..10", 1, 0, "1,2,3"),
+        *saw("b1", "11..20", 1, 0, "1"),
+        *saw("b2,b3", "11..24", 1, 0, "1"),
+        "fault killed b1 20..60 kind=kill",
+        "fault w b3 25..26 kind=wipe",
+        *saw("b2", "26..30", 2, 1, "2"),
+        *saw("b3", "34..38", 3, 2, "3"),
+        *saw("b2,b3", "42..60", 2, 3, "2"),
+        *("final a @4 e0", "final b @5 e3", "send late ok @6 t50..51", "final late @6 e3", "end 0..7"),
+    ]
+    found = decided("send r ok @5 t10.2..10.4", *lines, **UNCLEAN)
+    assert (found.standing, found.may_have) == (UNDECIDED, {1, 2, 3})
