@@ -73,6 +73,34 @@ def test_a_suite_that_was_killed_goes_on_and_neither_repeats_nor_loses_a_run(
     assert left(engine, store) == []
 
 
+def test_what_was_recorded_when_the_suite_was_killed_is_judged_and_not_run_again(
+    tmp_path: Path, engine: DockerClient
+) -> None:
+    store = tmp_path / "store"
+    arguments = ("suite", scenarios(tmp_path)[0], "--store", store)
+    killed = begin(*arguments)
+
+    def recorded() -> list[Path]:
+        assert killed.poll() is None, killed.communicate()[0]
+        runs = [path.parent for path in store.rglob("run.json")]
+        return [run for run in runs if RunFile.read(run).state is State.RECORDED]
+
+    [run] = wait_for(recorded, "a run that is not judged yet", within=180, every=0.02)
+    killed.kill()
+    killed.communicate()
+    assert not (run / "verdict.json").exists()
+    again = begin(*arguments, "--resume")
+    said, _ = again.communicate(timeout=300)
+
+    assert again.returncode == 0, said
+    assert (run / "verdict.json").exists()
+    assert [one.parent for one in store.rglob("run.json")] == [run]
+    [directory] = stored_suites(store)
+    [told] = SuiteFile.read(directory).runs
+    assert (told.outcome, told.abandoned) == (Outcome.EXPECTED, [])
+    assert left(engine, store) == []
+
+
 def test_ctrl_c_ends_a_suite_with_what_there_is(tmp_path: Path, engine: DockerClient) -> None:
     store = tmp_path / "store"
     endless = tmp_path / "endless.yaml"
