@@ -162,8 +162,7 @@ STORIES: dict[str, Callable[[Told], None]] = {
 
 
 #: What the core runs: each workload, KRaft and ZooKeeper, slow networks, and what comes out valid and invalid
-#: (test_core.py). The two other slow ones would take three minutes more (95 and 89 s), and
-#: `scripts/test` has a quarter of an hour.
+#: (test_core.py).
 CORE = frozenset(
     {
         "delivery/at-least-once",
@@ -172,8 +171,10 @@ CORE = frozenset(
         "jepsen-2013/unclean-election",
         "jepsen-2013/unclean-election-zookeeper",
         "lose-messages/slow-all-250ms",
+        "lose-messages/slow-followers-clean",
         "lose-messages/slow-followers-clean-acks-1",
         "lose-messages/slow-followers-unclean",
+        "lose-messages/slow-followers-unclean-acks-1",
     }
 )
 
