@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from harness.core.topology import Node, Role, Topology
+from harness.core.topology import Node, Plane, Role, Topology
 from harness.providers.ssh import text
 from harness.providers.ssh.fleet import connected, on_all, whole
 from harness.providers.ssh.inventory import Inventory, read_inventory
@@ -17,6 +17,7 @@ from harness.providers.ssh.looking import Owner, look
 from harness.providers.ssh.machine import KnownHosts, Machine
 from harness.providers.ssh.shell import SshShell
 from harness.providers.ssh.text import MachinePaths
+from nemesis.mechanisms import round_trips
 from tests.cluster.conftest import Plain
 
 LAB = Path(__file__).parents[2] / "scripts" / "lab"
@@ -106,11 +107,9 @@ def plain_nodes(inventory: Path, kind: type[SshShell] = SshShell) -> Iterator[tu
             paths = MachinePaths(machine.host.data)
             node = next(node for node in topology.nodes if by_node[node.name] is machine)
             owner = Owner("tests/plain", "/nowhere", "tests").line()
-            written = {"owner": owner + "\n", "start": START, "keeper": text.keeper(paths, node, "sh", paths.node, {})}
-            files = "".join(
-                text.quoted("printf", "%s", content) + f" >{paths.node}/{name}\n" for name, content in written.items()
-            )
-            machine.run(f"{text.claim(paths.data)}{files}{text.start(paths, held=False)}", "start a plain node")
+            written = {"start": START, "keeper": text.keeper(paths, node, "sh", paths.node, {})}
+            files = "".join(text.written(f"{paths.node}/{name}", content) for name, content in written.items())
+            machine.run(f"{text.claim(paths.data, owner)}{files}{text.start(paths, held=False)}", "start a plain node")
 
         def remove(machine: Machine) -> None:
             machine.run(text.remove_node(text.MachinePaths(machine.host.data)), "remove")
@@ -132,3 +131,10 @@ def plain(inventory: Path) -> Iterator[OnMachines]:
             lambda script: first.run(text.quoted("unshare", "--net", "sh", "-euc", script), "trial"),
             {},
         )
+
+
+def connects(plain: OnMachines, plane: Plane) -> float:
+    """How many milliseconds a connection from b2 to a port of b1 takes, in the middle of some."""
+    b1 = plain.node("b1")
+    said = plain.shell.in_network_of(plain.node("b2"), round_trips.script([b1], b1.ports, plane, 5))
+    return float(round_trips.read(said, 1)["p50"])

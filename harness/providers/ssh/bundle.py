@@ -13,7 +13,7 @@ from pathlib import Path
 from harness.cluster.distribution import SCRIPTS, pom
 from harness.cluster.jars import fetch_jars
 from harness.cluster.turns import CACHE, alone
-from harness.core.errors import ClusterError, EnvironmentLacks
+from harness.providers.ssh.looking import room_for
 from harness.providers.ssh.machine import Broken, Machine
 from harness.providers.ssh.text import KAFKA, MachinePaths
 from harness.resources import recipes
@@ -96,23 +96,17 @@ def copy(bundle: Bundle, machine: Machine, progress: Callable[[str], None]) -> s
         f"mv {q_home}.new {q_home}\nrm -f {q_part}\n"
     )
     doing = f"copy Kafka {bundle.version}"
-    for left in reversed(range(_BREAKS)):
-        there = machine.run(look, doing).strip()
-        if there == "whole":
-            return home
-        try:
-            _send(bundle, machine, part, int(there) if int(there) <= size else 0, doing, progress)
-            machine.run(unpack, doing, _UNPACKED_S)
-        except Broken:
-            if not left:
-                raise
-        except ClusterError as exc:
-            if "No space left" not in str(exc):
-                raise
-            raise EnvironmentLacks(
-                f"{machine.called}: no space for Kafka {bundle.version} ({size >> 20} MB, twice while it is unpacked)"
-                f" in {paths.data}: free some, or name another `data`"
-            ) from exc
+    with room_for(f"Kafka {bundle.version} ({size >> 20} MB, twice while it is unpacked)", machine):
+        for left in reversed(range(_BREAKS)):
+            there = machine.run(look, doing).strip()
+            if there == "whole":
+                break
+            try:
+                _send(bundle, machine, part, int(there) if int(there) <= size else 0, doing, progress)
+                machine.run(unpack, doing, _UNPACKED_S)
+            except Broken:
+                if not left:
+                    raise
     return home
 
 

@@ -121,13 +121,7 @@ class Inventory(Part):
 
 def read_inventory(path: Path) -> Inventory:
     """The inventory of a file, its own paths made absolute. Raises ScenarioError: a line for each thing wrong."""
-    try:
-        written = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as exc:
-        raise ScenarioError(f"{path}: the inventory cannot be read ({exc.strerror}): see docs/machines.md") from exc
-    except (yaml.YAMLError, ValueError, RecursionError) as exc:
-        reason = " ".join(str(exc).split())
-        raise ScenarioError(f"{path}: no YAML ({reason})") from exc
+    written = _written(path)
     try:
         inventory = Inventory.model_validate(written, context=WRITTEN)
     except ValidationError as exc:
@@ -139,6 +133,43 @@ def read_inventory(path: Path) -> Inventory:
 
     hosts = [host.model_copy(update={"key": found(host.key)}) for host in inventory.hosts]
     return inventory.model_copy(update={"known_hosts": found(inventory.known_hosts), "hosts": hosts})
+
+
+def _written(path: Path) -> Any:
+    """What stands in a file. Raises ScenarioError, which does not quote it: there may be a password in it after all."""
+    try:
+        loader = yaml.SafeLoader(path.read_text(encoding="utf-8"))
+        root = loader.get_single_node()
+        if root is None:
+            return None
+        _refuse_twice(path, root, set())
+        return loader.construct_document(root)
+    except OSError as exc:
+        raise ScenarioError(f"{path}: the inventory cannot be read ({exc.strerror}): see docs/machines.md") from exc
+    except yaml.MarkedYAMLError as exc:
+        line = exc.problem_mark.line + 1 if exc.problem_mark else 1
+        # (What is quoted is of the file.)
+        problem = exc.problem if exc.problem and "'" not in exc.problem else "what is here cannot be read: quote it"
+        raise ScenarioError(f"{path}:{line}: no YAML ({problem})") from exc
+    except (yaml.YAMLError, ValueError, RecursionError) as exc:
+        raise ScenarioError(f"{path}: no YAML, or no text in UTF-8 ({type(exc).__name__})") from exc
+
+
+def _refuse_twice(path: Path, node: yaml.Node, seen: set[int]) -> None:
+    """Raises ScenarioError for a key that stands in one mapping twice: of two lists of hosts one would be none."""
+    if id(node) in seen:
+        return
+    seen.add(id(node))
+    if isinstance(node, yaml.SequenceNode):
+        for item in node.value:
+            _refuse_twice(path, item, seen)
+    elif isinstance(node, yaml.MappingNode):
+        keys = set[str]()
+        for key, value in node.value:
+            if str(key.value) in keys:
+                raise ScenarioError(f"{path}:{key.start_mark.line + 1}: {key.value!r} appears twice: remove one")
+            keys.add(str(key.value))
+            _refuse_twice(path, value, seen)
 
 
 def _said(error: Any) -> str:

@@ -4,10 +4,11 @@ import json
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from harness.core.errors import ClusterError, HistoryError
+from harness.core.errors import ClusterError, EnvironmentLacks, HistoryError
 from harness.core.topology import Ports
 from harness.history.lock import is_recorded
 from harness.providers.ssh import text
@@ -113,6 +114,19 @@ def java_version(said: str) -> int | None:
     """The feature release of what ``java -version`` said: 17 of ``openjdk version "17.0.2"``, 8 of ``1.8.0``."""
     found = re.search(r'version "(?:1\.)?(\d+)', said)
     return None if found is None else int(found[1])
+
+
+@contextmanager
+def room_for(what: str, machine: Machine) -> Iterator[None]:
+    """Raises EnvironmentLacks where something of this fails for want of space on a machine."""
+    try:
+        yield
+    except ClusterError as exc:
+        if "No space left" not in str(exc):
+            raise
+        raise EnvironmentLacks(
+            f"{machine.called}: no space for {what} in {machine.host.data}: free some, or name another `data`"
+        ) from exc
 
 
 def look(machine: Machine) -> Facts:

@@ -109,7 +109,7 @@ class KnownHosts:
         line = f"{host} {key.get_name()} {key.get_base64()}\n"
         with self._lock:
             try:
-                self.path.parent.mkdir(parents=True, exist_ok=True)
+                self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                 with self.path.open("a+b") as file:
                     # (A last line without an end would become another one.)
                     file.seek(max(file.tell() - 1, 0))
@@ -194,7 +194,13 @@ class Machine:
 
     def read(self, script: str, doing: str) -> Iterator[bytes]:
         """What a script prints, in pieces. Raises ClusterError."""
-        with self._channel(script, doing) as channel:
+        mark = secrets.token_hex(16)
+        with self._channel(f"printf {mark}\n{script}", doing) as channel:
+            # (First comes what a user's .bashrc prints.)
+            heard = b""
+            while mark.encode() not in heard and (chunk := channel.recv(_CHUNK)):
+                heard += chunk
+            yield heard.partition(mark.encode())[2]
             while chunk := channel.recv(_CHUNK):
                 yield chunk
 
@@ -211,6 +217,10 @@ class Machine:
         """A session of its own, which runs one thing; it must have succeeded in the end."""
         with self._sessions:
             channel: paramiko.Channel | None = None
+            with self._lock:
+                idle = self._idle.pop() if self._idle else None
+            if idle is not None:
+                idle.end(self.patience)
             try:
                 command = f"exec {_AS_ROOT[self.host.become]}sh -euc {shlex.quote(script)}"
                 channel = self.begun(self._transport(), command)
@@ -252,6 +262,11 @@ class Machine:
                 channel.exec_command(command)
             finally:
                 giving_up.cancel()
+        except paramiko.ChannelException as exc:
+            raise ClusterError(
+                f"{self.called}: its sshd opens no more sessions on one connection ({exc.text}): set MaxSessions 10,"
+                " the default, in its sshd_config"
+            ) from exc
         except paramiko.SSHException as exc:
             if time.monotonic() - began < self.patience:
                 raise
@@ -359,7 +374,9 @@ class _Session:
         try:
             begin = f"export LC_ALL=C PATH={_PATH}:$PATH\numask 022\ncd /\n{priority(_AHEAD)}"
             self._channel.sendall(begin.encode())
-            status, said, _ = self.run("id -u", machine.patience)
+            # (Before this is what a user's .bashrc prints.)
+            status, said, _ = self.run(f"echo {self._mark}; id -u", machine.patience)
+            said = said.rpartition(f"{self._mark}\n")[2]
         except (OSError, EOFError, paramiko.SSHException) as exc:
             if not transport.is_active():
                 raise
@@ -398,6 +415,13 @@ class _Session:
 
     def close(self) -> None:
         """End the shell."""
+        _close(self._channel)
+
+    def end(self, within: float) -> None:
+        """Have the shell end, and wait for that: then sshd has a session more for others."""
+        with suppress(OSError, EOFError, paramiko.SSHException):
+            self._channel.shutdown_write()
+            self._channel.status_event.wait(within)
         _close(self._channel)
 
     def _no_root(self, machine: Machine, exc: Exception) -> str:

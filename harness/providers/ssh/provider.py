@@ -4,7 +4,7 @@ import shlex
 import socket
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -25,7 +25,16 @@ from harness.providers.ssh.cleanup import cleanup
 from harness.providers.ssh.doctor import doctor
 from harness.providers.ssh.fleet import connected, on_all, whole
 from harness.providers.ssh.inventory import Host, Inventory, placed, read_inventory
-from harness.providers.ssh.looking import Facts, Owner, lacking_for_faults, left_there, look, named_twice, offset
+from harness.providers.ssh.looking import (
+    Facts,
+    Owner,
+    lacking_for_faults,
+    left_there,
+    look,
+    named_twice,
+    offset,
+    room_for,
+)
 from harness.providers.ssh.machine import KnownHosts, Machine
 from harness.providers.ssh.shell import SshShell
 from harness.providers.ssh.spec import SshSpec
@@ -113,7 +122,7 @@ class Ssh:
             else:
                 facts[machines[name].called], missing = found
                 lines += missing
-        if lines := [*named_twice(facts), *lines]:
+        if lines := [*named_twice(facts), *lines, *loopbacks(placed(spec, inventory.hosts).values())]:
             raise EnvironmentLacks("; ".join(dict.fromkeys(lines)))
 
     @contextmanager
@@ -198,6 +207,18 @@ def topology(
     return Topology(nodes, clients=Node("clients", Role.CLIENTS, 0, str(seen.pop())))
 
 
+def loopbacks(hosts: Iterable[Host]) -> list[str]:
+    """A line for each host that is named by an address which is each machine itself, such as Debian's 127.0.1.1 for
+    its own name: the others would look for its node on themselves. (What has no address is told when it is reached.)"""
+    lines = list[str]()
+    for host in hosts:
+        with suppress(EnvironmentLacks):
+            if (address := address_of(host)).startswith("127."):
+                itself = f"{host.address} is {address}, which is each machine itself"
+                lines.append(f"{host.called}: {itself}: name it by an address of its network")
+    return lines
+
+
 def address_of(host: Host) -> str:
     """The IPv4 address of a host. Raises EnvironmentLacks."""
     try:
@@ -215,10 +236,9 @@ def claimed(
     removed with all that was done there. What cannot be is a line for ``note``. ``keep`` removes nothing."""
 
     def claim(machine: Machine) -> None:
-        # (A machine that loses its power is to know afterwards whose node it has.)
-        write = f"printf '%s\\n' {shlex.quote(owner.line())} >owner\nsync owner || sync\n"
         try:
-            machine.run(text.claim(machine.host.data) + write, "claim it for a node", again=False)
+            with room_for("a node", machine):
+                machine.run(text.claim(machine.host.data, owner.line()), "claim it for a node", again=False)
         except ClusterError as exc:
             facts = look(machine)
             # (It is ours where the connection broke before that was known.)
@@ -270,12 +290,13 @@ def _begin(machine: Machine, node: Node, nodes: Topology, spec: ClusterSpec, own
     keeper = text.keeper(paths, node, machine.host.java, home, environment(owner.run, node, nodes))
     settings = properties(settings_of(node, nodes, spec, paths.files))
     written = "".join(
-        f"printf %s {shlex.quote(content)} >{shlex.quote(f'{paths.node}/{name}')}\n"
+        text.written(f"{paths.node}/{name}", content)
         for name, content in (("node.properties", settings), ("keeper", keeper))
     )
     # (One that is booted anew in the middle of a fault is to be started again when that is healed.)
     kept = f"{text.quoted('sync', *(f'{paths.node}/{name}' for name in ('node.properties', 'keeper')))} || sync\n"
-    machine.run(written + kept + text.start(paths, held=False), f"{node.name}: start")
+    with room_for("a node", machine):
+        machine.run(written + kept + text.start(paths, held=False), f"{node.name}: start")
 
 
 def _write(

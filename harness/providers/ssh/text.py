@@ -244,30 +244,45 @@ def disarm(paths: MachinePaths, name: str) -> str:
     return at(paths, f"cd switches\nend {name}\nif [ -e {name}.sh ]; then rm -f {name}.sh; fi\n")
 
 
-def claim(data: str) -> str:
+def written(path: str, content: str) -> str:
+    """Write a file. (A shell that writes by itself does not say that the disk is full.)"""
+    return f"printf %s {shlex.quote(content)} 2>/dev/null | cat >{shlex.quote(path)}\n"
+
+
+def claim(data: str, owner: str) -> str:
     """Make the directory of a node, from nothing. Fails where the data directory has other things, or another's node.
 
-    The node's owner is written at once: nothing of ours is ever without a name.
+    It is made beside, and there at once with its owner's line: nothing of ours is ever without a name, and what fails
+    half-way leaves nothing. A machine that loses its power knows afterwards whose node it has.
     """
-    paths = MachinePaths(data)
+    node = MachinePaths(data).node
+    there = f"if [ -e {shlex.quote(node)} ]; then echo 'another node is there' >&2; exit 1; fi\n"
+    kept = " ".join(map(shlex.quote, (data, node, f"{node}/owner")))
     return (
-        f"{own(data)}"
-        f"if [ -e {shlex.quote(paths.node)} ]; then echo 'another node is there' >&2; exit 1; fi\n"
-        f"mkdir {shlex.quote(paths.node)}\ncd {shlex.quote(paths.node)}\nmkdir data helpers switches\n"
+        f'{own(data)}{there}new={shlex.quote(node)}.$$\ntrap \'rm -rf "$new"\' EXIT\nrm -rf "$new"\n'
+        'mkdir "$new" "$new/data" "$new/helpers" "$new/switches"\n'
+        f"printf '%s\\n' {shlex.quote(owner)} 2>/dev/null | cat >\"$new/owner\"\n"
+        f'mv -T "$new" {shlex.quote(node)} || {{\n{there}exit 1\n}}\n'
+        f"trap - EXIT\nsync {kept} || sync\ncd {shlex.quote(node)}\n"
     )
 
 
 def own(data: str) -> str:
-    """Make the data directory ours. Fails where it has other things in it."""
+    """Make the data directory ours. Fails where it has other things in it, or where others than root may write: root
+    runs what is in it. The mark says whether we made it."""
     folder, mark = shlex.quote(data), shlex.quote(f"{data}/{MARK}")
     foreign = shlex.quote(f"{data} has other things in it: name a directory of kafka-trial's own as `data`")
+    open_to_all = shlex.quote(f"others than root may write to {data}: name another `data`")
     return (
-        f"mkdir -p {folder}\n"
+        f"made=\nif [ ! -d {folder} ]; then mkdir -p {folder}; made=made; fi\n"
+        f"others=$(find {folder} -prune \\( -perm -002 -o -perm -020 ! -group 0 \\))\n"
+        f'if [ ! -O {folder} ] || [ -n "$others" ]; then echo {open_to_all} >&2; exit 1; fi\n'
         f"if [ ! -e {mark} ]; then\n"
         f"  for there in {folder}/* {folder}/.[!.]*; do\n"
-        f'    if [ -e "$there" ]; then echo {foreign} >&2; exit 1; fi\n'
+        # (Another run may have made it ours meanwhile.)
+        f'    if [ -e "$there" ] && [ ! -e {mark} ]; then echo {foreign} >&2; exit 1; fi\n'
         "  done\n"
-        f"  : >{mark}\n"
+        f"  printf '%s' \"$made\" 2>/dev/null | cat >>{mark}\n"
         "fi\n"
     )
 
@@ -304,12 +319,14 @@ def remove_node(paths: MachinePaths) -> str:
 
 
 def remove_kafka(data: str) -> str:
-    """Remove every version of Kafka that was copied, and the data directory where nothing else is in it."""
-    folder = shlex.quote(data)
+    """Remove every version of Kafka that was copied, what a claim left that was cut off, and the data directory where
+    we made it. Where there is a node it is another run's, which came meanwhile: nothing is removed."""
+    folder, node, mark = shlex.quote(data), shlex.quote(MachinePaths(data).node), shlex.quote(f"{data}/{MARK}")
     return (
-        f"if [ ! -e {folder}/{MARK} ]; then exit 0; fi\n"
+        f"if [ ! -e {mark} ] || [ -e {node} ]; then exit 0; fi\n"
         f"if [ -d {folder}/{KAFKA} ]; then rm -rf {folder}/{KAFKA}; echo kafka; fi\n"
-        f"if [ ! -d {folder}/{NODE} ]; then rm -f {folder}/{MARK}; rmdir {folder} 2>/dev/null || true; fi\n"
+        f"made=\nread -r made <{mark} || true\nrm -rf {node}.[0-9]* {mark}\n"
+        f'if [ "$made" = made ]; then rmdir {folder} 2>/dev/null || true; fi\n'
     )
 
 

@@ -1,6 +1,7 @@
 """An SSH server on loopback that runs what it is asked to, as a machine would."""
 
 import os
+import shlex
 import socket
 import subprocess
 import threading
@@ -22,7 +23,8 @@ class Server:
     """Lets in who has one of ``keys``. Connections and commands are counted; ``drop`` breaks all connections.
 
     While ``hangs`` it begins no program, and tells of none how it ended. Instead of each of the next ``breaks``
-    programs its connection breaks; so it does after ``limit`` bytes.
+    programs its connection breaks; so it does after ``limit`` bytes. A connection has ``sessions`` at a time, at most
+    (sshd's MaxSessions). ``greeting``: what a shell prints first, as one does whose .bashrc says something.
     """
 
     def __init__(self, host_key: paramiko.PKey, keys: list[paramiko.PKey], port: int = 0) -> None:
@@ -34,6 +36,8 @@ class Server:
         self.limit: int | None = None
         self.breaks = 0
         self.hangs = False
+        self.sessions = 10
+        self.greeting = ""
         self._closing = threading.Event()
         self._listener = socket.create_server(("127.0.0.1", port))
         self.port: int = self._listener.getsockname()[1]
@@ -76,6 +80,8 @@ class Server:
 class _Interface(paramiko.ServerInterface):
     def __init__(self, server: Server) -> None:
         self._server = server
+        self._begun = 0
+        self._ended = 0
 
     def get_allowed_auths(self, username: str) -> str:
         return "publickey"
@@ -85,6 +91,10 @@ class _Interface(paramiko.ServerInterface):
         return paramiko.AUTH_SUCCESSFUL if known else paramiko.AUTH_FAILED
 
     def check_channel_request(self, kind: str, chanid: int) -> int:
+        if self._begun - self._ended >= self._server.sessions:
+            # (As sshd does.)
+            return paramiko.OPEN_FAILED_CONNECT_FAILED
+        self._begun += 1
         return paramiko.OPEN_SUCCEEDED
 
     def check_channel_exec_request(self, channel: paramiko.Channel, command: bytes) -> bool:
@@ -100,7 +110,7 @@ class _Interface(paramiko.ServerInterface):
     def _run(self, channel: paramiko.Channel, command: str) -> None:
         environment = {"SSH_CONNECTION": "127.0.0.1 40000 127.0.0.1 22", "PATH": self._server.path}
         with subprocess.Popen(
-            ["sh", "-c", command],
+            ["sh", "-c", f"printf %s {shlex.quote(self._server.greeting)}\n{command}"],
             env=environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -120,6 +130,7 @@ class _Interface(paramiko.ServerInterface):
             for thread in threads[1:]:
                 thread.join()
             status = process.wait()
+            self._ended += 1
             with suppress(OSError, EOFError):
                 channel.shutdown_write()
                 self._server.hang()

@@ -66,7 +66,6 @@ def test_an_inventory_says_what_its_hosts_have_in_common(tmp_path: Path) -> None
         ("hosts: [{address: a}]\nports: {client: 9094}", "ports: each port of a node is another one"),
         ("hosts: [{address: a}]\nheals_after: 5", "heals_after: 5 has no unit"),
         ("hosts: [{address: a}]\nclients: here", "clients: "),
-        ("hosts: {", "no YAML"),
     ],
 )
 def test_what_is_wrong_with_one_is_a_line(text: str, says: str, tmp_path: Path) -> None:
@@ -112,3 +111,41 @@ def test_too_few_machines_are_said_to_be_so() -> None:
     hosts = [host("m1", "broker"), host("m2", "broker"), host("m3", "controller")]
     with pytest.raises(EnvironmentLacks, match=r"4 nodes, 3 of them brokers, .* of the 3 machines .* 2 may be brokers"):
         placed(ClusterSpec(brokers=3), hosts)
+
+
+SECRET = "hunter2"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"hosts: [{{address: a, password: {SECRET}: x}}]",
+        f"hosts:\n  - address: a\n  password: {SECRET}\n",
+        f"hosts:\n  - address: a\n    password: '{SECRET}\n",
+        f"hosts:\n  - {{address: a, password: !!python/{SECRET} 1}}\n",
+        f"hosts: [*{SECRET}]",
+        "hosts: {",
+        f"-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n{SECRET}\n",
+    ],
+)
+def test_an_inventory_that_is_no_yaml_is_told_by_its_line_and_not_by_what_stands_there(
+    text: str, tmp_path: Path
+) -> None:
+    path = inventory(tmp_path, text)
+    with pytest.raises(ScenarioError, match=r"^[^\n]*machines.yaml:\d+: no YAML \(") as told:
+        read_inventory(path)
+    assert SECRET not in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "key"),
+    [
+        ("hosts: [{address: a}]\nhosts: [{address: b}]\n", 2, "hosts"),
+        ("hosts:\n  - {address: a}\n  - address: b\n    user: x\n    user: y\n", 5, "user"),
+    ],
+)
+def test_a_key_that_stands_there_twice_is_refused(text: str, line: int, key: str, tmp_path: Path) -> None:
+    """Of two lists of hosts one would be passed over in silence."""
+    path = inventory(tmp_path, text)
+    with pytest.raises(ScenarioError, match=rf"machines.yaml:{line}: '{key}' appears twice"):
+        read_inventory(path)

@@ -117,6 +117,38 @@ def test_one_that_breaks_in_the_middle_is_made_anew_only_for_what_may_run_twice(
     count.write_text("y\ny\n")  # the script that nobody awaits ends, too
 
 
+def test_what_a_users_shell_prints_first_is_nobodys_answer(machine: Machine, lab: Lab) -> None:
+    """A .bashrc that greets, also whom sshd runs one command for."""
+    lab.server.greeting = "Welcome to m1\n0\nrunning"
+    assert machine.run("echo one", "try") == "one\n"
+    assert b"".join(machine.read("echo a log", "read its log")) == b"a log\n"
+    machine.write(str(lab.directory / "written"), [b"one", b"two"], "write")
+    assert (lab.directory / "written").read_bytes() == b"onetwo"
+
+
+def test_an_sshd_of_few_sessions_is_told_of(machine: Machine, lab: Lab) -> None:
+    lab.server.sessions = 0
+    with pytest.raises(ClusterError, match=r"^m1: its sshd opens no more sessions .*MaxSessions 10"):
+        machine.run("echo one", "try")
+
+
+def test_shells_that_are_kept_leave_room_for_files(machine: Machine, lab: Lab) -> None:
+    """Eight scripts at once leave eight shells; sshd lets ten sessions share a connection."""
+    meet = f"mkdir -p {lab.directory}/met\n: >{lab.directory}/met/$1\n"
+    wait = f"until [ $(ls {lab.directory}/met | wc -l) = 8 ]; do sleep 0.02; done\n"
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda number: machine.run(f"set -- {number}\n{meet}{wait}", "try"), range(8)))
+        assert lab.server.commands == 8
+        whole = threading.Barrier(8)
+
+        def chunks() -> Iterator[bytes]:
+            whole.wait(30)
+            yield b"x"
+
+        list(pool.map(lambda number: machine.write(f"{lab.directory}/{number}", chunks(), "write"), range(8)))
+    assert all((lab.directory / str(number)).read_bytes() == b"x" for number in range(8))
+
+
 def test_a_script_without_an_end_is_given_up(machine: Machine) -> None:
     with pytest.raises(ClusterError, match=r"^m1: try: no answer within 0.5 s$"):
         machine.run("sleep 5", "try", within=0.5)

@@ -2,6 +2,7 @@
 
 import os
 import socket
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,11 +13,11 @@ from harness.core.errors import ClusterError, EnvironmentLacks, HistoryError, Sc
 from harness.core.topology import Node, Role, Topology
 from harness.history.lock import RecordingLock
 from harness.providers.catalogue import PROVIDERS, composed
-from harness.providers.ssh import text
+from harness.providers.ssh import cleanup, looking, text
 from harness.providers.ssh.fleet import connected
 from harness.providers.ssh.inventory import Host, Inventory
 from harness.providers.ssh.looking import Facts, Owner, java_version
-from harness.providers.ssh.machine import KnownHosts
+from harness.providers.ssh.machine import KnownHosts, Machine
 from harness.providers.ssh.provider import Ssh, SshCluster, claimed, keep_logs, topology
 from harness.providers.ssh.shell import SshShell
 
@@ -126,8 +127,7 @@ def spec_of(lab: Lab, more: str = "", ports: str = "") -> ClusterSpec:
 def claim(lab: Lab, machine: str, run: str, directory: Path, harness: str = HERE) -> Path:
     """A node of a run on a machine."""
     data = lab.directory / machine
-    lab.machine().run(text.claim(str(data)), "claim")
-    (data / "node" / "owner").write_text(Owner(run, str(directory), harness).line() + "\n")
+    lab.machine().run(text.claim(str(data), Owner(run, str(directory), harness).line()), "claim")
     return data / "node"
 
 
@@ -142,6 +142,7 @@ def test_everything_that_machines_lack_is_told_before_anything_is_started(lab: L
     assert said.startswith("m1 and m2 are one machine: name it once, it has one node at a time; ")
     assert "m1: no Java at `/nowhere/java`" in said
     assert "m1: port 19093 is taken" in said
+    assert "m2: localhost is 127.0.0.1, which is each machine itself: name it by an address of its network" in said
     assert "m2: a node of another run is there (a/story): wait for its end, or remove it with" in said
     assert "\n" not in said
     assert not (lab.directory / "m1").exists()
@@ -198,6 +199,39 @@ def test_a_run_in_a_directory_of_any_name_is_removed(lab: Lab) -> None:
     node = claim(lab, "m1", "a/story", lab.directory / "new \\new \\c 'é'")
     assert Ssh(here=HERE).cleanup(spec, "a/story", force=False, dry_run=False) == ["m1: removed the node's directory"]
     assert not node.exists()
+
+
+def test_the_jars_of_a_run_that_came_while_the_last_was_removed_stay(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec, seen = spec_of(lab), looking.look
+    (lab.directory / "m1/kafka/4.3.1-abc").mkdir(parents=True)
+    (lab.directory / "m1" / text.MARK).touch()
+
+    def late(machine: Machine) -> Facts:
+        found = seen(machine)
+        if machine.called == "m1":
+            claim(lab, "m1", "a/late", lab.directory)
+        return found
+
+    monkeypatch.setattr(cleanup, "look", late)
+    assert Ssh(here=HERE).cleanup(spec, None, force=False, dry_run=False) == []
+    assert (lab.directory / "m1/kafka/4.3.1-abc").is_dir()
+
+
+def test_a_claim_for_which_there_is_no_space_says_what_to_do(lab: Lab) -> None:
+    data, logs = lab.directory / "m1", lab.directory / "logs"
+    data.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m,mode=755,nr_inodes=4", "tmpfs", data], check=True)
+    owner = Owner("a/story", str(lab.directory), HERE)
+    try:
+        with connected({"b1": lab.host(data=str(data))}, KnownHosts(lab.known, False, print)) as machines:
+            with (
+                pytest.raises(EnvironmentLacks, match=r"^m1: no space for a node in .*/m1: free some, or name another"),
+                claimed(machines, owner, logs, print, keep=False),
+            ):
+                raise AssertionError("it has none")
+            assert looking.look(machines["b1"]).owner is None
+    finally:
+        subprocess.run(["umount", data], check=True)
 
 
 def test_what_one_machine_cannot_remove_keeps_another_from_nothing(lab: Lab) -> None:

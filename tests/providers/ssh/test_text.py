@@ -41,7 +41,7 @@ def paths(tmp_path: Path) -> Iterator[MachinePaths]:
     home = tmp_path / "ka'f ka"
     home.mkdir()
     (home / "start").write_text(TOY)
-    run(text.claim(paths.data))
+    run(text.claim(paths.data, "{}"))
     keeper = text.keeper(paths, NODE, "/opt/my java", str(home), {"NODE_ID": "1", "HEAP": "-Xmx1m"})
     Path(paths.node, "keeper").write_text(keeper)
     yield paths
@@ -239,22 +239,22 @@ def test_a_fault_that_cannot_be_undone_stays_known(paths: MachinePaths, tmp_path
 def test_a_disk_that_is_full_is_no_other_node(tmp_path: Path) -> None:
     data = tmp_path / "full"
     data.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m,nr_inodes=2", "tmpfs", data], check=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m,nr_inodes=2,mode=755", "tmpfs", data], check=True)
     try:
         with pytest.raises(AssertionError, match="No space left on device"):
-            run(text.claim(str(data)))
+            run(text.claim(str(data), "{}"))
     finally:
         subprocess.run(["umount", data], check=True)
 
 
 def test_a_machine_has_one_node_at_a_time_and_a_directory_of_its_own(paths: MachinePaths, tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match="another node is there"):
-        run(text.claim(paths.data))
+        run(text.claim(paths.data, "{}"))
     foreign = tmp_path / "it's $(id) srv"
     foreign.mkdir()
     (foreign / "kafka").mkdir()
     with pytest.raises(AssertionError, match=r"srv has other things in it: name a directory of kafka-trial's own"):
-        run(text.claim(str(foreign)))
+        run(text.claim(str(foreign), "{}"))
     assert run(text.remove_kafka(str(foreign))) == ""
     assert (foreign / "kafka").is_dir()
 
@@ -285,3 +285,95 @@ def test_a_node_that_is_gone_takes_nothing_of_a_late_run(paths: MachinePaths) ->
     with pytest.raises(AssertionError, match="cd"):
         run(text.start(MachinePaths(paths.data, "{}"), held=True))
     assert run(text.remove_node(MachinePaths(paths.data, "{}"))) == ""
+
+
+def names(directory: str | Path) -> list[str]:
+    return sorted(path.name for path in Path(directory).iterdir())
+
+
+def full(directory: Path, options: str) -> Iterator[Path]:
+    """A file system that is as good as full."""
+    directory.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"mode=755,{options}", "tmpfs", directory], check=True)
+    yield directory
+    subprocess.run(["umount", directory], check=True)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a file system is root's to mount")
+@pytest.mark.parametrize("inodes", [2, 3, 4, 5, 6])
+def test_a_claim_that_a_full_disk_broke_off_leaves_nobodys_node(inodes: int, tmp_path: Path) -> None:
+    """Else the next run would be told of another's node, and only `cleanup --force` would remove it."""
+    for data in full(tmp_path / "full", f"size=1m,nr_inodes={inodes}"):
+        with pytest.raises(AssertionError, match="No space left on device"):
+            run(text.claim(str(data), "{}"))
+        assert not (data / "node").exists()
+        assert set(names(data)) <= {text.MARK}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a file system is root's to mount")
+def test_what_is_written_to_a_full_disk_fails_and_says_why(tmp_path: Path) -> None:
+    for data in full(tmp_path / "full", "size=16k"):
+        with pytest.raises(AssertionError, match="No space left on device"):
+            run(text.written(str(data / "node.properties"), "x" * 100_000))
+
+
+def test_what_is_written_is_what_was_given(tmp_path: Path) -> None:
+    content = "a 'b' $HOME `id` \\n \\ %s\n\n'EOF'\n"
+    run(text.written(f"{tmp_path}/it's", content))
+    assert (tmp_path / "it's").read_text() == content
+
+
+def test_a_node_has_its_owners_name_from_its_first_moment_on(paths: MachinePaths) -> None:
+    run(text.remove_node(paths))
+    run(text.claim(paths.data, '{"run": "it\'s \\\\ $HOME"}'))
+    assert Path(paths.node, "owner").read_text() == '{"run": "it\'s \\\\ $HOME"}\n'
+    with pytest.raises(AssertionError, match="another node is there"):
+        run(text.claim(paths.data, "{}"))
+    assert Path(paths.node, "owner").read_text() == '{"run": "it\'s \\\\ $HOME"}\n'
+    assert names(paths.data) == [text.MARK, text.NODE]
+
+
+def test_of_claims_at_once_one_is_had_whole(tmp_path: Path) -> None:
+    data = f"{tmp_path}/data"
+    claims = [
+        subprocess.Popen(["sh", "-euc", text.claim(data, str(number))], stderr=subprocess.DEVNULL)
+        for number in range(8)
+    ]
+    won = [number for number, one in enumerate(claims) if one.wait() == 0]
+    assert won == [int(Path(data, "node/owner").read_text())]
+    assert names(f"{data}/node") == ["data", "helpers", "owner", "switches"]
+    assert names(data) == [text.MARK, text.NODE]
+
+
+def test_kafka_is_not_removed_from_under_a_node_that_came_meanwhile(paths: MachinePaths) -> None:
+    Path(paths.data, text.KAFKA, "4.3.1").mkdir(parents=True)
+    assert run(text.remove_kafka(paths.data)) == ""
+    assert Path(paths.data, text.KAFKA, "4.3.1").is_dir()
+    run(text.remove_node(paths))
+    assert run(text.remove_kafka(paths.data)) == "kafka\n"
+
+
+def test_a_directory_that_was_there_is_left_there(tmp_path: Path) -> None:
+    """Such as an empty /srv: it is filled, and emptied, and not ours to remove."""
+    there, made = tmp_path / "there", tmp_path / "made"
+    there.mkdir()
+    for data in (there, made):
+        run(text.claim(str(data), "{}"))
+        run(text.remove_node(MachinePaths(str(data))))
+        run(text.remove_kafka(str(data)))
+    assert names(there) == []
+    assert not made.exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="who else may have a directory is root's to say")
+@pytest.mark.parametrize("mode", [0o755, 0o777])
+def test_a_directory_that_others_can_write_to_is_refused(mode: int, tmp_path: Path) -> None:
+    """Root runs what is in it: who made /tmp/x first, or may write there, would be root."""
+    data = tmp_path / "data"
+    (data / text.KAFKA).mkdir(parents=True)
+    (data / text.MARK).touch()
+    data.chmod(mode)
+    os.chown(data, 65534 if mode == 0o755 else 0, 65534)
+    with pytest.raises(AssertionError, match=r"others than root may write to .*/data: name another `data`"):
+        run(text.claim(str(data), "{}"))
+    assert names(data) == [text.MARK, text.KAFKA]
