@@ -1,5 +1,6 @@
 """Every fault of the catalogue on machines with kernels of their own: it bites, says so, and leaves nothing."""
 
+import json
 import os
 import signal
 import subprocess
@@ -7,9 +8,11 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from harness.core.topology import Plane
 from harness.core.waiting import wait_for
 from harness.history.journal import Journal
 from harness.history.schema import FAULTS as SCHEMA
@@ -21,7 +24,7 @@ from tests.cluster.test_faults_bite import TRIALS
 from tests.nemesis.conftest import nemesis_on, rows_by_name
 from tests.nemesis.test_control import WORST
 
-from .conftest import OnMachines, lab, traces
+from .conftest import OnMachines, connects, lab, traces
 
 pytestmark = pytest.mark.lab
 
@@ -74,7 +77,7 @@ def test_the_harness_still_talks_to_every_machine(kind: str, plain: OnMachines, 
 
 #: Injects faults as a run does, and waits to be killed.
 ABANDON = """
-import sys, time
+import json, sys, time
 from pathlib import Path
 from random import Random
 from harness.core.clock import Clock
@@ -89,7 +92,7 @@ from nemesis.catalogue import FAULTS
 from nemesis.nemesis import Nemesis
 from tests.lab.conftest import topology_of
 
-inventory, scratch, within = sys.argv[1:]
+inventory, scratch, within, faults = sys.argv[1:]
 read = read_inventory(Path(inventory))
 hosts = {host.called: host for host in read.hosts[:3]}
 with connected(hosts, KnownHosts(Path(read.known_hosts), False, print)) as machines:
@@ -101,21 +104,20 @@ with connected(hosts, KnownHosts(Path(read.known_hosts), False, print)) as machi
     with Journal(Path(scratch), SCHEMA) as journal:
         nemesis = Nemesis(shell, lambda: view, journal, Clock.start(), Random(0))
         nemesis.within = float(within)
-        for kind, written in (
-            ("partition", {"from": "b1", "to": ["b2", "clients"]}),
-            ("slow", {"target": "b2", "delay": "100ms"}),
-            ("pause", {"target": "b2"}),
-            ("kill", {"target": "b3"}),
-        ):
-            nemesis.inject(FAULTS[kind].model_validate(written), kind)
+        for kind, written in json.loads(faults):
+            nemesis.inject(FAULTS[kind].model_validate(written))
         print("injected", flush=True)
         time.sleep(600)
 """
 
 
-def abandoned(inventory: Path, scratch: Path, within: float) -> None:
+Written = list[tuple[str, dict[str, Any]]]
+
+
+def abandoned(inventory: Path, scratch: Path, within: float, faults: Written) -> None:
     """Faults whose harness is gone: it was killed by SIGKILL."""
-    command = [sys.executable, "-c", ABANDON, str(inventory), str(scratch / "faults.nemesis.arrows"), str(within)]
+    journal = scratch / "faults.nemesis.arrows"
+    command = [sys.executable, "-c", ABANDON, str(inventory), str(journal), str(within), json.dumps(faults)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2]) as harness:
         assert harness.stdout is not None
         assert harness.stdout.readline() == "injected\n"
@@ -127,12 +129,57 @@ def test_machines_whose_harness_was_killed_heal_themselves(
     plain: OnMachines, machines: dict[str, Machine], inventory: Path, tmp_path: Path
 ) -> None:
     clean, running = traces(machines), plain.states()
-    abandoned(inventory, tmp_path, within=15.0)
+    faults: Written = [
+        ("partition", {"from": "b1", "to": ["b2", "clients"]}),
+        ("slow", {"target": "b2", "delay": "100ms"}),
+        ("pause", {"target": "b2"}),
+        ("kill", {"target": "b3"}),
+    ]
+    abandoned(inventory, tmp_path, within=15.0, faults=faults)
     assert plain.states() == {"b1": ProcessState.RUNNING, "b2": ProcessState.STOPPED, "b3": ProcessState.EXITED}
     assert "KT-" in traces(machines)["m1"]
     wait_for(lambda: traces(machines), "nothing of it to be left", 60, good=lambda now: now == clean, every=0.5)
     assert plain.states() == running
     assert all(plain.answered(count=5).values())
+
+
+#: Each kind that netem has, no two of them in one queue.
+BY_NETEM: Written = [
+    ("slow", {"target": "b1", "delay": "300ms", "plane": "replication"}),
+    ("flaky", {"target": "b1", "loss": "20%", "correlation": "50%", "plane": "client"}),
+    ("reorder", {"target": "b1", "share": "25%", "plane": "controller"}),
+    ("duplicate", {"target": "b2", "share": "20%", "plane": "replication"}),
+    ("corrupt", {"target": "b2", "share": "20%", "plane": "client"}),
+]
+
+
+def queues(plain: OnMachines) -> dict[str, list[str]]:
+    """What netem does on each machine that has a node, as tc says it."""
+    said = {node.name: plain.shell.in_network_of(node, "tc qdisc show") for node in plain.shell.topology.nodes}
+    return {name: [line for line in text.splitlines() if " netem " in line] for name, text in said.items()}
+
+
+@pytest.mark.core
+def test_what_netem_does_lasts_over_a_restart_and_goes_with_its_heal(plain: OnMachines, journal: Journal) -> None:
+    clean = plain.traces()
+    with nemesis_on(plain.shell, journal) as nemesis:
+        for kind, written in BY_NETEM:
+            nemesis.inject(FAULTS[kind].model_validate(written), kind)
+        before = queues(plain)
+        assert {name: len(lines) for name, lines in before.items()} == {"b1": 3, "b2": 2, "b3": 0}
+        for node in ("b1", "b2"):
+            nemesis.inject(FAULTS["restart"].model_validate({"target": node}))
+        assert queues(plain) == before
+        assert connects(plain, Plane.REPLICATION) >= 300
+        assert set(plain.states().values()) == {ProcessState.RUNNING}
+        for kind, _ in reversed(BY_NETEM):
+            nemesis.heal(kind)
+            nemesis.inject(FAULTS["restart"].model_validate({"target": "b1"}))
+        assert queues(plain) == {"b1": [], "b2": [], "b3": []}, "a restart brings nothing back"
+    assert plain.traces() == clean
+    rows = rows_by_name(journal)
+    evidence = {kind: json.loads(rows[kind]["evidence"])["healing"] for kind, _ in BY_NETEM}
+    assert {facts["by"] for seen in evidence.values() for facts in seen.values()} == {"netem"}
 
 
 def test_a_machine_that_is_booted_anew_under_a_fault_is_healed_and_its_node_started(

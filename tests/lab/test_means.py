@@ -12,12 +12,11 @@ from harness.core.topology import Plane, Ports
 from harness.history.journal import Journal
 from harness.history.schema import FAULTS as SCHEMA
 from nemesis.catalogue import FAULTS
-from nemesis.mechanisms import round_trips
 from nemesis.preflight import lacking
 from tests.nemesis.conftest import nemesis_on, rows_by_name
 from tests.nemesis.measured import by
 
-from .conftest import OnMachines
+from .conftest import OnMachines, connects
 
 pytestmark = pytest.mark.lab
 
@@ -78,13 +77,6 @@ def test_delays_that_correlate_are_never_netems(plain: OnMachines, journal: Jour
     row = rows_by_name(journal)["late"]
     assert row["effective"]
     assert json.loads(row["evidence"])["healing"]["b1"]["by"] == "nfqueue"
-
-
-def connects(plain: OnMachines, plane: Plane) -> float:
-    """How many milliseconds a connection from b2 to a port of b1 takes, in the middle of some."""
-    b1 = plain.node("b1")
-    said = plain.shell.in_network_of(plain.node("b2"), round_trips.script([b1], b1.ports, plane, 5))
-    return float(round_trips.read(said, 1)["p50"])
 
 
 @pytest.mark.parametrize("means", MEANS)
