@@ -20,6 +20,11 @@ T = TypeVar("T")
 #: Alternatives, each a set of keys of ``nemesis.preflight.NEEDS``: a kernel must have all of one. Without any, nothing.
 Needs = tuple[frozenset[str], ...]
 
+#: A packet waits in one queue only.
+_ONE_QUEUE = "the same traffic{of} is shaped by {other} already: heal that before, or give each a plane of its own"
+#: Kernels of 2025 refuse it otherwise, such as 6.1.176 and 6.18: sch_netem.c, check_netem_in_tree.
+_ALONE = "a netem that duplicates is alone on its node, and traffic{of} is shaped by {other} already: heal that before"
+
 
 @dataclass(frozen=True)
 class Aim:
@@ -71,6 +76,8 @@ class Fault(BaseModel, ABC):
     keeps: ClassVar[ProcessState | None] = None
     #: What it needs of the kernel in other forms than its simplest one, by what is said of each.
     forms: ClassVar[Mapping[str, Needs]] = {}
+    #: It sends packets twice.
+    doubles: ClassVar[bool] = False
     #: States in which no process that it hits is kept any longer: it ends the faults that kept it so.
     releases: ClassVar[frozenset[ProcessState]] = frozenset()
 
@@ -98,10 +105,21 @@ class Fault(BaseModel, ABC):
         """The traffic whose queue it replaces, if it does."""
         return None
 
-    def clashes(self, other: "Fault") -> bool:
-        """Whether one node cannot be hit by both at a time: a packet waits in one queue only."""
+    @property
+    def by_netem(self) -> bool:
+        """Whether it may be a queue of netem."""
+        return False
+
+    def clashes(self, other: "Fault") -> str | None:
+        """Why one node cannot be hit by both at a time, with places for ``other`` and for whose traffic it is (``of``);
+        None where it can."""
         mine, theirs = self.shapes, other.shapes
-        return mine is not None and theirs is not None and (Plane.ALL in (mine, theirs) or mine is theirs)
+        if mine is None or theirs is None:
+            return None
+        if Plane.ALL in (mine, theirs) or mine is theirs:
+            return _ONE_QUEUE
+        alone = (self.doubles and other.by_netem) or (other.doubles and self.by_netem)
+        return _ALONE if alone else None
 
     @abstractmethod
     def inject(self, shell: NodeShell, aim: Aim) -> Evidence:

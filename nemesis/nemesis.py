@@ -186,11 +186,9 @@ class Nemesis:
         fault.check(aim, self._shell.topology)
         for other in self._active.values():
             shared = [node.name for node in aim.nodes if node in other.remaining]
-            if shared and fault.clashes(other.fault):
-                raise ClusterError(
-                    f"{chosen}: the same traffic of {', '.join(shared)} is shaped by {other.aim.name!r} already; "
-                    "heal that before, or give each a plane of its own"
-                )
+            if shared and (why := fault.clashes(other.fault)) is not None:
+                said = why.format(of=f" of {', '.join(shared)}", other=repr(other.aim.name))
+                raise ClusterError(f"{chosen}: {said}")
         injection = InjectedFault(fault, aim, injecting_ns)
         self._names.add(chosen)
         self._active[chosen] = injection

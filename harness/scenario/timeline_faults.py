@@ -79,13 +79,10 @@ class ShapedTraffic:
 
     def clashing(self, fault: Injection, where: KeyPath) -> Iterator[Problem]:
         """A problem where a fault that lasts certainly shapes the same traffic of a node."""
-        other = next((other for other in self.lasting if fault.clashes(other) and self._meet(fault, other)), None)
-        if other is not None:
-            yield Problem(
-                where,
-                f"the same traffic is shaped by {other.name or f'`{other.fault}`'} already: heal that before, or give "
-                "each a plane of its own",
-            )
+        for other in self.lasting:
+            if (why := fault.clashes(other)) is not None and self._meet(fault, other):
+                yield Problem(where, why.format(of="", other=other.name or f"`{other.fault}`"))
+                return
 
     def remember(self, fault: Injection) -> None:
         """It lasts from now on."""

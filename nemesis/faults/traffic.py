@@ -38,6 +38,11 @@ class _Traffic(NetworkFault):
     def shapes(self) -> Plane | None:
         return self.plane
 
+    @property
+    @override
+    def by_netem(self) -> bool:
+        return any("netem" in alternative for alternative in self.needs)
+
     @abstractmethod
     def mechanism(self) -> Mechanism:
         """What acts on each node hit."""
@@ -177,7 +182,10 @@ class Flaky(_Traffic):
 
 class Duplicate(_Traffic):
     """Some of the packets that leave the nodes hit are sent twice (tc netem alone). The kernel does not count them: it
-    is taken to have acted when 14 are to be expected of the packets that left."""
+    is taken to have acted when 14 are to be expected of the packets that left. Beside it, a node has no other fault of
+    netem's: kernels refuse that."""
+
+    doubles: ClassVar[bool] = True
 
     share: Share = Field(gt=0, description="how many packets are sent twice, such as 5%")
 

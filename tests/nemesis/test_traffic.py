@@ -78,6 +78,47 @@ def test_what_a_fault_needs_of_the_kernel(kind: str, written: dict[str, Any], ne
     assert fault(kind, **written).needs == needs
 
 
+CLIENT, REPLICATION = {"plane": "client"}, {"plane": "replication"}
+LATE, TWICE = {"delay": "1s"}, {"share": "5%"}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "why"),
+    [
+        (
+            ("slow", {**LATE, **CLIENT}),
+            ("slow", {**LATE, **CLIENT}),
+            "traffic of b1 is shaped by 'it' already",
+        ),
+        (("slow", {**LATE}), ("corrupt", {**TWICE, **CLIENT}), "the same traffic of b1"),
+        (("slow", {**LATE, **CLIENT}), ("corrupt", {**TWICE, **REPLICATION}), None),
+        (("throttle", {"rate": "1mbit", **CLIENT}), ("slow", {**LATE, **REPLICATION}), None),
+        # The kernel has a netem that duplicates beside no other.
+        (("duplicate", {**TWICE, **CLIENT}), ("slow", {**LATE, **REPLICATION}), "a netem that duplicates"),
+        (("flaky", {"loss": "2%", **CLIENT}), ("duplicate", {**TWICE, **REPLICATION}), "and traffic of b1 is shaped"),
+        (
+            ("duplicate", {**TWICE, **CLIENT}),
+            ("duplicate", {**TWICE, **REPLICATION}),
+            "a netem that duplicates",
+        ),
+        # Beside what is not netem's it may be.
+        (("duplicate", {**TWICE, **CLIENT}), ("throttle", {"rate": "1mbit", **REPLICATION}), None),
+        (
+            ("slow", {**LATE, "jitter": "5ms", "correlation": "50%", **CLIENT}),
+            ("duplicate", {**TWICE, **REPLICATION}),
+            None,
+        ),
+    ],
+)
+def test_what_one_node_cannot_be_hit_by_at_a_time(one: Any, other: Any, why: str | None) -> None:
+    (kind, written), (other_kind, other_written) = one, other
+    mine, theirs = fault(kind, **written), fault(other_kind, **other_written)
+    assert mine.clashes(theirs) == theirs.clashes(mine)
+    said = mine.clashes(theirs)
+    assert (said is None) == (why is None)
+    assert why is None or why in (said or "").format(of=" of b1", other="'it'")
+
+
 def test_of_two_mechanisms_the_one_that_is_there_counts() -> None:
     either = Either(netem.Lose(0.5), iptables.Lose(0.5))
     number, chains = tc.minor(AIM.tag), f"Chain KT-{AIM.tag}-I (1 references)\nChain KT-{AIM.tag}-O (1 references)\n"

@@ -303,6 +303,14 @@ REFUSED |= {
         (f"timeline=[{SLOW % 'b1, as: late'}, {SLOW % '[b2, b1]'}]", "expect={}"),
         "timeline.1.inject: the same traffic is shaped by late already",
     ),
+    "one that duplicates beside another queue": (
+        (
+            "timeline=[inject: {fault: slow, target: b1, delay: 1s, plane: client, as: late},"
+            " inject: {fault: duplicate, target: [b2, b1], share: 5%, plane: replication}]",
+            "expect={}",
+        ),
+        "timeline.1.inject: a netem that duplicates is alone on its node, and traffic is shaped by late already",
+    ),
     "two queues, whoever leads": ((f"timeline=[{SLOW % 'brokers'}, {SLOW % 'leader'}]", "expect={}"), "`slow` already"),
     "two queues, whoever is drawn": (
         (f"timeline=[{SLOW % 'one-of brokers'}, {SLOW % 'all'}]", "expect={}"),
