@@ -6,7 +6,7 @@ the controller told it 5 s after the last change, or 60 s after it had told one 
 maybePropagateIsrChanges, asked every 2.5 s).
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -30,6 +30,8 @@ Times = npt.NDArray[np.int64]
 #: Times at which a leader told its high watermark, and the highest that it had told by then.
 Highs = tuple[Times, Times]
 Silence = tuple[int, int]
+#: Whether a broker may have known less than others at some time between two.
+Behind = Callable[[str, int, int], bool]
 
 
 @dataclass(frozen=True)
@@ -74,11 +76,6 @@ class Elections:
     lag_ns: int = LAG_NS
 
     @cached_property
-    def last_ns(self) -> int:
-        """When anybody last told anything of it."""
-        return max((span.to_ns for span in self.spans), default=BEFORE)
-
-    @cached_property
     def moments(self) -> Times:
         """The times at which what is known of it changes: what lies between two of them is judged alike."""
         told = [at for span in self.spans for at in (span.from_ns, span.to_ns)]
@@ -95,19 +92,23 @@ class Elections:
             last += 1
         return range(first, last + 1)
 
-    def in_sync(self, number: int, from_ns: int, to_ns: int) -> InSync | None:
+    def in_sync(self, number: int, from_ns: int, to_ns: int, behind: Behind) -> InSync | None:
         """The ISRs that were told in a term from the last sample by one time to the first a lag after another.
 
-        The leader's own word counts, or else everybody's. None where these do not cover that time.
+        The leader's own word counts, or else that of those who told all that time what the controller did, and the
+        leader's for as long as it told any. None where there are none. ``behind``: whether a broker may not have heard
+        of the controller.
         """
-        leader = self.names.get(self.terms[number].leader)
+        leader, until = self.names.get(self.terms[number].leader), to_ns + self.lag_ns
         words = [word for n in self.reign(number) for word in self.terms[n].words]
-        own = [word for word in words if word.observer == leader]
-        for told, silences in ((own, self.silences.get(leader, ())), (words, self.silences.get(None, ()))):
-            if _cover(told, silences, from_ns, to_ns + self.lag_ns):
-                isrs = [frozenset(word.isr) for word in _around(told, from_ns, to_ns + self.lag_ns)]
-                return InSync(frozenset.intersection(*isrs), frozenset.union(*isrs))
-        return None
+        of_each = {by: [word for word in words if word.observer == by] for by in {word.observer for word in words}}
+        whole = {by for by, told in of_each.items() if _cover(told, self.silences.get(by, ()), from_ns, until)}
+        telling = {leader} & whole or {by for by in whole if not behind(by, from_ns, until)}
+        if not telling:
+            return None
+        told = [word for by in telling | {leader} for word in of_each.get(by or "", ())]
+        isrs = [frozenset(word.isr) for word in _around(told, from_ns, until)]
+        return InSync(frozenset.intersection(*isrs), frozenset.union(*isrs))
 
     def words_of(self, number: int) -> list[Span]:
         """What was told in a term, by its leader itself where it told anything."""
@@ -142,12 +143,13 @@ class Elections:
             return True
         return any(since <= from_ns and to_ns <= to for since, to in self.silences.get(observer, ()))
 
-    def seen_whole(self, number: int, until_ns: int) -> bool:
+    def seen_whole(self, number: int, until_ns: int, behind: Behind) -> bool:
         """Whether no election after a term, and until a time, can have been missed.
 
         Epochs tell it: each is a leader's, or was told by one who knew of no leader. Where none is told, silences do.
         """
-        if self.last_ns < until_ns - FRESH_NS:
+        last = [span for span in self.spans if span.to_ns >= until_ns - FRESH_NS]
+        if all(behind(span.observer, span.to_ns, span.to_ns) for span in last):
             return False
         known = self.terms[number:]
         if any(term.epoch is None for term in known):

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from checkers.evidence.elections import BEFORE, LAG_NS, NEVER, Elections, InSync
-from checkers.evidence.leadership import Partition
+from checkers.evidence.leadership import Partition, Span
 from harness.core.anomalies import COMMITTED_LOST, FRACTURED, HANGING_TRANSACTION, Anomaly
 from harness.core.faults import Does, Row, acted_on, does, hit, sides
 from harness.core.guarantees import Circumstances, Configuration, Ruling, asked_by_hand, standing
@@ -32,6 +32,9 @@ _ASK_COORDINATOR = frozenset({HANGING_TRANSACTION, FRACTURED, COMMITTED_LOST})
 
 #: What keeps a process from doing anything.
 _DOWN = (Does.ENDS_PROCESS, Does.HALTS_PROCESS)
+
+#: What may keep a node from hearing of the controller in time.
+_KEEPS_BEHIND = (*_DOWN, Does.CUTS, Does.DELAYS)
 
 #: A broker that was healed is no candidate for so long: it has to start, to register and to be let in again.
 _COMES_BACK_NS = 10_000_000_000
@@ -338,7 +341,7 @@ class _Walk:
         self.committed = self.evidence.committed_ns(self.elections, self.number, case)
         self.held, self.may = frozenset({leader}), frozenset({leader})
         if self.committed is not None:
-            told = self.elections.in_sync(self.number, sent, max(self.committed, sent))
+            told = self.elections.in_sync(self.number, sent, max(self.committed, sent), self._behind)
             self.held |= frozenset() if told is None else told.every
             may = self.elections.replicas if told is None or self._too_few(told) else told.any
             # A process that had ended before it was sent, and had not begun again, has fetched nothing.
@@ -498,11 +501,18 @@ class _Walk:
             return self._undecided(f"{self._who(perhaps[0])} was elected, and may have had it", perhaps)
         terms = self.elections.terms
         known = by is None or any(terms[n].epoch == by for n in later)
-        until = self.evidence.end_ns if by is None or not later else terms[later[-1]].seen_ns
-        forbidden = self.committed is not None and not self._may_elect_uncleanly()
-        if not forbidden and not (known and self.elections.seen_whole(self.number, until)):
+        until = self._over_ns if by is None or not later else terms[later[-1]].seen_ns
+        emptied = Has.WIPED in self.state.values()
+        forbidden = self.committed is not None and not self._may_elect_uncleanly() and not emptied
+        if not forbidden and not (known and self.elections.seen_whole(self.number, until, self._behind)):
             return self._undecided("an election may have come that nobody told of", [])
         return self.told(promise, self._event(later[0]) if later else None)
+
+    @property
+    def _over_ns(self) -> int:
+        """When all was over: nothing was written any more, no fault was in force, and the final read began."""
+        healed = (row["healed_ns"] for row in self.faults if row["healed_ns"] is not None)
+        return max([self.evidence.end_ns, *map(int, healed)])
 
     def _undecided(self, why: str, may_have: Iterable[int]) -> Decision:
         return self.told(_undecided(self.anomaly, why), may_have=may_have)
@@ -514,32 +524,32 @@ class _Walk:
         if here is None and self.case.last_offset is not None and self.state.get(term.leader) is Has.MUST:
             here = self.elections.committed_ns(n, self.case.last_offset)
         happened: list[tuple[int, int, Any]] = []
-        before: frozenset[int] | None = None
+        before: dict[str, frozenset[int]] = {}
         words, wipes = self.elections.words_of(n), list(self._wipes(from_ns, to_ns))
         emptied = [(broker, row) for broker, row in self.wiped.items() if self.state.get(broker) is Has.WIPED]
         emptied += [(broker, row) for row, broker in wipes]
-        filled = [(_over(row) + self.elections.lag_ns, broker) for broker, row in emptied]
+        filled = [(self._up_ns(broker, _over(row)) + self.elections.lag_ns, broker) for broker, row in emptied]
         for word in words:
             until = min(word.to_ns, to_ns)
             told = max(word.from_ns, (from_ns if here is None else max(here, from_ns)) + self.elections.lag_ns)
             if told <= until:
-                happened.append((told, 1, (word, before)))
+                happened.append((told, 1, (word, before.get(word.observer))))
             happened += [
                 (max(at, word.from_ns), 2, broker)
                 for at, broker in filled
                 if broker in word.isr and max(at, word.from_ns) <= until
             ]
-            before = frozenset(word.isr)
+            before[word.observer] = frozenset(word.isr)
         happened += [(row["injecting_ns"], 0, (broker, row)) for row, broker in wipes]
         if n == self.number:
             self._wiped_in_flight(from_ns)
-        for _, kind, what in sorted(happened, key=lambda one: one[:2]):
+        for at, kind, what in sorted(happened, key=lambda one: one[:2]):
             if kind == 0:
                 broker, self.wiped[broker] = what
                 self.state[broker] = Has.WIPED
             elif kind == 1:
                 word, earlier = what
-                self._heard(n, frozenset(word.isr), frozenset(word.elr), earlier, word.from_ns, here is not None)
+                self._heard(n, word, earlier, at, here is not None)
             else:
                 self._still_told(n, what)
         if here is not None or n not in self.elections.reign(self.number):
@@ -585,28 +595,49 @@ class _Walk:
                 acted = acted_on(row)
                 yield from ((row, broker) for broker in self.elections.replicas if self._name(broker) in acted)
 
-    def _heard(
-        self,
-        n: int,
-        isr: frozenset[int],
-        elr: frozenset[int],
-        before: frozenset[int] | None,
-        from_ns: int,
-        committed: bool,
-    ) -> None:
+    def _heard(self, n: int, word: Span, before: frozenset[int] | None, at_ns: int, committed: bool) -> None:
         """An ISR of a term was told: who is in that of a leader that has the record has it, once it was committed, and
-        whoever joins it in a later term (KIP-101: not before its log has reached that term's beginning)."""
-        leader = self.state.get(self.elections.terms[n].leader)
-        for broker in isr | elr if committed else isr:
+        whoever joins it in a later term (KIP-101: not before its log has reached that term's beginning).
+
+        One that lost its disk has it once it was seen to join since. Who may not have heard of the controller may tell
+        of before."""
+        leader, isr = self.state.get(self.elections.terms[n].leader), frozenset(word.isr)
+        own = word.observer == self._who(n)
+        late = not own and self._behind(word.observer, at_ns - self.elections.lag_ns, at_ns)
+        for broker in isr.union(word.elr) if committed else isr:
             has = self.state.get(broker)
             joined = before is not None and broker not in before
-            if leader is Has.MAY and has is None:
-                self.state[broker] = Has.MAY
-            elif leader is Has.MUST and has is Has.WIPED:
-                if joined and from_ns > self._wiped_ns(broker):
+            if leader not in {Has.MUST, Has.MAY}:
+                continue
+            if has is Has.WIPED or broker in self.in_doubt:
+                since = self._wiped_ns(broker) + self.elections.lag_ns
+                if leader is Has.MUST and joined and word.from_ns > since and not late:
                     self.state[broker] = Has.MUST
-            elif leader is Has.MUST and (committed or (joined and n not in self.elections.reign(self.number))):
+                    self.in_doubt.discard(broker)
+            elif leader is Has.MAY or late:
+                self.state[broker] = has or Has.MAY
+            elif committed or (joined and n not in self.elections.reign(self.number)):
                 self.state[broker] = Has.MUST
+
+    def _behind(self, observer: str, from_ns: int, to_ns: int) -> bool:
+        """Whether a fault may have kept a broker, or the controllers, from what others knew between two times."""
+        brokers = frozenset(self.elections.names.values())
+        kraft = self.evidence.configuration.metadata == "kraft"
+        return any(
+            row["injecting_ns"] <= to_ns
+            and _over(row) + self.elections.lag_ns >= from_ns
+            and any(does(row, what) for what in _KEEPS_BEHIND)
+            and (observer in acted_on(row) or not acted_on(row) <= brokers)
+            and not (kraft and sides(row) and frozenset().union(*sides(row)) <= brokers)
+            for row in self.faults
+        )
+
+    def _up_ns(self, broker: int, at_ns: int) -> int:
+        """When a broker's process first did anything from a time on."""
+        for begun, over in sorted(self._down_times(broker)):
+            if begun <= at_ns < over:
+                at_ns = over
+        return at_ns
 
     def _wiped_ns(self, broker: int) -> int:
         row = self.wiped[broker]
