@@ -103,10 +103,12 @@ class Elections:
         words = [word for n in self.reign(number) for word in self.terms[n].words]
         of_each = {by: [word for word in words if word.observer == by] for by in {word.observer for word in words}}
         whole = {by for by, told in of_each.items() if _cover(told, self.silences.get(by, ()), from_ns, until)}
-        telling = {leader} & whole or {by for by in whole if not behind(by, from_ns, until)}
+        telling = {by for by in whole if by == leader} or {by for by in whole if not behind(by, from_ns, until)}
         if not telling:
             return None
-        told = [word for by in telling | {leader} for word in of_each.get(by or "", ())]
+        told = [word for by in telling for word in of_each[by]]
+        if leader not in telling:
+            told += [word for word in of_each.get(leader or "", ()) if word.from_ns <= until]
         isrs = [frozenset(word.isr) for word in _around(told, from_ns, until)]
         return InSync(frozenset.intersection(*isrs), frozenset.union(*isrs))
 

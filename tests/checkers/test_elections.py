@@ -183,3 +183,181 @@ def test_who_was_elected_again_may_have_lacked_it_the_first_time() -> None:
     ]
     found = decided("send r ok @5 t10.2..10.4", *lines, **UNCLEAN)
     assert (found.standing, found.may_have) == (UNDECIDED, {1, 2, 3})
+
+
+#: b2, whose disk was wiped, leads since 26 s, and wrote from 0 on.
+EMPTY = ["final b @0 e1", "send late ok @6 t50..51", "final late @6 e1", "end 0..7"]
+
+
+def emptied(*told: str) -> list[str]:
+    """The whole ISR had r; b2 was elected from the ISR."""
+    return ["send r ok @5 t10..11", *told, *saw("b2,b3", "26..60", 2, 1, "2"), *EMPTY]
+
+
+def joining(joined: str, restarted: str) -> list[str]:
+    """b1 alone had r. b2 was seen to join its ISR at ``joined``; its disk was wiped at 20 s, while it was down."""
+    return emptied(
+        *saw("b1,b3", "0..19", 1, 0, "1"),
+        *saw("b1,b3", joined, 1, 0, "1,2"),
+        f"fault dead b2 19.95..{restarted} kind=kill",
+        "fault w b2 20..20 kind=wipe",
+        "fault killed b1 25..60 kind=kill",
+    )
+
+
+@pytest.mark.parametrize(
+    ("lines", "standing"),
+    [
+        (joining("20.2..24.2", restarted="25.5"), PERMITTED),
+        (joining("20.2..24.2", restarted="20.5"), UNDECIDED),
+        (joining("22..24", restarted="20.5"), VIOLATION),
+    ],
+    ids=["before its wipe, told late", "and it was up soon", "after it"],
+)
+def test_a_wiped_disk_is_filled_by_who_joins_after_it_and_not_by_what_is_told_late(
+    lines: list[str], standing: Standing
+) -> None:
+    assert decided(*lines, unclean_election=False).standing is standing
+
+
+def dead_in_the_isr(restarted: str) -> list[str]:
+    """b2 is dead, and stays in the ISR until its session is over, also when b3 has left it."""
+    return emptied(
+        *saw("b1,b2,b3", "0..19", 1, 0, "1,2,3"),
+        *saw("b1,b3", "20..22", 1, 0, "1,2,3"),
+        *saw("b1,b3", "23..24", 1, 0, "1,2"),
+        f"fault dead b2 19.5..{restarted} kind=kill",
+        "fault w b2 20..20 kind=wipe",
+        "fault killed b1 24.5..60 kind=kill",
+    )
+
+
+@pytest.mark.parametrize(("restarted", "standing"), [("25", PERMITTED), ("20.5", UNDECIDED)], ids=["dead", "up"])
+def test_a_wiped_disk_of_a_dead_broker_that_is_told_in_the_isr_stays_empty(restarted: str, standing: Standing) -> None:
+    assert decided(*dead_in_the_isr(restarted), unclean_election=False).standing is standing
+
+
+def told_by_one(isr: str, *cut: str) -> list[str]:
+    """b3 alone told who was in sync when r was acknowledged; b2 leads since 26 s."""
+    return [
+        *saw("b1,b2", "0..8", 1, 0, isr),
+        *saw("b3", "0..19", 1, 0, isr),
+        *cut,
+        *saw("b1,b3", "20..24", 1, 0, "1"),
+        "fault killed b1,b3 24.5..60 kind=kill",
+        *saw("b2", "26..60", 2, 1, "2"),
+        *CUT,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("lines", "standing"),
+    [
+        (told_by_one("1,2,3"), VIOLATION),
+        (told_by_one("1,2,3", "fault cut b3 7..24 kind=isolate"), UNDECIDED),
+        (told_by_one("1,2,3", "fault cut c1 7..24 kind=isolate"), UNDECIDED),
+        (told_by_one("1,2,3", "fault slow b3 7..24 kind=slow"), UNDECIDED),
+        (told_by_one("1,2,3", "fault cut b3 7..24 kind=isolate missed"), VIOLATION),
+        (told_by_one("1,2,3", "fault cut b3 2..4 kind=isolate"), VIOLATION),
+        (told_by_one("1,2,3", "fault cut b2 7..24 kind=isolate"), VIOLATION),
+    ],
+    ids=["heard", "cut off", "its controller cut off", "slow", "in vain", "before", "another"],
+)
+def test_who_may_not_have_heard_proves_of_nobody_that_it_was_in_sync(lines: list[str], standing: Standing) -> None:
+    assert decided("send r ok @5 t11..12", *lines, **UNCLEAN).standing is standing
+
+
+@pytest.mark.parametrize(
+    ("cut", "standing"), [([], PERMITTED), (["fault cut b3 7..24 kind=isolate"], UNDECIDED)], ids=["heard", "cut off"]
+)
+def test_nor_that_it_was_not(cut: list[str], standing: Standing) -> None:
+    assert decided("send r ok @5 t11..12", *told_by_one("1", *cut), **UNCLEAN).standing is standing
+
+
+@pytest.mark.parametrize(
+    ("cut", "standing"),
+    [([], UNDECIDED), (["fault cut b3 13.5..24 kind=isolate"], PERMITTED)],
+    ids=["heard", "cut off"],
+)
+def test_what_one_tells_who_was_cut_off_does_not_count_against_what_others_tell(
+    cut: list[str], standing: Standing
+) -> None:
+    """b1 died right after it acknowledged r alone; b4 tells the ISR 1 since 14 s, b3 still the whole."""
+    lines = [
+        *saw("b1,b4", "0..13", 1, 0, "1,2,3"),
+        *saw("b3", "0..24", 1, 0, "1,2,3"),
+        *saw("b1", "14..17", 1, 0, "1"),
+        *saw("b4", "14..25", 1, 0, "1"),
+        *cut,
+        "fault killed b1 17.5..60 kind=kill",
+        *saw("b2,b4", "26..60", 2, 1, "2"),
+        *CUT,
+    ]
+    assert decided("send r ok @5 t15..17", *lines, **UNCLEAN).standing is standing
+
+
+def nothing_took_it(until: str, *more: str) -> list[str]:
+    """The log ends below r, and b1 led with the whole ISR for as long as anybody told."""
+    return [
+        *saw("b1,b2,b3", f"0..{until}", 1, 0, "1,2,3"),
+        *more,
+        "final a @4 e0",
+        "send late ok @4 t19..20",
+        "end 0..5",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("lines", "standing"),
+    [
+        (nothing_took_it("30"), VIOLATION),
+        (nothing_took_it("30", "fault k b3 25..40 kind=kill"), UNDECIDED),
+        (nothing_took_it("39", "fault k b3 25..40 kind=kill"), VIOLATION),
+        (nothing_took_it("30", "fault k b3 25.. kind=kill"), VIOLATION),
+        (
+            nothing_took_it("30", "saw b4 @0..45 leader=1 epoch=0 isr=1,2,3", "fault cut b4,b3 9..44 kind=isolate"),
+            UNDECIDED,
+        ),
+        (
+            nothing_took_it("30", "saw b4 @0..45 leader=1 epoch=0 isr=1,2,3", "fault cut b3 9..44 kind=isolate"),
+            VIOLATION,
+        ),
+    ],
+    ids=[
+        *("to the end", "a fault lasted longer", "no longer", "it was never healed"),
+        *("one who was cut off told longer", "another told longer"),
+    ],
+)
+def test_nothing_took_it_only_where_it_was_observed_until_no_fault_was_in_force(
+    lines: list[str], standing: Standing
+) -> None:
+    assert decided("send r ok @5 t10..11", *lines, **ALONE).standing is standing
+
+
+def test_an_empty_disk_may_have_been_elected_unseen() -> None:
+    """Under settings that elect cleanly alone."""
+    lines = [
+        "send r ok @5 t10..11",
+        *saw("b1,b2,b3", "0..24", 1, 0, "1,2,3"),
+        *saw("b3", "25..30", 1, 0, "1,2,3"),
+        "fault k b1,b2 25..40 kind=kill",
+        *("final a @4 e0", "send late ok @4 t19..20", "end 0..5"),
+    ]
+    wiped = "fault w b2 26..27 kind=wipe"
+    assert decided(*lines, unclean_election=False).standing is VIOLATION
+    assert decided(*lines, wiped, unclean_election=False).standing is UNDECIDED
+    longer = [*lines, *saw("b1,b2,b3", "41..60", 1, 0, "1,2,3"), *saw("b3", "31..40", 1, 0, "1,2,3")]
+    assert decided(*longer, wiped, unclean_election=False).standing is VIOLATION
+
+
+def test_one_that_tells_late_is_not_another_that_left_and_joined() -> None:
+    """b1 told nothing; b2's disk was wiped at 20 s; b4 was first heard when b3 had told that b2 had left the ISR."""
+    lines = emptied(
+        *saw("b3", "0..22", 1, 0, "1,2,3"),
+        *saw("b3", "23..25", 1, 0, "1,3"),
+        *saw("b4", "24..25", 1, 0, "1,2,3"),
+        "fault dead b2 19..25 kind=kill",
+        "fault w b2 20..20 kind=wipe",
+        "fault killed b1,b3 25..60 kind=kill",
+    )
+    assert decided(*lines, **UNCLEAN).standing is not VIOLATION
