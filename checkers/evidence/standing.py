@@ -15,6 +15,7 @@ from harness.core.anomalies import VANISHED
 from harness.core.faults import Row, in_doubt, supposing_it_acted
 from harness.core.guarantees import Ruling
 from harness.core.verdict import Standing
+from harness.history.run_file import RunFile
 
 WORST_FIRST = (Standing.VIOLATION, Standing.UNDECIDED, Standing.PERMITTED)
 
@@ -35,11 +36,16 @@ def evidence(history: History) -> tuple[Evidence, Holes]:
         faults=possible_faults(history.faults),
         logs={} if found is None else begun_at(logs(history, found), vanished),
         delivered=delivered(vanished),
-        end_ns=history.last_ns,
+        end_ns=over_ns(run, history.last_ns),
         coordinated=history.transactional,
         last_replica_guarded=run.features.get(_ELR, 0) > 0,
     )
     return known, {} if found is None else holes(history, found)
+
+
+def over_ns(run: RunFile, last_ns: int) -> int:
+    """When nothing was written any more, and the final read began: what an election takes later is still read."""
+    return max([last_ns, *(phase.at_ns for phase in run.phases if phase.phase == "final read")])
 
 
 def possible_faults(faults: Sequence[Row]) -> list[Sequence[Row]]:

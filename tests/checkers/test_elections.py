@@ -4,19 +4,28 @@ Each rule with the histories that it must not reach.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from checkers.evidence.holders import Case
+from checkers.evidence.standing import over_ns
+from harness.core.anomalies import LOST
+from harness.core.guarantees import Configuration
 from harness.core.verdict import Standing
+from harness.history.run_file import PhaseReport, RunFile
+from tests.checkers.notation import SECOND, tell
 from tests.checkers.test_holders import (
     ALONE,
     CUT,
     PERMITTED,
+    TRIAL,
     UNCLEAN,
     UNDECIDED,
     VIOLATION,
     decided,
+    evidence,
     saw,
 )
 
@@ -361,3 +370,18 @@ def test_one_that_tells_late_is_not_another_that_left_and_joined() -> None:
         "fault killed b1,b3 25..60 kind=kill",
     )
     assert decided(*lines, **UNCLEAN).standing is not VIOLATION
+
+
+def test_it_is_over_when_the_final_read_begins() -> None:
+    phases = [PhaseReport(phase=phase, at_ns=at) for phase, at in (("timeline", 5), ("final read", 40), ("seal", 90))]
+    run = RunFile(run="r", scenario_name="s", scenario={}, configuration=Configuration(version="4.3.1"), phases=phases)
+    assert (over_ns(run, 20), over_ns(run, 50)) == (40, 50)
+    assert over_ns(run.model_copy(update={"phases": phases[:1]}), 20) == 20
+
+
+def test_an_election_may_have_come_after_the_last_that_was_told_and_before_the_final_read() -> None:
+    told = tell("send r ok @5 t10..11", *nothing_took_it("30"))
+    case = Case(TRIAL, 10 * SECOND, 11 * SECOND, True, 5, 5)
+    for over, standing in ((20, VIOLATION), (33, VIOLATION), (34, UNDECIDED)):
+        known = replace(evidence(told, **ALONE), end_ns=over * SECOND)
+        assert known.decided(LOST, case).standing is standing

@@ -25,6 +25,7 @@ def evidence(played: Played) -> Evidence:
     configuration = played.settings.configuration
     sends = played.tables["sends"]
     times = [at for row in sends for at in (row["invoked_ns"], row["completed_ns"]) if at is not None]
+    times += [row["read_ns"] for row in played.tables["reads"] if row["phase"] == Phase.FINAL]
     logs = {(end["topic"], end["partition"]): _log(played, end) for end in played.tables["log_ends"]}
     vanished = _vanished(played)
     return Evidence(
