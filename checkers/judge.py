@@ -23,12 +23,12 @@ from checkers.evidence.causes import RecordRange, found_ranges, runs, terms_led
 from checkers.evidence.faults import active
 from checkers.evidence.holders import Evidence
 from checkers.evidence.holes import Holes
-from checkers.evidence.leadership import elected, who_led
-from checkers.evidence.reach import faulted, given_up_beside
+from checkers.evidence.leadership import who_led
+from checkers.evidence.reach import Resent, faulted, given_up_beside, resent
 from checkers.evidence.readers import behind
 from checkers.evidence.silence import silences
 from checkers.evidence.standing import evidence, possible_faults, worst_ruling
-from checkers.evidence.store import directory_of, partitions, pieces
+from checkers.evidence.store import directory_of, pieces
 from checkers.findings import Observed, findings
 from checkers.history import History, damaged_file
 from checkers.limits import limits_of, overrun, undecided
@@ -36,7 +36,7 @@ from checkers.preconditions import Seen, preconditions
 from checkers.scan.polls import polls
 from checkers.screening import AT_ONCE, Found, records
 from checkers.summary import summary
-from harness.core.anomalies import BY_NAME, DUPLICATED, LOST, MISSED, VANISHED, Anomaly
+from harness.core.anomalies import BY_NAME, DUPLICATED, LOST, MISSED, REORDERED, VANISHED, Anomaly
 from harness.core.errors import HistoryError
 from harness.core.faults import Row
 from harness.core.guarantees import LOSS, Circumstances, Ruling, standing
@@ -145,12 +145,15 @@ def _unanswered(results: Path, failures: Mapping[str, Exception]) -> list[Precon
     return [Precondition(name="checkers answered", met=False, detail=f"failed: {failed}: see {CHECKERS_LOG}")]
 
 
-def circumstances(history: History, faults: Sequence[Row], anomaly: str = "") -> Circumstances:
+def circumstances(history: History, faults: Sequence[Row], anomaly: Anomaly) -> Circumstances:
     """What happened in a run of these faults, as far as promises depend on it that no record decides by itself."""
+    may_be_resent = anomaly in {DUPLICATED, REORDERED} and not history.run_file.configuration.idempotence
+    sent = resent(history, anomaly, faults) if may_be_resent else Resent(again=False, elected=False)
     return Circumstances(
-        elected=_elected_where(history, anomaly),
-        resent=True,
-        given_up_beside=anomaly == DUPLICATED.name and given_up_beside(history),
+        elected=sent.elected,
+        resent=sent.again,
+        held_back=sent.held,
+        given_up_beside=anomaly is DUPLICATED and given_up_beside(history),
         faulted=faulted(history, faults),
         final_read=history.run_file.final_read,
         missed_by_the_living=_missed_by_the_living(history.results),
@@ -174,17 +177,10 @@ def all_may_have_moved(history: History, anomaly: str) -> bool:
     return bool(told) and all(pc.all(one).as_py() for one in told)
 
 
-def _elected_where(history: History, anomaly: str) -> bool:
-    """Whether in each partition that has an anomaly another leader was elected: no other partition's election excuses
-    it."""
-    had = elected(history.seen)
-    return bool(had) and partitions(directory_of(history.results, anomaly)) <= had
-
-
 def rule(history: History, anomaly: Anomaly, found: Sequence[RecordRange]) -> Ruling:
     """The standing of an anomaly under the run's configuration: where its records are gone, the worst of theirs."""
     if anomaly not in LOSS:
-        possible = [circumstances(history, faults, anomaly.name) for faults in possible_faults(history.faults)]
+        possible = [circumstances(history, faults, anomaly) for faults in possible_faults(history.faults)]
         if all_may_have_moved(history, anomaly.name):
             possible.append(replace(possible[0], moved_unseen=True))
         return standing(anomaly, history.run_file.configuration, *possible)

@@ -135,15 +135,6 @@ def leaders(seen: Iterable[Span], of: Partition) -> list[int]:
     return list(dict.fromkeys(s.leader for s in seen if (s.topic, s.partition) == of and s.leader >= 0))
 
 
-def elected(seen: Iterable[Span]) -> set[Partition]:
-    """The partitions that had a second leader or leader epoch."""
-    terms: dict[Partition, set[tuple[int, int | None]]] = {}
-    for span in seen:
-        if span.leader >= 0:
-            terms.setdefault((span.topic, span.partition), set()).add((span.leader, span.leader_epoch))
-    return {of for of, led in terms.items() if len(led) > 1}
-
-
 def refilled(seen: Iterable[Span], broker: int, after_ns: int) -> int | None:
     """When a broker that lost its data had it again: in the ISR of another leader, wherever it ever was in an ISR.
 

@@ -1,20 +1,44 @@
 """What reached records that are there: a fault, where a group's partition had two owners; a record that their producer
-gave up, where an idempotent one's were written twice."""
+gave up, where an idempotent one's were written twice; what made a producer send again, where they stand twice or late.
+"""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
 
+from checkers.evidence.elections import LAG_NS, NEVER, elections
+from checkers.evidence.leadership import Partition
 from checkers.evidence.store import directory_of, pieces
-from checkers.history import History
-from harness.core.anomalies import DUPLICATED, TWO_OWNERS
-from harness.core.faults import Row, hit
+from checkers.history import PARTITION, History
+from checkers.scan.running_max import greatest_before
+from harness.core.anomalies import DUPLICATED, TWO_OWNERS, Anomaly
+from harness.core.faults import Does, Row, acted_on, does, hit
+from harness.history.run_file import Origin
 
 #: The default of session.timeout.ms: a member that is cut off learns no sooner that its session is over.
 _SESSION_MS = 45_000
 _NS_PER_MS = 1_000_000
+
+#: The default of request.timeout.ms: a producer sends again what nobody answered for so long.
+_REQUEST_MS = 30_000
+
+#: A fault that is over may be felt for so long: brokers start, leaders change, clients connect again.
+_FELT_NS = 10_000_000_000
+
+#: The columns that tell when a record was in flight.
+_IN_FLIGHT = pa.schema(
+    [("topic", pa.string()), ("partition", pa.int32()), ("sent_ns", pa.int64()), ("acknowledged_ns", pa.int64())]
+)
+
+#: What may hold back a request until another of the same record was answered.
+_HOLDS_BACK = (Does.CUTS, Does.DELAYS, Does.HALTS_PROCESS)
 
 #: The error of a record that librdkafka gave up.
 _GIVEN_UP = "_MSG_TIMED_OUT"
@@ -63,3 +87,151 @@ def _amid(times: npt.NDArray[np.int64], sent_ns: int | None, acknowledged_ns: in
     until = np.iinfo(np.int64).max if acknowledged_ns is None else acknowledged_ns
     first, last = np.searchsorted(times, [sent_ns, until], side="right")
     return bool(first < last)
+
+
+Window = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Disturbances:
+    """When something may have kept acknowledgements of a partition from its producers: ``faults``, or ``elections``;
+    and what may have ``held`` back requests. A request that nobody answered for ``timeout_ns`` is sent again anyway."""
+
+    faults: Sequence[Window]
+    held: Sequence[Window]
+    elections: Sequence[Window]
+    timeout_ns: int
+
+    def resent(self, sent: npt.NDArray[np.int64], until: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        """Which records may have been sent again: something was in the way before they were acknowledged."""
+        return _during([*self.faults, *self.elections], sent, until) | (until - sent >= self.timeout_ns)
+
+    def held_back(self, sent: npt.NDArray[np.int64], until: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        """Which may have been appended once more when they had been acknowledged."""
+        return _during(self.held, sent, until)
+
+    def refused(self, sent: npt.NDArray[np.int64], until: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        """Which may have met a leader that led no more."""
+        return _during(self.elections, sent, until)
+
+
+@dataclass(frozen=True)
+class Resent:
+    """Of all records of an anomaly: whether each may have been sent ``again`` before it was acknowledged; whether an
+    election was then (``elected``); and whether a fault may have ``held`` back what else stands there."""
+
+    again: bool
+    elected: bool
+    held: bool = False
+
+
+def resent(history: History, anomaly: Anomaly, faults: Sequence[Row]) -> Resent:
+    """Whether records that are there twice, or late, are so by being sent again.
+
+    A copy that was appended when its acknowledgement had come is none that was sent again for want of it: but where a
+    fault held requests back, the first of them may have come after the second. A history that others recorded does not
+    tell its faults.
+    """
+    if history.run_file.origin is not Origin.KAFKA_TRIAL:
+        return Resent(again=True, elected=True)
+    each = disturbances(history, faults)
+    stored = list(pieces(directory_of(history.results, anomaly.name), _IN_FLIGHT))
+    again, elected = (_of_all(stored, each, which) for which in (Disturbances.resent, Disturbances.refused))
+    late = [late_copies(history, anomaly)] if again else []
+    if not any(map(len, late)):
+        return Resent(again, elected)
+    return Resent(again=False, elected=elected, held=_of_all(late, each, Disturbances.held_back))
+
+
+def disturbances(history: History, faults: Sequence[Row]) -> "_Each":
+    """What was in the way of each partition's acknowledgements."""
+    known = elections(
+        history.stored.table("observations"), history.seen, history.stored.brokers, history.run_file.configuration
+    )
+    told = (client.get("request.timeout.ms") for client in history.run_file.workers("producer").values())
+    timeout_ns = min([_REQUEST_MS, *(int(ms) for ms in told if ms is not None)]) * _NS_PER_MS
+    brokers = frozenset(history.stored.brokers.values())
+
+    def of(partition: Partition) -> Disturbances:
+        its, terms = known.get(partition), known[partition].terms if partition in known else ()
+        replicas = brokers if its is None else {its.names.get(broker) for broker in its.replicas}
+        near = [row for row in faults if acted_on(row) & replicas or acted_on(row) - brokers]
+        holding = [row for row in near if any(does(row, what) for what in _HOLDS_BACK)]
+        changes = [(term.begins_ns, max(term.seen_ns + LAG_NS, before.ends_ns)) for before, term in pairwise(terms)]
+        return Disturbances([_felt(row) for row in near], [_felt(row) for row in holding], changes, timeout_ns)
+
+    return _Each(of)
+
+
+class _Each(dict[Partition, Disturbances]):
+    """Those of each partition, made when they are first asked for."""
+
+    def __init__(self, of: Callable[[Partition], Disturbances]) -> None:
+        super().__init__()
+        self._of = of
+
+    def __missing__(self, partition: Partition) -> Disturbances:
+        self[partition] = found = self._of(partition)
+        return found
+
+
+def late_copies(history: History, anomaly: Anomaly) -> pa.Table:
+    """The records of an anomaly that stand, once more or for the first time, behind one that was sent when they had
+    been acknowledged. (What a producer handed over again that replaced another is its own doing.)
+
+    Returns: topic, partition, sent_ns, acknowledged_ns
+    """
+    found = history.spark.read.parquet(str(directory_of(history.results, anomaly.name).absolute()))
+    found = found.where("acknowledged_ns is not null")
+    sent = history.sends.groupBy("record_id").agg(F.min("invoked_ns").alias("invoked_ns"))
+    late = _again(history, found, sent) if anomaly is DUPLICATED else _after(found, sent)
+    return late.select(*_IN_FLIGHT.names).toArrow()
+
+
+def _again(history: History, found: DataFrame, sent: DataFrame) -> DataFrame:
+    log = history.reads.where("phase = 'final' and intact and record_id is not null")
+    rows = log.select(*PARTITION, "offset", "record_id").join(sent, on="record_id")
+    before = {"sent_before_ns": F.col("invoked_ns")}
+    standing = greatest_before(rows, PARTITION, ["offset"], history.pieces("shiftright(offset, 11)"), before)
+    last = found.where("which != 'across incarnations'").selectExpr(
+        *PARTITION, "record_id", "last_offset as offset", "sent_ns", "acknowledged_ns"
+    )
+    return standing.join(last, on=[*PARTITION, "record_id", "offset"]).where("sent_before_ns > acknowledged_ns")
+
+
+def _after(found: DataFrame, sent: DataFrame) -> DataFrame:
+    witnesses = sent.selectExpr("record_id as after_record", "invoked_ns as after_sent_ns")
+    return found.join(witnesses, on="after_record").where("after_sent_ns > acknowledged_ns")
+
+
+def _of_all(
+    stored: Iterable[pa.Table],
+    each: Mapping[Partition, Disturbances],
+    which: Callable[[Disturbances, npt.NDArray[np.int64], npt.NDArray[np.int64]], npt.NDArray[np.bool_]],
+) -> bool:
+    """Whether something holds of all rows. Of what was never sent nothing does."""
+    for piece in stored:
+        if piece["sent_ns"].null_count:
+            return False
+        sent = piece["sent_ns"].to_numpy()
+        until = pc.fill_null(piece["acknowledged_ns"], NEVER).to_numpy()
+        places = piece.select(PARTITION).group_by(PARTITION).aggregate([]).to_pylist()
+        for place in places:
+            topic, partition = place["topic"], place["partition"]
+            here = pc.and_(pc.equal(piece["topic"], topic), pc.equal(piece["partition"], partition)).to_numpy()
+            if not which(each[topic, partition], sent[here], until[here]).all():
+                return False
+    return True
+
+
+def _during(
+    windows: Iterable[Window], sent: npt.NDArray[np.int64], until: npt.NDArray[np.int64]
+) -> npt.NDArray[np.bool_]:
+    found = np.zeros(len(sent), bool)
+    for begun, over in windows:
+        found |= (begun <= until) & (sent <= over)
+    return found
+
+
+def _felt(row: Row) -> Window:
+    return row["injecting_ns"], NEVER if row["healed_ns"] is None else row["healed_ns"] + _FELT_NS

@@ -44,15 +44,6 @@ def pieces(stored: Path, schema: pa.Schema | None = None, wanted: pc.Expression 
                 yield pa.Table.from_batches([batch])
 
 
-def partitions(stored: Path) -> set[tuple[str, int]]:
-    """The partitions of the stored rows."""
-    found: set[tuple[str, int]] = set()
-    for piece in pieces(stored):
-        each = piece.group_by(["topic", "partition"]).aggregate([])
-        found.update((row["topic"], row["partition"]) for row in each.to_pylist())
-    return found
-
-
 def first(stored: Path, number: int) -> list[dict[str, Any]]:
     """The first so many stored rows."""
     least: pa.Table | None = None

@@ -6,7 +6,7 @@ where both the settings and what happened in the run make the anomaly something 
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -114,8 +114,8 @@ class Circumstances:
     eligible leader replicas (KIP-966) are on.
 
     Of a record that is there: ``elected``: another leader was elected while it was in flight. ``resent``: it may have
-    been sent again before its acknowledgement came. ``given_up_beside``: its producer gave up another record while it
-    was in flight.
+    been sent again before its acknowledgement came. ``held_back``: a copy was appended after that, and a fault may have
+    held it back until then. ``given_up_beside``: its producer gave up another record while it was in flight.
 
     Of a run: ``faulted``: brokers were under a fault when a group's partition had two owners. ``final_read``: every log
     was read to its end when all was over. ``moved_unseen``: a group moved the partition between two polls, and the
@@ -132,6 +132,7 @@ class Circumstances:
     committed: bool = True
     last_replica_guarded: bool = False
     resent: bool = False
+    held_back: bool = False
     given_up_beside: bool = False
     faulted: bool = False
     final_read: bool = True
@@ -357,12 +358,17 @@ def standing(anomaly: Anomaly, configuration: Configuration, *possible: Circumst
 
     ``possible``: how it may have happened. What is permitted in all of these is; in some, it is undecided.
     """
+    late = any(happened.held_back for happened in possible)
+    if late:
+        possible = (*possible, *(replace(happened, resent=True) for happened in possible if happened.held_back))
     rows = [_permission(anomaly, configuration, happened) for happened in possible]
     held = [row for row in rows if row is not None]
     if held and len(held) == len(rows):
         return Ruling(Standing.PERMITTED, held[0].because, held[0].source, held[0].remedy)
     if held and any(happened.moved_unseen for happened in possible):
         return undecided(held[0], "nobody knows whether the group moved the partition in between")
+    if held and late:
+        return undecided(held[0], "nobody knows whether a fault held a copy back until another was acknowledged")
     if held:
         return undecided(held[0])
     return violation(anomaly, configuration)

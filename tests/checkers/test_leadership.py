@@ -7,9 +7,7 @@ import pytest
 
 from checkers.evidence.leadership import (
     LeaderTerm,
-    Partition,
     Span,
-    elected,
     isr_before,
     leader_terms,
     leaders,
@@ -134,21 +132,6 @@ def test_leaders_come_in_the_order_they_were_seen_and_no_leader_is_none() -> Non
     ]
     assert leaders(told, TRIAL) == [1, 2]
     assert leaders(told, ("trial", 7)) == []
-
-
-@pytest.mark.parametrize(
-    ("told", "were"),
-    [
-        ([], set()),
-        ([span("b1", 0, 1, 1, 0, (1,)), span("b2", 2, 3, 1, 0, (1, 2))], set()),
-        ([span("b1", 0, 1, 1, 0, (1,)), span("b1", 2, 3, -1, 0, (1,))], set()),
-        ([span("b1", 0, 1, 1, 0, (1,)), span("b1", 2, 3, 2, 1, (2,))], {TRIAL}),
-        ([span("b1", 0, 1, 1, 0, (1,)), span("b1", 2, 3, 1, 1, (1,))], {TRIAL}),
-        ([span("b1", 0, 1, 1, 0, (1,)), span("b1", 0, 1, 2, 0, (2,), partition=1)], set()),
-    ],
-)
-def test_an_election_is_a_second_leader_or_epoch_of_one_partition(told: list[Span], were: set[Partition]) -> None:
-    assert elected(told) == were
 
 
 def test_the_leaders_own_word_counts_before_the_others() -> None:

@@ -8,9 +8,14 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from checkers.evidence.reach import faulted, given_up_beside
+from checkers.catalogue import CHECKERS
+from checkers.evidence import reach
+from checkers.evidence.reach import faulted, given_up_beside, resent
 from checkers.evidence.store import directory_of
 from checkers.history import History
+from checkers.judge import judge
+from harness.core.anomalies import DUPLICATED
+from harness.core.verdict import Standing
 from harness.history.stored_run import StoredRun
 from tests.checkers.notation import SECOND, tell, write
 
@@ -83,3 +88,97 @@ def test_it_excuses_no_record_that_was_not(tmp_path: Path) -> None:
     assert not given_up_beside(history(tmp_path / "a", "duplicated", [TWICE, other], *lines))
     unanswered = TWICE | {"acknowledged_ns": None}
     assert given_up_beside(history(tmp_path / "b", "duplicated", [TWICE, unanswered], *lines))
+
+
+#: A record that was in flight from 10 to 12 s, and is there twice.
+COPIED = {"topic": "trial", "partition": 0, "sent_ns": 10 * SECOND, "acknowledged_ns": 12 * SECOND}
+ELSEWHERE = "saw b3 @0..40 p1 leader=3 epoch=0 isr=3 replicas=3"
+LED = ("saw b1 @0..40 leader=1 epoch=0 isr=1,2 replicas=1,2", ELSEWHERE)
+
+
+@pytest.mark.parametrize(
+    ("lines", "row", "reached"),
+    [
+        ([], COPIED, (False, False)),
+        (["fault cut b1 9..15"], COPIED, (True, False)),
+        (["fault cut b1 12..15"], COPIED, (True, False)),
+        (["fault cut b1 1..3"], COPIED, (True, False)),
+        (["fault cut b1 0..0.5"], COPIED | {"sent_ns": 11 * SECOND}, (False, False)),
+        (["fault cut b1 12.5..15"], COPIED, (False, False)),
+        (["fault cut b3 9..15"], COPIED, (False, False)),
+        (["fault cut c1 9..15"], COPIED, (True, False)),
+        (["fault cut b1 9..15 missed"], COPIED, (False, False)),
+        ([], COPIED | {"acknowledged_ns": None}, (True, False)),
+        ([], COPIED | {"acknowledged_ns": 40 * SECOND}, (True, False)),
+        (["fault cut b1 9..15"], COPIED | {"sent_ns": None}, (False, False)),
+        ([LED[0].replace("40", "10"), "saw b2 @11 leader=2 epoch=1 isr=2"], COPIED, (True, True)),
+        ([LED[0].replace("40", "19"), "saw b2 @20 leader=2 epoch=1 isr=2"], COPIED, (False, False)),
+        ([LED[0].replace("40", "4"), "saw b1 @5..40 leader=2 epoch=1 isr=2"], COPIED, (False, False)),
+        ([*LED, "saw b2 @11 p1 leader=2 epoch=1 isr=2"], COPIED, (False, False)),
+    ],
+    ids=[
+        *("nothing", "a fault", "just in time", "felt for a while", "over for longer", "after it", "another replica's"),
+        *("a controller's", "in vain", "never acknowledged", "not for longer than a request", "never sent"),
+        *("an election", "a later one", "one before, of which all knew", "of another partition"),
+    ],
+)
+def test_what_was_sent_again_met_something_before_it_was_acknowledged(
+    lines: list[str], row: dict[str, Any], reached: tuple[bool, bool], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reach, "late_copies", lambda *_: [])
+    led = (ELSEWHERE,) if lines and lines[0].startswith("saw") else LED
+    rows = [{**row, "worker": 0}, {**row, "worker": 0}]
+    found = history(tmp_path, "duplicated", rows, "send a ok @0", "end 0..1", *led, *lines)
+    one = resent(found, DUPLICATED, found.faults)
+    assert (one.again, one.elected, one.held) == (*reached, False)
+
+
+def test_each_of_them_did(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reach, "late_copies", lambda *_: [])
+    rows = [COPIED, COPIED | {"sent_ns": 30 * SECOND, "acknowledged_ns": 31 * SECOND}]
+    found = history(tmp_path, "duplicated", rows, "send a ok @0", "end 0..1", *LED, "fault cut b1 9..15")
+    assert not resent(found, DUPLICATED, found.faults).again
+
+
+#: b is sent when a was acknowledged; a is at 0, and once more at 2.
+AFTERWARDS = ("send a ok @0 t1..2", "send b ok @1 t3..4", "final a @0", "final b @1", "final a @2", "end 0..3")
+#: b is sent while a is in flight.
+MEANWHILE = tuple(line.replace("t3..4", "t1.5..4") for line in AFTERWARDS)
+#: a stands behind b, which was sent when a was acknowledged.
+LATE = ("send a ok @0 t1..2", "send b ok @1 t3..4", "final b @1", "final a @2", "end 0..3")
+OVERTAKEN = tuple(line.replace("t3..4", "t1.5..4") for line in LATE)
+CUT_OFF = ("fault cut b1,b2,b3 0..5", "saw b1 @0..9 leader=1 epoch=0 isr=1,2,3")
+KILLED = (CUT_OFF[0].replace("cut", "k") + " kind=kill", CUT_OFF[1])
+
+
+@pytest.mark.parametrize(
+    ("anomaly", "lines", "settings", "standing"),
+    [
+        ("duplicated", (*MEANWHILE, *CUT_OFF), {}, Standing.PERMITTED),
+        ("duplicated", (*MEANWHILE, *KILLED), {}, Standing.PERMITTED),
+        ("duplicated", (*MEANWHILE, CUT_OFF[1]), {}, Standing.VIOLATION),
+        ("duplicated", (*MEANWHILE, *CUT_OFF), {"retries": 0}, Standing.VIOLATION),
+        ("duplicated", (*MEANWHILE, *CUT_OFF), {"idempotence": True}, Standing.VIOLATION),
+        ("duplicated", (*AFTERWARDS, *CUT_OFF), {}, Standing.UNDECIDED),
+        ("duplicated", (*AFTERWARDS, *KILLED), {}, Standing.VIOLATION),
+        ("duplicated", (*MEANWHILE, CUT_OFF[0] + " unknown", CUT_OFF[1]), {}, Standing.UNDECIDED),
+        ("reordered", (*OVERTAKEN, *CUT_OFF), {}, Standing.PERMITTED),
+        ("reordered", (*OVERTAKEN, CUT_OFF[1]), {}, Standing.VIOLATION),
+        ("reordered", (*LATE, *KILLED), {}, Standing.VIOLATION),
+    ],
+    ids=[
+        *("cut off meanwhile", "killed meanwhile", "no fault", "no retries", "idempotent", "afterwards, held perhaps"),
+        *("afterwards, and nothing held it", "a fault perhaps", "overtaken", "overtaken without a fault", "too late"),
+    ],
+)
+def test_a_copy_is_permitted_where_it_may_have_been_sent_again(
+    anomaly: str,
+    lines: tuple[str, ...],
+    settings: dict[str, Any],
+    standing: Standing,
+    spark: SparkSession,
+    tmp_path: Path,
+) -> None:
+    write(tmp_path, [tell(*lines)], **{"idempotence": False, "retries": 5, **settings})
+    checkers = [checker for checker in CHECKERS if checker.name == anomaly]
+    assert judge(tmp_path, spark, checkers=checkers).anomalies[anomaly].standing is standing

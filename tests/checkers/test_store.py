@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from checkers.evidence.store import extent, first, partitions, pieces
+from checkers.evidence.store import extent, first, pieces
 
 _SCHEMA = pa.schema(
     [("topic", pa.string()), ("partition", pa.int32())]
@@ -59,7 +59,6 @@ def test_a_column_that_an_anomaly_has_not_is_null_and_only_what_is_wanted_is_rea
     assert sorted(row["offset"] for piece in told for row in piece.to_pylist() if row["last_offset"] is None) == [4, 5]
 
 
-def test_a_part_without_rows_is_no_piece_and_of_no_partition(tmp_path: Path) -> None:
+def test_a_part_without_rows_is_no_piece(tmp_path: Path) -> None:
     kept = _write(tmp_path / "kept", [[], [6, 0], []])
     assert [len(piece) for piece in pieces(kept)] == [2]
-    assert partitions(kept) == {("b", 0), ("a", 0)}
