@@ -21,7 +21,8 @@ from checkers.evidence.holes import Holes, inside
 from checkers.evidence.leadership import LeaderTerm, Partition, Span, isr_before, leader_terms
 from checkers.evidence.store import directory_of, extent, pieces
 from checkers.history import PARTITION, History
-from harness.core.anomalies import Anomaly
+from harness.core.anomalies import LOST, Anomaly
+from harness.core.guarantees import UNREAD_LOSS
 from harness.core.verdict import Standing
 
 #: So many runs of an anomaly are in a verdict, the biggest first.
@@ -87,8 +88,21 @@ def found_ranges(
     width = bucket_width(extent(stored), len(led))
     parts = record_ranges(pieces(stored, COLUMNS), led, width, holes, evidence)
     if evidence is not None:
-        parts = attached(decided(parts, anomaly, evidence), width)
+        found = decided(parts, anomaly, evidence)
+        parts = attached(found, width, _lost_beside(history, anomaly, found, holes, evidence))
     return joined(reattributed(joined(parts, width), width, led, claims(history.seen, history.stored.brokers)), width)
+
+
+def _lost_beside(
+    history: History, anomaly: Anomaly, found: Iterable[RecordRange], holes: Holes, evidence: Evidence
+) -> list[RecordRange]:
+    """What was lost, where a cut that took it may have taken undecided records of another anomaly, too: of those that a
+    reader was given nothing is known by that."""
+    if anomaly is LOST or anomaly not in UNREAD_LOSS or not any(_is_undecided(part) for part in found):
+        return []
+    stored, led = directory_of(history.results, LOST.name), terms_led(history)
+    width = bucket_width(extent(stored), len(led))
+    return decided(record_ranges(pieces(stored, COLUMNS), led, width, holes, evidence), LOST, evidence)
 
 
 def decided(parts: Iterable[RecordRange], anomaly: Anomaly, evidence: Evidence) -> list[RecordRange]:
@@ -107,16 +121,19 @@ def decided(parts: Iterable[RecordRange], anomaly: Anomaly, evidence: Evidence) 
     return found
 
 
-def attached(parts: Iterable[RecordRange], width: int) -> list[RecordRange]:
+def attached(parts: Iterable[RecordRange], width: int, others: Iterable[RecordRange] = ()) -> list[RecordRange]:
     """Undecided record ranges that stand next to what an event took that is permitted, and may have been taken by it,
-    were taken by it: an election cuts a log at one offset, and takes all from there on.
+    were taken by it: an election cuts a log at one offset, and takes all from there on. ``others``: record ranges of
+    another anomaly that it may have taken.
 
     But those of which more were acknowledged there than one log has offsets, or after what stands above them, are of
     another leader's log; and what is in a hole of the final log, no election took alone.
     """
-    found = sorted(
-        parts, key=lambda part: (part.of, -1 if part.first_offset is None else part.first_offset, part.first_ns)
+    told = sorted(
+        [*((part, True) for part in parts), *((part, False) for part in others)],
+        key=lambda one: (one[0].of, -1 if one[0].first_offset is None else one[0].first_offset, one[0].first_ns),
     )
+    found = [part for part, _ in told]
     above = _acknowledged_above(found)
     for order in (range(len(found) - 1, -1, -1), range(len(found))):
         permitted: dict[tuple[Partition, int], RecordRange] = {}
@@ -138,7 +155,11 @@ def attached(parts: Iterable[RecordRange], width: int) -> list[RecordRange]:
             if decision.standing is Standing.PERMITTED and event is not None and event.term is not None:
                 permitted[part.of, event.term] = part
                 crowds[part.of, event.term, (part.first_offset or 0) // width] = _crowd(crowds, part, event.term, width)
-    return [replace(part, case=None) for part in found]
+    return [replace(part, case=None) for part, (_, own) in zip(found, told, strict=True) if own]
+
+
+def _is_undecided(part: RecordRange) -> bool:
+    return part.decision is not None and part.decision.standing is Standing.UNDECIDED
 
 
 def _crowd(

@@ -7,13 +7,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from checkers.evidence.causes import COLUMNS, attached, record_ranges
+from checkers.evidence.causes import COLUMNS, RecordRange, attached, record_ranges
 from checkers.evidence.causes import decided as each_decided
 from checkers.evidence.elections import elections
 from checkers.evidence.holders import Case, Decision, Evidence, Log
 from checkers.evidence.leadership import spans
 from checkers.evidence.standing import possible_faults
-from harness.core.anomalies import HANGING_TRANSACTION, LOST, VANISHED, Anomaly
+from harness.core.anomalies import ACKNOWLEDGED_ELSEWHERE, HANGING_TRANSACTION, LOST, VANISHED, Anomaly
 from harness.core.guarantees import Configuration
 from harness.core.verdict import Standing
 from harness.history.schema import OBSERVATIONS
@@ -758,3 +758,42 @@ def test_what_depends_on_a_coordinators_log_is_unknown_where_something_may_have_
 ) -> None:
     found = decided("send r ok @5 x1 t2..3", *more, *_MARKED, anomaly=anomaly, **settings)
     assert found.standing is standing
+
+
+def elsewhere(anomaly: Anomaly, offset: int, beside: Anomaly = LOST, partition: int = 0) -> Standing:
+    """The standing of a record at an offset that either of two leaders may have acknowledged, where what b1 alone
+    acknowledged before, from 5 to 8, is lost."""
+    deposed = [*saw("b1", "0..40", 1, 0, "1,2,3"), *saw("b2,b3", "0..19", 1, 0, "1,2,3")]
+    deposed += [*saw("b2,b3", "20..60", 2, 1, "2,3"), *saw("b1", "41..60", 2, 1, "2,3")]
+    deposed += [line.replace("leader=", "p1 leader=") for line in deposed]
+    told = tell(
+        "send x ok @1 t50..51",
+        *deposed,
+        "final a @4 e0",
+        "final b @5 e1",
+        "final a @4 e0 p1",
+        "end 0..6",
+        "end 0..5 p1",
+    )
+    known = evidence(told, **ALONE)
+
+    def ranges(of: Anomaly, *rows: tuple[int, int, float]) -> list[RecordRange]:
+        table = [
+            {"topic": "trial", "partition": p, "offset": o, "sent_ns": at, "acknowledged_ns": at}
+            for p, o, at in ((p, o, int(t * SECOND)) for p, o, t in rows)
+        ]
+        return each_decided(record_ranges([pa.Table.from_pylist(table, COLUMNS)], {}, 64, {}, known), of, known)
+
+    parts = ranges(anomaly, (partition, offset, 25.0))
+    lost = ranges(beside, *((0, o, 10.0 + o / 10) for o in range(5, 9)))
+    [found] = attached(parts, 64, lost)
+    assert found.decision is not None
+    assert found.count == 1
+    return found.decision.standing
+
+
+def test_what_the_same_cut_took_that_is_lost_decides_what_stands_elsewhere() -> None:
+    assert elsewhere(ACKNOWLEDGED_ELSEWHERE, 9) is PERMITTED
+    assert elsewhere(ACKNOWLEDGED_ELSEWHERE, 500) is UNDECIDED
+    assert elsewhere(ACKNOWLEDGED_ELSEWHERE, 9, partition=1) is UNDECIDED
+    assert elsewhere(ACKNOWLEDGED_ELSEWHERE, 5) is UNDECIDED
