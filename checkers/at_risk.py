@@ -5,92 +5,64 @@ acknowledged while a fault was in force on a replica of its partition; what dest
 risk what was acknowledged before it, too. A fault of another node than a broker (a controller, a ZooKeeper) is one of
 every partition: no ISR changes, and nobody is elected, without it.
 
-How few brokers had to have it: with acks=all those that are in every ISR that was reported from its sending until a
-second after its acknowledgement, by its leader where that answered; with acks=1 the leader alone. What was acknowledged
-within one bin of time (checkers/availability.py) is counted by the fewest of it.
+How few brokers had to have it is what decides of a record that is lost (checkers/evidence/holders.py): with acks=all
+those that were in every ISR told around it, with acks=1 the leader alone. What was acknowledged within one bin of time
+(checkers/availability.py) is counted by the fewest of it.
 """
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from checkers.evidence.leadership import FRESH_NS, Partition, Span
+from checkers.evidence.elections import Elections
+from checkers.evidence.holders import Case, Evidence
+from checkers.evidence.leadership import Partition
 from checkers.stretches import Timeline
 from harness.core.faults import Does, Row, acted_on, does
 
 Flags = npt.NDArray[np.bool_]
 
-#: A broker reports an ISR that changed after this time at most.
-_LAG_NS = 1_000_000_000
 _ALWAYS = np.iinfo(np.int64).min
 _FOREVER = np.iinfo(np.int64).max
 
-#: Instead of a number of brokers: nobody reported an ISR.
+#: Instead of a number of brokers: nobody told an ISR.
 NOT_KNOWN = 0
 
 
-def at_risk(
-    writes: Mapping[Partition, Timeline],
-    spans: Sequence[Span],
-    faults: Iterable[Row],
-    brokers: Mapping[int, str],
-    acks_all: bool,
-) -> dict[int, int]:
+def at_risk(writes: Mapping[Partition, Timeline], evidence: Evidence) -> dict[int, int]:
     """How many records were acknowledged while at risk, by the fewest brokers that had to have them (NOT_KNOWN where
-    nobody reported an ISR). ``brokers``: their names by their ids; ``faults``: rows of the table."""
-    effective = [row for row in faults if row["effective"]]
-    of_each: dict[Partition, list[Span]] = {}
-    for span in spans:
-        of_each.setdefault((span.topic, span.partition), []).append(span)
+    nobody told an ISR)."""
+    effective = [row for row in evidence.faults[0] if row["effective"]]
     found: Counter[int] = Counter()
     for of, own in writes.items():
-        own_spans = of_each.get(of, [])
-        hit = _hit(own, [when for row in effective for when in _in_force(row, of, _replicas(own_spans), brokers)])
-        number = own.acknowledged[hit]
-        fewest = holders(own, own_spans, brokers)[hit] if acks_all else np.ones(len(number), np.int64)
-        for one, count in zip(fewest.tolist(), number.tolist(), strict=True):
+        replicas = _replicas(evidence.elections.get(of))
+        in_force = [when for row in effective for when in _in_force(row, of, replicas, evidence.names)]
+        hit = np.flatnonzero(_hit(own, in_force))
+        for one, count in zip(_fewest(of, own, hit, evidence), own.acknowledged[hit].tolist(), strict=True):
             found[one] += count
     return {fewest: found[fewest] for fewest in sorted(found) if found[fewest]}
 
 
-def holders(own: Timeline, told: Sequence[Span], brokers: Mapping[int, str]) -> npt.NDArray[np.int64]:
-    """Of each bin, how many brokers are in every ISR that was reported of one leader and epoch while its writes were
-    under way: of several, which may each have acknowledged some of them, the fewest."""
-    until = list(zip(told, _until(told), strict=True))
-    by_leaders = [(span, end) for span, end in until if brokers.get(span.leader) == span.observer]
-    begun, over = own.earliest, np.maximum(own.last_ack, own.earliest) + _LAG_NS
-    terms: dict[tuple[int, int | None], list[tuple[Span, Flags]]] = {}
-    for span, end in by_leaders or until:
-        during = (begun < end) & (over >= span.from_ns)
-        terms.setdefault((span.leader, span.leader_epoch), []).append((span, during))
-    fewest = np.full(len(own.bin), _FOREVER)
-    for reported in terms.values():
-        some = np.logical_or.reduce([during for _, during in reported])
-        count = np.zeros(len(own.bin), np.int64)
-        for broker in _replicas(told):
-            without = [during for span, during in reported if broker not in span.isr]
-            count += ~np.logical_or.reduce(without) if without else True
-        fewest = np.where(some, np.minimum(fewest, count), fewest)
-    return np.where(fewest == _FOREVER, NOT_KNOWN, fewest)
+def _fewest(of: Partition, own: Timeline, bins: npt.NDArray[np.int64], evidence: Evidence) -> list[int]:
+    """Of some bins, how few brokers had to have what was acknowledged in each. What is between the same two moments is
+    alike."""
+    if not evidence.configuration.acks_all:
+        return [1] * len(bins)
+    moments = evidence.moments(of)
+    times = [own.earliest[bins], np.maximum(own.last_ack, own.earliest)[bins]]
+    alike = np.stack([np.searchsorted(moments, at, side="right") for at in times])
+    _, first, each = np.unique(alike, axis=1, return_index=True, return_inverse=True)
+    known = [evidence.had_to_have(Case(of, int(times[0][n]), int(times[1][n]), acknowledged=True)) for n in first]
+    fewest = [min(map(len, terms), default=NOT_KNOWN) for terms in known]
+    return [fewest[n] for n in each.ravel().tolist()]
 
 
-def _until(spans: Sequence[Span]) -> list[int]:
-    """Until when each report counts: until another of its observer, or until that has been silent for too long."""
-    following: dict[str, int] = {}
-    until = [_FOREVER] * len(spans)
-    for n in sorted(range(len(spans)), key=lambda n: -spans[n].from_ns):
-        until[n] = min(following.get(spans[n].observer, _FOREVER), spans[n].to_ns + FRESH_NS)
-        following[spans[n].observer] = spans[n].from_ns
-    return until
-
-
-def _replicas(spans: Iterable[Span]) -> set[int]:
-    """The brokers that are known to have had a replica: those that were ever in the ISR, or led."""
-    return {broker for span in spans for broker in (*span.isr, span.leader) if broker >= 0}
+def _replicas(elections: Elections | None) -> frozenset[int]:
+    return frozenset() if elections is None else elections.replicas
 
 
 def _in_force(

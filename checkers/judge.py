@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from checkers.anomalies import transactions
 from checkers.anomalies.readers import redelivered
 from checkers.at_risk import at_risk
-from checkers.availability import Writes, availability, writes
+from checkers.availability import availability, writes
 from checkers.catalogue import checkers_of
 from checkers.checker import Checker
 from checkers.evidence.causes import RecordRange, found_ranges, runs, terms_led
@@ -27,7 +27,7 @@ from checkers.evidence.leadership import who_led
 from checkers.evidence.reach import Resent, faulted, given_up_beside, resent
 from checkers.evidence.readers import behind
 from checkers.evidence.silence import silences
-from checkers.evidence.standing import evidence, possible_faults, worst_ruling
+from checkers.evidence.standing import evidence, observed, possible_faults, worst_ruling
 from checkers.evidence.store import directory_of, pieces
 from checkers.findings import Observed, findings
 from checkers.history import History, damaged_file
@@ -82,34 +82,25 @@ def _judged(history: History, checkers: Sequence[Checker]) -> Verdict:
         stopped = behind(history, polled.result()) if polled and history.run_file.final_read else []
         (counts, answered), written = judged.result(), acknowledged.result()
     service = availability(history, written)
-    risked = _at_risk(history, written)
+    seen = observed(history)
+    risked = at_risk(written.partitions, seen)
     found = [f for f in answered if f.failure is None]
     failures = {f.checker.anomaly.name: f.failure for f in answered if f.failure is not None}
     sizes = {f.checker.anomaly.name: f.count for f in found} | dict.fromkeys(failures)
     report = summary(counts, lost=sizes.get(LOST.name, 0), duplicated=sizes.get(DUPLICATED.name, 0))
-    known, missing = evidence(history) if any(f.checker.anomaly in LOSS for f in found) else (None, {})
+    known, missing = evidence(history, seen) if any(f.checker.anomaly in LOSS for f in found) else (None, {})
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
         explanations = list(pool.map(lambda one: explained(history, one, missing, known), found))
     names = [f.checker.anomaly.name for f in found]
     ranges = {name: one for name, (_, one) in zip(names, explanations, strict=True)}
     anomalies = {name: one for name, (one, _) in zip(names, explanations, strict=True)}
     anomalies |= overrun(limits_of(history.run_file), service)
-    observed = Observed(terms_led(history), history.seen, history.faults, history.stored.brokers)
-    caused = findings(anomalies, ranges, observed)
+    told = Observed(terms_led(history), history.seen, history.faults, history.stored.brokers)
+    caused = findings(anomalies, ranges, told)
     met = preconditions(history.run_file, report, _seen(history, service, stopped, counts["untold"], risked))
     met += _unanswered(history.results, failures)
     done = transactions.report(history)
     return verdict(history, report, anomalies, caused, met, service, done, again, risked)
-
-
-def _at_risk(history: History, written: Writes) -> dict[int, int]:
-    return at_risk(
-        written.partitions,
-        history.seen,
-        history.faults,
-        history.stored.brokers,
-        history.run_file.configuration.acks_all,
-    )
 
 
 def _seen(

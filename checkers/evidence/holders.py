@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from checkers.evidence.elections import BEFORE, LAG_NS, NEVER, Elections, InSync
 from checkers.evidence.leadership import Partition, Span
-from harness.core.anomalies import COMMITTED_LOST, FRACTURED, HANGING_TRANSACTION, Anomaly
+from harness.core.anomalies import COMMITTED_LOST, FRACTURED, HANGING_TRANSACTION, LOST, Anomaly
 from harness.core.faults import Does, Row, acted_on, does, hit, sides
 from harness.core.guarantees import Circumstances, Configuration, Ruling, asked_by_hand, standing
 from harness.core.verdict import Standing
@@ -192,6 +192,14 @@ class Evidence:
         segment = None if offset is None else int(np.searchsorted(self.edges(case.of), offset, side="right"))
         return case.of, case.acknowledged, case.epoch, case.hole, segment, *places
 
+    def had_to_have(self, case: Case) -> list[frozenset[int]]:
+        """The brokers that must have had these records, for each term that they may be of, and of which anybody told
+        the ISR then."""
+        elections, faults = self.elections.get(case.of), self.faults[0]
+        numbers = [] if elections is None else candidates(elections, case, faults)
+        walks = [_Walk(self, elections, faults, LOST, case, number) for number in numbers if elections is not None]
+        return [walk.held for walk in walks if walk.observed]
+
     def decided(self, anomaly: Anomaly, case: Case) -> Decision:
         """What is known of these records."""
         if anomaly is HANGING_TRANSACTION:
@@ -334,6 +342,7 @@ class _Walk:
     committed: int | None = None
     held: frozenset[int] = frozenset()
     may: frozenset[int] = frozenset()
+    observed: bool = False
 
     def __post_init__(self) -> None:
         case, leader = self.case, self.elections.terms[self.number].leader
@@ -342,6 +351,7 @@ class _Walk:
         self.held, self.may = frozenset({leader}), frozenset({leader})
         if self.committed is not None:
             told = self.elections.in_sync(self.number, sent, max(self.committed, sent), self._behind)
+            self.observed = told is not None
             self.held |= frozenset() if told is None else told.every
             may = self.elections.replicas if told is None or self._too_few(told) else told.any
             # A process that had ended before it was sent, and had not begun again, has fetched nothing.
@@ -435,7 +445,7 @@ class _Walk:
                 or self._name(broker) not in acted_on(row)
             ):
                 continue
-            over = NEVER if row["healing_ns"] is None else int(row["healing_ns"])
+            over = min(_over(row), NEVER if row.get("healing_ns") is None else int(row["healing_ns"]))
             if self.elections.told_nothing(self._name(broker), begun, over):
                 yield int(begun), over
 

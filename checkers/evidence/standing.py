@@ -1,6 +1,7 @@
 """The standing of an anomaly: the worst of all its records, each by what reached it."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -23,22 +24,31 @@ WORST_FIRST = (Standing.VIOLATION, Standing.UNDECIDED, Standing.PERMITTED)
 _ELR = "eligible.leader.replicas.version"
 
 
-def evidence(history: History) -> tuple[Evidence, Holes]:
-    """All that decides what took a record of a run; and the holes of its final logs."""
-    found = epochs(history) if history.run_file.final_read else None
-    run, vanished = history.run_file, _vanished(history)
-    known = Evidence(
+def observed(history: History) -> Evidence:
+    """What decides who must have had a record of a run, without what is left of it."""
+    run = history.run_file
+    return Evidence(
         configuration=run.configuration,
         elections=elections(
             history.stored.table("observations"), history.seen, history.stored.brokers, run.configuration
         ),
         names=history.stored.brokers,
         faults=possible_faults(history.faults),
-        logs={} if found is None else begun_at(logs(history, found), vanished),
-        delivered=delivered(vanished),
         end_ns=over_ns(run, history.last_ns),
         coordinated=history.transactional,
         last_replica_guarded=run.features.get(_ELR, 0) > 0,
+    )
+
+
+def evidence(history: History, known: Evidence | None = None) -> tuple[Evidence, Holes]:
+    """All that decides what took a record of a run; and the holes of its final logs. ``known``: what was observed."""
+    found = epochs(history) if history.run_file.final_read else None
+    vanished = _vanished(history)
+    known = replace(
+        observed(history) if known is None else known,
+        logs={} if found is None else begun_at(logs(history, found), vanished),
+        delivered=delivered(vanished),
+        _edges={},
     )
     return known, {} if found is None else holes(history, found)
 

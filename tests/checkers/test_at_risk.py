@@ -4,11 +4,17 @@ import json
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from checkers.at_risk import NOT_KNOWN, at_risk
-from checkers.evidence.leadership import Span
+from checkers.evidence.elections import elections
+from checkers.evidence.holders import Evidence
+from checkers.evidence.leadership import spans
+from checkers.evidence.standing import possible_faults
 from checkers.stretches import Timeline
+from harness.core.guarantees import Configuration
+from harness.history.schema import OBSERVATIONS
 
 SECOND = 1_000_000_000
 BROKERS = {1: "b1", 2: "b2", 3: "b3", 4: "b4"}
@@ -22,8 +28,11 @@ def acknowledged(*bins: tuple[float, float, int]) -> Timeline:
     return Timeline(np.arange(len(bins)), times[0], times[1], times[1], times[1], number.astype(np.int64))
 
 
-def isr(observer: str, since: float, until: float, leader: int, *brokers: int) -> Span:
-    return Span(observer, *OF, int(since * SECOND), int(until * SECOND), leader, 0, brokers)
+def isr(observer: str, since: float, until: float, leader: int, *brokers: int, epoch: int = 0) -> list[dict[str, Any]]:
+    """What a broker told each second, and at the end."""
+    ats = [*np.arange(since, until), until]
+    told = {"topic": OF[0], "partition": OF[1], "leader": leader, "leader_epoch": epoch, "isr": list(brokers)}
+    return [{"observer": observer, "at_ns": int(at * SECOND), "replicas": [1, 2, 3], **told} for at in ats]
 
 
 def fault(since: float, until: float | None, *nodes: str, **more: Any) -> dict[str, Any]:
@@ -32,16 +41,19 @@ def fault(since: float, until: float | None, *nodes: str, **more: Any) -> dict[s
     return {"fault": "f", "kind": "kill", "nodes": list(nodes), "effective": True, "evidence": "{}", **times, **more}
 
 
-WHOLE = [isr("b1", 0, 100, 1, 1, 2, 3)]
-SHRUNK = [isr("b1", 0, 10, 1, 1, 2, 3), isr("b1", 10.25, 100, 1, 1)]
+WHOLE = isr("b1", 0, 100, 1, 1, 2, 3)
+SHRUNK = isr("b1", 0, 10, 1, 1, 2, 3) + isr("b1", 10.25, 100, 1, 1)
 #: Each second from 0 to 39 one write is sent, and acknowledged half a second later.
 EACH_SECOND = acknowledged(*((n, n + 0.5, 1) for n in range(40)))
 
 
 def told(
-    spans: list[Span], *faults: dict[str, Any], acks_all: bool = True, own: Timeline = EACH_SECOND
+    rows: list[dict[str, Any]], *faults: dict[str, Any], acks: str = "all", own: Timeline = EACH_SECOND
 ) -> dict[int, int]:
-    return at_risk({OF: own}, spans, faults, BROKERS, acks_all)
+    observations = pa.Table.from_pylist(rows, OBSERVATIONS)
+    configuration = Configuration(version="4.3.1", acks=acks)
+    known = elections(observations, spans(observations), BROKERS, configuration)
+    return at_risk({OF: own}, Evidence(configuration, known, BROKERS, possible_faults(faults)))
 
 
 @pytest.mark.parametrize(
@@ -70,26 +82,33 @@ def test_what_is_acknowledged_while_a_fault_of_a_replica_is_in_force_is_at_risk(
 
 
 def test_it_is_counted_by_the_brokers_of_every_isr_from_its_sending_until_a_second_after() -> None:
-    # The ISR was seen to have shrunk at 10.25 s: within a second after what was acknowledged at 9.5 s.
+    # The ISR was last seen whole at 10 s: a second after what was acknowledged at 9 s.
     assert told(SHRUNK, fault(5, 20, "b1")) == {1: 11, 3: 4}
-    late = acknowledged((8.7, 9.2, 1), (8.7, 9.26, 1))
+    late = acknowledged((8.7, 8.99, 1), (8.7, 9.01, 1))
     assert told(SHRUNK, fault(5, 20, "b1"), own=late) == {1: 1, 3: 1}
 
 
 def test_with_acks_1_the_leader_alone_had_to_have_it() -> None:
-    assert told(WHOLE, fault(5, 8, "b1"), acks_all=False) == {1: 3}
+    assert told(WHOLE, fault(5, 8, "b1"), acks="1") == {1: 3}
 
 
 def test_the_leader_s_word_counts_and_no_stale_one() -> None:
-    deposed = [isr("b1", 0, 10, 1, 1), isr("b2", 10, 100, 2, 2, 3), isr("b3", 0, 100, 1, 1, 2, 3)]
+    deposed = isr("b1", 0, 10, 1, 1) + isr("b2", 10, 100, 2, 2, 3, epoch=1) + isr("b3", 0, 100, 1, 1, 2, 3)
     assert told(deposed, fault(20, 25, "b1")) == {2: 5}
-    assert told([isr("b3", 0, 100, 1, 1, 2, 3)], fault(20, 25, "b1")) == {3: 5}
+    assert told(isr("b3", 0, 100, 1, 1, 2, 3), fault(20, 25, "b1")) == {3: 5}
+
+
+def test_what_one_tells_who_was_cut_off_is_not_known() -> None:
+    stale = isr("b3", 0, 100, 1, 1, 2, 3)
+    assert told(stale, fault(20, 25, "b3", kind="isolate")) == {NOT_KNOWN: 5}
 
 
 def test_where_two_lead_the_fewest_of_either_count() -> None:
-    both = [isr("b1", 0, 22, 1, 1), isr("b2", 20, 100, 2, 2, 3)]
-    assert told(both, fault(15, 30, "b1")) == {1: 10, 2: 5}
+    """b1 was last heard at 22 s: its ISR is known of what was acknowledged up to a second before."""
+    both = isr("b1", 0, 22, 1, 1) + isr("b2", 20, 100, 2, 2, 3, epoch=1)
+    assert told(both, fault(15, 30, "b1")) == {1: 6, 2: 9}
 
 
-def test_where_nobody_reported_an_isr_it_is_not_known() -> None:
-    assert told([isr("b1", 0, 10, 1, 1, 2, 3)], fault(20, 25, "b1")) == {NOT_KNOWN: 5}
+def test_where_nobody_told_an_isr_it_is_not_known() -> None:
+    assert told(isr("b1", 0, 10, 1, 1, 2, 3), fault(20, 25, "b1")) == {NOT_KNOWN: 5}
+    assert told([], fault(20, 25, "c1")) == {NOT_KNOWN: 5}
