@@ -596,6 +596,7 @@ class _Walk:
         for row, broker in self._wipes(sent, until_ns):
             if _over(row) < until_ns and self.state.get(broker) is Has.MUST:
                 self.state[broker] = Has.MAY
+                self.wiped[broker] = row
                 self.in_doubt.add(broker)
 
     def _wipes(self, from_ns: int, to_ns: int) -> Iterator[tuple[Row, int]]:

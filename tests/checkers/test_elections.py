@@ -385,3 +385,17 @@ def test_an_election_may_have_come_after_the_last_that_was_told_and_before_the_f
     for over, standing in ((20, VIOLATION), (33, VIOLATION), (34, UNDECIDED)):
         known = replace(evidence(told, **ALONE), end_ns=over * SECOND)
         assert known.decided(LOST, case).standing is standing
+
+
+def test_a_disk_that_was_wiped_in_flight_may_have_had_it_or_not() -> None:
+    """r was acknowledged by the whole ISR after b2's disk was wiped, or b2 had it before."""
+    lines = emptied(
+        *saw("b1,b3", "0..24", 1, 0, "1,2,3"),
+        *saw("b2", "13..25", 1, 0, "1,2,3"),
+        "fault dead b2 11..12 kind=kill",
+        "fault w b2 11.2..11.3 kind=wipe",
+        "fault killed b1,b3 24.5..60 kind=kill",
+    )
+    flight = [line.replace("t10..11", "t10..14") for line in lines]
+    assert decided(*flight, unclean_election=False).standing is UNDECIDED
+    assert decided(*lines, unclean_election=False).standing is UNDECIDED
