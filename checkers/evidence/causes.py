@@ -21,8 +21,7 @@ from checkers.evidence.holes import Holes, inside
 from checkers.evidence.leadership import LeaderTerm, Partition, Span, isr_before, leader_terms
 from checkers.evidence.store import directory_of, extent, pieces
 from checkers.history import PARTITION, History
-from harness.core.anomalies import LOST, Anomaly
-from harness.core.guarantees import UNREAD_LOSS
+from harness.core.anomalies import ACKNOWLEDGED_ELSEWHERE, LOST, Anomaly
 from harness.core.verdict import Standing
 
 #: So many runs of an anomaly are in a verdict, the biggest first.
@@ -96,9 +95,9 @@ def found_ranges(
 def _lost_beside(
     history: History, anomaly: Anomaly, found: Iterable[RecordRange], holes: Holes, evidence: Evidence
 ) -> list[RecordRange]:
-    """What was lost, where a cut that took it may have taken undecided records of another anomaly, too: of those that a
-    reader was given nothing is known by that."""
-    if anomaly is LOST or anomaly not in UNREAD_LOSS or not any(_is_undecided(part) for part in found):
+    """What was lost, where a cut that took it may have taken what is undecided and stands elsewhere, too. (Records of
+    other anomalies may be the same ones that are lost.)"""
+    if anomaly is not ACKNOWLEDGED_ELSEWHERE or not any(_is_undecided(part) for part in found):
         return []
     stored, led = directory_of(history.results, LOST.name), terms_led(history)
     width = bucket_width(extent(stored), len(led))

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from checkers.evidence.elections import BEFORE, LAG_NS, NEVER, Elections, InSync
 from checkers.evidence.leadership import Partition, Span
 from harness.core.anomalies import COMMITTED_LOST, FRACTURED, HANGING_TRANSACTION, LOST, Anomaly
-from harness.core.faults import Does, Row, acted_on, does, hit, sides
+from harness.core.faults import Does, Row, acted_on, cuts_only, does, hit, sides
 from harness.core.guarantees import Circumstances, Configuration, Ruling, asked_by_hand, standing
 from harness.core.verdict import Standing
 
@@ -622,9 +622,12 @@ class _Walk:
                 continue
             if has is Has.WIPED or broker in self.in_doubt:
                 since = self._wiped_ns(broker) + self.elections.lag_ns
-                if leader is Has.MUST and joined and word.from_ns > since and not late:
+                if joined and word.from_ns > since and not late and leader is Has.MUST:
                     self.state[broker] = Has.MUST
                     self.in_doubt.discard(broker)
+                elif joined and word.from_ns > since:
+                    self.state[broker] = Has.MAY
+                    self.in_doubt.add(broker)
             elif leader is Has.MAY or late:
                 self.state[broker] = has or Has.MAY
             elif committed or (joined and n not in self.elections.reign(self.number)):
@@ -639,7 +642,7 @@ class _Walk:
             and _over(row) + self.elections.lag_ns >= from_ns
             and any(does(row, what) for what in _KEEPS_BEHIND)
             and (observer in acted_on(row) or not acted_on(row) <= brokers)
-            and not (kraft and sides(row) and frozenset().union(*sides(row)) <= brokers)
+            and not (kraft and cuts_only(row, brokers))
             for row in self.faults
         )
 

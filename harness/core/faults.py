@@ -77,6 +77,14 @@ def sides(row: Row) -> tuple[frozenset[str], ...]:
     return tuple(frozenset(side) for side in json.loads(row["evidence"]).get("sides", {}).values())
 
 
+def cuts_only(row: Row, nodes: frozenset[str]) -> bool:
+    """Whether a fault does no more than cut some of ``nodes`` from each other. (A cut between two groups named the
+    nodes of both before their sides were told.)"""
+    if sides(row):
+        return frozenset().union(*sides(row)) <= nodes
+    return row["kind"] == "partition" and frozenset(row["nodes"]) <= nodes
+
+
 def hit(row: Row, nodes: frozenset[str]) -> frozenset[str]:
     """Those of ``nodes`` that a fault is known to have acted on: of a cut between two groups, the smaller one."""
     acted = nodes & acted_on(row)

@@ -189,8 +189,6 @@ _LOSS = (*_UNREAD_LOSS, VANISHED, COMMITTED_LOST, FRACTURED, HANGING_TRANSACTION
 
 #: What each record is judged by itself of: whether something that the settings permit reached it.
 LOSS: frozenset[Anomaly] = frozenset(_LOSS)
-#: And of these, what is acknowledged alone, and no reader need have been given.
-UNREAD_LOSS: frozenset[Anomaly] = frozenset(_UNREAD_LOSS)
 
 #: The first row that holds rules.
 PERMISSIONS: tuple[Permission, ...] = (

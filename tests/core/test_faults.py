@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from harness.core.faults import Does, acted_on, does, hit, in_doubt, sides, supposing_it_acted
+from harness.core.faults import Does, acted_on, cuts_only, does, hit, in_doubt, sides, supposing_it_acted
 
 
 def row(kind: str = "kill", effective: bool = True, **more: Any) -> dict[str, Any]:
@@ -102,3 +102,18 @@ def at(nodes: str, effective: bool = True, **more: object) -> dict[str, object]:
 )
 def test_a_fault_hits_what_it_acted_on_and_a_cut_the_smaller_side(row: dict[str, object], nodes: set[str]) -> None:
     assert hit(row, frozenset({"b1", "b2", "b3"})) == nodes
+
+
+@pytest.mark.parametrize(
+    ("more", "only"),
+    [
+        ({"cut_from": ["b1"], "cut_to": ["b2", "b3"]}, True),
+        ({"cut_from": ["b1"], "cut_to": ["b2", "c1"]}, False),
+        ({"kind": "partition", "nodes": ["b1", "b2"]}, True),
+        ({"kind": "partition", "nodes": ["b1", "c1"]}, False),
+        ({"kind": "isolate", "nodes": ["b1", "b2"]}, False),
+    ],
+    ids=["brokers", "a controller, too", "as it was told before", "a controller then", "one from all"],
+)
+def test_a_cut_may_be_between_brokers_alone(more: dict[str, Any], only: bool) -> None:
+    assert cuts_only(row(**more), frozenset({"b1", "b2", "b3"})) is only
