@@ -101,6 +101,7 @@ class Elections:
         """
         leader, until = self.names.get(self.terms[number].leader), to_ns + self.lag_ns
         words = [word for n in self.reign(number) for word in self.terms[n].words]
+        from_ns = self._appended_from(words, from_ns, to_ns)
         of_each = {by: [word for word in words if word.observer == by] for by in {word.observer for word in words}}
         whole = {by for by, told in of_each.items() if _cover(told, self.silences.get(by, ()), from_ns, until)}
         telling = {by for by in whole if by == leader} or {by for by in whole if not behind(by, from_ns, until)}
@@ -111,6 +112,12 @@ class Elections:
             told += [word for word in of_each.get(leader or "", ()) if word.from_ns <= until]
         isrs = [frozenset(word.isr) for word in _around(told, from_ns, until)]
         return InSync(frozenset.intersection(*isrs), frozenset.union(*isrs))
+
+    def _appended_from(self, words: Sequence[Span], sent_ns: int, to_ns: int) -> int:
+        """From when what was sent before a term, and acknowledged in it, may have been appended: the ISR that is first
+        told with a term is its election's, unless nobody told anything for long before."""
+        first_ns = min((word.from_ns for word in words), default=sent_ns)
+        return max(sent_ns, first_ns) if to_ns >= first_ns and not self.unheard(sent_ns, first_ns) else sent_ns
 
     def words_of(self, number: int) -> list[Span]:
         """What was told in a term, by its leader itself where it told anything."""

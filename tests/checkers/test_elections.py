@@ -399,3 +399,24 @@ def test_a_disk_that_was_wiped_in_flight_may_have_had_it_or_not() -> None:
     flight = [line.replace("t10..11", "t10..14") for line in lines]
     assert decided(*flight, unclean_election=False).standing is UNDECIDED
     assert decided(*lines, unclean_election=False).standing is UNDECIDED
+
+
+@pytest.mark.parametrize(
+    ("since", "when", "must"),
+    [("26", "t22..30", {2, 3}), ("26", "t22..25.5", {2}), ("30", "t22..34", {2})],
+    ids=["in flight at the election", "acknowledged before anybody told of it", "nobody told anything for long"],
+)
+def test_what_was_sent_before_a_term_was_appended_in_it_by_the_isr_that_was_elected_with_it(
+    since: str, when: str, must: set[int]
+) -> None:
+    """b1 was killed at 20 s; b2 led since with b3 in sync, which leads next, and lacks r."""
+    lines = [
+        *saw("b1", "0..20", 1, 0, "1,2,3"),
+        *saw("b2,b3", "0..25", 1, 0, "1,2,3"),
+        "fault killed b1 20.1..60 kind=kill",
+        *saw("b2,b3", f"{since}..40", 2, 1, "2,3"),
+        "fault dead b2 40.5..60 kind=kill",
+        *saw("b3", "44..60", 3, 2, "3"),
+        *("final a @4 e0", "final b @5 e2", "send late ok @6 t50..51", "end 0..7"),
+    ]
+    assert decided(f"send r ok @5 {when}", *lines, **UNCLEAN).must == must
