@@ -350,7 +350,7 @@ def test_an_anomaly_is_a_row_and_a_checker(spark: SparkSession, tmp_path: Path) 
     write(tmp_path, [tell(*CLEAN)])
     history = History.read(tmp_path, spark)
     _, [found] = records(history, [CHECKER])
-    ruling = standing(EVEN, history.run_file.configuration, circumstances(history, history.faults))
+    ruling = standing(EVEN, history.run_file.configuration, circumstances(history, history.faults, EVEN))
     assert (found.count, ruling.standing) == (1, Standing.VIOLATION)
     assert ruling.because == "Kafka promises: no promise at all"
     [run] = runs(history, found_ranges(history, EVEN, {}))
