@@ -169,7 +169,6 @@ def test_a_kernel_has_a_netem_that_duplicates_beside_no_other(plain: OnMachines)
     plain.try_script(f"{add} duplicate 5%; tc qdisc add dev lo parent 1:2 tbf rate 1mbit burst 3028 limit 9000")
 
 
-@pytest.mark.core
 def test_what_netem_does_lasts_over_a_restart_and_goes_with_its_heal(plain: OnMachines, journal: Journal) -> None:
     clean = plain.traces()
     with nemesis_on(plain.shell, journal) as nemesis:
