@@ -52,7 +52,7 @@ NOBODY = 15
 
 
 @dataclass
-class Told:
+class HandHistory:
     """The rows of one hand history. ``topic``, ``first_worker`` and ``first_reader`` keep many apart in one run."""
 
     topic: str = "trial"
@@ -62,7 +62,7 @@ class Told:
     ids: dict[str, int] = field(default_factory=dict)
     killed: list[Process] = field(default_factory=list)
 
-    def tell(self, lines: Iterable[str]) -> "Told":
+    def by_hand(self, lines: Iterable[str]) -> "HandHistory":
         """Add what ``lines`` say."""
         for line in lines:
             verb, *words = line.split()
@@ -222,20 +222,20 @@ class Told:
         return {"topic": topic, "partition": int(_tagged("p", words) or 0)}
 
 
-def tell(*lines: str) -> Told:
+def by_hand(*lines: str) -> HandHistory:
     """One hand history."""
-    return Told().tell(lines)
+    return HandHistory().add(lines)
 
 
-def apart(histories: Iterable[Iterable[str]]) -> list[Told]:
+def apart(histories: Iterable[Iterable[str]]) -> list[HandHistory]:
     """Hand histories that share nothing when they are judged in one run: topics, workers and readers of their own."""
     return [
-        Told(f"case-{n}", n * WORKERS_OF_A_HISTORY, 100 + n * READERS_OF_A_HISTORY).tell(lines)
+        HandHistory(f"case-{n}", n * WORKERS_OF_A_HISTORY, 100 + n * READERS_OF_A_HISTORY).add(lines)
         for n, lines in enumerate(histories)
     ]
 
 
-def write(run: Path, told: Iterable[Told], **settings: Any) -> RunFile:
+def write(run: Path, told: Iterable[HandHistory], **settings: Any) -> RunFile:
     """Store hand histories as one sealed run; ``settings`` are keys of run.json, or of its configuration. Each consumer
     among its ``clients`` has journals of its own, and nothing in them."""
     listed = list(told)

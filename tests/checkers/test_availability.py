@@ -16,7 +16,7 @@ from checkers.judge import judge
 from checkers.stretches import Stretch, Timeline, per_bucket, stretches, timelines, together, united
 from harness.core.verdict import Judgement
 from harness.history.run_file import Limits
-from tests.checkers.notation import SECOND, tell, write
+from tests.checkers.notation import SECOND, by_hand, write
 
 PARTITION = ("t", 0)
 
@@ -256,7 +256,7 @@ def test_bins_are_finer_than_the_limits_unless_there_would_be_far_too_many() -> 
 
 
 def test_availability_of_a_history(spark: SparkSession, tmp_path: Path) -> None:
-    history = tell(
+    history = by_hand(
         "send a ok @0 t1..1.5",
         "send b info t2..7",
         "send c fail t3..3.5",
@@ -291,7 +291,7 @@ def test_availability_of_a_history(spark: SparkSession, tmp_path: Path) -> None:
 def test_where_the_order_within_a_bin_decides_it_is_told_how_long_a_stretch_may_have_lasted(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    history = tell(
+    history = by_hand(
         "send a ok @0 t1..2", "send b fail t1..2.001", "send c ok @1 t7..8", "fault cut b1 1..1.5", "end 0..2"
     )
     write(tmp_path, [history])
@@ -305,7 +305,7 @@ def test_where_the_order_within_a_bin_decides_it_is_told_how_long_a_stretch_may_
 def test_a_write_without_an_end_is_awaited_until_its_worker_is_there_again_or_by_its_last_word(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    history = tell(
+    history = by_hand(
         # Nobody is there from 3 to 60.
         *("send a ok @0 t1..2", "send b info t2.5..", "send c ok @0 p9 t2..3", "send d ok @1 w1 t60..61"),
         # The worker is there again at 40: until then it was not known to it.
@@ -335,7 +335,7 @@ def test_bins_begin_anew_with_each_instant_however_many_there_are(
     writes = [
         acked(0, at, at % 2) for at in sorted({*random.sample(range(2000), 50), *instants, instants[0] - 1} - {-1})
     ]
-    history = tell(*(f"send r{n} ok @{n} p{one.partition} t0..9" for n, one in enumerate(writes)))
+    history = by_hand(*(f"send r{n} ok @{n} p{one.partition} t0..9" for n, one in enumerate(writes)))
     for row, one in zip(history.rows["sends"], writes, strict=True):
         row["completed_ns"] = one.end
     write(tmp_path, [history])
@@ -350,10 +350,10 @@ def test_a_soak_of_ten_thousand_faults_is_judged(spark: SparkSession, tmp_path: 
     sends = [f"send a{n} ok @{n} t{n}..{n + 0.4}" for n in range(0, number, 50)]
     late = "send late ok @5001 w1 t5000.1..5012.5"
     finals = [f"final a{n} @{n}" for n in range(0, number, 50)]
-    history = tell(
+    history = by_hand(
         *sends, late, *finals, "final late @5001", f"end 0..{number}", "saw b1 @1 leader=1 epoch=0 isr=1,2,3"
     )
-    history.tell(f"fault f{n} b1 {n + 0.1}..{n + 0.2}" for n in range(number))
+    history.add(f"fault f{n} b1 {n + 0.1}..{n + 0.2}" for n in range(number))
     write(tmp_path, [history], limits=Limits(recovery=0.7, unavailable=20))
     verdict = judge(tmp_path, spark)
     assert (verdict.verdict, verdict.anomalies.keys()) == (Judgement.INVALID, {"slow_recovery"})
@@ -366,7 +366,7 @@ def test_a_soak_of_ten_thousand_faults_is_judged(spark: SparkSession, tmp_path: 
 
 def test_a_transaction_that_is_aborted_is_no_unavailability(spark: SparkSession, tmp_path: Path) -> None:
     sends = [f"send a{n} ok @{n} x1 t{n}..{n + 1}" for n in range(8)]
-    write(tmp_path, [tell("txn 1 abort ok 0..8..9", *sends, "end 0..0")], isolation_level="read_committed")
+    write(tmp_path, [by_hand("txn 1 abort ok 0..8..9", *sends, "end 0..0")], isolation_level="read_committed")
     service = availability(History.read(tmp_path, spark))
     assert service["longest_unavailable"] == stretch(0, 1, ended=True)
     assert sum(service["acknowledged"]) == 8

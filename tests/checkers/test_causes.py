@@ -30,7 +30,7 @@ from harness.core.anomalies import BY_NAME
 from harness.core.guarantees import PERMISSIONS, Ruling
 from harness.core.verdict import Standing
 from harness.report.sentences import sentence, with_sentences
-from tests.checkers.notation import SECOND, tell, write
+from tests.checkers.notation import SECOND, by_hand, write
 from tests.golden.sample import Judged
 
 TRIAL = ("trial", 0)
@@ -72,7 +72,7 @@ def found(spark: SparkSession, tmp_path: Path) -> Runs:
     """Writes a hand history, judges it, and gives the runs of each anomaly."""
 
     def write_and_judge(*lines: str) -> Mapping[str, list[dict[str, Any]]]:
-        write(tmp_path, [tell(*lines)], unclean_election=True)
+        write(tmp_path, [by_hand(*lines)], unclean_election=True)
         judged = with_sentences(judge(tmp_path, spark))
         return {name: anomaly.runs for name, anomaly in judged.anomalies.items()}
 

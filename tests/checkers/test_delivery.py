@@ -14,7 +14,7 @@ from checkers.history import History
 from checkers.screening import records
 from harness.history.paths import ANOMALIES
 from harness.history.run_file import Origin
-from tests.checkers.notation import SECOND, WORKERS_OF_A_HISTORY, Told, tell, without_keys, write
+from tests.checkers.notation import SECOND, WORKERS_OF_A_HISTORY, HandHistory, by_hand, without_keys, write
 from tests.golden.sample import Judged
 
 Sets = dict[str, set[str]]
@@ -811,11 +811,11 @@ PARTIAL = [
 SILENT = {"partial": True, "clients": {f"producer {2 * WORKERS_OF_A_HISTORY + 1}": {}}}
 
 
-def told(cases: list[Case]) -> list[Told]:
-    return [Told(f"case-{n}", n * WORKERS_OF_A_HISTORY).tell(one.lines) for n, one in enumerate(cases)]
+def told(cases: list[Case]) -> list[HandHistory]:
+    return [HandHistory(f"case-{n}", n * WORKERS_OF_A_HISTORY).add(one.lines) for n, one in enumerate(cases)]
 
 
-def found_in(run: Path, histories: list[Told]) -> list[Sets]:
+def found_in(run: Path, histories: list[HandHistory]) -> list[Sets]:
     """The names of the records in each anomaly, by history."""
     sets: list[Sets] = [{} for _ in histories]
     by_topic = {one.topic: n for n, one in enumerate(histories)}
@@ -902,7 +902,7 @@ def test_every_checker_has_a_case_that_it_finds(checker) -> None:
 def test_a_duplicate_says_which_it_is(
     idempotence: bool, second: int, which: str, spark: SparkSession, tmp_path: Path
 ) -> None:
-    one = Told().tell(("send a info", f"send again ok @1 i{second}", "final a @0", "final a @1", "end 0..2"))
+    one = HandHistory().add(("send a info", f"send again ok @1 i{second}", "final a @0", "final a @1", "end 0..2"))
     one.rows["sends"][1]["record_id"] = one.ids["a"]
     write(tmp_path, [one], idempotence=idempotence)
     records(History.read(tmp_path, spark), [c for c in CHECKERS if c.anomaly.name == "duplicated"])
@@ -927,7 +927,7 @@ def test_where_all_keys_are_the_same_what_was_sent_is_compared_with_what_was_rea
     sent: str, read: str, found: bool, also: str, spark: SparkSession, tmp_path: Path
 ) -> None:
     reads = [f"{line} {read}" for line in ("final a @0", also) if line]
-    write(tmp_path, [tell(f"send a ok @0 {sent}", *reads, "end 0..1")])
+    write(tmp_path, [by_hand(f"send a ok @0 {sent}", *reads, "end 0..1")])
     assert History.read(tmp_path, spark).keyed is found
     assert [(row["sent_key"], row["key"]) for row in _misplaced(tmp_path, spark)] == [
         (sent or None, None if read == "keyless" else read) for _ in range(found)
@@ -936,13 +936,15 @@ def test_where_all_keys_are_the_same_what_was_sent_is_compared_with_what_was_rea
 
 def test_without_a_final_read_what_readers_were_given_is_asked_about_keys(spark: SparkSession, tmp_path: Path) -> None:
     lines = ("send a ok @0 k1", "send b ok @1 k1", "live a @0 k2", "live a @0 k2 r1", "live b @1", "live b @1 r1")
-    write(tmp_path, [tell(*lines)], origin=Origin.JEPSEN)
+    write(tmp_path, [by_hand(*lines)], origin=Origin.JEPSEN)
     assert [row["record_id"] for row in _misplaced(tmp_path, spark)] == [0]
 
 
 def test_a_record_that_was_sent_twice_may_be_under_any_of_its_keys(spark: SparkSession, tmp_path: Path) -> None:
-    one = tell("send a ok @0 k1", "send again ok @1 k1", "send other ok @2 k2", "final a @0", "final a @1", "end 0..3")
-    one.tell(["final a @2 k2", "final a @3 k3"])
+    one = by_hand(
+        "send a ok @0 k1", "send again ok @1 k1", "send other ok @2 k2", "final a @0", "final a @1", "end 0..3"
+    )
+    one.add(["final a @2 k2", "final a @3 k3"])
     for row in one.rows["sends"]:
         row["record_id"] = one.ids["a"]
     write(tmp_path, [one])
@@ -950,7 +952,7 @@ def test_a_record_that_was_sent_twice_may_be_under_any_of_its_keys(spark: SparkS
 
 
 def test_what_is_misplaced_says_where_it_belongs_and_under_which_key(spark: SparkSession, tmp_path: Path) -> None:
-    write(tmp_path, [tell("send a info k1 p2", "final a @7 k2 p1", "live a @7 k2 p1 t9", "end 0..8 p1")])
+    write(tmp_path, [by_hand("send a info k1 p2", "final a @7 k2 p1", "live a @7 k2 p1 t9", "end 0..8 p1")])
     [row] = _misplaced(tmp_path, spark)
     assert (row["topic"], row["partition"], row["offset"], row["key"]) == ("trial", 1, 7, "k2")
     assert (row["sent_topic"], row["sent_partition"], row["sent_key"]) == ("trial", 2, "k1")
@@ -958,7 +960,7 @@ def test_what_is_misplaced_says_where_it_belongs_and_under_which_key(spark: Spar
 
 
 def test_of_a_history_that_does_not_tell_the_keys_of_reads_no_key_is_asked(spark: SparkSession, tmp_path: Path) -> None:
-    write(tmp_path, [tell("send a ok @0 k1", "send b info k2 p1", "final a @0 k2", "final b @1 k3", "end 0..2")])
+    write(tmp_path, [by_hand("send a ok @0 k1", "send b info k2 p1", "final a @0 k2", "final b @1 k3", "end 0..2")])
     assert {row["record_id"] for row in _misplaced(tmp_path, spark)} == {0, 1}
     without_keys(tmp_path)
     assert not History.read(tmp_path, spark).keyed
@@ -971,7 +973,7 @@ def test_what_is_damaged_where_it_was_acknowledged_survived_and_elsewhere_it_did
     spark: SparkSession, tmp_path: Path
 ) -> None:
     damaged = ("send a ok @0", "final a @0 damaged", "send b ok @1", "final b @2 damaged", "send c info")
-    write(tmp_path, [tell(*damaged, "final c @3 damaged", "send d ok @4", "final d @4", "end 0..5")])
+    write(tmp_path, [by_hand(*damaged, "final c @3 damaged", "send d ok @4", "final d @4", "end 0..5")])
     counts, found = records(History.read(tmp_path, spark))
     assert (counts["acknowledged"], counts["survivors"], counts["unacknowledged_present"]) == (3, 2, 0)
     assert {one.checker.anomaly.name: one.count for one in found} == {"lost": 1, "corrupted": 3}

@@ -15,7 +15,7 @@ from harness.core.anomalies import LOST
 from harness.core.guarantees import Configuration
 from harness.core.verdict import Standing
 from harness.history.run_file import PhaseReport, RunFile
-from tests.checkers.notation import SECOND, tell
+from tests.checkers.notation import SECOND, by_hand
 from tests.checkers.test_holders import (
     ALONE,
     CUT,
@@ -380,7 +380,7 @@ def test_it_is_over_when_the_final_read_begins() -> None:
 
 
 def test_an_election_may_have_come_after_the_last_that_was_told_and_before_the_final_read() -> None:
-    told = tell("send r ok @5 t10..11", *nothing_took_it("30"))
+    told = by_hand("send r ok @5 t10..11", *nothing_took_it("30"))
     case = Case(TRIAL, 10 * SECOND, 11 * SECOND, True, 5, 5)
     for over, standing in ((20, VIOLATION), (33, VIOLATION), (34, UNDECIDED)):
         known = replace(evidence(told, **ALONE), end_ns=over * SECOND)

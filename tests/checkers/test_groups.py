@@ -18,7 +18,7 @@ from checkers.scan.polls import polls
 from checkers.screening import records
 from harness.core.verdict import Judgement, Standing
 from harness.history.paths import ANOMALIES
-from tests.checkers.notation import SECOND, apart, tell, turned_round, write
+from tests.checkers.notation import SECOND, apart, by_hand, turned_round, write
 from tests.checkers.test_delivery import Case, Sets, by_case, case, found_in, told
 from tests.golden.sample import Judged
 
@@ -105,7 +105,7 @@ def test_what_is_found(one: Case, judged: dict[str, Sets]) -> None:
 def test_a_missed_record_is_told_with_its_send_and_how_far_the_group_had_committed(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    write(tmp_path, [tell(*ABC, "final b @1", "live a @0 r1 t5", "place commit r1 @2 t6")], grouped=True)
+    write(tmp_path, [by_hand(*ABC, "final b @1", "live a @0 r1 t5", "place commit r1 @2 t6")], grouped=True)
     [found] = records(History.read(tmp_path, spark), GROUPS)[1]
     [row] = pq.read_table(tmp_path / ANOMALIES / "missed").to_pylist()
     assert (found.count, list(row)) == (1, [*RECORD, "committed", "died", "unanswered"])
@@ -113,7 +113,7 @@ def test_a_missed_record_is_told_with_its_send_and_how_far_the_group_had_committ
 
 
 def test_where_no_group_reads_nothing_is_asked(spark: SparkSession, tmp_path: Path) -> None:
-    write(tmp_path, [tell(*ABC, "place commit r1 @3 t6")])
+    write(tmp_path, [by_hand(*ABC, "place commit r1 @3 t6")])
     asked = replace(MISSED, find=lambda *_: pytest.fail("it was asked"))
     assert records(History.read(tmp_path, spark), [asked])[1] == []
 
@@ -124,7 +124,7 @@ def test_where_no_group_reads_nothing_is_asked(spark: SparkSession, tmp_path: Pa
 def test_it_is_permitted_where_a_member_that_commits_first_was_killed(
     then: str, stands: Standing, spark: SparkSession, tmp_path: Path
 ) -> None:
-    write(tmp_path, [tell(*ABC, "live a @0 r1 t5", "place commit r1 @3 t6", then)], grouped=True, commits_first=True)
+    write(tmp_path, [by_hand(*ABC, "live a @0 r1 t5", "place commit r1 @3 t6", then)], grouped=True, commits_first=True)
     history = History.read(tmp_path, spark)
     _, [found] = records(history, GROUPS)
     ruled = rule(history, found.checker.anomaly, [])
@@ -138,7 +138,7 @@ def test_it_is_permitted_where_the_member_died_by_itself(
 ) -> None:
     died = [{"worker": reader, "incarnation": 0}]
     lines = (*ABC, "live a @0 r1 t5", "place commit r1 @3 t6")
-    write(tmp_path, [tell(*lines)], grouped=True, commits_first=True, died=died)
+    write(tmp_path, [by_hand(*lines)], grouped=True, commits_first=True, died=died)
     history = History.read(tmp_path, spark)
     _, [found] = records(history, GROUPS)
     ruled = rule(history, found.checker.anomaly, [])
@@ -146,7 +146,7 @@ def test_it_is_permitted_where_the_member_died_by_itself(
 
 
 def test_of_a_group_that_commits_last_a_killed_member_excuses_nothing(spark: SparkSession, tmp_path: Path) -> None:
-    write(tmp_path, [tell(*ABC, "live a @0 r1 t5", "place commit r1 @3 t6", "killed r1")], grouped=True)
+    write(tmp_path, [by_hand(*ABC, "live a @0 r1 t5", "place commit r1 @3 t6", "killed r1")], grouped=True)
     history = History.read(tmp_path, spark)
     _, [found] = records(history, GROUPS)
     ruled = rule(history, found.checker.anomaly, [])
@@ -155,7 +155,7 @@ def test_of_a_group_that_commits_last_a_killed_member_excuses_nothing(spark: Spa
 
 def test_the_verdict_is_invalid_and_says_so_first(spark: SparkSession, tmp_path: Path) -> None:
     lines = (*ABC, "live a @0 r1 t5", "place commit r1 @3 t6", "saw b1 @0 leader=1 epoch=0 isr=1,2,3")
-    write(tmp_path, [tell(*lines)], grouped=True)
+    write(tmp_path, [by_hand(*lines)], grouped=True)
     verdict = judge(tmp_path, spark)
     assert verdict.verdict is Judgement.INVALID
     assert verdict.anomalies.keys() == {"missed"}
@@ -295,7 +295,7 @@ def test_one_partitions_kill_excuses_nothing_in_another(spark: SparkSession, tmp
         *("place assign r1 p0 t1", "place commit r1 @1 p0 t2", "killed r1"),
         *("place assign r2 p1 t1", "place commit r2 @1 p1 t2"),
     )
-    write(tmp_path, [tell(*lines)], grouped=True, commits_first=True)
+    write(tmp_path, [by_hand(*lines)], grouped=True, commits_first=True)
     history = History.read(tmp_path, spark)
     found = groups.missed(history, polls(history)).collect()
     assert {row["partition"]: row["died"] for row in found} == {0: True, 1: False}
@@ -376,7 +376,7 @@ def test_an_unanswered_commit_excuses_a_group_that_commits_first_alone(
     commits_first: bool, stands: Standing, spark: SparkSession, tmp_path: Path
 ) -> None:
     lines = ("place committing r1 @3 t6", "place revoke r1 t8", "place commit r2 @3 t10")
-    write(tmp_path, [tell(*ABC, *lines)], grouped=True, commits_first=commits_first)
+    write(tmp_path, [by_hand(*ABC, *lines)], grouped=True, commits_first=commits_first)
     history = History.read(tmp_path, spark)
     _, [found] = records(history, GROUPS)
     ruled = rule(history, found.checker.anomaly, [])
@@ -389,7 +389,7 @@ def test_one_partitions_unanswered_commit_excuses_nothing_in_another(spark: Spar
         *("place assign r1 p0 t1", "place committing r1 @1 p0 t2", "place revoke r1 p0 t3", "place commit r2 @1 p0 t4"),
         *("place assign r1 p1 t1", "place commit r1 @1 p1 t2"),
     )
-    write(tmp_path, [tell(*lines)], grouped=True, commits_first=True)
+    write(tmp_path, [by_hand(*lines)], grouped=True, commits_first=True)
     history = History.read(tmp_path, spark)
     found = groups.missed(history, polls(history)).collect()
     assert {row["partition"]: row["unanswered"] for row in found} == {0: True, 1: False}
@@ -404,7 +404,7 @@ def test_a_group_that_goes_on_behind_a_truncation_has_missed_nothing_at_offsets_
         *("place committing r1 @2 t5", "place commit r1 @2 t6", "send c ok @1 t7..8", "send d ok @2 t8..9"),
         *("live d @2 r1 t10", "place commit r1 @3 t11", "final a @0", "final c @1", "final d @2", "end 0..3"),
     )
-    write(tmp_path, [tell(*lines)], grouped=True)
+    write(tmp_path, [by_hand(*lines)], grouped=True)
     history = History.read(tmp_path, spark)
     _, found = records(history)
     assert {one.checker.anomaly.name for one in found} == {"lost", "rewritten_offset", "vanished"}

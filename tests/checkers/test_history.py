@@ -13,12 +13,12 @@ from harness.history.paths import parts, table_directory, write_table
 from harness.history.run_file import RUN_FILE
 from harness.history.schema import FAULTS, TABLES
 from harness.history.stored_run import OPTIONAL
-from tests.checkers.notation import tell, without_keys, write
+from tests.checkers.notation import by_hand, without_keys, write
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
-    write(tmp_path, [tell("send a ok @0", "final a @0", "live a @0", "end 0..1", "fault cut b1 2..3")])
+    write(tmp_path, [by_hand("send a ok @0", "final a @0", "live a @0", "end 0..1", "fault cut b1 2..3")])
     return tmp_path
 
 
@@ -43,7 +43,7 @@ def test_a_run_is_read(run: Path, spark: SparkSession) -> None:
 def test_a_run_is_read_live_where_anybody_read_or_was_to_before_its_end(
     also: str, live: bool, tmp_path: Path, spark: SparkSession
 ) -> None:
-    write(tmp_path, [tell("send a ok @0", "final a @0", also)])
+    write(tmp_path, [by_hand("send a ok @0", "final a @0", also)])
     assert History.read(tmp_path, spark).read_live is live
 
 
@@ -57,7 +57,7 @@ def test_files_of_one_reader_each_tell_who_read(
     for path in parts(run, "reads"):
         path.unlink()
     for phase in ("final", *phases.split()):
-        rows = tell("send a ok @0", f"{phase} a @0").rows["reads"]
+        rows = by_hand("send a ok @0", f"{phase} a @0").rows["reads"]
         write_table(run, "reads", pa.Table.from_pylist(rows, TABLES["reads"]), phase)
     write_table(run, "reads", TABLES["reads"].empty_table(), "nobody")
     history = History.read(run, spark)
@@ -65,7 +65,7 @@ def test_files_of_one_reader_each_tell_who_read(
 
 
 def test_a_file_of_several_phases_may_be_of_anybody(tmp_path: Path, spark: SparkSession) -> None:
-    write(tmp_path, [tell("send a ok @0", "final a @0", "live a @0", "end 0..1")])
+    write(tmp_path, [by_hand("send a ok @0", "final a @0", "live a @0", "end 0..1")])
     assert History.read(tmp_path, spark).followed
 
 
@@ -102,7 +102,7 @@ def test_a_parquet_of_another_table_is_named_with_what_differs(run: Path, spark:
 
 
 def test_a_partition_whose_log_ends_twice_is_refused(tmp_path: Path, spark: SparkSession) -> None:
-    write(tmp_path, [tell("end 0..1", "end 0..2", "end 0..1 p1")])
+    write(tmp_path, [by_hand("end 0..1", "end 0..2", "end 0..1 p1")])
     with pytest.raises(HistoryError, match=r"history/log_ends: two rows of partition trial-0$"):
         _ = History.read(tmp_path, spark).ends
 
@@ -147,6 +147,6 @@ def test_only_the_files_of_the_run_are_read_whatever_its_directory_is_called(
     name: str, tmp_path: Path, spark: SparkSession
 ) -> None:
     for other in ("a1", "b1", "a", "b", "cc", "dd", "e", "f1", "g h", "k:k"):
-        write(tmp_path / other, [tell(*(f"send {other}{n} ok @{n}" for n in range(3)))])
-    write(tmp_path / name, [tell("send a fail")])
+        write(tmp_path / other, [by_hand(*(f"send {other}{n} ok @{n}" for n in range(3)))])
+    write(tmp_path / name, [by_hand("send a fail")])
     assert [row.outcome for row in History.read(tmp_path / name, spark).sends.collect()] == ["fail"]

@@ -17,7 +17,7 @@ from harness.core.anomalies import ACKNOWLEDGED_ELSEWHERE, HANGING_TRANSACTION, 
 from harness.core.guarantees import Configuration
 from harness.core.verdict import Standing
 from harness.history.schema import OBSERVATIONS
-from tests.checkers.notation import SECOND, Told, tell
+from tests.checkers.notation import SECOND, HandHistory, by_hand
 
 NAMES = {1: "b1", 2: "b2", 3: "b3", 4: "b4"}
 TRIAL = ("trial", 0)
@@ -28,7 +28,7 @@ UNCLEAN: dict[str, Any] = {"unclean_election": True}
 ALONE: dict[str, Any] = {"acks": "1", "unclean_election": False}
 
 
-def evidence(told: Told, **settings: Any) -> Evidence:
+def evidence(told: HandHistory, **settings: Any) -> Evidence:
     """All that is known of a hand history, but for what was delivered and is gone."""
     observations = pa.Table.from_pylist(told.rows["observations"], OBSERVATIONS)
     configuration = Configuration(**{"version": "4.3.1", "min_insync_replicas": 1, **settings})
@@ -44,7 +44,7 @@ def evidence(told: Told, **settings: Any) -> Evidence:
     )
 
 
-def log_of(told: Told, end: dict[str, Any]) -> Log:
+def log_of(told: HandHistory, end: dict[str, Any]) -> Log:
     epochs: dict[int, list[int]] = {}
     for row in told.rows["reads"]:
         if row["phase"] == "final" and row["leader_epoch"] is not None and row["partition"] == end["partition"]:
@@ -54,7 +54,7 @@ def log_of(told: Told, end: dict[str, Any]) -> Log:
     return Log(*each, end["log_end"], sparse=bool(told.rows["transactions"]))
 
 
-def in_hole(told: Told, send: dict[str, Any]) -> bool:
+def in_hole(told: HandHistory, send: dict[str, Any]) -> bool:
     """Whether records of one epoch, or without any, stand below a record's offset and above it, and none there."""
     there = {row["offset"]: row["leader_epoch"] for row in told.rows["reads"] if row["phase"] == "final"}
     offset = send["offset"]
@@ -69,7 +69,7 @@ def in_hole(told: Told, send: dict[str, Any]) -> bool:
 
 def decided(*lines: str, anomaly: Anomaly = LOST, guarded: bool = False, **settings: Any) -> Decision:
     """What is decided of the record r."""
-    told = tell(*lines)
+    told = by_hand(*lines)
     known = evidence(told, **settings)
     [send] = [row for row in told.rows["sends"] if row["record_id"] == told.ids["r"]]
     read = [row for row in told.rows["reads"] if row["phase"] == "live" and row["record_id"] == told.ids["r"]]
@@ -327,7 +327,7 @@ def test_what_its_own_leader_told_to_be_committed_the_whole_isr_must_have(told: 
 
 
 def test_a_high_watermark_told_with_another_epoch_than_its_terms_commits_nothing() -> None:
-    told = tell("send r ok @5 t10..11", *WHOLE, "saw b1 @12 leader=1 epoch=0 isr=1,2,3 high=6", *CUT)
+    told = by_hand("send r ok @5 t10..11", *WHOLE, "saw b1 @12 leader=1 epoch=0 isr=1,2,3 high=6", *CUT)
     told.rows["observations"][-1]["high_epoch"] = 1
     case = Case(TRIAL, 10 * SECOND, 11 * SECOND, True, 5, 5)
     assert evidence(told, **ALONE).decided(LOST, case).standing is PERMITTED
@@ -339,7 +339,7 @@ def test_a_high_watermark_told_with_another_epoch_than_its_terms_commits_nothing
 def test_what_stands_below_what_a_consumer_was_given_of_its_term_was_committed(
     epoch: int, offset: int, standing: Standing
 ) -> None:
-    told = tell("send r ok @5 t10..11", *WHOLE, *CUT)
+    told = by_hand("send r ok @5 t10..11", *WHOLE, *CUT)
     delivered = {(TRIAL, epoch): (np.array([offset]), np.array([12 * SECOND]))}
     known = Evidence(**{**vars(evidence(told, **ALONE)), "delivered": delivered})
     assert known.decided(LOST, Case(TRIAL, 10 * SECOND, 11 * SECOND, True, 5, 5)).standing is standing
@@ -527,7 +527,7 @@ def test_without_epochs_and_with_late_isrs_a_clean_election_is_of_one_that_must_
 
 
 def test_a_hanging_transactions_marker_goes_where_its_log_was_cut() -> None:
-    told = tell(
+    told = by_hand(
         "txn 1 commit ok 0..5..6", *LONELY, "final a @4 e0", "final b @5 e1", "send late ok @6 t50..51", "end 0..7"
     )
     case = Case(TRIAL, None, None, False, 5, 5)
@@ -536,10 +536,10 @@ def test_a_hanging_transactions_marker_goes_where_its_log_was_cut() -> None:
 
 
 def test_what_nobody_knows_the_place_or_the_time_of_is_decided_where_nothing_can_have_taken_it() -> None:
-    quiet = tell(*saw("b1,b2,b3", "0..60", 1, 0, "1,2,3"), "end 0..5", "send late ok @4 t50..51")
+    quiet = by_hand(*saw("b1,b2,b3", "0..60", 1, 0, "1,2,3"), "end 0..5", "send late ok @4 t50..51")
     nothing = Case(TRIAL, None, None, True)
     assert evidence(quiet, **UNCLEAN).decided(LOST, nothing).standing is VIOLATION
-    assert evidence(tell(*LONELY, *CUT), **UNCLEAN).decided(LOST, nothing).standing is UNDECIDED
+    assert evidence(by_hand(*LONELY, *CUT), **UNCLEAN).decided(LOST, nothing).standing is UNDECIDED
 
 
 def test_a_wipe_after_the_election_that_took_it_excuses_nothing() -> None:
@@ -571,7 +571,7 @@ def test_what_is_in_a_hole_is_attached_to_no_election() -> None:
     """b1, deposed at 20 s, goes on until 40 s (acks=1); b2 goes on from 5 and lacks 21 between records of its own."""
     deposed = [*saw("b1", "0..40", 1, 0, "1,2,3"), *saw("b2,b3", "0..19", 1, 0, "1,2,3")]
     deposed += [*saw("b2,b3", "20..60", 2, 1, "2,3"), *saw("b1", "41..60", 2, 1, "2,3")]
-    told = tell("send x ok @1 t50..51", *deposed, "final a @4 e0", "final b @5 e1", "final c @40 e1", "end 0..41")
+    told = by_hand("send x ok @1 t50..51", *deposed, "final a @4 e0", "final b @5 e1", "final c @40 e1", "end 0..41")
     known = evidence(told, **ALONE)
     lost = [(o, 10 + 0.3 * o, 10.2 + 0.3 * o) for o in range(5, 21)] + [(21, 24.0, 24.5)]
     rows = [
@@ -586,12 +586,14 @@ def test_what_is_in_a_hole_is_attached_to_no_election() -> None:
 
 @pytest.mark.parametrize(("version", "standing"), [("3.5.1", PERMITTED), ("4.3.1", VIOLATION)])
 def test_a_hanging_transaction_is_permitted_where_partitions_are_not_verified(version: str, standing: Standing) -> None:
-    told = tell("txn 1 commit ok 0..5..6", *saw("b1,b2,b3", "0..60", 1, 0, "1,2,3"), "final a @4 e0", "final b @5 e0")
+    told = by_hand(
+        "txn 1 commit ok 0..5..6", *saw("b1,b2,b3", "0..60", 1, 0, "1,2,3"), "final a @4 e0", "final b @5 e0"
+    )
     case = Case(TRIAL, None, None, False, 5, 5)
     known = evidence(told, unclean_election=False, version=version)
     assert known.decided(HANGING_TRANSACTION, case).standing is standing
     assert known.decided(LOST, Case(TRIAL, 2 * SECOND, 3 * SECOND, True, 5, 5)).standing is VIOLATION
-    unwatched = evidence(tell("txn 1 commit ok 0..5..6"), unclean_election=False, version=version)
+    unwatched = evidence(by_hand("txn 1 commit ok 0..5..6"), unclean_election=False, version=version)
     assert unwatched.decided(HANGING_TRANSACTION, case).standing is standing
 
 
@@ -766,7 +768,7 @@ def elsewhere(anomaly: Anomaly, offset: int, beside: Anomaly = LOST, partition: 
     deposed = [*saw("b1", "0..40", 1, 0, "1,2,3"), *saw("b2,b3", "0..19", 1, 0, "1,2,3")]
     deposed += [*saw("b2,b3", "20..60", 2, 1, "2,3"), *saw("b1", "41..60", 2, 1, "2,3")]
     deposed += [line.replace("leader=", "p1 leader=") for line in deposed]
-    told = tell(
+    told = by_hand(
         "send x ok @1 t50..51",
         *deposed,
         "final a @4 e0",

@@ -11,7 +11,7 @@ from checkers.evidence.holes import epochs, holes, inside
 from checkers.history import History
 from checkers.judge import judge
 from harness.core.verdict import Standing, Verdict
-from tests.checkers.notation import tell, write
+from tests.checkers.notation import by_hand, write
 
 #: b1 led with the whole ISR; then b2, with another epoch, once b1 was cut off: with acks=1 what b1 had alone may go.
 ELECTED = (
@@ -25,7 +25,7 @@ Judge = Callable[..., Verdict]
 @pytest.fixture
 def judged(spark: SparkSession, tmp_path: Path) -> Judge:
     def judged(*lines: str, **settings: object) -> Verdict:
-        write(tmp_path, [tell(*lines, *ELECTED)], **{"acks": "1", **settings})
+        write(tmp_path, [by_hand(*lines, *ELECTED)], **{"acks": "1", **settings})
         return judge(tmp_path, spark)
 
     return judged
@@ -63,7 +63,7 @@ def test_what_an_election_cut_off_the_end_stays_permitted(judged: Judge) -> None
 
 def found(spark: SparkSession, run: Path, *lines: str, **settings: object) -> dict[int, list[tuple[int, int]]]:
     """The holes of each partition."""
-    write(run, [tell(*lines)], **settings)
+    write(run, [by_hand(*lines)], **settings)
     history = History.read(run, spark)
     every = holes(history, epochs(history))
     return {of[1]: [(int(a), int(b)) for a, b in zip(*every[of], strict=True)] for of in every}

@@ -26,7 +26,7 @@ from harness.history.paths import ANOMALIES, CHECKERS_LOG, write_table
 from harness.history.run_file import RunFile, State
 from harness.history.schema import TABLES
 from harness.report.sentences import sentence
-from tests.checkers.notation import SECOND, tell, without_keys, write
+from tests.checkers.notation import SECOND, by_hand, without_keys, write
 from tests.checkers.toy import CHECKER, EVEN
 
 Judge = Callable[..., Verdict]
@@ -61,7 +61,7 @@ def judged(spark: SparkSession, tmp_path: Path) -> Judge:
     """Writes a hand history and judges it."""
 
     def write_and_judge(*lines: str, **settings: Any) -> Verdict:
-        write(tmp_path, [tell(*lines)], **settings)
+        write(tmp_path, [by_hand(*lines)], **settings)
         return judge(tmp_path, spark)
 
     return write_and_judge
@@ -212,7 +212,7 @@ def test_rows_that_spark_did_not_read_are_no_rows_that_are_not_there(
     judged: Judge, spark: SparkSession, tmp_path: Path
 ) -> None:
     judged(*CLEAN)
-    rows = pa.Table.from_pylist(tell("send b ok @1", "final b @1").rows["reads"], TABLES["reads"])
+    rows = pa.Table.from_pylist(by_hand("send b ok @1", "final b @1").rows["reads"], TABLES["reads"])
     damaged = write_table(tmp_path, "reads", rows, "damaged")
     whole = bytearray(damaged.read_bytes())
     footer = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")
@@ -229,8 +229,8 @@ def test_rows_that_spark_did_not_read_are_no_rows_that_are_not_there(
 def test_a_run_is_judged_by_its_own_files_beside_one_whose_name_its_own_matches(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    write(tmp_path / "a1", [tell(*CLEAN)])
-    write(tmp_path / "a[1]", [tell("send b ok @1", *CLEAN)])
+    write(tmp_path / "a1", [by_hand(*CLEAN)])
+    write(tmp_path / "a[1]", [by_hand("send b ok @1", *CLEAN)])
     verdict = judge(tmp_path / "a[1]", spark)
     assert (verdict.verdict, list(verdict.anomalies)) == (Judgement.INVALID, ["lost"])
 
@@ -319,7 +319,7 @@ def test_which_faults_were_active(at: int, names: list[str]) -> None:
 def test_a_history_of_before_keys_were_read_is_judged_as_it_was(
     lines: tuple[str, ...], spark: SparkSession, tmp_path: Path
 ) -> None:
-    without = [tell(*lines)]
+    without = [by_hand(*lines)]
     write(tmp_path, without)
     told = judge(tmp_path, spark).to_json()
     for n, row in enumerate(without[0].rows["sends"]):
@@ -347,7 +347,7 @@ def test_every_anomaly_that_has_a_promise_is_looked_for_and_no_other() -> None:
 
 
 def test_an_anomaly_is_a_row_and_a_checker(spark: SparkSession, tmp_path: Path) -> None:
-    write(tmp_path, [tell(*CLEAN)])
+    write(tmp_path, [by_hand(*CLEAN)])
     history = History.read(tmp_path, spark)
     _, [found] = records(history, [CHECKER])
     ruling = standing(EVEN, history.run_file.configuration, circumstances(history, history.faults, EVEN))
@@ -443,7 +443,7 @@ def failing(name: str) -> tuple[Checker, ...]:
 
 
 def test_a_finder_that_fails_makes_its_own_answer_unknown_and_no_other(spark: SparkSession, tmp_path: Path) -> None:
-    write(tmp_path, [tell("send a ok @0", "send b fail", "final b @1", "end 0..2")])
+    write(tmp_path, [by_hand("send a ok @0", "send b fail", "final b @1", "end 0..2")])
     verdict = judge(tmp_path, spark, checkers=failing("lost"))
     assert {name: found.count for name, found in verdict.anomalies.items()} == {"failed_but_present": 1}
     assert (verdict.summary.lost, verdict.summary.loss_rate) == (None, None)
@@ -454,7 +454,7 @@ def test_a_finder_that_fails_makes_its_own_answer_unknown_and_no_other(spark: Sp
 
 
 def test_a_run_whose_only_finding_could_not_be_told_is_unknown(spark: SparkSession, tmp_path: Path) -> None:
-    write(tmp_path, [tell("send a ok @0", "end 0..1")])
+    write(tmp_path, [by_hand("send a ok @0", "end 0..1")])
     verdict = judge(tmp_path, spark, checkers=failing("lost"))
     assert (verdict.verdict, verdict.expected) == (Judgement.UNKNOWN, False)
     assert "unknown: checkers answered: failed: lost (ValueError): see checkers.log" in verdict.reasons
@@ -463,6 +463,6 @@ def test_a_run_whose_only_finding_could_not_be_told_is_unknown(spark: SparkSessi
 
 
 def test_a_finder_without_candidates_is_not_asked_and_cannot_fail(spark: SparkSession, tmp_path: Path) -> None:
-    write(tmp_path, [tell(*CLEAN)])
+    write(tmp_path, [by_hand(*CLEAN)])
     verdict = judge(tmp_path, spark, checkers=failing("lost"))
     assert verdict.verdict is Judgement.VALID

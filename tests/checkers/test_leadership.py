@@ -17,7 +17,7 @@ from checkers.evidence.leadership import (
     who_led,
 )
 from harness.history.schema import OBSERVATIONS
-from tests.checkers.notation import SECOND, tell
+from tests.checkers.notation import SECOND, by_hand
 
 TRIAL = ("trial", 0)
 NAMES = {1: "b1", 2: "b2", 3: "b3"}
@@ -30,7 +30,7 @@ def span(
 
 
 def seen(*lines: str) -> list[Span]:
-    return spans(pa.Table.from_pylist(tell(*lines).rows["observations"], OBSERVATIONS))
+    return spans(pa.Table.from_pylist(by_hand(*lines).rows["observations"], OBSERVATIONS))
 
 
 def test_equal_observations_are_one_span_and_each_change_begins_another() -> None:

@@ -16,7 +16,7 @@ from checkers.checker import Checker, OrderChecker, PollChecker, RecordChecker, 
 from checkers.history import History
 from checkers.scan.polls import polls
 from checkers.scan.record_bits import EVERY, UNSETTLED, Candidates, candidates, record_bits
-from tests.checkers.notation import tell, write
+from tests.checkers.notation import by_hand, write
 
 TOLD = (
     *("send a ok @0 t1..2 x1 k1", "send b ok @1 t2..3", "send c info t3"),
@@ -82,7 +82,7 @@ def history(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Hi
     run: Path = tmp_path_factory.mktemp("run")
     level = "read_committed"
     clients = {"consumer 1": {"isolation.level": level}}
-    write(run, [tell(*TOLD)], grouped=True, isolation_level=level, clients=clients)
+    write(run, [by_hand(*TOLD)], grouped=True, isolation_level=level, clients=clients)
     return History.read(run, spark, one_task=False)
 
 
@@ -91,7 +91,7 @@ def hot(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Histor
     """A history of one partition, of which nothing is few enough to be broadcast unasked."""
     run: Path = tmp_path_factory.mktemp("run")
     records = (line for n in range(PIECES * EACH) for line in _hot(n))
-    write(run, [tell(*records, f"end 0..{PIECES << 11}", "place assign r1 @0 t5", "killed r1")], grouped=True)
+    write(run, [by_hand(*records, f"end 0..{PIECES << 11}", "place assign r1 @0 t5", "killed r1")], grouped=True)
     apart = spark.newSession()
     apart.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
     apart.conf.set("spark.sql.shuffle.partitions", "8")

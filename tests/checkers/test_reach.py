@@ -17,12 +17,12 @@ from checkers.judge import judge
 from harness.core.anomalies import DUPLICATED
 from harness.core.verdict import Standing
 from harness.history.stored_run import StoredRun
-from tests.checkers.notation import SECOND, tell, write
+from tests.checkers.notation import SECOND, by_hand, write
 
 
 def history(run: Path, anomaly: str, rows: list[dict[str, Any]], *lines: str, **settings: Any) -> History:
     """A hand history in which an anomaly was found."""
-    told = tell(*lines)
+    told = by_hand(*lines)
     for row in told.rows["sends"]:
         row["error"] = "_MSG_TIMED_OUT" if row["outcome"] == "info" else None
     write(run, [told], **settings)
@@ -179,6 +179,6 @@ def test_a_copy_is_permitted_where_it_may_have_been_sent_again(
     spark: SparkSession,
     tmp_path: Path,
 ) -> None:
-    write(tmp_path, [tell(*lines)], **{"idempotence": False, "retries": 5, **settings})
+    write(tmp_path, [by_hand(*lines)], **{"idempotence": False, "retries": 5, **settings})
     checkers = [checker for checker in CHECKERS if checker.name == anomaly]
     assert judge(tmp_path, spark, checkers=checkers).anomalies[anomaly].standing is standing

@@ -8,7 +8,7 @@ from pyspark.sql import Row, SparkSession
 from checkers.history import History
 from checkers.scan import record_bits as bits
 from checkers.scan.record_bits import record_bits
-from tests.checkers.notation import tell, write
+from tests.checkers.notation import by_hand, write
 
 EIGHT = (
     *("send 0 ok @0", "send 1 ok @1", "send 2 ok @2", "send 3 info", "send 4 fail", "send 5 ok @5", "send 6 ok @8"),
@@ -51,7 +51,7 @@ OF_SETTLED = {
 
 
 def _evaluated(run: Path, spark: SparkSession, lines: tuple[str, ...], conditions: list[str]) -> Row:
-    write(run, [tell(*lines)])
+    write(run, [by_hand(*lines)])
     [row] = (
         record_bits(History.read(run, spark))
         .selectExpr(*(f"{sql} as c{n}" for n, sql in enumerate(conditions)))

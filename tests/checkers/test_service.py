@@ -13,7 +13,7 @@ from harness.core.anomalies import BY_NAME
 from harness.core.guarantees import Configuration
 from harness.core.verdict import Expectation, Judgement, Standing
 from harness.history.run_file import Limits, Requirements, RunFile
-from tests.checkers.notation import SECOND, tell, write
+from tests.checkers.notation import SECOND, by_hand, write
 
 
 def lasting(seconds: float | None) -> dict | None:
@@ -100,7 +100,7 @@ def test_a_gap_longer_than_a_limit_is_seen_in_a_run_of_ten_hours(spark: SparkSes
         sends += [f"send a{partition}-{n} ok @{n} p{partition} t{max(end - 9, 0)}..{end}" for n, end in enumerate(at)]
         finals += [f"final a{partition}-{n} @{n} p{partition}" for n in range(len(at))]
         finals += [f"end 0..{len(at)} p{partition}", f"saw b1 @1 p{partition} leader=1 epoch=0 isr=1,2,3"]
-    told = tell(*sends, "send late info p7 t22..43", *finals)
+    told = by_hand(*sends, "send late info p7 t22..43", *finals)
     write(tmp_path, [told], limits=Limits(unavailable=10))
     verdict = judge(tmp_path, spark)
     assert (verdict.verdict, verdict.anomalies.keys()) == (Judgement.INVALID, {"unavailability"})
@@ -111,7 +111,7 @@ def test_a_gap_longer_than_a_limit_is_seen_in_a_run_of_ten_hours(spark: SparkSes
 
 def test_nothing_is_acknowledged_with_acks_0_and_no_limit_is_broken(spark: SparkSession, tmp_path: Path) -> None:
     saw = [f"saw b1 @{at} leader=1 epoch=0 isr=1,2,3" for at in (1, 4, 7)]
-    told = tell("send a info t1..9", "final a @0", "end 0..1", *saw)
+    told = by_hand("send a info t1..9", "final a @0", "end 0..1", *saw)
     write(
         tmp_path,
         [told],
@@ -127,7 +127,7 @@ def test_nothing_is_acknowledged_with_acks_0_and_no_limit_is_broken(spark: Spark
 
 def recovery(spark: SparkSession, run: Path, *lines: str) -> list[tuple[float, float]]:
     """From when until when (s) a partition acknowledged nothing for longer than 10 s after a heal."""
-    write(run, [tell(*lines, "end 0..0")], limits=Limits(recovery=10))
+    write(run, [by_hand(*lines, "end 0..0")], limits=Limits(recovery=10))
     history = History.read(run, spark)
     found = overrun(history.run_file.limits, availability(history)).get("slow_recovery")
     return [(one["from_ns"] / SECOND, one["to_ns"] / SECOND) for one in found.examples] if found else []
@@ -160,7 +160,7 @@ def test_a_broken_limit_makes_a_run_invalid(spark: SparkSession, tmp_path: Path)
     lines = ("send a ok @0 t1..2", "send b ok @1 t3..9", "final a @0", "final b @1", "end 0..2")
     saw = [f"saw b1 @{at} leader=1 epoch=0 isr=1,2,3" for at in (1, 4, 7)]
     expect = Expectation(verdict=Judgement.INVALID, anomalies=["unavailability"])
-    write(tmp_path, [tell(*lines, *saw)], limits=Limits(unavailable=5), expect=expect)
+    write(tmp_path, [by_hand(*lines, *saw)], limits=Limits(unavailable=5), expect=expect)
     verdict = judge(tmp_path, spark)
     assert (verdict.verdict, verdict.expected) == (Judgement.INVALID, True)
     assert verdict.anomalies["unavailability"].standing is Standing.VIOLATION
@@ -176,7 +176,7 @@ def test_one_partition_that_is_slow_after_a_heal_makes_a_run_invalid(spark: Spar
     slow = ["send b ok @0 p1 t1..2", "send c ok @1 p1 t5..9"]
     finals = [*(f"final a{n} @{n}" for n in range(9)), "final b @0 p1", "final c @1 p1"]
     saw = [f"saw b1 @1 p{p} leader=1 epoch=0 isr=1,2,3" for p in (0, 1)]
-    told = tell(*quick, *slow, *finals, "fault cut b1 2..4", "end 0..9", "end 0..2 p1", *saw)
+    told = by_hand(*quick, *slow, *finals, "fault cut b1 2..4", "end 0..9", "end 0..2 p1", *saw)
     write(tmp_path, [told], limits=Limits(recovery=3))
     slowed = judge(tmp_path, spark).anomalies["slow_recovery"]
     assert (slowed.count, slowed.standing) == (1, Standing.VIOLATION)

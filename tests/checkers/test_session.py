@@ -221,12 +221,12 @@ def test_another_master_in_another_process_judges_the_same_and_leaves_nothing_be
     spark: SparkSession, tmp_path: Path
 ) -> None:
     from checkers.judge import judge
-    from tests.checkers.notation import tell, write
+    from tests.checkers.notation import by_hand, write
 
     lines = [f"send r{n} ok @{n} p{n % 2}" for n in range(60)] + [f"final r{n} @{n} p{n % 2}" for n in range(0, 60, 3)]
     run, elsewhere = tmp_path / "run", tmp_path / "elsewhere"
     elsewhere.mkdir()
-    write(run, [tell(*lines, "final x @99", "end 0..60", "end 0..60 p1", "saw b1 @1 leader=1 epoch=0 isr=1,2")])
+    write(run, [by_hand(*lines, "final x @99", "end 0..60", "end 0..60 p1", "saw b1 @1 leader=1 epoch=0 isr=1,2")])
     here = judge(run, spark).to_json()
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     command = [sys.executable, "-c", _JUDGE, str(run)]

@@ -15,7 +15,7 @@ from checkers.trace import View, by_offset, by_record, runs
 from harness.core.errors import HistoryError
 from harness.history.run_file import Origin
 from harness.history.schema import record_id
-from tests.checkers.notation import SECOND, tell, without_keys, write
+from tests.checkers.notation import SECOND, by_hand, without_keys, write
 
 STORY = (
     "send a ok @0 t1..2",
@@ -36,7 +36,7 @@ STORY = (
 
 @pytest.fixture
 def archive(tmp_path: Path) -> Archive:
-    write(tmp_path, [tell(*STORY)])
+    write(tmp_path, [by_hand(*STORY)])
     return Archive.open(tmp_path)
 
 
@@ -63,7 +63,7 @@ def test_a_record_s_transaction_and_its_group_s_places_are_a_part_of_its_life(tm
         *("place r1 commit @6 t8", "place r1 revoke t9", "place r2 assign @6 t10", "place r2 assign @1 t10 p1"),
         "place r2 seek @-2 t11",
     )
-    write(tmp_path, [tell(*story)])
+    write(tmp_path, [by_hand(*story)])
     life = by_record(Archive.open(tmp_path), 0)
     assert [(moment.at_ns // SECOND, moment.event, moment.said) for moment in life.moments] == [
         (1, "sent", "sent by worker 0 (incarnation 0) to trial-0"),
@@ -79,7 +79,7 @@ def test_a_record_s_transaction_and_its_group_s_places_are_a_part_of_its_life(tm
 
 
 def test_where_a_group_puts_a_member_without_an_offset_is_not_known_for_the_beginning(tmp_path: Path) -> None:
-    write(tmp_path, [tell("send a ok @3 t1..2", "place r1 assign t2", "place r1 seek t3", "end 0..9")], grouped=True)
+    write(tmp_path, [by_hand("send a ok @3 t1..2", "place r1 assign t2", "place r1 seek t3", "end 0..9")], grouped=True)
     assert [moment.said for moment in by_record(Archive.open(tmp_path), 0).moments[2:]] == [
         "reader 101 (incarnation 0) was assigned trial-0 from where its group had committed, or the beginning",
         "reader 101 (incarnation 0) went to the beginning of trial-0",
@@ -92,7 +92,7 @@ def test_of_an_imported_history_only_what_it_has_is_shown(tmp_path: Path) -> Non
         *("place r1 assign t2", "place r1 seek t3", "place r1 seek @0 t4"),
         *("live a @3 r1 t5", "live b @-1 r1 t6", "live c @4 r1 t6", "live c @5 r2 t7"),
     )
-    write(tmp_path, [tell(*story)], origin=Origin.JEPSEN)
+    write(tmp_path, [by_hand(*story)], origin=Origin.JEPSEN)
     imported = Archive.open(tmp_path)
     assert [moment.said for moment in by_record(imported, 0).moments[2:5]] == [
         "reader 101 (incarnation 0) was assigned trial-0 from an unknown offset",
@@ -108,7 +108,7 @@ def test_of_an_imported_history_only_what_it_has_is_shown(tmp_path: Path) -> Non
 
 
 def test_of_a_log_that_was_not_read_nothing_is_said_of_what_is_in_it(tmp_path: Path) -> None:
-    write(tmp_path, [tell("send a ok @0", "send b ok @0 p1", "final a @0", "end 0..1")])
+    write(tmp_path, [by_hand("send a ok @0", "send b ok @0 p1", "final a @0", "end 0..1")])
     assert by_record(Archive.open(tmp_path), 1).ended == [
         "not known to be in the final log of trial-1 (which was not read)"
     ]
@@ -125,13 +125,13 @@ def test_of_a_log_that_was_not_read_nothing_is_said_of_what_is_in_it(tmp_path: P
     ],
 )
 def test_damaged_bytes_tell_where_a_record_ended_only_at_its_own_offset(found: str, ended: str, tmp_path: Path) -> None:
-    write(tmp_path, [tell("send a ok @1", found, "end 0..3")])
+    write(tmp_path, [by_hand("send a ok @1", found, "end 0..3")])
     assert by_record(Archive.open(tmp_path), 0).ended == [ended]
 
 
 def test_a_key_that_a_record_was_not_sent_with_is_told(tmp_path: Path) -> None:
     reads = ("live a @0 k2 t5", "live a @0 keyless t6", "live a @0 t7", "final a @0 k2 damaged t8", "final x @1 k2 t9")
-    write(tmp_path, [told := tell("send a ok @0 k1 t1..2", *reads, "end 0..2")])
+    write(tmp_path, [told := by_hand("send a ok @0 k1 t1..2", *reads, "end 0..2")])
 
     def said(record: int) -> list[str]:
         moments = by_record(Archive.open(tmp_path), record).moments
@@ -165,12 +165,12 @@ def test_a_failed_record_ends_nowhere(archive: Archive) -> None:
 def test_of_what_stands_behind_a_transaction_that_hangs_the_final_log_does_not_tell(
     stable: str, log: str, tmp_path: Path
 ) -> None:
-    write(tmp_path, [tell("send a ok @2 t1..2", "end 0..1", stable)], isolation_level="read_committed")
+    write(tmp_path, [by_hand("send a ok @2 t1..2", "end 0..1", stable)], isolation_level="read_committed")
     assert by_record(Archive.open(tmp_path), 0).ended == [f"not in the final log of trial-0 (from 0, {log}"]
 
 
 def test_nor_of_what_stands_behind_the_place_that_it_was_read_to(tmp_path: Path) -> None:
-    write(tmp_path, [tell("send a ok @2 t1..2", "end 0..4 read 1")])
+    write(tmp_path, [by_hand("send a ok @2 t1..2", "end 0..4 read 1")])
     [ended] = by_record(Archive.open(tmp_path), 0).ended
     assert ended == "not in the final log of trial-0 (from 0, ends before 4, read to 1 only)"
 

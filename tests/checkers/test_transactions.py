@@ -16,7 +16,7 @@ from checkers.judge import judge
 from checkers.screening import records
 from harness.core.anomalies import READ_CYCLE
 from harness.core.verdict import Judgement, Standing
-from tests.checkers.notation import WORKERS_OF_A_HISTORY, tell, turned_round, write
+from tests.checkers.notation import WORKERS_OF_A_HISTORY, by_hand, turned_round, write
 from tests.checkers.test_delivery import Case, Sets, by_case, case
 from tests.golden.sample import Judged
 
@@ -273,7 +273,7 @@ def test_every_checker_has_a_case_that_it_finds(checker) -> None:
 
 
 def test_without_transactions_nothing_is_asked(spark: SparkSession, tmp_path: Path) -> None:
-    write(tmp_path, [tell("send a ok @0", "final a @0", "end 0..1")], **settings("read_committed"))
+    write(tmp_path, [by_hand("send a ok @0", "final a @0", "end 0..1")], **settings("read_committed"))
     history = History.read(tmp_path, spark)
     asked = [replace(checker, find=lambda *_: pytest.fail("it was asked")) for checker in TRANSACTIONS]
     assert records(history, asked)[1] == []
@@ -290,7 +290,7 @@ def test_the_verdict_counts_how_transactions_ended_and_how_the_unknown_were_reso
         *("txn 4 commit info 0..", "txn 5 abort ok 0..5..6", "txn 6 abort info 0..5..6", "txn 7 commit fail 0..5..6"),
         *("end 0..4", "saw b1 @0 leader=1 epoch=0 isr=1,2,3"),
     ]
-    write(tmp_path, [tell(*lines)], **settings("read_committed"))
+    write(tmp_path, [by_hand(*lines)], **settings("read_committed"))
     verdict = judge(tmp_path, spark)
     assert verdict.verdict is Judgement.VALID, verdict.reasons
     assert verdict.transactions == {
@@ -311,7 +311,7 @@ def test_a_transaction_that_hangs_is_permitted_where_leaders_verify_none_and_the
 ) -> None:
     lines = ("txn 1 commit ok 0..5..6", "send a ok @0 x1", "final a @0", "end 0..2", "stable @2 high=7")
     saw = "saw b1 @0 leader=1 epoch=0 isr=1,2,3"
-    write(tmp_path, [tell(*lines, saw)], partition_verification=verified, **settings("read_committed"))
+    write(tmp_path, [by_hand(*lines, saw)], partition_verification=verified, **settings("read_committed"))
     verdict = judge(tmp_path, spark)
     assert {name: found.standing for name, found in verdict.anomalies.items()} == {"hanging_transaction": stands}
     unmet = {held.name: held.detail for held in verdict.preconditions if not held.met}

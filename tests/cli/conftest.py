@@ -7,7 +7,7 @@ import pytest
 from harness.cli.backends import Backends
 from harness.core.verdict import Verdict
 from harness.history.seal import write_sealed
-from tests.checkers.notation import tell, write
+from tests.checkers.notation import by_hand, write
 from tests.report.verdicts import verdict
 
 
@@ -18,7 +18,7 @@ def stored(tmp_path: Path) -> Path:
     file = write(
         directory,
         [
-            tell(
+            by_hand(
                 "send a ok @0",
                 "send b ok @1",
                 "final a @0",

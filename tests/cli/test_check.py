@@ -24,7 +24,7 @@ from harness.history.run_file import RunFile, State
 from harness.history.schema import FAULTS, SENDS, TABLES
 from harness.history.seal import SEAL_FILE
 from harness.history.stored_run import StoredRun
-from tests.checkers.notation import tell
+from tests.checkers.notation import by_hand
 from tests.cli.conftest import judging
 from tests.cli.test_commands import assert_one_line
 from tests.command import Invoke
@@ -186,7 +186,7 @@ def test_check_skips_and_counts_runs_that_were_interrupted_before_anything_was_s
         (run / "journals").mkdir()
         Journal(journal_path(run / "journals", "sends", "1"), SENDS).close()
         with Journal(journal_path(run / "journals", "observations", "observer"), TABLES["observations"]) as rows:
-            rows.append_rows(tell("saw b1 @0 leader=1 epoch=0 isr=1,2,3").rows["observations"])
+            rows.append_rows(by_hand("saw b1 @0 leader=1 epoch=0 isr=1,2,3").rows["observations"])
     RunFile.read(run).model_copy(update={"state": state}).write(run)
     done = kafka_trial("check", store, backends=judging())
     assert (done.code, done.out.count("VALID")) == (0, 1)
@@ -210,7 +210,7 @@ def test_check_does_not_skip_a_run_that_sent_something(stored: Path, kafka_trial
     RunFile.read(stored).model_copy(update={"state": State.CRASHED}).write(stored)
     (stored / "journals").mkdir()
     with Journal(journal_path(stored / "journals", "sends", "0"), SENDS) as rows:
-        rows.append_rows(tell("send a ok @0").rows["sends"])
+        rows.append_rows(by_hand("send a ok @0").rows["sends"])
     assert kafka_trial("check", stored, backends=judging()).err == ""
 
 
@@ -386,7 +386,7 @@ def test_check_judges_what_an_interrupted_run_left(writable: bool, stored: Path,
     journal = journal_path(stored / "journals", "sends", "0")
     with Journal(journal, SENDS) as rows:
         for name in ("send a ok @0", "send b ok @1"):
-            rows.append_rows(tell(name).rows["sends"])
+            rows.append_rows(by_hand(name).rows["sends"])
     journal.write_bytes(journal.read_bytes()[:-100])
     seen: list[RunFile] = []
 

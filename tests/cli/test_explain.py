@@ -9,7 +9,7 @@ import pytest
 from harness.cli import codes
 from harness.core.verdict import Finding, Standing
 from harness.history.seal import SEAL_FILE
-from tests.checkers.notation import tell, write
+from tests.checkers.notation import by_hand, write
 from tests.cli.conftest import judging
 from tests.cli.test_commands import assert_one_line
 from tests.command import Invoke
@@ -92,7 +92,7 @@ def test_explain_tells_a_cause_once_whatever_anomalies_came_of_it(stored: Path, 
 def test_nothing_that_a_run_says_is_obeyed_by_a_terminal(tmp_path: Path, kafka_trial: Invoke) -> None:
     evil, cut = "cut\x1b]0;title\x07\x1b[8m", "fault cut\x1b]0;title\x07\x1b[8m b1 0..1"
     run = tmp_path / "run"
-    write(run, [tell("send a ok @0", "final a @0", "end 0..1", cut, "saw b1 @0 leader=1 isr=1,2,3")])
+    write(run, [by_hand("send a ok @0", "final a @0", "end 0..1", cut, "saw b1 @0 leader=1 isr=1,2,3")])
     found = lost().model_copy(update={"because": evil, "runs": [], "examples": [{"faults": [evil]}]})
     judged = verdict(anomalies={"lost": found}, reasons=[evil])
     told = found.model_copy(update={"runs": [{"text": evil}]})

@@ -26,7 +26,7 @@ from harness.run.new_run import new_run
 from harness.run.recording import recording
 from harness.scenario.model import Scenario
 from harness.suite.recorder import Event, Order
-from tests.checkers.notation import tell
+from tests.checkers.notation import by_hand
 from tests.cli.conftest import judging
 from tests.command import Invoke
 from tests.report.verdicts import verdict
@@ -117,7 +117,7 @@ def recorded(disk: Disk) -> tuple[Path, list[int]]:
     """A run whose disk became full while it was recorded."""
     record = new_run(SCENARIO, 7, disk.path)
     with Journal(journal_path(record.journals, "observations", "observer"), TABLES["observations"]) as rows:
-        rows.append_rows(tell("saw b1 @0 leader=1 epoch=0 isr=1,2,3").rows["observations"])
+        rows.append_rows(by_hand("saw b1 @0 leader=1 epoch=0 isr=1,2,3").rows["observations"])
     disk.fill(leave=40_000)
     taken = filled_up(record.journals)
     record.release()

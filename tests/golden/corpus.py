@@ -9,7 +9,7 @@ from typing import Any
 from harness.history.paths import ANOMALIES, VERDICT_FILE
 from harness.history.run_file import RunFile
 from tests.checkers import test_delivery, test_groups, test_judge, test_transactions
-from tests.checkers.notation import Told, tell, write
+from tests.checkers.notation import HandHistory, by_hand, write
 from tests.checkers.test_delivery import Case, told
 from tests.golden.sample import Sample
 from tests.planted import judging, test_mutants, test_recorded
@@ -45,16 +45,16 @@ def _by_hand() -> Iterator[Sample]:
     yield _cases(
         "transactions, read_uncommitted", transactions.UNCOMMITTED, **transactions.settings("read_uncommitted")
     )
-    yield _histories("loss of 2013", [tell(*test_judge.STORY)], **test_judge.UNCLEAN)
-    yield _histories("clean", [tell(*test_judge.CLEAN)])
-    yield _histories("nothing at all", [tell()])
+    yield _histories("loss of 2013", [by_hand(*test_judge.STORY)], **test_judge.UNCLEAN)
+    yield _histories("clean", [by_hand(*test_judge.CLEAN)])
+    yield _histories("nothing at all", [by_hand()])
 
 
 def _cases(name: str, cases: list[Case], **settings: Any) -> Sample:
     return _histories(name, told(cases), **settings)
 
 
-def _histories(name: str, histories: Sequence[Told], **settings: Any) -> Sample:
+def _histories(name: str, histories: Sequence[HandHistory], **settings: Any) -> Sample:
     return Sample(f"by hand {name}", lambda run: write(run, histories, **settings))
 
 

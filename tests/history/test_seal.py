@@ -13,7 +13,7 @@ from harness.core.errors import HistoryError
 from harness.history.run_file import RunFile
 from harness.history.seal import SEAL_FILE, Seal, write_sealed
 from harness.history.stored_run import StoredRun
-from tests.checkers.notation import tell, write
+from tests.checkers.notation import by_hand, write
 from tests.history.damages import WAYS, WELL, contents, damage, files, outcome
 
 #: Damages tried in the test; `scripts/fuzz` tries more.
@@ -23,7 +23,9 @@ DAMAGES = 100
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
     directory = tmp_path / "run"
-    file = write(directory, [tell("send a ok @0", "send b ok @1", "read a @0", "final a @0", "final b @1", "end 0..2")])
+    file = write(
+        directory, [by_hand("send a ok @0", "send b ok @1", "read a @0", "final a @0", "final b @1", "end 0..2")]
+    )
     write_sealed(directory, file)
     return directory
 

@@ -10,14 +10,14 @@ from harness.core.errors import HistoryError
 from harness.history.paths import table_directory, write_table
 from harness.history.schema import TABLES
 from harness.history.stored_run import StoredRun
-from tests.checkers.notation import tell, write
+from tests.checkers.notation import by_hand, write
 from tests.history.test_run_file import run_file
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> StoredRun:
     lines = ("send a ok @0", "final a @0", "end 0..1 p1", "end 0..1", "fault late b2 5..6", "fault early b1 2..3")
-    write(tmp_path, [tell(*lines)])
+    write(tmp_path, [by_hand(*lines)])
     return StoredRun.open(tmp_path)
 
 
@@ -56,7 +56,7 @@ def test_a_missing_table_is_named(run: StoredRun) -> None:
 
 def test_a_part_that_run_json_names_the_writer_of_and_that_is_not_there_is_named(tmp_path: Path) -> None:
     clients = {"producer 0": {}, "consumer 3": {}, "final 1000": {}, "replica 1002": {}, "admin 0": {}}
-    rows = tell("send a ok @0", "final a @0", "end 0..1").rows
+    rows = by_hand("send a ok @0", "final a @0", "end 0..1").rows
     for table in ("sends", "log_ends"):
         write_table(tmp_path, table, pa.Table.from_pylist(rows[table], TABLES[table]))
     for table in ("faults", "observations"):

@@ -19,7 +19,7 @@ from checkers.history import History
 from checkers.screening import records
 from harness.history.paths import ANOMALIES
 from harness.history.run_file import Origin, RunFile
-from tests.checkers.notation import WORKERS_OF_A_HISTORY, Told, write
+from tests.checkers.notation import WORKERS_OF_A_HISTORY, HandHistory, write
 from tests.planted.oracle import Row, Sets, judged, judged_without_final_read
 
 _either = st.integers(0, 1)
@@ -126,9 +126,9 @@ class Kind:
         return [[*lines, *_commits(Random(n))] for n, lines in enumerate(drawn)]
 
     @cached_property
-    def told(self) -> list[Told]:
+    def told(self) -> list[HandHistory]:
         """Their rows."""
-        told = [Told(f"h-{n}", n * WORKERS_OF_A_HISTORY).tell(said) for n, said in enumerate(self.lines)]
+        told = [HandHistory(f"h-{n}", n * WORKERS_OF_A_HISTORY).add(said) for n, said in enumerate(self.lines)]
         for one in told:
             for n, row in enumerate(one.rows["positions"]):
                 row["at_ns"] += n  # no two at once: their order would be anybody's

@@ -13,7 +13,7 @@ from harness.suite.plan import Case
 from harness.suite.recorder import Event, Order
 from harness.suite.results import Result, SuiteFile
 from harness.suite.suite import Actions, SuiteDisplay, SuiteRun
-from tests.checkers.notation import tell, write
+from tests.checkers.notation import by_hand, write
 from tests.report.verdicts import verdict
 
 
@@ -31,7 +31,7 @@ def record(store: Path, scenario: str, seed: int, state: State = State.RECORDED,
     """A run as a recorder leaves it."""
     directory = store / scenario / f"{moment}-{seed}"
     file = write(
-        directory, [tell("send a ok @0", "final a @0", "end 0..1")], scenario_name=scenario, seed=seed, state=state
+        directory, [by_hand("send a ok @0", "final a @0", "end 0..1")], scenario_name=scenario, seed=seed, state=state
     )
     file.run = f"{scenario}/{moment}-{seed}"
     file.write(directory)

@@ -72,7 +72,7 @@ def test_a_log_whose_leader_does_not_answer_is_incomplete(
     assert journalled("reads").num_rows == 0
 
 
-class Told:
+class Ends:
     """The ends of a mock cluster's logs as ``changed`` tells them, by how often they were asked for before."""
 
     def __init__(self, plan: Plan, changed: Callable[[int, dict[Partition, LogEnd]], dict[Partition, LogEnd]]) -> None:
@@ -128,7 +128,7 @@ def test_ctrl_c_while_the_client_is_made_leaves_whole_journals(plan: Plan) -> No
 
 def test_a_leader_that_does_not_answer_is_asked_again(plan: Plan) -> None:
     written(plan, Encoder(64)(0, 10))
-    done = read(plan, Told(plan, lambda asked, told: told if asked >= 3 else {}))
+    done = read(plan, Ends(plan, lambda asked, told: told if asked >= 3 else {}))
     assert ([row["complete"] for row in done.rows], done.missed) == ([True] * 4, [])
 
 
@@ -139,7 +139,7 @@ def test_what_a_leader_has_above_the_high_watermark_is_waited_for(plan: Plan, jo
     def lagging(asked: int, told: dict[Partition, LogEnd]) -> dict[Partition, LogEnd]:
         return told if asked >= 3 else every(told, high=0, readable=0)
 
-    done = read(plan, Told(plan, lagging))
+    done = read(plan, Ends(plan, lagging))
     assert [(row["log_end"], row["read_to"], row["complete"]) for row in done.rows] == [
         (5, 5, True),
         (5, 5, True),
@@ -155,7 +155,7 @@ def test_a_log_whose_high_watermark_stays_behind_its_end_is_incomplete_and_read_
 ) -> None:
     (topic,) = plan.topics
     written(plan, Encoder(64)(0, 10))
-    ends = Told(plan, lambda _, told: {tp: replace(end, end=9) if end.end else end for tp, end in told.items()})
+    ends = Ends(plan, lambda _, told: {tp: replace(end, end=9) if end.end else end for tp, end in told.items()})
     done = read(plan, ends, within=3)
     assert [(row["log_end"], row["read_to"], row["complete"]) for row in done.rows] == [
         (9, 5, False),
@@ -181,7 +181,7 @@ def test_a_log_that_never_settled_and_that_another_leads_by_now_is_incomplete_th
         )
 
     (topic,) = plan.topics
-    done = read(plan, Told(plan, gone), led=lambda tp: False)
+    done = read(plan, Ends(plan, gone), led=lambda tp: False)
     assert [(row["log_end"], row["read_to"], row["complete"]) for row in done.rows[:2]] == [(5, 5, False)] * 2
     assert done.missed[0].startswith(f"{topic}-0 was led by broker")
 
@@ -195,20 +195,20 @@ def test_what_was_read_before_another_epoch_began_is_none_of_its_log(readable: i
         lagging = {s: replace(e, high=readable, readable=readable) if e.end else e for s, e in told.items()}
         return every(told, epoch=7) if asked else lagging
 
-    done = read(plan, Told(plan, lambda asked, told: {s: e for s, e in again(asked, told).items() if s[1] == 0}), 5)
+    done = read(plan, Ends(plan, lambda asked, told: {s: e for s, e in again(asked, told).items() if s[1] == 0}), 5)
     assert [row["complete"] for row in done.rows] == [readable == 0, False, False, False]
 
 
 def test_with_read_committed_the_end_is_the_last_stable_offset(plan: Plan) -> None:
     written(plan, Encoder(64)(0, 10))
-    done = read(plan, Told(plan, lambda _, told: every(told, readable=0)))
+    done = read(plan, Ends(plan, lambda _, told: every(told, readable=0)))
     assert [(row["log_end"], row["complete"]) for row in done.rows] == [(0, True)] * 4
 
 
 def test_records_that_another_than_the_leader_gave_make_a_log_incomplete(plan: Plan) -> None:
     (topic,) = plan.topics
     written(plan, Encoder(64)(0, 10))
-    done = read(plan, Told(plan, lambda _, told: every(told, leader=7)))
+    done = read(plan, Ends(plan, lambda _, told: every(told, leader=7)))
     assert [row["complete"] for row in done.rows] == [False, False, True, True]
     assert re.fullmatch(rf"{topic}-0 was read from broker [123], and is led by broker 7", done.missed[0])
 
@@ -224,7 +224,7 @@ def test_a_log_that_another_leads_when_it_was_read_is_incomplete(
     later: Callable[[LogEnd], LogEnd], says: str, plan: Plan
 ) -> None:
     written(plan, Encoder(64)(0, 10))
-    ends = Told(plan, lambda asked, told: {tp: later(end) if asked else end for tp, end in told.items()})
+    ends = Ends(plan, lambda asked, told: {tp: later(end) if asked else end for tp, end in told.items()})
     done = read(plan, ends)
     assert [row["complete"] for row in done.rows] == [False] * 4
     assert all(says in line for line in done.missed)
@@ -232,7 +232,7 @@ def test_a_log_that_another_leads_when_it_was_read_is_incomplete(
 
 def test_a_leader_that_answers_no_more_when_all_is_read_makes_it_incomplete(plan: Plan) -> None:
     written(plan, Encoder(64)(0, 10))
-    done = read(plan, Told(plan, lambda asked, told: {} if asked else told), within=3)
+    done = read(plan, Ends(plan, lambda asked, told: {} if asked else told), within=3)
     assert [row["complete"] for row in done.rows] == [False] * 4
     assert all(line.endswith("which answers no more") for line in done.missed)
 
