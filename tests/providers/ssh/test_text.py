@@ -3,7 +3,7 @@
 import os
 import subprocess
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -291,19 +291,22 @@ def names(directory: str | Path) -> list[str]:
     return sorted(path.name for path in Path(directory).iterdir())
 
 
+@contextmanager
 def full(directory: Path, options: str) -> Iterator[Path]:
     """A file system that is as good as full."""
     directory.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"mode=755,{options}", "tmpfs", directory], check=True)
-    yield directory
-    subprocess.run(["umount", directory], check=True)
+    try:
+        yield directory
+    finally:
+        subprocess.run(["umount", directory], check=True)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="a file system is root's to mount")
 @pytest.mark.parametrize("inodes", [2, 3, 4, 5, 6])
 def test_a_claim_that_a_full_disk_broke_off_leaves_nobodys_node(inodes: int, tmp_path: Path) -> None:
     """Else the next run would be told of another's node, and only `cleanup --force` would remove it."""
-    for data in full(tmp_path / "full", f"size=1m,nr_inodes={inodes}"):
+    with full(tmp_path / "full", f"size=1m,nr_inodes={inodes}") as data:
         with pytest.raises(AssertionError, match="No space left on device"):
             run(text.claim(str(data), "{}"))
         assert not (data / "node").exists()
@@ -312,7 +315,7 @@ def test_a_claim_that_a_full_disk_broke_off_leaves_nobodys_node(inodes: int, tmp
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="a file system is root's to mount")
 def test_what_is_written_to_a_full_disk_fails_and_says_why(tmp_path: Path) -> None:
-    for data in full(tmp_path / "full", "size=16k"):
+    with full(tmp_path / "full", "size=16k") as data:
         with pytest.raises(AssertionError, match="No space left on device"):
             run(text.written(str(data / "node.properties"), "x" * 100_000))
 
