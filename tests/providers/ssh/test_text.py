@@ -315,9 +315,11 @@ def test_a_claim_that_a_full_disk_broke_off_leaves_nobodys_node(inodes: int, tmp
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="a file system is root's to mount")
 def test_what_is_written_to_a_full_disk_fails_and_says_why(tmp_path: Path) -> None:
-    with full(tmp_path / "full", "size=16k") as data:
-        with pytest.raises(AssertionError, match="No space left on device"):
-            run(text.written(str(data / "node.properties"), "x" * 100_000))
+    with (
+        full(tmp_path / "full", "size=16k") as data,
+        pytest.raises(AssertionError, match="No space left on device"),
+    ):
+        run(text.written(str(data / "node.properties"), "x" * 100_000))
 
 
 def test_what_is_written_is_what_was_given(tmp_path: Path) -> None:
