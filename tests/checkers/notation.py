@@ -62,7 +62,7 @@ class HandHistory:
     ids: dict[str, int] = field(default_factory=dict)
     killed: list[Process] = field(default_factory=list)
 
-    def by_hand(self, lines: Iterable[str]) -> "HandHistory":
+    def add(self, lines: Iterable[str]) -> "HandHistory":
         """Add what ``lines`` say."""
         for line in lines:
             verb, *words = line.split()
