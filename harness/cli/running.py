@@ -10,6 +10,7 @@ from harness.cli import codes
 from harness.cli.backends import Backends
 from harness.cli.machines import images_option, machine_options, overrides, settings
 from harness.cli.printing import print_verdict
+from harness.cli.stores import store_option
 
 
 @click.command()
@@ -18,13 +19,7 @@ from harness.cli.printing import print_verdict
     "--set", "assignments", multiple=True, metavar="PATH=VALUE", help="Change a setting, e.g. topic.replication=1."
 )
 @click.option("--seed", type=click.IntRange(min=0), help="Seed of everything random (default: a fresh one).")
-@click.option(
-    "--store",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("store"),
-    show_default=True,
-    help="Where runs are kept.",
-)
+@store_option
 @click.option("--keep", is_flag=True, help="Leave the cluster up, and say where it is and how to remove it.")
 @machine_options
 @images_option

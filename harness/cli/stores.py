@@ -19,6 +19,15 @@ if TYPE_CHECKING:
     from harness.suite.comparing import Compared
     from harness.suite.stored import Stored
 
+#: Where a command keeps what it records.
+store_option = click.option(
+    "--store",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("store"),
+    show_default=True,
+    help="Where runs are kept.",
+)
+
 #: By which factor a time may grow before it is called worse: runs of one scenario differ by less.
 TOLERANCE = 1.5
 

@@ -15,7 +15,7 @@ from harness.cli import codes
 from harness.cli.backends import Backends
 from harness.cli.machines import images_option
 from harness.cli.machines import overrides as said_by
-from harness.cli.stores import TOLERANCE, print_comparison
+from harness.cli.stores import TOLERANCE, print_comparison, store_option
 from harness.core.errors import ScenarioError
 from harness.core.quantities import written_duration
 
@@ -49,13 +49,7 @@ class _DurationType(click.ParamType[float]):
 @click.option("--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Change a setting of every scenario.")
 @images_option
 @click.option("--seed", type=click.IntRange(min=0), help="Of the runs' seeds; a fresh one is drawn.")
-@click.option(
-    "--store",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("store"),
-    show_default=True,
-    help="Where runs are kept.",
-)
+@store_option
 @click.option(
     "--resume", is_flag=True, help="Go on with the newest suite of this name that was broken off, or left runs out."
 )
