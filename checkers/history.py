@@ -118,13 +118,13 @@ class History:
         But for their partition: what Spark knows it does not join or group by.
         """
         same = {column: value for column, value in self.same(name).items() if column not in PARTITION}
-        return self.table(name).select(*(same.get(c, F.col(c)).alias(c) for c in TABLES[name].names))
+        return self.table(name).selectExpr(*(f"{same.get(c, c)} as {c}" for c in TABLES[name].names))
 
-    def same(self, *tables: str) -> dict[str, Column]:
-        """The columns that have one and the same value in every row of these tables, as that value."""
-        types = {field.name: _TYPES[field.type] for table in tables for field in TABLES[table]}
+    def same(self, *tables: str) -> dict[str, str]:
+        """The columns that have one and the same value in every row of these tables, as that value in SQL."""
+        types = {field.name: _TYPES[field.type].simpleString() for table in tables for field in TABLES[table]}
         values = self.stored.constants(*tables)
-        return {name: F.lit(value).cast(types[name]) for name, value in values.items() if name in types}
+        return {name: f"cast({_in_sql(value)} as {types[name]})" for name, value in values.items() if name in types}
 
     def may_lack(self, table: str, column: str) -> bool:
         """Whether a row of a table may have no value in a column, as far as the footers say."""
@@ -233,6 +233,15 @@ class History:
     def local(self, rows: pa.Table) -> DataFrame:
         """A few rows that are a part of the plan itself."""
         return self.spark.createDataFrame(rows, spark_schema(rows.schema))
+
+
+def _in_sql(value: str | int | bool | None) -> str:
+    """A value as a literal of Spark's SQL, which is read by its parser sooner than it is made call by call."""
+    if value is None:
+        return "null"
+    if isinstance(value, str):
+        return "'{}'".format(re.sub(r"[^\w.-]", lambda found: f"\\U{ord(found[0]):08x}", value))
+    return str(value).lower()
 
 
 def _literal(path: Path) -> str:

@@ -152,7 +152,7 @@ def record_bits(history: History) -> DataFrame:
         *_named({**of_block, **_nothing({**_SENT, **_SENT_TO}), **_READ, **read_at, **_COUNTED})
     )
     # The name of the only topic, as of most runs, need not be compared in every row.
-    only = {name: value for name, value in history.same("sends", "reads").items() if name == "topic"}
+    only = {name: F.expr(value) for name, value in history.same("sends", "reads").items() if name == "topic"}
     folded = (
         sent.unionByName(read)
         .groupBy(*(name for name in OF_BLOCK if name not in only))

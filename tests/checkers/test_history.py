@@ -124,8 +124,16 @@ def test_without_run_json_there_is_no_run(run: Path, spark: SparkSession) -> Non
         History.read(run, spark)
 
 
-def test_what_is_the_same_in_every_row_is_read_as_it_was_written(run: Path, spark: SparkSession) -> None:
+@pytest.mark.parametrize("key", [None, "", "k1", r"it's \"${env:HOME}\" \\u0041\n", "schlüssel \0 \U0001f511"])
+def test_what_is_the_same_in_every_row_is_read_as_it_was_written(
+    key: str | None, run: Path, spark: SparkSession
+) -> None:
+    for path in (part for table in ("sends", "reads") for part in parts(run, table)):
+        rows = pq.read_table(path)
+        column = rows.column_names.index("key")
+        pq.write_table(rows.set_column(column, "key", pa.array([key] * len(rows), pa.string())), path)
     history = History.read(run, spark)
+    assert "key" in history.same("sends", "reads")
     for name in ("sends", "reads"):
         written = [row for path in parts(run, name) for row in pq.read_table(path, schema=TABLES[name]).to_pylist()]
         assert [row.asDict() for row in history.records(name).collect()] == written
