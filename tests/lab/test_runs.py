@@ -67,7 +67,6 @@ def test_the_scenario_of_2013_loses_as_it_does_on_containers(
     assert traces(machines) == clean
 
 
-@pytest.mark.core
 def test_its_remedy_keeps_everything(inventory: Path, machines: dict[str, Machine], tmp_path: Path) -> None:
     clean = traces(machines)
     keeps(played("jepsen-2013/min-isr-2", inventory, tmp_path))
