@@ -55,7 +55,8 @@ class Owner:
 class Facts:
     """What a machine is like. ``client`` is this host's address as the machine sees it, ``control`` its sshd's port;
     ``owner``: of the node that is there; ``ports``: those that something listens on; ``machine``: which one it is,
-    whatever it is called."""
+    whatever it is called; ``beside``: of each node that runs in another directory than the inventory names, that
+    and its owner."""
 
     client: str
     control: int
@@ -65,6 +66,7 @@ class Facts:
     owner: str | None
     ports: frozenset[int]
     machine: str = ""
+    beside: tuple[str, ...] = ()
 
     @classmethod
     def read(cls, printed: str) -> "Facts":
@@ -80,6 +82,7 @@ class Facts:
             owner=one.get("owner"),
             ports=frozenset(int(value, 16) for key, value in said if key == "port"),
             machine=one.get("machine", ""),
+            beside=tuple(value for key, value in said if key == "beside"),
         )
 
     def lacks(self, host: Host, ports: Ports) -> Iterator[str]:
@@ -145,17 +148,26 @@ def lacking_for_faults(machine: Machine, needs: Iterable[Needs]) -> Sequence[str
 
 
 def left_there(machine: Machine, facts: Facts) -> str | None:
-    """A line where another run's node is on a machine."""
-    if facts.owner is None:
+    """A line where another run's node is on a machine, or runs there from another directory: what a fault does to a
+    machine's network it does to every node."""
+    if facts.owner is not None:
+        whose, inventory = _run_of(facts.owner), "INVENTORY"
+    elif facts.beside:
+        node, _, owner = facts.beside[0].partition("\t")
+        whose, inventory = f"{_run_of(owner)}, in {node}", "the inventory that names that directory"
+    else:
         return None
-    try:
-        run = Owner.read(facts.owner).run
-    except HistoryError:
-        run = "an unknown one"
     return (
-        f"{machine.called}: a node of another run is there ({run}): wait for its end, or remove it with"
-        " `kafka-trial cleanup --machines INVENTORY`"
+        f"{machine.called}: a node of another run is there ({whose}): wait for its end, or remove it with"
+        f" `kafka-trial cleanup --machines {inventory}`"
     )
+
+
+def _run_of(owner: str) -> str:
+    try:
+        return Owner.read(owner).run
+    except HistoryError:
+        return "an unknown one"
 
 
 def offset(machine: Machine, tries: int = 5) -> tuple[float, float]:

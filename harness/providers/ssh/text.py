@@ -362,6 +362,12 @@ def facts(data: str, java: str) -> str:
         f"if [ -s {shlex.quote(MachinePaths(data).node)}/owner ]; then\n"
         f'  read -r owner <{shlex.quote(MachinePaths(data).node)}/owner; printf "owner=%s\\n" "$owner"\n'
         f"elif [ -d {shlex.quote(MachinePaths(data).node)} ]; then echo owner=?\nfi\n"
+        # (What runs of a node has the node's directory as its own, whichever an inventory names.)
+        f"find /proc -maxdepth 2 -name cwd -lname '*/{NODE}' -printf '%l\\n' 2>/dev/null | sort -u |\n"
+        f'while read -r node; do\n  [ "$node" != {shlex.quote(MachinePaths(data).node)} ] || continue\n'
+        '  [ -s "$node/owner" ] || continue\n'
+        '  read -r owner <"$node/owner"; printf "beside=%s\\t%s\\n" "$node" "$owner"\n'
+        "done\n"
         "while read -r slot local remote state rest; do\n"
         '  case $state in 0A) echo "port=${local##*:}" ;; esac\n'
         "done </proc/net/tcp\n"

@@ -1,9 +1,11 @@
 """Clusters on machines: what is looked at before anything is started, and what a fresh process removes."""
 
 import os
+import re
 import socket
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -146,6 +148,29 @@ def test_everything_that_machines_lack_is_told_before_anything_is_started(lab: L
     assert "m2: a node of another run is there (a/story): wait for its end, or remove it with" in said
     assert "\n" not in said
     assert not (lab.directory / "m1").exists()
+
+
+@contextmanager
+def running(node: Path) -> Iterator[None]:
+    """Some process of a node: all have its directory as their own."""
+    with subprocess.Popen(["sleep", "60"], cwd=node) as process:
+        try:
+            yield
+        finally:
+            process.kill()
+
+
+def test_a_run_in_another_directory_of_the_machine_is_told_while_its_node_runs(lab: Lab) -> None:
+    beside = claim(lab, "m3 of others", "b/story", lab.directory)
+    told = f"m1: a node of another run is there (b/story, in {beside}): wait for its end"
+    spec, ssh = spec_of(lab, ports=FREE), Ssh(here=HERE)
+    with running(beside), pytest.raises(EnvironmentLacks, match=re.escape(told)):
+        ssh.check(spec, [])
+    with (
+        running(claim(lab, "m1", "a/story", lab.directory)),
+        connected({"b1": lab.host(data=str(lab.directory / "m1"))}, KnownHosts(lab.known, False, print)) as machines,
+    ):
+        assert looking.look(machines["b1"]).beside == (), "its own, and one of which nothing runs, are not beside it"
 
 
 def test_machines_that_do_not_answer_are_told_all_at_once(lab: Lab) -> None:
