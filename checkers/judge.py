@@ -21,13 +21,14 @@ from checkers.catalogue import checkers_of
 from checkers.checker import Checker
 from checkers.evidence.causes import RecordRange, found_ranges, runs, terms_led
 from checkers.evidence.faults import active
+from checkers.evidence.final_logs import Holes
 from checkers.evidence.holders import Evidence
-from checkers.evidence.holes import Holes
+from checkers.evidence.holes import left
 from checkers.evidence.leadership import who_led
 from checkers.evidence.reach import Resent, faulted, given_up_beside, resent
 from checkers.evidence.readers import behind
 from checkers.evidence.silence import silences
-from checkers.evidence.standing import evidence, observed, possible_faults, worst_ruling
+from checkers.evidence.standing import observed, possible_faults, worst_ruling
 from checkers.evidence.store import directory_of, pieces
 from checkers.findings import Observed, findings
 from checkers.history import History, damaged_file
@@ -82,13 +83,13 @@ def _judged(history: History, checkers: Sequence[Checker]) -> Verdict:
         stopped = behind(history, polled.result()) if polled and history.run_file.final_read else []
         (counts, answered), written = judged.result(), acknowledged.result()
     service = availability(history, written)
-    seen = observed(history)
+    seen = observed(history.stored, history.seen)
     risked = at_risk(written.partitions, seen)
     found = [f for f in answered if f.failure is None]
     failures = {f.checker.anomaly.name: f.failure for f in answered if f.failure is not None}
     sizes = {f.checker.anomaly.name: f.count for f in found} | dict.fromkeys(failures)
     report = summary(counts, lost=sizes.get(LOST.name, 0), duplicated=sizes.get(DUPLICATED.name, 0))
-    known, missing = evidence(history, seen) if any(f.checker.anomaly in LOSS for f in found) else (None, {})
+    known, missing = left(history, seen) if any(f.checker.anomaly in LOSS for f in found) else (None, {})
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
         explanations = list(pool.map(lambda one: explained(history, one, missing, known), found))
     names = [f.checker.anomaly.name for f in found]

@@ -8,7 +8,7 @@ acknowledged ones stand others that were not.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,13 +16,15 @@ import pyarrow.compute as pc
 
 from checkers.evidence.elections import BEFORE, NEVER
 from checkers.evidence.faults import active, overlapping
+from checkers.evidence.final_logs import Holes, inside
 from checkers.evidence.holders import Case, Decision, Evidence
-from checkers.evidence.holes import Holes, inside
 from checkers.evidence.leadership import LeaderTerm, Partition, Span, isr_before, leader_terms
 from checkers.evidence.store import directory_of, extent, pieces
-from checkers.history import PARTITION, History
 from harness.core.anomalies import ACKNOWLEDGED_ELSEWHERE, LOST, Anomaly
 from harness.core.verdict import Standing
+
+if TYPE_CHECKING:
+    from checkers.history import History
 
 #: So many runs of an anomaly are in a verdict, the biggest first.
 MOST_RUNS = 20
@@ -37,7 +39,7 @@ COLUMNS = pa.schema(
     + [(name, pa.int64()) for name in ("offset", "sent_ns", "acknowledged_ns", "read_ns", "last_offset")]
     + [("read_epoch", pa.int32())]
 )
-_BUCKET = [*PARTITION, "term", "hole", "bucket", "read_epoch", "sent_at", "until_at", "of_epoch", "told"]
+_BUCKET = ["topic", "partition", "term", "hole", "bucket", "read_epoch", "sent_at", "until_at", "of_epoch", "told"]
 #: What is known of the records of a bucket, and how it is folded.
 _FOLDS = {
     **{"first_offset": "min", "last_offset": "max", "again_to": "max", "count": "sum", "acknowledged": "sum"},
@@ -77,7 +79,7 @@ class RecordRange:
 
 
 def found_ranges(
-    history: History, anomaly: Anomaly, holes: Holes, evidence: Evidence | None = None
+    history: "History", anomaly: Anomaly, holes: Holes, evidence: Evidence | None = None
 ) -> list[RecordRange]:
     """The records of an anomaly that was found in ``history`` and stored, where there is anything to tell of them
     together; with ``evidence``, each with the decision what took it."""
@@ -93,7 +95,7 @@ def found_ranges(
 
 
 def _lost_beside(
-    history: History, anomaly: Anomaly, found: Iterable[RecordRange], holes: Holes, evidence: Evidence
+    history: "History", anomaly: Anomaly, found: Iterable[RecordRange], holes: Holes, evidence: Evidence
 ) -> list[RecordRange]:
     """What was lost, where a cut that took it may have taken what is undecided and stands elsewhere, too. (Records of
     other anomalies may be the same ones that are lost.)"""
@@ -201,7 +203,7 @@ def _near(one: RecordRange, other: RecordRange, width: int) -> bool:
     return (above.first_offset or 0) - (below.last_offset or 0) <= width
 
 
-def runs(history: History, found: Iterable[RecordRange]) -> list[dict[str, Any]]:
+def runs(history: "History", found: Iterable[RecordRange]) -> list[dict[str, Any]]:
     """Record ranges as the ``runs`` of verdict.json: at most MOST_RUNS, holes first, then the biggest.
 
     Each is {topic, partition, first_offset, last_offset, count, acknowledged, again_to, first_ns, last_ns, leader,
@@ -222,7 +224,7 @@ def runs(history: History, found: Iterable[RecordRange]) -> list[dict[str, Any]]
     ]
 
 
-def terms_led(history: History) -> dict[Partition, list[LeaderTerm]]:
+def terms_led(history: "History") -> dict[Partition, list[LeaderTerm]]:
     seen = history.seen
     partitions = {(row["topic"], row["partition"]) for row in history.ends} | {(s.topic, s.partition) for s in seen}
     return {of: leader_terms(seen, of) for of in sorted(partitions)}

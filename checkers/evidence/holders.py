@@ -18,9 +18,9 @@ from enum import Enum
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from checkers.evidence.elections import BEFORE, LAG_NS, NEVER, Elections, InSync
+from checkers.evidence.final_logs import Log, Offsets
 from checkers.evidence.leadership import Partition, Span
 from harness.core.anomalies import COMMITTED_LOST, FRACTURED, HANGING_TRANSACTION, LOST, Anomaly
 from harness.core.faults import Does, Row, acted_on, cuts_only, does, hit, sides
@@ -39,8 +39,6 @@ _KEEPS_BEHIND = (*_DOWN, Does.CUTS, Does.DELAYS)
 #: A broker that was healed is no candidate for so long: it has to start, to register and to be let in again.
 _COMES_BACK_NS = 10_000_000_000
 
-Offsets = npt.NDArray[np.int64]
-
 
 class Has(Enum):
     """What is known of a broker and a record: it must have it, it may, or it lost its disk. Any other need not."""
@@ -48,47 +46,6 @@ class Has(Enum):
     MUST = "must"
     MAY = "may"
     WIPED = "wiped"
-
-
-@dataclass(frozen=True)
-class Log:
-    """The final log of a partition: where each leader epoch begins and ends in it, and where the log does. (Before 0.11
-    there are no epochs.)
-
-    ``sparse``: it may lack offsets that no election took: of markers of transactions, or compacted.
-    """
-
-    epochs: Offsets
-    first: Offsets
-    last: Offsets
-    end: int
-    sparse: bool = False
-
-    def begun_at(self, given: Mapping[int, int]) -> "Log":
-        """The same log, where records of some epochs were once given out from these offsets on, and are gone.
-
-        A leader appends all of its epoch: a log that has some of it begins it where that leader did.
-        """
-        begun = [given.get(epoch, NEVER) for epoch in self.epochs.tolist()]
-        return replace(self, first=np.minimum(self.first, np.array(begun, np.int64)))
-
-    def cut(self, epoch: int | None, offset: int | None) -> tuple[bool, int | None]:
-        """Whether an election after an epoch may have taken what stood at an offset; and the epoch by which one had.
-
-        It has not where the log goes on in that epoch. Where an older epoch goes on, a leader of before was elected
-        again, out of sync, with what it had written alone.
-        """
-        if epoch is None or offset is None or not len(self.epochs):
-            return True, None
-        if bool((self.last[self.epochs == epoch] > offset).any()):
-            return False, None
-        later = self.epochs > epoch
-        by = self.epochs[later & (self.first <= offset)]
-        if len(by) or offset >= self.end:
-            return True, int(by.min()) if len(by) else None
-        if bool((self.last[self.epochs < epoch] >= offset).any()):
-            return True, int(self.epochs[later].min()) if later.any() else None
-        return self.sparse, None
 
 
 @dataclass(frozen=True)

@@ -11,29 +11,29 @@ the offsets 3 and 4 are a hole. Without 5 they would be one, too, but not all re
 the leader of epoch 1 may have begun at 3, where its election took what was of epoch 0.
 """
 
-from collections.abc import Mapping
-
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from checkers.evidence.holders import Log
-from checkers.evidence.leadership import Partition
+from checkers.evidence.final_logs import NO_EPOCH, Holes, logs, sparse
+from checkers.evidence.holders import Evidence
+from checkers.evidence.standing import beside
 from checkers.history import PARTITION, History
-
-#: The first and the last offset of each hole of a partition, in order.
-Holes = Mapping[Partition, tuple[np.ndarray, np.ndarray]]
-
-#: In place of the epoch of a record that has none.
-_NO_EPOCH = -1
 
 #: Holds a sum of some longs.
 _EXACT = "decimal(19,0)"
 
 _EPOCH = [*PARTITION, "leader_epoch"]
-_SPAN = ("leader_epoch", "first", "last")
+
+
+def left(history: History, observed: Evidence) -> tuple[Evidence, Holes]:
+    """All that decides what took a record of a run; and the holes of its final logs. ``observed``: what decides it
+    without what is left of the run."""
+    if not history.run_file.final_read:
+        return beside(observed, {}, history.results), {}
+    found = epochs(history)
+    return beside(observed, logs(history.stored, found), history.results), holes(history, found)
 
 
 def epochs(history: History) -> pa.Table:
@@ -57,21 +57,6 @@ def epochs(history: History) -> pa.Table:
     return found.filter(pa.array([place in whole for place in places], pa.bool_()))
 
 
-def logs(history: History, found: pa.Table) -> dict[Partition, Log]:
-    """The final logs that were read to their ends; ``found``: their ``epochs``."""
-    sparse = history.transactional or history.run_file.compacted
-    ends = {(row["topic"], row["partition"]): row["log_end"] for row in history.ends if row["complete"]}
-    known = found.filter(pc.greater(found["leader_epoch"], _NO_EPOCH))
-    each = known.group_by(PARTITION, use_threads=False).aggregate([(name, "list") for name in _SPAN])
-    told = {(row["topic"], row["partition"]): row for row in each.to_pylist()}
-    found_in: dict[Partition, Log] = {}
-    for of, end in ends.items():
-        row = told.get(of, {})
-        each_epoch, first, last = (np.array(row.get(f"{name}_list", ()), np.int64) for name in _SPAN)
-        found_in[of] = Log(each_epoch, first, last, end, sparse)
-    return found_in
-
-
 def holes(history: History, found: pa.Table) -> Holes:
     """The holes of every final log, of which ``found`` are the ``epochs``; of one that may lack offsets for other
     reasons, none.
@@ -80,24 +65,15 @@ def holes(history: History, found: pa.Table) -> Holes:
     and logs that were not read to their ends.
     """
     broken = found.filter(found["broken"]).select(_EPOCH)
-    if history.transactional or history.run_file.compacted or not len(broken):
+    if sparse(history.stored) or not len(broken):
         return {}
     between = _between(_final(history).join(F.broadcast(history.local(broken)), _EPOCH, "left_semi"))
     return _by_partition(between.orderBy("first").toArrow())
 
 
 def _final(history: History) -> DataFrame:
-    epoch = F.expr(f"greatest(coalesce(leader_epoch, {_NO_EPOCH}), {_NO_EPOCH})")
+    epoch = F.expr(f"greatest(coalesce(leader_epoch, {NO_EPOCH}), {NO_EPOCH})")
     return history.reads.where("phase = 'final'").withColumn("leader_epoch", epoch)
-
-
-def inside(holes: Holes, of: Partition, offsets: np.ndarray) -> np.ndarray:
-    """Which of these offsets of a partition are in a hole."""
-    if of not in holes:
-        return np.zeros(len(offsets), bool)
-    first, last = holes[of]
-    nearest = np.searchsorted(first, offsets, side="right") - 1
-    return np.asarray((nearest >= 0) & (offsets <= last[np.maximum(nearest, 0)]))
 
 
 def _between(final: DataFrame) -> DataFrame:

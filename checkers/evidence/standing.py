@@ -2,21 +2,22 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
 from checkers.evidence.causes import COLUMNS, RecordRange, bucket_width, record_ranges
 from checkers.evidence.elections import elections
-from checkers.evidence.holders import Case, Evidence, Log, Offsets
-from checkers.evidence.holes import Holes, epochs, holes, logs
-from checkers.evidence.leadership import Partition
+from checkers.evidence.final_logs import Log, Offsets
+from checkers.evidence.holders import Case, Evidence
+from checkers.evidence.leadership import Partition, Span
 from checkers.evidence.store import directory_of, extent, pieces
-from checkers.history import History
 from harness.core.anomalies import VANISHED
 from harness.core.faults import Row, in_doubt, supposing_it_acted
 from harness.core.guarantees import Ruling
 from harness.core.verdict import Standing
 from harness.history.run_file import RunFile
+from harness.history.stored_run import StoredRun
 
 WORST_FIRST = (Standing.VIOLATION, Standing.UNDECIDED, Standing.PERMITTED)
 
@@ -24,33 +25,25 @@ WORST_FIRST = (Standing.VIOLATION, Standing.UNDECIDED, Standing.PERMITTED)
 _ELR = "eligible.leader.replicas.version"
 
 
-def observed(history: History) -> Evidence:
-    """What decides who must have had a record of a run, without what is left of it."""
-    run = history.run_file
+def observed(stored: StoredRun, seen: Sequence[Span]) -> Evidence:
+    """What decides who must have had a record of a run, without what is left of it. ``seen``: its observations,
+    folded."""
+    run = stored.file
     return Evidence(
         configuration=run.configuration,
-        elections=elections(
-            history.stored.table("observations"), history.seen, history.stored.brokers, run.configuration
-        ),
-        names=history.stored.brokers,
-        faults=possible_faults(history.faults),
-        end_ns=over_ns(run, history.last_ns),
-        coordinated=history.transactional,
+        elections=elections(stored.table("observations"), seen, stored.brokers, run.configuration),
+        names=stored.brokers,
+        faults=possible_faults(stored.faults),
+        end_ns=over_ns(run, stored.last_ns),
+        coordinated=stored.count("transactions") > 0,
         last_replica_guarded=run.features.get(_ELR, 0) > 0,
     )
 
 
-def evidence(history: History, known: Evidence | None = None) -> tuple[Evidence, Holes]:
-    """All that decides what took a record of a run; and the holes of its final logs. ``known``: what was observed."""
-    found = epochs(history) if history.run_file.final_read else None
-    vanished = _vanished(history)
-    known = replace(
-        observed(history) if known is None else known,
-        logs={} if found is None else begun_at(logs(history, found), vanished),
-        delivered=delivered(vanished),
-        _edges={},
-    )
-    return known, {} if found is None else holes(history, found)
+def beside(known: Evidence, logs: Mapping[Partition, Log], results: Path) -> Evidence:
+    """What was observed, beside what is left: the final logs, and what vanished of them, among the ``results``."""
+    vanished = _vanished(results)
+    return replace(known, logs=begun_at(logs, vanished), delivered=delivered(vanished), _edges={})
 
 
 def over_ns(run: RunFile, last_ns: int) -> int:
@@ -64,9 +57,9 @@ def possible_faults(faults: Sequence[Row]) -> list[Sequence[Row]]:
     return [faults, *([[supposing_it_acted(row) for row in faults]] if doubtful else [])]
 
 
-def _vanished(history: History) -> list[Case]:
+def _vanished(results: Path) -> list[Case]:
     """What was delivered and is gone, of which the leader epoch is known."""
-    stored = directory_of(history.results, VANISHED.name)
+    stored = directory_of(results, VANISHED.name)
     parts = record_ranges(pieces(stored, COLUMNS), {}, bucket_width(extent(stored), 1))
     cases = (part.case for part in parts if part.case is not None)
     return [case for case in cases if None not in (case.epoch, case.last_offset, case.delivered_ns)]

@@ -10,7 +10,8 @@ import pytest
 from checkers.evidence.causes import COLUMNS, RecordRange, attached, record_ranges
 from checkers.evidence.causes import decided as each_decided
 from checkers.evidence.elections import elections
-from checkers.evidence.holders import Case, Decision, Evidence, Log
+from checkers.evidence.final_logs import Log
+from checkers.evidence.holders import Case, Decision, Evidence
 from checkers.evidence.leadership import spans
 from checkers.evidence.standing import possible_faults
 from harness.core.anomalies import ACKNOWLEDGED_ELSEWHERE, HANGING_TRANSACTION, LOST, VANISHED, Anomaly

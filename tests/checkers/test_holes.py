@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from pyspark.sql import SparkSession
 
-from checkers.evidence.holes import epochs, holes, inside
+from checkers.evidence.final_logs import inside
+from checkers.evidence.holes import epochs, holes
 from checkers.history import History
 from checkers.judge import judge
 from harness.core.verdict import Standing, Verdict

@@ -7,7 +7,8 @@ import pyarrow as pa
 
 from checkers.evidence.causes import RecordRange, attached, decided
 from checkers.evidence.elections import elections
-from checkers.evidence.holders import Case, Decision, Evidence, Log
+from checkers.evidence.final_logs import Log
+from checkers.evidence.holders import Case, Decision, Evidence
 from checkers.evidence.leadership import spans
 from checkers.evidence.standing import begun_at, delivered, possible_faults
 from harness.core.anomalies import LOST, VANISHED, Anomaly

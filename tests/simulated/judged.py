@@ -12,8 +12,9 @@ import numpy as np
 from pyspark.sql import SparkSession
 
 from checkers.evidence.causes import RecordRange, found_ranges
-from checkers.evidence.holes import inside
-from checkers.evidence.standing import evidence
+from checkers.evidence.final_logs import inside
+from checkers.evidence.holes import left
+from checkers.evidence.standing import observed
 from checkers.evidence.store import directory_of, pieces
 from checkers.history import History
 from checkers.judge import judge
@@ -126,7 +127,7 @@ def _told(history: History, anomaly: Anomaly, verdict: Verdict) -> Iterator[tupl
     """Each record that an anomaly tells, with the standing of the run of records that it is in."""
     if anomaly.name not in verdict.anomalies:
         return
-    known, missing = evidence(history)
+    known, missing = left(history, observed(history.stored, history.seen))
     ranges: dict[Where, list[RecordRange]] = {}
     for one in found_ranges(history, anomaly, missing, known):
         ranges.setdefault(one.of, []).append(one)
