@@ -13,6 +13,7 @@ from checkers.archive import AnomalyEntry, AnomalyRun, Archive, Row
 from checkers.evidence.faults import active
 from checkers.evidence.leadership import Partition, views
 from checkers.evidence.store import directory_of, pieces
+from checkers.stories import Held, held
 from harness.core.errors import HistoryError
 from harness.history.paths import ANOMALIES, VERDICT_FILE
 from harness.history.schema import FINAL_READER, UNKNOWN_OFFSET, Outcome, Phase, sequence_of, worker_of
@@ -56,7 +57,8 @@ class Life:
     """All that is known of a record. ``anomalies`` are {name, standing, run, finding}: the last three only of a judged
     run; ``finding`` numbers the verdict's findings, from 0.
 
-    ``not_known``: anomalies of the run that may have the record or not: their records are not stored.
+    ``not_known``: anomalies of the run that may have the record or not: their records are not stored. ``holders``: who
+    had it over time, where it is gone.
     """
 
     record_id: int
@@ -66,6 +68,7 @@ class Life:
     ended: list[str]
     anomalies: list[Row] = field(default_factory=list)
     not_known: list[str] = field(default_factory=list)
+    holders: list[Held] = field(default_factory=list)
 
 
 def by_record(archive: Archive, record: int) -> Life:
@@ -83,15 +86,16 @@ def by_record(archive: Archive, record: int) -> Life:
     moments += [_of_read(archive, row, keys) for row in reads]
     moments += [moment for row in sends for moment in _of_transaction(archive, row)]
     moments += [moment for row in sends for moment in _of_positions(archive, row, [*sends, *reads])]
-    anomalies, not_known = _anomalies(archive, record)
+    found, not_known = _anomalies(archive, record)
     return Life(
         record_id=record,
         worker=worker_of(record),
         sequence=sequence_of(record),
         moments=sorted(moments, key=lambda moment: moment.at_ns),
         ended=_ended(archive, record, sends, reads),
-        anomalies=anomalies,
+        anomalies=[_anomaly(archive, name, row) for name, row in found.items()],
         not_known=not_known,
+        holders=held(archive, found),
     )
 
 
@@ -308,14 +312,14 @@ def _stored_of(stored: Path, record: int) -> list[Row]:
     return rows
 
 
-def _anomalies(archive: Archive, record: int) -> tuple[list[Row], list[str]]:
-    """The anomalies that a record is in, and those that may have it or not.
+def _anomalies(archive: Archive, record: int) -> tuple[dict[str, Row], list[str]]:
+    """The anomalies that a record is in, each with its row there, and those that may have it or not.
 
     An anomaly need not be stored beside its verdict: then the examples are all that there is.
     """
     judged = archive.verdict.anomalies if archive.verdict else {}
     stored = {part.parent.name for part in (archive.directory / ANOMALIES).glob("*/*.parquet")}
-    found: list[Row] = []
+    found: dict[str, Row] = {}
     not_known = []
     for name in sorted(stored | judged.keys()):
         anomaly = judged.get(name, AnomalyEntry())
@@ -323,13 +327,19 @@ def _anomalies(archive: Archive, record: int) -> tuple[list[Row], list[str]]:
             rows = _stored_of(directory_of(archive.directory, name), record)
         else:
             rows = [row for row in anomaly.examples if record in {row.get("record_id"), *row.get("records", [])}]
-        for row in rows[:1]:
-            run = next((run.text for run in anomaly.runs or [] if _within(row, run)), None)
-            number, standing = _finding_of(archive, name, row)
-            found.append({"name": name, "standing": standing or anomaly.standing, "run": run, "finding": number})
+        if rows:
+            found[name] = rows[0]
         if not rows and name not in stored and anomaly.count > len(anomaly.examples):
             not_known.append(name)
     return found, not_known
+
+
+def _anomaly(archive: Archive, name: str, row: Row) -> Row:
+    """What the verdict says of a record in an anomaly."""
+    anomaly = archive.verdict.anomalies.get(name, AnomalyEntry()) if archive.verdict else AnomalyEntry()
+    run = next((run.text for run in anomaly.runs or [] if _within(row, run)), None)
+    number, standing = _finding_of(archive, name, row)
+    return {"name": name, "standing": standing or anomaly.standing, "run": run, "finding": number}
 
 
 def _finding_of(archive: Archive, name: str, row: Row) -> tuple[int | None, str | None]:

@@ -14,16 +14,16 @@ had it, or nothing can have taken it; *undecided* where too little was seen.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import Enum
 from typing import Any
 
 import numpy as np
 
 from checkers.evidence.elections import BEFORE, LAG_NS, NEVER, Elections, InSync
 from checkers.evidence.final_logs import Log, Offsets
+from checkers.evidence.holding import AT_FIRST, Change, Has, Holding, Story, Why
 from checkers.evidence.leadership import Partition, Span
 from harness.core.anomalies import COMMITTED_LOST, FRACTURED, HANGING_TRANSACTION, LOST, Anomaly
-from harness.core.faults import Does, Row, acted_on, cuts_only, does, hit, sides
+from harness.core.faults import Does, Row, acted_on, cuts_only, does, hit, injection_of, sides
 from harness.core.guarantees import Circumstances, Configuration, Ruling, asked_by_hand, standing
 from harness.core.verdict import Standing
 
@@ -38,14 +38,6 @@ _KEEPS_BEHIND = (*_DOWN, Does.CUTS, Does.DELAYS)
 
 #: A broker that was healed is no candidate for so long: it has to start, to register and to be let in again.
 _COMES_BACK_NS = 10_000_000_000
-
-
-class Has(Enum):
-    """What is known of a broker and a record: it must have it, it may, or it lost its disk. Any other need not."""
-
-    MUST = "must"
-    MAY = "may"
-    WIPED = "wiped"
 
 
 @dataclass(frozen=True)
@@ -159,9 +151,7 @@ class Evidence:
 
     def decided(self, anomaly: Anomaly, case: Case) -> Decision:
         """What is known of these records."""
-        if anomaly is HANGING_TRANSACTION:
-            # What is gone is the marker that ends it: acknowledged by the whole ISR, nobody knows when.
-            case = replace(case, acknowledged=True)
+        case = _as_acknowledged(anomaly, case)
         found = self._of_all_faults(anomaly, case)
         may_go = self._disturbed and self._may_lose_committed(case, self.faults[-1])
         asks = anomaly in _ASK_COORDINATOR or self.configuration.read_committed
@@ -169,6 +159,19 @@ class Evidence:
             why = "nobody told what became of the log of the transactions' coordinator"
             return replace(found, ruling=_undecided(anomaly, why))
         return found
+
+    def stories(self, anomaly: Anomaly, case: Case) -> list[Story]:
+        """Who had these records, over time, by each term that they may be of (and, where nobody knows whether every
+        fault acted, if they did and that makes another story)."""
+        case, elections = _as_acknowledged(anomaly, case), self.elections.get(case.of)
+        found: dict[tuple[int, tuple[Change, ...]], Story] = {}
+        for supposed, faults in enumerate(self.faults):
+            for number in [] if elections is None else candidates(elections, case, faults):
+                assert elections is not None
+                term, changes = elections.terms[number], _Walk(self, elections, faults, anomaly, case, number).story()
+                story = Story(term.leader, term.epoch, changes, bool(supposed))
+                found.setdefault((number, changes), story)
+        return list(found.values())
 
     def _of_all_faults(self, anomaly: Anomaly, case: Case) -> Decision:
         each = [self._of_faults(anomaly, case, rows) for rows in self.faults]
@@ -259,6 +262,12 @@ class Evidence:
         return self.names.get(broker, f"broker {broker}")
 
 
+def _as_acknowledged(anomaly: Anomaly, case: Case) -> Case:
+    """What is gone of a hanging transaction is the marker that ends it: acknowledged by the whole ISR, nobody knows
+    when."""
+    return replace(case, acknowledged=True) if anomaly is HANGING_TRANSACTION else case
+
+
 def candidates(elections: Elections, case: Case, faults: Sequence[Row] = ()) -> list[int]:
     """The terms that records may be of: of their epoch, or else those that had begun and were not over. A leader whose
     process was ended acknowledges nothing more."""
@@ -293,7 +302,7 @@ class _Walk:
     anomaly: Anomaly
     case: Case
     number: int
-    state: dict[int, Has] = field(default_factory=dict)
+    state: Holding = field(default_factory=Holding)
     wiped: dict[int, Row] = field(default_factory=dict)
     in_doubt: set[int] = field(default_factory=set)
     committed: int | None = None
@@ -314,7 +323,19 @@ class _Walk:
             # A process that had ended before it was sent, and had not begun again, has fetched nothing.
             self.may |= {broker for broker in may if not self._down(broker, sent, self.committed, Does.ENDS_PROCESS)}
             self.may |= self.held
-        self.state = dict.fromkeys(self.may, Has.MAY) | dict.fromkeys(self.held, Has.MUST)
+        self._begin(leader)
+
+    def _begin(self, leader: int) -> None:
+        known = (self.case.until_ns, self.case.sent_ns, self.elections.terms[self.number].seen_ns)
+        written_ns = next(at for at in known if at is not None)
+        self._now(written_ns, leader, Has.MUST, Why.LED, self.number)
+        at_ns = written_ns if self.committed in {None, NEVER} else int(self.committed or 0)
+        for broker in sorted(self.held - {leader}):
+            self._now(at_ns, broker, Has.MUST, Why.IN_SYNC, self.number)
+        for broker in sorted(self.may - self.held):
+            self._now(at_ns, broker, Has.MAY, Why.SOMETIMES_IN_SYNC, self.number)
+        for broker in sorted(self.elections.replicas - self.may):
+            self._now(at_ns, broker, None, Why.NOT_IN_SYNC, self.number)
 
     def _too_few(self, told: InSync) -> bool:
         """Whether fewer were in sync than an acknowledgement with acks=all needs: another may have joined unseen, or it
@@ -328,18 +349,40 @@ class _Walk:
         need_not = self.elections.replicas - self.held - unknown
         return Decision(ruling, self.held, unknown, need_not, event, may_have=frozenset(may_have))
 
+    def story(self) -> tuple[Change, ...]:
+        """What was known of the records at first, and each moment at which that changed, in the order of time. (What a
+        deposed leader appended last may have been taken before.)"""
+        cut, by = self._cut()
+        if cut:
+            self._followed_through(self._later(by), by)
+        return tuple(sorted(self.state.changes, key=lambda change: (change.why not in AT_FIRST, change.at_ns)))
+
+    def _cut(self) -> tuple[bool, int | None]:
+        """Whether an election may have taken them; and the epoch by which one had."""
+        log = self.evidence.logs.get(self.case.of)
+        return (True, None) if log is None else log.cut(self.elections.terms[self.number].epoch, self.case.first_offset)
+
+    def _later(self, by: int | None) -> list[int]:
+        """The terms after theirs, up to the one by which they were taken."""
+        terms = self.elections.terms
+        return [n for n in range(self.number + 1, len(terms)) if by is None or _known(terms[n].epoch) <= by]
+
     def decision(self) -> Decision:
-        terms, log = self.elections.terms, self.evidence.logs.get(self.case.of)
         promise = _untaken(self.anomaly, self.evidence.configuration)
-        cut, by = (True, None) if log is None else log.cut(terms[self.number].epoch, self.case.first_offset)
+        cut, by = self._cut()
         if not cut:
             return self.told(promise)
-        later = [n for n in range(self.number + 1, len(terms)) if by is None or _known(terms[n].epoch) <= by]
+        later = self._later(by)
         wiped = next(self._wipes(BEFORE if self.case.sent_ns is None else self.case.sent_ns, NEVER), None)
         by_hand = any(self._by_hand(n) for n in later)
         uncleanly = self.evidence.configuration.elects_uncleanly
         if self.committed is not None and wiped is None and not by_hand and not uncleanly:
             return self.told(promise, self._event(later[0]) if later else None)
+        return self._followed_through(later, by)
+
+    def _followed_through(self, later: Sequence[int], by: int | None) -> Decision:
+        """What becomes of them in the elections after their term."""
+        terms, promise = self.elections.terms, _untaken(self.anomaly, self.evidence.configuration)
         perhaps: list[int] = []
         taken: Decision | None = None
         since = self._since()
@@ -350,11 +393,15 @@ class _Walk:
             if has is Has.MUST:
                 taken = None
             elif has is Has.MAY:
+                self._elected(n, Why.PERHAPS_ELECTED)
                 if taken is not None and n == later[-1]:
                     return self._again(n, taken, perhaps)
                 perhaps.append(n)
-                self.state = {b: Has.MAY if known is Has.MUST else known for b, known in self.state.items()}
+                for broker in [broker for broker, known in self.state.items() if known is Has.MUST]:
+                    self._now(terms[n].seen_ns, broker, Has.MAY, Why.DOUBTED, n)
             else:
+                if taken is None:
+                    self._elected(n, Why.TOOK)
                 taken = taken or self._taken(n, has, perhaps)
                 self._followed(n)
         if taken is not None:
@@ -362,6 +409,14 @@ class _Walk:
         if not any(by is not None and terms[n].epoch == by for n in later):
             self._go_on(later[-1] if later else self.number, since, NEVER)
         return self._not_taken(perhaps, by, promise, later)
+
+    def _now(self, at_ns: int, broker: int, has: Has | None, why: Why, n: int, fault: str | None = None) -> None:
+        term = self.elections.terms[n]
+        self.state.becomes(Change(at_ns, broker, has, why, term.leader, term.epoch, fault))
+
+    def _elected(self, n: int, why: Why) -> None:
+        term = self.elections.terms[n]
+        self.state.note(term.seen_ns, term.leader, why, term.epoch)
 
     def _again(self, n: int, taken: Decision, perhaps: Iterable[int]) -> Decision:
         """The last leader, whose log lacks it, may have had it all along, though one before lacked it."""
@@ -376,9 +431,11 @@ class _Walk:
         joined = frozenset[int]().union(*(word.isr for word in words)) - frozenset[int](*(w.isr for w in words[:1]))
         for broker, known in [*self.state.items()]:
             if known is not Has.WIPED and broker in joined:
-                del self.state[broker]
+                at_ns = next(word.from_ns for word in words[1:] if broker in word.isr)
+                self._now(at_ns, broker, None, Why.FOLLOWED, n)
             elif known is Has.MUST and not self._down(broker, since, until):
-                self.state[broker] = Has.MAY
+                up_ns = self._up_ns(broker, self.elections.terms[n].seen_ns)
+                self._now(up_ns, broker, Has.MAY, Why.PERHAPS_FOLLOWED, n)
 
     def _led_until(self, n: int) -> int:
         """When a term was over: another had begun, nobody led any more, or its leader's process had ended."""
@@ -417,7 +474,12 @@ class _Walk:
         has = self.state.get(leader)
         clean = not self.evidence.configuration.elects_uncleanly and not self._by_hand(n)
         if self.committed is not None and clean and all_led_have_it and self._kept_its_disk(leader):
-            self.state[leader] = has = Has.MUST
+            has = Has.MUST
+            if self.state.get(leader) is not has:
+                self._now(self.elections.terms[n].seen_ns, leader, has, Why.ELECTED_CLEANLY, n)
+                return has
+        if has is Has.MUST:
+            self._elected(n, Why.ELECTED)
         return has
 
     def _kept_its_disk(self, broker: int) -> bool:
@@ -512,22 +574,23 @@ class _Walk:
             self._wiped_in_flight(from_ns)
         for at, kind, what in sorted(happened, key=lambda one: one[:2]):
             if kind == 0:
-                broker, self.wiped[broker] = what
-                self.state[broker] = Has.WIPED
+                broker, row = what
+                self.wiped[broker] = row
+                self._now(at, broker, Has.WIPED, Why.WIPED, n, injection_of(row))
             elif kind == 1:
                 word, earlier = what
                 self._heard(n, word, earlier, at, here is not None)
             else:
-                self._still_told(n, what)
+                self._still_told(n, what, at)
         if here is not None or n not in self.elections.reign(self.number):
             self._unheard(n, from_ns, to_ns)
 
-    def _still_told(self, n: int, broker: int) -> None:
+    def _still_told(self, n: int, broker: int, at_ns: int) -> None:
         """A broker was told in the ISR long after its disk was wiped: it may have left and joined it between two
         samples."""
         leader = self.elections.terms[n].leader
         if broker != leader and self.state.get(broker) is Has.WIPED and self.state.get(leader) in {Has.MUST, Has.MAY}:
-            self.state[broker] = Has.MAY
+            self._now(at_ns, broker, Has.MAY, Why.STILL_TOLD, n)
             self.in_doubt.add(broker)
 
     def _unheard(self, n: int, from_ns: int, to_ns: int) -> None:
@@ -544,7 +607,7 @@ class _Walk:
                     continue
                 if self.state.get(broker) is Has.WIPED:
                     self.in_doubt.add(broker)
-                self.state[broker] = Has.MAY
+                self._now(max(from_ns, self.elections.terms[n].seen_ns), broker, Has.MAY, Why.UNHEARD, n)
 
     def _wiped_in_flight(self, until_ns: int) -> None:
         """A disk that was wiped after the records were sent, and before anybody knew them written: they may have been
@@ -552,7 +615,7 @@ class _Walk:
         sent = until_ns if self.case.sent_ns is None else self.case.sent_ns
         for row, broker in self._wipes(sent, until_ns):
             if _over(row) < until_ns and self.state.get(broker) is Has.MUST:
-                self.state[broker] = Has.MAY
+                self._now(row["injecting_ns"], broker, Has.MAY, Why.WIPED_IN_FLIGHT, self.number, injection_of(row))
                 self.wiped[broker] = row
                 self.in_doubt.add(broker)
 
@@ -580,15 +643,15 @@ class _Walk:
             if has is Has.WIPED or broker in self.in_doubt:
                 since = self._wiped_ns(broker) + self.elections.lag_ns
                 if joined and word.from_ns > since and not late and leader is Has.MUST:
-                    self.state[broker] = Has.MUST
+                    self._now(at_ns, broker, Has.MUST, Why.JOINED, n)
                     self.in_doubt.discard(broker)
                 elif joined and word.from_ns > since:
-                    self.state[broker] = Has.MAY
+                    self._now(at_ns, broker, Has.MAY, Why.PERHAPS_JOINED, n)
                     self.in_doubt.add(broker)
             elif leader is Has.MAY or late:
-                self.state[broker] = has or Has.MAY
+                self._now(at_ns, broker, has or Has.MAY, Why.PERHAPS_JOINED, n)
             elif committed or (joined and n not in self.elections.reign(self.number)):
-                self.state[broker] = Has.MUST
+                self._now(at_ns, broker, Has.MUST, Why.JOINED, n)
 
     def _behind(self, observer: str, from_ns: int, to_ns: int) -> bool:
         """Whether a fault may have kept a broker, or the controllers, from what others knew between two times."""

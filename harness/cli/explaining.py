@@ -12,14 +12,20 @@ import click
 from harness.cli.judging import below
 from harness.core.errors import HistoryError
 from harness.core.printable import printable
+from harness.core.verdict import Standing
 
 if TYPE_CHECKING:
     from checkers.archive import Archive, FindingEntry, Row
+    from checkers.stories import Held
     from checkers.trace import Life, Moment, View
 
 _OFFSET = re.compile(r"(?P<topic>.+)-(?P<partition>\d+):(?P<offset>\d+)")
-#: So many runs are named to one who named none.
+#: So many runs are named to one who named none; and so many leaders that may have appended a record.
 _NAMED = 5
+#: What takes a record (checkers/evidence/holding.py).
+_TOOK = {"took", "wiped"}
+#: So many moments at which it changed who had a record are told from the first on, and as many to the last.
+_CHANGES = 20
 
 
 def _number(bits: int) -> Callable[[str], int]:
@@ -61,7 +67,8 @@ def explain(
     """Trace one record of a stored run, or what stood at an offset.
 
     Prints when it was sent, acknowledged and read, what each broker then said of leader and ISR, which faults were
-    active, where it ended, and its anomalies. Without a record, prints the causes of all anomalies.
+    active, where it ended, its anomalies, and, of one that is gone, who had it over time. Without a record, prints the
+    causes of all anomalies.
     """
     if (worker is None) != (sequence is None):
         raise click.UsageError("--worker and --sequence name a record together")
@@ -104,6 +111,7 @@ def lines(life: "Life", archive: "Archive") -> list[str]:
             text.append(f"{'':14}faults active: {', '.join(moment.faults) or 'none'}")
         before = moment
     text += [f"{'ended:':>12}  {line}" for line in life.ended]
+    text += _holders(life.holders, {one["standing"] for one in life.anomalies})
     for together in _of_one_cause(life.anomalies):
         standing = f" ({together[0]['standing']})" if together[0]["standing"] else ""
         text.append(f"{'anomaly:':>12}  {', '.join(one['name'] for one in together)}{standing}")
@@ -116,6 +124,27 @@ def lines(life: "Life", archive: "Archive") -> list[str]:
     elif not life.anomalies:
         text.append(f"{'anomaly:':>12}  none")
     return text
+
+
+def _holders(each: "list[Held]", standings: set[str | None]) -> list[str]:
+    """Who had a record, over time: by each leader that may have appended it."""
+    from harness.report.sentences import held
+    from harness.report.words import broker, in_order, seconds
+
+    text = []
+    for one in each[:_NAMED]:
+        by, apart = broker(one.leader, one.leader_epoch), len({tuple(other.anomalies) for other in each}) > 1
+        told = f", as {in_order(one.anomalies)}" if apart else ""
+        supposed = ", and every fault acted of which nobody knows" if one.supposed else ""
+        text.append(f"{'holders:':>12}  {'if ' if len(each) > 1 else ''}{by} appended it{told}{supposed}")
+        said = [f"{'':14}{seconds(change['at_ns']):>12}  {held(change)}" for change in one.changes]
+        left = len(said) - 2 * _CHANGES
+        text += said if left <= 0 else [*said[:_CHANGES], f"{'':14}… and {left} more", *said[-_CHANGES:]]
+    if more := each[_NAMED:]:
+        text.append(f"{'holders:':>12}  … and {len(more)} more leaders may have appended it")
+    if Standing.PERMITTED in standings and not _TOOK & {change["event"] for one in each for change in one.changes}:
+        text.append(f"{'':14}an election that is permitted took what stands beside it, and so took it, too")
+    return text if each else []
 
 
 def _of_one_cause(anomalies: "list[Row]") -> "list[list[Row]]":

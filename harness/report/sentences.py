@@ -80,6 +80,34 @@ def _while(faults: Sequence[str]) -> str:
     return f" while {in_order(faults)} {_were(faults)} active" if faults else ""
 
 
+#: What became known of brokers and a record, by its event (checkers/evidence/holding.py).
+HELD: dict[str, str] = {
+    "led": "{leader} led, and must have had it",
+    "in sync": "{who} must have had it: in every ISR that was told around then",
+    "sometimes in sync": "{who} may have had it: nobody knows whether in the ISR then",
+    "not in sync": "{who} need not have had it",
+    "joined": "{who} must have had it: in the ISR of {leader}, which had it",
+    "perhaps joined": "{who} may have had it: told in the ISR of {leader}, which does not prove it",
+    "still told": "{who} may have had it again: still told in the ISR of {leader} long after the disk was wiped",
+    "unheard": "{who} may have had it: may have joined the ISR of {leader} while nobody told anything",
+    "wiped": "{who} had it no more, if ever: {fault} wiped the disk",
+    "wiped in flight": "{who} may have lost it: {fault} wiped the disk before anybody knew it written",
+    "doubted": "{who} may have had it no more: {leader}, which may have lacked it, was elected",
+    "followed": "{who} had it no more: joined the ISR of {leader}, which lacked it",
+    "perhaps followed": "{who} may have had it no more: up while {leader} led, which lacked it",
+    "elected": "{leader} was elected, and must have had it",
+    "elected cleanly": "{leader} was elected cleanly, so it must have had it",
+    "perhaps elected": "{leader} was elected, and may have had it",
+    "took": "{leader} was elected, and need not have had it: this took it",
+}
+
+
+def held(change: Row) -> str:
+    """What became known of who had a record at one moment (checkers/stories.py)."""
+    leader = broker(change["leader"], change["leader_epoch"])
+    return HELD[change["event"]].format(who=in_order(change["brokers"]), leader=leader, fault=change["fault"])
+
+
 def _with_texts(name: str, found: FoundAnomaly) -> FoundAnomaly:
     runs = [{"text": sentence(BY_NAME[name], run), **run} for run in found.runs]
     return found.model_copy(update={"runs": runs})

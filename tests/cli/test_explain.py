@@ -9,7 +9,8 @@ import pytest
 from harness.cli import codes
 from harness.core.verdict import Finding, Standing
 from harness.history.seal import SEAL_FILE
-from tests.checkers.notation import by_hand, write
+from tests.checkers.notation import SECOND, by_hand, write
+from tests.checkers.test_holders import LOST_ALONE
 from tests.cli.conftest import judging
 from tests.cli.test_commands import assert_one_line
 from tests.command import Invoke
@@ -150,3 +151,44 @@ def test_explain_names_the_runs_of_a_store(stored: Path, kafka_trial: Invoke) ->
         shutil.copytree(stored, stored.parent / str(number))
     assert_one_line(kafka_trial("explain", store), codes.BAD_INPUT, f"{stored.parent / '5'} and 2 more\n")
     assert_one_line(kafka_trial("explain", stored / "history"), codes.BAD_INPUT, "name the directory of a run")
+
+
+def test_explain_tells_who_had_a_record_that_is_gone(tmp_path: Path, kafka_trial: Invoke) -> None:
+    run = tmp_path / "run"
+    write(run, [by_hand(*LOST_ALONE)], unclean_election=True)
+    example = {"topic": "trial", "partition": 0, "offset": 5, "record_id": 0}
+    times = {"sent_ns": 10 * SECOND, "acknowledged_ns": 11 * SECOND}
+    found = lost().model_copy(update={"runs": [], "examples": [example | times]})
+    (run / "verdict.json").write_text(verdict(anomalies={"lost": found}).to_json())
+    assert (
+        "    holders:  b1 (epoch 0) appended it\n"
+        "                  11.000 s  b1 (epoch 0) led, and must have had it\n"
+        "                  11.000 s  b2 and b3 need not have had it\n"
+        "                  26.000 s  b2 (epoch 1) was elected, and need not have had it: this took it\n"
+        "                  40.000 s  b1 may have had it no more: up while b2 (epoch 1) led, which lacked it\n"
+        "    anomaly:  lost (permitted)\n"
+    ) in kafka_trial("explain", run, "--record", 0).out
+    assert "holders:" not in kafka_trial("explain", run, "--record", 1).out
+    [record] = json.loads(kafka_trial("explain", run, "--record", 0, "--json").out)["records"]
+    assert record["holders"][0]["changes"][2] == {
+        "at_ns": 26 * SECOND,
+        "event": "took",
+        "brokers": ["b2"],
+        "has": "need not",
+        "leader": "b2",
+        "leader_epoch": 1,
+        "fault": None,
+    }
+
+
+def test_of_many_moments_the_first_and_the_last_are_told(tmp_path: Path, kafka_trial: Invoke) -> None:
+    run = tmp_path / "run"
+    seen = [f"saw b3 @{2 * n} leader={1 + n % 2} epoch={n} isr=1,2,3" for n in range(90)]
+    write(run, [by_hand("send r ok @5 t0..1", *seen, "end 0..5")], unclean_election=True)
+    example = {"topic": "trial", "partition": 0, "offset": 5, "record_id": 0}
+    found = lost().model_copy(update={"runs": [], "examples": [example | {"sent_ns": 0, "acknowledged_ns": SECOND}]})
+    (run / "verdict.json").write_text(verdict(anomalies={"lost": found}).to_json())
+    lines = kafka_trial("explain", run, "--record", 0).out.splitlines()
+    left = [line.strip() for line in lines if line.strip().startswith("… and")]
+    assert left == ["… and 52 more", "… and 51 more", "… and 50 more"]
+    assert sum("was elected" in line for line in lines) <= 3 * 40

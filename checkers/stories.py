@@ -1,0 +1,113 @@
+"""Who had a record that is gone, over time: as the judge follows it (checkers/evidence/holders.py), of one record, and
+without Spark.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from checkers.archive import Archive, Row
+from checkers.evidence.final_logs import NO_EPOCH, Holes, inside, logs, sparse
+from checkers.evidence.holders import Case
+from checkers.evidence.holding import Change, Has, Story, Why
+from checkers.evidence.leadership import Partition
+from checkers.evidence.standing import beside, observed
+from harness.core.anomalies import BY_NAME
+from harness.core.guarantees import LOSS
+from harness.history.schema import Phase
+
+
+@dataclass(frozen=True)
+class Held:
+    """Who had a record, over time, if the leader of one term appended it, as its ``anomalies`` tell.
+
+    ``supposed``: if every fault acted of which nobody knows whether it did. Each of ``changes`` is {at_ns, event,
+    brokers, has, leader, leader_epoch, fault}: a Why of checkers/evidence/holding.py, what is known of these brokers
+    from then on (must, may, wiped, need not), who led, and what wiped their disks.
+    """
+
+    leader: str
+    leader_epoch: int | None
+    anomalies: list[str]
+    supposed: bool
+    changes: list[Row]
+
+
+def held(archive: Archive, found: Mapping[str, Row]) -> list[Held]:
+    """Who had a record, by its row in each anomaly that it is in: of those whose records are gone."""
+    gone = {name: row for name, row in found.items() if name in BY_NAME and BY_NAME[name] in LOSS}
+    if not gone:
+        return []
+    told: dict[Story, list[str]] = {}
+    seen = observed(archive, archive.seen)
+    for name, row in gone.items():
+        of = (row["topic"], row["partition"])
+        epochs, holes = _final_log(archive, of)
+        known = beside(seen, logs(archive, epochs) if archive.file.final_read else {}, archive.directory)
+        for story in known.stories(BY_NAME[name], _case(row, holes)):
+            told.setdefault(story, []).append(name)
+    return [
+        Held(
+            archive.file.broker(story.leader),
+            story.epoch,
+            names,
+            story.supposed,
+            [*_rows(archive, story)],
+        )
+        for story, names in told.items()
+    ]
+
+
+def _case(row: Row, holes: Holes) -> Case:
+    of, offset = (row["topic"], row["partition"]), row.get("offset")
+    acknowledged, read = row.get("acknowledged_ns"), row.get("read_ns")
+    return Case(
+        of,
+        row.get("sent_ns"),
+        read if acknowledged is None else acknowledged,
+        acknowledged is not None,
+        offset,
+        offset,
+        row.get("read_epoch"),
+        read,
+        bool(inside(holes, of, np.array([-1 if offset is None else offset]))[0]),
+    )
+
+
+def _final_log(archive: Archive, of: Partition) -> tuple[pa.Table, Holes]:
+    """Where each leader epoch stands in the final log of a partition (see ``logs``), and its holes."""
+    here = (pc.field("topic") == of[0]) & (pc.field("partition") == of[1]) & (pc.field("phase") == Phase.FINAL.value)
+    read = archive.table("reads", here, ["leader_epoch", "offset"])
+    epoch = pc.max_element_wise(read["leader_epoch"].cast(pa.int64()), NO_EPOCH).to_numpy()
+    offset = read["offset"].to_numpy()
+    order = np.lexsort((offset, epoch))
+    epoch, offset = epoch[order], offset[order]
+    each, begun = np.unique(epoch, return_index=True)
+    ended = np.append(begun, len(epoch))[1:] - 1
+    place = {"topic": pa.repeat(of[0], len(each)), "partition": pa.repeat(of[1], len(each))}
+    epochs = pa.table({**place, "leader_epoch": each, "first": offset[begun], "last": offset[ended]})
+    if sparse(archive) or of not in archive.ends or not archive.ends[of]["complete"]:
+        return epochs, {}
+    apart = np.flatnonzero((np.diff(epoch) == 0) & (np.diff(offset) > 1))
+    return epochs, {of: (offset[apart] + 1, offset[apart + 1] - 1)} if len(apart) else {}
+
+
+def _rows(archive: Archive, story: Story) -> Iterator[Row]:
+    for (at_ns, why, has, leader, epoch, fault), together in groupby(story.changes, _alike):
+        yield {
+            "at_ns": at_ns,
+            "event": why.value,
+            "brokers": [archive.file.broker(change.broker) for change in together],
+            "has": "need not" if has is None else has.value,
+            "leader": archive.file.broker(leader),
+            "leader_epoch": epoch,
+            "fault": fault,
+        }
+
+
+def _alike(change: Change) -> tuple[int, Why, Has | None, int, int | None, str | None]:
+    return change.at_ns, change.why, change.has, change.leader, change.epoch, change.fault
