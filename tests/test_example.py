@@ -5,9 +5,13 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
+from harness.core.errors import HistoryError
 from harness.history.paths import ANOMALIES, VERDICT_FILE
+from harness.history.seal import SEAL_FILE
+from harness.history.stored_run import StoredRun
 from tests.command import Invoke
 from tests.golden.sample import Judged
 
@@ -46,3 +50,23 @@ def test_no_lost_record_is_told_to_be_in_no_anomaly(example: Path, kafka_trial: 
     assert "    anomaly:  not known of lost, rewritten_offset, vanished, whose records are not kept here:\n" in unknown
     assert f"`kafka-trial check {example}` finds them\n" in unknown
     assert "anomaly:  none" not in known + unknown
+
+
+def test_every_page_of_it_has_a_checksum(example: Path) -> None:
+    part = example / "history" / "sends" / "1.parquet"
+    columns = pq.read_metadata(part).row_group(0)
+    biggest = max(map(columns.column, range(columns.num_columns)), key=lambda one: one.total_compressed_size)
+    damaged = bytearray(part.read_bytes())
+    damaged[biggest.data_page_offset + biggest.total_compressed_size // 2] ^= 1
+    part.write_bytes(damaged)
+    with pytest.raises(OSError, match="CRC checksum"):
+        pq.ParquetFile(part, page_checksum_verification=True).read()
+    with pytest.raises(HistoryError, match=r"history/sends/1\.parquet: damaged"):
+        StoredRun.open(example)
+
+
+def test_it_is_sealed_and_a_copy_without_its_seal_is_known_to_have_none(example: Path) -> None:
+    assert StoredRun.open(example).sealed
+    (example / SEAL_FILE).unlink()
+    unsealed = StoredRun.open(example)
+    assert (unsealed.sealed, unsealed.count("sends")) == (False, 5982)
