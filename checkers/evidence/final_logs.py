@@ -29,7 +29,8 @@ class Log:
     """The final log of a partition: where each leader epoch begins and ends in it, and where the log does. (Before 0.11
     there are no epochs.)
 
-    ``sparse``: it may lack offsets that no election took: of markers of transactions, or compacted.
+    ``sparse``: it may lack offsets that no election took: of markers of transactions, or compacted. ``start``: below
+    it, retention took all.
     """
 
     epochs: Offsets
@@ -37,6 +38,7 @@ class Log:
     last: Offsets
     end: int
     sparse: bool = False
+    start: int = 0
 
     def begun_at(self, given: Mapping[int, int]) -> "Log":
         """The same log, where records of some epochs were once given out from these offsets on, and are gone.
@@ -45,6 +47,22 @@ class Log:
         """
         begun = [given.get(epoch, NEVER) for epoch in self.epochs.tolist()]
         return replace(self, first=np.minimum(self.first, np.array(begun, np.int64)))
+
+    def tells_cut(self, epoch: int | None, offset: int | None) -> bool:
+        """Whether it tells that an election after an epoch cut it at an offset or below. Where a marker may stand
+        there, it does not: that may be the first of a later epoch, or the last of this one."""
+        if offset is None:
+            return False
+        if epoch is None or not self.sparse or offset >= self.end:
+            return True
+        later, older = self.epochs > epoch, self.epochs < epoch
+        return bool((self.first[later] <= offset).any() or (self.last[older] >= offset).any())
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether it begins above its start: it was not begun anew by a broker without any record."""
+        begins = int(self.first.min()) if len(self.first) else self.end
+        return not self.sparse and begins > self.start
 
     def cut(self, epoch: int | None, offset: int | None) -> tuple[bool, int | None]:
         """Whether an election after an epoch may have taken what stood at an offset; and the epoch by which one had.
@@ -75,15 +93,15 @@ def logs(stored: StoredRun, epochs: pa.Table) -> dict[Partition, Log]:
 
     ``epochs``: topic, partition, leader_epoch (NO_EPOCH where records have none), first, last; in order.
     """
-    ends = {of: row["log_end"] for of, row in stored.ends.items() if row["complete"]}
+    ends = {of: (row["log_start"], row["log_end"]) for of, row in stored.ends.items() if row["complete"]}
     known = epochs.filter(pc.greater(epochs["leader_epoch"], NO_EPOCH))
     each = known.group_by(_PLACE, use_threads=False).aggregate([(name, "list") for name in _SPAN])
     told = {(row["topic"], row["partition"]): row for row in each.to_pylist()}
     found: dict[Partition, Log] = {}
-    for of, end in ends.items():
+    for of, (start, end) in ends.items():
         row = told.get(of, {})
         each_epoch, first, last = (np.array(row.get(f"{name}_list", ()), np.int64) for name in _SPAN)
-        found[of] = Log(each_epoch, first, last, end, sparse(stored))
+        found[of] = Log(each_epoch, first, last, end, sparse(stored), start)
     return found
 
 

@@ -500,9 +500,9 @@ class _Walk:
         event, configuration = self._event(n), self.evidence.configuration
         ruling = standing(self.anomaly, configuration, happened)
         if has is Has.WIPED and ruling.standing is Standing.PERMITTED and self._older_survived():
-            return self._undecided("every disk was wiped, and records of before are there all the same", [n])
+            return self._undecided("every disk was wiped, and the log of before goes on all the same", [n])
         log = self.evidence.logs.get(self.case.of)
-        placed = self.case.first_offset is not None or log is None
+        placed = log is None or log.tells_cut(self.elections.terms[self.number].epoch, self.case.first_offset)
         if ruling.standing is Standing.PERMITTED and not placed and not self._disks_lost():
             return self._undecided("nobody knows where it stood, or whether an election cut the log there", [n])
         if perhaps:
@@ -522,7 +522,7 @@ class _Walk:
             happened = Circumstances(disks_lost=True, committed=self.committed is not None)
             lost = standing(self.anomaly, self.evidence.configuration, happened)
             if lost.standing is Standing.PERMITTED and self._older_survived():
-                return self._undecided("every disk was wiped, and records of before are there all the same", [])
+                return self._undecided("every disk was wiped, and the log of before goes on all the same", [])
             if lost.standing is Standing.PERMITTED and not perhaps and Has.MAY not in self.state.values():
                 return self.told(lost, Event(max(map(self._wiped_ns, self.wiped))))
             return self._undecided("all that must have had it lost their disks, and others may have had it", perhaps)
@@ -681,14 +681,15 @@ class _Walk:
         return Has.WIPED in self.state.values() and Has.MUST not in self.state.values()
 
     def _older_survived(self) -> bool:
-        """Whether every replica was empty at one time, and records of before are in the final log all the same."""
+        """Whether every replica was empty at one time, and records of before are in the final log all the same, or it
+        goes on above where they stood."""
         log = self.evidence.logs.get(self.case.of)
         epoch = self.elections.terms[self.number].epoch
         emptied = [self.wiped[broker] for broker in self.elections.replicas if self.state.get(broker) is Has.WIPED]
         if log is None or epoch is None or len(emptied) < len(self.elections.replicas):
             return False
         at_once = max(row["injecting_ns"] for row in emptied) <= min(map(_over, emptied))
-        return at_once and bool((log.epochs <= epoch).any())
+        return at_once and (bool((log.epochs <= epoch).any()) or log.goes_on)
 
     def _in_sync(self, n: int) -> bool:
         before, leader = self.elections.last_before(n), self.elections.terms[n].leader

@@ -52,7 +52,7 @@ def log_of(told: HandHistory, end: dict[str, Any]) -> Log:
             epochs.setdefault(row["leader_epoch"], []).append(row["offset"])
     found = sorted((epoch, min(offsets), max(offsets)) for epoch, offsets in epochs.items())
     each = np.array(found, np.int64).reshape(-1, 3).T
-    return Log(*each, end["log_end"], sparse=bool(told.rows["transactions"]))
+    return Log(*each, end["log_end"], sparse=bool(told.rows["transactions"]), start=end["log_start"])
 
 
 def in_hole(told: HandHistory, send: dict[str, Any]) -> bool:
@@ -115,6 +115,8 @@ LONELY = [
     "fault killed b1 20..40 kind=kill",
     *saw("b2,b3", "26..60", 2, 1, "2"),
 ]
+#: b1 led alone in the ISR from the beginning.
+LONELY_EARLY = [line.replace("isr=1,2,3", "isr=1") for line in LONELY]
 #: The log of b2: what b1 had written from offset 5 on is gone.
 CUT = ["final a @4 e0", "final b @5 e1", "send late ok @6 t50..51", "final late @6 e1", "end 0..7"]
 LOST_ALONE = ["send r ok @5 t10..11", *LONELY, *CUT]
@@ -224,11 +226,42 @@ def test_an_election_took_only_what_the_log_lacks_from_one_offset_on(log: list[s
     assert decided("send r ok @5 t10..11", *LONELY, *log, **UNCLEAN).standing is standing
 
 
-def test_where_markers_stand_a_later_epoch_may_begin_with_one() -> None:
-    log = ["txn 1 commit ok 0..5..6", "final a @4 e0", "final b @6 e1", "end 0..7"]
-    assert decided("send r ok @5 t10..11", *LONELY, *log, **UNCLEAN).standing is PERMITTED
-    above = ["txn 1 commit ok 0..5..6", "final a @4 e0", "final c @6 e0", "final b @7 e1", "end 0..8"]
-    assert decided("send r ok @5 t10..11", *LONELY, *above, **UNCLEAN).standing is VIOLATION
+@pytest.mark.parametrize(
+    ("log", "standing"),
+    [
+        (["final a @4 e0", "final b @5 e1", "end 0..7"], PERMITTED),
+        (["final a @4 e0", "end 0..5"], PERMITTED),
+        (["final a @4 e0", "final b @6 e1", "end 0..7"], UNDECIDED),
+        (["final a @4 e0", "end 0..7"], UNDECIDED),
+        (["end 0..7"], UNDECIDED),
+        (["final a @4 e0", "final c @6 e0", "final b @7 e1", "end 0..8"], VIOLATION),
+    ],
+    ids=[
+        *("a later epoch begins there", "it ends there", "a later begins above", "markers may stand there"),
+        *("markers alone", "its own goes on"),
+    ],
+)
+@pytest.mark.parametrize("level", ["read_uncommitted", "read_committed"])
+def test_where_markers_stand_a_later_epoch_may_begin_with_one(log: list[str], standing: Standing, level: str) -> None:
+    """At 5 of the third of these stands the marker of a later epoch, or nothing: then no election took r."""
+    lines = ["txn 1 commit ok 0..5..6", *log, "send late ok @7 t50..51"]
+    found = decided("send r ok @5 x1 t2..3", *LONELY_EARLY, *lines, isolation_level=level, **UNCLEAN)
+    coordinated = level == "read_committed" and standing is VIOLATION
+    assert found.standing is (UNDECIDED if coordinated else standing)
+
+
+@pytest.mark.parametrize(("offset", "standing"), [(6, PERMITTED), (500, UNDECIDED)], ids=["next to it", "far from it"])
+def test_what_a_marker_may_stand_for_went_with_what_stands_next_to_it(offset: int, standing: Standing) -> None:
+    log = ["txn 1 commit ok 0..5..6", "final a @4 e0", "final b @6 e1", "end 0..7", "send late ok @7 t50..51"]
+    known = evidence(by_hand(*LONELY_EARLY, *log), **UNCLEAN)
+    table = [
+        {"topic": "trial", "partition": 0, "offset": at, "sent_ns": 2 * SECOND, "acknowledged_ns": 3 * SECOND}
+        for at in (5, offset)
+    ]
+    ranges = record_ranges([pa.Table.from_pylist(table, COLUMNS)], {}, 64, {}, known)
+    first, _ = attached(each_decided(ranges, LOST, known), 64)
+    assert first.decision is not None
+    assert first.decision.standing is standing
 
 
 def test_a_log_that_ends_below_it_without_an_election_was_cut_by_nothing() -> None:
@@ -376,6 +409,11 @@ def wiped(*faults: str, leader: int = 2, isr: str = "2,3") -> list[str]:
     ]
 
 
+def begun_anew(lines: list[str]) -> list[str]:
+    """The same, where the log of CUT has nothing of epoch 0, and begins with epoch 1."""
+    return [line.replace("final b @5 e1", "final b @0 e1") for line in lines if line != CUT[0]]
+
+
 @pytest.mark.parametrize(
     ("faults", "standing"),
     [
@@ -402,7 +440,7 @@ def wiped(*faults: str, leader: int = 2, isr: str = "2,3") -> list[str]:
     ],
 )
 def test_records_go_with_every_disk_that_must_have_had_them(faults: list[str], standing: Standing) -> None:
-    lines = [line for line in wiped(*faults, leader=3, isr="3") if line != "final a @4 e0"]
+    lines = begun_anew(wiped(*faults, leader=3, isr="3"))
     assert decided(*lines, unclean_election=False).standing is standing
 
 
@@ -651,8 +689,8 @@ def test_a_wiped_disk_that_stays_in_every_isr_told_may_have_been_filled_again() 
     assert decided(*rolling, unclean_election=False).standing is UNDECIDED
     one = ["fault w b2 15..16 kind=wipe", "fault k b1,b3 20..40 kind=kill"]
     assert decided(*wiped(*one), **UNCLEAN).standing is UNDECIDED
-    at_once = [line.replace("20..21", "40..41").replace("30..31", "40..41") for line in rolling if line != CUT[0]]
-    assert decided(*at_once, unclean_election=False).standing is PERMITTED
+    at_once = [line.replace("20..21", "40..41").replace("30..31", "40..41") for line in rolling]
+    assert decided(*begun_anew(at_once), unclean_election=False).standing is PERMITTED
     soon = ["fault w b2 18.5..19.5 kind=wipe", "fault k b1,b3 20..40 kind=kill"]
     assert decided(*wiped(*soon), **UNCLEAN).standing is PERMITTED
 
@@ -707,16 +745,24 @@ def test_what_one_that_lacked_it_took_is_taken_whoever_leads_after_it() -> None:
     ("wipe", "log", "standing"),
     [
         ("fault w b1 20..30 kind=wipe", ["final a @4 e0", "final b @5 e1"], UNDECIDED),
-        ("fault w b1 20..30 kind=wipe", ["final b @5 e1"], PERMITTED),
-        ("fault w b2 20..30 kind=wipe", ["final b @5 e1"], VIOLATION),
-        ("fault w b1 20..30 kind=wipe without=b1", ["final b @5 e1"], VIOLATION),
+        ("fault w b1 20..30 kind=wipe", ["final b @5 e1"], UNDECIDED),
+        ("fault w b1 20..30 kind=wipe", [], UNDECIDED),
+        ("fault w b1 20..30 kind=wipe", ["final b @0 e1"], PERMITTED),
+        ("fault w b1 20..30 kind=wipe", ["final b @5 e1", "retained"], PERMITTED),
+        ("fault w b1 20..30 kind=wipe", ["final b @5 e1", "txn 1 commit ok 0..5..6"], PERMITTED),
+        ("fault w b2 20..30 kind=wipe", ["final b @0 e1"], VIOLATION),
+        ("fault w b1 20..30 kind=wipe without=b1", ["final b @0 e1"], VIOLATION),
     ],
-    ids=["older records survived", "none did", "another disk", "in vain"],
+    ids=[
+        *("older records survived", "no older ones, but their offsets", "no records, but their offsets"),
+        *("nothing did", "retention took what was below", "markers may stand below", "another disk", "in vain"),
+    ],
 )
 def test_a_log_whose_older_records_survived_was_not_wiped(wipe: str, log: list[str], standing: Standing) -> None:
     """Replication factor 1: the record before r, of the same epoch, was on the same disk."""
     led = [*saw("b1", "0..20", 1, 0, "1", "replicas=1"), wipe, *saw("b1", "32..60", 1, 1, "1", "replicas=1")]
-    lines = [*led, "send a ok @4 t1..2", *log, "send late ok @6 t50..51", "end 0..7"]
+    end = "end 5..7" if "retained" in log else "end 0..7"
+    lines = [*led, "send a ok @4 t1..2", *(one for one in log if one != "retained"), "send late ok @6 t50..51", end]
     found = decided("send r ok @5 t10..11", *lines, replication=1, unclean_election=False)
     assert found.standing is standing
 
