@@ -6,16 +6,18 @@ the controller told it 5 s after the last change, or 60 s after it had told one 
 maybePropagateIsrChanges, asked every 2.5 s).
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from checkers.evidence.intervals import Intervals
 from checkers.evidence.leadership import FRESH_NS, LeaderTerm, Partition, Span, last_before, leader_terms
 from harness.core.guarantees import Configuration
 
@@ -27,6 +29,7 @@ BEFORE = -(1 << 62)
 NEVER = 1 << 62
 
 Times = npt.NDArray[np.int64]
+_NO_TIMES = Intervals(())
 #: Times at which a leader told its high watermark, and the highest that it had told by then.
 Highs = tuple[Times, Times]
 Silence = tuple[int, int]
@@ -103,7 +106,7 @@ class Elections:
         words = [word for n in self.reign(number) for word in self.terms[n].words]
         from_ns = self._appended_from(words, from_ns, to_ns)
         of_each = {by: [word for word in words if word.observer == by] for by in {word.observer for word in words}}
-        whole = {by for by, told in of_each.items() if _cover(told, self.silences.get(by, ()), from_ns, until)}
+        whole = {by for by, told in of_each.items() if _cover(told, self._silent(by), from_ns, until)}
         telling = {by for by in whole if by == leader} or {by for by in whole if not behind(by, from_ns, until)}
         if not telling:
             return None
@@ -133,31 +136,57 @@ class Elections:
 
     def last_before(self, number: int) -> Span | None:
         """The last that was told before a term, of the terms before it, or while nobody led."""
-        term = self.terms[number]
-        return last_before(self.spans, LeaderTerm(term.leader, term.epoch, term.seen_ns))
+        if number not in self._befores:
+            term = self.terms[number]
+            self._befores[number] = last_before(self.spans, LeaderTerm(term.leader, term.epoch, term.seen_ns))
+        return self._befores[number]
 
-    def unheard(self, from_ns: int, to_ns: int, without: Iterable[Silence] = ()) -> bool:
+    @cached_property
+    def _befores(self) -> dict[int, Span | None]:
+        return {}
+
+    def unheard(self, from_ns: int, to_ns: int, without: Intervals = _NO_TIMES) -> bool:
         """Whether for longer than FRESH_NS nobody told anything, between two times; some times count for nothing."""
-        apart = tuple(without)
-        return any(
-            _left(max(since, from_ns), min(to, to_ns), apart) > FRESH_NS for since, to in self.silences.get(None, ())
-        )
+        within = [(max(since, from_ns), min(to, to_ns)) for since, to in self._silent(None).meeting(from_ns, to_ns)]
+        return any(_left(since, to, without.meeting(since, to)) > FRESH_NS for since, to in within)
 
     def told_nothing(self, observer: str, from_ns: int, to_ns: int) -> bool:
         """Whether a broker that was asked told nothing between two times. Of one that never answered nobody knows."""
-        own = [span for span in self.spans if span.observer == observer]
-        if not own:
+        if observer not in self._told:
             return False
-        if to_ns <= own[0].from_ns or max(span.to_ns for span in own) <= from_ns:
-            return True
-        return any(since <= from_ns and to_ns <= to for since, to in self.silences.get(observer, ()))
+        first_ns, last_ns = self._told[observer]
+        return to_ns <= first_ns or last_ns <= from_ns or self._silent(observer).cover(from_ns, to_ns)
+
+    @cached_property
+    def _told(self) -> dict[str, tuple[int, int]]:
+        """When each observer told something for the first time, and for the last."""
+        found: dict[str, tuple[int, int]] = {}
+        for span in self.spans:
+            first_ns, last_ns = found.get(span.observer, (span.from_ns, span.to_ns))
+            found[span.observer] = min(first_ns, span.from_ns), max(last_ns, span.to_ns)
+        return found
+
+    def _silent(self, observer: str | None) -> Intervals:
+        """The silences of an observer."""
+        if observer not in self._silences:
+            self._silences[observer] = Intervals(self.silences.get(observer, ()))
+        return self._silences[observer]
+
+    @cached_property
+    def _silences(self) -> dict[str | None, Intervals]:
+        return {}
+
+    def name(self, broker: int) -> str:
+        """The name of a broker."""
+        return self.names.get(broker, f"broker {broker}")
 
     def seen_whole(self, number: int, until_ns: int, behind: Behind) -> bool:
         """Whether no election after a term, and until a time, can have been missed.
 
         Epochs tell it: each is a leader's, or was told by one who knew of no leader. Where none is told, silences do.
         """
-        last = [span for span in self.spans if span.to_ns >= until_ns - FRESH_NS]
+        ended, by_end = self._by_end
+        last = by_end[bisect_left(ended, until_ns - FRESH_NS) :]
         if all(behind(span.observer, span.to_ns, span.to_ns) for span in last):
             return False
         known = self.terms[number:]
@@ -165,9 +194,44 @@ class Elections:
             since = known[0].begins_ns
             return not any(to > since and begun < until_ns for begun, to in self.silences.get(None, ()))
         led = {term.epoch for term in known}
-        told = led | {span.leader_epoch for span in self.spans}
         epochs = [epoch for epoch in led if epoch is not None]
-        return all(epoch in told for epoch in range(min(epochs), max(epochs) + 1))
+        return all(epoch in led or epoch in self._epochs for epoch in range(min(epochs), max(epochs) + 1))
+
+    @cached_property
+    def _by_end(self) -> tuple[list[int], list[Span]]:
+        """The spans in the order of their ends, and these."""
+        spans = sorted(self.spans, key=lambda span: span.to_ns)
+        return [span.to_ns for span in spans], spans
+
+    @cached_property
+    def _epochs(self) -> frozenset[int | None]:
+        return frozenset(span.leader_epoch for span in self.spans)
+
+    def epoch_after_ns(self, number: int) -> int:
+        """When anybody was first seen to know of a later epoch than that of a term."""
+        epochs, first_ns = self._begun
+        return first_ns[bisect_right(epochs, _known(self.terms[number].epoch))]
+
+    @cached_property
+    def _begun(self) -> tuple[list[int], list[int]]:
+        """The epochs in order, and when anybody first knew of each or of a later one."""
+        begun: dict[int, int] = {}
+        for span in self.spans:
+            epoch = _known(span.leader_epoch)
+            begun[epoch] = min(span.from_ns, begun.get(epoch, NEVER))
+        epochs = sorted(begun)
+        first_ns = [*accumulate((begun[epoch] for epoch in reversed(epochs)), min, initial=NEVER)]
+        return epochs, first_ns[::-1]
+
+    def open(self, sent_ns: int, until_ns: int) -> list[int]:
+        """The terms that had begun by one time, and were not over at another."""
+        begins, ends = self._terms_times
+        return [int(n) for n in np.flatnonzero((begins <= until_ns) & (sent_ns <= ends))]
+
+    @cached_property
+    def _terms_times(self) -> tuple[Times, Times]:
+        begins, ends = [term.begins_ns for term in self.terms], [term.ends_ns for term in self.terms]
+        return np.array(begins, np.int64), np.array(ends, np.int64)
 
 
 def elections(
@@ -198,20 +262,68 @@ def _terms(
     if any(term.leader_epoch is None for term in led):
         led = _without_epochs(spans, names)
     nothing = (np.empty(0, np.int64), np.empty(0, np.int64))
+    told: dict[tuple[int, int | None], list[Span]] = {}
+    for span in spans:
+        told.setdefault((span.leader, span.leader_epoch), []).append(span)
+    others, own = _Others(spans), _own(spans)
     found = []
     for number, term in enumerate(led):
+        of_it = told.get((term.leader, term.leader_epoch), [])
         until = next((one.from_ns for one in led[number + 1 :]), NEVER) if term.leader_epoch is None else NEVER
         words = tuple(
             span
-            for span in spans
-            if (span.leader, span.leader_epoch) == (term.leader, term.leader_epoch)
-            and (term.leader_epoch is not None or (term.from_ns <= span.to_ns and span.from_ns < until))
+            for span in of_it
+            if term.leader_epoch is not None or (term.from_ns <= span.to_ns and span.from_ns < until)
         )
-        begins = BEFORE if number == 0 else _unknown_since(spans, words, quiet.get(None, ()), term.from_ns) - LAG_NS
-        ends = NEVER if number == len(led) - 1 else _ends(spans, words, names.get(term.leader))
+        seen_ns = term.from_ns
+        # (Without epochs a leader has several terms: what it told in another is of others, too.)
+        else_ns = [span.to_ns for span in _outside(of_it, words) if span.from_ns <= seen_ns]
+        else_ns += others.last_ns((term.leader, term.leader_epoch), seen_ns)
+        since = min(_silent_since(quiet.get(None, ()), seen_ns), max(else_ns, default=seen_ns), seen_ns)
+        begins = BEFORE if number == 0 else since - LAG_NS
+        ends = NEVER if number == len(led) - 1 else _ends(own, words, names.get(term.leader))
         at = highs.get((term.leader, term.leader_epoch), nothing)
         found.append(Term(term.leader, term.leader_epoch, term.from_ns, begins, ends, words, at))
     return tuple(found)
+
+
+class _Others:
+    """When anybody last told anything else than a leader and epoch, by a time: of all that began by then, the last to
+    end."""
+
+    def __init__(self, spans: Sequence[Span]) -> None:
+        self._begun: list[int] = []
+        self._latest: list[tuple[tuple[object, int], tuple[object, int]]] = []
+        best: tuple[object, int] = (None, BEFORE)
+        other: tuple[object, int] = (None, BEFORE)
+        for span in spans:
+            one = ((span.leader, span.leader_epoch), span.to_ns)
+            if one[0] == best[0]:
+                best = max(best, one, key=lambda each: each[1])
+            elif one[1] > best[1]:
+                best, other = one, best
+            elif one[1] > other[1]:
+                other = one
+            self._begun.append(span.from_ns)
+            self._latest.append((best, other))
+
+    def last_ns(self, what: tuple[int, int | None], by_ns: int) -> list[int]:
+        """At most one time."""
+        n = bisect_right(self._begun, by_ns)
+        both = self._latest[n - 1] if n else ()
+        return [at for other, at in both if other not in {None, what}][:1]
+
+
+def _outside(told: Sequence[Span], words: Sequence[Span]) -> Iterable[Span]:
+    return () if len(told) == len(words) else (span for span in told if span not in words)
+
+
+def _own(spans: Sequence[Span]) -> dict[str, list[int]]:
+    """When each observer began to tell something else, in order."""
+    found: dict[str, list[int]] = {}
+    for span in spans:
+        found.setdefault(span.observer, []).append(span.from_ns)
+    return {observer: sorted(times) for observer, times in found.items()}
 
 
 def _without_epochs(spans: Sequence[Span], names: Mapping[int, str]) -> list[LeaderTerm]:
@@ -224,22 +336,22 @@ def _without_epochs(spans: Sequence[Span], names: Mapping[int, str]) -> list[Lea
     return found
 
 
-def _unknown_since(spans: Sequence[Span], words: Sequence[Span], quiet: Sequence[Silence], seen_ns: int) -> int:
-    """When anybody last told anything else, before a term was first seen."""
-    others = (min(span.to_ns, seen_ns) for span in spans if span.from_ns <= seen_ns and span not in words)
-    return min(_silent_since(quiet, seen_ns), max(others, default=seen_ns))
+def _known(epoch: int | None) -> int:
+    return -1 if epoch is None else epoch
 
 
 def _silent_since(quiet: Sequence[Silence], at_ns: int) -> int:
     return next((begun for begun, to in quiet if begun < at_ns <= to), at_ns)
 
 
-def _ends(spans: Sequence[Span], words: Sequence[Span], leader: str | None) -> int:
+def _ends(begun: Mapping[str, Sequence[int]], words: Sequence[Span], leader: str | None) -> int:
     """When a leader that was deposed acknowledged nothing more: it had told that another led, or was silent."""
     claimed = max((word.to_ns for word in words if word.observer == leader), default=None)
     if claimed is None:
         return max(word.to_ns for word in words) + FRESH_NS + LAG_NS
-    knew = min((span.from_ns for span in spans if span.observer == leader and span.from_ns > claimed), default=NEVER)
+    own = begun.get(leader or "", ())
+    then = bisect_right(own, claimed)
+    knew = own[then] if then < len(own) else NEVER
     return min(knew, claimed + FRESH_NS) + LAG_NS
 
 
@@ -253,10 +365,10 @@ def _left(from_ns: int, to_ns: int, without: Iterable[Silence]) -> int:
     return left
 
 
-def _cover(told: Sequence[Span], silences: Iterable[Silence], from_ns: int, to_ns: int) -> bool:
+def _cover(told: Sequence[Span], silences: Intervals, from_ns: int, to_ns: int) -> bool:
     begun = any(word.from_ns <= from_ns for word in told)
     ended = any(word.to_ns >= to_ns for word in told)
-    return begun and ended and not any(since < to_ns and to > from_ns for since, to in silences)
+    return begun and ended and not silences.meet(from_ns + 1, to_ns - 1)
 
 
 def _around(told: Sequence[Span], from_ns: int, to_ns: int) -> Iterator[Span]:

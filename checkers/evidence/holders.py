@@ -12,32 +12,24 @@ that event and that broker need not have had the record; a *violation* where eac
 had it, or nothing can have taken it; *undecided* where too little was seen.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from checkers.evidence.elections import BEFORE, LAG_NS, NEVER, Elections, InSync
+from checkers.evidence.acting import Acting, over
+from checkers.evidence.elections import BEFORE, NEVER, Elections, InSync
 from checkers.evidence.final_logs import Log, Offsets
 from checkers.evidence.holding import AT_FIRST, Change, Has, Holding, Story, Why
 from checkers.evidence.leadership import Partition, Span
 from harness.core.anomalies import COMMITTED_LOST, FRACTURED, HANGING_TRANSACTION, LOST, Anomaly
-from harness.core.faults import Does, Row, acted_on, cuts_only, does, hit, injection_of, sides
+from harness.core.faults import Does, Row, acted_on, does, injection_of
 from harness.core.guarantees import Circumstances, Configuration, Ruling, asked_by_hand, standing
 from harness.core.verdict import Standing
 
 #: What the log of the transactions' coordinator decides at any isolation level: how a transaction ends.
 _ASK_COORDINATOR = frozenset({HANGING_TRANSACTION, FRACTURED, COMMITTED_LOST})
-
-#: What keeps a process from doing anything.
-_DOWN = (Does.ENDS_PROCESS, Does.HALTS_PROCESS)
-
-#: What may keep a node from hearing of the controller in time.
-_KEEPS_BEHIND = (*_DOWN, Does.CUTS, Does.DELAYS)
-
-#: A broker that was healed is no candidate for so long: it has to start, to register and to be let in again.
-_COMES_BACK_NS = 10_000_000_000
 
 
 @dataclass(frozen=True)
@@ -111,6 +103,8 @@ class Evidence:
     coordinated: bool = False
     _moments: dict[Partition, Offsets] = field(default_factory=dict)
     _edges: dict[Partition, Offsets] = field(default_factory=dict)
+    _acting: dict[tuple[Partition, int], Acting] = field(default_factory=dict)
+    _losing: dict[tuple[Partition, int], tuple[int, bool]] = field(default_factory=dict)
 
     def moments(self, of: Partition) -> Offsets:
         """The times of a partition between two of which all records are alike."""
@@ -132,7 +126,7 @@ class Evidence:
     def alike(self, case: Case) -> tuple[object, ...]:
         """What is the same of all records that are decided alike."""
         elections = self.elections.get(case.of)
-        numbers = [] if elections is None else candidates(elections, case, self.faults[0])
+        numbers = [] if elections is None else candidates(elections, case, self.acting(elections))
         committed = [] if elections is None else [self.committed_ns(elections, n, case) for n in numbers]
         times = [case.sent_ns, case.until_ns, case.delivered_ns, *committed]
         moments = self.moments(case.of)
@@ -144,16 +138,25 @@ class Evidence:
     def had_to_have(self, case: Case) -> list[frozenset[int]]:
         """The brokers that must have had these records, for each term that they may be of, and of which anybody told
         the ISR then."""
-        elections, faults = self.elections.get(case.of), self.faults[0]
-        numbers = [] if elections is None else candidates(elections, case, faults)
-        walks = [_Walk(self, elections, faults, LOST, case, number) for number in numbers if elections is not None]
+        elections = self.elections.get(case.of)
+        if elections is None:
+            return []
+        acting = self.acting(elections)
+        walks = [_Walk(self, elections, LOST, case, number, acting) for number in candidates(elections, case, acting)]
         return [walk.held for walk in walks if walk.observed]
+
+    def acting(self, elections: Elections, supposed: int = 0) -> Acting:
+        """The faults as they acted on a partition; ``supposed``: of which of ``faults``."""
+        key = elections.of, supposed
+        if key not in self._acting:
+            self._acting[key] = Acting(elections, self.faults[supposed], self.configuration.metadata == "kraft")
+        return self._acting[key]
 
     def decided(self, anomaly: Anomaly, case: Case) -> Decision:
         """What is known of these records."""
         case = _as_acknowledged(anomaly, case)
         found = self._of_all_faults(anomaly, case)
-        may_go = self._disturbed and self._may_lose_committed(case, self.faults[-1])
+        may_go = self._disturbed and self._may_lose_committed(case, len(self.faults) - 1)
         asks = anomaly in _ASK_COORDINATOR or self.configuration.read_committed
         if self.coordinated and asks and found.standing is Standing.VIOLATION and may_go:
             why = "nobody told what became of the log of the transactions' coordinator"
@@ -165,38 +168,42 @@ class Evidence:
         fault acted, if they did and that makes another story)."""
         case, elections = _as_acknowledged(anomaly, case), self.elections.get(case.of)
         found: dict[tuple[int, tuple[Change, ...]], Story] = {}
-        for supposed, faults in enumerate(self.faults):
-            for number in [] if elections is None else candidates(elections, case, faults):
-                assert elections is not None
-                term, changes = elections.terms[number], _Walk(self, elections, faults, anomaly, case, number).story()
+        for supposed in [] if elections is None else range(len(self.faults)):
+            assert elections is not None
+            acting = self.acting(elections, supposed)
+            for number in candidates(elections, case, acting):
+                term, changes = elections.terms[number], _Walk(self, elections, anomaly, case, number, acting).story()
                 story = Story(term.leader, term.epoch, changes, bool(supposed))
                 found.setdefault((number, changes), story)
         return list(found.values())
 
     def _of_all_faults(self, anomaly: Anomaly, case: Case) -> Decision:
-        each = [self._of_faults(anomaly, case, rows) for rows in self.faults]
+        each = [self._of_faults(anomaly, case, supposed) for supposed in range(len(self.faults))]
         if len({one.standing for one in each}) == 1:
             return each[0]
         supposed = next(one for one in each if one.standing is not Standing.VIOLATION)
         because = f"nobody knows whether every fault acted; if it did, this is {supposed.ruling.because}"
         return replace(each[0], ruling=_undecided(anomaly, because), may_have=supposed.may_have)
 
-    def _of_faults(self, anomaly: Anomaly, case: Case, faults: Sequence[Row]) -> Decision:
+    def _of_faults(self, anomaly: Anomaly, case: Case, supposed: int) -> Decision:
         elections = self.elections.get(case.of)
-        numbers = [] if elections is None else candidates(elections, case, faults)
-        if elections is None or not numbers:
-            return self._unwatched(anomaly, case, faults)
+        if elections is None:
+            return self._unwatched(anomaly, case, supposed)
+        acting = self.acting(elections, supposed)
+        numbers = candidates(elections, case, acting)
+        if not numbers:
+            return self._unwatched(anomaly, case, supposed)
         if case.hole and any(elections.terms[number].epoch is None for number in numbers):
             return self._violation(anomaly, case)
-        each = [_Walk(self, elections, faults, anomaly, case, number).decision() for number in numbers]
+        each = [_Walk(self, elections, anomaly, case, number, acting).decision() for number in numbers]
         if len(each) == 1:
             told = elections.terms[numbers[0]].epoch is not None
             return replace(each[0], term=numbers[0] if told else None)
         return self._of_several(anomaly, elections, numbers, each)
 
-    def _unwatched(self, anomaly: Anomaly, case: Case, faults: Sequence[Row]) -> Decision:
+    def _unwatched(self, anomaly: Anomaly, case: Case, supposed: int) -> Decision:
         """Nobody told who led when records were written."""
-        nothing_may = self._acks_all(case) and not self._may_lose_committed(case, faults)
+        nothing_may = self._acks_all(case) and not self._may_lose_committed(case, supposed)
         log = self.logs.get(case.of)
         uncut = log is not None and not log.cut(case.epoch, case.first_offset)[0]
         if nothing_may or case.hole or uncut:
@@ -231,19 +238,24 @@ class Evidence:
         all_in_sync = self.configuration.acks_all or self.coordinated
         return case.delivered_ns is not None or (case.acknowledged and all_in_sync)
 
-    def _may_lose_committed(self, case: Case, faults: Sequence[Row]) -> bool:
+    def _may_lose_committed(self, case: Case, supposed: int) -> bool:
         """Whether the settings, or a fault, allow at all that a committed record of some broker goes."""
         since = BEFORE if case.sent_ns is None else case.sent_ns
-        names = frozenset(self.names.values())
-        wiped = any(does(row, Does.DESTROYS_DATA) and acted_on(row) & names and _over(row) >= since for row in faults)
-        return self.configuration.elects_uncleanly or wiped or any(asked_by_hand(row, case.of) for row in faults)
+        key = case.of, supposed
+        if key not in self._losing:
+            names, faults = frozenset(self.names.values()), self.faults[supposed]
+            wiped = (over(row) for row in faults if does(row, Does.DESTROYS_DATA) and acted_on(row) & names)
+            by_hand = any(asked_by_hand(row, case.of) for row in faults)
+            self._losing[key] = max(wiped, default=BEFORE - 1), by_hand
+        until, by_hand = self._losing[key]
+        return self.configuration.elects_uncleanly or until >= since or by_hand
 
     def _violation(self, anomaly: Anomaly, case: Case) -> Decision:
         elections = self.elections.get(case.of)
-        numbers = candidates(elections, case, self.faults[0]) if elections is not None else []
+        numbers = [] if elections is None else candidates(elections, case, self.acting(elections))
         if elections is None or len(numbers) != 1:
             return Decision(_untaken(anomaly, self.configuration))
-        walk = _Walk(self, elections, self.faults[0], anomaly, case, numbers[0])
+        walk = _Walk(self, elections, anomaly, case, numbers[0], self.acting(elections))
         return walk.told(_untaken(anomaly, self.configuration))
 
     def committed_ns(self, elections: Elections, number: int, case: Case) -> int | None:
@@ -268,28 +280,14 @@ def _as_acknowledged(anomaly: Anomaly, case: Case) -> Case:
     return replace(case, acknowledged=True) if anomaly is HANGING_TRANSACTION else case
 
 
-def candidates(elections: Elections, case: Case, faults: Sequence[Row] = ()) -> list[int]:
+def candidates(elections: Elections, case: Case, acting: Acting) -> list[int]:
     """The terms that records may be of: of their epoch, or else those that had begun and were not over. A leader whose
     process was ended acknowledges nothing more."""
     if case.epoch is not None:
         return [n for n, term in enumerate(elections.terms) if term.epoch == case.epoch]
     sent = BEFORE if case.sent_ns is None else case.sent_ns
     until = NEVER if case.until_ns is None else case.until_ns
-    found = [n for n, term in enumerate(elections.terms) if term.begins_ns <= until and sent <= term.ends_ns]
-    return [n for n in found if sent <= _ended_ns(elections, n, faults)]
-
-
-def _ended_ns(elections: Elections, number: int, faults: Sequence[Row]) -> int:
-    """When the process of a term's leader was ended, after it said for the last time that it leads."""
-    term = elections.terms[number]
-    leader = elections.names.get(term.leader)
-    claimed = max((word.to_ns for word in term.words if word.observer == leader), default=NEVER)
-    ended = (
-        row["injected_ns"]
-        for row in faults
-        if does(row, Does.ENDS_PROCESS) and leader in acted_on(row) and row["injected_ns"] is not None
-    )
-    return min((at + LAG_NS for at in ended if at >= claimed), default=NEVER)
+    return [n for n in elections.open(sent, until) if sent <= acting.ended_ns(n)]
 
 
 @dataclass
@@ -298,10 +296,10 @@ class _Walk:
 
     evidence: Evidence
     elections: Elections
-    faults: Sequence[Row]
     anomaly: Anomaly
     case: Case
     number: int
+    acting: Acting
     state: Holding = field(default_factory=Holding)
     wiped: dict[int, Row] = field(default_factory=dict)
     in_doubt: set[int] = field(default_factory=set)
@@ -316,12 +314,14 @@ class _Walk:
         self.committed = self.evidence.committed_ns(self.elections, self.number, case)
         self.held, self.may = frozenset({leader}), frozenset({leader})
         if self.committed is not None:
-            told = self.elections.in_sync(self.number, sent, max(self.committed, sent), self._behind)
+            told = self.elections.in_sync(self.number, sent, max(self.committed, sent), self.acting.behind)
             self.observed = told is not None
             self.held |= frozenset() if told is None else told.every
             may = self.elections.replicas if told is None or self._too_few(told) else told.any
             # A process that had ended before it was sent, and had not begun again, has fetched nothing.
-            self.may |= {broker for broker in may if not self._down(broker, sent, self.committed, Does.ENDS_PROCESS)}
+            self.may |= {
+                broker for broker in may if not self.acting.down(broker, sent, self.committed, Does.ENDS_PROCESS)
+            }
             self.may |= self.held
         self._begin(leader)
 
@@ -373,10 +373,10 @@ class _Walk:
         if not cut:
             return self.told(promise)
         later = self._later(by)
-        wiped = next(self._wipes(BEFORE if self.case.sent_ns is None else self.case.sent_ns, NEVER), None)
-        by_hand = any(self._by_hand(n) for n in later)
+        wiped = self.acting.wipes(BEFORE if self.case.sent_ns is None else self.case.sent_ns, NEVER)
+        by_hand = any(self.acting.by_hand(n) for n in later)
         uncleanly = self.evidence.configuration.elects_uncleanly
-        if self.committed is not None and wiped is None and not by_hand and not uncleanly:
+        if self.committed is not None and not wiped and not by_hand and not uncleanly:
             return self.told(promise, self._event(later[0]) if later else None)
         return self._followed_through(later, by)
 
@@ -433,35 +433,14 @@ class _Walk:
             if known is not Has.WIPED and broker in joined:
                 at_ns = next(word.from_ns for word in words[1:] if broker in word.isr)
                 self._now(at_ns, broker, None, Why.FOLLOWED, n)
-            elif known is Has.MUST and not self._down(broker, since, until):
-                up_ns = self._up_ns(broker, self.elections.terms[n].seen_ns)
+            elif known is Has.MUST and not self.acting.down(broker, since, until):
+                up_ns = self.acting.up_ns(broker, self.elections.terms[n].seen_ns)
                 self._now(up_ns, broker, Has.MAY, Why.PERHAPS_FOLLOWED, n)
 
     def _led_until(self, n: int) -> int:
         """When a term was over: another had begun, nobody led any more, or its leader's process had ended."""
-        epoch = _known(self.elections.terms[n].epoch)
-        begun = (span.from_ns for span in self.elections.spans if _known(span.leader_epoch) > epoch)
         following = [term.seen_ns for term in self.elections.terms[n + 1 : n + 2]]
-        return min([*following, *begun, _ended_ns(self.elections, n, self.faults)], default=NEVER)
-
-    def _down(self, broker: int, from_ns: int, to_ns: int, *by: Does) -> bool:
-        """Whether a broker's process did nothing all that time: it had ended, or was halted."""
-        return any(begun <= from_ns and to_ns <= over for begun, over in self._down_times(broker, *by))
-
-    def _down_times(self, broker: int, *by: Does) -> Iterator[tuple[int, int]]:
-        """When a broker's process had ended, or was halted, and told nothing. (A fault of several nodes may have been
-        healed on one of them before.)"""
-        for row in self.faults:
-            begun = row["injected_ns"]
-            if (
-                begun is None
-                or not any(does(row, what) for what in by or _DOWN)
-                or self._name(broker) not in acted_on(row)
-            ):
-                continue
-            over = min(_over(row), NEVER if row.get("healing_ns") is None else int(row["healing_ns"]))
-            if self.elections.told_nothing(self._name(broker), begun, over):
-                yield int(begun), over
+        return min([*following, self.elections.epoch_after_ns(n), self.acting.ended_ns(n)])
 
     def _since(self) -> int:
         known = self.committed if self.committed is not None else self.case.until_ns
@@ -472,7 +451,7 @@ class _Walk:
         committed, whatever was told of the ISR: as long as every leader before had it."""
         leader = self.elections.terms[n].leader
         has = self.state.get(leader)
-        clean = not self.evidence.configuration.elects_uncleanly and not self._by_hand(n)
+        clean = not self.evidence.configuration.elects_uncleanly and not self.acting.by_hand(n)
         if self.committed is not None and clean and all_led_have_it and self._kept_its_disk(leader):
             has = Has.MUST
             if self.state.get(leader) is not has:
@@ -490,8 +469,8 @@ class _Walk:
         happened = Circumstances(
             elected=True,
             uncleanly=not self._in_sync(n),
-            isr_faulted=self._isr_faulted(n),
-            by_hand=self._by_hand(n),
+            isr_faulted=self.acting.isr_faulted(n),
+            by_hand=self.acting.by_hand(n),
             emptied=has is Has.WIPED,
             disks_lost=self._disks_lost(),
             committed=self.committed is not None,
@@ -533,15 +512,14 @@ class _Walk:
         until = self._over_ns if by is None or not later else terms[later[-1]].seen_ns
         emptied = Has.WIPED in self.state.values()
         forbidden = self.committed is not None and not self._may_elect_uncleanly() and not emptied
-        if not forbidden and not (known and self.elections.seen_whole(self.number, until, self._behind)):
+        if not forbidden and not (known and self.elections.seen_whole(self.number, until, self.acting.behind)):
             return self._undecided("an election may have come that nobody told of", [])
         return self.told(promise, self._event(later[0]) if later else None)
 
     @property
     def _over_ns(self) -> int:
         """When all was over: nothing was written any more, no fault was in force, and the final read began."""
-        healed = (row["healed_ns"] for row in self.faults if row["healed_ns"] is not None)
-        return max([self.evidence.end_ns, *map(int, healed)])
+        return max(self.evidence.end_ns, self.acting.healed_ns)
 
     def _undecided(self, why: str, may_have: Iterable[int]) -> Decision:
         return self.told(_undecided(self.anomaly, why), may_have=may_have)
@@ -554,10 +532,10 @@ class _Walk:
             here = self.elections.committed_ns(n, self.case.last_offset)
         happened: list[tuple[int, int, Any]] = []
         before: dict[str, frozenset[int]] = {}
-        words, wipes = self.elections.words_of(n), list(self._wipes(from_ns, to_ns))
+        words, wipes = self.elections.words_of(n), self.acting.wipes(from_ns, to_ns)
         emptied = [(broker, row) for broker, row in self.wiped.items() if self.state.get(broker) is Has.WIPED]
         emptied += [(broker, row) for row, broker in wipes]
-        filled = [(self._up_ns(broker, _over(row)) + self.elections.lag_ns, broker) for broker, row in emptied]
+        filled = [(self.acting.up_ns(broker, over(row)) + self.elections.lag_ns, broker) for broker, row in emptied]
         for word in words:
             until = min(word.to_ns, to_ns)
             told = max(word.from_ns, (from_ns if here is None else max(here, from_ns)) + self.elections.lag_ns)
@@ -596,14 +574,14 @@ class _Walk:
     def _unheard(self, n: int, from_ns: int, to_ns: int) -> None:
         """While nobody told anything, and its leader lived, any replica that was up may have joined the ISR of a leader
         that has it."""
-        until = min(to_ns, _ended_ns(self.elections, n, self.faults))
+        until = min(to_ns, self.acting.ended_ns(n))
         if self.state.get(self.elections.terms[n].leader) in {Has.MUST, Has.MAY} and (
             self.elections.unheard(from_ns, until)
         ):
             for broker in self.elections.replicas:
                 if self.state.get(broker) not in {None, Has.WIPED}:
                     continue
-                if not self.elections.unheard(from_ns, until, without=self._down_times(broker)):
+                if not self.elections.unheard(from_ns, until, without=self.acting.down_times(broker)):
                     continue
                 if self.state.get(broker) is Has.WIPED:
                     self.in_doubt.add(broker)
@@ -613,18 +591,11 @@ class _Walk:
         """A disk that was wiped after the records were sent, and before anybody knew them written: they may have been
         written before that, or after."""
         sent = until_ns if self.case.sent_ns is None else self.case.sent_ns
-        for row, broker in self._wipes(sent, until_ns):
-            if _over(row) < until_ns and self.state.get(broker) is Has.MUST:
+        for row, broker in self.acting.wipes(sent, until_ns):
+            if over(row) < until_ns and self.state.get(broker) is Has.MUST:
                 self._now(row["injecting_ns"], broker, Has.MAY, Why.WIPED_IN_FLIGHT, self.number, injection_of(row))
                 self.wiped[broker] = row
                 self.in_doubt.add(broker)
-
-    def _wipes(self, from_ns: int, to_ns: int) -> Iterator[tuple[Row, int]]:
-        """The wipes of disks of the partition's replicas that were not over by one time, and had begun by another."""
-        for row in self.faults:
-            if does(row, Does.DESTROYS_DATA) and from_ns <= _over(row) and row["injecting_ns"] <= to_ns:
-                acted = acted_on(row)
-                yield from ((row, broker) for broker in self.elections.replicas if self._name(broker) in acted)
 
     def _heard(self, n: int, word: Span, before: frozenset[int] | None, at_ns: int, committed: bool) -> None:
         """An ISR of a term was told: who is in that of a leader that has the record has it, once it was committed, and
@@ -634,7 +605,7 @@ class _Walk:
         of before."""
         leader, isr = self.state.get(self.elections.terms[n].leader), frozenset(word.isr)
         own = word.observer == self._who(n)
-        late = not own and self._behind(word.observer, at_ns - self.elections.lag_ns, at_ns)
+        late = not own and self.acting.behind(word.observer, at_ns - self.elections.lag_ns, at_ns)
         for broker in isr.union(word.elr) if committed else isr:
             has = self.state.get(broker)
             joined = before is not None and broker not in before
@@ -653,26 +624,6 @@ class _Walk:
             elif committed or (joined and n not in self.elections.reign(self.number)):
                 self._now(at_ns, broker, Has.MUST, Why.JOINED, n)
 
-    def _behind(self, observer: str, from_ns: int, to_ns: int) -> bool:
-        """Whether a fault may have kept a broker, or the controllers, from what others knew between two times."""
-        brokers = frozenset(self.elections.names.values())
-        kraft = self.evidence.configuration.metadata == "kraft"
-        return any(
-            row["injecting_ns"] <= to_ns
-            and _over(row) + self.elections.lag_ns >= from_ns
-            and any(does(row, what) for what in _KEEPS_BEHIND)
-            and (observer in acted_on(row) or not acted_on(row) <= brokers)
-            and not (kraft and cuts_only(row, brokers))
-            for row in self.faults
-        )
-
-    def _up_ns(self, broker: int, at_ns: int) -> int:
-        """When a broker's process first did anything from a time on."""
-        for begun, over in sorted(self._down_times(broker)):
-            if begun <= at_ns < over:
-                at_ns = over
-        return at_ns
-
     def _wiped_ns(self, broker: int) -> int:
         row = self.wiped[broker]
         return int(row["injecting_ns"] if row["healed_ns"] is None else row["healed_ns"])
@@ -688,7 +639,7 @@ class _Walk:
         emptied = [self.wiped[broker] for broker in self.elections.replicas if self.state.get(broker) is Has.WIPED]
         if log is None or epoch is None or len(emptied) < len(self.elections.replicas):
             return False
-        at_once = max(row["injecting_ns"] for row in emptied) <= min(map(_over, emptied))
+        at_once = max(row["injecting_ns"] for row in emptied) <= min(map(over, emptied))
         return at_once and (bool((log.epochs <= epoch).any()) or log.goes_on)
 
     def _in_sync(self, n: int) -> bool:
@@ -700,40 +651,11 @@ class _Walk:
         before = self.elections.last_before(n)
         if before is None or before.to_ns - before.from_ns < self.elections.lag_ns:
             return False
-        until = min(self.elections.terms[n].seen_ns, _ended_ns(self.elections, n - 1, self.faults))
+        until = min(self.elections.terms[n].seen_ns, self.acting.ended_ns(n - 1))
         return not self.elections.unheard(before.to_ns, until)
 
-    def _isr_faulted(self, n: int) -> bool:
-        """Whether whoever else was in the ISR at an election was under a fault, or had just been healed."""
-        before, term = self.elections.last_before(n), self.elections.terms[n]
-        brokers = frozenset(self.elections.names.values())
-        kraft = self.evidence.configuration.metadata == "kraft"
-        under = {
-            name
-            for row in self.faults
-            if row["injecting_ns"] <= term.seen_ns
-            and _over(row) >= term.seen_ns - _COMES_BACK_NS
-            # Brokers that are cut from each other are no less led by the quorum of KRaft.
-            and not (kraft and sides(row) and frozenset().union(*sides(row)) <= brokers)
-            for name in hit(row, brokers)
-        }
-        others = set() if before is None else {*before.isr} - {term.leader}
-        return before is not None and all(self.elections.names.get(broker) in under for broker in others)
-
-    def _by_hand(self, n: int) -> bool:
-        """Whether an unclean election that was asked for by hand made a term: the first that was seen after it."""
-        seen = [term.seen_ns for term in self.elections.terms]
-        begins = self.elections.terms[n].begins_ns
-        return any(
-            next((m for m, at in enumerate(seen) if at >= row["injecting_ns"]), None) == n
-            and begins <= _over(row) + LAG_NS
-            for row in self.faults
-            if row["effective"] and asked_by_hand(row, self.case.of)
-        )
-
     def _may_elect_uncleanly(self) -> bool:
-        by_hand = any(row["effective"] and asked_by_hand(row, self.case.of) for row in self.faults)
-        return self.evidence.configuration.elects_uncleanly or by_hand
+        return self.evidence.configuration.elects_uncleanly or self.acting.any_by_hand
 
     def _event(self, n: int) -> Event:
         term = self.elections.terms[n]
@@ -743,7 +665,7 @@ class _Walk:
         return self._name(self.elections.terms[n].leader)
 
     def _name(self, broker: int) -> str:
-        return self.elections.names.get(broker, f"broker {broker}")
+        return self.elections.name(broker)
 
 
 def _untaken(anomaly: Anomaly, configuration: Configuration) -> Ruling:
@@ -754,10 +676,6 @@ def _untaken(anomaly: Anomaly, configuration: Configuration) -> Ruling:
 def _undecided(anomaly: Anomaly, why: str) -> Ruling:
     assert anomaly.promise is not None
     return Ruling(Standing.UNDECIDED, why, anomaly.promise.source)
-
-
-def _over(row: Row) -> int:
-    return NEVER if row["healed_ns"] is None else int(row["healed_ns"])
 
 
 def _known(epoch: int | None) -> int:

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
+from checkers.evidence.final_logs import Log
 from checkers.evidence.holders import Case
 from checkers.evidence.standing import over_ns
 from harness.core.anomalies import LOST
@@ -420,3 +422,26 @@ def test_what_was_sent_before_a_term_was_appended_in_it_by_the_isr_that_was_elec
         *("final a @4 e0", "final b @5 e2", "send late ok @6 t50..51", "end 0..7"),
     ]
     assert decided(f"send r ok @5 {when}", *lines, **UNCLEAN).must == must
+
+
+def soak(kills: int) -> list[str]:
+    """Broker after broker is killed, each for five of ten seconds, and the next leads."""
+    lines, leader = [], 1
+    for n in range(kills):
+        at, dead = 10 * n, 1 + n % 3
+        alive = [broker for broker in (1, 2, 3) if broker != dead]
+        lines += [f"fault k{n} b{dead} {at}.5..{at + 5}.5 kind=kill"]
+        lines += saw("b1,b2,b3", f"{at}..{at}", leader, n, "1,2,3")
+        leader = 1 + dead % 3
+        for by in alive:
+            lines += saw(f"b{by}", f"{at + 2}..{at + 5}", leader, n + 1, ",".join(map(str, alive)))
+        lines += saw("b1,b2,b3", f"{at + 6}..{at + 9}", leader, n + 1, "1,2,3")
+    return lines
+
+
+def test_of_a_soak_each_record_is_decided_without_a_walk_through_all_faults_and_words() -> None:
+    """(Else, three thousand faults take half an hour: the time grew with their number to the third.)"""
+    told = by_hand(*soak(2000), "send late ok @9 t19998..19999", "end 0..10")
+    known = replace(evidence(told, **ALONE), logs={TRIAL: Log(np.array([2000]), np.array([0]), np.array([9]), 10)})
+    each = [Case(TRIAL, at * SECOND, at * SECOND, True, 5, 5) for at in (7, 9007, 18007)]
+    assert [known.decided(LOST, case).standing for case in each] == [PERMITTED] * 3

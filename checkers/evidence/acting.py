@@ -1,0 +1,163 @@
+"""What the faults of a run did to the brokers of one partition, looked up by time."""
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+from checkers.evidence.elections import BEFORE, LAG_NS, NEVER, Elections
+from checkers.evidence.intervals import Intervals
+from harness.core.faults import Does, Row, acted_on, cuts_only, does, hit, sides
+from harness.core.guarantees import asked_by_hand
+
+#: What keeps a process from doing anything.
+_DOWN = (Does.ENDS_PROCESS, Does.HALTS_PROCESS)
+
+#: What may keep a node from hearing of the controller in time.
+_KEEPS_BEHIND = (*_DOWN, Does.CUTS, Does.DELAYS)
+
+#: A broker that was healed is no candidate for so long: it has to start, to register and to be let in again.
+_COMES_BACK_NS = 10_000_000_000
+
+
+class Acting:
+    """The faults of a run, as they acted on the brokers of one partition. ``kraft``: KRaft leads the cluster."""
+
+    def __init__(self, elections: Elections, faults: Sequence[Row], kraft: bool) -> None:
+        self._elections = elections
+        self._faults = faults
+        self._kraft = kraft
+        self._brokers = frozenset(elections.names.values())
+        self._downs: dict[tuple[int, tuple[Does, ...]], Intervals] = {}
+        self._behinds: dict[str, Intervals] = {}
+        self._ends: dict[int, int] = {}
+        self._isr: dict[int, bool] = {}
+
+    def down(self, broker: int, from_ns: int, to_ns: int, *by: Does) -> bool:
+        """Whether a broker's process did nothing all that time: it had ended, or was halted."""
+        return self.down_times(broker, *by).cover(from_ns, to_ns)
+
+    def down_times(self, broker: int, *by: Does) -> Intervals:
+        """When a broker's process had ended, or was halted, and told nothing. (A fault of several nodes may have been
+        healed on one of them before.)"""
+        if (broker, by) not in self._downs:
+            self._downs[broker, by] = Intervals(self._down_times(self._elections.name(broker), by or _DOWN))
+        return self._downs[broker, by]
+
+    def _down_times(self, name: str, by: tuple[Does, ...]) -> Iterator[tuple[int, int]]:
+        for row in self._faults:
+            begun = row["injected_ns"]
+            if begun is None or not any(does(row, what) for what in by) or name not in acted_on(row):
+                continue
+            until = min(over(row), NEVER if row.get("healing_ns") is None else int(row["healing_ns"]))
+            if self._elections.told_nothing(name, begun, until):
+                yield int(begun), until
+
+    def up_ns(self, broker: int, at_ns: int) -> int:
+        """When a broker's process first did anything from a time on."""
+        return self.down_times(broker).left(at_ns)
+
+    def ended_ns(self, number: int) -> int:
+        """When the process of a term's leader was ended, after it said for the last time that it leads."""
+        if number not in self._ends:
+            leader = self._elections.names.get(self._elections.terms[number].leader)
+            words = self._elections.terms[number].words
+            claimed = max((word.to_ns for word in words if word.observer == leader), default=NEVER)
+            ended = self._endings.get(leader or "", [])
+            first = bisect_left(ended, claimed)
+            self._ends[number] = ended[first] + LAG_NS if first < len(ended) else NEVER
+        return self._ends[number]
+
+    @cached_property
+    def _endings(self) -> dict[str, list[int]]:
+        """When the process of each broker was ended, in order."""
+        found: dict[str, list[int]] = {}
+        for row in self._faults:
+            if does(row, Does.ENDS_PROCESS) and row["injected_ns"] is not None:
+                for name in acted_on(row):
+                    found.setdefault(name, []).append(int(row["injected_ns"]))
+        return {name: sorted(times) for name, times in found.items()}
+
+    def wipes(self, from_ns: int, to_ns: int) -> list[tuple[Row, int]]:
+        """The wipes of disks of the partition's replicas that were not over by one time, and had begun by another."""
+        return [self._wipes[n] for n in self._wiped.which(from_ns, to_ns)]
+
+    @cached_property
+    def _wiped(self) -> Intervals:
+        return Intervals((row["injecting_ns"], over(row)) for row, _ in self._wipes)
+
+    @cached_property
+    def _wipes(self) -> list[tuple[Row, int]]:
+        return [
+            (row, broker)
+            for row in self._faults
+            if does(row, Does.DESTROYS_DATA)
+            for acted in [acted_on(row)]
+            for broker in self._elections.replicas
+            if self._elections.name(broker) in acted
+        ]
+
+    def behind(self, observer: str, from_ns: int, to_ns: int) -> bool:
+        """Whether a fault may have kept a broker, or the controllers, from what others knew between two times."""
+        if observer not in self._behinds:
+            self._behinds[observer] = Intervals(
+                (row["injecting_ns"], over(row) + self._elections.lag_ns)
+                for row in self._faults
+                if any(does(row, what) for what in _KEEPS_BEHIND)
+                and (observer in acted_on(row) or not acted_on(row) <= self._brokers)
+                and not (self._kraft and cuts_only(row, self._brokers))
+            )
+        return self._behinds[observer].meet(from_ns, to_ns)
+
+    def isr_faulted(self, number: int) -> bool:
+        """Whether whoever else was in the ISR at an election was under a fault, or had just been healed."""
+        if number not in self._isr:
+            before, term = self._elections.last_before(number), self._elections.terms[number]
+            under = self._under(term.seen_ns)
+            others = set() if before is None else {*before.isr} - {term.leader}
+            self._isr[number] = before is not None and all(
+                self._elections.names.get(broker) in under for broker in others
+            )
+        return self._isr[number]
+
+    def _under(self, at_ns: int) -> set[str]:
+        return {
+            name
+            for row in self._faults
+            if row["injecting_ns"] <= at_ns
+            and over(row) >= at_ns - _COMES_BACK_NS
+            # Brokers that are cut from each other are no less led by the quorum of KRaft.
+            and not (self._kraft and sides(row) and frozenset().union(*sides(row)) <= self._brokers)
+            for name in hit(row, self._brokers)
+        }
+
+    @cached_property
+    def healed_ns(self) -> int:
+        """When the last of them was healed."""
+        return max((int(row["healed_ns"]) for row in self._faults if row["healed_ns"] is not None), default=BEFORE)
+
+    def by_hand(self, number: int) -> bool:
+        """Whether an unclean election that was asked for by hand made a term: the first that was seen after it."""
+        return number in self._made_by_hand
+
+    @property
+    def any_by_hand(self) -> bool:
+        """Whether an unclean election of the partition was asked for by hand, and came."""
+        return bool(self._asked)
+
+    @cached_property
+    def _asked(self) -> list[Row]:
+        return [row for row in self._faults if row["effective"] and asked_by_hand(row, self._elections.of)]
+
+    @cached_property
+    def _made_by_hand(self) -> frozenset[int]:
+        terms = self._elections.terms
+        first = (
+            (next((m for m, term in enumerate(terms) if term.seen_ns >= row["injecting_ns"]), None), over(row))
+            for row in self._asked
+        )
+        return frozenset(m for m, until in first if m is not None and terms[m].begins_ns <= until + LAG_NS)
+
+
+def over(row: Row) -> int:
+    """When a fault was over; NEVER where it was not."""
+    return NEVER if row["healed_ns"] is None else int(row["healed_ns"])

@@ -1,0 +1,57 @@
+"""Times from one instant to another, looked up without a walk through all of them. Pure."""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from itertools import accumulate
+
+_NONE = -(1 << 63)
+
+
+class Intervals:
+    """Some times from one instant to another, which may overlap, in the order of their beginnings."""
+
+    def __init__(self, times: Iterable[tuple[int, int]]) -> None:
+        each = sorted((begun, over, n) for n, (begun, over) in enumerate(times))
+        self._times = [(begun, over) for begun, over, _ in each]
+        self._which = [n for _, _, n in each]
+        self._begun = [begun for begun, _ in self._times]
+        #: The latest end of all up to each.
+        self._latest = list(accumulate((over for _, over in self._times), max))
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        return iter(self._times)
+
+    def cover(self, from_ns: int, to_ns: int) -> bool:
+        """Whether one of them has all of a time."""
+        return self._latest_begun_by(from_ns) >= to_ns
+
+    def meet(self, from_ns: int, to_ns: int) -> bool:
+        """Whether one of them has any of a time, be it its first or last instant alone."""
+        return self._latest_begun_by(to_ns) >= from_ns
+
+    def meeting(self, from_ns: int, to_ns: int) -> list[tuple[int, int]]:
+        """Those that have any of a time, be it its first or last instant alone, in their order."""
+        return [self._times[n] for n in self._meeting(from_ns, to_ns)]
+
+    def which(self, from_ns: int, to_ns: int) -> list[int]:
+        """The numbers of those, as they were given."""
+        return [self._which[n] for n in self._meeting(from_ns, to_ns)]
+
+    def _meeting(self, from_ns: int, to_ns: int) -> list[int]:
+        found = []
+        for n in range(bisect_right(self._begun, to_ns) - 1, -1, -1):
+            if self._latest[n] < from_ns:
+                break
+            if self._times[n][1] >= from_ns:
+                found.append(n)
+        return found[::-1]
+
+    def left(self, at_ns: int) -> int:
+        """The first instant from a time on that none of them has, but for its last."""
+        while (latest := self._latest_begun_by(at_ns)) > at_ns:
+            at_ns = latest
+        return at_ns
+
+    def _latest_begun_by(self, at_ns: int) -> int:
+        n = bisect_right(self._begun, at_ns)
+        return self._latest[n - 1] if n else _NONE
