@@ -124,9 +124,15 @@ class Elections:
 
     def words_of(self, number: int) -> list[Span]:
         """What was told in a term, by its leader itself where it told anything."""
-        term = self.terms[number]
-        own = [word for word in term.words if word.observer == self.names.get(term.leader)]
-        return own or list(term.words)
+        if number not in self._words:
+            term = self.terms[number]
+            own = [word for word in term.words if word.observer == self.names.get(term.leader)]
+            self._words[number] = own or list(term.words)
+        return self._words[number]
+
+    @cached_property
+    def _words(self) -> dict[int, list[Span]]:
+        return {}
 
     def committed_ns(self, number: int, offset: int) -> int | None:
         """When the leader of a term was first known to have a high watermark above an offset; None where never."""

@@ -411,6 +411,8 @@ class _Walk:
         return self._not_taken(perhaps, by, promise, later)
 
     def _now(self, at_ns: int, broker: int, has: Has | None, why: Why, n: int, fault: str | None = None) -> None:
+        if self.state.get(broker) is has and why is not Why.NOT_IN_SYNC:
+            return
         term = self.elections.terms[n]
         self.state.becomes(Change(at_ns, broker, has, why, term.leader, term.epoch, fault))
 
@@ -551,6 +553,8 @@ class _Walk:
         if n == self.number:
             self._wiped_in_flight(from_ns)
         for at, kind, what in sorted(happened, key=lambda one: one[:2]):
+            if not wipes and not emptied and all(self.state.get(one) is Has.MUST for one in self.elections.replicas):
+                break
             if kind == 0:
                 broker, row = what
                 self.wiped[broker] = row

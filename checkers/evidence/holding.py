@@ -79,8 +79,6 @@ class Holding(dict[int, Has]):
 
     def becomes(self, change: Change) -> None:
         """From now on this is known of a broker."""
-        if self.get(change.broker) is change.has and change.why is not Why.NOT_IN_SYNC:
-            return
         if change.has is None:
             self.pop(change.broker, None)
         else:
