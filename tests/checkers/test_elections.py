@@ -5,13 +5,17 @@ Each rule with the histories that it must not reach.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
 
+from checkers.evidence.acting import Acting
+from checkers.evidence.elections import _Others
 from checkers.evidence.final_logs import Log
 from checkers.evidence.holders import Case
+from checkers.evidence.leadership import Span
 from checkers.evidence.standing import over_ns
 from harness.core.anomalies import LOST
 from harness.core.guarantees import Configuration
@@ -445,3 +449,150 @@ def test_of_a_soak_each_record_is_decided_without_a_walk_through_all_faults_and_
     known = replace(evidence(told, **ALONE), logs={TRIAL: Log(np.array([2000]), np.array([0]), np.array([9]), 10)})
     each = [Case(TRIAL, at * SECOND, at * SECOND, True, 5, 5) for at in (7, 9007, 18007)]
     assert [known.decided(LOST, case).standing for case in each] == [PERMITTED] * 3
+
+
+def test_a_leader_that_tells_nothing_any_more_acknowledges_nothing_any_more() -> None:
+    """b1 is cut off at 20 s, and nobody hears of it again: what is acknowledged at 40 s is b2's."""
+    seen = [
+        *saw("b1", "0..20", 1, 0, "1,2,3"),
+        *saw("b2,b3", "0..25", 1, 0, "1,2,3"),
+        *saw("b2,b3", "26..60", 2, 1, "2,3"),
+    ]
+    log = ["final a @4 e0", "final b @5 e1", "final c @9 e1", "send late ok @9 t50..51", "end 0..10"]
+    assert decided("send r ok @8 t40..41", *seen, *log, **ALONE).term == 1
+    assert decided("send r ok @8 t21..22", *seen, *log, **ALONE).term == 0
+    assert "either of two leaders" in decided("send r ok @8 t24..26", *seen, *log, **ALONE).ruling.because
+    unheard = [line for line in seen if not line.startswith("saw b1")]
+    assert decided("send r ok @8 t40..41", *unheard, *log, **ALONE).term == 1
+    assert "either of two leaders" in decided("send r ok @8 t28..29", *unheard, *log, **ALONE).ruling.because
+
+
+def test_a_term_may_have_begun_in_a_silence_before_it_was_seen() -> None:
+    """Nobody tells anything from 20 s to 40 s: then b2 leads."""
+    silent = [*saw("b1,b2,b3", "0..20", 1, 0, "1,2,3"), *saw("b2,b3", "40..60", 2, 1, "2,3")]
+    [_, term] = evidence(by_hand(*silent), **ALONE).elections[TRIAL].terms
+    assert term.begins_ns == 19 * SECOND
+    late = evidence(by_hand(*silent, *saw("b1", "40..40", 1, 0, "1,2,3")), **ALONE).elections[TRIAL]
+    assert late.terms[1].begins_ns == 19 * SECOND
+    heard = [*silent, *saw("b3", "21..39", 1, 0, "1,2,3")]
+    [_, term] = evidence(by_hand(*heard), **ALONE).elections[TRIAL].terms
+    assert term.begins_ns == 38 * SECOND
+
+
+@pytest.mark.parametrize(
+    ("fault", "standing"),
+    [([], VIOLATION), (["fault cut b3 3..30 kind=isolate"], UNDECIDED), (["fault cut b3 3..30 kind=kill"], UNDECIDED)],
+    ids=["it knows", "it may not know", "dead, it tells nothing new"],
+)
+def test_an_isr_that_is_told_by_one_that_may_not_know_makes_nobody_a_holder(
+    fault: list[str], standing: Standing
+) -> None:
+    """b2 tells that b1 is alone in the ISR when r is written, and later nothing; b3 tells another ISR after that."""
+    seen = [*saw("b2", "0..13", 1, 0, "1"), *saw("b3", "14..25", 1, 0, "1,2,3"), *saw("b2,b3", "27..60", 2, 1, "2")]
+    assert decided("send r ok @5 t10..11", *seen, *fault, *CUT, **UNCLEAN).standing is standing
+
+
+@pytest.mark.parametrize(
+    ("last", "standing"), [(3, PERMITTED), (1, UNDECIDED)], ids=["one that lacked it", "who had it once"]
+)
+def test_who_led_again_between_two_that_lacked_it_saved_nothing(last: int, standing: Standing) -> None:
+    """b2, which lacks r, leads, then b1 again, which had it; then another, or b1 to the end."""
+    seen = [
+        *saw("b1,b2,b3", "0..20", 1, 0, "1"),
+        "fault k b1 20.5..31 kind=isolate",
+        "fault l b1,b2 40.5..50 kind=isolate",
+        *saw("b2,b3", "22..30", 2, 1, "2"),
+        *saw("b1,b3", "32..40", 1, 2, "1"),
+        *(saw("b3", "42..60", 3, 3, "3") if last == 3 else saw("b1", "41..60", 1, 2, "1")),
+    ]
+    epoch = {3: 3, 1: 2}[last]
+    log = ["final a @4 e0", f"final b @5 e{epoch}", "send late ok @6 t55..56", "end 0..7"]
+    assert decided("send r ok @5 t10..11", *seen, *log, **UNCLEAN).standing is standing
+
+
+def test_what_went_with_all_disks_needs_no_place() -> None:
+    wiped = [
+        *saw("b1,b2,b3", "0..20", 1, 0, "1,2,3"),
+        "fault w b1,b2,b3 21..24 kind=wipe",
+        *saw("b2,b3", "26..60", 2, 1, "2,3"),
+    ]
+    assert decided("send r ok t10..11", *wiped, *EMPTY, unclean_election=False).standing is PERMITTED
+    some = [line.replace("b1,b2,b3 21", "b1,b2 21") for line in wiped]
+    assert decided("send r ok t10..11", *some, *EMPTY, unclean_election=False).standing is not PERMITTED
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_what_others_told_last_is_found_as_by_a_walk_through_all(seed: int) -> None:
+    random = Random(seed)
+    seen = [
+        Span("b1", "trial", 0, begun, begun + random.randrange(9), random.randrange(3), random.randrange(2), ())
+        for begun in sorted(random.randrange(30) for _ in range(12))
+    ]
+    for span in seen:
+        what, by = (span.leader, span.leader_epoch), span.from_ns
+        others = [one.to_ns for one in seen if one.from_ns <= by and (one.leader, one.leader_epoch) != what]
+        assert _Others(seen).last_ns(what, by) == ([max(others)] if others else [])
+
+
+@pytest.mark.parametrize(
+    ("metadata", "version", "standing"), [("kraft", "4.3.1", VIOLATION), ("zookeeper", "3.5.1", UNDECIDED)]
+)
+def test_a_cut_between_brokers_may_be_one_from_the_controller_where_a_broker_is_the_controller(
+    metadata: str, version: str, standing: Standing
+) -> None:
+    lines = told_by_one("1,2,3", "fault cut b2,b3 7..24 kind=partition")
+    found = decided("send r ok @5 t11..12", *lines, metadata=metadata, version=version, **UNCLEAN)
+    assert found.standing is standing
+
+
+@pytest.mark.parametrize(
+    ("fault", "standing"),
+    [("20..60", PERMITTED), ("20..33", PERMITTED), ("20..25", UNDECIDED), ("41..60", UNDECIDED)],
+    ids=["under a fault", "just healed", "healed long ago", "after it"],
+)
+def test_a_broker_that_was_just_healed_need_not_have_been_there_to_be_elected(fault: str, standing: Standing) -> None:
+    seen = [*saw("b1,b2,b3", "0..20", 1, 0, "1"), f"fault cut b1 {fault} kind=isolate"]
+    seen += [*saw("b2,b3", "21..39", 1, 0, "1"), *saw("b2,b3", "40..60", 2, 1, "2")]
+    assert decided("send r ok @5 t10..11", *seen, *CUT, **UNCLEAN).standing is standing
+
+
+@pytest.mark.parametrize(
+    ("fault", "standing"),
+    [([], VIOLATION), (["fault cut b3 18..24.5 kind=isolate"], UNDECIDED)],
+    ids=["it knows", "it may not know"],
+)
+def test_a_wiped_disk_is_not_filled_by_the_word_of_one_that_may_tell_of_before(
+    fault: list[str], standing: Standing
+) -> None:
+    """Only b3 told anything while b1 led: b2, whose disk was wiped at 20 s, joined the ISR at 22 s."""
+    lines = emptied(
+        *saw("b3", "0..19", 1, 0, "1"),
+        *saw("b3", "20..21", 1, 0, "1"),
+        *saw("b3", "22..24", 1, 0, "1,2"),
+        *fault,
+        "fault dead b2 19.95..20.5 kind=kill",
+        "fault w b2 20..20 kind=wipe",
+        "fault killed b1 25..60 kind=kill",
+    )
+    assert decided(*lines, unclean_election=False).standing is standing
+
+
+def test_a_fault_of_several_nodes_may_be_healed_on_one_of_them_before() -> None:
+    """b1 and b2 are killed at 15 s; from 20 s on they are started one after the other, and all is healed at 30 s."""
+    told = by_hand(
+        *saw("b1,b3", "0..14", 1, 0, "1,2,3"), *saw("b2", "0..14", 1, 0, "1,2,3"), *saw("b2", "21..40", 1, 0, "1")
+    )
+    [row] = by_hand("fault k b1,b2 15..30 kind=kill").rows["faults"]
+    known = evidence(told, **ALONE).elections[TRIAL]
+    acting = Acting(known, [row | {"healing_ns": 20 * SECOND}], kraft=True)
+    assert acting.down(2, 16 * SECOND, 20 * SECOND)
+    assert not acting.down(2, 16 * SECOND, 21 * SECOND)
+    assert not Acting(known, [row], kraft=True).down(2, 16 * SECOND, 20 * SECOND)
+    assert acting.up_ns(2, 16 * SECOND) == 20 * SECOND
+
+
+def test_where_an_older_epoch_goes_on_the_next_leader_took_it() -> None:
+    log = Log(np.array([0, 2, 4]), np.array([0, 8, 9]), np.array([7, 8, 9]), 10)
+    assert log.cut(1, 5) == (True, 2)
+    assert log.cut(3, 5) == (True, 4)
+    assert log.cut(0, 5) == (False, None)
