@@ -5,6 +5,7 @@ PREROUTING): one that is held where it leaves still belongs to its socket, and T
 """
 
 import json
+import re
 import shlex
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -93,7 +94,8 @@ class _Held(ABC):
     def read(self, node: Node, tag: str, listing: str) -> Counted | None:  # noqa: ARG002 - the same on every node
         """What the program did. It does nothing any longer where it does not answer, nor where packets were lost for
         there was no room: what is asked is that they are late."""
-        if f"Chain {chain_of(tag)} " not in listing:
+        # (A chain without a reference is one that somebody's flush unhooked: no packet comes to it.)
+        if not re.search(rf"^Chain {chain_of(tag)} \([1-9]\d* references\)", listing, re.MULTILINE):
             return None
         means: dict[str, Any] = {"by": self.name, "of": ARRIVING}
         last = listing.strip().splitlines()[-1]

@@ -63,6 +63,8 @@ def test_packets_that_it_acted_on_are_those_late_or_lost_or_early(mechanism: Any
     full = mechanism.read(B2, TAG, f"{chain}{json.dumps({**counters, 'overflowed': 1})}\n")
     assert full.wrong == "1 packets were lost, for there was no room"
     assert mechanism.read(B2, TAG, chain).wrong == "the program that held packets has ended"
+    unhooked = chain.replace("(1 ", "(0 ")
+    assert mechanism.read(B2, TAG, f"{unhooked}{json.dumps(counters)}\n") is None, "no packet comes to it"
 
 
 def test_of_connections_those_that_were_answered_are_round_trips() -> None:
