@@ -18,7 +18,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from checkers.evidence.intervals import Intervals
-from checkers.evidence.leadership import FRESH_NS, LeaderTerm, Partition, Span, last_before, leader_terms
+from checkers.evidence.leadership import (
+    FRESH_NS,
+    LeaderTerm,
+    Partition,
+    Span,
+    known_epoch,
+    last_before,
+    leader_terms,
+)
 from harness.core.guarantees import Configuration
 
 LAG_NS = 1_000_000_000
@@ -216,14 +224,14 @@ class Elections:
     def epoch_after_ns(self, number: int) -> int:
         """When anybody was first seen to know of a later epoch than that of a term."""
         epochs, first_ns = self._begun
-        return first_ns[bisect_right(epochs, _known(self.terms[number].epoch))]
+        return first_ns[bisect_right(epochs, known_epoch(self.terms[number].epoch))]
 
     @cached_property
     def _begun(self) -> tuple[list[int], list[int]]:
         """The epochs in order, and when anybody first knew of each or of a later one."""
         begun: dict[int, int] = {}
         for span in self.spans:
-            epoch = _known(span.leader_epoch)
+            epoch = known_epoch(span.leader_epoch)
             begun[epoch] = min(span.from_ns, begun.get(epoch, NEVER))
         epochs = sorted(begun)
         first_ns = [*accumulate((begun[epoch] for epoch in reversed(epochs)), min, initial=NEVER)]
@@ -340,10 +348,6 @@ def _without_epochs(spans: Sequence[Span], names: Mapping[int, str]) -> list[Lea
         if not found or found[-1].leader != span.leader:
             found.append(LeaderTerm(span.leader, None, span.from_ns))
     return found
-
-
-def _known(epoch: int | None) -> int:
-    return -1 if epoch is None else epoch
 
 
 def _silent_since(quiet: Sequence[Silence], at_ns: int) -> int:

@@ -22,7 +22,7 @@ from checkers.evidence.acting import Acting, over
 from checkers.evidence.elections import BEFORE, NEVER, Elections, InSync
 from checkers.evidence.final_logs import Log, Offsets
 from checkers.evidence.holding import AT_FIRST, Change, Has, Holding, Story, Why
-from checkers.evidence.leadership import Partition, Span
+from checkers.evidence.leadership import Partition, Span, known_epoch
 from harness.core.anomalies import COMMITTED_LOST, FRACTURED, HANGING_TRANSACTION, LOST, Anomaly
 from harness.core.faults import Does, Row, acted_on, does, injection_of
 from harness.core.guarantees import Circumstances, Configuration, Ruling, asked_by_hand, standing
@@ -265,7 +265,7 @@ class Evidence:
         known = [case.delivered_ns]
         if case.last_offset is not None:
             known.append(elections.committed_ns(number, case.last_offset))
-            offsets, by = self.delivered.get((case.of, _known(elections.terms[number].epoch)), ((), ()))
+            offsets, by = self.delivered.get((case.of, known_epoch(elections.terms[number].epoch)), ((), ()))
             above = int(np.searchsorted(offsets, case.last_offset))
             known += [int(by[above])] if above < len(offsets) else []
         return min((at for at in known if at is not None), default=None)
@@ -365,7 +365,7 @@ class _Walk:
     def _later(self, by: int | None) -> list[int]:
         """The terms after theirs, up to the one by which they were taken."""
         terms = self.elections.terms
-        return [n for n in range(self.number + 1, len(terms)) if by is None or _known(terms[n].epoch) <= by]
+        return [n for n in range(self.number + 1, len(terms)) if by is None or known_epoch(terms[n].epoch) <= by]
 
     def decision(self) -> Decision:
         promise = _untaken(self.anomaly, self.evidence.configuration)
@@ -680,7 +680,3 @@ def _untaken(anomaly: Anomaly, configuration: Configuration) -> Ruling:
 def _undecided(anomaly: Anomaly, why: str) -> Ruling:
     assert anomaly.promise is not None
     return Ruling(Standing.UNDECIDED, why, anomaly.promise.source)
-
-
-def _known(epoch: int | None) -> int:
-    return -1 if epoch is None else epoch

@@ -93,7 +93,7 @@ def leader_terms(seen: Iterable[Span], of: Partition) -> list[LeaderTerm]:
     begun: dict[tuple[int, int], int] = {}
     for span in seen:
         if (span.topic, span.partition) == of and span.leader >= 0:
-            who = (_known(span.leader_epoch), span.leader)
+            who = (known_epoch(span.leader_epoch), span.leader)
             begun[who] = min(span.from_ns, begun.get(who, span.from_ns))
     found: list[LeaderTerm] = []
     for (epoch, leader), at in sorted(begun.items(), key=lambda item: (item[0][0], item[1], item[0][1])):
@@ -110,14 +110,14 @@ def isr_before(seen: Iterable[Span], term: LeaderTerm) -> tuple[int, ...] | None
 
 def last_before(seen: Iterable[Span], term: LeaderTerm) -> Span | None:
     """The last report before a term, of the epochs before it. ``seen`` is of one partition."""
-    epoch = _known(term.leader_epoch)
+    epoch = known_epoch(term.leader_epoch)
     earlier = [
         span
         for span in seen
         if span.from_ns <= term.from_ns
         and (
-            _known(span.leader_epoch) < epoch
-            or (_known(span.leader_epoch) == epoch and span.leader < 0)
+            known_epoch(span.leader_epoch) < epoch
+            or (known_epoch(span.leader_epoch) == epoch and span.leader < 0)
             or (epoch < 0 and span.leader != term.leader)
         )
     ]
@@ -182,10 +182,11 @@ def _views_at(seen: list[Span], at_ns: int) -> list[Span]:
 
 
 def _authority(span: Span) -> tuple[int, int, str]:
-    return (_known(span.leader_epoch), span.from_ns, span.observer)
+    return (known_epoch(span.leader_epoch), span.from_ns, span.observer)
 
 
-def _known(epoch: int | None) -> int:
+def known_epoch(epoch: int | None) -> int:
+    """A leader epoch as a number that orders: -1, before all others, where none was reported."""
     return -1 if epoch is None else epoch
 
 

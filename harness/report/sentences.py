@@ -83,13 +83,13 @@ def _while(faults: Sequence[str]) -> str:
 #: What became known of brokers and a record, by its event (checkers/evidence/holding.py).
 HELD: dict[str, str] = {
     "led": "{leader} led, and must have had it",
-    "in sync": "{who} must have had it: in every ISR that was told around then",
+    "in sync": "{who} must have had it: in every ISR that was reported around then",
     "sometimes in sync": "{who} may have had it: nobody knows whether in the ISR then",
     "not in sync": "{who} need not have had it",
     "joined": "{who} must have had it: in the ISR of {leader}, which had it",
-    "perhaps joined": "{who} may have had it: told in the ISR of {leader}, which does not prove it",
-    "still told": "{who} may have had it again: still told in the ISR of {leader} long after the disk was wiped",
-    "unheard": "{who} may have had it: may have joined the ISR of {leader} while nobody told anything",
+    "perhaps joined": "{who} may have had it: reported in the ISR of {leader}, which does not prove it",
+    "still told": "{who} may have had it again: still reported in the ISR of {leader} long after the disk was wiped",
+    "unheard": "{who} may have had it: may have joined the ISR of {leader} while no broker reported",
     "wiped": "{who} had it no more, if ever: {fault} wiped the disk",
     "wiped in flight": "{who} may have lost it: {fault} wiped the disk before anybody knew it written",
     "doubted": "{who} may have had it no more: {leader}, which may have lacked it, was elected",

@@ -86,7 +86,7 @@ class Cut(_Rules):
 
     def read(self, node: Node, tag: str, listing: str) -> Counted | None:
         """The packets dropped of each link."""
-        if not _there(listing, tag):
+        if not reached(listing, *chains(tag)):
             return None
         drops = _drops(listing)
         links = {link: sum(count for *ends, count in drops if tuple(ends) == _ends(link, node)) for link in self.links}
@@ -110,7 +110,7 @@ class Lose(_Rules):
 
     def read(self, node: Node, tag: str, listing: str) -> Counted | None:  # noqa: ARG002 - the same on every node
         """The packets dropped."""
-        if not _there(listing, tag):
+        if not reached(listing, *chains(tag)):
             return None
         dropped = sum(count for *_, count in _drops(listing))
         return Counted(dropped, {"by": self.name, "of": ARRIVING, "packets_dropped": dropped})
@@ -133,9 +133,9 @@ def spared(node: Node, chain: str, end: str) -> list[str]:
     return [] if node.control is None else [f"-A {chain} -p tcp --{end} {node.control} -j RETURN"]
 
 
-def _there(listing: str, tag: str) -> bool:
-    """Whether the chains are there, and packets still come to them."""
-    return all(re.search(rf"^Chain {chain} \([1-9]\d* references\)", listing, re.MULTILINE) for chain in chains(tag))
+def reached(listing: str, *chains: str) -> bool:
+    """Whether chains are there, and packets still come to them: somebody's flush leaves a chain without a reference."""
+    return all(re.search(rf"^Chain {chain} \([1-9]\d* references\)", listing, re.MULTILINE) for chain in chains)
 
 
 def _ends(link: Link, node: Node) -> tuple[str, str]:

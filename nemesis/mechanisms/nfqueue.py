@@ -5,7 +5,6 @@ PREROUTING): one that is held where it leaves still belongs to its socket, and T
 """
 
 import json
-import re
 import shlex
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from harness.core.topology import Node, Plane
-from nemesis.mechanisms.iptables import on_plane, spared
+from nemesis.mechanisms.iptables import on_plane, reached, spared
 from nemesis.mechanisms.mechanism import ARRIVING, Counted, Helper, Late, Overtaken
 
 _PROGRAM = Path(__file__).with_name("hold_packets.py").read_text(encoding="utf-8")
@@ -94,8 +93,7 @@ class _Held(ABC):
     def read(self, node: Node, tag: str, listing: str) -> Counted | None:  # noqa: ARG002 - the same on every node
         """What the program did. It does nothing any longer where it does not answer, nor where packets were lost for
         there was no room: what is asked is that they are late."""
-        # (A chain without a reference is one that somebody's flush unhooked: no packet comes to it.)
-        if not re.search(rf"^Chain {chain_of(tag)} \([1-9]\d* references\)", listing, re.MULTILINE):
+        if not reached(listing, chain_of(tag)):
             return None
         means: dict[str, Any] = {"by": self.name, "of": ARRIVING}
         last = listing.strip().splitlines()[-1]

@@ -66,7 +66,7 @@ class Facts:
     owner: str | None
     ports: frozenset[int]
     machine: str = ""
-    beside: tuple[str, ...] = ()
+    beside: tuple[tuple[str, str], ...] = ()
 
     @classmethod
     def read(cls, printed: str) -> "Facts":
@@ -82,7 +82,7 @@ class Facts:
             owner=one.get("owner"),
             ports=frozenset(int(value, 16) for key, value in said if key == "port"),
             machine=one.get("machine", ""),
-            beside=tuple(value for key, value in said if key == "beside"),
+            beside=tuple(_node_and_owner(value) for key, value in said if key == "beside"),
         )
 
     def lacks(self, host: Host, ports: Ports) -> Iterator[str]:
@@ -153,7 +153,7 @@ def left_there(machine: Machine, facts: Facts) -> str | None:
     if facts.owner is not None:
         whose, inventory = _run_of(facts.owner), "INVENTORY"
     elif facts.beside:
-        node, _, owner = facts.beside[0].partition("\t")
+        node, owner = facts.beside[0]
         whose, inventory = f"{_run_of(owner)}, in {node}", "the inventory that names that directory"
     else:
         return None
@@ -161,6 +161,11 @@ def left_there(machine: Machine, facts: Facts) -> str | None:
         f"{machine.called}: a node of another run is there ({whose}): wait for its end, or remove it with"
         f" `kafka-trial cleanup --machines {inventory}`"
     )
+
+
+def _node_and_owner(printed: str) -> tuple[str, str]:
+    node, _, owner = printed.partition("\t")
+    return node, owner
 
 
 def _run_of(owner: str) -> str:
