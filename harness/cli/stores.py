@@ -114,7 +114,7 @@ def print_comparison(cases: "list[Compared]", err: bool = False) -> int:
     from rich.table import Table
     from rich.text import Text
 
-    from harness.suite.comparing import seconds
+    from harness.suite.comparing import seconds, share
 
     out = console(err)
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
@@ -131,7 +131,7 @@ def print_comparison(cases: "list[Compared]", err: bool = False) -> int:
                 label,
                 verdicts,
                 f"{side.as_expected} of {side.runs}",
-                "–" if side.loss is None else f"{side.loss:.1%}",
+                share(side.loss),
                 *map(seconds, (side.unavailable, side.recovery, side.p50, side.p99)),
             )
     out.print(table)

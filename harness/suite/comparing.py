@@ -1,7 +1,7 @@
 """Two sets of runs side by side: which verdicts changed, what became slower, and which settings differ."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
@@ -15,14 +15,18 @@ from harness.suite.stored import Runs, Stored
 
 _SECOND = 1e9
 #: A figure is worse only where it is so by a factor (the caller's) and by so much: below, it is noise.
-_NOISE = {"unavailable": 2.0, "recovery": 2.0, "p50": 0.05, "p99": 0.25}
+_NOISE = {"loss": 0.01, "unavailable": 2.0, "recovery": 2.0, "p50": 0.05, "p99": 0.25}
 #: What of a scenario does not decide what happens in a run.
 _DESCRIPTIVE = ("name", "source", "claim", "notes", "tags", "expect", "requires", "limits")
 
 
 @dataclass(frozen=True)
 class Figures:
-    """Of the runs of one case: shares of 1, and seconds; medians over the runs. None: there is nothing to measure."""
+    """Of the runs of one case: shares of 1, and seconds; medians over the runs. None: there is nothing to measure.
+
+    ``recovered`` and ``never``: the faults after which, in most runs, a write was acknowledged again, or none was.
+    ``named``: the anomalies that the scenario names in ``expect``; ``violating``: a violation is what it expects.
+    """
 
     runs: int
     as_expected: int
@@ -34,6 +38,11 @@ class Figures:
     p99: float | None
     anomalies: frozenset[str]
     violations: frozenset[str]
+    undecided: frozenset[str] = frozenset()
+    recovered: frozenset[str] = frozenset()
+    never: frozenset[str] = frozenset()
+    named: frozenset[str] = frozenset()
+    violating: bool = False
 
 
 @dataclass(frozen=True)
@@ -68,6 +77,8 @@ def figures(runs: Runs) -> Figures:
     outcomes = [str(verdict.verdict) for _, verdict in judged] + ["crashed"] * runs.crashed
     found = [(name, anomaly) for _, verdict in judged for name, anomaly in verdict.anomalies.items()]
     latencies = [_latency(run) for run, _ in judged]
+    heals = [_heals(verdict.availability) for _, verdict in judged]
+    expects = [run.file.scenario.get("expect") or {} for run, _ in judged]
     return Figures(
         runs=len(judged) + runs.crashed,
         as_expected=sum(verdict.expected for _, verdict in judged),
@@ -79,6 +90,11 @@ def figures(runs: Runs) -> Figures:
         p99=_median([None if one is None else one[1] for one in latencies]),
         anomalies=frozenset(name for name, _ in found),
         violations=frozenset(name for name, anomaly in found if anomaly.standing is Standing.VIOLATION),
+        undecided=frozenset(name for name, anomaly in found if anomaly.standing is Standing.UNDECIDED),
+        recovered=_in_most({name for name, ns in one.items() if ns is not None} for one in heals),
+        never=_in_most({name for name, ns in one.items() if ns is None} for one in heals),
+        named=frozenset(name for one in expects for name in (*one.get("anomalies", ()), *one.get("allowed", ()))),
+        violating=any(one.get("standing") == Standing.VIOLATION for one in expects),
     )
 
 
@@ -86,17 +102,34 @@ def worse(old: Figures, new: Figures, tolerance: float) -> Iterator[str]:
     """In which ways ``new`` is worse, a line each."""
     if new.as_expected * old.runs < old.as_expected * new.runs:
         yield f"as expected: {old.as_expected} of {old.runs} before, {new.as_expected} of {new.runs} now"
-    for name in sorted(new.violations - old.violations):
-        yield f"{name}: a violation now" + (", permitted before" if name in old.anomalies else ", not found before")
-    for name in sorted(new.anomalies - old.anomalies - new.violations):
+    # What the scenario names may be found in one run and not in the next: that is chance, and so is how it stands
+    # where it expects a violation.
+    broken = new.violations - old.violations - (new.named if new.violating else frozenset())
+    for name in sorted(broken):
+        yield f"{name}: a violation now, {_before(name, old)}"
+    for name in sorted((new.undecided & old.anomalies) - old.undecided - old.violations - new.violations):
+        yield f"{name}: undecided now, permitted before"
+    for name in sorted(new.anomalies - old.anomalies - new.violations - new.named):
         yield f"{name}: not found before"
     for name, noise in _NOISE.items():
         before, after = getattr(old, name), getattr(new, name)
+        if name == "loss" and "lost" in new.named and before == 0:
+            continue
         if before is not None and after is not None and after > before * tolerance and after - before > noise:
-            yield f"{_WORDS[name]}: {seconds(before)} before, {seconds(after)} now"
+            said = share if name == "loss" else seconds
+            yield f"{_WORDS[name]}: {said(before)} before, {said(after)} now"
+    for name in sorted(new.never & old.recovered):
+        yield f"{_WORDS['recovery']} of {name}: none now"
+
+
+def _before(name: str, old: Figures) -> str:
+    if name in old.undecided:
+        return "undecided before"
+    return "permitted before" if name in old.anomalies else "not found before"
 
 
 _WORDS = {
+    "loss": "acknowledged writes that are lost",
     "unavailable": "longest without an acknowledgement",
     "recovery": "first acknowledgement after a heal",
     "p50": "median time to an acknowledgement",
@@ -113,6 +146,11 @@ def changes(old: Stored, new: Stored) -> Iterator[str]:
         for key in sorted({**before, **after}):
             if before.get(key) != after.get(key):
                 yield f"{key}: {before.get(key, 'not there')} → {after.get(key, 'not there')}"
+
+
+def share(value: float | None) -> str:
+    """``3.1%``."""
+    return "–" if value is None else f"{value:.1%}"
 
 
 def seconds(value: float | None) -> str:
@@ -144,8 +182,19 @@ def _unavailable(availability: Mapping[str, Any]) -> float | None:
 
 
 def _recovery(availability: Mapping[str, Any]) -> float | None:
-    found = [one.get("first_ack_after_heal_ns") for one in availability.get("after_faults", [])]
-    return max((ns / _SECOND for ns in found if ns is not None), default=None)
+    return max((ns / _SECOND for ns in _heals(availability).values() if ns is not None), default=None)
+
+
+def _heals(availability: Mapping[str, Any]) -> dict[str, int | None]:
+    """By fault, the nanoseconds from its heal to the first acknowledgement; None where none came."""
+    return {one["fault"]: one.get("first_ack_after_heal_ns") for one in availability.get("after_faults", [])}
+
+
+def _in_most(runs: Iterable[set[str]]) -> frozenset[str]:
+    """What more than half of the runs have."""
+    each = list(runs)
+    counts = Counter(name for one in each for name in one)
+    return frozenset(name for name, count in counts.items() if 2 * count > len(each))
 
 
 def _latency(run: Stored) -> tuple[float, float] | None:

@@ -16,7 +16,9 @@ from harness.suite.stored import Runs, Stored, by_case, of_suite, read_run
 from tests.report.verdicts import lost, verdict
 from tests.suite.fakes import case, record, suite_file
 
-SAME = Figures(4, 4, {"valid": 4}, 0.0, 5.0, 1.0, 0.1, 1.0, frozenset(), frozenset())
+SAME = Figures(
+    4, 4, {"valid": 4}, 0.0, 5.0, 1.0, 0.1, 1.0, frozenset(), frozenset(), recovered=frozenset({"cut", "kill"})
+)
 
 
 def judged(store: Path, scenario: str, seed: int = 1, found: Verdict | None = None, moment: str = "20260101") -> Stored:
@@ -44,7 +46,30 @@ def judged(store: Path, scenario: str, seed: int = 1, found: Verdict | None = No
         ({"recovery": 3.1}, ["first acknowledgement after a heal: 1.0 s before, 3.1 s now"]),
         ({"p50": 0.16}, ["median time to an acknowledgement: 100 ms before, 160 ms now"]),
         ({"p99": 1.24}, []),
-        ({"loss": 0.5}, []),
+        ({"loss": 0.5}, ["acknowledged writes that are lost: 0.0% before, 50.0% now"]),
+        ({"loss": 0.009}, []),
+        ({"loss": 0.5, "named": frozenset({"lost"})}, []),
+        ({"loss": None}, []),
+        ({"anomalies": frozenset({"lost"}), "named": frozenset({"lost"})}, []),
+        (
+            {"anomalies": frozenset({"lost"}), "undecided": frozenset({"lost"})},
+            ["lost: not found before"],
+        ),
+        (
+            {"anomalies": frozenset({"lost"}), "violations": frozenset({"lost"}), "named": frozenset({"lost"})},
+            ["lost: a violation now, not found before"],
+        ),
+        (
+            {
+                "anomalies": frozenset({"lost"}),
+                "violations": frozenset({"lost"}),
+                "named": frozenset({"lost"}),
+                "violating": True,
+            },
+            [],
+        ),
+        ({"never": frozenset({"cut"})}, ["first acknowledgement after a heal of cut: none now"]),
+        ({"never": frozenset({"isolate"})}, []),
     ],
 )
 def test_what_is_worse(changed: dict[str, object], says: list[str]) -> None:
@@ -56,6 +81,52 @@ def test_a_permitted_loss_that_became_a_violation_is_worse() -> None:
     new = replace(old, violations=frozenset({"lost"}))
     assert list(worse(old, new, 1.5)) == ["lost: a violation now, permitted before"]
     assert list(worse(new, old, 1.5)) == []
+
+
+def test_what_cannot_be_told_any_more_is_worse_than_what_was_permitted_and_not_than_a_violation() -> None:
+    lost_ = frozenset({"lost"})
+    permitted, undecided = replace(SAME, anomalies=lost_, named=lost_), replace(SAME, anomalies=lost_, undecided=lost_)
+    violated = replace(SAME, anomalies=lost_, violations=lost_)
+    assert list(worse(permitted, replace(undecided, named=lost_), 1.5)) == ["lost: undecided now, permitted before"]
+    assert list(worse(undecided, undecided, 1.5)) == []
+    assert list(worse(violated, undecided, 1.5)) == []
+    assert list(worse(undecided, violated, 1.5)) == ["lost: a violation now, undecided before"]
+
+
+def test_more_loss_is_worse_also_where_loss_is_expected() -> None:
+    before = replace(SAME, anomalies=frozenset({"lost"}), named=frozenset({"lost"}), loss=0.4)
+    assert list(worse(before, replace(before, loss=0.5), 1.5)) == []
+    assert list(worse(before, replace(before, loss=0.3), 1.5)) == []
+    assert list(worse(before, replace(before, loss=0.9), 1.5)) == [
+        "acknowledged writes that are lost: 40.0% before, 90.0% now"
+    ]
+
+
+def service(first_ack: dict[str, int | None]) -> dict[str, object]:
+    each = ({"fault": name, "first_ack_after_heal_ns": ns} for name, ns in first_ack.items())
+    return {"partitions": [], "after_faults": [{"first_ack_after_injection_ns": None, **one} for one in each]}
+
+
+def test_a_fault_after_which_most_runs_never_recovered_is_told(tmp_path: Path) -> None:
+    back, gone = service({"cut": 10**9, "end": None}), service({"cut": None, "end": None})
+    runs = [judged(tmp_path, "a", seed, verdict(availability=of)) for seed, of in enumerate([back, gone, gone])]
+    old, new = figures(Runs(runs[:1])), figures(Runs(runs))
+    assert (old.recovered, old.never) == ({"cut"}, {"end"})
+    assert (new.recovered, new.never) == (frozenset(), {"cut", "end"})
+    [told] = compare({"a": Runs(runs[:1])}, {"a": Runs(runs)}, 1.5)
+    assert told.worse == ["first acknowledgement after a heal of cut: none now"]
+    [chance] = compare({"a": Runs(runs[:1])}, {"a": Runs(runs[:2])}, 1.5)
+    assert chance.worse == []
+
+
+def test_what_a_scenario_names_may_be_found_or_not(tmp_path: Path) -> None:
+    """`expect.allowed` is chance; what is not named is news."""
+    clean, found = judged(tmp_path, "a", 1), judged(tmp_path, "a", 2, verdict(Judgement.INVALID))
+    found.file.scenario = {"expect": {"verdict": ["invalid", "valid"], "allowed": ["lost"], "standing": "permitted"}}
+    assert [one.worse for one in compare({"a": Runs([clean])}, {"a": Runs([found])}, 1.5)] == [[]]
+    found.file.scenario = {"expect": {"allowed": ["duplicated"]}}
+    [told] = compare({"a": Runs([clean])}, {"a": Runs([found])}, 1.5)
+    assert told.worse[0] == "lost: not found before"
 
 
 def test_the_figures_of_a_run_are_its_verdicts_and_its_latency(tmp_path: Path) -> None:
