@@ -18,11 +18,12 @@ _WIDE = 160
 
 
 def console(err: bool = False) -> "Console":
-    """Standard output (or error), as wide as the terminal, or wide where it is none."""
+    """Standard output (or error), as wide as the terminal, or wide where it is none. Text is printed as it is: names
+    and errors come from others, and `[/x]` in one is no markup."""
     from rich.console import Console
 
     stream = sys.stderr if err else sys.stdout
-    return Console(file=stream, width=None if stream.isatty() else _WIDE, highlight=False)
+    return Console(file=stream, width=None if stream.isatty() else _WIDE, highlight=False, markup=False, emoji=False)
 
 
 def print_verdict(verdict: "Verdict", directory: Path, report: Path | None, as_json: bool) -> None:

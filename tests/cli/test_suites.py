@@ -58,6 +58,26 @@ def test_suite_runs_all_and_tells_a_table_the_count_and_where_to_read_on(tmp_pat
     assert {path.name for path in directory.iterdir()} >= {"suite.json", "junit.xml", "summary.md", "index.html"}
 
 
+def test_what_others_wrote_is_printed_as_it_is(tmp_path: Path, kafka_trial: Invoke) -> None:
+    why = "Error response from daemon: mount [/var/lib/x]: denied :smile: [red]"
+    store = tmp_path / "[red]x[/nope]"
+    world = World(store, {TWO[0]: [Event(kind="failed", text=why)]})
+    done = kafka_trial("suite", *TWO, "--store", str(store), backends=backends(world))
+    assert done.code == codes.CRASHED
+    assert why in done.out
+    run = judged(store, "a")
+    file = read_run(run).file
+    file.scenario_name = "x[/b]y"
+    file.write(run)
+    listed = kafka_trial("runs", str(store))
+    assert (listed.code, listed.err) == (codes.MET, "")
+    assert "x[/b]y" in listed.out
+    assert f"runs in {store}" in listed.out
+    compared = kafka_trial("compare", str(store), str(store))
+    assert (compared.code, compared.err) == (codes.MET, "")
+    assert "x[/b]y" in compared.out
+
+
 def test_suite_prints_suite_json_as_one_line(tmp_path: Path, kafka_trial: Invoke) -> None:
     done = kafka_trial(
         "suite", TWO[0], "--store", str(tmp_path), "--times", "3", "--json", backends=backends(World(tmp_path))
