@@ -63,9 +63,10 @@ def compare(old: Mapping[str, Runs], new: Mapping[str, Runs], tolerance: float) 
 
 
 def _compared(name: str, old: Runs | None, new: Runs | None, tolerance: float) -> Compared:
-    if old is None or new is None:
-        gone = [] if new else ["it was run before, and is not any more"]
-        return Compared(name, figures(old) if old else None, figures(new) if new else None, gone, [])
+    if old is None or new is None or not old.any or not new.any:
+        gone = ["it was run before, and is not any more"] if new is None and old is not None and old.any else []
+        before, after = (figures(side) if side is not None and side.any else None for side in (old, new))
+        return Compared(name, before, after, gone, [])
     before, after = figures(old), figures(new)
     changed = list(changes(old.judged[-1], new.judged[-1])) if old.judged and new.judged else []
     return Compared(name, before, after, list(worse(before, after, tolerance)), changed)

@@ -29,10 +29,16 @@ class Stored:
 
 @dataclass(frozen=True)
 class Runs:
-    """The runs of one case: those with a verdict, and how many crashed before they came to one."""
+    """The runs of one case: those with a verdict, and how many crashed before they came to one. Neither: the suite's
+    time budget left all of them out."""
 
     judged: Sequence[Stored] = ()
     crashed: int = 0
+
+    @property
+    def any(self) -> bool:
+        """Whether one was run."""
+        return bool(self.judged or self.crashed)
 
 
 def read_run(directory: Path) -> Stored:
@@ -77,6 +83,8 @@ def of_suite(directory: Path) -> dict[str, Runs]:
         elif result.verdict is not None and result.directory is not None:
             run = read_run(directory.parent / result.directory)
             found[result.name] = replace(runs, judged=(*runs.judged, run))
+        elif result.outcome is Outcome.NOT_STARTED:
+            found[result.name] = runs
     return found
 
 
@@ -86,7 +94,8 @@ def _newest(folder: Path) -> dict[str, Runs]:
     of_suites: set[Path] = set()
     for directory in stored_suites(folder):
         try:
-            file, found = SuiteFile.read(directory), of_suite(directory)
+            file = SuiteFile.read(directory)
+            found = {name: runs for name, runs in of_suite(directory).items() if runs.any}
         except HistoryError:
             continue  # Of another version, or some of its runs were removed: the others are runs like any other.
         newest |= found

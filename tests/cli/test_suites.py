@@ -175,6 +175,19 @@ def test_what_a_budget_left_out_fails_nothing_and_is_run_by_who_goes_on(tmp_path
     assert len([line for line in later.log if line.startswith("up")]) == 1
 
 
+def test_what_a_budget_left_out_is_no_worse_than_a_baseline(tmp_path: Path, kafka_trial: Invoke) -> None:
+    for name in TWO:
+        judged(tmp_path / "old", name)
+    store = tmp_path / "new"
+    arguments = ["suite", *TWO, "--store", str(store), "--time-budget", "68s", "--baseline", str(tmp_path / "old")]
+    done = kafka_trial(*arguments, backends=backends(World(store)))
+    assert done.code == codes.MET
+    assert "1 of 2 runs as expected, 1 not started" in done.out
+    assert "0 of 2 worse" in done.out
+    [directory] = store.glob("suite-*")
+    assert kafka_trial("compare", str(tmp_path / "old"), str(directory)).code == codes.MET
+
+
 def test_suite_compares_with_a_baseline(tmp_path: Path, kafka_trial: Invoke) -> None:
     judged(tmp_path / "old", TWO[0])
     judged(tmp_path / "old", "another")

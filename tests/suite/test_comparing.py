@@ -218,6 +218,20 @@ def test_a_case_that_is_not_judged_any_more_is_worse_and_a_new_one_is_not(tmp_pa
     assert fresh.worse == []
 
 
+def test_a_case_that_a_budget_left_out_hides_no_older_run_of_it(tmp_path: Path) -> None:
+    run = judged(tmp_path, "a", 1)
+    suite_of(tmp_path, 1, ("a (one)", run))
+    later = suite_file(case("a (one)"), began=2.0)
+    later.runs[0].outcome = Outcome.NOT_STARTED
+    (tmp_path / "suite-some-2").mkdir()
+    later.write(tmp_path / "suite-some-2")
+    assert of_suite(tmp_path / "suite-some-2") == {"a (one)": Runs()}
+    found = by_case(tmp_path)
+    assert [one.directory for one in found["a (one)"].judged] == [run.directory]
+    [told] = compare(of_suite(tmp_path / "suite-some-2"), found, 1.5)
+    assert (told.old, told.worse) == (None, [])
+
+
 def test_a_run_that_crashed_is_not_as_expected_and_never_makes_a_suite_better(tmp_path: Path) -> None:
     file = suite_file(case("a"), case("a", 2), case("a", 3))
     runs = [judged(tmp_path, "a", 1), judged(tmp_path, "a", 2, found=verdict(Judgement.INVALID, expected=False))]
