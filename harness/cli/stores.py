@@ -155,19 +155,26 @@ def print_comparison(cases: "list[Compared]", err: bool = False) -> int:
 @click.option("--unexpected", is_flag=True, help="Remove runs without a verdict, or not as expected, too.")
 @click.option("--dry-run", is_flag=True, help="Remove nothing: list what would go.")
 def prune(store: Path, days: float | None, most: int | None, unexpected: bool, dry_run: bool) -> int:
-    """Keep a STORE within days or bytes. A run that was not as expected is kept unless --unexpected."""
-    from harness.suite.pruning import Kept, removed, size_of, to_remove
+    """Keep a STORE within days or bytes. A run that was not as expected is kept unless --unexpected.
+
+    Kept in any case are the runs of suites that are going on, and those of the newest of each name, to compare with.
+    """
+    from harness.suite.pruning import Kept, protected, removed, size_of, to_remove
 
     if days is None and most is None:
         raise click.UsageError("say what may go: --days, --size, or both")
+    # A link, or `.`, is what it stands for.
+    store = store.resolve()
     kept = [Kept(run, size_of(run.directory)) for run in _readable(store)]
-    chosen = to_remove(kept, time.time(), days, most, unexpected)
+    chosen = to_remove(kept, time.time(), days, most, unexpected, protected(store))
     gone = []
-    for line, run in removed(chosen, dry_run):
+    for line, run in removed(chosen, store, dry_run):
         click.echo(line)
         gone += [] if run is None else [run]
     left = sum(one.size for one in kept) - sum(one.size for one in gone)
     click.echo(f"{len(kept) - len(gone)} runs stay, {left / 1e6:.1f} MB")
+    if most is not None and left > most:
+        print_error(f"more than the {most / 1e6:.1f} MB of --size: what stays must, or was not as expected")
     return codes.MET
 
 

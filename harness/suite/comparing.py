@@ -66,10 +66,15 @@ def _compared(name: str, old: Runs | None, new: Runs | None, tolerance: float) -
     if old is None or new is None or not old.any or not new.any:
         gone = ["it was run before, and is not any more"] if new is None and old is not None and old.any else []
         before, after = (figures(side) if side is not None and side.any else None for side in (old, new))
-        return Compared(name, before, after, gone, [])
+        return Compared(name, before, after, gone, _removed(old, new))
     before, after = figures(old), figures(new)
     changed = list(changes(old.judged[-1], new.judged[-1])) if old.judged and new.judged else []
-    return Compared(name, before, after, list(worse(before, after, tolerance)), changed)
+    return Compared(name, before, after, list(worse(before, after, tolerance)), [*_removed(old, new), *changed])
+
+
+def _removed(old: Runs | None, new: Runs | None) -> list[str]:
+    gone = ((side.removed, when) for side, when in ((old, "before"), (new, "now")) if side is not None and side.removed)
+    return [f"{removed} of the runs {when} cannot be compared: removed since" for removed, when in gone]
 
 
 def figures(runs: Runs) -> Figures:

@@ -2,14 +2,17 @@
 
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.core.errors import HistoryError
 from harness.history.lock import is_recorded, judging_lock
 from harness.history.run_file import State
+from harness.suite.results import SUITE_FILE, SuiteFile
 from harness.suite.stored import Stored
+from harness.suite.suite import run_directory
 
 _DAY = 86_400.0
 
@@ -22,16 +25,48 @@ class Kept:
     size: int
 
 
-def to_remove(runs: Sequence[Kept], now: float, days: float | None, most: int | None, unexpected: bool) -> list[Kept]:
+def protected(folder: Path) -> set[Path]:
+    """The directories of runs at and below ``folder`` that must stay, whatever else is said: those of a suite that is
+    going on, and of the newest of each name that ended and has one, which the next is compared with."""
+    suites = sorted(folder.rglob(f"suite-*-*/{SUITE_FILE}"))
+    suites += [path for store in folder.parents for path in sorted(store.glob(f"suite-*-*/{SUITE_FILE}"))]
+    newest: dict[tuple[Path, str], tuple[float, set[Path]]] = {}
+    stays: set[Path] = set()
+    for directory in (path.parent for path in suites):
+        try:
+            file = SuiteFile.read(directory)
+        except HistoryError:
+            continue
+        store, key = directory.parent, (directory.parent, file.suite)
+        if is_recorded(directory):
+            found = (store / run.directory if run.directory else run_directory(store, run) for run in file.runs)
+            stays |= {run.resolve() for run in found if run is not None}
+            continue
+        runs = {(store / run.directory).resolve() for run in file.runs if run.verdict is not None and run.directory}
+        if file.ended is not None and any(map(Path.is_dir, runs)) and file.began >= newest.get(key, (0.0, ()))[0]:
+            newest[key] = file.began, runs
+    return stays.union(*(runs for _, runs in newest.values()))
+
+
+def to_remove(
+    runs: Sequence[Kept],
+    now: float,
+    days: float | None,
+    most: int | None,
+    unexpected: bool,
+    stays: Collection[Path] = (),
+) -> list[Kept]:
     """The runs older than ``days``, then the oldest until at most ``most`` bytes are kept.
 
-    A run that has no verdict, or one that was not expected, is kept unless ``unexpected``; it counts for the bytes.
-    One that sent nothing may go.
+    A run that ``stays``, has no verdict, or one that was not expected, is kept; the latter two go where ``unexpected``.
+    It counts for the bytes. One that sent nothing may go.
     """
     oldest_first = sorted(runs, key=lambda kept: kept.run.began)
     left = sum(kept.size for kept in runs)
     chosen = []
     for kept in oldest_first:
+        if kept.run.directory.resolve() in stays:
+            continue
         too_old = days is not None and now - kept.run.began > days * _DAY
         too_much = most is not None and left > most
         if (too_old or too_much) and (unexpected or _may_go(kept.run)):
@@ -49,25 +84,28 @@ def size_of(directory: Path) -> int:
     return sum(path.lstat().st_size for path in directory.rglob("*") if not path.is_dir() or path.is_symlink())
 
 
-def remove(directory: Path) -> bool:
-    """Remove a run, and the folder of its scenario where it was the last; False where it is being recorded."""
+def remove(directory: Path, below: Path) -> bool:
+    """Remove a run, and the folder of its scenario where it was the last and lies ``below`` the store; False where it
+    is being recorded."""
     if is_recorded(directory):
         return False
     with judging_lock(directory):
         shutil.rmtree(directory)
-    with suppress(OSError):
-        directory.parent.rmdir()
+    if below in directory.parent.parents:
+        with suppress(OSError):
+            directory.parent.rmdir()
     return True
 
 
-def removed(chosen: Sequence[Kept], dry_run: bool) -> Iterator[tuple[str, Kept | None]]:
-    """Remove these; a line for each that was, or would be, removed, with the run; or is left alone, with None."""
+def removed(chosen: Sequence[Kept], below: Path, dry_run: bool) -> Iterator[tuple[str, Kept | None]]:
+    """Remove these, that lie ``below`` a store; a line for each that was, or would be, removed, with the run; or is
+    left alone, with None."""
     for kept in chosen:
         age = (time.time() - kept.run.began) / _DAY
         said = f"{kept.run.directory} ({kept.size / 1e6:.1f} MB, {age:.0f} days old)"
         if dry_run:
             yield f"would remove {said}", kept
-        elif remove(kept.run.directory):
+        elif remove(kept.run.directory, below):
             yield f"removed {said}", kept
         else:
             yield f"left {said} alone: it is being recorded", None

@@ -29,15 +29,16 @@ class Stored:
 
 @dataclass(frozen=True)
 class Runs:
-    """The runs of one case: those with a verdict, and how many crashed before they came to one. Neither: the suite's
-    time budget left all of them out."""
+    """The runs of one case: those with a verdict, how many crashed before they came to one, and how many were removed
+    since. None of it: the suite's time budget left all of them out."""
 
     judged: Sequence[Stored] = ()
     crashed: int = 0
+    removed: int = 0
 
     @property
     def any(self) -> bool:
-        """Whether one was run."""
+        """Whether there is one to compare."""
         return bool(self.judged or self.crashed)
 
 
@@ -81,8 +82,13 @@ def of_suite(directory: Path) -> dict[str, Runs]:
         if result.outcome is Outcome.CRASHED:
             found[result.name] = replace(runs, crashed=runs.crashed + 1)
         elif result.verdict is not None and result.directory is not None:
-            run = read_run(directory.parent / result.directory)
-            found[result.name] = replace(runs, judged=(*runs.judged, run))
+            run = directory.parent / result.directory
+            there = (run / RUN_FILE).is_file()
+            found[result.name] = (
+                replace(runs, judged=(*runs.judged, read_run(run)))
+                if there
+                else replace(runs, removed=runs.removed + 1)
+            )
         elif result.outcome is Outcome.NOT_STARTED:
             found[result.name] = runs
     return found
@@ -97,7 +103,7 @@ def _newest(folder: Path) -> dict[str, Runs]:
             file = SuiteFile.read(directory)
             found = {name: runs for name, runs in of_suite(directory).items() if runs.any}
         except HistoryError:
-            continue  # Of another version, or some of its runs were removed: the others are runs like any other.
+            continue  # Of another version: its runs are like any other.
         newest |= found
         began |= dict.fromkeys(found, file.began)
         of_suites |= {(folder / one).resolve() for run in file.runs for one in (run.directory, *run.abandoned) if one}

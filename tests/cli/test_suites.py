@@ -145,6 +145,41 @@ def test_the_command_that_goes_on_is_told_as_a_shell_takes_it(tmp_path: Path, ka
     assert f"`kafka-trial suite 'delivery/at-least-*' --store {tmp_path} --resume` goes on" in done.err
 
 
+def test_prune_leaves_what_the_next_suite_is_compared_with(tmp_path: Path, kafka_trial: Invoke) -> None:
+    arguments = ["suite", *TWO, "--store", str(tmp_path)]
+    kafka_trial(*arguments, backends=backends(World(tmp_path)))
+    [old] = tmp_path.glob("suite-*")
+    assert kafka_trial("prune", str(tmp_path), "--days", "0").out.startswith("2 runs stay")
+    done = kafka_trial(*arguments, "--baseline", str(old), backends=backends(World(tmp_path)))
+    assert done.code == codes.MET
+    assert "0 of 2 worse" in done.out
+    assert kafka_trial("prune", str(tmp_path), "--days", "0").out.splitlines()[-1].startswith("2 runs stay")
+
+
+def test_prune_takes_links_and_the_current_directory_for_what_they_stand(
+    tmp_path: Path, kafka_trial: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = [judged(tmp_path / "store", name) for name in ("a", "b")]
+    for run in runs:
+        os.utime(run / "run.json", (0, 0))
+    (tmp_path / "latest").symlink_to(runs[0])
+    monkeypatch.chdir(runs[1])
+    for named, run in ((str(tmp_path / "latest"), runs[0]), (".", runs[1])):
+        done = kafka_trial("prune", named, "--days", "1")
+        assert (done.code, done.err, run.exists()) == (codes.MET, "", False)
+    monkeypatch.chdir(tmp_path)
+    last = judged(tmp_path / "store", "c")
+    os.utime(last / "run.json", (0, 0))
+    kafka_trial("prune", str(last.parent), "--days", "1")
+    assert (last.exists(), last.parent.is_dir()) == (False, True)
+
+
+def test_prune_says_why_more_stays_than_it_was_told(tmp_path: Path, kafka_trial: Invoke) -> None:
+    judged(tmp_path, "b", judged=Judgement.INVALID, expected=False)
+    assert "must, or was not as expected" in kafka_trial("prune", str(tmp_path), "--size", "0kb").err
+    assert kafka_trial("prune", str(tmp_path), "--size", "0kb", "--unexpected").err == ""
+
+
 def test_prune_counts_what_it_left_alone(tmp_path: Path, kafka_trial: Invoke) -> None:
     lock = RecordingLock(judged(tmp_path, "a"))
     done = kafka_trial("prune", str(tmp_path), "--size", "0kb")

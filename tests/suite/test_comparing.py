@@ -203,11 +203,28 @@ def test_of_a_store_the_runs_of_a_suite_are_its_cases(tmp_path: Path) -> None:
     assert seeds == {"a (one)": [0, 1], "a (two)": [3], "a": [4]}
 
 
-def test_a_suite_of_which_a_run_was_removed_keeps_its_store_from_nothing(tmp_path: Path) -> None:
+def test_what_was_removed_of_a_suite_is_told_and_the_rest_is_compared(tmp_path: Path) -> None:
+    runs = [judged(tmp_path, "a", seed) for seed in range(3)]
+    suite_of(tmp_path, 1, ("a (one)", runs[0]), ("a (two)", runs[1]), ("a (two)", runs[2]))
+    for run in runs[:2]:
+        shutil.rmtree(run.directory)
+    found = by_case(tmp_path / "suite-some-1")
+    assert found["a (one)"] == Runs(removed=1)
+    assert ([run.file.seed for run in found["a (two)"].judged], found["a (two)"].removed) == ([2], 1)
+    told = compare(found, {name: Runs([runs[2]]) for name in found}, 1.5)
+    assert [(one.name, one.worse, list(one.changed)) for one in told] == [
+        ("a (one)", [], ["1 of the runs before cannot be compared: removed since"]),
+        ("a (two)", [], ["1 of the runs before cannot be compared: removed since"]),
+    ]
+    assert told[0].old is None
+
+
+def test_a_suite_of_which_a_run_was_removed_keeps_its_other_cases_in_its_store(tmp_path: Path) -> None:
     runs = [judged(tmp_path, "a", seed) for seed in range(2)]
     suite_of(tmp_path, 1, ("a (one)", runs[0]), ("a (two)", runs[1]))
     shutil.rmtree(runs[0].directory)
-    assert {name: [run.file.seed for run in of.judged] for name, of in by_case(tmp_path).items()} == {"a": [1]}
+    found = by_case(tmp_path)
+    assert {name: [run.file.seed for run in of.judged] for name, of in found.items()} == {"a (two)": [1]}
 
 
 def test_a_case_that_is_not_judged_any_more_is_worse_and_a_new_one_is_not(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Which runs of a store may go."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -7,10 +8,11 @@ import pytest
 from harness.core.verdict import Judgement
 from harness.history.lock import RecordingLock
 from harness.history.run_file import State
-from harness.suite.pruning import Kept, remove, removed, size_of, to_remove
+from harness.suite.pruning import Kept, protected, remove, removed, size_of, to_remove
+from harness.suite.results import Outcome, Result, SuiteFile
 from harness.suite.stored import Stored, read_run
 from tests.report.verdicts import run_file, verdict
-from tests.suite.fakes import record
+from tests.suite.fakes import case, record, suite_file
 
 DAY = 86_400
 
@@ -68,7 +70,7 @@ def test_removing_takes_the_run_and_the_empty_folder_of_its_scenario_and_follows
     (outside / "file").write_text("x" * 1000)
     (run / "link").symlink_to(outside)
     assert size_of(run) < sum(path.stat().st_size for path in run.rglob("*") if path.is_file()) + 1000
-    assert remove(run)
+    assert remove(run, tmp_path / "store")
     assert list((tmp_path / "store").iterdir()) == []
     assert (outside / "file").is_file()
 
@@ -78,10 +80,50 @@ def test_a_run_that_is_being_recorded_stays(tmp_path: Path) -> None:
     lock = RecordingLock(run)
     one = kept(1)
     here = Kept(Stored(run, one.run.file, one.run.verdict), 10)
-    [(line, gone)] = removed([here], dry_run=False)
+    [(line, gone)] = removed([here], tmp_path, dry_run=False)
     assert (line.startswith("left"), line.endswith("being recorded"), gone) == (True, True, None)
     assert run.is_dir()
     lock.release()
-    [(line, gone)] = removed([here], dry_run=True)
+    [(line, gone)] = removed([here], tmp_path, dry_run=True)
     assert (line.startswith("would remove"), gone) == (True, here)
     assert run.is_dir()
+
+
+def suite(store: Path, name: str, began: float, *runs: Path, ended: bool = True) -> Path:
+    """A suite of these runs, judged."""
+    file = suite_file(*(case(run.parent.name) for run in runs), suite=name, began=began, ended=began if ended else None)
+    for result, run in zip(file.runs, runs, strict=True):
+        result.judged(verdict())
+        result.directory = str(run.relative_to(store))
+    directory = store / f"suite-{name}-{began:.0f}"
+    directory.mkdir()
+    file.write(directory)
+    return directory
+
+
+def test_the_newest_suite_of_each_name_stays_and_those_that_go_on(tmp_path: Path) -> None:
+    runs = [record(tmp_path, "a", seed) for seed in range(7)]
+    suite(tmp_path, "quick", 1, runs[0])
+    suite(tmp_path, "quick", 2, runs[1])
+    suite(tmp_path, "quick", 3, runs[2], ended=False)
+    suite(tmp_path, "nightly", 1, runs[3])
+    live = suite(tmp_path, "quick", 4, runs[4], ended=False)
+    broken = tmp_path / "suite-quick-5"
+    broken.mkdir()
+    (broken / "suite.json").write_text("{")
+    lock = RecordingLock(live)
+    begun = SuiteFile.read(live)
+    begun.runs.append(Result.of(case("a", seed=5)))
+    begun.runs[1].outcome = Outcome.RECORDED
+    begun.write(live)
+    for named in (tmp_path, tmp_path / "a", runs[1]):
+        assert protected(named) == {runs[1], runs[3], runs[4], runs[5]}
+    lock.release()
+    assert protected(tmp_path) == {runs[1], runs[3]}
+    shutil.rmtree(runs[1])
+    assert protected(tmp_path) == {runs[0], runs[3]}
+
+
+def test_what_must_stay_stays_whatever_is_told() -> None:
+    runs = [kept(1), kept(2)]
+    assert days(to_remove(runs, 100 * DAY, 1, 0, True, {Path("day-1").resolve()})) == ["day-2"]
