@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.cli.environment import look_at_spark
+from harness.cli.environment import look_at_java, look_at_spark
 from harness.cli.errors import print_error
 
 if TYPE_CHECKING:
@@ -23,8 +23,13 @@ if TYPE_CHECKING:
     Judge = Callable[[Path, Path], Verdict]
 
 
-def _run(scenario: "Scenario", store: Path, seed: int, display: "Display", keep: bool) -> "tuple[Path, Verdict]":
+def _look() -> None:
     look_at_spark()
+    look_at_java()
+
+
+def _run(scenario: "Scenario", store: Path, seed: int, display: "Display", keep: bool) -> "tuple[Path, Verdict]":
+    _look()
     from harness.run.lifecycle import run
 
     return run(scenario, store, seed, display, keep)
@@ -82,14 +87,15 @@ def _clean(file: "RunFile") -> None:
 class Backends:
     """``judge`` makes, from a Spark master, Spark settings and each run's rows, a judge: it takes a run's directory and
     a folder for its results. ``abandon`` ends what it waits for. ``record`` runs and does not judge; ``recorder``
-    starts a process that does so. ``clean`` removes what a run left on the machine. ``writable``: whether a folder can
-    be written."""
+    starts a process that does so. ``look`` raises EnvironmentLacks where nothing could be judged. ``clean`` removes
+    what a run left on the machine. ``writable``: whether a folder can be written."""
 
     run: "Run" = _run
     judge: "Callable[[str | None, Mapping[str, str], Sequence[int]], Judge]" = _judge
     abandon: Callable[[], None] = _abandon
     record: "Record" = _record
     recorder: "Callable[[Order, Path, Callable[[Event], None]], Recording]" = _recorder
+    look: Callable[[], None] = _look
     clean: "Callable[[RunFile], None]" = _clean
     providers: "Callable[[], Mapping[str, Row]]" = _providers
     writable: Callable[[Path], bool] = lambda directory: os.access(directory, os.W_OK)

@@ -1,10 +1,6 @@
 """``kafka-trial doctor``: what this machine can run."""
 
 import json
-import os
-import re
-import shutil
-import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -14,13 +10,12 @@ import click
 
 from harness.cli import codes
 from harness.cli.backends import Backends
+from harness.cli.environment import look_at_java
 from harness.cli.machines import cluster, images_option, machine_options, overrides, settings
 from harness.core.errors import EnvironmentLacks, KafkaTrialError
 
 if TYPE_CHECKING:
     from harness.cluster.provider import Finding
-
-_JAVA = 17
 
 
 @click.command()
@@ -57,11 +52,15 @@ def doctor(
 
 
 def _of_scenarios(backends: Backends, names: tuple[str, ...], overrides: Sequence[str]) -> "Iterator[Finding]":
-    """For each scenario, whether it can be run here, and else what is missing. Raises ScenarioError."""
+    """For each scenario, whether it can be run here, and else what is missing; Java, which judges all, where it is.
+    Raises ScenarioError."""
     from harness.cluster.provider import Finding
     from harness.providers.catalogue import provider_of
     from harness.scenario.loading import load
 
+    java = _java()
+    if not java.good:
+        yield java
     for name in names:
         scenario = load(name, overrides)
         try:
@@ -88,20 +87,6 @@ def _java() -> "Finding":
     from harness.cluster.provider import Finding
 
     try:
-        return Finding("java", True, java())
+        return Finding("java", True, look_at_java())
     except EnvironmentLacks as exc:
         return Finding("java", False, str(exc))
-
-
-def java() -> str:
-    """The version of the Java that Spark would start. Raises EnvironmentLacks where there is none, or an old one."""
-    home = os.environ.get("JAVA_HOME")
-    command = f"{home}/bin/java" if home else "java"
-    wanted = f"Spark needs Java {_JAVA} or later: install a JRE (Debian: openjdk-17-jre-headless), or set JAVA_HOME"
-    if not shutil.which(command):
-        raise EnvironmentLacks(f"no {command}; {wanted}")
-    said = subprocess.run([command, "-version"], capture_output=True, text=True, check=False).stderr
-    found = re.search(r'version "(\d+)([^"]*)"', said)
-    if found is None or int(found[1]) < _JAVA:
-        raise EnvironmentLacks(f"{command} is {found[1] + found[2] if found else 'no Java'}; {wanted}")
-    return found[1] + found[2]

@@ -2,12 +2,17 @@
 
 import os
 import pwd
+import re
+import shutil
+import subprocess
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
 
 from harness.core.errors import EnvironmentLacks
+
+_JAVA = 17
 
 
 def look_at_directory(current: Callable[[], str] = os.getcwd) -> None:
@@ -34,6 +39,20 @@ def look_at_spark(user: int | None = None, imported: Path | None = None) -> None
             f"user {number} has no name on this machine, and Spark starts for none without: add one to /etc/passwd, or"
             " run as a user that has one"
         ) from exc
+
+
+def look_at_java() -> str:
+    """The version of the Java that Spark would start. Raises EnvironmentLacks where there is none, or an old one."""
+    home = os.environ.get("JAVA_HOME")
+    command = f"{home}/bin/java" if home else "java"
+    wanted = f"Spark needs Java {_JAVA} or later: install a JRE (Debian: openjdk-17-jre-headless), or set JAVA_HOME"
+    if not shutil.which(command):
+        raise EnvironmentLacks(f"no {command}; {wanted}")
+    said = subprocess.run([command, "-version"], capture_output=True, text=True, check=False).stderr
+    found = re.search(r'version "(\d+)([^"]*)"', said)
+    if found is None or int(found[1]) < _JAVA:
+        raise EnvironmentLacks(f"{command} is {found[1] + found[2] if found else 'no Java'}; {wanted}")
+    return found[1] + found[2]
 
 
 def _installed() -> Path | None:

@@ -94,6 +94,7 @@ def suite(
             click.echo(f"{name:16}{load_suite([name]).about}")
         return codes.MET
     wanted = load_suite(named)
+    backends.look()
     named_store, store = store, store.resolve()
     # Read first: what a baseline is must not depend on the runs that are compared with it, which may be in its store.
     before = None if baseline is None else by_case(baseline)

@@ -227,6 +227,9 @@ class SuiteRun:
             run.judged(done.result())
             self._end(number, run.outcome, run.why)
             return
+        if self._judge is not None and self._judge.done() and self._judge.exception() is not None:
+            # Nothing is judged here: what is recorded waits for who goes on.
+            raise error
         log = self.directory / LOGS / f"{number + 1}.judge.log"
         with log.open("w", encoding="utf-8") as file:
             traceback.print_exception(error, file=file)

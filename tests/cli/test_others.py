@@ -10,7 +10,7 @@ import pytest
 
 from harness.cli import codes
 from harness.cli.backends import Backends
-from harness.cli.doctor import java
+from harness.cli.environment import look_at_java
 from harness.cluster.provider import Provider
 from harness.cluster.spec import Part
 from harness.core.errors import ClusterError, EnvironmentLacks, ScenarioError
@@ -182,10 +182,28 @@ def test_doctor_looks_at_every_scenario_though_one_cannot_be(error: type[Excepti
     assert "it cannot be" in done.out
 
 
+def test_doctor_says_that_a_scenario_could_not_be_judged(
+    tmp_path: Path, kafka_trial: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Fine(Docker):
+        def check(self, *_: object) -> None:
+            return
+
+    backends = Backends(providers=lambda: {"docker": Row(DockerSpec, Fine)})
+    assert kafka_trial("doctor", "jepsen-2013/min-isr-2", backends=backends).code == codes.MET
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    done = kafka_trial("doctor", "jepsen-2013/min-isr-2", backends=backends)
+    assert done.code == codes.CANNOT_RUN
+    assert [line.split()[:2] for line in done.out.splitlines()] == [
+        ["MISSING", "java"],
+        ["ok", "jepsen-2013/min-isr-2"],
+    ]
+
+
 def test_doctor_knows_a_java_that_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(EnvironmentLacks, match="Java 17 or later"):
-        java()
+        look_at_java()
 
 
 @pytest.mark.parametrize("said", ['openjdk version "11.0.2" 2019-01-15', "what?"])
@@ -196,7 +214,7 @@ def test_doctor_knows_a_java_that_is_old(said: str, tmp_path: Path, monkeypatch:
     program.chmod(0o755)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(EnvironmentLacks, match="Java 17 or later"):
-        java()
+        look_at_java()
 
 
 @pytest.mark.parametrize("by_directory", [True, False])

@@ -2,13 +2,16 @@
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from harness.cli import codes
 from harness.cli.backends import Backends
 from harness.cli.suite import exit_code
+from harness.core.errors import EnvironmentLacks
 from harness.core.verdict import Judgement
 from harness.history.lock import RecordingLock
 from harness.report import write as write_reports
@@ -25,14 +28,16 @@ from tests.suite.fakes import World, case, record, suite_file
 TWO = ("delivery/at-least-once", "delivery/at-most-once")
 
 
-def backends(world: World) -> Backends:
+def backends(world: World, **others: Callable[..., Any]) -> Backends:
     actions = world.actions()
-    return Backends(
-        recorder=actions.start,
-        judge=lambda master, conf, rows: actions.judge(),
-        abandon=actions.abandon,
-        clean=actions.clean,
-    )
+    acts: dict[str, Callable[..., Any]] = {
+        "recorder": actions.start,
+        "judge": lambda master, conf, rows: actions.judge(),
+        "abandon": actions.abandon,
+        "clean": actions.clean,
+        "look": lambda: None,
+    }
+    return Backends(**{**acts, **others})
 
 
 def judged(store: Path, scenario: str, seed: int = 1, **changes: object) -> Path:
@@ -137,6 +142,33 @@ def test_suite_interrupted_says_how_it_goes_on_and_does(tmp_path: Path, kafka_tr
     assert kafka_trial("suite", *TWO, "--resume", "--store", str(tmp_path), backends=backends(later)).code == 0
     assert [line for line in later.log if line.startswith("up")] == [f"up {TWO[1]}"]
     assert list(tmp_path.glob("suite-scenarios-*")) == [directory]
+
+
+def refuses(*_: object) -> None:
+    raise EnvironmentLacks("no java; Spark needs Java 17")
+
+
+def test_a_suite_that_nothing_could_judge_is_not_begun(tmp_path: Path, kafka_trial: Invoke) -> None:
+    world = World(tmp_path)
+    done = kafka_trial("suite", *TWO, "--store", str(tmp_path), backends=backends(world, look=refuses))
+    assert (done.code, world.log, list(tmp_path.iterdir())) == (codes.CANNOT_RUN, [], [])
+    assert done.err == "kafka-trial: no java; Spark needs Java 17\n"
+
+
+def test_what_is_recorded_where_no_judge_can_be_made_is_judged_by_who_goes_on(
+    tmp_path: Path, kafka_trial: Invoke
+) -> None:
+    arguments = ["suite", *TWO, "--store", str(tmp_path)]
+    done = kafka_trial(*arguments, backends=backends(World(tmp_path), judge=refuses))
+    assert done.code == codes.CANNOT_RUN
+    assert "--resume` goes on" in done.err
+    [directory] = tmp_path.glob("suite-*")
+    assert Outcome.RECORDED in SuiteFile.read(directory).counts()
+    assert Outcome.CRASHED not in SuiteFile.read(directory).counts()
+    later = World(tmp_path, moment="20270101")
+    assert kafka_trial(*arguments, "--resume", backends=backends(later)).code == codes.MET
+    assert len([line for line in later.log if line.startswith("judge d")]) == 2
+    assert len([line for line in later.log if line.startswith("up ")]) == 1
 
 
 def test_the_command_that_goes_on_is_told_as_a_shell_takes_it(tmp_path: Path, kafka_trial: Invoke) -> None:
