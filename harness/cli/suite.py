@@ -13,6 +13,7 @@ import click
 
 from harness.cli import codes
 from harness.cli.backends import Backends
+from harness.cli.errors import print_error
 from harness.cli.machines import images_option
 from harness.cli.machines import overrides as said_by
 from harness.cli.stores import TOLERANCE, print_comparison, store_option
@@ -31,9 +32,12 @@ class _DurationType(click.ParamType[float]):
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
         try:
-            return written_duration(value)
+            duration = written_duration(value)
         except ValueError as exc:
             self.fail(str(exc), param, ctx)
+        if duration <= 0:
+            self.fail(f"{value} is no time to run anything in", param, ctx)
+        return duration
 
 
 @click.command()
@@ -84,7 +88,7 @@ def suite(
     from harness.suite.comparing import compare
     from harness.suite.model import load_suite, suites
     from harness.suite.plan import in_order, plan
-    from harness.suite.reports import report_to_github
+    from harness.suite.reports import write_reports
     from harness.suite.results import Result, SuiteFile, failed_last, new_directory, to_resume, worked_on
     from harness.suite.stored import by_case, of_suite
     from harness.suite.suite import resume as ready_to_go_on
@@ -122,25 +126,30 @@ def suite(
                 versions=versions(),
                 runs=[Result.of(case) for case in cases],
             )
+        file.baseline, file.worse = None, {}
         file.write(directory)
         going_on = shlex.join(["kafka-trial", "suite", *named, "--store", str(named_store), "--resume"])
-        index = _run(backends, file, directory, store, jobs, going_on)
+        _run(backends, file, directory, store, jobs, going_on)
+        index = write_reports(file, directory)
+        compared = None if before is None else compare(_of(file, before), of_suite(directory), TOLERANCE)
+        if compared is not None:
+            file.baseline, file.worse = str(baseline), {case.name: list(case.worse) for case in compared if case.worse}
+            file.write(directory)
+            write_reports(file, directory)
     if as_json:
         click.echo(file.model_dump_json(by_alias=True))
     else:
         _print(file, index)
-    for line in report_to_github(file, os.environ):
-        click.echo(line)
     code = exit_code(file)
-    if before is not None:
+    if compared is not None:
         # With --json, standard output is one line.
-        compared = compare(_of(file, before), of_suite(directory), TOLERANCE)
         code = codes.worst([code, print_comparison(compared, err=as_json)])
+    _report_to_github(file, err=as_json)
     return code
 
 
-def _run(backends: Backends, file: "SuiteFile", directory: Path, store: Path, jobs: int, going_on: str) -> Path:
-    """Run all that waits, and write the reports, whatever happens; returns the path of the index.
+def _run(backends: Backends, file: "SuiteFile", directory: Path, store: Path, jobs: int, going_on: str) -> None:
+    """Run all that waits. Where it is broken off, write the reports of what there is.
 
     ``going_on``: the command that goes on where it is broken off.
     """
@@ -158,8 +167,21 @@ def _run(backends: Backends, file: "SuiteFile", directory: Path, store: Path, jo
             exc.add_note(f"{file.headline}; `{going_on}` goes on")
             with suppress(OSError):  # What broke it off is said, a full disk perhaps.
                 write_reports(file, directory)
+            _report_to_github(file, err=True)
             raise
-    return write_reports(file, directory)
+
+
+def _report_to_github(file: "SuiteFile", err: bool) -> None:
+    """The job's summary, and annotations, where GitHub runs it: it reads both outputs."""
+    from harness.suite.reports import annotations, append_summary
+
+    try:
+        append_summary(file, os.environ)
+    except OSError as exc:
+        print_error(f"no summary of the job: {exc.filename or 'GITHUB_STEP_SUMMARY'}: {exc.strerror}")
+    if os.environ.get("GITHUB_ACTIONS") == "true":
+        for line in annotations(file):
+            click.echo(line, err=err)
 
 
 def _of(file: "SuiteFile", before: "Mapping[str, Runs]") -> "dict[str, Runs]":

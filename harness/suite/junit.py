@@ -1,5 +1,6 @@
 """A suite as a CI server reads it: one test case for each run, those that never started too."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from xml.etree import ElementTree as ET
 
@@ -13,8 +14,10 @@ _SKIPPED = frozenset({Outcome.CANNOT_RUN, Outcome.NOT_STARTED, Outcome.WAITING})
 
 
 def render(file: SuiteFile) -> str:
-    """JUnit XML. What cannot run or never started is ``skipped``, but where ``cannot_run: fail`` makes it an error."""
-    cases = [_case(file, run) for run in file.runs]
+    """JUnit XML. What cannot run or never started is ``skipped``, but where ``cannot_run: fail`` makes it an error. Of
+    what is worse than the baseline, the first run that was as expected is a failure."""
+    worse = dict(file.worse)
+    cases = [_case(file, run, worse.pop(run.name, []) if run.outcome is Outcome.EXPECTED else []) for run in file.runs]
     suite = ET.Element(
         "testsuite",
         name=file.suite,
@@ -29,7 +32,7 @@ def render(file: SuiteFile) -> str:
     return document(suite)
 
 
-def _case(file: SuiteFile, run: Result) -> ET.Element:
+def _case(file: SuiteFile, run: Result, worse: Sequence[str]) -> ET.Element:
     case = ET.Element("testcase", name=label(run), classname=file.suite, time=f"{run.seconds or 0:.3f}")
     why = printable(run.why)
     said = f"{run.outcome}: {why}" if why else str(run.outcome)
@@ -39,6 +42,9 @@ def _case(file: SuiteFile, run: Result) -> ET.Element:
         ET.SubElement(case, "error", type=str(run.outcome), message=why).text = said
     elif run.outcome in _SKIPPED:
         ET.SubElement(case, "skipped", message=said)
+    elif worse:
+        told = printable("; ".join(worse))
+        ET.SubElement(case, "failure", type="worse", message=told).text = f"worse than {file.baseline}: {told}"
     elif run.outcome is not Outcome.EXPECTED:
         ET.SubElement(case, "error", type=str(run.outcome), message=said).text = said
     ET.SubElement(case, "system-out").text = f"{said}\nseed {run.seed}\n{run.directory or 'no directory'}"

@@ -32,6 +32,9 @@ def markdown(file: SuiteFile) -> str:
     for name, runs in file.by_name().items():
         cells = [_mark(runs), name, verdicts(runs), share(runs), _cell(_worth_saying(runs))]
         lines.append(f"| {' | '.join(cells)} |")
+    if file.baseline is not None:
+        lines += ["", f"### {_cell(compared(file))}", ""]
+        lines += [f"- {_cell(f'{name}: {line}')}" for name, worse in file.worse.items() for line in worse]
     return "\n".join(lines) + "\n"
 
 
@@ -39,13 +42,15 @@ def page(file: SuiteFile) -> str:
     """One page that links the runs' own reports."""
     began = datetime.fromtimestamp(file.began, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     return template("harness.suite", "index.html.j2").render(
-        file=file, began=began, clock=clock, label=label, mark=lambda run: _mark([run])
+        file=file, began=began, clock=clock, label=label, compared=compared, mark=lambda run: _mark([run])
     )
 
 
 def annotations(file: SuiteFile) -> list[str]:
-    """GitHub's workflow commands: an error for what is not as expected, a warning for what was not run."""
-    lines = []
+    """GitHub's workflow commands: an error for what is not as expected, or worse than the baseline, a warning for what
+    was not run."""
+    worse = ((name, line) for name, lines in file.worse.items() for line in lines)
+    lines = [f"::error title={_escaped(name, ',:')}::{_escaped(f'worse: {line}')}" for name, line in worse]
     for run in file.runs:
         if run.outcome is Outcome.EXPECTED:
             continue
@@ -55,12 +60,16 @@ def annotations(file: SuiteFile) -> list[str]:
     return lines
 
 
-def report_to_github(file: SuiteFile, environment: Mapping[str, str]) -> list[str]:
-    """Append the summary to $GITHUB_STEP_SUMMARY where it is set; returns the annotations where GitHub runs it."""
+def append_summary(file: SuiteFile, environment: Mapping[str, str]) -> None:
+    """Append the summary to $GITHUB_STEP_SUMMARY where it is set. Raises OSError."""
     if summary := environment.get("GITHUB_STEP_SUMMARY"):
         with Path(summary).open("a", encoding="utf-8") as out:
             out.write(markdown(file) + "\n")
-    return annotations(file) if environment.get("GITHUB_ACTIONS") == "true" else []
+
+
+def compared(file: SuiteFile) -> str:
+    """``2 of 8 scenarios are worse than store/suite-…``."""
+    return f"{len(file.worse)} of {len(file.by_name())} scenarios are worse than {file.baseline}"
 
 
 def verdicts(runs: list[Result]) -> str:

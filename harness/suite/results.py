@@ -106,6 +106,8 @@ class SuiteFile(_Part):
     named: list[str] = Field([], description="the arguments that it was started with")
     spent: float = Field(0.0, description="seconds that earlier, broken-off processes of this suite worked on it")
     versions: dict[str, str] = {}
+    baseline: str | None = Field(None, description="what it was compared with")
+    worse: dict[str, list[str]] = Field({}, description="by a case's name, in which ways it is worse than the baseline")
     runs: list[Result]
 
     def write(self, directory: Path) -> None:

@@ -122,6 +122,7 @@ def test_suite_refuses_what_is_wrong_before_anything_is_started(tmp_path: Path, 
         (["nobody"], "no suite is called 'nobody'"),
         ([TWO[0], "--set", "topic.partitons=2"], "did you mean"),
         ([TWO[0], "--time-budget", "90"], "has no unit"),
+        ([TWO[0], "--time-budget", "0s"], "0s is no time"),
         ([TWO[0], "--resume"], "no suite 'scenarios' was broken off here"),
         ([TWO[0], "--resume", "--times", "2"], "--resume goes on with what was begun"),
     ):
@@ -265,6 +266,38 @@ def test_suite_compares_with_a_baseline(tmp_path: Path, kafka_trial: Invoke) -> 
         done = kafka_trial(*arguments, backends=backends(world))
         assert done.code == code
         assert f"{int(code != codes.MET)} of 1 worse" in done.out
+
+
+def test_github_is_told_what_is_worse_and_of_a_suite_that_was_broken_off(
+    tmp_path: Path, kafka_trial: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    summary = tmp_path / "summary"
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    judged(tmp_path / "old", TWO[0])
+    world = World(tmp_path / "new", verdicts=[verdict(Judgement.INVALID)])
+    arguments = ["suite", TWO[0], "--store", str(tmp_path / "new"), "--baseline", str(tmp_path / "old"), "--json"]
+    done = kafka_trial(*arguments, backends=backends(world))
+    [line] = done.out.splitlines()
+    assert json.loads(line)["worse"][TWO[0]][0] == "lost: not found before"
+    error = f"::error title={TWO[0]}::worse: lost: not found before"
+    assert error in done.err.splitlines()
+    assert "lost: not found before" in summary.read_text()
+    [directory] = (tmp_path / "new").glob("suite-*")
+    assert "lost: not found before" in (directory / "index.html").read_text()
+    assert SuiteFile.read(directory).worse == json.loads(line)["worse"]
+
+    summary.unlink()
+    world = World(tmp_path / "cut", {TWO[1]: [Event(kind="failed", text="hangs")]}, interrupts=True)
+    done = kafka_trial("suite", *TWO, "--store", str(tmp_path / "cut"), backends=backends(world))
+    assert done.code == codes.CRASHED
+    assert f"::error title={TWO[1]}::interrupted: the suite was broken off" in done.err.splitlines()
+    assert "interrupted" in summary.read_text()
+
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "nowhere" / "summary"))
+    done = kafka_trial("suite", TWO[0], "--store", str(tmp_path / "s"), backends=backends(World(tmp_path / "s")))
+    assert done.code == codes.MET
+    assert f"no summary of the job: {tmp_path}/nowhere/summary: No such file or directory" in done.err
 
 
 def test_a_suite_is_not_compared_with_its_own_runs(tmp_path: Path, kafka_trial: Invoke) -> None:

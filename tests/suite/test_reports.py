@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from harness.suite import junit
-from harness.suite.reports import annotations, clock, markdown, page, report_to_github, write_reports
+from harness.suite.reports import annotations, append_summary, clock, markdown, page, write_reports
 from harness.suite.results import Outcome, SuiteFile
 from tests.suite.fakes import case, suite_file
 
@@ -96,13 +96,27 @@ def test_all_three_stand_beside_suite_json(file: SuiteFile, tmp_path: Path) -> N
     assert index == tmp_path / "index.html"
 
 
-def test_github_gets_a_report_where_it_runs_it(file: SuiteFile, tmp_path: Path) -> None:
+def test_github_gets_a_summary_where_it_runs_it(file: SuiteFile, tmp_path: Path) -> None:
     summary = tmp_path / "summary"
     summary.write_text("before\n")
-    assert report_to_github(file, {"GITHUB_STEP_SUMMARY": str(summary)}) == []
+    append_summary(file, {"GITHUB_STEP_SUMMARY": str(summary)})
     assert summary.read_text() == "before\n" + markdown(file) + "\n"
-    assert report_to_github(file, {"GITHUB_ACTIONS": "true"}) == annotations(file)
-    assert report_to_github(file, {}) == []
+    append_summary(file, {})
+
+
+def test_what_is_worse_than_the_baseline_is_in_every_report() -> None:
+    file = suite_file(case("a"), case("a", 2), case("b"), baseline="old")
+    for run in file.runs:
+        run.outcome = Outcome.EXPECTED
+    assert kinds(file) == {"a": "passed", "a #2": "passed", "b": "passed"}
+    assert "0 of 2 scenarios are worse than old" in markdown(file)
+    file.worse = {"a": ["lost: <not> found before"]}
+    assert kinds(file) == {"a": "failure", "a #2": "passed", "b": "passed"}
+    assert markdown(file).endswith("### 1 of 2 scenarios are worse than old\n\n- a: lost: &lt;not> found before\n")
+    assert "<li>a: lost: &lt;not&gt; found before</li>" in page(file)
+    assert annotations(file) == ["::error title=a::worse: lost: <not> found before"]
+    file.runs[0].outcome = Outcome.UNEXPECTED
+    assert kinds(file) == {"a": "failure", "a #2": "failure", "b": "passed"}
 
 
 def test_an_annotation_is_one_line_whatever_is_said() -> None:
