@@ -100,12 +100,14 @@ def suite(
     wanted = load_suite(named)
     backends.look()
     named_store, store = store, store.resolve()
+    # Files are named so that the suite is found again from another directory.
+    asked = [str(Path(name).resolve()) if Path(name).is_file() else name for name in named]
     # Read first: what a baseline is must not depend on the runs that are compared with it, which may be in its store.
     before = None if baseline is None else by_case(baseline)
     if resume:
         if overrides or images or times > 1 or seed is not None:
             raise ScenarioError("--resume goes on with what was begun: leave --set, --images, --times and --seed out")
-        directory = to_resume(store, wanted.name, named)
+        directory = to_resume(store, wanted.name, asked)
     else:
         draws = Random(fresh_seed() if seed is None else seed)
         everywhere = [*overrides, *said_by({} if images is None else {"images": images})]
@@ -122,7 +124,7 @@ def suite(
                 cannot_run=wanted.cannot_run,
                 time_budget=time_budget or wanted.time_budget,
                 began=time.time(),
-                named=list(named),
+                named=asked,
                 versions=versions(),
                 runs=[Result.of(case) for case in cases],
             )

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, ValidationError
+from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError
 
 from harness.cluster.spec import Part
 from harness.core.errors import ScenarioError
@@ -31,7 +31,8 @@ class Entry(Part):
     """Some scenarios, each run in every version and every variant, so many times."""
 
     scenarios: Annotated[list[str], BeforeValidator(_several)] = Field(
-        ["**"], description="names, patterns of names such as `jepsen-2013/*`, or files"
+        ["**"],
+        description="names, patterns of names such as `jepsen-2013/*`, or files, found from where the suite's file is",
     )
     tags: Annotated[list[str], BeforeValidator(_several)] = Field(
         [], description="of these scenarios, only those that have all of these tags"
@@ -61,6 +62,12 @@ class Suite(Part):
     runs: Annotated[list[Annotated[Entry, BeforeValidator(_entry)]], BeforeValidator(_several)] = Field(
         min_length=1, description="what is run"
     )
+    _folder: Path = PrivateAttr(Path())
+
+    @property
+    def folder(self) -> Path:
+        """Where files that it names are looked for: that of its own file; the current one where it was not read."""
+        return self._folder
 
 
 def suites() -> dict[str, Path]:
@@ -80,13 +87,18 @@ def load_suite(named: Sequence[str]) -> Suite:
         written = read(Path(named[0]), _WANTED)
         if "runs" in written.data:
             return _validated(written)
+    if suites_named := [name for name in named if name in known]:
+        raise ScenarioError(f"{suites_named[0]!r} is a suite: name it alone, or write a suite of your own")
     if len(named) == 1 and "/" not in named[0] and "*" not in named[0] and not Path(named[0]).exists():
         raise ScenarioError(f"no suite is called {named[0]!r}, and no file; {near(named[0], list(known))}")
     return Suite(name="scenarios", runs=[Entry(scenarios=list(named))])
 
 
 def _validated(written: Written) -> Suite:
+    file = Path(written.origin)
     try:
-        return Suite.model_validate({"name": Path(written.origin).stem, **written.data}, context=WRITTEN)
+        suite = Suite.model_validate({"name": file.stem, **written.data}, context=WRITTEN)
     except ValidationError as exc:
         raise ScenarioError("\n".join(complaints(exc, written, Suite))) from exc
+    suite._folder = file.parent
+    return suite

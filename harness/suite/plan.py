@@ -47,7 +47,7 @@ def plan(suite: Suite, overrides: Sequence[str], times: int, draws: Random) -> l
     wrong: list[str] = []
     for entry in suite.runs:
         try:
-            found = list(_loaded(entry, overrides))
+            found = list(_loaded(entry, suite.folder, overrides))
         except ScenarioError as exc:
             wrong += str(exc).splitlines()
             continue
@@ -94,11 +94,13 @@ def in_order(cases: Iterable[Case], failed: Mapping[str, bool]) -> list[Case]:
     return sorted(cases, key=lambda case: (not failed.get(case.name, False), -case.seconds))
 
 
-def _loaded(entry: Entry, overrides: Sequence[str]) -> Iterator[tuple[str, str, tuple[str, ...], Scenario]]:
+def _loaded(
+    entry: Entry, folder: Path, overrides: Sequence[str]
+) -> Iterator[tuple[str, str, tuple[str, ...], Scenario]]:
     """The name of each case, what it is loaded from, its settings, and the scenario."""
     variants = entry.variants or {"": []}
     versions = entry.versions or [""]
-    for written in _matching(entry.scenarios):
+    for written in _matching(entry.scenarios, folder):
         plain = load(written)
         if not set(entry.tags) <= set(plain.tags) or set(entry.without_tags) & set(plain.tags):
             continue
@@ -110,20 +112,33 @@ def _loaded(entry: Entry, overrides: Sequence[str]) -> Iterator[tuple[str, str, 
                 yield name, written, tuple(settings), load(written, settings)
 
 
-def _matching(patterns: Sequence[str]) -> list[str]:
-    """The names and files that these are, or match, each once. Raises ScenarioError for a name that nobody knows."""
+def _matching(patterns: Sequence[str], folder: Path) -> list[str]:
+    """The names and files that these are, or match, each once; a file by its whole path, so that it is found from
+    another directory, too. Raises ScenarioError for a name that nobody knows."""
     known = named()
     found: dict[str, None] = {}
     for pattern in patterns:
-        if pattern in known or not set("*?[") & set(pattern):
+        if pattern in known:
             found.setdefault(pattern)
-            continue
-        found.update(dict.fromkeys(name for name in known if fnmatchcase(name, pattern)))
-        # (What ends with ** names folders, and from Python 3.13 on their files, too: of any kind, wherever one stands.)
-        if not pattern.startswith("/") and not pattern.endswith("**"):
-            files = (str(path) for path in sorted(Path().glob(pattern)) if path.suffix in {".yaml", ".yml"})
-            found.update(dict.fromkeys(files))
+        elif not set("*?[") & set(pattern):
+            file = folder / pattern
+            found.setdefault(str(file.resolve()) if file.is_file() else pattern)
+        else:
+            found.update(dict.fromkeys(name for name in known if fnmatchcase(name, pattern)))
+            found.update(dict.fromkeys(_files(pattern, folder)))
     return list(found)
+
+
+def _files(pattern: str, folder: Path) -> list[str]:
+    # (What ends with ** names folders, and from Python 3.13 on their files, too: of any kind, wherever one stands.)
+    if pattern.endswith("**"):
+        return []
+    anchor = Path(pattern).anchor
+    try:
+        matching = sorted((Path(anchor) if anchor else folder).glob(pattern.removeprefix(anchor)))
+    except ValueError as exc:
+        raise ScenarioError(f"{pattern}: no pattern of files ({exc})") from exc
+    return [str(path.resolve()) for path in matching if path.suffix in {".yaml", ".yml"}]
 
 
 def _said(entry: Entry) -> str:

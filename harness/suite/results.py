@@ -168,11 +168,11 @@ def stored_suites(store: Path, suite: str | None = None) -> list[Path]:
 
 def to_resume(store: Path, suite: str, named: Sequence[str]) -> Path:
     """The newest suite of this name, started with these arguments, in a store that nobody runs and that did not end, or
-    whose time budget did before all was run.
+    whose time budget did before all was run. One that cannot be read (of another version) is passed over.
 
     Raises ScenarioError where there is none.
     """
-    unfinished = [path for path in stored_suites(store, suite) if _to_go_on(SuiteFile.read(path), named)]
+    unfinished = [path for path in stored_suites(store, suite) if _to_go_on(path, named)]
     idle = [path for path in unfinished if not is_recorded(path)]
     if unfinished and not idle:
         raise ScenarioError(_still_going(unfinished[-1]))
@@ -183,7 +183,11 @@ def to_resume(store: Path, suite: str, named: Sequence[str]) -> Path:
     return idle[-1]
 
 
-def _to_go_on(file: SuiteFile, named: Sequence[str]) -> bool:
+def _to_go_on(directory: Path, named: Sequence[str]) -> bool:
+    try:
+        file = SuiteFile.read(directory)
+    except HistoryError:
+        return False
     # (Suites of earlier versions do not have their arguments.)
     left = file.ended is None or any(run.outcome is Outcome.NOT_STARTED for run in file.runs)
     return left and (not file.named or set(file.named) == set(named))

@@ -145,6 +145,27 @@ def test_suite_interrupted_says_how_it_goes_on_and_does(tmp_path: Path, kafka_tr
     assert list(tmp_path.glob("suite-scenarios-*")) == [directory]
 
 
+def test_a_suite_goes_on_from_another_directory_and_beside_one_that_cannot_be_read(
+    tmp_path: Path, kafka_trial: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.yaml").write_text("claim: x\n")
+    monkeypatch.chdir(tmp_path)
+    world = World(tmp_path, {str(tmp_path / "b.yaml"): [Event(kind="failed", text="hangs")]}, interrupts=True)
+    done = kafka_trial("suite", "a.yaml", "b.yaml", "--store", "store", backends=backends(world))
+    assert done.code == codes.CRASHED
+    old = tmp_path / "store" / "suite-scenarios-20200101T000000.000Z"
+    old.mkdir()
+    (old / "suite.json").write_text('{"schema": 0}')
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    later = World(tmp_path)
+    arguments = ["suite", "../a.yaml", "../b.yaml", "--store", "../store", "--resume"]
+    assert kafka_trial(*arguments, backends=backends(later)).code == codes.MET
+    assert [line for line in later.log if line.startswith("up")] == [f"up {tmp_path}/b.yaml"]
+
+
 def refuses(*_: object) -> None:
     raise EnvironmentLacks("no java; Spark needs Java 17")
 

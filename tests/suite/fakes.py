@@ -48,6 +48,12 @@ class FakeRecorder:
     world: "World"
     gone_on: bool = False
 
+    @property
+    def scenario(self) -> str:
+        """A file's scenario has its name."""
+        written = Path(self.order.written)
+        return written.stem if written.is_absolute() else self.order.written
+
     def begin(self) -> None:
         self.world.log.append(f"up {self.order.written}")
         self.on_event(Event(kind="phase", text="cluster up"))
@@ -61,7 +67,7 @@ class FakeRecorder:
         self.gone_on = True
         if self.ends.text.startswith("hangs"):
             if self.ends.text.endswith("leaves its cluster"):
-                record(self.order.store, self.order.written, self.order.seed, State.RUNNING, self.world.moment)
+                record(self.order.store, self.scenario, self.order.seed, State.RUNNING, self.world.moment)
             if self.world.interrupts:
                 raise KeyboardInterrupt
             return
@@ -70,9 +76,9 @@ class FakeRecorder:
         self.on_event(Event(kind="phase", text="seal"))
         if self.ends.kind == "recorded" or self.ends.text == "killed":
             state = State.RECORDED if self.ends.kind == "recorded" else State.RUNNING
-            directory = record(self.order.store, self.order.written, self.order.seed, state, self.world.moment)
+            directory = record(self.order.store, self.scenario, self.order.seed, state, self.world.moment)
             for moment in self.world.beside:
-                record(self.order.store, self.order.written, self.order.seed, State.RUNNING, moment)
+                record(self.order.store, self.scenario, self.order.seed, State.RUNNING, moment)
             if self.ends.kind == "recorded":
                 self.on_event(Event(kind="recorded", text=str(directory)))
                 return

@@ -46,7 +46,27 @@ def test_a_pattern_also_matches_files(tmp_path: Path, monkeypatch: pytest.Monkey
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "a.yaml").write_text("claim: x\n")
     monkeypatch.chdir(tmp_path)
-    assert [(one.name, one.written) for one in cases("mine/*")] == [("a", "mine/a.yaml")]
+    assert [(one.name, one.written) for one in cases("mine/*")] == [("a", str(tmp_path / "mine" / "a.yaml"))]
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert [one.name for one in cases(str(tmp_path / "mi*" / "*.yaml"))] == ["a"]
+
+
+def test_the_files_of_a_suite_are_found_from_where_it_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    for name in ("a", "b1"):
+        (folder / f"{name}.yaml").write_text("claim: x\n")
+    (folder / "suite.yml").write_text("runs: [a.yaml, 'b*.yaml', delivery/at-least-once]\n")
+    monkeypatch.chdir("/")
+    found = plan(load_suite([str(folder / "suite.yml")]), (), 1, Random(1))
+    assert [one.name for one in found] == ["a", "b1", "delivery/at-least-once"]
+    assert [one.written for one in found][:2] == [str(folder / "a.yaml"), str(folder / "b1.yaml")]
+    monkeypatch.chdir(folder)
+    assert plan(load_suite(["suite.yml"]), (), 1, Random(1)) == found
+    assert [one.name for one in plan(load_suite(["a.yaml"]), (), 1, Random(1))] == ["a"]
 
 
 def test_versions_variants_and_times_multiply_and_their_settings_hold() -> None:
@@ -99,6 +119,8 @@ def test_settings_of_the_command_line_win() -> None:
     [
         (["jepsen-2013/nothing-*"], "suite s: no scenario is 'jepsen-2013/nothing-*'"),
         (["jepsen-2013/min-isr"], "did you mean jepsen-2013/min-isr-2"),
+        (["mine/nowhere.yaml"], "mine/nowhere.yaml: no such file"),
+        (["mine**.yaml"], "mine**.yaml"),
         ([{"scenarios": "jepsen-2013/*", "tags": "nobody"}], "with the tags nobody"),
         ([{"scenarios": "jepsen-2013/min-isr-2", "set": ["topic.replication=none"]}], "--set topic.replication"),
     ],
@@ -133,6 +155,11 @@ def test_a_suite_that_is_wrong_is_told_with_its_line(text: str, says: str, tmp_p
 def test_a_name_that_nobody_knows_is_told() -> None:
     with pytest.raises(ScenarioError, match="no suite is called 'nightli', and no file; did you mean 'nightly'"):
         load_suite(["nightli"])
+
+
+def test_a_suite_is_named_alone() -> None:
+    with pytest.raises(ScenarioError, match="'quick' is a suite: name it alone"):
+        load_suite(["delivery/at-least-once", "quick"])
 
 
 @pytest.mark.parametrize("text", ["", "- jepsen-2013/*\n", "nightly\n"])
