@@ -1,14 +1,13 @@
 """A worker process as the harness sees it: started, listened to, asked to finish, killed."""
 
-import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 
 from pydantic import ValidationError
 
+from harness.core import children
 from workloads.protocol import Order, Report, Spec
 
 _TERMINATE_S = 2.0
@@ -23,14 +22,7 @@ class Worker:
         self.report: Report | None = None
         self._stderr_path = spec.journals / f"worker.{spec.journal}.log"
         with self._stderr_path.open("wb") as stderr:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "workloads.worker"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=stderr,
-                start_new_session=True,
-                env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-            )
+            self._process = children.start("workloads.worker", stderr)
         self._listener = threading.Thread(target=self._listen, name=f"worker {spec.worker}", daemon=True)
         self._listener.start()
         self._say(Order.to(spec).model_dump_json())
@@ -112,13 +104,8 @@ class Worker:
         return ended
 
     def _say(self, line: str) -> None:
-        stdin = self._process.stdin
-        assert stdin is not None
-        try:
-            stdin.write(line.encode() + b"\n")
-            stdin.flush()
-        except BrokenPipeError:
-            # It is dead or dying: ``death`` reports it.
+        if not children.say(self._process, line):
+            # ``death`` reports it.
             self._process.wait()
 
     def _listen(self) -> None:

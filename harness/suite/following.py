@@ -2,7 +2,6 @@
 
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -11,6 +10,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from harness.core import children
 from harness.suite.recorder import ENDS, Event, Order
 
 #: A run that is broken off heals, removes its cluster and keeps its logs; one that does not come to that is killed.
@@ -27,15 +27,10 @@ class Recorder:
     def __init__(self, order: Order, log: Path, on_event: Callable[[Event], None]) -> None:
         self._on_event = on_event
         with log.open("wb") as stderr:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "harness.suite.recorder"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=stderr,
-                start_new_session=True,
-            )
+            self._process = children.start("harness.suite.recorder", stderr)
         self._listener = threading.Thread(target=self._listen, name=f"recorder {order.written}", daemon=True)
-        self._say(order.model_dump_json())
+        # Where it is dead, the listener reports it.
+        children.say(self._process, order.model_dump_json())
         self._listener.start()
 
     @property
@@ -45,7 +40,7 @@ class Recorder:
 
     def go(self) -> None:
         """Let the timeline begin."""
-        self._say("go")
+        children.say(self._process, "go")
 
     def break_off(self) -> None:
         """Interrupt it, as Ctrl-C does; twice is harmless. Does not wait."""
@@ -64,16 +59,6 @@ class Recorder:
             with suppress(BrokenPipeError):
                 if stream is not None:
                     stream.close()
-
-    def _say(self, line: str) -> None:
-        stdin = self._process.stdin
-        assert stdin is not None
-        try:
-            stdin.write(line.encode() + b"\n")
-            stdin.flush()
-        except BrokenPipeError:
-            # It is dead: the listener reports that.
-            return
 
     def _listen(self) -> None:
         stdout = self._process.stdout

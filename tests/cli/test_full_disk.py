@@ -9,7 +9,6 @@ import re
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -29,6 +28,7 @@ from harness.suite.recorder import Event, Order
 from tests.checkers.notation import by_hand
 from tests.cli.conftest import judging
 from tests.command import Invoke
+from tests.history.rows import send
 from tests.report.verdicts import verdict
 from tests.suite.fakes import FakeRecorder, World
 
@@ -73,19 +73,6 @@ def disk(tmp_path: Path) -> Iterator[Disk]:
     disk = Disk(tmp_path / "disk")
     yield disk
     disk.release()
-
-
-def send(sequence: int) -> dict[str, Any]:
-    return {
-        "worker": 1,
-        "incarnation": 0,
-        "sequence": sequence,
-        "topic": "trial",
-        "partition": 0,
-        "record_id": record_id(1, sequence),
-        "invoked_ns": sequence,
-        "outcome": "info",
-    }
 
 
 def filled_up(journals: Path) -> list[int]:

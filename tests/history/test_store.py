@@ -11,13 +11,14 @@ from harness.core.errors import EnvironmentLacks, HistoryError
 from harness.history.journal import Journal, journal_path
 from harness.history.paths import table_directory
 from harness.history.run_file import RunFile, State
-from harness.history.schema import FAULTS, SENDS, TABLES, record_id
+from harness.history.schema import FAULTS, SENDS, TABLES
 from harness.history.seal import SEAL_FILE, write_sealed
 from harness.history.store import RunRecord, ensure_sealed, seal
 from harness.history.stored_run import StoredRun
 from harness.run.new_run import new_run
 from harness.run.recording import recording
 from harness.scenario.model import Scenario
+from tests.history.rows import send
 
 SCENARIO = Scenario(name="a/story")
 
@@ -27,20 +28,6 @@ def record(tmp_path: Path) -> Iterator[RunRecord]:
     made = new_run(SCENARIO, 7, tmp_path)
     yield made
     made.release()
-
-
-def send(sequence: int, **fields: Any) -> dict[str, Any]:
-    return {
-        "worker": 1,
-        "incarnation": 0,
-        "sequence": sequence,
-        "topic": "trial",
-        "partition": 0,
-        "record_id": record_id(1, sequence),
-        "invoked_ns": sequence,
-        "outcome": "info",
-        **fields,
-    }
 
 
 def journal(record: RunRecord, *batches: list[dict[str, Any]]) -> Path:

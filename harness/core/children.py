@@ -1,0 +1,34 @@
+"""Processes of our own beside this one, which are told lines and answer in lines."""
+
+import os
+import subprocess
+import sys
+from typing import IO
+
+Child = subprocess.Popen[bytes]
+
+
+def start(module: str, stderr: IO[bytes]) -> Child:
+    """Run a module of ours, in a session of its own: a Ctrl-C in the terminal is this process's to handle.
+
+    It imports from where this process does: never from the current directory, where a user may have a ``yaml.py``.
+    """
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", module],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=stderr,
+        start_new_session=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )
+
+
+def say(child: Child, line: str) -> bool:
+    """Write it a line. False where it is dead, or dying."""
+    assert child.stdin is not None
+    try:
+        child.stdin.write(line.encode() + b"\n")
+        child.stdin.flush()
+    except BrokenPipeError:
+        return False
+    return True

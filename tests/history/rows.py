@@ -1,0 +1,20 @@
+"""Rows as workers write them."""
+
+from typing import Any
+
+from harness.history.schema import record_id
+
+
+def send(sequence: int, **fields: Any) -> dict[str, Any]:
+    """A write of worker 1 that nobody answered, but for ``fields``."""
+    return {
+        "worker": 1,
+        "incarnation": 0,
+        "sequence": sequence,
+        "topic": "trial",
+        "partition": 0,
+        "record_id": record_id(1, sequence),
+        "invoked_ns": sequence,
+        "outcome": "info",
+        **fields,
+    }
