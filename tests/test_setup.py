@@ -149,3 +149,17 @@ def test_what_makes_a_base_is_installed_only_where_it_is_missing(machine: Machin
     assert said == [
         "not on this machine: mmdebstrap debian-archive-keyring (Debian's names). Install them and run this again."
     ]
+
+
+def test_a_python_that_is_asked_for_replaces_another_that_was_there(machine: Machine) -> None:
+    log = machine.home / "log"
+    machine.put("python3.99", f'case "$1" in -V) echo Python 3.99.1 ;; -m) echo "$@" >>{log} ;; esac')
+    (machine.home / ".venv/bin/python").write_text("#!/bin/sh\n[ $1 != -V ] || echo Python 3.11.2\n")
+    assert machine.setup() == (0, [])
+    assert not log.exists()
+    code, said = machine.setup(PYTHON="python3.99")
+    assert (code, said[0].startswith("making .venv")) == (0, True)
+    assert log.read_text() == "-m venv --clear .venv\n"
+    (machine.home / ".venv/bin/python").write_text("#!/bin/sh\n[ $1 != -V ] || echo Python 3.99.1\n")
+    code, said = machine.setup(PYTHON="python3.99")
+    assert (code, any(line.startswith("making .venv") for line in said)) == (0, False)

@@ -15,6 +15,8 @@ from harness.history.writing import write_file
 
 RUN_FILE = "run.json"
 
+#: The last second of the year 9999: there is no later date.
+_LAST_DATE_NS = 253_402_300_799 * 10**9
 
 #: What run.json had before, and nothing read.
 _DROPPED = frozenset({"origin_monotonic_ns"})
@@ -119,7 +121,7 @@ class RunFile(_Part):
     watch_partition: int = 0
     seed: int = 0
     state: State = State.RUNNING
-    origin_unix_ns: int = 0
+    origin_unix_ns: int = Field(0, ge=0, le=_LAST_DATE_NS)
     versions: dict[str, str] = {}
     features: dict[str, int] = {}
     clients: dict[str, dict[str, Any]] = Field({}, description="settings as passed to librdkafka, by role and number")

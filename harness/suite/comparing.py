@@ -84,7 +84,7 @@ def figures(runs: Runs) -> Figures:
     found = [(name, anomaly) for _, verdict in judged for name, anomaly in verdict.anomalies.items()]
     latencies = [_latency(run) for run, _ in judged]
     heals = [_heals(verdict.availability) for _, verdict in judged]
-    expects = [run.file.scenario.get("expect") or {} for run, _ in judged]
+    expects = [run.file.expect for run, _ in judged]
     return Figures(
         runs=len(judged) + runs.crashed,
         as_expected=sum(verdict.expected for _, verdict in judged),
@@ -99,8 +99,8 @@ def figures(runs: Runs) -> Figures:
         undecided=frozenset(name for name, anomaly in found if anomaly.standing is Standing.UNDECIDED),
         recovered=_in_most({name for name, ns in one.items() if ns is not None} for one in heals),
         never=_in_most({name for name, ns in one.items() if ns is None} for one in heals),
-        named=frozenset(name for one in expects for name in (*one.get("anomalies", ()), *one.get("allowed", ()))),
-        violating=any(one.get("standing") == Standing.VIOLATION for one in expects),
+        named=frozenset(name for one in expects for name in (*one.anomalies, *one.allowed)),
+        violating=any(one.standing is Standing.VIOLATION for one in expects),
     )
 
 

@@ -404,6 +404,9 @@ def test_runs_lists_what_lies_in_a_store(tmp_path: Path, kafka_trial: Invoke) ->
     record(tmp_path, "c", 9)
     torn = record(tmp_path, "d", 10)
     (torn / "run.json").write_text("{}")
+    for seed, origin in ((11, 10**30), (12, -(10**20))):
+        run = record(tmp_path, "e", seed) / "run.json"
+        run.write_text(json.dumps({**json.loads(run.read_text()), "origin_unix_ns": origin}))
     done = kafka_trial("runs", str(tmp_path))
     assert done.code == 0
     rows = {line.split()[2]: line for line in done.out.splitlines()[1:-1]}
@@ -412,6 +415,7 @@ def test_runs_lists_what_lies_in_a_store(tmp_path: Path, kafka_trial: Invoke) ->
     assert "not as expected" not in rows["a"]
     assert "recorded" in rows["c"]
     assert "d/20260101-10/run.json: not a run file" in done.err
+    assert done.err.count("not a run file") == 3
     lines = [json.loads(line) for line in kafka_trial("runs", str(tmp_path), "--json").out.splitlines()]
     assert [(line["seed"], line["verdict"], line["expected"]) for line in lines] == [
         (7, "valid", True),

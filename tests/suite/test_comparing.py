@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.core.errors import HistoryError
-from harness.core.verdict import Judgement, Standing, Verdict
+from harness.core.verdict import Expectation, Judgement, Standing, Verdict
 from harness.history.run_file import State
 from harness.report import write as write_reports
 from harness.suite.comparing import Figures, changes, compare, figures, worse
@@ -122,9 +122,9 @@ def test_a_fault_after_which_most_runs_never_recovered_is_told(tmp_path: Path) -
 def test_what_a_scenario_names_may_be_found_or_not(tmp_path: Path) -> None:
     """`expect.allowed` is chance; what is not named is news."""
     clean, found = judged(tmp_path, "a", 1), judged(tmp_path, "a", 2, verdict(Judgement.INVALID))
-    found.file.scenario = {"expect": {"verdict": ["invalid", "valid"], "allowed": ["lost"], "standing": "permitted"}}
+    found.file.expect = Expectation(allowed=["lost"], standing=Standing.PERMITTED)
     assert [one.worse for one in compare({"a": Runs([clean])}, {"a": Runs([found])}, 1.5)] == [[]]
-    found.file.scenario = {"expect": {"allowed": ["duplicated"]}}
+    found.file.expect = Expectation(allowed=["duplicated"])
     [told] = compare({"a": Runs([clean])}, {"a": Runs([found])}, 1.5)
     assert told.worse[0] == "lost: not found before"
 

@@ -7,7 +7,7 @@ from docker import DockerClient
 from harness.cluster.provider import Finding
 from harness.core.errors import EnvironmentLacks, ScenarioError
 from harness.providers.docker.engine import compose_command
-from harness.providers.docker.images import cached, toolbox_image
+from harness.providers.docker.images import bases_are_there, cached, toolbox_image
 from harness.providers.docker.reaching import CLIENTS, reaches_containers, wanted_clients
 from harness.providers.docker.shell import labels_of_no_run, without_network
 from harness.providers.docker.sources import Sources, chosen
@@ -43,7 +43,7 @@ def images(client: DockerClient, wanted: Sources) -> Finding:
     try:
         base = chosen(client, wanted)
     except EnvironmentLacks as exc:
-        return Finding("images", bool(tags), f"{exc}; there: {there}")
+        return Finding("images", bases_are_there(client, wanted), f"{exc}; there: {there}")
     return Finding("images", True, f"built from {base or 'Debian by mmdebstrap'}; there: {there}")
 
 

@@ -78,13 +78,19 @@ def lacking(client: DockerClient, wanted: Sources | None = None) -> list[str]:
     """Debian's names of the packages without which this machine cannot build our images; none where the bases are there
     or a registry answers."""
     wanted = wanted or sources()
-    if all(_found(client, f"{recipe}:{SUITE}", _digest_of_base(recipe), wanted) for recipe in ("java", "toolbox")):
+    if bases_are_there(client, wanted):
         return []
     try:
         chosen(client, wanted)
     except EnvironmentLacks:
         return lacking_to_make() if Source.BUILD in wanted.allowed else []
     return []
+
+
+def bases_are_there(client: DockerClient, wanted: Sources) -> bool:
+    """Whether this engine has all that our images are built on, of a source that is wanted, as it is built today."""
+    bases = (_found(client, f"{recipe}:{SUITE}", _digest_of_base(recipe), wanted) for recipe in ("java", "toolbox"))
+    return all(bases)
 
 
 def java_image(client: DockerClient, wanted: Sources | None = None) -> str:

@@ -6,23 +6,33 @@ from typing import cast
 import pytest
 from docker import DockerClient
 from docker.errors import APIError
+from requests import Response
 
 from harness.core.errors import EnvironmentLacks, ScenarioError
 from harness.providers.docker.doctor import images
+from harness.providers.docker.images import bases_are_there
 from harness.providers.docker.sources import Source, Sources, chosen, debian, sources
 
 BASE = "mirror:5000/library/debian:bookworm-slim"
 
 
-def engine(**digests: str) -> DockerClient:
-    """An engine whose registries know these images."""
+def engine(*there: str, **digests: str) -> DockerClient:
+    """An engine that has the images ``there``, and whose registries know those of ``digests``."""
 
     def look(name: str) -> SimpleNamespace:
         if name not in digests:
             raise APIError("404", explanation="manifest unknown: manifest unknown")
         return SimpleNamespace(id=digests[name])
 
-    return cast(DockerClient, SimpleNamespace(images=SimpleNamespace(get_registry_data=look, list=lambda: [])))
+    def get(tag: str) -> SimpleNamespace:
+        if tag not in there:
+            raise APIError("no such image", cast(Response, SimpleNamespace(status_code=404)))
+        return SimpleNamespace()
+
+    def found() -> list[SimpleNamespace]:
+        return [SimpleNamespace(tags=[tag]) for tag in there]
+
+    return cast(DockerClient, SimpleNamespace(images=SimpleNamespace(get_registry_data=look, list=found, get=get)))
 
 
 def test_where_nothing_is_said_a_registry_is_asked_before_a_base_is_made() -> None:
@@ -88,3 +98,15 @@ def test_doctor_says_what_images_would_be_built_from() -> None:
     assert lacks.detail.startswith(
         f"no registry answers for {BASE} (manifest unknown: manifest unknown): name a mirror"
     )
+
+
+def test_doctor_takes_no_image_of_before_for_what_images_are_built_on() -> None:
+    wanted = Sources((Source.REGISTRY,))
+    asked: list[str] = []
+    client = engine("kafka-trial/kafka:2.3.1-registry-00000000")
+    client.images.get = lambda tag: asked.append(tag) or SimpleNamespace()  # type: ignore[func-returns-value]
+    assert bases_are_there(client, wanted)
+    stale = images(engine("kafka-trial/kafka:2.3.1-registry-00000000"), wanted)
+    assert (stale.good, "there: kafka-trial/kafka:2.3.1-registry-00000000" in stale.detail) == (False, True)
+    assert not images(engine(asked[0]), wanted).good
+    assert images(engine(*asked), wanted).good
