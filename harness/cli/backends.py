@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.cli.environment import look_at_java, look_at_spark
+from harness.cli.environment import cores, look_at_java, look_at_spark
 from harness.cli.errors import print_error
 
 if TYPE_CHECKING:
@@ -88,7 +88,8 @@ class Backends:
     """``judge`` makes, from a Spark master, Spark settings and each run's rows, a judge: it takes a run's directory and
     a folder for its results. ``abandon`` ends what it waits for. ``record`` runs and does not judge; ``recorder``
     starts a process that does so. ``look`` raises EnvironmentLacks where nothing could be judged. ``clean`` removes
-    what a run left on the machine. ``writable``: whether a folder can be written."""
+    what a run left on the machine. ``cores``: how many this machine has. ``writable``: whether a
+    folder can be written."""
 
     run: "Run" = _run
     judge: "Callable[[str | None, Mapping[str, str], Sequence[int]], Judge]" = _judge
@@ -98,4 +99,5 @@ class Backends:
     look: Callable[[], None] = _look
     clean: "Callable[[RunFile], None]" = _clean
     providers: "Callable[[], Mapping[str, Row]]" = _providers
+    cores: Callable[[], int] = cores
     writable: Callable[[Path], bool] = lambda directory: os.access(directory, os.W_OK)

@@ -23,6 +23,11 @@ def look_at_directory(current: Callable[[], str] = os.getcwd) -> None:
         raise EnvironmentLacks(f"the current directory cannot be used ({exc.strerror}): change to another") from exc
 
 
+def cores() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def look_at_spark(user: int | None = None, imported: Path | None = None) -> None:
     """Raises EnvironmentLacks where ``imported`` is another pyspark than the one installed with kafka-trial, or Spark
     could not start for ``user``. Without both: what this process would import, and who it is."""

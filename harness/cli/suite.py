@@ -27,6 +27,11 @@ if TYPE_CHECKING:
     from harness.suite.stored import Runs
 
 
+#: What a cluster of three and its clients take. With less a run is no slower, but late: leaders are elected because
+#: nobody had the time to answer, and latencies are the machine's.
+_CORES_OF_A_CLUSTER = 2
+
+
 class _DurationType(click.ParamType[float]):
     name = "duration"
 
@@ -48,7 +53,9 @@ class _DurationType(click.ParamType[float]):
     metavar="TIME",
     help="Start no run that would end later: 90m, 2h. Those left out are named, and fail nothing.",
 )
-@click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Clusters at once.")
+@click.option(
+    "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Clusters at once; each takes two cores."
+)
 @click.option("--times", type=click.IntRange(min=1), default=1, show_default=True, help="How often each is run.")
 @click.option("--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Change a setting of every scenario.")
 @images_option
@@ -131,7 +138,7 @@ def suite(
         file.baseline, file.worse = None, {}
         file.write(directory)
         going_on = shlex.join(["kafka-trial", "suite", *named, "--store", str(named_store), "--resume"])
-        _run(backends, file, directory, store, jobs, going_on)
+        _run(backends, file, directory, store, _bounded(jobs, backends.cores()), going_on)
         index = write_reports(file, directory)
         compared = None if before is None else compare(_of(file, before), of_suite(directory), TOLERANCE)
         if compared is not None:
@@ -148,6 +155,14 @@ def suite(
         code = codes.worst([code, print_comparison(compared, err=as_json)])
     _report_to_github(file, err=as_json)
     return code
+
+
+def _bounded(jobs: int, cores: int) -> int:
+    """As many clusters at once as this machine has cores for; says so where that is less than was asked for."""
+    most = max(1, cores // _CORES_OF_A_CLUSTER)
+    if jobs > most:
+        print_error(f"--jobs {jobs}: {most} at once, as this machine has {cores} cores, and a cluster takes two")
+    return min(jobs, most)
 
 
 def _run(backends: Backends, file: "SuiteFile", directory: Path, store: Path, jobs: int, going_on: str) -> None:

@@ -91,6 +91,18 @@ def test_suite_prints_suite_json_as_one_line(tmp_path: Path, kafka_trial: Invoke
     assert [run["outcome"] for run in json.loads(line)["runs"]] == ["as expected"] * 3
 
 
+@pytest.mark.parametrize(("cores", "at_once"), [(8, 2), (4, 2), (3, 1), (1, 1)])
+def test_no_more_clusters_run_at_once_than_there_are_cores_for(
+    cores: int, at_once: int, tmp_path: Path, kafka_trial: Invoke
+) -> None:
+    world = World(tmp_path, {name: [Event(kind="failed", text="hangs")] for name in TWO}, interrupts=True)
+    arguments = ["suite", *TWO, "--store", str(tmp_path), "--jobs", "2"]
+    done = kafka_trial(*arguments, backends=backends(world, cores=lambda: cores))
+    assert len([line for line in world.log if line.startswith("up ")]) == at_once
+    told = f"kafka-trial: --jobs 2: 1 at once, as this machine has {cores} cores, and a cluster takes two\n"
+    assert done.err.startswith(told) is (at_once == 1)
+
+
 def test_suite_takes_images_from_where_it_is_told(tmp_path: Path, kafka_trial: Invoke) -> None:
     arguments = [
         "suite",
