@@ -1,0 +1,470 @@
+"""Each row of the permission table (harness.core.guarantees) planted three ways: what it excuses reaches the record, or
+does not reach it, or nobody can tell.
+
+It can miss a record in five ways: it is over before the record, or comes when the record is gone; it is of another
+partition, or of another broker's disk; or what is missing is a hole, which nothing excuses. Where a row has no such
+way, it is said why.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.core.verdict import Standing
+from harness.history.run_file import Origin
+
+BEFORE, AFTER, PARTITION, DISK, HOLE = "before", "after", "another partition", "another disk", "a hole"
+
+#: How what a row excuses may miss a record.
+WAYS = (BEFORE, AFTER, PARTITION, DISK, HOLE)
+
+
+@dataclass(frozen=True)
+class Plant:
+    """A hand history (tests.checkers.notation), and how what is found in it stands. ``settings``: besides the row's.
+    ``anomaly``: what is found there, where it is another one than the row's."""
+
+    lines: tuple[str, ...]
+    standing: Standing = Standing.VIOLATION
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    anomaly: str | None = None
+
+
+@dataclass(frozen=True)
+class Never:
+    """Why a row cannot be planted in some way."""
+
+    why: str
+
+
+@dataclass(frozen=True)
+class PlantedRow:
+    """The plants of a row: all are of ``anomaly``, under ``settings``."""
+
+    anomaly: str
+    settings: Mapping[str, Any]
+    reaches: tuple[str, ...] | Never
+    misses: Mapping[str, Plant | Never]
+    cannot_be_told: Plant | Never
+
+
+def _untold(*lines: str) -> Plant:
+    return Plant(lines, Standing.UNDECIDED)
+
+
+# What is gone: r, at 5, acknowledged at 11 s.
+
+_R = "send r ok @5 t10..11"
+_LATE = ("send late ok @6 t55..56", "final late @6 e1", "end 0..7")
+
+#: The log goes on at r's place under the next leader's epoch; or under r's own, before that leader was elected; or r
+#: alone is missing in it; or it ends there, and nothing else became of it.
+_CUT = ("final a @4 e0", "final b @5 e1", *_LATE)
+_REPLACED = ("final a @4 e0", "send x ok @5 t15..16", "final x @5 e0", *_LATE)
+_HOLE = ("final a @4 e0", "final c @6 e0", "send late ok @7 t55..56", "final late @7 e1", "end 0..8")
+_ENDED = ("final a @4 e0", "send late ok @4 t55..56", "end 0..5")
+#: r itself was sent under the next leader, which went on at its place.
+_OF_THE_NEXT = ("send r ok @5 t40..41", "final a @3 e0", "final b @4 e1", "final c @5 e1", *_LATE)
+#: Nothing of the first leader is left.
+_ANEW = ("final b @0 e1", *_LATE)
+
+
+def _saw(by: str, when: str, what: str) -> tuple[str, ...]:
+    return tuple(f"saw {one} @{when} {what}" for one in by.split(","))
+
+
+def _led(isr: str, by: str = "b1,b2,b3") -> tuple[str, ...]:
+    """b1 led from the beginning, with this ISR, until it told nothing more at 20 s."""
+    others = ",".join(one for one in by.split(",") if one != "b1")
+    return (
+        *_saw("b1", "0..20", f"leader=1 epoch=0 isr={isr}"),
+        *_saw(others, "0..25", f"leader=1 epoch=0 isr={isr}"),
+    )
+
+
+_KILLED = "fault killed b1 20..40 kind=kill"
+_B2_ALONE = _saw("b2,b3", "26..60", "leader=2 epoch=1 isr=2")
+_B2_OF_ISR = _saw("b2,b3", "26..60", "leader=2 epoch=1 isr=2,3")
+_B3_ALONE = _saw("b2,b3", "26..60", "leader=3 epoch=1 isr=3")
+_NOBODY_ELSE = _saw("b1,b2,b3", "0..60", "leader=1 epoch=0 isr=1,2,3")
+#: Of partition 1, where b1 leads alone and then b2.
+_ELSEWHERE = tuple(
+    line.replace("leader=", "p1 leader=") for line in (*_led("1"), *_saw("b2,b3", "26..60", "leader=2 epoch=1 isr=2"))
+)
+#: What nobody elected uncleanly: b2 must have had r. The disk of b3, which had it too, was wiped.
+_B3_WIPED = (*_led("1,2,3"), _KILLED, "fault w b3 20..24 kind=wipe", *_B2_ALONE)
+
+#: b1, alone in the ISR, was killed; b2, which lacked r, was elected.
+_ALONE = (*_led("1"), _KILLED, *_B2_ALONE)
+
+#: b1 led with b2 in the ISR; both were faulted, and b3 was elected.
+_BOTH = (*_led("1,2"), _KILLED, "fault cut b2 21..40 kind=isolate", *_B3_ALONE)
+
+#: The ISR of b1 shrank to it alone between 4 and 5 s.
+_SHRANK = (
+    *_saw("b1,b2,b3", "0..4", "leader=1 epoch=0 isr=1,2,3"),
+    *_saw("b1", "5..20", "leader=1 epoch=0 isr=1"),
+    *_saw("b2,b3", "5..25", "leader=1 epoch=0 isr=1"),
+    _KILLED,
+    *_B2_ALONE,
+)
+_WHILE_IT_SHRANK = "send r ok @5 t4.2..4.8"
+
+#: b1, cut off, goes on until 40 s; b2 leads since 20 s.
+_TWO_LED = (
+    *_saw("b1", "0..40", "leader=1 epoch=0 isr=1,2,3"),
+    *_saw("b2,b3", "0..19", "leader=1 epoch=0 isr=1,2,3"),
+    *_saw("b2,b3", "20..60", "leader=2 epoch=1 isr=2,3"),
+    *_saw("b1", "41..60", "leader=2 epoch=1 isr=2,3"),
+)
+
+_ALL_KILLED = (*_led("1,2,3"), *_B3_ALONE)
+
+#: b1 is the only replica, and led until 20 s and since 32 s.
+_ONLY = (
+    *_saw("b1", "0..20", "leader=1 epoch=0 isr=1 replicas=1"),
+    *_saw("b1", "32..60", "leader=1 epoch=1 isr=1 replicas=1"),
+)
+
+#: b1 was restarted and came back without r, of which nobody wiped anything; b2 leads at last.
+_LOST_BY_A_RESTART = (
+    *_saw("b1,b2,b3", "0..20", "leader=1 epoch=0 isr=1"),
+    "fault k b1 20..24 kind=kill",
+    "saw b2 @25 leader=-1 epoch=1 isr=1",
+    *_saw("b1,b2,b3", "26..48", "leader=1 epoch=2 isr=1"),
+    *_saw("b2,b3", "50..60", "leader=2 epoch=3 isr=2,3"),
+    *("final a @4 e0", "final b @5 e2", "send late ok @6 t40..41", "final late @6 e2", "end 0..7"),
+)
+
+#: b1 was alone in the ISR at last, was down from 20 to 24 s, and leads again; r is of the time of the whole ISR.
+_LAST = (
+    "send r ok @5 t2..3",
+    *_saw("b1,b2,b3", "0..9", "leader=1 epoch=0 isr=1,2,3"),
+    *_saw("b1", "10..20", "leader=1 epoch=0 isr=1"),
+    *_saw("b2,b3", "10..25", "leader=1 epoch=0 isr=1"),
+    "fault k b1 20..24 kind=kill",
+    "saw b2 @25 leader=-1 epoch=1 isr=1",
+    *_saw("b1,b2,b3", "26..60", "leader=1 epoch=2 isr=1"),
+)
+_OF_THE_LAST = ("final b @5 e2", "send late ok @6 t55..56", "final late @6 e2", "end 0..7")
+
+
+# What is there twice, or late: a, in flight from 30 to 32 s.
+
+_TWICE = ("send a ok @0 t30..32", "send b ok @1 t31.5..34", "final a @0", "final b @1", "final a @2", "end 0..3")
+_LATER = ("send a ok @0 t30..32", "send b ok @1 t31.5..34", "final b @1", "final a @2", "end 0..3")
+#: b is sent when a was acknowledged.
+_TWICE_AFTERWARDS = tuple(line.replace("t31.5..34", "t33..34") for line in _TWICE)
+_QUIET = _saw("b1,b2,b3", "0..60", "leader=1 epoch=0 isr=1,2,3")
+#: Another leader is elected from the one time to the other.
+_MOVED = (
+    *_saw("b1,b2,b3", "0..30", "leader=1 epoch=0 isr=1,2,3"),
+    *_saw("b1,b2,b3", "31..60", "leader=2 epoch=1 isr=1,2,3"),
+)
+_MOVED_BEFORE = tuple(line.replace("0..30", "0..9").replace("31..60", "10..60") for line in _MOVED)
+_MOVED_AFTER = tuple(line.replace("0..30", "0..45").replace("31..60", "46..60") for line in _MOVED)
+_MOVED_ELSEWHERE = (*_QUIET, *(line.replace("leader=", "p1 leader=") for line in _MOVED))
+_CUT_THEN = "fault cut b1,b2,b3 28..36"
+_ANOTHER_REPLICA = (*_saw("b1,b2", "0..60", "leader=1 epoch=0 isr=1,2 replicas=1,2"), "fault cut b3 28..36")
+
+_NOTHING_IS_MISSING = dict.fromkeys((DISK, HOLE), Never("no log lacks anything: it is no matter of a disk"))
+
+
+def _resent(copied: tuple[str, ...]) -> dict[str, Plant | Never]:
+    """A fault that can have made nobody send again what is in ``copied``."""
+    return {
+        BEFORE: Plant((*copied, *_QUIET, "fault cut b1,b2,b3 1..5")),
+        AFTER: Plant((*copied, *_QUIET, "fault cut b1,b2,b3 33..36")),
+        PARTITION: Plant((*copied, *_ANOTHER_REPLICA)),
+        **_NOTHING_IS_MISSING,
+    }
+
+
+def _refused(copied: tuple[str, ...]) -> dict[str, Plant | Never]:
+    """An election that refused nothing of what is in ``copied``."""
+    return {
+        BEFORE: Plant((*copied, *_MOVED_BEFORE)),
+        AFTER: Plant((*copied, *_MOVED_AFTER)),
+        PARTITION: Plant((*copied, *_MOVED_ELSEWHERE)),
+        **_NOTHING_IS_MISSING,
+    }
+
+
+#: b is there twice, and was in flight from 10 to 40 s.
+_COPIED = ("send b ok @1 t10..40", "final b @1", "final b @2", "end 0..3")
+
+# What a group reads: three records, of two members.
+
+_ABC = (
+    *("send a ok @0 t1..2", "send b ok @1 t2..3", "send c ok @2 t3..4"),
+    *("final a @0", "final b @1", "final c @2", "end 0..3", "place assign r1 @0 t1"),
+)
+#: b was committed past and never processed.
+_PASSED = (*_ABC, "live a @0 r1 t5", "place committing r1 @2 t6", "place commit r1 @2 t6")
+#: The same, by the next incarnation of that member.
+_PASSED_BY_THE_NEXT = (
+    *(*_ABC, "live a @0 r1 t5", "place committing r1 @1 t6", "place commit r1 @1 t6"),
+    *("place assign r1 i1 @1 t8", "live c @2 r1 i1 t9", "place committing r1 i1 @3 t10", "place commit r1 i1 @3 t10"),
+)
+#: Two members are given the partition by turns from 107 s on.
+_BY_TURNS = (
+    *_ABC,
+    *("live a @0 r1 t105", "place assign r2 t106", "live a @0 r2 t107", "live b @1 r1 t108"),
+)
+#: Reader 1 was given a, and then c; no final read tells what stands between.
+_GAP = ("send a ok @0 t1..2", "send b ok @1 t2..3", "send c ok @2 t3..4", "live a @0 r1 t5", "live c @2 r1 t7")
+_B_WAS_READ = "live b @1 r2 t6"
+#: The group may have moved the partition unseen, right before the poll that gave it c.
+_MOVED_UNSEEN = "place r1 may-have-moved t7"
+
+_OF_OTHERS = {"origin": Origin.JEPSEN}
+
+_GIVEN_EACH_OTHERS = (
+    *("txn 1 commit ok 0..5..6", "txn 2 commit ok 1..5..6 w1", "send a ok @0 x1 t1..2"),
+    *("send b ok @0 p1 x2 w1 t1..2", "live b @0 p1 w0 x1 t5", "live a @0 w1 x2 t5"),
+    *("final a @0", "final b @0 p1", "end 0..1", "end 0..1 p1"),
+)
+_HANGS = ("txn 1 commit info 0..", "send a ok @0 x1", "end 0..0", "stable @0 high=1")
+
+_ALWAYS = Never("it holds by the setting alone: no event excuses anything")
+
+ROWS: Mapping[str, PlantedRow] = {
+    "one replica": PlantedRow(
+        "lost",
+        {"replication": 1, "min_insync_replicas": 1, "unclean_election": False},
+        (_R, *_ONLY, "fault w b1 20..30 kind=wipe", *_ANEW),
+        {
+            BEFORE: Plant((_R, *_ONLY, "fault w b1 2..4 kind=wipe", *_ENDED)),
+            AFTER: Plant((_R, *_ONLY, "fault w b1 20..30 kind=wipe", *_REPLACED)),
+            PARTITION: Plant(
+                (
+                    *(_R, *_saw("b1", "0..60", "leader=1 epoch=0 isr=1 replicas=1"), "fault w b2 20..30 kind=wipe"),
+                    *(*_saw("b2", "0..60", "p1 leader=2 epoch=0 isr=2 replicas=2"), *_ENDED),
+                )
+            ),
+            DISK: Plant((_R, *_ONLY, "fault w b3 20..30 kind=wipe", *_ANEW)),
+            HOLE: Plant((_R, *_ONLY, "fault w b1 20..30 kind=wipe", *_HOLE)),
+        },
+        _untold(_R, *_ONLY, "fault w b1 20..30 kind=wipe unknown=b1", *_ANEW),
+    ),
+    "acks without replication": PlantedRow(
+        "lost",
+        {"acks": "1", "unclean_election": False},
+        (_R, *_led("1,2,3"), _KILLED, *_B2_OF_ISR, *_CUT),
+        {
+            BEFORE: Plant((*_led("1,2,3"), _KILLED, *_B2_OF_ISR, *_OF_THE_NEXT)),
+            AFTER: Plant((_R, *_led("1,2,3"), _KILLED, *_B2_OF_ISR, *_REPLACED)),
+            PARTITION: Plant((_R, *_NOBODY_ELSE, *_ELSEWHERE, _KILLED, *_ENDED)),
+            DISK: Plant((_R, *_NOBODY_ELSE, "fault w b2,b3 20..24 kind=wipe", *_ENDED)),
+            HOLE: Plant((_R, *_led("1,2,3"), _KILLED, *_B2_OF_ISR, *_HOLE)),
+        },
+        _untold("send r ok @5 t30..31", *_TWO_LED, *_CUT),
+    ),
+    "unclean election, one in-sync replica": PlantedRow(
+        "lost",
+        {"unclean_election": True, "min_insync_replicas": 1},
+        (_R, *_ALONE, *_CUT),
+        {
+            BEFORE: Plant((*_ALONE, *_OF_THE_NEXT)),
+            AFTER: Plant((_R, *_ALONE, *_REPLACED)),
+            PARTITION: Plant((_R, *_NOBODY_ELSE, *_ELSEWHERE, _KILLED, *_ENDED)),
+            DISK: Plant((_R, *_B3_WIPED, *_CUT)),
+            HOLE: Plant((_R, *_ALONE, *_HOLE)),
+        },
+        _untold(_WHILE_IT_SHRANK, *_SHRANK, *_CUT),
+    ),
+    "unclean election, whole ISR faulted": PlantedRow(
+        "lost",
+        {"unclean_election": True, "min_insync_replicas": 2},
+        (_R, *_BOTH, *_CUT),
+        {
+            BEFORE: Plant((*_BOTH, *_OF_THE_NEXT)),
+            AFTER: Plant((_R, *_BOTH, *_REPLACED)),
+            PARTITION: Plant((_R, *_NOBODY_ELSE, *_ELSEWHERE, _KILLED, *_ENDED)),
+            DISK: Plant((_R, *_B3_WIPED, *_CUT)),
+            HOLE: Plant((_R, *_BOTH, *_HOLE)),
+        },
+        _untold(_R, *_led("1,2"), _KILLED, "fault cut b2 21..40 kind=isolate unknown=b2", *_B3_ALONE, *_CUT),
+    ),
+    "unclean election by hand": PlantedRow(
+        "lost",
+        {"unclean_election": False, "min_insync_replicas": 1},
+        (_R, *_ALONE, "fault elect-1 - 25..26 unclean", *_CUT),
+        {
+            BEFORE: Plant((_R, *_ALONE, "fault elect-1 - 2..3 unclean", *_CUT)),
+            AFTER: Plant((_R, *_ALONE, "fault elect-1 - 50..51 unclean", *_CUT)),
+            PARTITION: Plant((_R, *_ALONE, "fault elect-1 - 25..26 p1 unclean", *_CUT)),
+            DISK: Plant((_R, *_B3_WIPED, "fault elect-1 - 25..26 unclean", *_CUT)),
+            HOLE: Plant((_R, *_ALONE, "fault elect-1 - 25..26 unclean", *_HOLE)),
+        },
+        _untold(_R, *_ALONE, "fault elect-1 - 25..26 unclean unknown", *_CUT),
+    ),
+    "every disk lost": PlantedRow(
+        "lost",
+        {"unclean_election": False, "min_insync_replicas": 1},
+        (_R, *_ALL_KILLED, "fault w b1,b2,b3 20..24 kind=wipe", *_ANEW),
+        {
+            BEFORE: Plant((_R, *_ALL_KILLED, "fault w b1,b2,b3 2..4 kind=wipe", *_ANEW)),
+            AFTER: Plant((_R, *_LOST_BY_A_RESTART, "fault w b1 49..52 kind=wipe")),
+            PARTITION: Plant(
+                (
+                    *(_R, *_ALL_KILLED, "fault w b4,b5 20..24 kind=wipe", *_ANEW),
+                    *_saw("b2,b3", "0..60", "p1 leader=4 epoch=0 isr=4,5 replicas=4,5"),
+                )
+            ),
+            DISK: Plant((_R, *_ALL_KILLED, "fault w b1,b2 20..24 kind=wipe", *_ANEW)),
+            HOLE: Plant((_R, *_ALL_KILLED, "fault w b1,b2,b3 20..24 kind=wipe", *_HOLE)),
+        },
+        _untold(_R, *_ALL_KILLED, "fault w b1,b2,b3 20..24 kind=wipe unknown=b3", *_ANEW),
+    ),
+    "last replica standing": PlantedRow(
+        "lost",
+        {"unclean_election": False, "min_insync_replicas": 1},
+        (*_LAST, "fault w b1 21..22 kind=wipe", *_OF_THE_LAST),
+        {
+            BEFORE: Plant((*_LAST, "fault w b1 0.5..1 kind=wipe", *_OF_THE_LAST)),
+            AFTER: Plant((_R, *_LOST_BY_A_RESTART, "fault w b1 49..52 kind=wipe")),
+            PARTITION: Plant(
+                (
+                    *(*_LAST, "fault w b4 21..22 kind=wipe", *_OF_THE_LAST),
+                    *_saw("b2,b3", "0..60", "p1 leader=4 epoch=0 isr=4 replicas=4"),
+                )
+            ),
+            DISK: Plant((*_LAST, "fault w b3 21..22 kind=wipe", *_OF_THE_LAST)),
+            HOLE: Plant((*_LAST, "fault w b1 21..22 kind=wipe", *_HOLE)),
+        },
+        _untold(*_LAST, "fault w b1 21..22 kind=wipe unknown=b1", *_OF_THE_LAST),
+    ),
+    "retries without idempotence": PlantedRow(
+        "duplicated",
+        {"idempotence": False, "retries": 5},
+        (*_TWICE, *_QUIET, _CUT_THEN),
+        _resent(_TWICE),
+        _untold(*_TWICE, *_QUIET, f"{_CUT_THEN} unknown"),
+    ),
+    "sent again to another leader": PlantedRow(
+        "duplicated",
+        {"idempotence": False, "retries": 0},
+        (*_TWICE, *_MOVED),
+        _refused(_TWICE),
+        _untold(*_TWICE_AFTERWARDS, *_MOVED, _CUT_THEN),
+    ),
+    "another given up beside it": PlantedRow(
+        "duplicated",
+        {"idempotence": True},
+        ("send x info t9..39", *_COPIED),
+        {
+            BEFORE: Plant(("send x info t1..9", *_COPIED)),
+            AFTER: Plant((*_COPIED, "send x info t20..50")),
+            PARTITION: Never("the producer's epoch is that of all partitions it writes to"),
+            "another producer": Plant(("send x info w1 t9..39", *_COPIED)),
+            **_NOTHING_IS_MISSING,
+        },
+        Never("a producer tells what it gives up; one that was killed begins no new epoch"),
+    ),
+    "no final read": PlantedRow(
+        "unseen",
+        _OF_OTHERS,
+        ("send a ok @0 t1..2", "live a @0 t5", "send b ok @1 t7..8"),
+        {
+            BEFORE: Plant(
+                ("send a ok @0 t1..2", "send b ok @1 t7..8", "send c ok @2 t8..9", "live a @0 t5", "live c @2 t10"),
+                anomaly="lost",
+            ),
+            AFTER: _ALWAYS,
+            PARTITION: Plant(
+                (
+                    *("send a ok @0 t1..2", "send b ok @1 t7..8", "live a @0 t5", "live b @1 t9"),
+                    *("send c ok @0 p1 t1..2", "send d ok @1 p1 t7..8", "live d @1 p1 t9"),
+                ),
+                anomaly="lost",
+            ),
+            DISK: _ALWAYS,
+            HOLE: Plant(
+                ("send a ok @0 t1..2", "send b ok @1 t1..2", "send c ok @2 t1..2", "live a @0 t5", "live c @2 t5"),
+                anomaly="lost",
+            ),
+        },
+        Never("what the history tells of its final read is the harness's own word"),
+    ),
+    "retries of several in flight": PlantedRow(
+        "reordered",
+        {"idempotence": False, "retries": 5, "max_in_flight": 5},
+        (*_LATER, *_QUIET, _CUT_THEN),
+        _resent(_LATER),
+        _untold(*_LATER, *_QUIET, f"{_CUT_THEN} unknown"),
+    ),
+    "sent again to another leader, several in flight": PlantedRow(
+        "reordered",
+        {"idempotence": False, "retries": 0, "max_in_flight": 5},
+        (*_LATER, *_MOVED),
+        _refused(_LATER),
+        Never("a leader that is told by nobody is no election: what nothing reached is a violation"),
+    ),
+    "moved by a group": PlantedRow(
+        "skipped",
+        {**_OF_OTHERS, "grouped": True},
+        Never("all that such a history tells is that the group may have moved it"),
+        {
+            BEFORE: Plant((*_GAP, _B_WAS_READ, _MOVED_UNSEEN.replace("t7", "t5"))),
+            AFTER: Plant((*_GAP, _B_WAS_READ, _MOVED_UNSEEN.replace("t7", "t9"))),
+            PARTITION: Plant((*_GAP, _B_WAS_READ, f"{_MOVED_UNSEEN} p1")),
+            "another reader": Plant((*_GAP, _B_WAS_READ, _MOVED_UNSEEN.replace("r1", "r2"))),
+            **_NOTHING_IS_MISSING,
+        },
+        _untold(*_GAP, _B_WAS_READ, _MOVED_UNSEEN),
+    ),
+    "read before they are committed": PlantedRow(
+        "read_cycle",
+        {"isolation_level": "read_uncommitted"},
+        _GIVEN_EACH_OTHERS,
+        dict.fromkeys(WAYS, _ALWAYS),
+        _ALWAYS,
+    ),
+    "partitions of transactions not verified": PlantedRow(
+        "hanging_transaction",
+        {"partition_verification": False},
+        _HANGS,
+        dict.fromkeys(WAYS, _ALWAYS),
+        _ALWAYS,
+    ),
+    "commit before processing": PlantedRow(
+        "missed",
+        {"grouped": True, "commits_first": True},
+        (*_PASSED, "killed r1"),
+        {
+            BEFORE: Plant((*_PASSED_BY_THE_NEXT, "killed r1")),
+            AFTER: Plant((*_PASSED, "killed r1 i1")),
+            PARTITION: Plant(
+                (
+                    *(
+                        "send a ok @0 p0",
+                        "send b ok @0 p1",
+                        "final a @0 p0",
+                        "final b @0 p1",
+                        "end 0..1",
+                        "end 0..1 p1",
+                    ),
+                    *("place assign r1 @0 t1", "live a @0 r1 t5", "place commit r1 @1 t6", "killed r1"),
+                    *("place assign r2 @0 p1 t1", "place commit r2 @1 p1 t6"),
+                )
+            ),
+            "another member": Plant((*_PASSED, "killed r2")),
+            **_NOTHING_IS_MISSING,
+        },
+        Never("the harness knows whom it killed, and who died; the row itself excuses a commit that nobody answered"),
+    ),
+    "a member cut off from its coordinator": PlantedRow(
+        "two_owners",
+        {"grouped": True},
+        (*_BY_TURNS, "fault cut b1 95..105"),
+        {
+            BEFORE: Plant((*_BY_TURNS, "fault cut b1 40..54")),
+            AFTER: Plant((*_BY_TURNS, "fault cut b1 111..120")),
+            PARTITION: Never("a coordinator is cut off, whichever partition the group reads"),
+            "no broker": Plant((*_BY_TURNS, "fault cut c1 95..105")),
+            **_NOTHING_IS_MISSING,
+        },
+        _untold(*_BY_TURNS, "fault cut b1 95..105 unknown"),
+    ),
+}

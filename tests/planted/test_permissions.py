@@ -1,0 +1,69 @@
+"""Every row of the permission table excuses what it reached, and nothing else: before, after, elsewhere, in a hole."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from checkers.catalogue import CHECKERS, WITHOUT_FINAL_READ
+from checkers.judge import judge
+from harness.core.guarantees import PERMISSIONS
+from harness.core.verdict import FoundAnomaly, Standing
+from tests.checkers.notation import by_hand, write
+from tests.planted.permissions import ROWS, WAYS, Never, Plant, PlantedRow
+
+REACHES, CANNOT_BE_TOLD = "reaches it", "cannot be told"
+
+
+def each(row: PlantedRow) -> Iterator[tuple[str, Plant | Never]]:
+    """The ways in which a row is planted."""
+    yield REACHES, row.reaches if isinstance(row.reaches, Never) else Plant(row.reaches, Standing.PERMITTED)
+    yield from row.misses.items()
+    yield CANNOT_BE_TOLD, row.cannot_be_told
+
+
+PLANTS = [
+    pytest.param(name, way, plant, id=f"{name}: {way}")
+    for name, row in ROWS.items()
+    for way, plant in each(row)
+    if isinstance(plant, Plant)
+]
+
+
+def judged(row: PlantedRow, plant: Plant, run: Path, spark: SparkSession) -> FoundAnomaly:
+    """What is found of a row's anomaly."""
+    told = by_hand(*plant.lines)
+    for send in told.rows["sends"]:
+        gave_up = send["outcome"] == "info" and send["completed_ns"] is not None
+        send["error"] = "_MSG_TIMED_OUT" if gave_up else None
+    for moved in (*told.rows["reads"], *told.rows["positions"]):
+        moved["poll"] = moved["at_ns" if "at_ns" in moved else "read_ns"] if "origin" in row.settings else None
+    write(run, [told], **{**row.settings, **plant.settings})
+    name = plant.anomaly or row.anomaly
+    among = WITHOUT_FINAL_READ if "origin" in row.settings else CHECKERS
+    checkers = [checker for checker in (*among, *CHECKERS) if checker.anomaly.name == name][:1]
+    return judge(run, spark, checkers=checkers).anomalies[name]
+
+
+@pytest.mark.parametrize(("name", "way", "plant"), PLANTS)
+def test_a_row_excuses_what_it_reached_and_nothing_else(
+    name: str, way: str, plant: Plant, spark: SparkSession, tmp_path: Path
+) -> None:
+    row, [permission] = ROWS[name], [one for one in PERMISSIONS if one.name == name]
+    found = judged(row, plant, tmp_path, spark)
+    assert found.standing is plant.standing, found.because
+    if way == REACHES:
+        assert (found.because, found.source) == (permission.because, permission.source)
+
+
+def test_every_row_is_planted_in_every_way_or_it_is_said_why_not() -> None:
+    assert list(ROWS) == [row.name for row in PERMISSIONS]
+    for row in PERMISSIONS:
+        planted = ROWS[row.name]
+        assert planted.anomaly in {anomaly.name for anomaly in row.anomalies}
+        assert {*planted.misses} >= {*WAYS}, row.name
+        assert all(one.why for _, one in each(planted) if isinstance(one, Never)), row.name
+        assert all(
+            one.standing is not Standing.PERMITTED for one in planted.misses.values() if isinstance(one, Plant)
+        ), row.name
