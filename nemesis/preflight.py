@@ -92,7 +92,7 @@ class Kernel:
     def means(self, needs: Needs) -> str:
         """By which of alternatives a fault acts here, and how the first is had where it is another; nothing of a fault
         that has no choice, or cannot act."""
-        used = self._used(needs)
+        used = self.used(needs)
         if used is None or len(needs) == 1:
             return ""
         better = self._lacks(needs[0])
@@ -104,14 +104,14 @@ class Kernel:
         simplest = fault.model_construct().needs
         said = [self.means(simplest)]
         for form, needs in fault.forms.items():
-            used = self._used(needs)
+            used = self.used(needs)
             if used is None:
                 said += [f"{form} not at all: {line}" for line in self.lacking([needs])]
-            elif used != self._used(simplest):
+            elif used != self.used(simplest):
                 said.append(f"{form} {_by(used)}")
         return self.lacking([simplest]), "; ".join(filter(None, said))
 
-    def _used(self, needs: Needs) -> frozenset[str] | None:
+    def used(self, needs: Needs) -> frozenset[str] | None:
         """The first of alternatives of which it has all."""
         return next((alternative for alternative in needs if not self._lacks(alternative)), None)
 

@@ -32,6 +32,10 @@ class NodeShell(Protocol):
     def topology(self) -> Topology:
         """The nodes that it acts on."""
 
+    @property
+    def network_ends_with_process(self) -> bool:
+        """Whether a node's network, and what was put there, is gone when its main process has exited."""
+
     def lasting(self, seconds: float) -> "NodeShell":
         """The same, for changes that are taken back within so many seconds.
 

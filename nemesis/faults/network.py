@@ -19,8 +19,8 @@ T = TypeVar("T")
 class NetworkFault(Fault):
     """A fault made of mechanisms in the nodes' network namespaces.
 
-    A namespace ends with its node's process, and what is in it too: it is applied again when the node was started. A
-    node that has exited has nothing to apply to, count or remove.
+    It is applied again when a node was started. Where a namespace ends with its node's process, so does what is in it:
+    of a node that has exited there is nothing to apply to, count or remove.
     """
 
     lives_in_network: ClassVar[bool] = True
@@ -49,7 +49,7 @@ class NetworkFault(Fault):
                 shell.start_helper(node, aim.tag, helper.script)
                 shell.in_network_of(node, helper.ready)
 
-        applied = unless_exited(shell, chosen, put)
+        applied = where_a_network_is(shell, chosen, put)
         return {node: Seen(Effect.NOT_KNOWN, {"applied": chosen[node].name}) for node in applied}
 
     def measure(self, shell: NodeShell, aim: Aim) -> Evidence:
@@ -60,7 +60,7 @@ class NetworkFault(Fault):
             mechanism = mechanisms[node]
             return _read(mechanism, node, aim.tag, shell.in_network_of(node, mechanism.count(aim.tag)))
 
-        counted = unless_exited(shell, mechanisms, count)
+        counted = where_a_network_is(shell, mechanisms, count)
         return self.seen(aim, shell.topology, counted)
 
     def heal(self, shell: NodeShell, aim: Aim) -> None:
@@ -74,7 +74,7 @@ class NetworkFault(Fault):
                 if mechanisms[node].helped:
                     shell.stop_helper(node, aim.tag)
 
-        unless_exited(shell, mechanisms, take_away)
+        where_a_network_is(shell, mechanisms, take_away)
 
 
 def judged(counted: Counted | None) -> Seen:
@@ -93,14 +93,14 @@ def _read(mechanism: Mechanism, node: Node, tag: str, listing: str) -> Counted |
         raise ClusterError(f"{node.name}: its counters cannot be read ({exc!r}): {listing.strip()[:200]}") from exc
 
 
-def unless_exited(shell: NodeShell, nodes: Iterable[Node], act: Callable[[Node], T]) -> dict[Node, T]:
-    """Act in the namespaces of all nodes at once; return what each returned, of those that have not exited."""
+def where_a_network_is(shell: NodeShell, nodes: Iterable[Node], act: Callable[[Node], T]) -> dict[Node, T]:
+    """Act in the namespaces of all nodes at once; return what each returned, of those that have one still."""
 
     def run(node: Node) -> tuple[T] | None:
         try:
             return (act(node),)
         except ClusterError:
-            if shell.process(node) is ProcessState.EXITED:
+            if shell.network_ends_with_process and shell.process(node) is ProcessState.EXITED:
                 return None
             raise
 

@@ -11,7 +11,7 @@ from harness.core.quantities import Duration, Rate, Share
 from harness.core.topology import Node, Plane, Topology
 from nemesis.evidence import Effect, Evidence, Seen
 from nemesis.fault import Aim, Needs, on_each
-from nemesis.faults.network import NetworkFault, unless_exited
+from nemesis.faults.network import NetworkFault, where_a_network_is
 from nemesis.mechanisms import iptables, netem, nfqueue, round_trips, tc
 from nemesis.mechanisms.mechanism import Either, Mechanism
 from nemesis.shell import NodeShell, ProcessState
@@ -80,7 +80,7 @@ class _Late(_Traffic):
         def time_them(node: Node) -> str:
             return shell.in_network_of(node, round_trips.script(far, node.ports, self.plane, within))
 
-        listings = unless_exited(shell, aim.nodes, time_them)
+        listings = where_a_network_is(shell, aim.nodes, time_them)
         return {
             node: Seen(Effect.NOT_KNOWN, {"round_trip_ms": {"asked": self.asked, **round_trips.read(said, len(far))}})
             for node, said in listings.items()

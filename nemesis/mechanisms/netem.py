@@ -1,14 +1,18 @@
 """What netem does to the packets that a node sends: late, overtaken, lost, doubled or damaged."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
-from harness.core.topology import Plane
-from nemesis.mechanisms.mechanism import Late, Overtaken
-from nemesis.mechanisms.tc import ROOM, Shape, Traffic
+from harness.core.topology import Node, Plane
+from nemesis.mechanisms.mechanism import Counted, Late, Overtaken
+from nemesis.mechanisms.tc import LISTED, ROOM, Shape, Traffic, looks
 
 #: Of so many that are to be expected one came at least, but for one time in a million: exp(-14).
 _CERTAIN = 14
+
+#: How often a queue is looked at that reorders: a fifth of a second, or half of one on a small machine.
+_BATCHES, _LOOKS, _PAUSE_S = 4, 25, 0.05
 
 
 @dataclass(frozen=True)
@@ -41,16 +45,34 @@ class Delay(Late, Shape):
 
 @dataclass(frozen=True)
 class Reorder(Overtaken, Shape):
-    """Of what a node sends, some packets overtake the others (netem)."""
+    """Of what a node sends, some packets overtake the others (netem).
+
+    netem counts what it lets go at once, also where nothing waits that it could overtake. So its queue is looked at
+    often: what still waits at a second look was overtaken by what was let go between the two.
+    """
 
     @property
     def queue(self) -> str:
         """A netem queue."""
         return f"netem limit {ROOM} delay {_ms(self.seconds)} reorder {_percent(self.share)}"
 
-    def hit(self, passed: Traffic) -> int:
-        """What overtook others."""
-        return passed.requeues
+    def count(self, tag: str) -> str:  # noqa: ARG002 - tc lists all queues
+        """Shell: all queues with their counters, as JSON, many times."""
+        batch = f"tc -j -s -batch - <<'TC'\n{LISTED * _LOOKS}TC\n"
+        return f"sleep {_PAUSE_S}\n".join([batch] * _BATCHES)
+
+    def read(self, node: Node, tag: str, listing: str) -> Counted | None:  # noqa: ARG002 - the same on every node
+        """What was seen to overtake others, and all that went through its queue."""
+        seen = looks(listing, tag)
+        if not seen or (last := seen[-1]) is None:
+            return None
+        overtook = sum(overtaking(before, after) for before, after in pairwise(seen))
+        means = {"by": self.name, "of": self.of, "seen_overtaking": overtook}
+        return Counted(overtook, {**means, **self.facts(last)}, wrong=self.wrong(last))
+
+    def hit(self, passed: Traffic) -> int:  # noqa: ARG002 - one look says nothing
+        """Nothing: see ``read``."""
+        return 0
 
     def wrong(self, passed: Traffic) -> str | None:
         """What is overtaken is not to be lost as well."""
@@ -125,6 +147,19 @@ class Corrupt(_Unseen):
     def queue(self) -> str:
         """A netem queue."""
         return f"netem limit {ROOM} corrupt {_percent(self.share)}"
+
+
+def overtaking(before: Traffic | None, after: Traffic | None) -> int:
+    """How many packets are known to have overtaken one that waited at both looks; of a queue that is gone, none.
+
+    The others leave in the order that they came in (one delay, without a jitter): if fewer of them left than waited
+    before, the last of these was there all the time. (And one for certainty: a look takes a moment.)
+    """
+    if before is None or after is None:
+        return 0
+    at_once = after.requeues - before.requeues
+    left_late = after.packets - before.packets - at_once
+    return at_once if left_late + 1 < before.waiting else 0
 
 
 def _full(passed: Traffic) -> str | None:

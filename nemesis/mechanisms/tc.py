@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 from harness.core.topology import Node, Plane, Ports
 from nemesis.mechanisms.mechanism import ARRIVING, DRAIN_S, LEAVING, Counted, Helper
 
-_ROOT = "4b54"  # "KT"
-_IFB = "kt-ifb"
+ROOT = "4b54"  # "KT"
+IFB = "kt-ifb"
 
 #: Shell: where the module is loaded for the first time, it is not to make devices (two) that nobody asked for.
 LOAD_IFB = "[ -d /sys/module/ifb ] || modprobe -q ifb numifbs=0 2>/dev/null || true\n"
@@ -27,6 +27,9 @@ _FIRST = 1
 
 #: Seconds between two looks at a queue that drains.
 _LOOK_S = 0.1
+
+#: tc's command that lists all queues.
+LISTED = "qdisc show\n"
 
 #: Packets that a queue holds: what is late is not to be lost as well. (netem's own limit is 1000.)
 ROOM = 100_000
@@ -62,19 +65,19 @@ Command failed*}}" >&2
 }}
 kt_list() {{
   kt_listed=$(tc -force -batch - 2>/dev/null) <<TC || true
-filter show dev $1 parent {_ROOT}:
+filter show dev $1 parent {ROOT}:
 class show dev $1
 qdisc show dev $1
 TC
 }}
-kt_has() {{ case "$(tc class show dev "$1" 2>/dev/null)" in *" {_ROOT}:$2 "*) ;; *) return 1 ;; esac; }}
+kt_has() {{ case "$(tc class show dev "$1" 2>/dev/null)" in *" {ROOT}:$2 "*) ;; *) return 1 ;; esac; }}
 kt_ifb() {{
-  while read -r kt_name kt_rest; do if [ "$kt_name" = {_IFB}: ]; then return 0; fi; done </proc/net/dev
+  while read -r kt_name kt_rest; do if [ "$kt_name" = {IFB}: ]; then return 0; fi; done </proc/net/dev
   return 1
 }}
 kt_look() {{
   kt_arrives=
-  if kt_ifb; then kt_list {_IFB}; kt_arrives=$kt_listed; fi
+  if kt_ifb; then kt_list {IFB}; kt_arrives=$kt_listed; fi
   kt_list $dev
 }}
 """
@@ -91,16 +94,16 @@ if ! kt_ifb; then
   esac
   {LOAD_IFB}\
   ip -batch - <<IP
-link add {_IFB} txqueuelen 10000 type ifb
-link set {_IFB} up
+link add {IFB} txqueuelen 10000 type ifb
+link set {IFB} up
 IP
   kt_failed() {{
     tc qdisc del dev $dev ingress 2>/dev/null || true
-    ip link del {_IFB}
+    ip link del {IFB}
     return 1
   }}
   kt_batch="qdisc add dev $dev handle ffff: ingress
-filter add dev $dev parent ffff: protocol ip prio 1 u32 match u32 0 0 action mirred egress redirect dev {_IFB}
+filter add dev $dev parent ffff: protocol ip prio 1 u32 match u32 0 0 action mirred egress redirect dev {IFB}
 "
 fi
 """
@@ -112,7 +115,7 @@ class Traffic:
 
     ``waiting``: packets that are in them now. ``overlimits``: how often one was held back because its rate was used up
     (tbf counts it where a packet is at hand; htb does whenever a packet is larger than its burst). ``requeues``: how
-    many overtook others (netem counts it so).
+    many netem let go at once, whether or not others waited that they overtook (sch_netem.c, netem_enqueue).
     """
 
     packets: int
@@ -157,11 +160,11 @@ class Shape(ABC):
     def apply(self, node: Node, tag: str) -> str:
         """Shell: put it on the device that has the node's address; nothing where it is there already."""
         number = minor(tag)
-        filtered, classed = f'*"flowid {_ROOT}:{number} "*', f'*"class htb {_ROOT}:{number} "*'
+        filtered, classed = f'*"flowid {ROOT}:{number} "*', f'*"class htb {ROOT}:{number} "*'
         # One process of tc adds all: what is there by halves goes first.
         if self.arriving_too:
             look, last = "kt_look\n", "$kt_arrives"
-            arrives = f"kt_listed=$kt_arrives\n{self._class(_IFB, node, tag)}"
+            arrives = f"kt_listed=$kt_arrives\n{self._class(IFB, node, tag)}"
             begun, add = _ARRIVES, f"{arrives}kt_tc <<TC || kt_failed\n$kt_batch\nTC\n"
         else:
             look, last = "kt_arrives=\nkt_list $dev\n", "$kt_listed"
@@ -179,7 +182,7 @@ class Shape(ABC):
 
     def count(self, tag: str) -> str:  # noqa: ARG002 - tc lists all queues
         """Shell: all queues with their counters, as JSON."""
-        return "tc -j -s qdisc show\n"
+        return f"tc -j -s {LISTED}"
 
     def read(self, node: Node, tag: str, listing: str) -> Counted | None:  # noqa: ARG002 - the same on every node
         """What went through its own queues."""
@@ -204,18 +207,18 @@ class Shape(ABC):
         number = minor(tag)
         release = ""
         if self.drains_as is not None:
-            release = f"    tc qdisc change dev $d parent {_ROOT}:{number} handle {number}: {self.drains_as}\n"
+            release = f"    tc qdisc change dev $d parent {ROOT}:{number} handle {number}: {self.drains_as}\n"
         drain = (
             "for d in $devices; do\n"
             f"  if kt_has $d {number}; then\n"
-            f"    tc filter del dev $d parent {_ROOT}: prio {int(number, 16)} 2>/dev/null || true\n"
+            f"    tc filter del dev $d parent {ROOT}: prio {int(number, 16)} 2>/dev/null || true\n"
             f"{release}"
             "  fi\n"
             "done\n"
-            "tries=0\n"
-            f"while [ $tries -lt {math.ceil(self.drains_within / _LOOK_S)} ] &&"
+            "read -r since rest </proc/uptime\nnow=$since\n"
+            f"while [ $((${{now%.*}} - ${{since%.*}})) -le {math.ceil(self.drains_within)} ] &&"
             f" tc -s qdisc show | sed -n '/ {number}: /,/backlog/p' | grep backlog | grep -qv ' 0b 0p '; do\n"
-            f"  sleep {_LOOK_S}; tries=$((tries + 1))\n"
+            f"  sleep {_LOOK_S}; read -r now rest </proc/uptime\n"
             "done\n"
         )
         left = f"echo 'queue {number}: is left' >&2\n  exit 1"
@@ -224,15 +227,15 @@ class Shape(ABC):
     def _class(self, dev: str, node: Node, tag: str) -> str:
         """Shell, after ``kt_list`` of the device: add to ``kt_batch`` the class, and the root for the first one."""
         number = minor(tag)
-        add = f"filter add dev {dev} parent {_ROOT}: protocol ip prio {int(number, 16)} u32"
-        filters = "".join(f"{add} {match} flowid {_ROOT}:{number}\n" for match in _matches(self.plane, node.ports))
+        add = f"filter add dev {dev} parent {ROOT}: protocol ip prio {int(number, 16)} u32"
+        filters = "".join(f"{add} {match} flowid {ROOT}:{number}\n" for match in _matches(self.plane, node.ports))
         return (
             "kt_root=\n"
-            f'case "$kt_listed" in *"qdisc htb {_ROOT}: "*) ;; *)\n'
-            f'kt_root="qdisc add dev {dev} root handle {_ROOT}: htb\n{_spared(dev, node)}" ;;\nesac\n'
+            f'case "$kt_listed" in *"qdisc htb {ROOT}: "*) ;; *)\n'
+            f'kt_root="qdisc add dev {dev} root handle {ROOT}: htb\n{_spared(dev, node)}" ;;\nesac\n'
             'kt_batch="$kt_batch$kt_root\n'
-            f"class add dev {dev} parent {_ROOT}: classid {_ROOT}:{number} htb rate {_UNLIMITED} quantum {_FRAME}\n"
-            f"qdisc add dev {dev} parent {_ROOT}:{number} handle {number}: {self.queue}\n"
+            f"class add dev {dev} parent {ROOT}: classid {ROOT}:{number} htb rate {_UNLIMITED} quantum {_FRAME}\n"
+            f"qdisc add dev {dev} parent {ROOT}:{number} handle {number}: {self.queue}\n"
             f'{filters}"\n'
         )
 
@@ -272,7 +275,20 @@ def minor(tag: str) -> str:
 
 def traffic(listing: str, tag: str) -> Traffic | None:
     """What a ``tc -j -s qdisc show`` listing says of an injection's queues; None where it has none."""
-    queues = json.loads(listing or "[]")
+    return _of(json.loads(listing or "[]"), tag)
+
+
+def looks(listing: str, tag: str) -> list[Traffic | None]:
+    """The same of several listings, one after the other."""
+    decoder, found, rest = json.JSONDecoder(), list[Traffic | None](), listing.strip()
+    while rest:
+        queues, end = decoder.raw_decode(rest)
+        found.append(_of(queues, tag))
+        rest = rest[end:].lstrip()
+    return found
+
+
+def _of(queues: list[dict[str, Any]], tag: str) -> Traffic | None:
     mine = [q for q in queues if q.get("handle") == f"{minor(tag)}:"]
     if not mine:
         return None
@@ -288,8 +304,9 @@ def traffic(listing: str, tag: str) -> Traffic | None:
 
 def _find(node: Node) -> str:
     return (
-        f"{_FUNCTIONS}set -- $(ip -o -4 addr show to {node.address}/32)\ndev=$2\n"
-        f'devices=$dev\nif kt_ifb; then devices="$dev {_IFB}"; fi\n'
+        f"{_FUNCTIONS}set -- $(ip -o -4 addr show to {node.address}/32)\n"
+        f'if [ $# -lt 2 ]; then echo "it has not the address {node.address} itself" >&2; exit 1; fi\ndev=$2\n'
+        f'devices=$dev\nif kt_ifb; then devices="$dev {IFB}"; fi\n'
     )
 
 
@@ -299,14 +316,14 @@ def _clear(tag: str) -> str:
     return (
         "for d in $devices; do\n"
         f"  if kt_has $d {number}; then\n"
-        f"    tc filter del dev $d parent {_ROOT}: prio {int(number, 16)} 2>/dev/null || true\n"
-        f"    tc class del dev $d classid {_ROOT}:{number}\n"
+        f"    tc filter del dev $d parent {ROOT}: prio {int(number, 16)} 2>/dev/null || true\n"
+        f"    tc class del dev $d classid {ROOT}:{number}\n"
         '    if [ -z "$(tc class show dev $d)" ]; then tc qdisc del dev $d root; fi\n'
         "  fi\n"
         "done\n"
-        f'if kt_ifb && [ -z "$(tc class show dev {_IFB})" ]; then\n'
+        f'if kt_ifb && [ -z "$(tc class show dev {IFB})" ]; then\n'
         "  tc qdisc del dev $dev ingress\n"
-        f"  ip link del {_IFB}\n"
+        f"  ip link del {IFB}\n"
         "fi\n"
     )
 
@@ -321,8 +338,8 @@ def _spared(dev: str, node: Node) -> str:
     """Before the filters of all injections: the harness's own connection to the node's machine waits in no queue."""
     if node.control is None:
         return ""
-    add = f"filter add dev {dev} parent {_ROOT}: protocol ip prio {_FIRST} u32"
-    return "".join(f"{add} {_tcp(end, node.control)} flowid {_ROOT}:0\n" for end in ("sport", "dport"))
+    add = f"filter add dev {dev} parent {ROOT}: protocol ip prio {_FIRST} u32"
+    return "".join(f"{add} {_tcp(end, node.control)} flowid {ROOT}:0\n" for end in ("sport", "dport"))
 
 
 def _tcp(end: str, port: int) -> str:

@@ -39,6 +39,7 @@ class FakeShell:
     """
 
     topology = TOPOLOGY
+    network_ends_with_process = True
 
     def __init__(self) -> None:
         self.to_last: list[float] = []
@@ -113,7 +114,7 @@ class FakeShell:
                 there = f"rules {chain[1]}" in self.namespaces[node] and node not in self.flushed
                 said += self._chain(node, chain[1], chain[2]) if there else ""
             elif "tc -j" in line:
-                said += '[{"handle":"4b54:","pac\n' if self.garbled else self._queues(node)
+                said += '[{"handle":"4b54:","pac\n' if self.garbled else self._queues(node, said.count('"4b54:"'))
             elif chain := re.search(r"mangle -nL KT-(\w{8})-H", line):
                 there = f"held {chain[1]}" in self.namespaces[node] and node not in self.flushed
                 said += f"Chain KT-{chain[1]}-H (1 references)\n" if there else ""
@@ -131,14 +132,15 @@ class FakeShell:
         counters = {**dict.fromkeys(names, packets), "overflowed": self.overflowed, "held_ms": {}}
         return f"{json.dumps(counters)}\n" if (node, tag) in self.helpers else ""
 
-    def _queues(self, node: Node) -> str:
-        """The queues of a node, as tc lists them."""
+    def _queues(self, node: Node, look: int) -> str:
+        """The queues of a node, as tc lists them; at each further look some packets more overtook two that wait."""
         packets = 0 if node in self.silent else self.packets
         queues = [{"handle": "4b54:", "packets": packets}]
         for name in [tag.removeprefix("queue ") for tag in self.namespaces[node] if tag.startswith("queue ")]:
-            counters = {"bytes": 1, "qlen": 0, "overlimits": packets, "requeues": packets}
-            lost = packets if " loss " in self.shapes[name] else 0
-            queues.append({"handle": f"{name}:", "packets": 100 * packets, "drops": lost, **counters})
+            more = look * packets
+            lost, waiting = (packets if what in self.shapes[name] else 0 for what in (" loss ", " reorder "))
+            counters = {"bytes": 1, "qlen": waiting, "overlimits": packets, "requeues": packets + more}
+            queues.append({"handle": f"{name}:", "packets": 100 * packets + more, "drops": lost, **counters})
         return json.dumps(queues if node not in self.flushed else []) + "\n"
 
     def _chain(self, node: Node, tag: str, end: str) -> str:

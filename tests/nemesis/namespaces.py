@@ -46,6 +46,8 @@ class NamespaceShell:
     reach the nodes' machines.
     """
 
+    network_ends_with_process = True
+
     def __init__(self, directory: Path, control: int | None = None) -> None:
         self._hub = f"kt-{uuid.uuid4().hex[:6]}"
         self._directory = directory

@@ -1,6 +1,9 @@
 """Faults in real network namespaces: what acted says so, and what cannot have acted does not."""
 
 import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import pytest
@@ -42,6 +45,24 @@ def speak(shell: NamespaceShell, sender: str, receiver: str, size: int = 1000, p
     shell.speak(node(shell, sender), node(shell, receiver), size, port)
 
 
+@contextmanager
+def speaking(shell: NamespaceShell) -> Iterator[None]:
+    """b1 speaks to b2 all the time."""
+    over = threading.Event()
+
+    def go_on() -> None:
+        while not over.is_set():
+            speak(shell, "b1", "b2", size=100_000)
+
+    thread = threading.Thread(target=go_on)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
 def lacks(kind: str, control: Control, shell: NamespaceShell) -> bool:
     """Whether this kernel has not what a fault needs."""
     return bool(lacking([FAULTS[kind].model_validate(control.fault).needs], shell.scratch))
@@ -49,7 +70,7 @@ def lacks(kind: str, control: Control, shell: NamespaceShell) -> bool:
 
 def play(kind: str, control: Control, nemesis: Nemesis, shell: NamespaceShell) -> None:
     """Inject a fault as a control has it, and heal it."""
-    with nemesis:
+    with speaking(shell) if control.until_healed else nullcontext(), nemesis:
         for number, (earlier, parameters) in enumerate(control.before):
             inject(nemesis, earlier, f"before-{number}", **parameters)
         inject(nemesis, kind, "it", **control.fault)

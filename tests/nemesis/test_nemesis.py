@@ -426,6 +426,20 @@ def test_what_cannot_be_healed_keeps_nothing_else_from_being_healed(nemesis: Nem
     assert nemesis.active == ()
 
 
+def test_of_a_network_that_outlives_a_dead_process_what_cannot_be_removed_is_not_healed(
+    nemesis: Nemesis, shell: FakeShell, rows: Rows
+) -> None:
+    """On a machine the rules are there still, whatever became of its node."""
+    shell.network_ends_with_process = False
+    nemesis.inject(fault("partition"), "cut")
+    shell.states[B1], shell.broken = ProcessState.EXITED, True
+    with pytest.raises(ClusterError, match=r"^not healed: b1: network script failed: broken$"):
+        nemesis.heal_all()
+    assert [a.name for a in nemesis.active] == ["cut"]
+    assert rows.last("cut")["healed_ns"] is None
+    assert "not_measured" in json.loads(rows.last("cut")["evidence"])["healing"]
+
+
 def test_counters_that_cannot_be_read_keep_nothing_from_being_healed(
     nemesis: Nemesis, shell: FakeShell, rows: Rows
 ) -> None:

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from docker import DockerClient
 from docker.errors import APIError, DockerException, NotFound
@@ -40,6 +40,8 @@ class DockerShell:
     Takes the name of each node's container by the node's name, the toolbox image, the labels for the toolbox's
     short-lived containers (by which a fresh process can remove them), and the engine's client, which it does not close.
     """
+
+    network_ends_with_process: ClassVar[bool] = True
 
     def __init__(
         self,

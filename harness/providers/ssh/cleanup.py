@@ -22,14 +22,18 @@ def cleanup(machines: Mapping[str, Machine], run: str | None, force: bool, dry_r
     and Kafka's jars with it.
 
     Returns a line for each thing. Raises ScenarioError where ``run`` is still going, ClusterError where something
-    stays, or a machine does not answer, when all was tried.
+    stays, or a machine does not answer, when all was tried; notes of it are the lines.
     """
     tried = on_all(machines, lambda machine: _cleaned(machine, run, force, dry_run, here))
     failed = [found for found in tried.values() if isinstance(found, KafkaTrialError)]
+    lines = [line for found in tried.values() if isinstance(found, list) for line in found]
     if failed:
-        going = next((exc for exc in failed if isinstance(exc, ScenarioError)), None)
-        raise going or ClusterError("; ".join(map(str, failed)))
-    return [line for found in tried.values() if isinstance(found, list) for line in found]
+        going = any(isinstance(exc, ScenarioError) for exc in failed)
+        error = (ScenarioError if going else ClusterError)("; ".join(dict.fromkeys(map(str, failed))))
+        for line in lines:
+            error.add_note(line)
+        raise error
+    return lines
 
 
 def _cleaned(machine: Machine, run: str | None, force: bool, dry_run: bool, here: str) -> list[str]:

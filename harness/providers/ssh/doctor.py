@@ -7,9 +7,19 @@ from harness.cluster.provider import Finding
 from harness.core.errors import KafkaTrialError
 from harness.core.topology import Ports
 from harness.providers.ssh.fleet import on_all
-from harness.providers.ssh.looking import Facts, kernel_of, left_there, look, named_twice, offset
+from harness.providers.ssh.looking import (
+    Facts,
+    address_of,
+    in_the_way,
+    kernel_of,
+    left_there,
+    look,
+    named_twice,
+    offset,
+)
 from harness.providers.ssh.machine import Machine
 from nemesis.catalogue import FAULTS
+from nemesis.fault import Fault
 
 
 def doctor(machines: Mapping[str, Machine], ports: Ports) -> Iterator[Finding]:
@@ -24,16 +34,21 @@ def doctor(machines: Mapping[str, Machine], ports: Ports) -> Iterator[Finding]:
         yield _machine(machine, facts[name], ports, clocks[name])
 
     able = {name: machine for name, machine in answering.items() if not facts[name].missing}
-    yield from _faults(on_all(able, _tried))
+    yield from _faults(on_all(able, lambda machine: _tried(machine, facts[machine.called])))
 
 
 #: Of each fault: what a machine lacks for it, and by which means it acts there.
 Tried = dict[str, tuple[list[str], str]]
 
 
-def _tried(machine: Machine) -> Tried:
-    kernel = kernel_of(machine)
-    return {kind: kernel.told(fault) for kind, fault in FAULTS.items()}
+def _tried(machine: Machine, facts: Facts) -> Tried:
+    kernel, taken = kernel_of(machine), facts.taken(address_of(machine.host))
+
+    def of(fault: type[Fault]) -> tuple[list[str], str]:
+        lacking, means = kernel.told(fault)
+        return [*lacking, *in_the_way(kernel, taken, [fault.model_construct().needs])], means
+
+    return {kind: of(fault) for kind, fault in FAULTS.items()}
 
 
 def _faults(tried: Mapping[str, Tried | KafkaTrialError]) -> Iterator[Finding]:
@@ -48,7 +63,7 @@ def _faults(tried: Mapping[str, Tried | KafkaTrialError]) -> Iterator[Finding]:
 
 
 def _machine(machine: Machine, facts: Facts, ports: Ports, clock: Any) -> Finding:
-    lines = list(facts.lacks(machine.host, ports))
+    lines = [*facts.lacks(machine.host, ports), *facts.addressed(machine.host)]
     if (there := left_there(machine, facts)) is not None:
         lines.append(there)
     ahead = f"clock {clock[0] * 1e3:+.0f} ms ± {clock[1] * 1e3:.0f} ms" if isinstance(clock, tuple) else str(clock)

@@ -69,7 +69,8 @@ class Inventory(Part):
     ports: dict[str, int] = Field({}, description=f"of the nodes, where not Kafka's usual: {', '.join(_PORTS)}")
     heals_after: Duration = Field(
         300.0,
-        ge=0,
+        ge=30,
+        le=24 * 3600,
         description="how long after the last deadline of a timeline a machine undoes by itself what a fault did to it",
     )
     defaults: dict[str, Any] = Field({}, description="keys that every host has which does not set them itself")
@@ -129,7 +130,10 @@ def read_inventory(path: Path) -> Inventory:
     beside = path.absolute().parent
 
     def found(file: str | None) -> str | None:
-        return None if file is None else str(beside / Path(file).expanduser())
+        try:
+            return None if file is None else str(beside / Path(file).expanduser())
+        except RuntimeError as exc:
+            raise ScenarioError(f"{path}: {file}: there is no such user here: write the whole path") from exc
 
     hosts = [host.model_copy(update={"key": found(host.key)}) for host in inventory.hosts]
     return inventory.model_copy(update={"known_hosts": found(inventory.known_hosts), "hosts": hosts})

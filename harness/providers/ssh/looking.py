@@ -2,10 +2,11 @@
 
 import json
 import re
+import socket
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from harness.core.errors import ClusterError, EnvironmentLacks, HistoryError
@@ -15,6 +16,7 @@ from harness.providers.ssh import text
 from harness.providers.ssh.inventory import Host
 from harness.providers.ssh.machine import Machine
 from nemesis.fault import Needs
+from nemesis.mechanisms.tc import IFB, ROOT
 from nemesis.preflight import Kernel
 
 #: The oldest Java that runs today's Kafka.
@@ -56,7 +58,7 @@ class Facts:
     """What a machine is like. ``client`` is this host's address as the machine sees it, ``control`` its sshd's port;
     ``owner``: of the node that is there; ``ports``: those that something listens on; ``machine``: which one it is,
     whatever it is called; ``beside``: of each node that runs in another directory than the inventory names, that
-    and its owner."""
+    and its owner; ``devices``: of each of its IPv4 addresses the device; ``queues``: as tc lists them."""
 
     client: str
     control: int
@@ -67,6 +69,8 @@ class Facts:
     ports: frozenset[int]
     machine: str = ""
     beside: tuple[tuple[str, str], ...] = ()
+    devices: Mapping[str, str] = field(default_factory=dict)
+    queues: tuple[str, ...] = ()
 
     @classmethod
     def read(cls, printed: str) -> "Facts":
@@ -83,6 +87,8 @@ class Facts:
             ports=frozenset(int(value, 16) for key, value in said if key == "port"),
             machine=one.get("machine", ""),
             beside=tuple(_node_and_owner(value) for key, value in said if key == "beside"),
+            devices=dict(value.split()[:2] for key, value in said if key == "address"),
+            queues=tuple(value for key, value in said if key == "queue"),
         )
 
     def lacks(self, host: Host, ports: Ports) -> Iterator[str]:
@@ -99,6 +105,37 @@ class Facts:
         if self.owner is None:
             for port in sorted({*vars(ports).values()} & self.ports):
                 yield f"{host.called}: port {port} is taken: end what listens there, or set another in `ports`"
+
+    def addressed(self, host: Host) -> Iterator[str]:
+        """A line where it has not itself the address that it is reached by: faults look for the device that has it."""
+        with suppress(EnvironmentLacks):  # (What has no address is told when it is reached.)
+            address = address_of(host)
+            if address.startswith("127."):
+                itself = f"{host.address} is {address}, which is each machine itself"
+                yield f"{host.called}: {itself}: name it by an address of its network"
+            elif self.devices and address not in self.devices:
+                has = ", ".join(sorted(other for other in self.devices if not other.startswith("127.")))
+                yield (
+                    f"{host.called}: it has not the address {address} itself (it has {has or 'none'}): name it by one"
+                    " of its own, which this machine and the others reach it by"
+                )
+
+    def taken(self, address: str) -> Mapping[str, str]:
+        """Why a kernel's ability is of no use on the device of an address: somebody has put a queue there. By keys of
+        ``nemesis.preflight.NEEDS``."""
+        device, ours = self.devices.get(address), any(f" dev {IFB} " in queue for queue in self.queues)
+        found: dict[str, str] = {}
+        for queue in self.queues:
+            # (Such as `qdisc fq 8001: dev eth0 root refcnt 2`; what a kernel puts there by itself has the handle 0.)
+            _, kind, handle, _, on, *rest = queue.split()
+            if on != device or handle in {"0:", f"{ROOT}:"}:
+                continue
+            said = f"{device} has a queue that is not ours ({kind} {handle})"
+            if rest[:1] == ["root"]:
+                found |= dict.fromkeys(("htb", "netem", "tbf"), f"{said}: remove it (tc qdisc del dev {device} root)")
+            elif kind in {"ingress", "clsact"} and not ours:
+                found["ifb"] = f"{said}, and `throttle` puts one there: remove it (tc qdisc del dev {device} {kind})"
+        return found
 
 
 def named_twice(facts: Mapping[str, Facts]) -> list[str]:
@@ -137,14 +174,32 @@ def look(machine: Machine) -> Facts:
     return Facts.read(machine.run(text.facts(machine.host.data, machine.host.java), "look at it"))
 
 
+def address_of(host: Host) -> str:
+    """The IPv4 address of a host. Raises EnvironmentLacks."""
+    try:
+        found = socket.getaddrinfo(host.address, None, socket.AF_INET, socket.SOCK_STREAM)
+    except OSError as exc:
+        raise EnvironmentLacks(f"{host.called}: {host.address} has no IPv4 address ({exc.strerror})") from exc
+    return str(found[0][4][0])
+
+
 def kernel_of(machine: Machine) -> Kernel:
     """What a machine's kernel has for faults, tried in network namespaces that are thrown away."""
     return Kernel(lambda script: machine.run(text.quoted("unshare", "--net", "sh", "-euc", script), "trial"))
 
 
-def lacking_for_faults(machine: Machine, needs: Iterable[Needs]) -> Sequence[str]:
-    """A line for each thing that a machine's kernel lacks."""
-    return [f"{machine.called}: {line}" for line in kernel_of(machine).lacking(needs)]
+def lacking_for_faults(machine: Machine, facts: Facts, needs: Iterable[Needs]) -> Sequence[str]:
+    """A line for each thing that a machine's kernel lacks, or that is in the way on its device."""
+    kernel, wanted = kernel_of(machine), list(needs)
+    lines = [*kernel.lacking(wanted), *in_the_way(kernel, facts.taken(address_of(machine.host)), wanted)]
+    return [f"{machine.called}: {line}" for line in lines]
+
+
+def in_the_way(kernel: Kernel, taken: Mapping[str, str], needs: Iterable[Needs]) -> list[str]:
+    """A line for each thing that is taken of what the kernel would use. (A fault takes the first means that a kernel
+    has, also where another one would do.)"""
+    used = [name for alternatives in needs for name in sorted(kernel.used(alternatives) or ())]
+    return list(dict.fromkeys(taken[name] for name in used if name in taken))
 
 
 def left_there(machine: Machine, facts: Facts) -> str | None:

@@ -4,7 +4,7 @@ import shlex
 import socket
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -28,6 +28,7 @@ from harness.providers.ssh.inventory import Host, Inventory, placed, read_invent
 from harness.providers.ssh.looking import (
     Facts,
     Owner,
+    address_of,
     lacking_for_faults,
     left_there,
     look,
@@ -111,7 +112,8 @@ class Ssh:
                 return facts, [
                     *facts.lacks(machine.host, inventory.node_ports),
                     *([] if there is None else [there]),
-                    *([] if facts.missing else lacking_for_faults(machine, wanted)),
+                    *facts.addressed(machine.host),
+                    *([] if facts.missing else lacking_for_faults(machine, facts, wanted)),
                 ]
 
             tried = on_all(machines, lacks)
@@ -122,7 +124,7 @@ class Ssh:
             else:
                 facts[machines[name].called], missing = found
                 lines += missing
-        if lines := [*named_twice(facts), *lines, *loopbacks(placed(spec, inventory.hosts).values())]:
+        if lines := [*named_twice(facts), *lines]:
             raise EnvironmentLacks("; ".join(dict.fromkeys(lines)))
 
     @contextmanager
@@ -205,27 +207,6 @@ def topology(
             " which of them the brokers see it"
         )
     return Topology(nodes, clients=Node("clients", Role.CLIENTS, 0, str(seen.pop())))
-
-
-def loopbacks(hosts: Iterable[Host]) -> list[str]:
-    """A line for each host that is named by an address which is each machine itself, such as Debian's 127.0.1.1 for
-    its own name: the others would look for its node on themselves. (What has no address is told when it is reached.)"""
-    lines = list[str]()
-    for host in hosts:
-        with suppress(EnvironmentLacks):
-            if (address := address_of(host)).startswith("127."):
-                itself = f"{host.address} is {address}, which is each machine itself"
-                lines.append(f"{host.called}: {itself}: name it by an address of its network")
-    return lines
-
-
-def address_of(host: Host) -> str:
-    """The IPv4 address of a host. Raises EnvironmentLacks."""
-    try:
-        found = socket.getaddrinfo(host.address, None, socket.AF_INET, socket.SOCK_STREAM)
-    except OSError as exc:
-        raise EnvironmentLacks(f"{host.called}: {host.address} has no IPv4 address ({exc.strerror})") from exc
-    return str(found[0][4][0])
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Mapping
+from typing import ClassVar
 
 from harness.core.errors import ClusterError
 from harness.core.topology import Node, Topology
@@ -21,6 +22,8 @@ class SshShell:
     taken back, or its machine does it, and the line that the run's nodes are known by: another's are left alone. A
     node's network is its machine's: what is put there outlives the node's process, and is put there once.
     """
+
+    network_ends_with_process: ClassVar[bool] = False
 
     def __init__(
         self, topology: Topology, machines: Mapping[str, Machine], heals_after: float, owner: str | None = None

@@ -234,7 +234,8 @@ def arm(paths: MachinePaths, name: str, undo: str, seconds: float) -> str:
     )
     return at(
         paths,
-        f"cd switches\nend {name}\nprintf %s {shlex.quote(undo)} >{name}.sh\n"
+        # (The earlier one stays where there is no room for the new one.)
+        f"cd switches\n{written(f'{name}.new', undo)}end {name}\nmv {name}.new {name}.sh\n"
         f"setsid sh -c {shlex.quote(waits)} </dev/null >/dev/null 2>&1 &\nremember $! {name}\n",
     )
 
@@ -368,6 +369,10 @@ def facts(data: str, java: str) -> str:
         '  [ -s "$node/owner" ] || continue\n'
         '  read -r owner <"$node/owner"; printf "beside=%s\\t%s\\n" "$node" "$owner"\n'
         "done\n"
+        "ip -o -4 addr show 2>/dev/null | while read -r number device inet address rest; do\n"
+        '  echo "address=${address%%/*} $device"\n'
+        "done\n"
+        'tc qdisc show 2>/dev/null | while read -r queue; do echo "queue=$queue"; done\n'
         "while read -r slot local remote state rest; do\n"
         '  case $state in 0A) echo "port=${local##*:}" ;; esac\n'
         "done </proc/net/tcp\n"

@@ -65,7 +65,11 @@ def test_an_inventory_says_what_its_hosts_have_in_common(tmp_path: Path) -> None
         ("hosts: [{address: a}]\nports: {ssh: 22}", "ports: ssh: no port of a node"),
         ("hosts: [{address: a}]\nports: {client: 9094}", "ports: each port of a node is another one"),
         ("hosts: [{address: a}]\nheals_after: 5", "heals_after: 5 has no unit"),
+        ("hosts: [{address: a}]\nheals_after: 0s", "heals_after: "),
+        ("hosts: [{address: a}]\nheals_after: 2d", "heals_after: "),
         ("hosts: [{address: a}]\nclients: here", "clients: "),
+        ("hosts: [{address: a, key: ~nobody-of-that-name/k}]", "~nobody-of-that-name/k: there is no such user here"),
+        ("known_hosts: ~nobody-of-that-name/k\nhosts: [{address: a}]", "~nobody-of-that-name/k: there is no such"),
     ],
 )
 def test_what_is_wrong_with_one_is_a_line(text: str, says: str, tmp_path: Path) -> None:

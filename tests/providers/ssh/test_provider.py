@@ -22,6 +22,8 @@ from harness.providers.ssh.looking import Facts, Owner, java_version
 from harness.providers.ssh.machine import KnownHosts, Machine
 from harness.providers.ssh.provider import Ssh, SshCluster, claimed, keep_logs, topology
 from harness.providers.ssh.shell import SshShell
+from nemesis.catalogue import FAULTS
+from nemesis.preflight import NEEDS, Kernel
 
 from .server import Lab, lab_at
 
@@ -75,6 +77,69 @@ def test_facts_are_what_a_machine_printed() -> None:
         frozenset({22, 9092}),
         "2b41 net:[1]",
     )
+
+
+QUEUES = {
+    "noqueue 0: dev lo root refcnt 2": {},
+    "fq_codel 0: dev eth0 root refcnt 2 limit 10240p": {},
+    "fq 8001: dev eth1 root refcnt 2": {},
+    "htb 4b54: dev eth0 root refcnt 2 r2q 10": {},
+    "netem 1a: dev eth0 parent 4b54:1a limit 100000": {},
+    "fq 8001: dev eth0 root refcnt 2": {"htb": "root", "netem": "root", "tbf": "root"},
+    "clsact ffff: dev eth0 parent ffff:fff1": {"ifb": "clsact"},
+    "ingress ffff: dev eth0 parent ffff:fff1 ----------------": {"ifb": "ingress"},
+}
+
+
+@pytest.mark.parametrize("queue", QUEUES)
+def test_a_queue_of_somebody_elses_is_in_the_way_of_what_would_stand_there(queue: str) -> None:
+    found = Facts.read(f"address=10.0.0.1 eth0\naddress=10.1.0.1 eth1\nqueue=qdisc {queue}\n")
+    assert found.taken("10.0.0.1").keys() == QUEUES[queue].keys()
+    for need, what in QUEUES[queue].items():
+        assert found.taken("10.0.0.1")[need].startswith("eth0 has a queue that is not ours (")
+        assert found.taken("10.0.0.1")[need].endswith(f"remove it (tc qdisc del dev eth0 {what})")
+    ours = Facts.read(f"address=10.0.0.1 eth0\nqueue=qdisc {queue}\nqueue=qdisc htb 4b54: dev kt-ifb root\n")
+    assert "ifb" not in ours.taken("10.0.0.1"), "where our device is, what arrives goes there by our own queue"
+
+
+@pytest.mark.parametrize(
+    ("has", "in_the_way"),
+    [
+        ("htb netem iptables nfqueue", ["taken"]),
+        ("htb iptables nfqueue", []),
+        ("iptables", []),
+        ("htb netem", ["taken"]),
+    ],
+)
+def test_what_is_taken_is_told_where_the_kernel_would_use_it(has: str, in_the_way: list[str]) -> None:
+    def try_script(script: str) -> None:
+        if not any(NEEDS[name].script == script for name in has.split()):
+            raise ClusterError("failed: no")
+
+    needs = FAULTS["slow"].model_validate({"target": "b1", "delay": "1s"}).needs
+    assert looking.in_the_way(Kernel(try_script), {"netem": "taken", "tbf": "another"}, [needs]) == in_the_way
+
+
+@pytest.mark.parametrize(
+    ("address", "lines"),
+    [
+        ("10.0.0.1", []),
+        ("10.0.0.9", ["m1: it has not the address 10.0.0.9 itself (it has 10.0.0.1, 10.1.0.1): name it by one of its"]),
+        ("127.0.1.1", ["m1: 127.0.1.1 is 127.0.1.1, which is each machine itself: name it by an address of its"]),
+    ],
+)
+def test_a_machine_is_named_by_an_address_that_it_has(address: str, lines: list[str]) -> None:
+    """Behind a router that translates addresses it has another, and no device with this one."""
+    found = facts(devices={"127.0.0.1": "lo", "10.1.0.1": "eth1", "10.0.0.1": "eth0"})
+    said = list(found.addressed(Host(address=address, name="m1")))
+    assert [line[: len(start)] for line, start in zip(said, lines, strict=True)] == lines
+
+
+def test_a_machine_tells_its_own_addresses_and_queues(lab: Lab) -> None:
+    with connected({"b1": lab.host()}, KnownHosts(lab.known, False, print)) as machines:
+        found = looking.look(machines["b1"])
+    assert found.devices["127.0.0.1"] == "lo"
+    assert any(" dev lo " in queue for queue in found.queues)
 
 
 def test_nodes_have_the_machines_addresses_and_a_connection_that_no_fault_cuts() -> None:
@@ -257,6 +322,15 @@ def test_a_claim_for_which_there_is_no_space_says_what_to_do(lab: Lab) -> None:
             assert looking.look(machines["b1"]).owner is None
     finally:
         subprocess.run(["umount", data], check=True)
+
+
+def test_what_was_removed_is_told_though_one_machine_failed(lab: Lab) -> None:
+    spec, ssh = spec_of(lab), Ssh(here=HERE)
+    stuck, _ = claim(lab, "m1", "a/story", lab.directory), claim(lab, "m2", "a/story", lab.directory)
+    (stuck / "switches" / "ab12.sh").write_text("echo no such rule >&2; exit 1\n")
+    with pytest.raises(ClusterError, match="a fault is not undone") as told:
+        ssh.cleanup(spec, None, force=False, dry_run=False)
+    assert told.value.__notes__ == ["m2: removed the node's directory"]
 
 
 def test_what_one_machine_cannot_remove_keeps_another_from_nothing(lab: Lab) -> None:

@@ -322,6 +322,17 @@ def test_what_is_written_to_a_full_disk_fails_and_says_why(tmp_path: Path) -> No
         run(text.written(str(data / "node.properties"), "x" * 100_000))
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="a file system is root's to mount")
+def test_a_switch_for_which_there_is_no_room_leaves_the_earlier_one(tmp_path: Path) -> None:
+    undone = tmp_path / "undone"
+    with full(tmp_path / "full", "size=64k") as data:
+        paths = MachinePaths(str(data))
+        run(text.claim(paths.data, "{}") + text.arm(paths, "ab12", f"echo undone >'{undone}'", 1.0))
+        with pytest.raises(AssertionError, match="No space left on device"):
+            run(text.arm(paths, "ab12", f": {'x' * 100_000}\n", 1000.0))
+        wait_for(undone.exists, "the earlier switch", 20, every=0.05)
+
+
 def test_what_is_written_is_what_was_given(tmp_path: Path) -> None:
     content = "a 'b' $HOME `id` \\n \\ %s\n\n'EOF'\n"
     run(text.written(f"{tmp_path}/it's", content))
