@@ -5,10 +5,13 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from pathlib import Path
 
 from harness.cluster.provider import Cluster
+from harness.cluster.spec import ClusterSpec
 from harness.cluster.wire import Wire
 from harness.core.errors import ClusterError, ScenarioError
+from harness.core.version import parse_version
 
 #: Beside run.json: what each broker said that it runs with.
 SETTINGS_FILE = "settings.json"
@@ -21,6 +24,20 @@ _ALIKE = 0.85
 _LIST, _CLASS, _NO_TYPE = 7, 8, 0
 _LISTS_OF_CLASSES = ("reporters", "interceptors", "classes", "providers")
 _KAFKA_S_OWN = ("org.apache.kafka.", "kafka.")
+#: How a setting ends that names a class, though its type is a string (authorizer.class.name).
+_NAMES_A_CLASS = (".class", ".class.name")
+
+#: What Kafka's own code reads besides the settings that it defines: of one listener (KIP-103), of providers of values
+#: (KIP-421), of its metrics (kafka.metrics.KafkaMetricsConfig); and, where there is an authorizer, what its own read.
+_READ_BESIDES = ("listener.name.", "config.providers.", "kafka.metrics.", "kafka.csv.metrics.")
+_AUTHORIZER = "authorizer.class.name"
+_READ_BY_AUTHORIZERS = ("super.users", "allow.everyone.if.no.acl.found", "authorizer.zookeeper.")
+
+#: Of each setting that brokers before 2.6 know: its name, type, the first minor version that defines it, and the last
+#: one, where a later one does not (tests/cluster/jar_settings.py makes it of their jars, from 0.10.1 on).
+_OF_JARS = Path(__file__).with_name("settings_of_jars.txt")
+#: From here on a broker tells the types of its settings (KIP-569).
+_TYPED_SINCE = (2, 6)
 
 
 @dataclass(frozen=True)
@@ -38,30 +55,31 @@ Settings = Mapping[str, Mapping[str, Setting]]
 
 def check_settings(
     cluster: Cluster,
-    config: Mapping[str, object],
+    spec: ClusterSpec,
     note: Callable[[str], None],
     ask: Callable[[Cluster], Settings] | None = None,
 ) -> Settings:
-    """Ask the brokers what they run with (``ask``), and whether they know the names in ``config``. Returns what each
-    runs with; nothing where they did not answer, which is noted, or cannot list them (before 0.11, KIP-133).
+    """Ask the brokers what they run with (``ask``), and whether they know the names in ``spec.config``. Returns what
+    each runs with; nothing where they did not answer, which is noted, or cannot list them (before 0.11, KIP-133).
 
-    Raises ScenarioError for a name that they do not know. But a plugin's own settings are its own: where the scenario
-    loads one, they are noted. So are, where brokers do not report types (before 2.6), names that are not nearly a
-    setting's. A name for one listener alone is legal (KIP-103).
+    Raises ScenarioError for a name that they do not know; before 2.6 that is one that their version's jars do not
+    define. But a plugin's own settings are its own: where the scenario loads one, they are noted. So are, where brokers
+    that are none of Kafka's do not report types, names that are not nearly a setting's.
     """
+    jars = of_jars(spec.version)
     try:
         settings = (ask or broker_settings)(cluster)
     except ClusterError as exc:
         note(f"cluster.config: whether the brokers know its settings is not known ({exc})")
-        return {}
+        settings = {}
     first = next(iter(settings.values()), {})
-    if not first:
+    if not first and not jars:
         return settings
-    of_kafka, lines = known(first), []
-    typed = any(setting.kind is not None for setting in first.values())
-    for name in (name for name in config if name not in of_kafka and not name.startswith("listener.name.")):
+    of_kafka = jars.keys() | known(first, bool(jars))
+    typed, lines = bool(jars) or any(setting.kind is not None for setting in first.values()), []
+    for name in (name for name in spec.config if name not in of_kafka and not _read_besides(name, spec.config)):
         near = get_close_matches(name, of_kafka, n=1, cutoff=_ALIKE)
-        if near or (typed and not loads_plugin(config, first)):
+        if near or (typed and not loads_plugin(spec.config, {**first, **jars})):
             meant = f"; did you mean {near[0]!r}?" if near else ""
             lines.append(f"cluster.config: Kafka ignores {name!r}, a name it does not know{meant}")
         else:
@@ -71,8 +89,22 @@ def check_settings(
     return settings
 
 
-def known(settings: Mapping[str, Setting]) -> frozenset[str]:
-    """The names among a broker's settings that Kafka knows.
+def of_jars(version: str) -> dict[str, Setting]:
+    """The settings that the jars of a version before 2.6 define (kafka.server.KafkaConfig); none of a later one."""
+    number = parse_version(version)
+    if number >= _TYPED_SINCE:
+        return {}
+    found = {}
+    for line in _OF_JARS.read_text(encoding="utf-8").splitlines():
+        name, kind, *minors = line.split()
+        first, *last = (parse_version(minor) for minor in minors)
+        if first <= number and all(number[: len(minor)] <= minor for minor in last):
+            found[name] = Setting(None, kind={"list": _LIST, "class": _CLASS}.get(kind))
+    return found
+
+
+def known(settings: Mapping[str, Setting], open_alone: bool = False) -> frozenset[str]:
+    """The names among a broker's settings that Kafka knows; ``open_alone``: none that it keeps secret and has no type.
 
     A broker lists unknown names of its file, too: they have no type, and are kept secret as a password is
     (kafka.server.KafkaConfig, maybeSensitive).
@@ -80,7 +112,11 @@ def known(settings: Mapping[str, Setting]) -> frozenset[str]:
     return frozenset(
         name
         for name, setting in settings.items()
-        if (setting.kind != _NO_TYPE if setting.kind is not None else not setting.sensitive or _secret(name))
+        if (
+            setting.kind != _NO_TYPE
+            if setting.kind is not None
+            else not setting.sensitive or (not open_alone and _secret(name))
+        )
     )
 
 
@@ -90,7 +126,9 @@ def loads_plugin(config: Mapping[str, object], settings: Mapping[str, Setting]) 
         str(value)
         for name, value in config.items()
         for kind in [settings[name].kind if name in settings else None]
-        if kind == _CLASS or (kind == _LIST and name.endswith(_LISTS_OF_CLASSES))
+        if kind == _CLASS
+        or (kind == _LIST and name.endswith(_LISTS_OF_CLASSES))
+        or (name in settings and name.endswith(_NAMES_A_CLASS))
     ]
     classes = (one.strip() for names in named for one in names.split(","))
     return any(one and not one.startswith(_KAFKA_S_OWN) for one in classes)
@@ -103,6 +141,10 @@ def as_text(settings: Settings) -> str:
         for broker, own in settings.items()
     }
     return json.dumps(values, indent=1) + "\n"
+
+
+def _read_besides(name: str, config: Mapping[str, object]) -> bool:
+    return name.startswith(_READ_BESIDES) or (bool(config.get(_AUTHORIZER)) and name.startswith(_READ_BY_AUTHORIZERS))
 
 
 def _secret(name: str) -> bool:

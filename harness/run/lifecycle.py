@@ -106,7 +106,7 @@ def record_run(
             record.nodes(cluster.topology, cluster.clocks())
             record.file.versions |= cluster.versions
             record.file.features = await_registered(cluster)
-            settings = check_settings(cluster, scenario.cluster.config, partial(note, record, display))
+            settings = check_settings(cluster, scenario.cluster, partial(note, record, display))
             write_file(record.directory, SETTINGS_FILE, as_text(settings))
             create_topics(cluster, scenario.topic)
             watch = (scenario.watch_topic, scenario.watch_partition)

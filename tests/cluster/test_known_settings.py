@@ -1,14 +1,16 @@
 """Settings of a scenario that brokers do not know are refused, but where a plugin's may be meant."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import cast
 
 import pytest
 
-from harness.cluster.known_settings import Setting, Settings, as_text, check_settings, known, loads_plugin
+from harness.cluster.known_settings import Setting, Settings, as_text, check_settings, known, loads_plugin, of_jars
 from harness.cluster.provider import Cluster
+from harness.cluster.spec import ClusterSpec
 from harness.core.errors import ClusterError, ScenarioError
+from tests.cluster.jar_settings import lines, settings
 
 #: As a broker of 1.1 to 2.5 lists its settings: unknown names of its file are among them.
 UNTYPED = {
@@ -22,7 +24,7 @@ UNTYPED = {
         "super.users": True,
     }.items()
 }
-LONG, LIST, CLASS, PASSWORD, NO_TYPE = 5, 7, 8, 9, 0
+STRING, LONG, LIST, PASSWORD, NO_TYPE = 2, 5, 7, 9, 0
 #: And one of a later version.
 TYPED = {
     "log.retention.ms": Setting("1", kind=LONG),
@@ -30,16 +32,24 @@ TYPED = {
     "ssl.key.password": Setting(None, True, PASSWORD),
     "metric.reporters": Setting("", kind=LIST),
     "log.dirs": Setting("/data", kind=LIST),
-    "authorizer.class.name": Setting("", kind=CLASS),
+    "authorizer.class.name": Setting("", kind=STRING),
     "replica.lag.time.max.mss": Setting(None, True, NO_TYPE),
     "super.users": Setting(None, True, NO_TYPE),
 }
 
 
-def checked(*names: str, listed: Mapping[str, Setting] = UNTYPED, **config: str) -> list[str]:
+def check(
+    config: Mapping[str, str], ask: Callable[[Cluster], Settings], version: str = "4.3.1"
+) -> tuple[Settings, list[str]]:
     notes: list[str] = []
+    metadata = "kraft" if version == "4.3.1" else "zookeeper"
+    spec = ClusterSpec.model_validate({"version": version, "metadata": metadata, "config": config})
+    return check_settings(cast(Cluster, None), spec, notes.append, ask), notes
+
+
+def checked(*names: str, listed: Mapping[str, Setting] = UNTYPED, version: str = "4.3.1", **config: str) -> list[str]:
     given = {**dict.fromkeys(names, "1"), **{name.replace("_", "."): value for name, value in config.items()}}
-    settings = check_settings(cast(Cluster, None), given, notes.append, lambda cluster: {"b1": listed})
+    settings, notes = check(given, lambda cluster: {"b1": listed}, version)
     assert settings == {"b1": listed}
     return notes
 
@@ -65,6 +75,7 @@ def test_a_name_that_no_broker_knows_is_refused() -> None:
         ({"log.dirs": "/data/kafka"}, False),
         ({"metric.reporters": ""}, False),
         ({"super.users": "com.example.User"}, False),
+        ({"no.setting.class.name": "com.example.Class"}, False),
     ],
 )
 def test_a_class_that_is_none_of_kafka_s_is_a_plugin(config: dict[str, str], loads: bool) -> None:
@@ -72,10 +83,18 @@ def test_a_class_that_is_none_of_kafka_s_is_a_plugin(config: dict[str, str], loa
 
 
 def test_what_a_plugin_may_know_and_what_is_of_one_listener_is_taken() -> None:
-    assert checked("super.users", listed=TYPED, authorizer_class_name="com.example.Authorizer") == [
-        "cluster.config: the brokers know no setting 'super.users'; a plugin may"
+    assert checked("my.own", listed=TYPED, authorizer_class_name="com.example.Authorizer") == [
+        "cluster.config: the brokers know no setting 'my.own'; a plugin may"
     ]
     assert checked("listener.name.client.ssl.keystore.location", listed=TYPED) == []
+
+
+def test_what_kafka_s_own_classes_read_is_taken_where_they_are_loaded() -> None:
+    own = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+    assert checked("super.users", listed=TYPED, authorizer_class_name=own) == []
+    assert checked("config.providers.file.class", "kafka.csv.metrics.dir", listed=TYPED) == []
+    with pytest.raises(ScenarioError):
+        checked("my.own", listed=TYPED, authorizer_class_name=own)
 
 
 def test_nearly_a_setting_is_refused_beside_a_plugin_too() -> None:
@@ -121,12 +140,81 @@ def test_where_no_broker_lists_them_nothing_is_refused(given: tuple[str, ...]) -
     assert checked(*given, listed={}) == []
 
 
-def test_a_broker_that_does_not_answer_refuses_nothing() -> None:
-    def silent(cluster: Cluster) -> Settings:
-        raise ClusterError("b1 listed no settings within 30 s")
+def silent(cluster: Cluster) -> Settings:
+    raise ClusterError("b1 listed no settings within 30 s")
 
-    notes: list[str] = []
-    assert check_settings(cast(Cluster, None), {"anything": 1}, notes.append, silent) == {}
-    assert notes == [
-        "cluster.config: whether the brokers know its settings is not known (b1 listed no settings within 30 s)"
+
+@pytest.mark.parametrize(("version", "refuses"), [("4.3.1", False), ("2.5.1", True)])
+def test_a_broker_that_does_not_answer_refuses_nothing_but_what_its_jars_do(version: str, refuses: bool) -> None:
+    assert check({"log.dirs": "1"}, silent, version) == (
+        {},
+        ["cluster.config: whether the brokers know its settings is not known (b1 listed no settings within 30 s)"],
+    )
+    if refuses:
+        with pytest.raises(ScenarioError, match=r"Kafka ignores 'anything', a name it does not know$"):
+            check({"anything": "1"}, silent, version)
+    else:
+        check({"anything": "1"}, silent, version)
+
+
+#: What a broker of 1.1 to 2.5 lists of its file, and what one of 0.10 does.
+ECHOED = {"replica.lag.time.max.mss": Setting(None, sensitive=True), "anything": Setting(None, sensitive=True)}
+OLD = [("0.10.2.2", {}), ("0.11.0.3", {}), ("1.1.1", ECHOED), ("2.5.1", ECHOED)]
+
+
+@pytest.mark.parametrize(("version", "listed"), OLD)
+def test_brokers_before_2_6_know_what_their_jars_define(version: str, listed: dict[str, Setting]) -> None:
+    for name, meant in (("replica.lag.time.max.mss", "; did you mean 'replica.lag.time.max.ms'?"), ("anything", "")):
+        with pytest.raises(ScenarioError) as refused:
+            checked(name, listed=listed, version=version)
+        assert str(refused.value) == f"cluster.config: Kafka ignores {name!r}, a name it does not know{meant}"
+    assert checked("replica.lag.time.max.ms", "ssl.key.password", listed=listed, version=version) == []
+    assert checked("listener.name.client.ssl.keystore.location", listed=listed, version=version) == []
+
+
+@pytest.mark.parametrize(("version", "listed"), OLD)
+def test_and_beside_a_plugin_anything_but_what_is_nearly_theirs(version: str, listed: dict[str, Setting]) -> None:
+    plugin = {"authorizer_class_name": "com.example.Authorizer"}
+    assert checked("anything", listed=listed, version=version, **plugin) == [
+        "cluster.config: the brokers know no setting 'anything'; a plugin may"
     ]
+    with pytest.raises(ScenarioError, match="did you mean"):
+        checked("replica.lag.time.max.mss", listed=listed, version=version, **plugin)
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "there"),
+    [
+        ("port", "2.5.1", True),
+        ("inter.broker.listener.name", "0.10.1.1", False),
+        ("inter.broker.listener.name", "0.10.2.0", True),
+        ("transaction.max.timeout.ms", "0.10.2.2", False),
+        ("transaction.max.timeout.ms", "0.11.0.0", True),
+        ("ssl.principal.mapping.rules", "2.3.1", True),
+        ("port", "2.6.0", False),
+    ],
+)
+def test_a_version_has_the_settings_of_its_time(name: str, version: str, there: bool) -> None:
+    assert (name in of_jars(version)) is there
+
+
+def test_what_a_broker_of_another_make_lists_openly_it_knows() -> None:
+    assert checked("confluent.own", listed={"confluent.own": Setting("1")}, version="2.5.1") == []
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "<tr>\n<td>a.b</td><td>says <code>x</code></td><td>list</td></tr>",
+        "<tr>\n<td>a.b</td></td><td>says <code>x</code></td></td><td>list</td></td></tr>",
+        "<ul>\n<li><b>a.b</b>: says <code>x</code><br/><ul><li><b>Type</b>: list</li></ul>\n</li>",
+        '<li>\n<h4><a id="a.b" href="#a.b">a.b</a></h4>\n<p>says</p>\n<tr><th>Type:</th><td>list</td></tr>',
+    ],
+)
+def test_what_a_version_s_jars_print_is_read(form: str) -> None:
+    assert settings(form) == {"a.b": "list"}
+
+
+def test_of_a_setting_it_is_kept_from_when_to_when_it_was_there() -> None:
+    known = {"0.10.2.2": {"a": "int", "b": "int"}, "1.0.2": {"a": "int", "b": "long"}, "1.1.1": {"b": "long"}}
+    assert lines([*known], known) == ["a int 0.10.2 1.0", "b int 0.10.2 0.10.2", "b long 1.0"]
