@@ -25,7 +25,7 @@ def settings(page: str) -> dict[str, str]:
 
 
 def lines(versions: Sequence[str], known: Mapping[str, Mapping[str, str]]) -> list[str]:
-    """Of each setting its name, type, the first minor version that has it, and, where a later one does not, the last."""
+    """Of each setting its name, type, the first minor version that has it, and, where the newest lacks it, the last."""
     minors = [re.sub(r"\.\d+$", "", version) for version in versions]
     found = []
     for name in sorted({name for of in known.values() for name in of}):
