@@ -48,7 +48,10 @@ class _SizeType(click.ParamType[int]):
 @click.argument("store", type=click.Path(path_type=Path), default=Path("store"))
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON for each run.")
 def runs(store: Path, as_json: bool) -> int:
-    """List the runs of a STORE: when, which scenario, Kafka's version, seed, state and verdict; the oldest first."""
+    """List the runs of a STORE: when, which scenario, Kafka's version, seed, state and verdict; the oldest first.
+
+    `time` is that of the timeline, and what the cluster and the final read took besides, in seconds.
+    """
     from rich.table import Table
     from rich.text import Text
 
@@ -57,7 +60,7 @@ def runs(store: Path, as_json: bool) -> int:
     if not store.exists():
         raise HistoryError(f"{store}: no such store: `kafka-trial run` makes one, or name another")
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    for header in ("began (UTC)", "scenario", "kafka", "seed", "state", "verdict", ""):
+    for header in ("began (UTC)", "scenario", "kafka", "seed", "time", "state", "verdict", ""):
         table.add_column(header, no_wrap=True)
     listed = sorted(_readable(store), key=lambda run: run.began)
     for run in listed:
@@ -68,6 +71,8 @@ def runs(store: Path, as_json: bool) -> int:
             "began": began,
             "kafka": run.file.configuration.version,
             "seed": run.file.seed,
+            "timeline_seconds": run.file.timeline_lasted,
+            "besides_seconds": _besides(run),
             "state": str(run.file.state if run.verdict is None else State.JUDGED),
             "verdict": None if run.verdict is None else str(run.verdict.verdict),
             "expected": None if run.verdict is None else run.verdict.expected,
@@ -77,11 +82,18 @@ def runs(store: Path, as_json: bool) -> int:
             continue
         odd = "" if run.verdict is None or run.verdict.expected else Text("not as expected", "bold red")
         cells = [str(row[key] or "") for key in ("scenario", "kafka", "seed", "state", "verdict")]
-        table.add_row(began, *cells, odd)
+        time_ = "" if _besides(run) is None else f"{run.file.timeline_lasted:.0f} + {_besides(run):.0f} s"
+        table.add_row(began, *cells[:3], time_, *cells[3:], odd)
     if not as_json:
         console().print(table)
         console().print(f"{len(listed)} runs in {store}")
     return codes.MET
+
+
+def _besides(run: "Stored") -> float | None:
+    """Seconds besides its timeline; None where that did not come to its end."""
+    timeline = run.file.timeline_lasted
+    return None if timeline is None else run.file.lasted - timeline
 
 
 @click.command()

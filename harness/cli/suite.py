@@ -233,8 +233,8 @@ def _print(file: "SuiteFile", index: Path) -> None:
 
     from harness.cli.printing import console
     from harness.suite.display import STYLES
-    from harness.suite.reports import clock, share, verdicts
-    from harness.suite.results import Outcome
+    from harness.suite.reports import share, verdicts
+    from harness.suite.results import Outcome, clock
 
     out = console()
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
@@ -246,5 +246,5 @@ def _print(file: "SuiteFile", index: Path) -> None:
         style = STYLES.get(odd.outcome if odd else Outcome.EXPECTED, "")
         table.add_row(name, verdicts(runs), Text(share(runs), style), took, "" if odd is None else odd.why)
     out.print(table)
-    out.print(Text(f"{file.headline}, in {clock(file.spent)}", "bold"))
+    out.print(Text(f"{file.headline}, in {file.cost}", "bold"))
     out.print(Text(f"  {index}"), soft_wrap=True)

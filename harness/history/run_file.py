@@ -15,6 +15,9 @@ from harness.history.writing import write_file
 
 RUN_FILE = "run.json"
 
+#: The phase of a run in which its scenario's timeline is followed.
+TIMELINE = "timeline"
+
 #: The last second of the year 9999: there is no later date.
 _LAST_DATE_NS = 253_402_300_799 * 10**9
 
@@ -140,6 +143,18 @@ class RunFile(_Part):
     )
     partial: bool = Field(False, description="the history is not whole: a worker or the harness was cut off")
     notes: list[str] = Field([], description="why the run is not what it should be: one line each")
+
+    @property
+    def lasted(self) -> float:
+        """Seconds from its first phase to its last."""
+        return (self.phases[-1].at_ns - self.phases[0].at_ns) / 1e9 if self.phases else 0.0
+
+    @property
+    def timeline_lasted(self) -> float | None:
+        """Seconds of its timeline; None where it did not come to the end of it."""
+        at = next((n for n, phase in enumerate(self.phases) if phase.phase == TIMELINE), len(self.phases))
+        following = self.phases[at + 1 :]
+        return (following[0].at_ns - self.phases[at].at_ns) / 1e9 if following else None
 
     @model_validator(mode="before")
     @classmethod

@@ -15,7 +15,7 @@ from harness.cluster.provider import Cluster
 from harness.cluster.ready import await_registered, await_whole_isr, create_topics
 from harness.core.verdict import Verdict
 from harness.history.journal import Journal, journal_path
-from harness.history.run_file import RunFile, State
+from harness.history.run_file import TIMELINE, RunFile, State
 from harness.history.schema import FAULTS
 from harness.history.seal import write_sealed
 from harness.history.store import seal
@@ -127,7 +127,7 @@ def record_run(
             stage = Stage(
                 record, cluster.topology, observer, nemesis, workload, display, elections, afterwards=down_for(scenario)
             )
-            phase("timeline")
+            phase(TIMELINE)
             follow(scenario.timeline, stage)
             phase("heal")
             recover(stage, scenario)

@@ -9,7 +9,7 @@ from harness.history.writing import write_file
 from harness.report.template import template
 from harness.suite import junit
 from harness.suite.display import label, result_words
-from harness.suite.results import JUDGED, Outcome, Result, SuiteFile
+from harness.suite.results import JUDGED, Outcome, Result, SuiteFile, clock
 
 JUNIT_FILE = "junit.xml"
 SUMMARY_FILE = "summary.md"
@@ -27,7 +27,7 @@ def write_reports(file: SuiteFile, directory: Path) -> Path:
 
 def markdown(file: SuiteFile) -> str:
     """A table with a row for each case: how many of its runs came to which verdict, and how many as expected."""
-    lines = [f"## kafka-trial: {file.suite}", "", f"{file.headline}, in {clock(file.spent)}.", ""]
+    lines = [f"## kafka-trial: {file.suite}", "", f"{file.headline}, in {file.cost}.", ""]
     lines += ["| | scenario | verdict | as expected | |", "|---|---|---|---|---|"]
     for name, runs in file.by_name().items():
         cells = [_mark(runs), name, verdicts(runs), share(runs), _cell(_worth_saying(runs))]
@@ -81,12 +81,6 @@ def verdicts(runs: list[Result]) -> str:
 def share(runs: list[Result]) -> str:
     """``4 of 5``: how many came out as expected."""
     return f"{sum(run.outcome is Outcome.EXPECTED for run in runs)} of {len(runs)}"
-
-
-def clock(seconds: float) -> str:
-    """``9 min 12 s``."""
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
 def _mark(runs: list[Result]) -> str:

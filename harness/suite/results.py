@@ -65,6 +65,7 @@ class Result(_Part):
     directory: str | None = None
     began: float | None = Field(None, description="seconds since 1970")
     seconds: float | None = Field(None, description="from its start to its verdict")
+    timeline_seconds: float | None = Field(None, description="of these, those of its timeline")
     abandoned: list[str] = Field([], description="directories of attempts that were broken off before they were whole")
     earlier: list[str] = Field(
         [], description="directories of the same scenario and seed that were there before it began: another's runs"
@@ -140,12 +141,31 @@ class SuiteFile(_Part):
         others = [f"{number} {outcome}" for outcome, number in counts.items() if outcome is not Outcome.EXPECTED]
         return ", ".join([f"{counts.get(Outcome.EXPECTED, 0)} of {len(self.runs)} runs as expected", *others])
 
+    @property
+    def cost(self) -> str:
+        """``4 min 2 s, of which 2 min 44 s were timelines: 13.0 s a run besides``."""
+        timelines = [run.timeline_seconds for run in self.runs if run.timeline_seconds is not None]
+        besides = self.spent - sum(timelines)
+        # (With several clusters at once there may be nothing besides.)
+        if not timelines or besides < 0:
+            return clock(self.spent)
+        return (
+            f"{clock(self.spent)}, of which {clock(sum(timelines))} were timelines:"
+            f" {besides / len(timelines):.1f} s a run besides"
+        )
+
     def by_name(self) -> dict[str, list[Result]]:
         """The runs of each case, in the order of their first."""
         found: dict[str, list[Result]] = {}
         for run in self.runs:
             found.setdefault(run.name, []).append(run)
         return found
+
+
+def clock(seconds: float) -> str:
+    """``9 min 12 s``."""
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
 def new_directory(store: Path, suite: str, now: float) -> Path:

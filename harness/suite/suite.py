@@ -225,6 +225,7 @@ class SuiteRun:
         error = done.exception()
         if error is None:
             run.judged(done.result())
+            run.timeline_seconds = RunFile.read(self.store / (run.directory or "")).timeline_lasted
             self._end(number, run.outcome, run.why)
             return
         if self._judge is not None and self._judge.done() and self._judge.exception() is not None:

@@ -14,6 +14,7 @@ from harness.cli.suite import exit_code
 from harness.core.errors import EnvironmentLacks
 from harness.core.verdict import Judgement
 from harness.history.lock import RecordingLock
+from harness.history.run_file import PhaseReport
 from harness.report import write as write_reports
 from harness.scenario.model import Scenario
 from harness.suite.junit import render
@@ -88,7 +89,8 @@ def test_suite_prints_suite_json_as_one_line(tmp_path: Path, kafka_trial: Invoke
         "suite", TWO[0], "--store", str(tmp_path), "--times", "3", "--json", backends=backends(World(tmp_path))
     )
     [line] = done.out.splitlines()
-    assert [run["outcome"] for run in json.loads(line)["runs"]] == ["as expected"] * 3
+    found = [(run["outcome"], run["timeline_seconds"]) for run in json.loads(line)["runs"]]
+    assert found == [("as expected", 10.0)] * 3
 
 
 @pytest.mark.parametrize(("cores", "at_once"), [(8, 2), (4, 2), (3, 1), (1, 1)])
@@ -411,7 +413,13 @@ def test_run_without_a_judge_records_and_says_where(tmp_path: Path, kafka_trial:
 
 
 def test_runs_lists_what_lies_in_a_store(tmp_path: Path, kafka_trial: Invoke) -> None:
-    judged(tmp_path, "a", 7)
+    timed = judged(tmp_path, "a", 7)
+    file = read_run(timed).file
+    file.phases = [
+        PhaseReport(phase=name, at_ns=at * 10**9)
+        for name, at in (("up", 1), ("timeline", 11), ("heal", 42), ("seal", 50))
+    ]
+    file.write(timed)
     judged(tmp_path, "b", 8, judged=Judgement.INVALID, expected=False)
     record(tmp_path, "c", 9)
     torn = record(tmp_path, "d", 10)
@@ -425,10 +433,17 @@ def test_runs_lists_what_lies_in_a_store(tmp_path: Path, kafka_trial: Invoke) ->
     assert rows.keys() == {"a", "b", "c"}
     assert "not as expected" in rows["b"]
     assert "not as expected" not in rows["a"]
+    assert "31 + 18 s" in rows["a"]
+    assert " + " not in rows["c"]
     assert "recorded" in rows["c"]
     assert "d/20260101-10/run.json: not a run file" in done.err
     assert done.err.count("not a run file") == 3
     lines = [json.loads(line) for line in kafka_trial("runs", str(tmp_path), "--json").out.splitlines()]
+    assert [(line["timeline_seconds"], line["besides_seconds"]) for line in lines] == [
+        (31, 18),
+        (None, None),
+        (None, None),
+    ]
     assert [(line["seed"], line["verdict"], line["expected"]) for line in lines] == [
         (7, "valid", True),
         (8, "invalid", False),

@@ -7,8 +7,8 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from harness.suite import junit
-from harness.suite.reports import annotations, append_summary, clock, markdown, page, write_reports
-from harness.suite.results import Outcome, SuiteFile
+from harness.suite.reports import annotations, append_summary, markdown, page, write_reports
+from harness.suite.results import Outcome, SuiteFile, clock
 from tests.suite.fakes import case, suite_file
 
 
@@ -141,3 +141,14 @@ def test_what_a_time_budget_left_out_is_a_warning(cannot_run: str) -> None:
 @pytest.mark.parametrize(("seconds", "text"), [(9.4, "9 s"), (59.6, "1 min 0 s"), (552, "9 min 12 s")])
 def test_time_is_written_in_minutes(seconds: float, text: str) -> None:
     assert clock(seconds) == text
+
+
+def test_what_runs_cost_besides_their_timelines_is_said() -> None:
+    file = suite_file(case("a"), case("b"), case("c"), spent=90.0)
+    assert file.cost == "1 min 30 s"
+    file.runs[0].timeline_seconds, file.runs[1].timeline_seconds = 30.0, 31.0
+    assert file.cost == "1 min 30 s, of which 1 min 1 s were timelines: 14.5 s a run besides"
+    assert file.cost in markdown(file)
+    assert file.cost in page(file)
+    file.spent = 40.0
+    assert file.cost == "40 s"
