@@ -1,13 +1,15 @@
 """Paths inside a run directory, and how a table of its history is stored."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from harness.history.schema import TABLES
+
+if TYPE_CHECKING:
+    import pyarrow.dataset as ds
 
 HISTORY = "history"
 JOURNALS = "journals"
@@ -31,8 +33,10 @@ def parts(run: Path, table: str) -> list[Path]:
     return sorted(table_directory(run, table).glob("*.parquet"))
 
 
-def stored(run: Path, table: str) -> ds.Dataset:
+def stored(run: Path, table: str) -> "ds.Dataset":
     """The ``parts`` of a table, to be read a piece at a time; where there are none, no rows."""
+    import pyarrow.dataset as ds  # (and with it pandas: half a second that who records does without)
+
     files = [str(path) for path in parts(run, table)]
     schema = TABLES[table]
     return ds.dataset(files, schema, format="parquet") if files else ds.dataset(schema.empty_table())

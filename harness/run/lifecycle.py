@@ -6,8 +6,6 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
-from checkers import judge
-from checkers.spark.session import lasting, session
 from harness.cluster.elections import Elections, elect_uncleanly
 from harness.cluster.known_settings import SETTINGS_FILE, as_text, check_settings
 from harness.cluster.observer import observe
@@ -19,12 +17,9 @@ from harness.history.run_file import TIMELINE, RunFile, State
 from harness.history.schema import FAULTS
 from harness.history.seal import write_sealed
 from harness.history.store import seal
-from harness.history.stored_run import StoredRun
 from harness.history.writing import write_file
 from harness.providers.catalogue import PROVIDERS, Row, provider_of
-from harness.report.sentences import with_sentences
 from harness.run.display import Display
-from harness.run.judging import emptied, judging, publish
 from harness.run.new_run import new_run
 from harness.run.recording import begin, note, recording
 from harness.run.recovery import (
@@ -53,13 +48,20 @@ def run(
     providers: Mapping[str, Row] = PROVIDERS,
 ) -> tuple[Path, Verdict]:
     """Run one scenario and judge it; returns the run's directory and its verdict. Raises what ``record`` does."""
+    # (Who only records does without the judge: its modules take half a second of a core.)
+    from checkers.judge import judge
+    from checkers.spark.session import lasting
+    from harness.history.stored_run import StoredRun
+    from harness.report.sentences import with_sentences
+    from harness.run.judging import emptied, judging, publish
+
     directory = record_run(scenario, store, seed, display, keep, providers, beside_final_read=warm_up)
     display.phase("judge")
     try:
         with judging(directory) as results:
             size = [StoredRun.open(directory).records]
             verdict = with_sentences(
-                lasting(lambda spark: judge.judge(directory, spark, emptied(results)), display.line, rows=size)
+                lasting(lambda spark: judge(directory, spark, emptied(results)), display.line, rows=size)
             )
             publish(directory, results, verdict, RunFile.read(directory))
     except BaseException as exc:
@@ -165,5 +167,7 @@ def warm_up(counts: Counts) -> None:
     Not before: it takes both cores of a small machine, and how soon writes come back after a fault is judged. If it
     fails, the judge meets the same error where it can be reported.
     """
+    from checkers.spark.session import session
+
     expected = [2 * counts.sent + counts.read]
     threading.Thread(target=session, kwargs={"rows": expected}, name="spark", daemon=True).start()

@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 from queue import Queue
 
@@ -59,3 +61,14 @@ def test_one_that_is_killed_ends_too(tmp_path: Path) -> None:
     recorder.wait()
     [event] = [event for event in (events.get() for _ in range(events.qsize())) if event.kind in ENDS]
     assert event == Event(kind="failed", text="its process was killed by signal 9")
+
+
+def test_what_only_records_imports_no_judge() -> None:
+    """Half a second of a core, of every run."""
+    script = (
+        "import sys, harness.suite.recorder, harness.run.lifecycle, harness.suite.plan;"
+        "import harness.providers.docker.provider;"
+        "print([name for name in ('pandas', 'pyspark', 'checkers') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

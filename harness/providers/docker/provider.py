@@ -125,8 +125,7 @@ class Docker:
                     subnet = chosen_subnet(client, own.subnet, run)
                 nodes = topology(spec, subnet, free_port if clients == "published" else lambda: None)
                 _write(spec, run, nodes, subnet, image, directory)
-                run_compose(directory, project, "up", "--no-start")
-            run_compose(directory, project, "start")
+                run_compose(directory, project, "up", "--detach")
             containers = {node.name: compose.container_name(run, node) for node in nodes.nodes}
             shell = DockerShell(nodes, containers, toolbox, compose.labels_of(run, directory), client)
             yield DockerCluster(run, nodes, shell, client, versions)
