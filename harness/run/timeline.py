@@ -13,6 +13,7 @@ from harness.history.store import RunRecord
 from harness.run.display import Display
 from harness.scenario import steps
 from nemesis.catalogue import kind_of
+from nemesis.faults.network import HEALS_WITHIN_S
 from nemesis.nemesis import Nemesis
 from nemesis.schedule import Planned, generator, random_plan
 from nemesis.targets import Expression, resolve
@@ -86,7 +87,9 @@ def follow(timeline: Sequence[steps.Step], stage: Stage) -> None:
     stage.leader_before = stage.observer.view().leader
     for number, step in enumerate(timeline):
         at_ns = stage.record.clock.now()
-        stage.nemesis.within = sum(later.longest for later in timeline[number:]) + stage.afterwards
+        heals = sum(isinstance(later, steps.Heal) for later in timeline[number:])
+        remaining = sum(later.longest for later in timeline[number:]) + heals * HEALS_WITHIN_S
+        stage.nemesis.within = remaining + stage.afterwards
         stage.display.step(str(step), None)
         try:
             missed, done = _play(step, number, plans.get(number, []), stage)

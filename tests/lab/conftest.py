@@ -1,6 +1,7 @@
 """The lab's machines, and plain nodes on three of them. ``scripts/lab`` brings them up, and removes them if it did."""
 
 import subprocess
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -94,8 +95,20 @@ class OnMachines(Plain):
     """Three plain nodes on machines instead of brokers, and this machine instead of the clients."""
 
 
+class CountingShell(SshShell):
+    """Counts the scripts that it sends to each node's machine, in ``sent``; so does what is made of it."""
+
+    def __init__(self, *of: Any, **more: Any) -> None:
+        super().__init__(*of, **more)
+        self.sent: Counter[str] = Counter()
+
+    def _run(self, node: Node, doing: str, script: str, within: float = 90.0, again: bool = True) -> str:
+        self.sent[node.name] += 1
+        return super()._run(node, doing, script, within, again)
+
+
 @contextmanager
-def plain_nodes(inventory: Path, kind: type[SshShell] = SshShell) -> Iterator[tuple[SshShell, Machine]]:
+def plain_nodes(inventory: Path) -> Iterator[tuple[CountingShell, Machine]]:
     """Three plain nodes on three machines: what acts on them, and the first one's machine."""
     read = read_inventory(inventory)
     hosts = {host.called: host for host in read.hosts[:3]}
@@ -117,7 +130,7 @@ def plain_nodes(inventory: Path, kind: type[SshShell] = SshShell) -> Iterator[tu
 
         try:
             whole(on_all(three, begin))
-            yield kind(topology, by_node, heals_after=300.0), three["m1"]
+            yield CountingShell(topology, by_node, heals_after=300.0), three["m1"]
         finally:
             whole(on_all(three, remove))
 

@@ -1,14 +1,16 @@
 """Every fault of the catalogue on machines with kernels of their own: it bites, says so, and leaves nothing."""
 
 import json
-import os
-import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -25,12 +27,35 @@ from tests.cluster.test_faults_bite import TRIALS
 from tests.nemesis.conftest import nemesis_on, rows_by_name
 from tests.nemesis.test_control import WORST
 
-from .conftest import OnMachines, connects, lab, traces
+from .conftest import CountingShell, OnMachines, connects, lab, traces
 
 pytestmark = pytest.mark.lab
 
 #: The others take as long, and hit the same traffic by the same queues.
 CORE = ("partition", "isolate", "slow")
+
+
+#: Scripts that an injection sends to a machine at most, where it is not one: a process is looked at before and after, and
+#: until it has ended. (What waits for a node's own start or end sends as many as that takes.)
+SCRIPTS = {"kill": 6, "pause": 4, "resume": 4, "wipe": 4, **dict.fromkeys(("start", "stop", "restart"), 40)}
+
+
+@contextmanager
+def pinging(plain: OnMachines) -> Iterator[None]:
+    """b1 sends many small packets to b2 all the time."""
+    over = threading.Event()
+
+    def go_on() -> None:
+        while not over.is_set():
+            plain.pinged("b1", "b2", count=100)
+
+    thread = threading.Thread(target=go_on)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
 @pytest.fixture
@@ -46,11 +71,18 @@ def test_a_fault_bites_and_heals_to_nothing(kind: str, plain: OnMachines, journa
     fault = FAULTS[kind].model_validate(trial.fault)
     assert lacking([fault.needs], plain.try_script) == [], "a machine of the lab can have every fault"
     clean = plain.traces()
-    with nemesis_on(plain.shell, journal) as nemesis:
+    # (What netem lets overtake is seen only while its queue is looked at.)
+    traffic = pinging(plain) if kind == "reorder" else nullcontext()
+    with traffic, nemesis_on(plain.shell, journal) as nemesis:
+        nemesis.within = 60.0
         for earlier, parameters in trial.before:
             nemesis.inject(FAULTS[earlier].model_validate(parameters))
+        sent = cast(CountingShell, plain.shell).sent
+        before = Counter(sent)
         name = nemesis.inject(fault)
+        scripts = sent - before
         assert trial.shows(plain)
+    assert max(scripts.values()) <= SCRIPTS.get(kind, 1), "each costs a small machine a tenth of a second"
     rows = rows_by_name(journal)
     assert all(row["effective"] and row["healed_ns"] >= row["healing_ns"] for row in rows.values()), rows
     assert rows[name]["nodes"] == (["b1", "b2"] if kind == "partition" else ["b1"])
@@ -115,14 +147,24 @@ with connected(hosts, KnownHosts(Path(read.known_hosts), False, print)) as machi
 Written = list[tuple[str, dict[str, Any]]]
 
 
-def abandoned(inventory: Path, scratch: Path, within: float, faults: Written) -> None:
-    """Faults whose harness is gone: it was killed by SIGKILL."""
+@contextmanager
+def injecting(inventory: Path, scratch: Path, within: float, faults: Written) -> Iterator[subprocess.Popen[str]]:
+    """A harness that has injected faults and sits there; killed in the end."""
     journal = scratch / "faults.nemesis.arrows"
     command = [sys.executable, "-c", ABANDON, str(inventory), str(journal), str(within), json.dumps(faults)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2]) as harness:
-        assert harness.stdout is not None
-        assert harness.stdout.readline() == "injected\n"
-        os.kill(harness.pid, signal.SIGKILL)
+        try:
+            assert harness.stdout is not None
+            assert harness.stdout.readline() == "injected\n"
+            yield harness
+        finally:
+            harness.kill()
+
+
+def abandoned(inventory: Path, scratch: Path, within: float, faults: Written) -> None:
+    """Faults whose harness is gone: it was killed by SIGKILL."""
+    with injecting(inventory, scratch, within, faults):
+        pass
 
 
 @pytest.mark.core
@@ -142,6 +184,50 @@ def test_machines_whose_harness_was_killed_heal_themselves(
     wait_for(lambda: traces(machines), "nothing of it to be left", 60, good=lambda now: now == clean, every=0.5)
     assert plain.states() == running
     assert all(plain.answered(count=5).values())
+
+
+@pytest.mark.core
+def test_machines_whose_harness_is_cut_off_heal_themselves(
+    plain: OnMachines, machines: dict[str, Machine], inventory: Path, tmp_path: Path
+) -> None:
+    """It lives, and reaches none of them: nothing of what they do is its doing."""
+    clean, running = traces(machines), plain.states()
+    faults: Written = [
+        ("partition", {"from": "b1", "to": ["b2", "clients"]}),
+        ("pause", {"target": "b2"}),
+        ("kill", {"target": "b3"}),
+    ]
+    with injecting(inventory, tmp_path, 10.0, faults) as harness:
+        with cut_off(machines):
+            assert not answers(machines["m1"]), "the fault holds"
+            wait_for(lambda: answers(machines["m1"]), "the first machine to heal itself", 60, every=0.5)
+        assert harness.poll() is None
+        wait_for(lambda: traces(machines), "nothing of it to be left", 30, good=lambda now: now == clean, every=0.5)
+        assert plain.states() == running
+
+
+@contextmanager
+def cut_off(machines: dict[str, Machine]) -> Iterator[None]:
+    """Nothing goes from this host to the machines' sshd, whoever sends it."""
+    rules = [["OUTPUT", "-d", it.host.address, "-p", "tcp", "--dport", "22", "-j", "DROP"] for it in machines.values()]
+    for rule in rules:
+        subprocess.run(["iptables", "-w", "-I", *rule], check=True)
+    try:
+        yield
+    finally:
+        for rule in rules:
+            subprocess.run(["iptables", "-w", "-D", *rule], check=True)
+
+
+def answers(machine: Machine) -> bool:
+    """Whether a port of a machine, on which nothing listens, says so to this host."""
+    try:
+        socket.create_connection((machine.host.address, 9), timeout=1).close()
+    except ConnectionRefusedError:
+        return True
+    except OSError:
+        return False
+    raise AssertionError("something listens there")
 
 
 #: Each kind that netem has, no two of them in one queue, and the one that duplicates on a node of its own.

@@ -12,10 +12,8 @@ from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from harness.core.topology import Node
 from harness.history.journal import Journal
 from harness.history.schema import FAULTS as SCHEMA
-from harness.providers.ssh.shell import SshShell
 from nemesis.catalogue import FAULTS
 from tests.cluster.test_faults_bite import TRIALS
 from tests.nemesis.conftest import nemesis_on
@@ -23,33 +21,22 @@ from tests.nemesis.conftest import nemesis_on
 from .conftest import INVENTORY, plain_nodes
 
 
-class CountingShell(SshShell):
-    """Counts the scripts that it sends to each node's machine."""
-
-    sent: Counter[str]
-
-    def _run(self, node: Node, doing: str, script: str, within: float = 90.0, again: bool = True) -> str:
-        self.sent[node.name] += 1
-        return super()._run(node, doing, script, within, again)
-
-
 def main(rounds: int, kinds: list[str]) -> None:
     """Print a line for each kind of fault."""
     took: dict[tuple[str, str], list[float]] = defaultdict(list)
     scripts: Counter[str] = Counter()
-    CountingShell.sent = Counter()
-    with plain_nodes(INVENTORY, CountingShell) as (shell, _), TemporaryDirectory() as scratch:
+    with plain_nodes(INVENTORY) as (shell, _), TemporaryDirectory() as scratch:
         for turn, kind in product(range(rounds), kinds):
             trial, journal = TRIALS[kind], Path(scratch) / f"{kind}-{turn}"
             with Journal(journal, SCHEMA) as rows, nemesis_on(shell, rows) as nemesis:
                 nemesis.within = 60.0
                 for earlier, parameters in trial.before:
                     nemesis.inject(FAULTS[earlier].model_validate(parameters))
-                CountingShell.sent.clear()
+                shell.sent.clear()
                 began = time.perf_counter()
                 nemesis.inject(FAULTS[kind].model_validate(trial.fault))
                 injected = time.perf_counter()
-                scripts[kind] = max(scripts[kind], *CountingShell.sent.values())
+                scripts[kind] = max(scripts[kind], *shell.sent.values())
                 took[kind, "inject"].append(injected - began)
                 nemesis.heal_all()
                 took[kind, "heal"].append(time.perf_counter() - injected)
