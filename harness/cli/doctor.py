@@ -10,7 +10,7 @@ import click
 
 from harness.cli import codes
 from harness.cli.backends import Backends
-from harness.cli.environment import look_at_java
+from harness.cli.environment import look_at_java, look_at_spark
 from harness.cli.machines import cluster, images_option, machine_options, overrides, settings
 from harness.core.errors import EnvironmentLacks, KafkaTrialError
 
@@ -87,6 +87,7 @@ def _java() -> "Finding":
     from harness.cluster.provider import Finding
 
     try:
+        look_at_spark()
         return Finding("java", True, look_at_java())
     except EnvironmentLacks as exc:
         return Finding("java", False, str(exc))
