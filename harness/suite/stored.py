@@ -70,6 +70,8 @@ def by_case(folder: Path) -> dict[str, Runs]:
     """
     found = of_suite(folder) if (folder / SUITE_FILE).is_file() else _newest(folder)
     if not any(runs.judged for runs in found.values()):
+        if any(runs.removed for runs in found.values()):
+            raise HistoryError(f"{folder}: the runs of this suite were removed since: name another")
         raise HistoryError(f"{folder}: no judged run here: `kafka-trial check {folder}` judges what is recorded")
     return found
 

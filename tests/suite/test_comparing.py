@@ -217,6 +217,9 @@ def test_what_was_removed_of_a_suite_is_told_and_the_rest_is_compared(tmp_path: 
         ("a (two)", [], ["1 of the runs before cannot be compared: removed since"]),
     ]
     assert told[0].old is None
+    shutil.rmtree(runs[2].directory)
+    with pytest.raises(HistoryError, match="suite-some-1: the runs of this suite were removed since: name another"):
+        by_case(tmp_path / "suite-some-1")
 
 
 def test_a_suite_of_which_a_run_was_removed_keeps_its_other_cases_in_its_store(tmp_path: Path) -> None:
