@@ -178,7 +178,7 @@ def test_machines_whose_harness_was_killed_heal_themselves(
         ("pause", {"target": "b2"}),
         ("kill", {"target": "b3"}),
     ]
-    abandoned(inventory, tmp_path, within=15.0, faults=faults)
+    abandoned(inventory, tmp_path, within=8.0, faults=faults)
     assert plain.states() == {"b1": ProcessState.RUNNING, "b2": ProcessState.STOPPED, "b3": ProcessState.EXITED}
     assert "KT-" in traces(machines)["m1"]
     wait_for(lambda: traces(machines), "nothing of it to be left", 60, good=lambda now: now == clean, every=0.5)
@@ -186,7 +186,6 @@ def test_machines_whose_harness_was_killed_heal_themselves(
     assert all(plain.answered(count=5).values())
 
 
-@pytest.mark.core
 def test_machines_whose_harness_is_cut_off_heal_themselves(
     plain: OnMachines, machines: dict[str, Machine], inventory: Path, tmp_path: Path
 ) -> None:
