@@ -35,8 +35,8 @@ pytestmark = pytest.mark.lab
 CORE = ("partition", "isolate", "slow")
 
 
-#: Scripts that an injection sends to a machine at most, where it is not one: a process is looked at before and after, and
-#: until it has ended. (What waits for a node's own start or end sends as many as that takes.)
+#: Scripts that an injection sends to a machine at most, where it is not one: a process is looked at before and after,
+#: and until it has ended. (What waits for a node's own start or end sends as many as that takes.)
 SCRIPTS = {"kill": 6, "pause": 4, "resume": 4, "wipe": 4, **dict.fromkeys(("start", "stop", "restart"), 40)}
 
 

@@ -206,12 +206,19 @@ def left_there(machine: Machine, facts: Facts) -> str | None:
     """A line where another run's node is on a machine, or runs there from another directory: what a fault does to a
     machine's network it does to every node."""
     if facts.owner is not None:
-        whose, inventory = _run_of(facts.owner), "INVENTORY"
-    elif facts.beside:
-        node, owner = facts.beside[0]
-        whose, inventory = f"{_run_of(owner)}, in {node}", "the inventory that names that directory"
-    else:
+        return _another(machine, _run_of(facts.owner), "INVENTORY")
+    return beside_it(machine, facts)
+
+
+def beside_it(machine: Machine, facts: Facts) -> str | None:
+    """A line where a node runs on a machine from another directory than the inventory names."""
+    if not facts.beside:
         return None
+    node, owner = facts.beside[0]
+    return _another(machine, f"{_run_of(owner)}, in {node}", "the inventory that names that directory")
+
+
+def _another(machine: Machine, whose: str, inventory: str) -> str:
     return (
         f"{machine.called}: a node of another run is there ({whose}): wait for its end, or remove it with"
         f" `kafka-trial cleanup --machines {inventory}`"

@@ -29,6 +29,7 @@ from harness.providers.ssh.looking import (
     Facts,
     Owner,
     address_of,
+    beside_it,
     lacking_for_faults,
     left_there,
     look,
@@ -155,6 +156,7 @@ class Ssh:
                 _begin(machine, node, nodes, spec, owner, homes[node.name])
 
             whole(on_all(machines, begin))
+            whole(on_all(machines, alone))
             shell = SshShell(nodes, machines, inventory.heals_after, owner.line())
             jars = {"jars": f"sha256:{kafka.digest}"}
             yield SshCluster(run, owner.line(), nodes, shell, machines, str(own.machines), jars)
@@ -237,6 +239,12 @@ def claimed(
         stack.callback(keep_logs, ours, owner, logs, note)
         whole(tried)
         yield
+
+
+def alone(machine: Machine) -> None:
+    """Raises EnvironmentLacks where another node runs on a machine by now: of two that came at once neither goes on."""
+    if (there := beside_it(machine, look(machine))) is not None:
+        raise EnvironmentLacks(there)
 
 
 def _remove(machines: Mapping[str, Machine], owner: Owner, note: Callable[[str], None]) -> None:

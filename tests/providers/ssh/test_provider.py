@@ -20,7 +20,7 @@ from harness.providers.ssh.fleet import connected
 from harness.providers.ssh.inventory import Host, Inventory
 from harness.providers.ssh.looking import Facts, Owner, java_version
 from harness.providers.ssh.machine import KnownHosts, Machine
-from harness.providers.ssh.provider import Ssh, SshCluster, claimed, keep_logs, topology
+from harness.providers.ssh.provider import Ssh, SshCluster, alone, claimed, keep_logs, topology
 from harness.providers.ssh.shell import SshShell
 from nemesis.catalogue import FAULTS
 from nemesis.preflight import NEEDS, Kernel
@@ -236,6 +236,9 @@ def test_a_run_in_another_directory_of_the_machine_is_told_while_its_node_runs(l
         connected({"b1": lab.host(data=str(lab.directory / "m1"))}, KnownHosts(lab.known, False, print)) as machines,
     ):
         assert looking.look(machines["b1"]).beside == (), "its own, and one of which nothing runs, are not beside it"
+        alone(machines["b1"])
+        with running(beside), pytest.raises(EnvironmentLacks, match=re.escape(told)):
+            alone(machines["b1"])
 
 
 def test_machines_that_do_not_answer_are_told_all_at_once(lab: Lab) -> None:
