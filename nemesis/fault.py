@@ -87,6 +87,11 @@ class Fault(BaseModel, ABC):
         return 0.0
 
     @property
+    def heals_within(self) -> float:
+        """Seconds that its heal takes at most: nodes are asked a few things."""
+        return 10.0
+
+    @property
     def needs(self) -> Needs:
         """What the kernel must have for it."""
         return ()

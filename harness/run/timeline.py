@@ -13,7 +13,6 @@ from harness.history.store import RunRecord
 from harness.run.display import Display
 from harness.scenario import steps
 from nemesis.catalogue import kind_of
-from nemesis.faults.network import HEALS_WITHIN_S
 from nemesis.nemesis import Nemesis
 from nemesis.schedule import Planned, generator, random_plan
 from nemesis.targets import Expression, resolve
@@ -85,11 +84,12 @@ def follow(timeline: Sequence[steps.Step], stage: Stage) -> None:
     seed = stage.record.file.seed
     plans = plans_of(timeline, seed)
     stage.leader_before = stage.observer.view().leader
+    # (One after the other, when it is all over if not before.)
+    heals = sum(fault.heals_within for step in timeline for fault in steps.injections(step))
     for number, step in enumerate(timeline):
         at_ns = stage.record.clock.now()
-        heals = sum(isinstance(later, steps.Heal) for later in timeline[number:])
-        remaining = sum(later.longest for later in timeline[number:]) + heals * HEALS_WITHIN_S
-        stage.nemesis.within = remaining + stage.afterwards
+        remaining = sum(later.longest for later in timeline[number:])
+        stage.nemesis.within = remaining + heals + stage.afterwards
         stage.display.step(str(step), None)
         try:
             missed, done = _play(step, number, plans.get(number, []), stage)

@@ -10,14 +10,10 @@ from harness.core.errors import ClusterError
 from harness.core.topology import Node, Topology
 from nemesis.evidence import Effect, Evidence, Seen
 from nemesis.fault import Aim, Fault, on_each
-from nemesis.mechanisms import round_trips
-from nemesis.mechanisms.mechanism import DRAIN_S, Counted, Mechanism
+from nemesis.mechanisms.mechanism import Counted, Mechanism
 from nemesis.shell import NodeShell, ProcessState, Switch
 
 T = TypeVar("T")
-
-#: Seconds that a heal takes at most: round trips are timed, what is held leaves, and a node is asked a few things.
-HEALS_WITHIN_S = round_trips.LONGEST_S + DRAIN_S + 10.0
 
 
 class NetworkFault(Fault):

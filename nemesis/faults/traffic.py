@@ -13,7 +13,7 @@ from nemesis.evidence import Effect, Evidence, Seen
 from nemesis.fault import Aim, Needs, on_each
 from nemesis.faults.network import NetworkFault, where_a_network_is
 from nemesis.mechanisms import iptables, netem, nfqueue, round_trips, tc
-from nemesis.mechanisms.mechanism import Either, Mechanism
+from nemesis.mechanisms.mechanism import DRAIN_S, Either, Mechanism
 from nemesis.shell import NodeShell, ProcessState
 from nemesis.targets import Expression
 
@@ -66,6 +66,14 @@ class _Late(_Traffic):
     @abstractmethod
     def asked(self) -> Mapping[str, Any]:
         """What a round trip is to be compared with, in milliseconds."""
+
+    @property
+    @override
+    def heals_within(self) -> float:
+        """Round trips are timed, and what is held leaves."""
+        return (
+            super().heals_within + min(self.longest + _MOMENT_S, round_trips.LONGEST_S) + min(self.longest + 1, DRAIN_S)
+        )
 
     @override
     def probe(self, shell: NodeShell, aim: Aim) -> Evidence:
@@ -182,8 +190,8 @@ class Flaky(_Traffic):
 
 class Duplicate(_Traffic):
     """Some of the packets that leave the nodes hit are sent twice (tc netem alone). The kernel does not count them: it
-    is taken to have acted when 14 are to be expected of the packets that left. Beside it, a node has no other fault of
-    netem's: kernels refuse that."""
+    is taken to have acted when 14 are to be expected, of what left as far as it surely was one by one (TCP hands down
+    many segments in one piece). Beside it, a node has no other fault of netem's: kernels refuse that."""
 
     doubles: ClassVar[bool] = True
 
@@ -221,6 +229,12 @@ class Throttle(_Traffic):
     @property
     def needs(self) -> Needs:
         return (frozenset({"htb", "tbf", "ifb"}),)
+
+    @property
+    @override
+    def heals_within(self) -> float:
+        """What waits leaves."""
+        return super().heals_within + DRAIN_S
 
     @override
     def mechanism(self) -> Mechanism:

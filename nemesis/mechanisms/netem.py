@@ -1,5 +1,6 @@
 """What netem does to the packets that a node sends: late, overtaken, lost, doubled or damaged."""
 
+import math
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -11,8 +12,12 @@ from nemesis.mechanisms.tc import LISTED, ROOM, Shape, Traffic, looks
 #: Of so many that are to be expected one came at least, but for one time in a million: exp(-14).
 _CERTAIN = 14
 
-#: How often a queue is looked at that reorders: a fifth of a second, or half of one on a small machine.
-_BATCHES, _LOOKS, _PAUSE_S = 4, 25, 0.05
+#: Bytes of what TCP hands down in one piece, at most; and of each of its segments but the last, at least.
+_PIECE, _SEGMENT = 65_536, 1_200
+
+#: How often a queue is looked at that reorders: so many processes of tc, each of which looks some times within a
+#: millisecond, and seconds in which no more are begun. A process takes 2 ms, and 50 on a small machine.
+_PROCESSES, _LOOKS, _LOOKING_S = 150, 10, 2
 
 
 @dataclass(frozen=True)
@@ -58,8 +63,12 @@ class Reorder(Overtaken, Shape):
 
     def count(self, tag: str) -> str:  # noqa: ARG002 - tc lists all queues
         """Shell: all queues with their counters, as JSON, many times."""
-        batch = f"tc -j -s -batch - <<'TC'\n{LISTED * _LOOKS}TC\n"
-        return f"sleep {_PAUSE_S}\n".join([batch] * _BATCHES)
+        return (
+            "read -r since rest </proc/uptime\nnow=$since\ntries=0\n"
+            f"while [ $tries -lt {_PROCESSES} ] && [ $((${{now%.*}} - ${{since%.*}})) -lt {_LOOKING_S} ]; do\n"
+            f"tc -j -s -batch - <<'TC'\n{LISTED * _LOOKS}TC\n"
+            "tries=$((tries + 1))\nread -r now rest </proc/uptime\ndone\n"
+        )
 
     def read(self, node: Node, tag: str, listing: str) -> Counted | None:  # noqa: ARG002 - the same on every node
         """What was seen to overtake others, and all that went through its queue."""
@@ -115,12 +124,14 @@ class _Unseen(Shape):
 
     def hit(self, passed: Traffic) -> int:
         """As many as are to be expected, where it is certain that it was one at least."""
-        expected = passed.packets * self.share
+        expected = sent_one_by_one(passed) * self.share
         return round(expected) if expected > _CERTAIN else 0
 
     def facts(self, passed: Traffic) -> dict[str, Any]:
         """That it is an expectation."""
-        return {"packets": passed.packets, "to_be_expected": round(passed.packets * self.share, 1)}
+        one_by_one = sent_one_by_one(passed)
+        expected = round(one_by_one * self.share, 1)
+        return {"packets": passed.packets, "one_by_one": one_by_one, "to_be_expected": expected}
 
 
 @dataclass(frozen=True)
@@ -147,6 +158,13 @@ class Corrupt(_Unseen):
     def queue(self) -> str:
         """A netem queue."""
         return f"netem limit {ROOM} corrupt {_percent(self.share)}"
+
+
+def sent_one_by_one(passed: Traffic) -> int:
+    """How many times netem drew at least: for what TCP hands down in one piece (up to 64 KiB) it draws once, and counts
+    each segment that the device makes of it (include/net/sch_generic.h, bstats_update)."""
+    further_segments = passed.bytes / _SEGMENT
+    return max(0, math.floor(passed.packets - further_segments), math.floor(passed.bytes / _PIECE))
 
 
 def overtaking(before: Traffic | None, after: Traffic | None) -> int:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from harness.core.topology import Node, Plane
-from nemesis.mechanisms.iptables import on_plane, reached, spared
+from nemesis.mechanisms.iptables import none_left, on_plane, reached, spared
 from nemesis.mechanisms.mechanism import ARRIVING, Counted, Helper, Late, Overtaken
 
 _PROGRAM = Path(__file__).with_name("hold_packets.py").read_text(encoding="utf-8")
@@ -116,7 +116,7 @@ class _Held(ABC):
             f"if iptables -w -t mangle -F {chain} 2>/dev/null; then iptables -w -t mangle -X {chain}; fi\n"
             f"{{ {program('ask', tag, '--until', 'empty', '--within', f'{self.drains_within:g}', '--end')}}}"
             " >/dev/null 2>&1 || true\n"
-            f"if iptables-save -t mangle | grep -F '{chain}'; then echo 'rules of {chain} are left' >&2; exit 1; fi\n"
+            f"{none_left(chain)}"
         )
 
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from harness.core.errors import ClusterError
 from harness.core.topology import Node, Plane, Ports
 
 #: Connections to each far end.
@@ -16,7 +17,9 @@ _TRIES = 4
 #: Seconds that an answer is awaited, at most.
 LONGEST_S = 15.0
 
+#: (Before 5 bash has no such clock.)
 _TRY = """\
+[ -z "${EPOCHREALTIME-}" ] || echo KT-BEGAN
 try() {
   said=$(exec 2>&1; began=$EPOCHREALTIME; : <>/dev/tcp/$1/$2; ended=$EPOCHREALTIME; echo $((${ended/./} - ${began/./})))
   echo "KT-TRIED" $said
@@ -35,7 +38,12 @@ def script(far: Iterable[Node], ports: Ports, plane: Plane, within: float) -> st
 
 
 def read(listing: str, tried: int) -> dict[str, Any]:
-    """The round trips that were answered, as evidence has them, in milliseconds; ``tried``: far ends."""
+    """The round trips that were answered, as evidence has them, in milliseconds; ``tried``: far ends.
+
+    Raises ClusterError where none could be timed.
+    """
+    if "KT-BEGAN" not in listing:
+        raise ClusterError("round trips are timed by bash, 5 or later, and there is none")
     took = sorted(
         int(found["us"]) / 1e3
         for found in _TRIED.finditer(listing)

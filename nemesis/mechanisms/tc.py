@@ -64,11 +64,12 @@ Command failed*}}" >&2
   }}
 }}
 kt_list() {{
-  kt_listed=$(tc -force -batch - 2>/dev/null) <<TC || true
+  kt_listed=$(tc -force -batch - 2>/dev/null <<TC
 filter show dev $1 parent {ROOT}:
 class show dev $1
 qdisc show dev $1
 TC
+) || true
 }}
 kt_has() {{ case "$(tc class show dev "$1" 2>/dev/null)" in *" {ROOT}:$2 "*) ;; *) return 1 ;; esac; }}
 kt_ifb() {{
@@ -222,7 +223,9 @@ class Shape(ABC):
             "done\n"
         )
         left = f"echo 'queue {number}: is left' >&2\n  exit 1"
-        return f'{_find(node)}{drain}{_clear(tag)}case "$(tc qdisc show)" in *" {number}: "*)\n  {left} ;;\nesac\n'
+        # (A command of its own: where it fails, nothing is known to be gone.)
+        check = f'kt_left=$(tc qdisc show)\ncase "$kt_left" in *" {number}: "*)\n  {left} ;;\nesac\n'
+        return f"{_find(node)}{drain}{_clear(tag)}{check}"
 
     def _class(self, dev: str, node: Node, tag: str) -> str:
         """Shell, after ``kt_list`` of the device: add to ``kt_batch`` the class, and the root for the first one."""

@@ -1,5 +1,6 @@
 """The lab's machines, and plain nodes on three of them. ``scripts/lab`` brings them up, and removes them if it did."""
 
+import re
 import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -49,10 +50,10 @@ def lab(*command: str) -> str:
 
 @contextmanager
 def brought_up(lab: Callable[..., str]) -> Iterator[Path]:
-    """Four machines that are up. Where there were none before, there are none afterwards."""
-    before = lab("status").startswith("m")
+    """Four machines that are up, or as many as there were. Where there were none before, there are none afterwards."""
+    before = [int(number) for number in re.findall(r"^m(\d+) ", lab("status"), re.MULTILINE)]
     try:
-        lab("up", "4")
+        lab("up", str(max([4, *before])))
         yield INVENTORY
     finally:
         if not before:

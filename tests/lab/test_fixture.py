@@ -31,11 +31,19 @@ def test_a_lab_that_was_not_there_is_gone_afterwards() -> None:
     assert told.done[2:] == ["down"]
 
 
-@pytest.mark.parametrize("status", [SOME, SOME.replace("up", "down"), SOME.replace("up", "up, silent")])
-def test_a_lab_that_was_there_stays(status: str) -> None:
+@pytest.mark.parametrize(
+    ("status", "most"),
+    [
+        (SOME, 4),
+        (SOME.replace("up", "down"), 4),
+        (SOME.replace("up", "up, silent"), 4),
+        (f"{SOME}m12  10.99.0.22   up\n", 12),
+    ],
+)
+def test_a_lab_that_was_there_stays(status: str, most: int) -> None:
     with brought_up(told := Told(status)):
         pass
-    assert told.done == ["status", "up 4"]
+    assert told.done == ["status", f"up {most}"]
 
 
 def test_a_lab_that_came_up_in_part_is_gone_afterwards() -> None:

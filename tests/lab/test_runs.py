@@ -178,7 +178,7 @@ def test_a_run_that_was_killed_leaves_machines_that_heal_themselves_and_cleanup_
     for name in ("id", "known_hosts"):
         shutil.copy(inventory.parent / name, tmp_path)
     own = tmp_path / "lab.yaml"
-    own.write_text(f"heals_after: 1s\n{inventory.read_text()}")
+    own.write_text(f"heals_after: 30s\n{inventory.read_text()}")
     scenario = tmp_path / "abandoned.yaml"
     scenario.write_text(LONG)
     run = "import sys; from harness.cli.main import main; main(sys.argv[1:])"
@@ -189,7 +189,7 @@ def test_a_run_that_was_killed_leaves_machines_that_heal_themselves_and_cleanup_
         wait_for(lambda: _state_of(machines["m2"]), "the pause", 200, good=lambda state: state == "T")
         harness.send_signal(signal.SIGKILL)
     assert "KT-" in traces(machines)["m1"]
-    wait_for(lambda: _state_of(machines["m2"]), "the pause to end", 40, good=lambda state: state not in {"T", ""})
+    wait_for(lambda: _state_of(machines["m2"]), "the pause to end", 150, good=lambda state: state not in {"T", ""})
     wait_for(lambda: "KT-" not in traces(machines)["m1"], "the rules to go", 40)
     assert "kafka.Kafka" in traces(machines)["m1"]
     kafka_trial("run", "jepsen-2013/min-isr-2", "--machines", inventory, "--store", tmp_path / "other", code=3)

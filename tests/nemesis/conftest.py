@@ -73,7 +73,7 @@ class FakeShell:
             raise ClusterError(f"{node.name}: no such namespace")
         if "KT-TRIED" in script:
             self.done.append(f"{node.name} probe")
-            return "KT-TRIED 250000\n" * script.count("\ntry ")
+            return "KT-BEGAN\n" + "KT-TRIED 250000\n" * script.count("\ntry ")
         counts = "iptables -w -nvxL" in script or "tc -j -s" in script
         if script.startswith("python3"):
             self.namespaces[node] |= {f"held {tag}" for tag in re.findall(r"^:KT-(\w{8})-H", script, re.MULTILINE)}
@@ -114,7 +114,9 @@ class FakeShell:
                 there = f"rules {chain[1]}" in self.namespaces[node] and node not in self.flushed
                 said += self._chain(node, chain[1], chain[2]) if there else ""
             elif "tc -j" in line:
-                said += '[{"handle":"4b54:","pac\n' if self.garbled else self._queues(node, said.count('"4b54:"'))
+                looks = 2 if "-batch" in line else 1
+                listed = "".join(self._queues(node, look) for look in range(looks))
+                said += '[{"handle":"4b54:","pac\n' if self.garbled else listed
             elif chain := re.search(r"mangle -nL KT-(\w{8})-H", line):
                 there = f"held {chain[1]}" in self.namespaces[node] and node not in self.flushed
                 said += f"Chain KT-{chain[1]}-H (1 references)\n" if there else ""

@@ -42,13 +42,14 @@ while True:
 class NamespaceShell:
     """A ``NodeShell`` whose nodes are processes, each in a network namespace that ends with it, on one bridge.
 
-    ``speak`` has a node send bytes to another one's port. ``control`` is the port over which the harness would
-    reach the nodes' machines.
+    ``sh``: what scripts are run by. ``speak`` has a node send bytes to another one's port. ``control`` is the port over
+    which the harness would reach the nodes' machines.
     """
 
     network_ends_with_process = True
 
     def __init__(self, directory: Path, control: int | None = None) -> None:
+        self.sh = ["sh"]
         self._hub = f"kt-{uuid.uuid4().hex[:6]}"
         self._directory = directory
         nodes = tuple(Node(f"b{i}", Role.BROKER, i, address, control=control) for i, address in enumerate(ADDRESSES, 1))
@@ -83,11 +84,12 @@ class NamespaceShell:
     def in_network_of(self, node: Node, script: str, arm: Switch | None = None, disarm: str | None = None) -> str:
         if self.process(node) is ProcessState.EXITED:
             raise ClusterError(f"{node.name}: network script failed: no such namespace")
-        return _in(self._namespace(node), script, f"{node.name}: network script")
+        command = ["ip", "netns", "exec", self._namespace(node), *self.sh, "-euc", script]
+        return _said(command, f"{node.name}: network script")
 
     def start_helper(self, node: Node, name: str, script: str) -> None:
         self.stop_helper(node, name)
-        command = ["ip", "netns", "exec", self._namespace(node), "sh", "-euc", script]
+        command = ["ip", "netns", "exec", self._namespace(node), *self.sh, "-euc", script]
         self._helpers[node, name] = subprocess.Popen(command)
 
     def helper(self, node: Node, name: str) -> subprocess.Popen[bytes]:

@@ -118,6 +118,27 @@ def datagrams(shell: NamespaceShell, sender: Node, receiver: Node, count: int) -
     shell.in_network_of(sender, f"bash -c 'for i in $(seq {count}); do {send}; done'")
 
 
+@pytest.mark.parametrize("sh", [["sh"], ["bash", "--posix"]], ids=" ".join)
+def test_scripts_do_the_same_whichever_shell_is_sh(
+    sh: list[str], nemesis: Nemesis, shell: NamespaceShell, rows: Rows
+) -> None:
+    """On a machine it may be dash, or bash: two queues of a node, and rules, last over its restart."""
+    clean = shell.traces()
+    shell.sh = sh
+    with nemesis:
+        for plane in ("replication", "client"):
+            inject(nemesis, "throttle", plane, target="b1", rate="40kbit", plane=plane)
+        inject(nemesis, "flaky", "lossy", target="b1", loss="1%", plane="controller")
+        inject(nemesis, "restart", "again", target="b1")
+        shell.listens(node(shell, "b1"))
+        speak(shell, "b1", "b2", 100_000, port=9094)
+        speak(shell, "b1", "b2", 100_000, port=9092)
+    for name in ("replication", "client"):
+        assert rows.last(name)["effective"]
+        assert "failed" not in json.loads(rows.last(name)["evidence"])["applied_again"]["b1"]
+    assert shell.traces() == clean
+
+
 def test_a_throttle_above_the_traffic_did_not_act(nemesis: Nemesis, shell: NamespaceShell, rows: Rows) -> None:
     with nemesis:
         inject(nemesis, "throttle", "wide", target="b1", rate="1gbit")

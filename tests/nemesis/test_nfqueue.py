@@ -68,8 +68,8 @@ def test_packets_that_it_acted_on_are_those_late_or_lost_or_early(mechanism: Any
 
 
 def test_of_connections_those_that_were_answered_are_round_trips() -> None:
-    said = "KT-TRIED 250000\nKT-TRIED main: connect: Connection refused main: x: Connection refused 300000\n"
-    unreachable = "KT-TRIED main: connect: No route to host main: x: No route to host 3000000\n"
+    said = "KT-BEGAN\nKT-TRIED 250000\nKT-TRIED main: connect: Connection refused main: x: Connection refused 300000\n"
+    unreachable = "KT-BEGAN\nKT-TRIED main: connect: No route to host main: x: No route to host 3000000\n"
     measured = round_trips.read(said + unreachable, 1)
     assert measured == {"p50": 300.0, "p95": 300.0, "tried": 4, "answered": 2}
     assert round_trips.read(unreachable, 1) == {"tried": 4, "answered": 0}

@@ -1,5 +1,6 @@
 """Queues of tc: their text, and what their counters mean."""
 
+import dataclasses
 import json
 import os
 import shlex
@@ -11,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from harness.core.topology import Plane
-from nemesis.mechanisms import netem, tc
+from nemesis.mechanisms import iptables, netem, nfqueue, tc
+from nemesis.mechanisms.mechanism import Mechanism
 
 from .conftest import B2
 from .namespaces import possible
@@ -57,6 +59,35 @@ def test_a_limit_shapes_a_planes_packets_both_ways() -> None:
 
 def test_a_queue_for_all_traffic_matches_every_packet() -> None:
     assert "u32 match u32 0 0 flowid" in netem.Delay(1.0).apply(B2, TAG)
+
+
+@pytest.mark.parametrize(
+    ("packets", "size", "one_by_one"),
+    [
+        (40, 3_920, 36),  # Pings.
+        (5535, 8_000_000, 122),  # 144 pieces of TCP, seen on a veth pair.
+        (1000, 1_500_000, 22),  # Full packets of UDP would be all one by one: it cannot be told.
+        (10, 0, 10),
+        (0, 0, 0),
+    ],
+)
+def test_of_what_tcp_hands_down_in_pieces_each_counts_once_at_least(packets: int, size: int, one_by_one: int) -> None:
+    counted = netem.Duplicate(0.5).read(B2, TAG, queues(packets=packets, bytes=size))
+    assert counted is not None
+    assert counted.facts["one_by_one"] == one_by_one
+    assert bool(counted.packets) is (one_by_one * 0.5 > 14)
+
+
+@pytest.mark.parametrize("mechanism", [netem.Delay(1.0), tc.Limit(1000), iptables.Lose(0.5), nfqueue.Delay(1.0)])
+def test_what_cannot_be_listed_is_not_taken_for_removed(mechanism: Mechanism, tmp_path: Path) -> None:
+    """Of the kernel's tables: a switch that took it for done would not try again."""
+    for tool in ("iptables", "iptables-save", "tc"):
+        (tmp_path / tool).write_text("#!/bin/sh\nexit 4\n")
+        (tmp_path / tool).chmod(0o755)
+    node = dataclasses.replace(B2, address="127.0.0.1")
+    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(["sh", "-euc", mechanism.remove(node, TAG)], env={"PATH": path}, check=False)
+    assert done.returncode != 0
 
 
 @pytest.mark.parametrize("tag", ["00000000", "ffffffff", "0000efff", "deadbeef"])

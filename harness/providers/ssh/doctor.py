@@ -14,6 +14,7 @@ from harness.providers.ssh.looking import (
     kernel_of,
     left_there,
     look,
+    loopbacks,
     named_twice,
     offset,
 )
@@ -42,11 +43,11 @@ Tried = dict[str, tuple[list[str], str]]
 
 
 def _tried(machine: Machine, facts: Facts) -> Tried:
-    kernel, taken = kernel_of(machine), facts.taken(address_of(machine.host))
+    kernel, address = kernel_of(machine), address_of(machine.host)
 
     def of(fault: type[Fault]) -> tuple[list[str], str]:
         lacking, means = kernel.told(fault)
-        return [*lacking, *in_the_way(kernel, taken, [fault.model_construct().needs])], means
+        return [*lacking, *in_the_way(kernel, facts, address, [fault.model_construct().needs])], means
 
     return {kind: of(fault) for kind, fault in FAULTS.items()}
 
@@ -63,7 +64,7 @@ def _faults(tried: Mapping[str, Tried | KafkaTrialError]) -> Iterator[Finding]:
 
 
 def _machine(machine: Machine, facts: Facts, ports: Ports, clock: Any) -> Finding:
-    lines = [*facts.lacks(machine.host, ports), *facts.addressed(machine.host)]
+    lines = [*facts.lacks(machine.host, ports), *loopbacks([machine.host])]
     if (there := left_there(machine, facts)) is not None:
         lines.append(there)
     ahead = f"clock {clock[0] * 1e3:+.0f} ms ± {clock[1] * 1e3:.0f} ms" if isinstance(clock, tuple) else str(clock)

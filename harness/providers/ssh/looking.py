@@ -19,6 +19,9 @@ from nemesis.fault import Needs
 from nemesis.mechanisms.tc import IFB, ROOT
 from nemesis.preflight import Kernel
 
+#: A queue as tc lists it: `qdisc fq 8001: dev eth0 root refcnt 2 …`.
+_QUEUE = re.compile(r"qdisc \S+ \S+ dev \S+ ")
+
 #: The oldest Java that runs today's Kafka.
 _JAVA = 17
 
@@ -87,8 +90,10 @@ class Facts:
             ports=frozenset(int(value, 16) for key, value in said if key == "port"),
             machine=one.get("machine", ""),
             beside=tuple(_node_and_owner(value) for key, value in said if key == "beside"),
-            devices=dict(value.split()[:2] for key, value in said if key == "address"),
-            queues=tuple(value for key, value in said if key == "queue"),
+            # (Of an address that several devices have the first, as for a fault.)
+            devices=dict(reversed([value.split()[:2] for key, value in said if key == "address"])),
+            # (What some queues are like takes several lines.)
+            queues=tuple(value for key, value in said if key == "queue" and _QUEUE.match(value)),
         )
 
     def lacks(self, host: Host, ports: Ports) -> Iterator[str]:
@@ -106,19 +111,19 @@ class Facts:
             for port in sorted({*vars(ports).values()} & self.ports):
                 yield f"{host.called}: port {port} is taken: end what listens there, or set another in `ports`"
 
-    def addressed(self, host: Host) -> Iterator[str]:
-        """A line where it has not itself the address that it is reached by: faults look for the device that has it."""
-        with suppress(EnvironmentLacks):  # (What has no address is told when it is reached.)
-            address = address_of(host)
-            if address.startswith("127."):
-                itself = f"{host.address} is {address}, which is each machine itself"
-                yield f"{host.called}: {itself}: name it by an address of its network"
-            elif self.devices and address not in self.devices:
-                has = ", ".join(sorted(other for other in self.devices if not other.startswith("127.")))
-                yield (
-                    f"{host.called}: it has not the address {address} itself (it has {has or 'none'}): name it by one"
-                    " of its own, which this machine and the others reach it by"
-                )
+    def without_device(self, address: str) -> str | None:
+        """Why no fault finds the device that it is to act on: that which has the address. A loopback address is told of
+        anyway (``loopbacks``)."""
+        device = self.devices.get(address)
+        if address.startswith("127.") or not self.devices or device not in {None, "lo"}:
+            return None
+        if device == "lo":
+            return f"its address {address} is one of lo, where no fault finds its traffic: name it by one of a network"
+        has = ", ".join(sorted(other for other in self.devices if not other.startswith("127.")))
+        return (
+            f"it has not the address {address} itself (it has {has or 'none'}), and no fault finds its traffic: name it"
+            " by one of its own, which this machine and the others reach it by"
+        )
 
     def taken(self, address: str) -> Mapping[str, str]:
         """Why a kernel's ability is of no use on the device of an address: somebody has put a queue there. By keys of
@@ -126,7 +131,7 @@ class Facts:
         device, ours = self.devices.get(address), any(f" dev {IFB} " in queue for queue in self.queues)
         found: dict[str, str] = {}
         for queue in self.queues:
-            # (Such as `qdisc fq 8001: dev eth0 root refcnt 2`; what a kernel puts there by itself has the handle 0.)
+            # (What a kernel puts there by itself has the handle 0.)
             _, kind, handle, _, on, *rest = queue.split()
             if on != device or handle in {"0:", f"{ROOT}:"}:
                 continue
@@ -183,6 +188,18 @@ def address_of(host: Host) -> str:
     return str(found[0][4][0])
 
 
+def loopbacks(hosts: Iterable[Host]) -> list[str]:
+    """A line for each host that is named by an address which is each machine itself, such as Debian's 127.0.1.1 for
+    its own name: the others would look for its node on themselves. (What has no address is told when it is reached.)"""
+    lines = list[str]()
+    for host in hosts:
+        with suppress(EnvironmentLacks):
+            if (address := address_of(host)).startswith("127."):
+                itself = f"{host.address} is {address}, which is each machine itself"
+                lines.append(f"{host.called}: {itself}: name it by an address of its network")
+    return lines
+
+
 def kernel_of(machine: Machine) -> Kernel:
     """What a machine's kernel has for faults, tried in network namespaces that are thrown away."""
     return Kernel(lambda script: machine.run(text.quoted("unshare", "--net", "sh", "-euc", script), "trial"))
@@ -190,16 +207,20 @@ def kernel_of(machine: Machine) -> Kernel:
 
 def lacking_for_faults(machine: Machine, facts: Facts, needs: Iterable[Needs]) -> Sequence[str]:
     """A line for each thing that a machine's kernel lacks, or that is in the way on its device."""
-    kernel, wanted = kernel_of(machine), list(needs)
-    lines = [*kernel.lacking(wanted), *in_the_way(kernel, facts.taken(address_of(machine.host)), wanted)]
+    kernel, wanted, address = kernel_of(machine), list(needs), address_of(machine.host)
+    lines = [*kernel.lacking(wanted), *in_the_way(kernel, facts, address, wanted)]
     return [f"{machine.called}: {line}" for line in lines]
 
 
-def in_the_way(kernel: Kernel, taken: Mapping[str, str], needs: Iterable[Needs]) -> list[str]:
-    """A line for each thing that is taken of what the kernel would use. (A fault takes the first means that a kernel
-    has, also where another one would do.)"""
+def in_the_way(kernel: Kernel, facts: Facts, address: str, needs: Iterable[Needs]) -> list[str]:
+    """A line for each thing that is in the way of what the kernel would use on the device of an address. (A fault takes
+    the first means that a kernel has, also where another one would do.)"""
     used = [name for alternatives in needs for name in sorted(kernel.used(alternatives) or ())]
-    return list(dict.fromkeys(taken[name] for name in used if name in taken))
+    if not used:
+        return []
+    lost, taken = facts.without_device(address), facts.taken(address)
+    lines = [] if lost is None else [lost]
+    return list(dict.fromkeys([*lines, *(taken[name] for name in used if name in taken)]))
 
 
 def left_there(machine: Machine, facts: Facts) -> str | None:

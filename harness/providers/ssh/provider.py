@@ -33,6 +33,7 @@ from harness.providers.ssh.looking import (
     lacking_for_faults,
     left_there,
     look,
+    loopbacks,
     named_twice,
     offset,
     room_for,
@@ -113,7 +114,6 @@ class Ssh:
                 return facts, [
                     *facts.lacks(machine.host, inventory.node_ports),
                     *([] if there is None else [there]),
-                    *facts.addressed(machine.host),
                     *([] if facts.missing else lacking_for_faults(machine, facts, wanted)),
                 ]
 
@@ -125,7 +125,7 @@ class Ssh:
             else:
                 facts[machines[name].called], missing = found
                 lines += missing
-        if lines := [*named_twice(facts), *lines]:
+        if lines := [*named_twice(facts), *lines, *loopbacks(placed(spec, inventory.hosts).values())]:
             raise EnvironmentLacks("; ".join(dict.fromkeys(lines)))
 
     @contextmanager

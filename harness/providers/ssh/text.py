@@ -341,6 +341,7 @@ TOOLS = {
     "ip": "iproute2",
     "tc": "iproute2",
     "iptables": "iptables",
+    "bash": "bash",
 }
 
 
