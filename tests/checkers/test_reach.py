@@ -16,6 +16,7 @@ from checkers.history import History
 from checkers.judge import judge
 from harness.core.anomalies import DUPLICATED
 from harness.core.verdict import Standing
+from harness.history.run_file import Origin
 from harness.history.stored_run import StoredRun
 from tests.checkers.notation import SECOND, by_hand, write
 
@@ -90,6 +91,21 @@ def test_it_excuses_no_record_that_was_not(tmp_path: Path) -> None:
     assert given_up_beside(history(tmp_path / "b", "duplicated", [TWICE, unanswered], *lines))
 
 
+def test_what_nobody_sent_no_record_that_was_given_up_excuses(tmp_path: Path) -> None:
+    lines = ["send x info t9..39", "send r ok @1 t10..40", "end 0..3"]
+    assert not given_up_beside(history(tmp_path, "duplicated", [TWICE | {"sent_ns": None}], *lines))
+
+
+def test_a_session_is_as_long_as_its_member_says_if_that_is_longer(tmp_path: Path) -> None:
+    def reached(timeout_ms: int) -> bool:
+        clients = {"consumer 101": {"session.timeout.ms": timeout_ms}, "consumer 102": {}}
+        lines = ("send a ok @0", "end 0..1", "fault cut b1 30..40")
+        found = history(tmp_path / str(timeout_ms), "two_owners", [OWNED], *lines, clients=clients)
+        return faulted(found, found.faults)
+
+    assert (reached(70_000), reached(45_000), reached(1_000)) == (True, False, False)
+
+
 #: A record that was in flight from 10 to 12 s, and is there twice.
 COPIED = {"topic": "trial", "partition": 0, "sent_ns": 10 * SECOND, "acknowledged_ns": 12 * SECOND}
 ELSEWHERE = "saw b3 @0..40 p1 leader=3 epoch=0 isr=3 replicas=3"
@@ -107,6 +123,7 @@ LED = ("saw b1 @0..40 leader=1 epoch=0 isr=1,2 replicas=1,2", ELSEWHERE)
         (["fault cut b1 12.5..15"], COPIED, (False, False)),
         (["fault cut b3 9..15"], COPIED, (False, False)),
         (["fault cut c1 9..15"], COPIED, (True, False)),
+        (["fault cut b1 9.."], COPIED, (True, False)),
         (["fault cut b1 9..15 missed"], COPIED, (False, False)),
         ([], COPIED | {"acknowledged_ns": None}, (True, False)),
         ([], COPIED | {"acknowledged_ns": 40 * SECOND}, (True, False)),
@@ -118,7 +135,7 @@ LED = ("saw b1 @0..40 leader=1 epoch=0 isr=1,2 replicas=1,2", ELSEWHERE)
     ],
     ids=[
         *("nothing", "a fault", "just in time", "felt for a while", "over for longer", "after it", "another replica's"),
-        *("a controller's", "in vain", "never acknowledged", "not for longer than a request", "never sent"),
+        *("a controller's", "for good", "in vain", "never acknowledged", "not for longer than a request", "never sent"),
         *("an election", "a later one", "one before, of which all knew", "of another partition"),
     ],
 )
@@ -131,6 +148,34 @@ def test_what_was_sent_again_met_something_before_it_was_acknowledged(
     found = history(tmp_path, "duplicated", rows, "send a ok @0", "end 0..1", *led, *lines)
     one = resent(found, DUPLICATED, found.faults)
     assert (one.again, one.elected, one.held) == (*reached, False)
+
+
+def again(run: Path, row: dict[str, Any], *lines: str, **settings: Any) -> tuple[bool, bool]:
+    """Whether what is there twice may have been sent again, and met an election."""
+    found = history(run, "duplicated", [row], "send a ok @0", "end 0..1", *lines, **settings)
+    one = resent(found, DUPLICATED, found.faults)
+    return one.again, one.elected
+
+
+def test_of_a_partition_of_which_nobody_told_anything_each_broker_may_have_a_replica(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reach, "late_copies", lambda *_: [])
+    assert again(tmp_path / "a", COPIED, "fault cut b3 9..15") == (True, False)
+    assert again(tmp_path / "b", COPIED, *LED, "fault cut b3 9..15") == (False, False)
+
+
+def test_what_is_not_answered_in_its_producers_time_is_sent_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reach, "late_copies", lambda *_: [])
+    for timeout_ms, sent_again in ((2_000, True), (2_001, False), (60_000, False)):
+        clients = {"producer 0": {"request.timeout.ms": timeout_ms}, "producer 1": {}}
+        assert again(tmp_path / str(timeout_ms), COPIED, *LED, clients=clients) == (sent_again, False)
+
+
+def test_others_do_not_tell_what_was_in_the_way(tmp_path: Path) -> None:
+    assert again(tmp_path, COPIED, *LED, origin=Origin.JEPSEN) == (True, True)
 
 
 def test_each_of_them_did(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
