@@ -155,6 +155,16 @@ class Elections:
             self._befores[number] = last_before(self.spans, LeaderTerm(term.leader, term.epoch, term.seen_ns))
         return self._befores[number]
 
+    def last_known(self, number: int) -> int | None:
+        """Who alone was in the ISR or eligible before nobody was, where nobody was when a leader was elected."""
+        before = self.last_before(number)
+        if before is None or before.isr or before.elr:
+            return None
+        some = [span for span in self.spans if span.from_ns < before.from_ns and (span.isr or span.elr)]
+        last = max(some, key=lambda span: (known_epoch(span.leader_epoch), span.from_ns), default=None)
+        eligible = set() if last is None else {*last.isr, *last.elr}
+        return eligible.pop() if len(eligible) == 1 else None
+
     @cached_property
     def _befores(self) -> dict[int, Span | None]:
         return {}

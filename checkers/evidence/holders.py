@@ -477,6 +477,7 @@ class _Walk:
             disks_lost=self._disks_lost(),
             committed=self.committed is not None,
             last_replica_guarded=self.evidence.last_replica_guarded,
+            last_known=self.elections.last_known(n) == self.elections.terms[n].leader,
         )
         event, configuration = self._event(n), self.evidence.configuration
         ruling = standing(self.anomaly, configuration, happened)

@@ -111,7 +111,8 @@ class Circumstances:
     ``isr_faulted``: whoever else was in the ISR then was under a fault. ``by_hand``: that unclean election was asked
     for. ``emptied``: that broker had lost its disk after it had the record. ``disks_lost``: all that must have had the
     record lost their disks. ``committed``: the ISR must have had it, whatever ``acks``. ``last_replica_guarded``:
-    eligible leader replicas (KIP-966) are on.
+    eligible leader replicas (KIP-966) are on. ``last_known``: nobody was in sync or eligible then, and that broker had
+    been the last that was.
 
     Of a record that is there: ``elected``: another leader was elected while it was in flight. ``resent``: it may have
     been sent again before its acknowledgement came. ``held_back``: a copy was appended after that, and a fault may have
@@ -131,6 +132,7 @@ class Circumstances:
     disks_lost: bool = False
     committed: bool = True
     last_replica_guarded: bool = False
+    last_known: bool = False
     resent: bool = False
     held_back: bool = False
     given_up_beside: bool = False
@@ -252,6 +254,15 @@ PERMISSIONS: tuple[Permission, ...] = (
         "the last in-sync replica lost its disk and was elected all the same: the followers truncate to its empty log",
         "KIP-966, Motivation (the last replica standing)",
         "eligible leader replicas (KIP-966, eligible.leader.replicas.version=1)",
+    ),
+    Permission(
+        "last known leader",
+        _LOSS,
+        lambda _, seen: seen.elected and seen.emptied and seen.uncleanly and seen.last_known,
+        "the last eligible replica lost its disk and was elected all the same, as the last known leader: the followers "
+        "truncate to its empty log",
+        "Kafka documentation, Operations, Eligible Leader Replicas",
+        "min.insync.replicas=2: who leaves an ISR that is smaller remains eligible",
     ),
     Permission(
         "retries without idempotence",

@@ -484,6 +484,48 @@ def test_the_last_in_sync_replica_takes_all_with_its_disk_unless_it_is_guarded()
     assert decided(*last_standing(down[0]), unclean_election=False).standing is VIOLATION
 
 
+def last_known(wiped: str = "b1", eligible: str = "1", isr: str = "", elr: str = "") -> list[str]:
+    """b1 was alone in the ISR at last, and down; then nobody was in it or eligible, and b1 leads again."""
+    return [
+        "send r ok @5 t2..3",
+        *saw("b1,b2,b3", "0..9", 1, 0, "1,2,3"),
+        *saw("b1", "10..20", 1, 0, "1"),
+        *saw("b2,b3", "10..20", 1, 0, "1"),
+        "fault k b1 20..24 kind=kill",
+        f"fault w {wiped} 21..22 kind=wipe",
+        *saw("b2,b3", "21..23", -1, 1, "", f"elr={eligible}"),
+        *saw("b2,b3", "24..25", -1, 1, isr, f"elr={elr}"),
+        *saw("b1,b2,b3", "26..60", 1, 2, "1"),
+        "final b @5 e2",
+        "send late ok @6 t50..51",
+        "end 0..7",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("lines", "standing"),
+    [
+        (last_known(), PERMITTED),
+        (last_known(wiped="b2"), VIOLATION),
+        (last_known(eligible="1,2"), VIOLATION),
+        (last_known(eligible="2"), VIOLATION),
+        (last_known(elr="2"), VIOLATION),
+        (last_known(elr="1"), VIOLATION),
+        (last_known(isr="2"), VIOLATION),
+        ([line.replace("20..24", "1..1.5").replace("21..22", "1..1.5") for line in last_known()], VIOLATION),
+    ],
+    ids=[
+        *("the last, empty", "its disk is whole", "not the last alone", "another was the last", "another is eligible"),
+        *("it is still eligible", "another is in sync", "wiped before"),
+    ],
+)
+def test_the_last_known_leader_takes_all_with_its_disk_where_nobody_else_is_eligible(
+    lines: list[str], standing: Standing
+) -> None:
+    """As two runs of lose-messages/leader-wiped on 4.3.1 showed: the wiped broker left the ELR, and led 1 s later."""
+    assert decided(*lines, unclean_election=False, guarded=True).standing is standing
+
+
 def test_a_wiped_leader_out_of_a_whole_isr_that_no_fault_hit_is_a_violation() -> None:
     found = decided(*wiped("fault w b2 20..24 kind=wipe"), unclean_election=False)
     assert found.standing is VIOLATION or found.standing is UNDECIDED

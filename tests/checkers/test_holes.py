@@ -8,10 +8,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from checkers.evidence.final_logs import inside
-from checkers.evidence.holes import epochs, holes
+from checkers.evidence.holes import epochs, holes, left
+from checkers.evidence.standing import observed
 from checkers.history import History
 from checkers.judge import judge
 from harness.core.verdict import Standing, Verdict
+from harness.history.run_file import Origin
 from tests.checkers.notation import by_hand, write
 
 #: b1 led with the whole ISR; then b2, with another epoch, once b1 was cut off: with acks=1 what b1 had alone may go.
@@ -92,6 +94,33 @@ def test_a_hole_is_what_is_missing_between_records_of_one_epoch(spark: SparkSess
         *not_read_to_the_end, *the_start_moved, *ends,
     ]  # fmt: skip
     assert found(spark, tmp_path, *lines) == {0: [(1, 4), (7, 8)], 3: [(1, 1)], 4: [(1, 1)]}
+
+
+def test_of_each_epoch_it_is_told_from_where_to_where_it_stands_and_whether_it_is_broken(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    two = ["final a @3 e0", "final b @4 e0", "final c @5 e0", "final d @6 e1", "final e @8 e1", "final f @8 e1"]
+    uneven = ["final g @1 p1 e2", "final h @2 p1 e2", "final i @6 p1 e2", "final j @7 p1", "final k @8 p1"]
+    moved = ["final l @0 p2 e0", "final m @0 p2 e0", "final n @3 p2 e0", "final o @3 p2 e0"]
+    not_whole = ["final p @0 p3 e0"]
+    ends = ["end 3..9", "end 1..9 p1", "end 0..4 p2", "end 0..4 p3 read 1"]
+    write(tmp_path, [by_hand(*two, *uneven, *moved, *not_whole, *ends)])
+    rows = epochs(History.read(tmp_path, spark)).to_pylist()
+    names = ("partition", "leader_epoch", "first", "last", "broken")
+    assert [tuple(row[name] for name in names) for row in rows] == [
+        (0, 0, 3, 5, False),
+        (0, 1, 6, 8, True),
+        (1, -1, 7, 8, False),
+        (1, 2, 1, 6, True),
+        (2, 0, 0, 3, True),
+    ]
+
+
+def test_without_a_final_read_there_are_neither_logs_nor_holes(spark: SparkSession, tmp_path: Path) -> None:
+    write(tmp_path, [by_hand("send a ok @0", "live a @0 e0", "live b @2 e0", "end 0..3")], origin=Origin.JEPSEN)
+    history = History.read(tmp_path, spark)
+    known, missing = left(history, observed(history.stored, history.seen))
+    assert (known.logs, missing) == ({}, {})
 
 
 @pytest.mark.parametrize("policy", ["compact", "compact,delete"])

@@ -105,6 +105,12 @@ ROWS: list[tuple[str, dict, Circumstances, list[dict]]] = [
         ],
     ),
     (
+        "last known leader",
+        {},
+        Circumstances(elected=True, emptied=True, uncleanly=True, last_known=True, last_replica_guarded=True),
+        [{"elected": False}, {"emptied": False}, {"uncleanly": False}, {"last_known": False}],
+    ),
+    (
         "retries without idempotence",
         {"idempotence": False, "retries": 1},
         Circumstances(resent=True),

@@ -146,6 +146,13 @@ _LAST = (
     "saw b2 @25 leader=-1 epoch=1 isr=1",
     *_saw("b1,b2,b3", "26..60", "leader=1 epoch=2 isr=1"),
 )
+#: The same, where nobody was in sync or eligible when b1 came back.
+_LAST_KNOWN = (
+    *(line for line in _LAST if not line.startswith(("saw b2 @25", "saw b2 @10", "saw b3 @10"))),
+    *_saw("b2,b3", "10..20", "leader=1 epoch=0 isr=1"),
+    *_saw("b2,b3", "21..23", "leader=-1 epoch=1 isr= elr=1"),
+    *_saw("b2,b3", "24..25", "leader=-1 epoch=1 isr= elr="),
+)
 _OF_THE_LAST = ("final b @5 e2", "send late ok @6 t55..56", "final late @6 e2", "end 0..7")
 
 
@@ -334,6 +341,31 @@ ROWS: Mapping[str, PlantedRow] = {
             HOLE: Plant((*_LAST, "fault w b1 21..22 kind=wipe", *_HOLE)),
         },
         _untold(*_LAST, "fault w b1 21..22 kind=wipe unknown=b1", *_OF_THE_LAST),
+    ),
+    "last known leader": PlantedRow(
+        "lost",
+        {"unclean_election": False, "min_insync_replicas": 1, "features": {"eligible.leader.replicas.version": 1}},
+        (*_LAST_KNOWN, "fault w b1 21..22 kind=wipe", *_OF_THE_LAST),
+        {
+            BEFORE: Plant((*_LAST_KNOWN, "fault w b1 0.5..1 kind=wipe", *_OF_THE_LAST)),
+            AFTER: Plant((_R, *_LOST_BY_A_RESTART, "fault w b1 49..52 kind=wipe")),
+            PARTITION: Plant(
+                (
+                    *(*_LAST_KNOWN, "fault w b4 21..22 kind=wipe", *_OF_THE_LAST),
+                    *_saw("b2,b3", "0..60", "p1 leader=4 epoch=0 isr=4 replicas=4"),
+                )
+            ),
+            DISK: Plant((*_LAST_KNOWN, "fault w b3 21..22 kind=wipe", *_OF_THE_LAST)),
+            HOLE: Plant((*_LAST_KNOWN, "fault w b1 21..22 kind=wipe", *_HOLE)),
+            "another is eligible": Plant(
+                (
+                    *(line.replace("isr= elr=", "isr= elr=2") for line in _LAST_KNOWN if line.endswith("elr=")),
+                    *(line for line in _LAST_KNOWN if not line.endswith("elr=")),
+                    *("fault w b1 21..22 kind=wipe", *_OF_THE_LAST),
+                )
+            ),
+        },
+        _untold(*_LAST_KNOWN, "fault w b1 21..22 kind=wipe unknown=b1", *_OF_THE_LAST),
     ),
     "retries without idempotence": PlantedRow(
         "duplicated",
