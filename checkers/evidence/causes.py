@@ -6,7 +6,7 @@ share a bucket, or stand in neighbouring ones no farther apart than a bucket is 
 acknowledged ones stand others that were not.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ from checkers.evidence.faults import active, overlapping
 from checkers.evidence.final_logs import Holes, inside
 from checkers.evidence.holders import Case, Decision, Evidence
 from checkers.evidence.leadership import LeaderTerm, Partition, Span, isr_before, leader_terms
-from checkers.evidence.store import directory_of, extent, pieces
+from checkers.evidence.store import directory_of, each_partition, extent, pieces
 from harness.core.anomalies import ACKNOWLEDGED_ELSEWHERE, LOST, Anomaly
 from harness.core.verdict import Standing
 
@@ -267,7 +267,7 @@ def _marked(
     hole = np.zeros(length, bool)
     at, offsets = at_ns.to_numpy(), pc.fill_null(offset, -1).to_numpy()
     sent, until = pc.fill_null(sent_ns, BEFORE).to_numpy(), pc.fill_null(until_ns, NEVER).to_numpy()
-    for of, here in _each_partition(topic, partition):
+    for of, here in each_partition(topic, partition):
         own = led.get(of, [])
         # (The first began before it was first seen.)
         begun = np.searchsorted([one.from_ns for one in own], at[here], side="right")
@@ -285,16 +285,6 @@ def _marked(
     columns = [offset, offset, last_offset, pa.repeat(1, length), told.cast(pa.int64())]
     times = [at_ns, at_ns, acknowledged_ns, acknowledged_ns, sent_ns, until_ns, read_ns]
     return pa.table([*keys, *columns, *times], [*_BUCKET, *_FOLDS])
-
-
-def _each_partition(topic: Any, partition: Any) -> Iterator[tuple[Partition, np.ndarray]]:
-    """Each partition among some records, and which of them are its own."""
-    topics = topic.combine_chunks().dictionary_encode()
-    lanes = (topics.indices.to_numpy().astype(np.int64) << 32) + partition.to_numpy()
-    order = np.argsort(lanes, kind="stable")
-    each, first = np.unique(lanes[order], return_index=True)
-    for lane, here in zip(each, np.split(order, first[1:]), strict=True):
-        yield (topics.dictionary[lane >> 32].as_py(), int(lane & 0xFFFFFFFF)), here
 
 
 def _folded(marked: pa.Table) -> pa.Table:

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from checkers.evidence.acting import Acting, over
+from checkers.evidence.again import Again, Gone
 from checkers.evidence.elections import BEFORE, NEVER, Elections, InSync
 from checkers.evidence.final_logs import Log, Offsets
 from checkers.evidence.holding import AT_FIRST, Change, Has, Holding, Story, Why
@@ -88,6 +89,7 @@ class Evidence:
     """All that a decision rests on. ``faults``: as known, and, where nobody knows whether some acted, as if they had.
 
     ``delivered``: for each partition and epoch, offsets in order and by when a consumer had one at or above each.
+    ``again``: what was acknowledged where something had been before.
     ``end_ns``: when nothing was written any more. ``coordinated``: there were transactions, and nobody observes the log
     of their coordinator.
     """
@@ -98,6 +100,7 @@ class Evidence:
     faults: Sequence[Sequence[Row]]
     logs: Mapping[Partition, Log] = field(default_factory=dict)
     delivered: Mapping[tuple[Partition, int], tuple[Offsets, Offsets]] = field(default_factory=dict)
+    again: Mapping[Partition, Again] = field(default_factory=dict)
     end_ns: int = 0
     last_replica_guarded: bool = False
     coordinated: bool = False
@@ -116,10 +119,12 @@ class Evidence:
         return self._moments[of]
 
     def edges(self, of: Partition) -> Offsets:
-        """The offsets of a partition between two of which all records are alike to its final log."""
+        """The offsets of a partition between two of which all records are alike to its final log, and to what was
+        acknowledged again."""
         if of not in self._edges:
-            log = self.logs.get(of)
-            edges = () if log is None else (*log.first.tolist(), *log.last.tolist(), log.end)
+            log, again = self.logs.get(of), self.again.get(of)
+            edges = [] if log is None else [*log.first.tolist(), *log.last.tolist(), log.end]
+            edges += [] if again is None else again.lowest.tolist()
             self._edges[of] = np.unique(np.array(edges, np.int64))
         return self._edges[of]
 
@@ -258,6 +263,15 @@ class Evidence:
         walk = _Walk(self, elections, anomaly, case, numbers[0], self.acting(elections))
         return walk.told(_untaken(anomaly, self.configuration))
 
+    def gone(self, case: Case, number: int) -> Gone | None:
+        """Whether records of a term were gone from their leader's log before the final read, as something was
+        acknowledged in their place."""
+        again = self.again.get(case.of)
+        if again is None or case.first_offset is None or case.until_ns is None:
+            return None
+        until = int(np.searchsorted(self.moments(case.of), case.until_ns, side="right"))
+        return again.gone(number, case.first_offset, until)
+
     def committed_ns(self, elections: Elections, number: int, case: Case) -> int | None:
         """By when records of a term were committed for certain; None where that is not known of any time."""
         if case.acknowledged and (self.configuration.acks_all or self.coordinated):
@@ -368,6 +382,16 @@ class _Walk:
         return [n for n in range(self.number + 1, len(terms)) if by is None or known_epoch(terms[n].epoch) <= by]
 
     def decision(self) -> Decision:
+        """What became of them. What came when something else had been acknowledged in their place does not excuse it:
+        their leader lacked them before. (Another may have had them still.)"""
+        found, gone = self._decision(), self.evidence.gone(self.case, self.number)
+        event = found.event
+        if gone is None or event is None or found.standing is not Standing.PERMITTED:
+            return found
+        late = event.at_ns > gone.by_ns if event.term is None else event.term > gone.term
+        return self._undecided("something else had been acknowledged in its place before", []) if late else found
+
+    def _decision(self) -> Decision:
         promise = _untaken(self.anomaly, self.evidence.configuration)
         cut, by = self._cut()
         if not cut:

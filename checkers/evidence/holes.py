@@ -31,9 +31,9 @@ def left(history: History, observed: Evidence) -> tuple[Evidence, Holes]:
     """All that decides what took a record of a run; and the holes of its final logs. ``observed``: what decides it
     without what is left of the run."""
     if not history.run_file.final_read:
-        return beside(observed, {}, history.results), {}
+        return beside(observed, history.stored, {}, history.results), {}
     found = epochs(history)
-    return beside(observed, logs(history.stored, found), history.results), holes(history, found)
+    return beside(observed, history.stored, logs(history.stored, found), history.results), holes(history, found)
 
 
 def epochs(history: History) -> pa.Table:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
+from checkers.evidence.again import COLUMNS as COLUMNS_OF_SENDS
+from checkers.evidence.again import acknowledged, acknowledged_again
 from checkers.evidence.causes import COLUMNS, RecordRange, bucket_width, record_ranges
 from checkers.evidence.elections import elections
 from checkers.evidence.final_logs import Log, Offsets
@@ -40,10 +42,13 @@ def observed(stored: StoredRun, seen: Sequence[Span]) -> Evidence:
     )
 
 
-def beside(known: Evidence, logs: Mapping[Partition, Log], results: Path) -> Evidence:
-    """What was observed, beside what is left: the final logs, and what vanished of them, among the ``results``."""
+def beside(known: Evidence, stored: StoredRun, logs: Mapping[Partition, Log], results: Path) -> Evidence:
+    """What was observed, beside what is left: the final logs, what vanished of them, among the ``results``, and what
+    was acknowledged again where something had been."""
     vanished = _vanished(results)
-    return replace(known, logs=begun_at(logs, vanished), delivered=delivered(vanished), _edges={})
+    moments = {of: known.moments(of) for of in known.elections}
+    again = acknowledged_again(stored.pieces("sends", acknowledged(), COLUMNS_OF_SENDS), known.elections, moments)
+    return replace(known, logs=begun_at(logs, vanished), delivered=delivered(vanished), again=again, _edges={})
 
 
 def over_ns(run: RunFile, last_ns: int) -> int:

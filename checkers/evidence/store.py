@@ -5,11 +5,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
+from checkers.evidence.leadership import Partition
 from harness.history.paths import ANOMALIES
 
 if TYPE_CHECKING:
@@ -50,6 +52,16 @@ def first(stored: Path, number: int) -> list[dict[str, Any]]:
     for piece in pieces(stored):
         least = _sorted(piece if least is None else pa.concat_tables([least, piece])).slice(0, number)
     return [] if least is None else least.to_pylist()
+
+
+def each_partition(topic: Any, partition: Any) -> Iterator[tuple[Partition, np.ndarray]]:
+    """Each partition among some records, and which of them are its own."""
+    topics = topic.combine_chunks().dictionary_encode()
+    lanes = (topics.indices.to_numpy().astype(np.int64) << 32) + partition.to_numpy()
+    order = np.argsort(lanes, kind="stable")
+    each, first = np.unique(lanes[order], return_index=True)
+    for lane, here in zip(each, np.split(order, first[1:]), strict=True):
+        yield (topics.dictionary[lane >> 32].as_py(), int(lane & 0xFFFFFFFF)), here
 
 
 def extent(stored: Path) -> int:

@@ -1,6 +1,6 @@
 """A stored run, read: its run.json, the files of its tables and their rows. Without Spark."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -145,6 +145,15 @@ class StoredRun:
         """
         try:
             return stored(self.directory, name).to_table(columns=columns, filter=wanted)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OSError) as exc:
+            raise HistoryError(f"{table_directory(self.directory, name)}: {str(exc).splitlines()[0]}") from exc
+
+    def pieces(self, name: str, wanted: pc.Expression, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """The same as ``table``, piece by piece."""
+        try:
+            for batch in stored(self.directory, name).to_batches(columns=columns, filter=wanted):
+                if batch.num_rows:
+                    yield pa.Table.from_batches([batch])
         except (pa.ArrowInvalid, pa.ArrowTypeError, OSError) as exc:
             raise HistoryError(f"{table_directory(self.directory, name)}: {str(exc).splitlines()[0]}") from exc
 

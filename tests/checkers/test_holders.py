@@ -7,6 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from checkers.evidence.again import COLUMNS as COLUMNS_OF_SENDS
+from checkers.evidence.again import acknowledged_again
 from checkers.evidence.causes import COLUMNS, RecordRange, attached, record_ranges
 from checkers.evidence.causes import decided as each_decided
 from checkers.evidence.elections import elections
@@ -17,11 +19,12 @@ from checkers.evidence.standing import possible_faults
 from harness.core.anomalies import ACKNOWLEDGED_ELSEWHERE, HANGING_TRANSACTION, LOST, VANISHED, Anomaly
 from harness.core.guarantees import Configuration
 from harness.core.verdict import Standing
-from harness.history.schema import OBSERVATIONS
+from harness.history.schema import OBSERVATIONS, SENDS
 from tests.checkers.notation import SECOND, HandHistory, by_hand
 
 NAMES = {1: "b1", 2: "b2", 3: "b3", 4: "b4"}
 TRIAL = ("trial", 0)
+_SENT = pa.schema([SENDS.field(name) for name in COLUMNS_OF_SENDS])
 PERMITTED, VIOLATION, UNDECIDED = Standing.PERMITTED, Standing.VIOLATION, Standing.UNDECIDED
 
 #: Settings under which a replica outside of the ISR may be elected, and with which each leader acknowledges alone.
@@ -34,7 +37,7 @@ def evidence(told: HandHistory, **settings: Any) -> Evidence:
     observations = pa.Table.from_pylist(told.rows["observations"], OBSERVATIONS)
     configuration = Configuration(**{"version": "4.3.1", "min_insync_replicas": 1, **settings})
     sent = [at for row in told.rows["sends"] for at in (row["invoked_ns"], row["completed_ns"]) if at is not None]
-    return Evidence(
+    known = Evidence(
         configuration=configuration,
         elections=elections(observations, spans(observations), NAMES, configuration),
         names=NAMES,
@@ -43,6 +46,10 @@ def evidence(told: HandHistory, **settings: Any) -> Evidence:
         end_ns=max(sent, default=0),
         coordinated=bool(told.rows["transactions"]),
     )
+    again = [row for row in told.rows["sends"] if row["outcome"] == "ok" and row["offset"] is not None]
+    table = pa.Table.from_pylist([{name: row[name] for name in COLUMNS_OF_SENDS} for row in again], _SENT)
+    moments = {of: known.moments(of) for of in known.elections}
+    return Evidence(**{**vars(known), "again": acknowledged_again([table], known.elections, moments), "_edges": {}})
 
 
 def log_of(told: HandHistory, end: dict[str, Any]) -> Log:
@@ -888,3 +895,91 @@ def test_what_the_same_cut_took_that_is_lost_decides_what_stands_elsewhere() -> 
     assert elsewhere(ACKNOWLEDGED_ELSEWHERE, 500) is UNDECIDED
     assert elsewhere(ACKNOWLEDGED_ELSEWHERE, 9, partition=1) is UNDECIDED
     assert elsewhere(ACKNOWLEDGED_ELSEWHERE, 5) is UNDECIDED
+
+
+#: The only replica was killed, and led again; then its disk was wiped. All that is left was written after that.
+_ONE_DISK = [
+    *saw("b1", "0..20", 1, 0, "1", "replicas=1"),
+    "fault k b1 20..24 kind=kill",
+    *saw("b1", "26..40", 1, 1, "1", "replicas=1"),
+    "fault w b1 41..43 kind=wipe",
+    *saw("b1", "45..60", 1, 2, "1", "replicas=1"),
+    *("final b @0 e2", "send late ok @1 t50..51", "final late @1 e2", "end 0..2"),
+]
+#: b1 and b2 were in sync. b1 was killed, and b2 led; then it was killed, too, and b3, out of sync, cut the log at 3.
+_TWO_ELECTIONS = [
+    *saw("b1", "0..20", 1, 0, "1,2"),
+    *saw("b2,b3", "0..25", 1, 0, "1,2"),
+    "fault k b1,b2 20..60 kind=kill without=b2",
+    *saw("b2,b3", "26..35", 2, 1, "2"),
+    "fault l b2 36..60 kind=kill",
+    *saw("b3", "36..40", 2, 1, "2"),
+    *saw("b3", "41..60", 3, 2, "3"),
+    *("final a @2 e0", "final b @3 e2", "send late ok @4 t50..51", "final late @4 e2", "end 0..5"),
+]
+
+
+@pytest.mark.parametrize(
+    ("also", "standing"),
+    [
+        ([], PERMITTED),
+        (["send x ok @5 t30..31"], UNDECIDED),
+        (["send x ok @2 t30..31"], UNDECIDED),
+        (["send x ok @6 t30..31"], PERMITTED),
+        (["send x ok @5 t10.5..31"], PERMITTED),
+        (["send x info @5 t30..31"], PERMITTED),
+        (["send x ok @5 p1 t30..31"], PERMITTED),
+        (["send x ok @0 t46..47"], PERMITTED),
+    ],
+    ids=[
+        *("nothing", "at its place", "below it", "above it", "sent before", "not acknowledged", "another partition"),
+        "after the wipe",
+    ],
+)
+def test_what_was_acknowledged_in_its_place_tells_that_a_later_wipe_need_not_have_taken_it(
+    also: list[str], standing: Standing
+) -> None:
+    lines = ["send r ok @5 t10..11", *_ONE_DISK, *also]
+    assert decided(*lines, replication=1, unclean_election=False).standing is standing
+
+
+@pytest.mark.parametrize(
+    ("also", "standing", "took"),
+    [
+        ([], PERMITTED, 2),
+        (["send x ok @5 t30..31"], UNDECIDED, None),
+        (["send x ok @5 t46..47"], PERMITTED, 2),
+    ],
+    ids=["nothing", "under the leader that must have had it", "under the one that need not"],
+)
+def test_nor_need_an_election_that_came_later(also: list[str], standing: Standing, took: int) -> None:
+    found = decided("send r ok @5 t10..11", *_TWO_ELECTIONS, *also, **UNCLEAN)
+    assert (found.standing, found.event and found.event.epoch) == (standing, took)
+
+
+def test_what_an_election_took_that_is_permitted_is_its_own_whoever_leads_later() -> None:
+    later = [*saw("b3", "61..70", 3, 2, "3"), "fault q b2 60..70 kind=kill"]
+    lines = [line.replace("final b @5 e1", "final b @5 e2") for line in LOST_ALONE if "late" not in line]
+    lines += [*later, "send x ok @5 t30..31", "send late ok @6 t65..66", "final late @6 e2"]
+    found = decided(*lines, **UNCLEAN)
+    assert (found.standing, found.event and found.event.epoch) == (PERMITTED, 1)
+
+
+def test_what_a_deposed_leader_acknowledges_shows_nothing_of_the_next_ones_log() -> None:
+    """b1, cut off, goes on and acknowledges below r, which b2 acknowledged; then b3 takes r, uncleanly."""
+    lines = [
+        *saw("b1", "0..30", 1, 0, "1,2,3"),
+        *saw("b2,b3", "0..19", 1, 0, "1,2,3"),
+        *saw("b2,b3", "20..44", 2, 1, "2"),
+        "fault c b1 19..40",
+        "fault k b2 45..70 kind=kill",
+        *saw("b3", "45..46", 2, 1, "2"),
+        *saw("b1,b3", "47..70", 3, 2, "3"),
+        *("final a @2 e0", "final b @3 e2", "send late ok @4 t60..61", "final late @4 e2", "end 0..5"),
+    ]
+    r = "send r ok @5 t36..36.5"
+    assert decided(r, *lines, acks="1", **UNCLEAN).standing is PERMITTED
+    below = "send x ok @4 t43.2..43.5"
+    assert decided(r, *lines, below, acks="1", **UNCLEAN).standing is UNDECIDED
+    goes_on = [line.replace("@0..30 leader=1", "@0..40 leader=1") for line in lines]
+    assert decided(r, *goes_on, below, acks="1", **UNCLEAN).standing is PERMITTED

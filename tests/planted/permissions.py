@@ -249,6 +249,16 @@ ROWS: Mapping[str, PlantedRow] = {
                     *(*_saw("b2", "0..60", "p1 leader=2 epoch=0 isr=2 replicas=2"), *_ENDED),
                 )
             ),
+            "written again before": Plant(
+                (
+                    *(_R, *_saw("b1", "0..20", "leader=1 epoch=0 isr=1 replicas=1"), "fault k b1 20..24 kind=kill"),
+                    *_saw("b1", "26..40", "leader=1 epoch=1 isr=1 replicas=1"),
+                    *("send x ok @5 t30..31", "fault w b1 41..43 kind=wipe"),
+                    *_saw("b1", "45..60", "leader=1 epoch=2 isr=1 replicas=1"),
+                    *("final b @0 e2", "send late ok @1 t50..51", "final late @1 e2", "end 0..2"),
+                ),
+                Standing.UNDECIDED,
+            ),
             DISK: Plant((_R, *_ONLY, "fault w b3 20..30 kind=wipe", *_ANEW)),
             HOLE: Plant((_R, *_ONLY, "fault w b1 20..30 kind=wipe", *_HOLE)),
         },

@@ -1,10 +1,12 @@
 """Each lost record of simulated histories, decided one by one from its tables alone, without Spark."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
+from checkers.evidence.again import COLUMNS, acknowledged_again
 from checkers.evidence.causes import RecordRange, attached, decided
 from checkers.evidence.elections import elections
 from checkers.evidence.final_logs import Log
@@ -12,11 +14,12 @@ from checkers.evidence.holders import Case, Decision, Evidence
 from checkers.evidence.leadership import spans
 from checkers.evidence.standing import begun_at, delivered, possible_faults
 from harness.core.anomalies import LOST, VANISHED, Anomaly
-from harness.history.schema import OBSERVATIONS, Outcome, Phase
+from harness.history.schema import OBSERVATIONS, SENDS, Outcome, Phase
 from tests.simulated.play import Played
 from tests.simulated.truth import Loss, losses
 
 _WIDTH = 64
+_SENT = pa.schema([SENDS.field(name) for name in COLUMNS])
 
 
 def evidence(played: Played) -> Evidence:
@@ -29,7 +32,7 @@ def evidence(played: Played) -> Evidence:
     times += [row["read_ns"] for row in played.tables["reads"] if row["phase"] == Phase.FINAL]
     logs = {(end["topic"], end["partition"]): _log(played, end) for end in played.tables["log_ends"]}
     vanished = _vanished(played)
-    return Evidence(
+    known = Evidence(
         configuration=configuration,
         elections=elections(observations, spans(observations), names, configuration),
         names=names,
@@ -39,6 +42,10 @@ def evidence(played: Played) -> Evidence:
         end_ns=max(times, default=0),
         last_replica_guarded=played.settings.elr,
     )
+    sent = [{name: row[name] for name in COLUMNS} for row in sends if row["outcome"] == Outcome.OK]
+    told = pa.Table.from_pylist([row for row in sent if row["offset"] is not None], _SENT)
+    moments = {of: known.moments(of) for of in known.elections}
+    return replace(known, again=acknowledged_again([told], known.elections, moments), _edges={})
 
 
 def _log(played: Played, end: dict[str, object]) -> Log:
