@@ -21,8 +21,8 @@ from checkers.evidence.holders import Evidence
 from checkers.evidence.standing import beside
 from checkers.history import PARTITION, History
 
-#: Holds a sum of some longs.
-_EXACT = "decimal(19,0)"
+#: Holds every difference of two longs.
+_EXACT = "decimal(20,0)"
 
 _EPOCH = [*PARTITION, "leader_epoch"]
 
@@ -42,15 +42,18 @@ def epochs(history: History) -> pa.Table:
     Returns: topic, partition, leader_epoch (-1 where records have none), first, last, broken (records between these are
     missing)
 
-    Their number and the sum of their offsets tell: a record that was read twice does not stand in for one that is not
-    there.
+    A bit for each offset tells, 64 in a word: a record that was read twice does not stand in for one that is not there.
     """
-    first, last, count = F.min("offset"), F.max("offset"), F.count("*")
-    # (Sums of offsets do not fit into a long.)
-    begin, end = first.cast(_EXACT), last.cast(_EXACT)
-    twice_the_sum = F.sum(F.col("offset").cast(_EXACT)) * 2
-    gap = F.when(count != end - begin + 1, True).otherwise(twice_the_sum != (begin + end) * count)
-    folded = _final(history).groupBy(*_EPOCH).agg(first.alias("first"), last.alias("last"), gap.alias("broken"))
+    final = _final(history).selectExpr(
+        *_EPOCH, "offset", "offset div 64 AS word", "shiftleft(1L, int(offset % 64)) AS bit"
+    )
+    words = final.groupBy(*_EPOCH, "word").agg(
+        F.min("offset").alias("first"), F.max("offset").alias("last"), F.bit_or("bit").alias("bits")
+    )
+    first, last = F.min("first"), F.max("last")
+    # (How far it is between two offsets may not fit into a long.)
+    gap = F.sum(F.bit_count("bits")) < last.cast(_EXACT) - first.cast(_EXACT) + 1
+    folded = words.groupBy(*_EPOCH).agg(first.alias("first"), last.alias("last"), gap.alias("broken"))
     whole = {(row["topic"], row["partition"]) for row in history.ends if row["complete"]}
     found = folded.orderBy(*_EPOCH).toArrow()
     places = zip(found["topic"].to_pylist(), found["partition"].to_pylist(), strict=True)

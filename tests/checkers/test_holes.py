@@ -101,9 +101,13 @@ def test_of_each_epoch_it_is_told_from_where_to_where_it_stands_and_whether_it_i
 ) -> None:
     two = ["final a @3 e0", "final b @4 e0", "final c @5 e0", "final d @6 e1", "final e @8 e1", "final f @8 e1"]
     uneven = ["final g @1 p1 e2", "final h @2 p1 e2", "final i @6 p1 e2", "final j @7 p1", "final k @8 p1"]
+    # As many as there are places, and their offsets as great together.
+    ends_twice = ["final l @0 p2 e0", "final m @0 p2 e0", "final n @3 p2 e0", "final o @3 p2 e0"]
+    far_apart = [f"final r{offset} @{offset} p4 e0" for offset in (0, 1, 62, 63, 64, 65, 127, 128)]
+    words = [f"final s{offset} @{offset} p5 e0" for offset in range(60, 200)]
     not_whole = ["final p @0 p3 e0"]
-    ends = ["end 3..9", "end 1..9 p1", "end 0..4 p3 read 1"]
-    write(tmp_path, [by_hand(*two, *uneven, *not_whole, *ends)])
+    ends = ["end 3..9", "end 1..9 p1", "end 0..4 p2", "end 0..4 p3 read 1", "end 0..129 p4", "end 60..200 p5"]
+    write(tmp_path, [by_hand(*two, *uneven, *ends_twice, *far_apart, *words, *not_whole, *ends)])
     rows = epochs(History.read(tmp_path, spark)).to_pylist()
     names = ("partition", "leader_epoch", "first", "last", "broken")
     assert [tuple(row[name] for name in names) for row in rows] == [
@@ -111,6 +115,9 @@ def test_of_each_epoch_it_is_told_from_where_to_where_it_stands_and_whether_it_i
         (0, 1, 6, 8, True),
         (1, -1, 7, 8, False),
         (1, 2, 1, 6, True),
+        (2, 0, 0, 3, True),
+        (4, 0, 0, 128, True),
+        (5, 0, 60, 199, False),
     ]
 
 
