@@ -28,7 +28,8 @@ store_option = click.option(
     help="Where runs are kept.",
 )
 
-#: By which factor a time may grow before it is called worse: runs of one scenario differ by less.
+#: By which factor a figure may grow; it is called worse where it also grew by more than runs of one scenario differ
+#: by chance (harness.suite.comparing).
 TOLERANCE = 1.5
 
 _BYTES = {"kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
@@ -104,7 +105,7 @@ def _besides(run: "Stored") -> float | None:
     type=click.FloatRange(min=1),
     default=TOLERANCE,
     show_default=True,
-    help="By which factor times may grow before they count as worse.",
+    help="By which factor a figure may grow before it counts as worse; what is chance never does.",
 )
 def compare(old: Path, new: Path, tolerance: float) -> int:
     """Compare two runs, suites or stores: verdicts, loss, availability and latency, and what changed in settings.
@@ -114,7 +115,7 @@ def compare(old: Path, new: Path, tolerance: float) -> int:
     from harness.suite.comparing import compare as compared
     from harness.suite.stored import by_case
 
-    before, after = by_case(old), by_case(new)
+    before, after = by_case(old, baseline=True), by_case(new)
     if len(before) == len(after) == 1:
         # Two runs are compared, whatever their scenarios are called.
         after = {next(iter(before)): next(iter(after.values()))}
@@ -169,7 +170,8 @@ def print_comparison(cases: "list[Compared]", err: bool = False) -> int:
 def prune(store: Path, days: float | None, most: int | None, unexpected: bool, dry_run: bool) -> int:
     """Keep a STORE within days or bytes. A run that was not as expected is kept unless --unexpected.
 
-    Kept in any case are the runs of suites that are going on, and those of the newest of each name, to compare with.
+    Kept in any case are the runs of suites that are going on, and of each suite's name the newest judged of each case,
+    to compare with.
     """
     from harness.suite.pruning import Kept, protected, removed, size_of, to_remove
 

@@ -110,7 +110,7 @@ def suite(
     # Files are named so that the suite is found again from another directory.
     asked = [str(Path(name).resolve()) if Path(name).is_file() else name for name in named]
     # Read first: what a baseline is must not depend on the runs that are compared with it, which may be in its store.
-    before = None if baseline is None else by_case(baseline)
+    before = None if baseline is None else by_case(baseline, baseline=True)
     if resume:
         if overrides or images or times > 1 or seed is not None:
             raise ScenarioError("--resume goes on with what was begun: leave --set, --images, --times and --seed out")

@@ -15,9 +15,9 @@ _SKIPPED = frozenset({Outcome.CANNOT_RUN, Outcome.NOT_STARTED, Outcome.WAITING})
 
 def render(file: SuiteFile) -> str:
     """JUnit XML. What cannot run or never started is ``skipped``, but where ``cannot_run: fail`` makes it an error. Of
-    what is worse than the baseline, the first run that was as expected is a failure."""
+    what is worse than the baseline, the first run that would be no failure is one."""
     worse = dict(file.worse)
-    cases = [_case(file, run, worse.pop(run.name, []) if run.outcome is Outcome.EXPECTED else []) for run in file.runs]
+    cases = [_case(file, run, worse.pop(run.name, []) if _passes(file, run) else []) for run in file.runs]
     suite = ET.Element(
         "testsuite",
         name=file.suite,
@@ -32,6 +32,10 @@ def render(file: SuiteFile) -> str:
     return document(suite)
 
 
+def _passes(file: SuiteFile, run: Result) -> bool:
+    return run.outcome in {Outcome.EXPECTED, Outcome.NOT_STARTED, Outcome.WAITING} or file.skips(run)
+
+
 def _case(file: SuiteFile, run: Result, worse: Sequence[str]) -> ET.Element:
     case = ET.Element("testcase", name=label(run), classname=file.suite, time=f"{run.seconds or 0:.3f}")
     why = printable(run.why)
@@ -40,11 +44,11 @@ def _case(file: SuiteFile, run: Result, worse: Sequence[str]) -> ET.Element:
         ET.SubElement(case, "failure", type=str(run.verdict), message=why).text = said
     elif run.outcome is Outcome.CANNOT_RUN and not file.skips(run):
         ET.SubElement(case, "error", type=str(run.outcome), message=why).text = said
-    elif run.outcome in _SKIPPED:
-        ET.SubElement(case, "skipped", message=said)
     elif worse:
         told = printable("; ".join(worse))
         ET.SubElement(case, "failure", type="worse", message=told).text = f"worse than {file.baseline}: {told}"
+    elif run.outcome in _SKIPPED:
+        ET.SubElement(case, "skipped", message=said)
     elif run.outcome is not Outcome.EXPECTED:
         ET.SubElement(case, "error", type=str(run.outcome), message=said).text = said
     ET.SubElement(case, "system-out").text = f"{said}\nseed {run.seed}\n{run.directory or 'no directory'}"

@@ -27,24 +27,27 @@ class Kept:
 
 def protected(folder: Path) -> set[Path]:
     """The directories of runs at and below ``folder`` that must stay, whatever else is said: those of a suite that is
-    going on, and of the newest of each name that ended and has one, which the next is compared with."""
+    going on, and of each suite's name, as far as they ended, the newest judged of each case, which the next is compared
+    with."""
     suites = sorted(folder.rglob(f"suite-*-*/{SUITE_FILE}"))
     suites += [path for store in folder.parents for path in sorted(store.glob(f"suite-*-*/{SUITE_FILE}"))]
-    newest: dict[tuple[Path, str], tuple[float, set[Path]]] = {}
+    newest: dict[tuple[Path, str, str], tuple[float, set[Path]]] = {}
     stays: set[Path] = set()
     for directory in (path.parent for path in suites):
         try:
             file = SuiteFile.read(directory)
         except HistoryError:
             continue
-        store, key = directory.parent, (directory.parent, file.suite)
+        store = directory.parent
         if is_recorded(directory):
             found = (store / run.directory if run.directory else run_directory(store, run) for run in file.runs)
             stays |= {run.resolve() for run in found if run is not None}
             continue
-        runs = {(store / run.directory).resolve() for run in file.runs if run.verdict is not None and run.directory}
-        if file.ended is not None and any(map(Path.is_dir, runs)) and file.began >= newest.get(key, (0.0, ()))[0]:
-            newest[key] = file.began, runs
+        for name, runs in file.by_name().items() if file.ended is not None else ():
+            judged = {(store / run.directory).resolve() for run in runs if run.verdict is not None and run.directory}
+            key = store, file.suite, name
+            if any(map(Path.is_dir, judged)) and file.began >= newest.get(key, (0.0, ()))[0]:
+                newest[key] = file.began, judged
     return stays.union(*(runs for _, runs in newest.values()))
 
 

@@ -29,12 +29,13 @@ class Stored:
 
 @dataclass(frozen=True)
 class Runs:
-    """The runs of one case: those with a verdict, how many crashed before they came to one, and how many were removed
-    since. None of it: the suite's time budget left all of them out."""
+    """The runs of one case: those with a verdict, how many crashed before they came to one, how many were removed
+    since, and how many could not run. None of it: the suite's time budget left all of them out."""
 
     judged: Sequence[Stored] = ()
     crashed: int = 0
     removed: int = 0
+    cannot_run: int = 0
 
     @property
     def any(self) -> bool:
@@ -62,13 +63,14 @@ def runs_below(folder: Path) -> Iterator[Path]:
     yield from sorted(path.parent for path in folder.rglob(RUN_FILE))
 
 
-def by_case(folder: Path) -> dict[str, Runs]:
+def by_case(folder: Path, baseline: bool = False) -> dict[str, Runs]:
     """The runs of a suite by the names of their cases. Of a store, for each case those of the newest suite that has
-    it, or the one run outside of suites that is newer: its case has the scenario's name.
+    it, or the one run outside of suites that is newer: its case has the scenario's name. Where others are compared with
+    it (``baseline``), runs of which none was judged hide no older ones: a night that crashed is no measure.
 
     Raises HistoryError where none was judged.
     """
-    found = of_suite(folder) if (folder / SUITE_FILE).is_file() else _newest(folder)
+    found = of_suite(folder) if (folder / SUITE_FILE).is_file() else _newest(folder, baseline)
     if not any(runs.judged for runs in found.values()):
         if any(runs.removed for runs in found.values()):
             raise HistoryError(f"{folder}: the runs of this suite were removed since: name another")
@@ -91,19 +93,23 @@ def of_suite(directory: Path) -> dict[str, Runs]:
                 if there
                 else replace(runs, removed=runs.removed + 1)
             )
+        elif result.outcome is Outcome.CANNOT_RUN:
+            found[result.name] = replace(runs, cannot_run=runs.cannot_run + 1)
         elif result.outcome is Outcome.NOT_STARTED:
             found[result.name] = runs
     return found
 
 
-def _newest(folder: Path) -> dict[str, Runs]:
+def _newest(folder: Path, baseline: bool) -> dict[str, Runs]:
     began: dict[str, float] = {}
     newest: dict[str, Runs] = {}
     of_suites: set[Path] = set()
     for directory in stored_suites(folder):
         try:
             file = SuiteFile.read(directory)
-            found = {name: runs for name, runs in of_suite(directory).items() if runs.any}
+            found = {
+                name: runs for name, runs in of_suite(directory).items() if (runs.judged if baseline else runs.any)
+            }
         except HistoryError:
             continue  # Of another version: its runs are like any other.
         newest |= found
@@ -111,7 +117,7 @@ def _newest(folder: Path) -> dict[str, Runs]:
         of_suites |= {(folder / one).resolve() for run in file.runs for one in (run.directory, *run.abandoned) if one}
     for run in map(read_run, runs_below(folder)):
         name = run.file.scenario_name
-        ended = run.verdict is not None or run.file.state is State.CRASHED
+        ended = run.verdict is not None or (run.file.state is State.CRASHED and not baseline)
         if ended and run.directory.resolve() not in of_suites and began.get(name, float("-inf")) < run.began:
             newest[name], began[name] = Runs(crashed=1) if run.verdict is None else Runs((run,)), run.began
     return newest

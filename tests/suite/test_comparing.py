@@ -10,7 +10,7 @@ from harness.core.errors import HistoryError
 from harness.core.verdict import Expectation, Judgement, Standing, Verdict
 from harness.history.run_file import State
 from harness.report import write as write_reports
-from harness.suite.comparing import Figures, changes, compare, figures, worse
+from harness.suite.comparing import Figures, changes, compare, figures, grown, worse
 from harness.suite.results import Outcome, Result, SuiteFile
 from harness.suite.stored import Runs, Stored, by_case, of_suite, read_run
 from tests.report.verdicts import lost, verdict
@@ -39,13 +39,15 @@ def judged(store: Path, scenario: str, seed: int = 1, found: Verdict | None = No
             {"anomalies": frozenset({"lost"}), "violations": frozenset({"lost"})},
             ["lost: a violation now, not found before"],
         ),
-        ({"unavailable": 7.0}, []),
-        ({"unavailable": 7.6}, ["longest without an acknowledgement: 5.0 s before, 7.6 s now"]),
+        ({"unavailable": 9.9}, []),
+        ({"unavailable": 10.1}, ["longest without an acknowledgement: 5.0 s before, 10.1 s now"]),
         ({"unavailable": None}, []),
-        ({"recovery": 2.9}, []),
-        ({"recovery": 3.1}, ["first acknowledgement after a heal: 1.0 s before, 3.1 s now"]),
-        ({"p50": 0.16}, ["median time to an acknowledgement: 100 ms before, 160 ms now"]),
-        ({"p99": 1.24}, []),
+        ({"recovery": 5.9}, []),
+        ({"recovery": 6.1}, ["first acknowledgement after a heal: 1.0 s before, 6.1 s now"]),
+        ({"p50": 3.0}, []),
+        ({"p50": 3.2}, ["median time to an acknowledgement: 100 ms before, 3.2 s now"]),
+        ({"p99": 5.9}, []),
+        ({"p99": 6.1}, ["99th percentile of the time to an acknowledgement: 1.0 s before, 6.1 s now"]),
         ({"loss": 0.5}, ["acknowledged writes that are lost: 0.0% before, 50.0% now"]),
         ({"loss": 0.009}, []),
         ({"loss": 0.5, "named": frozenset({"lost"})}, []),
@@ -93,12 +95,62 @@ def test_what_cannot_be_told_any_more_is_worse_than_what_was_permitted_and_not_t
     assert list(worse(undecided, violated, 1.5)) == ["lost: a violation now, undecided before"]
 
 
-def test_more_loss_is_worse_also_where_loss_is_expected() -> None:
-    before = replace(SAME, anomalies=frozenset({"lost"}), named=frozenset({"lost"}), loss=0.4)
-    assert list(worse(before, replace(before, loss=0.5), 1.5)) == []
-    assert list(worse(before, replace(before, loss=0.3), 1.5)) == []
-    assert list(worse(before, replace(before, loss=0.9), 1.5)) == [
-        "acknowledged writes that are lost: 40.0% before, 90.0% now"
+def test_more_loss_is_told_where_the_scenario_names_it_and_worse_where_not() -> None:
+    lost_ = frozenset({"lost"})
+    before, line = (
+        replace(SAME, anomalies=lost_, loss=0.4),
+        "acknowledged writes that are lost: 40.0% before, 90.0% now",
+    )
+    now = replace(before, loss=0.9)
+    assert (list(worse(before, now, 1.5)), list(grown(before, now, 1.5))) == ([line], [])
+    named = replace(now, named=lost_)
+    assert (list(worse(before, named, 1.5)), list(grown(before, named, 1.5))) == ([], [line])
+    for less in (0.3, 0.5):
+        assert [*worse(before, replace(now, loss=less), 1.5), *grown(before, replace(now, loss=less), 1.5)] == []
+
+
+#: Figures of two runs of one scenario with the same settings and the same outcome, on one machine.
+BY_CHANCE = {
+    "delivery/at-least-once": ({"p50": 0.1, "p99": 0.868}, {"p50": 0.186, "p99": 1.352}),
+    "at-least-once, busy": (
+        {"unavailable": 1.013, "p50": 0.1, "p99": 0.868},
+        {"unavailable": 5.345, "p50": 0.598, "p99": 4.307},
+    ),
+    "jepsen-2013/unclean-election": ({"p50": 0.316}, {"p50": 2.507}),
+    "lose-messages/leader-wiped": ({"recovery": 5.05, "p50": 1.377}, {"recovery": 8.578, "p50": 3.914}),
+    "lose-messages/slow-followers-clean-acks-1": ({"loss": 0.011}, {"loss": 0.024, "named": frozenset({"lost"})}),
+    "lose-messages/slow-followers-unclean": ({"p99": 7.16}, {"p99": 10.942}),
+}
+
+
+@pytest.mark.parametrize("scenario", BY_CHANCE)
+def test_what_differs_between_two_runs_of_one_scenario_is_told_and_not_worse(scenario: str) -> None:
+    before, now = (replace(SAME, **changed) for changed in BY_CHANCE[scenario])  # type: ignore[arg-type]
+    assert list(worse(before, now, 1.5)) == []
+    assert list(grown(before, now, 1.5)) or scenario == "delivery/at-least-once"
+
+
+def test_a_real_slowing_down_is_worse() -> None:
+    """Writes that wait for followers which lag ten seconds behind."""
+    before = replace(SAME, unavailable=1.3, p50=0.1, p99=0.868)
+    now = replace(before, unavailable=10.4, p50=5.2, p99=10.3)
+    assert list(worse(before, now, 1.5)) == [
+        "longest without an acknowledgement: 1.3 s before, 10.4 s now",
+        "median time to an acknowledgement: 100 ms before, 5.2 s now",
+        "99th percentile of the time to an acknowledgement: 868 ms before, 10.3 s now",
+    ]
+
+
+def test_where_nothing_was_judged_before_nothing_is_worse_but_fewer_as_expected() -> None:
+    """A run that crashed found no anomaly: that is no measure."""
+    crashed = figures(Runs(crashed=1))
+    found = replace(
+        SAME, runs=1, anomalies=frozenset({"lost"}), violations=frozenset({"lost"}), never=frozenset({"cut"})
+    )
+    assert list(worse(crashed, replace(found, as_expected=0), 1.5)) == []
+    assert list(worse(replace(SAME, anomalies=frozenset()), replace(found, as_expected=1), 1.5)) == [
+        "lost: a violation now, not found before",
+        "first acknowledgement after a heal of cut: none now",
     ]
 
 
@@ -270,13 +322,39 @@ def test_a_run_that_crashed_is_not_as_expected_and_never_makes_a_suite_better(tm
     assert all_crashed.worse == ["as expected: 1 of 3 before, 0 of 1 now"]
 
 
-def test_of_a_store_a_newer_run_that_crashed_stands_for_its_scenario(tmp_path: Path) -> None:
-    judged(tmp_path, "a", 1)
+def test_of_a_store_a_newer_run_that_crashed_stands_for_its_scenario_but_in_a_baseline(tmp_path: Path) -> None:
+    good = judged(tmp_path, "a", 1)
     judged(tmp_path, "b", 1)
     crashed = read_run(record(tmp_path, "a", 2, State.CRASHED, moment="20260202"))
     crashed.file.origin_unix_ns = 4 * 10**18
     crashed.file.write(crashed.directory)
     assert by_case(tmp_path)["a"] == Runs(crashed=1)
+    assert by_case(tmp_path, baseline=True)["a"] == Runs((good,))
+
+
+def test_a_suite_that_crashed_hides_no_older_runs_from_who_is_compared(tmp_path: Path) -> None:
+    run = judged(tmp_path, "a", 1)
+    suite_of(tmp_path, 1, ("a (one)", run))
+    later = suite_file(case("a (one)"), case("b"), began=2.0)
+    for result in later.runs:
+        result.outcome = Outcome.CRASHED
+    (tmp_path / "suite-some-2").mkdir()
+    later.write(tmp_path / "suite-some-2")
+    assert by_case(tmp_path, baseline=True) == {"a (one)": Runs((run,))}
+    suite_of(tmp_path, 3, ("a (one)", judged(tmp_path, "a", 2)))
+    later.write(tmp_path / "suite-some-2")
+    assert [one.file.seed for one in by_case(tmp_path, baseline=True)["a (one)"].judged] == [2]
+
+
+def test_what_cannot_run_any_more_is_worse_and_told_so(tmp_path: Path) -> None:
+    run = Runs([judged(tmp_path, "a")])
+    file = suite_file(case("a"), case("b"))
+    file.runs[0].outcome = file.runs[1].outcome = Outcome.CANNOT_RUN
+    (tmp_path / "suite-some-1").mkdir()
+    file.write(tmp_path / "suite-some-1")
+    now = of_suite(tmp_path / "suite-some-1")
+    assert [one.worse for one in compare({"a": run}, now, 1.5)] == [["cannot run now, was run before"], []]
+    assert [one.worse for one in compare(now, {"a": run, "b": run}, 1.5)] == [[], []]
 
 
 def test_the_worse_come_first(tmp_path: Path) -> None:

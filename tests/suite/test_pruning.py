@@ -89,6 +89,18 @@ def test_a_run_that_is_being_recorded_stays(tmp_path: Path) -> None:
     assert run.is_dir()
 
 
+def test_of_each_case_of_a_suite_the_newest_judged_runs_stay(tmp_path: Path) -> None:
+    """A suite of one case, or one that crashed, takes nothing from what the next of both is compared with."""
+    a, b, later = record(tmp_path, "a", 1), record(tmp_path, "b", 1), record(tmp_path, "a", 2)
+    suite(tmp_path, "scenarios", 1, a, b)
+    suite(tmp_path, "scenarios", 2, later)
+    crashed = SuiteFile.read(suite(tmp_path, "scenarios", 3, a, b))
+    for run in crashed.runs:
+        run.outcome, run.verdict = Outcome.CRASHED, None
+    crashed.write(tmp_path / "suite-scenarios-3")
+    assert protected(tmp_path) == {later, b}
+
+
 def suite(store: Path, name: str, began: float, *runs: Path, ended: bool = True) -> Path:
     """A suite of these runs, judged."""
     file = suite_file(*(case(run.parent.name) for run in runs), suite=name, began=began, ended=began if ended else None)

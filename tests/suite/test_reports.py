@@ -119,6 +119,15 @@ def test_what_is_worse_than_the_baseline_is_in_every_report() -> None:
     assert kinds(file) == {"a": "failure", "a #2": "failure", "b": "passed"}
 
 
+@pytest.mark.parametrize("outcome", [Outcome.CANNOT_RUN, Outcome.NOT_STARTED])
+def test_what_is_worse_is_a_failure_in_junit_though_its_run_is_skipped(outcome: Outcome) -> None:
+    file = suite_file(case("a"), case("b"), baseline="old", cannot_run="skip")
+    file.runs[0].outcome = file.runs[1].outcome = outcome
+    file.worse = {"a": ["cannot run now, was run before"]}
+    assert kinds(file) == {"a": "failure", "b": "skipped"}
+    assert "worse than old: cannot run now, was run before" in junit.render(file)
+
+
 def test_an_annotation_is_one_line_whatever_is_said() -> None:
     file = suite_file(case("a:b,c"))
     file.runs[0].outcome, file.runs[0].why = Outcome.CRASHED, "first\nsecond 100%"
