@@ -137,7 +137,7 @@ def suite(
             )
         file.baseline, file.worse = None, {}
         file.write(directory)
-        going_on = shlex.join(["kafka-trial", "suite", *named, "--store", str(named_store), "--resume"])
+        going_on = _going_on(named, named_store, jobs, baseline, as_json)
         _run(backends, file, directory, store, _bounded(jobs, backends.cores()), going_on)
         index = write_reports(file, directory)
         compared = None if before is None else compare(_of(file, before), of_suite(directory), TOLERANCE)
@@ -155,6 +155,15 @@ def suite(
         code = codes.worst([code, print_comparison(compared, err=as_json)])
     _report_to_github(file, err=as_json)
     return code
+
+
+def _going_on(named: tuple[str, ...], store: Path, jobs: int, baseline: Path | None, as_json: bool) -> str:
+    """The command that goes on where this one is broken off."""
+    command = ["kafka-trial", "suite", *named, "--store", str(store)]
+    command += ["--jobs", str(jobs)] if jobs > 1 else []
+    command += [] if baseline is None else ["--baseline", str(baseline)]
+    command += ["--json"] if as_json else []
+    return shlex.join([*command, "--resume"])
 
 
 def _bounded(jobs: int, cores: int) -> int:

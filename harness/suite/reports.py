@@ -15,7 +15,13 @@ JUNIT_FILE = "junit.xml"
 SUMMARY_FILE = "summary.md"
 INDEX_FILE = "index.html"
 
-_MARKS = {Outcome.EXPECTED: "✅", Outcome.UNEXPECTED: "❌", Outcome.CRASHED: "❌", Outcome.UNKNOWN: "❔"}
+_MARKS = {
+    Outcome.EXPECTED: "✅",
+    Outcome.UNEXPECTED: "❌",
+    Outcome.CRASHED: "❌",
+    Outcome.UNKNOWN: "❔",
+    Outcome.RECORDED: "❔",
+}
 
 
 def write_reports(file: SuiteFile, directory: Path) -> Path:

@@ -64,7 +64,9 @@ class Result(_Part):
     anomalies: dict[str, int] = {}
     directory: str | None = None
     began: float | None = Field(None, description="seconds since 1970")
-    seconds: float | None = Field(None, description="from its start to its verdict")
+    seconds: float | None = Field(
+        None, description="from its start to its verdict; from when the suite went on where it was recorded before"
+    )
     timeline_seconds: float | None = Field(None, description="of these, those of its timeline")
     abandoned: list[str] = Field([], description="directories of attempts that were broken off before they were whole")
     earlier: list[str] = Field(
@@ -188,7 +190,8 @@ def stored_suites(store: Path, suite: str | None = None) -> list[Path]:
 
 def to_resume(store: Path, suite: str, named: Sequence[str]) -> Path:
     """The newest suite of this name, started with these arguments, in a store that nobody runs and that did not end, or
-    whose time budget did before all was run. One that cannot be read (of another version) is passed over.
+    whose time budget did before all was run, or its judge before all was judged. One that cannot be read (of another
+    version) is passed over.
 
     Raises ScenarioError where there is none.
     """
@@ -209,7 +212,7 @@ def _to_go_on(directory: Path, named: Sequence[str]) -> bool:
     except HistoryError:
         return False
     # (Suites of earlier versions do not have their arguments.)
-    left = file.ended is None or any(run.outcome is Outcome.NOT_STARTED for run in file.runs)
+    left = file.ended is None or any(run.outcome in {Outcome.NOT_STARTED, Outcome.RECORDED} for run in file.runs)
     return left and (not file.named or set(file.named) == set(named))
 
 

@@ -29,8 +29,8 @@ class Stored:
 
 @dataclass(frozen=True)
 class Runs:
-    """The runs of one case: those with a verdict, how many crashed before they came to one, how many were removed
-    since, and how many could not run. None of it: the suite's time budget left all of them out."""
+    """The runs of one case: those with a verdict, how many came to none (they crashed, or the judge did), how many were
+    removed since, and how many could not run. None of it: the suite's time budget left all of them out."""
 
     judged: Sequence[Stored] = ()
     crashed: int = 0
@@ -81,9 +81,10 @@ def by_case(folder: Path, baseline: bool = False) -> dict[str, Runs]:
 def of_suite(directory: Path) -> dict[str, Runs]:
     """The runs of the suite in ``directory`` by the names of their cases, as far as they ended. Raises HistoryError."""
     found: dict[str, Runs] = {}
-    for result in SuiteFile.read(directory).runs:
+    file = SuiteFile.read(directory)
+    for result in file.runs:
         runs = found.get(result.name, Runs())
-        if result.outcome is Outcome.CRASHED:
+        if result.outcome is Outcome.CRASHED or (result.outcome is Outcome.RECORDED and file.ended is not None):
             found[result.name] = replace(runs, crashed=runs.crashed + 1)
         elif result.verdict is not None and result.directory is not None:
             run = directory.parent / result.directory

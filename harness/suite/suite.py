@@ -96,7 +96,11 @@ class SuiteRun:
         ``--resume``."""
         began, spent = self.actions.now(), self.file.spent
         (self.directory / LOGS).mkdir(exist_ok=True)
-        self._recorded.extend(n for n, run in enumerate(self.file.runs) if run.outcome is Outcome.RECORDED)
+        for number, run in enumerate(self.file.runs):
+            if run.outcome is Outcome.RECORDED:
+                # Of the time between, a night perhaps, nothing was spent on it.
+                run.began = began
+                self._recorded.append(number)
         with ThreadPoolExecutor(1, "judge") as self._pool:
             try:
                 while True:
@@ -237,7 +241,8 @@ class SuiteRun:
         why = (
             str(error) if isinstance(error, KafkaTrialError) else f"defect: {type(error).__name__}: {error}; see {log}"
         )
-        self._end(number, Outcome.CRASHED, f"recorded, and not judged: {why}")
+        # What is recorded stays so: who goes on judges it.
+        self._end(number, Outcome.RECORDED, f"not judged, --resume tries again: {why}")
 
     def _end(self, number: int, outcome: Outcome, why: str) -> None:
         run = self.file.runs[number]

@@ -213,6 +213,15 @@ def test_the_command_that_goes_on_is_told_as_a_shell_takes_it(tmp_path: Path, ka
     assert f"`kafka-trial suite 'delivery/at-least-*' --store {tmp_path} --resume` goes on" in done.err
 
 
+def test_the_command_that_goes_on_has_what_the_first_was_told(tmp_path: Path, kafka_trial: Invoke) -> None:
+    judged(tmp_path / "old", TWO[0])
+    world = World(tmp_path, {TWO[0]: [Event(kind="failed", text="hangs")]}, interrupts=True)
+    arguments = ["suite", TWO[0], "--store", str(tmp_path)]
+    more = ["--jobs", "2", "--baseline", str(tmp_path / "old"), "--json"]
+    done = kafka_trial(*arguments, *more, backends=backends(world, cores=lambda: 4))
+    assert f"`kafka-trial {' '.join([*arguments, *more])} --resume` goes on" in done.err
+
+
 def test_prune_leaves_what_the_next_suite_is_compared_with(tmp_path: Path, kafka_trial: Invoke) -> None:
     arguments = ["suite", *TWO, "--store", str(tmp_path)]
     kafka_trial(*arguments, backends=backends(World(tmp_path)))

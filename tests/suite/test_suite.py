@@ -5,12 +5,15 @@ from threading import Timer
 
 import pytest
 
+from harness.cli import codes
+from harness.cli.suite import exit_code
 from harness.core.errors import HistoryError, ScenarioError
 from harness.core.verdict import Judgement
 from harness.history.lock import RecordingLock
 from harness.history.run_file import RunFile, State
 from harness.suite.recorder import Event
 from harness.suite.results import Outcome, SuiteFile, failed_last, to_resume, worked_on
+from harness.suite.stored import of_suite
 from harness.suite.suite import resume
 from tests.report.verdicts import verdict
 from tests.suite.fakes import InterruptsTheJudge, World, case, record, suite_file
@@ -90,13 +93,35 @@ def test_a_verdict_that_was_not_expected_is_told_so(judged: Judgement, outcome: 
     assert outcomes(file) == [outcome]
 
 
-def test_a_judge_that_fails_makes_that_run_crashed_and_judges_the_next(tmp_path: Path) -> None:
+def test_a_judge_that_fails_leaves_that_run_to_who_goes_on_and_judges_the_next(tmp_path: Path) -> None:
     file = suite_file(case("a"), case("b"), case("c"))
     directory = World(tmp_path, verdicts=[HistoryError("torn"), ZeroDivisionError("oops")]).run(file)
-    assert outcomes(file) == [Outcome.CRASHED, Outcome.CRASHED, Outcome.EXPECTED]
-    assert file.runs[0].why == "recorded, and not judged: torn"
+    assert outcomes(file) == [Outcome.RECORDED, Outcome.RECORDED, Outcome.EXPECTED]
+    assert exit_code(file) == codes.CRASHED
+    assert file.runs[0].why == "not judged, --resume tries again: torn"
     assert "defect: ZeroDivisionError: oops" in file.runs[1].why
     assert "ZeroDivisionError" in (directory / "logs/2.judge.log").read_text()
+    assert {name: (len(of.judged), of.crashed) for name, of in of_suite(directory).items()} == {
+        "a": (0, 1),
+        "b": (0, 1),
+        "c": (1, 0),
+    }
+    again, later = SuiteFile.read(to_resume(tmp_path, "some", [])), World(tmp_path)
+    resume(again, tmp_path, later.actions().clean)
+    later.run(again)
+    assert (outcomes(again), exit_code(again)) == ([Outcome.EXPECTED] * 3, codes.MET)
+    assert [line for line in later.log if line.startswith(("up", "judge "))] == ["judge made", "judge a", "judge b"]
+
+
+def test_a_run_that_is_judged_by_who_goes_on_took_no_night(tmp_path: Path) -> None:
+    file = suite_file(case("a", seed=7))
+    file.runs[0].outcome, file.runs[0].began = Outcome.RUNNING, -86_400.0
+    record(tmp_path, "a", 7)
+    world = World(tmp_path)
+    resume(file, tmp_path, world.actions().clean)
+    world.run(file)
+    assert file.runs[0].seconds is not None
+    assert 0 < file.runs[0].seconds < 60
 
 
 def test_interrupted_it_waits_for_no_judge_and_what_was_judged_is_judged_when_it_goes_on(tmp_path: Path) -> None:
