@@ -3,7 +3,6 @@
 import json
 import re
 import time
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -57,13 +56,14 @@ def runs(store: Path, as_json: bool) -> int:
     from rich.text import Text
 
     from harness.history.run_file import State
+    from harness.suite.stored import readable, runs_below
 
     if not store.exists():
         raise HistoryError(f"{store}: no such store: `kafka-trial run` makes one, or name another")
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     for header in ("began (UTC)", "scenario", "kafka", "seed", "time", "state", "verdict", ""):
         table.add_column(header, no_wrap=True)
-    listed = sorted(_readable(store), key=lambda run: run.began)
+    listed = sorted(readable(runs_below(store), print_error), key=lambda run: run.began)
     for run in listed:
         began = datetime.fromtimestamp(run.began, UTC).strftime("%Y-%m-%d %H:%M:%S")
         row = {
@@ -115,7 +115,7 @@ def compare(old: Path, new: Path, tolerance: float) -> int:
     from harness.suite.comparing import compare as compared
     from harness.suite.stored import by_case
 
-    before, after = by_case(old, baseline=True), by_case(new)
+    before, after = by_case(old, print_error, baseline=True), by_case(new, print_error)
     if len(before) == len(after) == 1:
         # Two runs are compared, whatever their scenarios are called.
         after = {next(iter(before)): next(iter(after.values()))}
@@ -174,12 +174,13 @@ def prune(store: Path, days: float | None, most: int | None, unexpected: bool, d
     to compare with.
     """
     from harness.suite.pruning import Kept, protected, removed, size_of, to_remove
+    from harness.suite.stored import readable, runs_below
 
     if days is None and most is None:
         raise click.UsageError("say what may go: --days, --size, or both")
     # A link, or `.`, is what it stands for.
     store = store.resolve()
-    kept = [Kept(run, size_of(run.directory)) for run in _readable(store)]
+    kept = [Kept(run, size_of(run.directory)) for run in readable(runs_below(store), print_error)]
     chosen = to_remove(kept, time.time(), days, most, unexpected, protected(store))
     gone = []
     for line, run in removed(chosen, store, dry_run):
@@ -190,14 +191,3 @@ def prune(store: Path, days: float | None, most: int | None, unexpected: bool, d
     if most is not None and left > most:
         print_error(f"more than the {most / 1e6:.1f} MB of --size: what stays must, or was not as expected")
     return codes.MET
-
-
-def _readable(store: Path) -> "Iterator[Stored]":
-    """The runs of a store; one that cannot be read is reported, and left out."""
-    from harness.suite.stored import read_run, runs_below
-
-    for directory in runs_below(store):
-        try:
-            yield read_run(directory)
-        except HistoryError as exc:
-            print_error(str(exc))

@@ -110,7 +110,7 @@ def suite(
     # Files are named so that the suite is found again from another directory.
     asked = [str(Path(name).resolve()) if Path(name).is_file() else name for name in named]
     # Read first: what a baseline is must not depend on the runs that are compared with it, which may be in its store.
-    before = None if baseline is None else by_case(baseline, baseline=True)
+    before = None if baseline is None else by_case(baseline, print_error, baseline=True)
     if resume:
         if overrides or images or times > 1 or seed is not None:
             raise ScenarioError("--resume goes on with what was begun: leave --set, --images, --times and --seed out")
@@ -140,7 +140,7 @@ def suite(
         going_on = _going_on(named, named_store, jobs, baseline, as_json)
         _run(backends, file, directory, store, _bounded(jobs, backends.cores()), going_on)
         index = write_reports(file, directory)
-        compared = None if before is None else compare(_of(file, before), of_suite(directory), TOLERANCE)
+        compared = None if before is None else compare(_of(file, before), of_suite(directory, print_error), TOLERANCE)
         if compared is not None:
             file.baseline, file.worse = str(baseline), {case.name: list(case.worse) for case in compared if case.worse}
             file.write(directory)

@@ -1,17 +1,19 @@
 """Which runs a store need not keep."""
 
+import os
 import shutil
 import time
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from harness.core.errors import HistoryError
 from harness.history.lock import is_recorded, judging_lock
 from harness.history.run_file import State
 from harness.suite.results import SUITE_FILE, SuiteFile
-from harness.suite.stored import Stored
+from harness.suite.stored import Stored, files_below
 from harness.suite.suite import run_directory
 
 _DAY = 86_400.0
@@ -29,7 +31,7 @@ def protected(folder: Path) -> set[Path]:
     """The directories of runs at and below ``folder`` that must stay, whatever else is said: those of a suite that is
     going on, and of each suite's name, as far as they ended, the newest judged of each case, which the next is compared
     with."""
-    suites = sorted(folder.rglob(f"suite-*-*/{SUITE_FILE}"))
+    suites = [path for path in files_below(folder, SUITE_FILE) if fnmatchcase(path.parent.name, "suite-*-*")]
     suites += [path for store in folder.parents for path in sorted(store.glob(f"suite-*-*/{SUITE_FILE}"))]
     newest: dict[tuple[Path, str, str], tuple[float, set[Path]]] = {}
     stays: set[Path] = set()
@@ -83,8 +85,14 @@ def _may_go(run: Stored) -> bool:
 
 
 def size_of(directory: Path) -> int:
-    """The bytes of all files below; no link is followed."""
-    return sum(path.lstat().st_size for path in directory.rglob("*") if not path.is_dir() or path.is_symlink())
+    """The bytes of all files below; no link is followed, and what is removed meanwhile, as a run that goes on does,
+    has none."""
+    size = 0
+    for folder, _, files in os.walk(directory):
+        for name in files:
+            with suppress(FileNotFoundError):
+                size += Path(folder, name).lstat().st_size
+    return size
 
 
 def remove(directory: Path, below: Path) -> bool:
@@ -92,7 +100,8 @@ def remove(directory: Path, below: Path) -> bool:
     is being recorded."""
     if is_recorded(directory):
         return False
-    with judging_lock(directory):
+    # (Another prune may be quicker.)
+    with suppress(FileNotFoundError), judging_lock(directory):
         shutil.rmtree(directory)
     if below in directory.parent.parents:
         with suppress(OSError):

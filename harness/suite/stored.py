@@ -1,6 +1,7 @@
 """Stored runs as they lie in a store: what each says of itself, without its history."""
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,6 +12,9 @@ from harness.core.verdict import Verdict
 from harness.history.paths import VERDICT_FILE
 from harness.history.run_file import RUN_FILE, RunFile, State
 from harness.suite.results import SUITE_FILE, Outcome, SuiteFile, stored_suites
+
+#: Is told of what cannot be read, a line each.
+Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -46,31 +50,45 @@ class Runs:
 def read_run(directory: Path) -> Stored:
     """Raises HistoryError where there is no run, or one of another version."""
     path = directory / VERDICT_FILE
-    verdict = None
-    if path.is_file():
-        try:
-            verdict = Verdict.model_validate_json(path.read_bytes())
-        except ValidationError as exc:
-            raise HistoryError(f"{path}: not a verdict of this version: `kafka-trial check {directory}`") from exc
+    try:
+        verdict = Verdict.model_validate_json(path.read_bytes())
+    except (FileNotFoundError, IsADirectoryError):
+        verdict = None
+    except ValidationError as exc:
+        raise HistoryError(f"{path}: not a verdict of this version: `kafka-trial check {directory}`") from exc
     return Stored(directory, RunFile.read(directory), verdict)
 
 
-def runs_below(folder: Path) -> Iterator[Path]:
+def readable(directories: Iterable[Path], say: Say) -> Iterator[Stored]:
+    """The runs in these directories; one that cannot be read is told, and left out."""
+    for directory in directories:
+        try:
+            yield read_run(directory)
+        except HistoryError as exc:
+            say(str(exc))
+
+
+def files_below(folder: Path, name: str) -> list[Path]:
+    """Every file of this name at and below ``folder``, in order. What is removed meanwhile is passed over."""
+    return sorted(Path(at, name) for at, _, files in os.walk(folder) if name in files)
+
+
+def runs_below(folder: Path) -> list[Path]:
     """The directories of all runs at and below ``folder``, in the order of their names. Raises HistoryError where there
     is no such directory."""
     if not folder.is_dir():
         raise HistoryError(f"{folder}: no such directory: name a store, a suite or a run")
-    yield from sorted(path.parent for path in folder.rglob(RUN_FILE))
+    return [path.parent for path in files_below(folder, RUN_FILE)]
 
 
-def by_case(folder: Path, baseline: bool = False) -> dict[str, Runs]:
+def by_case(folder: Path, say: Say, baseline: bool = False) -> dict[str, Runs]:
     """The runs of a suite by the names of their cases. Of a store, for each case those of the newest suite that has
     it, or the one run outside of suites that is newer: its case has the scenario's name. Where others are compared with
     it (``baseline``), runs of which none was judged hide no older ones: a night that crashed is no measure.
 
-    Raises HistoryError where none was judged.
+    Raises HistoryError where none was judged. A run that cannot be read is told, and left out.
     """
-    found = of_suite(folder) if (folder / SUITE_FILE).is_file() else _newest(folder, baseline)
+    found = of_suite(folder, say) if (folder / SUITE_FILE).is_file() else _newest(folder, say, baseline)
     if not any(runs.judged for runs in found.values()):
         if any(runs.removed for runs in found.values()):
             raise HistoryError(f"{folder}: the runs of this suite were removed since: name another")
@@ -78,8 +96,9 @@ def by_case(folder: Path, baseline: bool = False) -> dict[str, Runs]:
     return found
 
 
-def of_suite(directory: Path) -> dict[str, Runs]:
-    """The runs of the suite in ``directory`` by the names of their cases, as far as they ended. Raises HistoryError."""
+def of_suite(directory: Path, say: Say) -> dict[str, Runs]:
+    """The runs of the suite in ``directory`` by the names of their cases, as far as they ended. A run that cannot be
+    read is told, and left out. Raises HistoryError where the suite cannot."""
     found: dict[str, Runs] = {}
     file = SuiteFile.read(directory)
     for result in file.runs:
@@ -90,7 +109,7 @@ def of_suite(directory: Path) -> dict[str, Runs]:
             run = directory.parent / result.directory
             there = (run / RUN_FILE).is_file()
             found[result.name] = (
-                replace(runs, judged=(*runs.judged, read_run(run)))
+                replace(runs, judged=(*runs.judged, *readable([run], say)))
                 if there
                 else replace(runs, removed=runs.removed + 1)
             )
@@ -101,7 +120,7 @@ def of_suite(directory: Path) -> dict[str, Runs]:
     return found
 
 
-def _newest(folder: Path, baseline: bool) -> dict[str, Runs]:
+def _newest(folder: Path, say: Say, baseline: bool) -> dict[str, Runs]:
     began: dict[str, float] = {}
     newest: dict[str, Runs] = {}
     of_suites: set[Path] = set()
@@ -109,16 +128,17 @@ def _newest(folder: Path, baseline: bool) -> dict[str, Runs]:
         try:
             file = SuiteFile.read(directory)
             found = {
-                name: runs for name, runs in of_suite(directory).items() if (runs.judged if baseline else runs.any)
+                name: runs for name, runs in of_suite(directory, say).items() if (runs.judged if baseline else runs.any)
             }
         except HistoryError:
             continue  # Of another version: its runs are like any other.
         newest |= found
         began |= dict.fromkeys(found, file.began)
         of_suites |= {(folder / one).resolve() for run in file.runs for one in (run.directory, *run.abandoned) if one}
-    for run in map(read_run, runs_below(folder)):
+    others = (directory for directory in runs_below(folder) if directory.resolve() not in of_suites)
+    for run in readable(others, say):
         name = run.file.scenario_name
         ended = run.verdict is not None or (run.file.state is State.CRASHED and not baseline)
-        if ended and run.directory.resolve() not in of_suites and began.get(name, float("-inf")) < run.began:
+        if ended and began.get(name, float("-inf")) < run.began:
             newest[name], began[name] = Runs(crashed=1) if run.verdict is None else Runs((run,)), run.began
     return newest

@@ -217,7 +217,7 @@ def test_of_a_store_the_newest_judged_run_of_each_scenario_is_compared(tmp_path:
     newest.file.write(newest.directory)
     record(tmp_path, "a", 3)
     judged(tmp_path, "b", 4)
-    found = by_case(tmp_path)
+    found = by_case(tmp_path, print)
     assert {name: [run.file.seed for run in runs.judged] for name, runs in found.items()} == {"a": [2], "b": [4]}
 
 
@@ -230,7 +230,7 @@ def test_of_a_suite_the_runs_of_each_case_are_compared(tmp_path: Path) -> None:
     directory = tmp_path / "suite-some-1"
     directory.mkdir()
     file.write(directory)
-    assert {name: len(runs.judged) for name, runs in by_case(directory).items()} == {"a (one)": 2}
+    assert {name: len(runs.judged) for name, runs in by_case(directory, print).items()} == {"a (one)": 2}
 
 
 def suite_of(store: Path, number: int, *runs: tuple[str, Stored]) -> None:
@@ -250,7 +250,7 @@ def test_of_a_store_the_runs_of_a_suite_are_its_cases(tmp_path: Path) -> None:
     runs = [judged(tmp_path, "a", seed) for seed in range(5)]
     suite_of(tmp_path, 1, ("a (one)", runs[0]), ("a (one)", runs[1]), ("a (two)", runs[2]))
     suite_of(tmp_path, 2, ("a (two)", runs[3]))
-    found = by_case(tmp_path)
+    found = by_case(tmp_path, print)
     seeds = {name: [run.file.seed for run in of.judged] for name, of in found.items()}
     assert seeds == {"a (one)": [0, 1], "a (two)": [3], "a": [4]}
 
@@ -260,7 +260,7 @@ def test_what_was_removed_of_a_suite_is_told_and_the_rest_is_compared(tmp_path: 
     suite_of(tmp_path, 1, ("a (one)", runs[0]), ("a (two)", runs[1]), ("a (two)", runs[2]))
     for run in runs[:2]:
         shutil.rmtree(run.directory)
-    found = by_case(tmp_path / "suite-some-1")
+    found = by_case(tmp_path / "suite-some-1", print)
     assert found["a (one)"] == Runs(removed=1)
     assert ([run.file.seed for run in found["a (two)"].judged], found["a (two)"].removed) == ([2], 1)
     told = compare(found, {name: Runs([runs[2]]) for name in found}, 1.5)
@@ -271,15 +271,30 @@ def test_what_was_removed_of_a_suite_is_told_and_the_rest_is_compared(tmp_path: 
     assert told[0].old is None
     shutil.rmtree(runs[2].directory)
     with pytest.raises(HistoryError, match="suite-some-1: the runs of this suite were removed since: name another"):
-        by_case(tmp_path / "suite-some-1")
+        by_case(tmp_path / "suite-some-1", print)
 
 
 def test_a_suite_of_which_a_run_was_removed_keeps_its_other_cases_in_its_store(tmp_path: Path) -> None:
     runs = [judged(tmp_path, "a", seed) for seed in range(2)]
     suite_of(tmp_path, 1, ("a (one)", runs[0]), ("a (two)", runs[1]))
     shutil.rmtree(runs[0].directory)
-    found = by_case(tmp_path)
+    found = by_case(tmp_path, print)
     assert {name: [run.file.seed for run in of.judged] for name, of in found.items()} == {"a (two)": [1]}
+
+
+def test_a_run_that_cannot_be_read_is_told_and_the_rest_is_compared(tmp_path: Path) -> None:
+    runs = [judged(tmp_path, "a", seed) for seed in range(3)]
+    suite_of(tmp_path, 1, ("a (one)", runs[0]), ("a (one)", runs[1]))
+    apart = judged(tmp_path, "b")
+    for run in (runs[0], apart):
+        (run.directory / "verdict.json").write_text('{"schema": 0}')
+    said: list[str] = []
+    found = by_case(tmp_path, said.append)
+    assert {name: [run.file.seed for run in of.judged] for name, of in found.items()} == {"a (one)": [1], "a": [2]}
+    assert [line.partition(": ")[0] for line in said] == [f"{run.directory}/verdict.json" for run in (runs[0], apart)]
+    said.clear()
+    assert [run.file.seed for run in by_case(tmp_path / "suite-some-1", said.append)["a (one)"].judged] == [1]
+    assert len(said) == 1
 
 
 def test_a_case_that_is_not_judged_any_more_is_worse_and_a_new_one_is_not(tmp_path: Path) -> None:
@@ -297,10 +312,10 @@ def test_a_case_that_a_budget_left_out_hides_no_older_run_of_it(tmp_path: Path) 
     later.runs[0].outcome = Outcome.NOT_STARTED
     (tmp_path / "suite-some-2").mkdir()
     later.write(tmp_path / "suite-some-2")
-    assert of_suite(tmp_path / "suite-some-2") == {"a (one)": Runs()}
-    found = by_case(tmp_path)
+    assert of_suite(tmp_path / "suite-some-2", print) == {"a (one)": Runs()}
+    found = by_case(tmp_path, print)
     assert [one.directory for one in found["a (one)"].judged] == [run.directory]
-    [told] = compare(of_suite(tmp_path / "suite-some-2"), found, 1.5)
+    [told] = compare(of_suite(tmp_path / "suite-some-2", print), found, 1.5)
     assert (told.old, told.worse) == (None, [])
 
 
@@ -314,7 +329,7 @@ def test_a_run_that_crashed_is_not_as_expected_and_never_makes_a_suite_better(tm
     directory = tmp_path / "suite-some-1"
     directory.mkdir()
     file.write(directory)
-    found = of_suite(directory)["a"]
+    found = of_suite(directory, print)["a"]
     assert (len(found.judged), found.crashed) == (1, 2)
     [told] = compare({"a": Runs([runs[0]] * 2)}, {"a": found}, 1.5)
     assert told.worse == ["as expected: 2 of 2 before, 1 of 3 now"]
@@ -328,8 +343,8 @@ def test_of_a_store_a_newer_run_that_crashed_stands_for_its_scenario_but_in_a_ba
     crashed = read_run(record(tmp_path, "a", 2, State.CRASHED, moment="20260202"))
     crashed.file.origin_unix_ns = 4 * 10**18
     crashed.file.write(crashed.directory)
-    assert by_case(tmp_path)["a"] == Runs(crashed=1)
-    assert by_case(tmp_path, baseline=True)["a"] == Runs((good,))
+    assert by_case(tmp_path, print)["a"] == Runs(crashed=1)
+    assert by_case(tmp_path, print, baseline=True)["a"] == Runs((good,))
 
 
 def test_a_suite_that_crashed_hides_no_older_runs_from_who_is_compared(tmp_path: Path) -> None:
@@ -340,10 +355,10 @@ def test_a_suite_that_crashed_hides_no_older_runs_from_who_is_compared(tmp_path:
         result.outcome = Outcome.CRASHED
     (tmp_path / "suite-some-2").mkdir()
     later.write(tmp_path / "suite-some-2")
-    assert by_case(tmp_path, baseline=True) == {"a (one)": Runs((run,))}
+    assert by_case(tmp_path, print, baseline=True) == {"a (one)": Runs((run,))}
     suite_of(tmp_path, 3, ("a (one)", judged(tmp_path, "a", 2)))
     later.write(tmp_path / "suite-some-2")
-    assert [one.file.seed for one in by_case(tmp_path, baseline=True)["a (one)"].judged] == [2]
+    assert [one.file.seed for one in by_case(tmp_path, print, baseline=True)["a (one)"].judged] == [2]
 
 
 def test_what_cannot_run_any_more_is_worse_and_told_so(tmp_path: Path) -> None:
@@ -352,7 +367,7 @@ def test_what_cannot_run_any_more_is_worse_and_told_so(tmp_path: Path) -> None:
     file.runs[0].outcome = file.runs[1].outcome = Outcome.CANNOT_RUN
     (tmp_path / "suite-some-1").mkdir()
     file.write(tmp_path / "suite-some-1")
-    now = of_suite(tmp_path / "suite-some-1")
+    now = of_suite(tmp_path / "suite-some-1", print)
     assert [one.worse for one in compare({"a": run}, now, 1.5)] == [["cannot run now, was run before"], []]
     assert [one.worse for one in compare(now, {"a": run, "b": run}, 1.5)] == [[], []]
 
@@ -366,9 +381,9 @@ def test_the_worse_come_first(tmp_path: Path) -> None:
 def test_where_nothing_is_judged_the_line_says_what_to_do(tmp_path: Path) -> None:
     record(tmp_path, "a", 1)
     with pytest.raises(HistoryError, match="no judged run here: `kafka-trial check"):
-        by_case(tmp_path)
+        by_case(tmp_path, print)
     with pytest.raises(HistoryError, match="no such directory"):
-        by_case(tmp_path / "nowhere")
+        by_case(tmp_path / "nowhere", print)
 
 
 def test_a_verdict_that_is_none_is_one_line(tmp_path: Path) -> None:

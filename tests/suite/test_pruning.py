@@ -1,6 +1,8 @@
 """Which runs of a store may go."""
 
+import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ from harness.history.lock import RecordingLock
 from harness.history.run_file import State
 from harness.suite.pruning import Kept, protected, remove, removed, size_of, to_remove
 from harness.suite.results import Outcome, Result, SuiteFile
-from harness.suite.stored import Stored, read_run
+from harness.suite.stored import Stored, read_run, runs_below
 from tests.report.verdicts import run_file, verdict
 from tests.suite.fakes import case, record, suite_file
 
@@ -99,6 +101,34 @@ def test_of_each_case_of_a_suite_the_newest_judged_runs_stay(tmp_path: Path) -> 
         run.outcome, run.verdict = Outcome.CRASHED, None
     crashed.write(tmp_path / "suite-scenarios-3")
     assert protected(tmp_path) == {later, b}
+
+
+def test_what_is_removed_while_a_store_is_looked_at_is_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that goes on, and another prune, remove files and whole runs."""
+    goes_on, gone = record(tmp_path, "a", 1), record(tmp_path, "b", 1)
+    (goes_on / "temporary").write_text("x")
+    whole = size_of(goes_on)
+    walk, scan = os.walk, os.scandir
+
+    def quicker(folder: Path) -> Iterator[tuple[str, list[str], list[str]]]:
+        for at, below, files in walk(folder):
+            if "temporary" in files:
+                (goes_on / "temporary").unlink()
+            yield at, below, files
+
+    def vanished(folder: str | Path | int = ".") -> object:
+        if not isinstance(folder, int) and Path(folder) == gone:
+            shutil.rmtree(gone)
+        return scan(folder)
+
+    monkeypatch.setattr(os, "walk", quicker)
+    assert size_of(goes_on) == whole - 1
+    monkeypatch.setattr(os, "scandir", vanished)
+    assert runs_below(tmp_path) == [goes_on]
+    assert (protected(tmp_path), gone.exists()) == (set(), False)
+    assert remove(gone, tmp_path)
 
 
 def suite(store: Path, name: str, began: float, *runs: Path, ended: bool = True) -> Path:

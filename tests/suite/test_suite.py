@@ -101,7 +101,7 @@ def test_a_judge_that_fails_leaves_that_run_to_who_goes_on_and_judges_the_next(t
     assert file.runs[0].why == "not judged, --resume tries again: torn"
     assert "defect: ZeroDivisionError: oops" in file.runs[1].why
     assert "ZeroDivisionError" in (directory / "logs/2.judge.log").read_text()
-    assert {name: (len(of.judged), of.crashed) for name, of in of_suite(directory).items()} == {
+    assert {name: (len(of.judged), of.crashed) for name, of in of_suite(directory, print).items()} == {
         "a": (0, 1),
         "b": (0, 1),
         "c": (1, 0),
