@@ -77,6 +77,11 @@ def print_skipped(directory: Path, why: str) -> None:
     _print_line({"schema": SCHEMA, "directory": str(directory), "skipped": why})
 
 
+def print_json(text: str) -> None:
+    """Print a text of JSON as one line."""
+    _print_line(json.loads(text))
+
+
 def _print_line(keys: Mapping[str, Any]) -> None:
     # (ASCII: whatever the locale, it can be written, and read as the UTF-8 that JSON is.)
     click.echo(json.dumps(keys, separators=(",", ":")))

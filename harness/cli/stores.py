@@ -1,6 +1,7 @@
 """``kafka-trial runs``, ``compare`` and ``prune``: what lies in a store."""
 
 import json
+import os
 import re
 import time
 from datetime import UTC, datetime
@@ -41,7 +42,10 @@ class _SizeType(click.ParamType[int]):
         found = re.fullmatch(r"(\d+(?:\.\d+)?) ?(kb|mb|gb|tb)", str(value).strip().lower())
         if found is None:
             self.fail(f"{value!r} is no size such as 500MB or 20GB", param, ctx)
-        return round(float(found[1]) * _BYTES[found[2]])
+        size = float(found[1]) * _BYTES[found[2]]
+        if size == float("inf"):
+            self.fail(f"{value!r} is more than there can be", param, ctx)
+        return round(size)
 
 
 @click.command()
@@ -179,7 +183,7 @@ def prune(store: Path, days: float | None, most: int | None, unexpected: bool, d
     if days is None and most is None:
         raise click.UsageError("say what may go: --days, --size, or both")
     # A link, or `.`, is what it stands for.
-    store = store.resolve()
+    store = Path(os.path.realpath(store))
     kept = [Kept(run, size_of(run.directory)) for run in readable(runs_below(store), print_error)]
     chosen = to_remove(kept, time.time(), days, most, unexpected, protected(store))
     gone = []

@@ -1,6 +1,7 @@
 """The program's two outputs where whoever read them is gone: a pipe that was closed, a terminal that hung up."""
 
 import os
+from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any
 
 from harness.core.errors import OutputClosed
@@ -15,6 +16,9 @@ class Progress:
 
     def __init__(self, stream: "TextIO") -> None:
         self._stream = stream
+        if isinstance(stream, TextIOWrapper) and stream.errors == "strict":
+            # What the locale has no character for is told as an escape.
+            stream.reconfigure(errors="backslashreplace")
         self._broken: OSError | None = None
 
     def write(self, text: str) -> int:

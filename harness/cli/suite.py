@@ -16,6 +16,7 @@ from harness.cli.backends import Backends
 from harness.cli.errors import print_error
 from harness.cli.machines import images_option
 from harness.cli.machines import overrides as said_by
+from harness.cli.printing import print_json
 from harness.cli.stores import TOLERANCE, print_comparison, store_option
 from harness.core.errors import ScenarioError
 from harness.core.quantities import written_duration
@@ -106,7 +107,7 @@ def suite(
         return codes.MET
     wanted = load_suite(named)
     backends.look()
-    named_store, store = store, store.resolve()
+    named_store, store = store, Path(os.path.realpath(store))
     # Files are named so that the suite is found again from another directory.
     asked = [str(Path(name).resolve()) if Path(name).is_file() else name for name in named]
     # Read first: what a baseline is must not depend on the runs that are compared with it, which may be in its store.
@@ -146,7 +147,7 @@ def suite(
             file.write(directory)
             write_reports(file, directory)
     if as_json:
-        click.echo(file.model_dump_json(by_alias=True))
+        print_json(file.model_dump_json(by_alias=True))
     else:
         _print(file, index)
     code = exit_code(file)

@@ -1,11 +1,15 @@
 """Which runs a suite consists of, how long they take, and which comes first."""
 
 import hashlib
+import json
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from random import Random
+
+import yaml
 
 from harness.core.errors import ScenarioError
 from harness.core.step import TimelineStep
@@ -69,7 +73,7 @@ def plan(suite: Suite, overrides: Sequence[str], times: int, draws: Random) -> l
             ]
     if wrong:
         raise ScenarioError("\n".join(dict.fromkeys(wrong)))
-    return _numbered(cases)
+    return _numbered(_told_apart(cases))
 
 
 def digest(scenario: Scenario) -> str:
@@ -107,9 +111,22 @@ def _loaded(
         for version in versions:
             for variant, changed in variants.items():
                 settings = [*entry.set, *([f"cluster.version={version}"] if version else []), *changed, *overrides]
+                settings = [_from_anywhere(setting) for setting in settings]
                 labels = [label for label in (version, variant or " ".join([*entry.set, *changed])) if label]
                 name = " ".join([plain.name, *([f"({', '.join(labels)})"] if labels else [])])
                 yield name, written, tuple(settings), load(written, settings)
+
+
+def _from_anywhere(setting: str) -> str:
+    """A setting so that it means the same in another directory: an inventory by its whole path."""
+    path, _, text = setting.partition("=")
+    if path.strip() != "cluster.machines":
+        return setting
+    try:
+        file = yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return setting  # It is refused where it is put in.
+    return f"cluster.machines={json.dumps(str(Path(file).absolute()))}" if isinstance(file, str) else setting
 
 
 def _matching(patterns: Sequence[str], folder: Path) -> list[str]:
@@ -120,9 +137,10 @@ def _matching(patterns: Sequence[str], folder: Path) -> list[str]:
     for pattern in patterns:
         if pattern in known:
             found.setdefault(pattern)
+        elif (folder / pattern).is_file():
+            found.setdefault(str((folder / pattern).resolve()))
         elif not set("*?[") & set(pattern):
-            file = folder / pattern
-            found.setdefault(str(file.resolve()) if file.is_file() else pattern)
+            found.setdefault(pattern)
         else:
             found.update(dict.fromkeys(name for name in known if fnmatchcase(name, pattern)))
             found.update(dict.fromkeys(_files(pattern, folder)))
@@ -135,7 +153,7 @@ def _files(pattern: str, folder: Path) -> list[str]:
         return []
     anchor = Path(pattern).anchor
     try:
-        matching = sorted((Path(anchor) if anchor else folder).glob(pattern.removeprefix(anchor)))
+        matching = sorted((Path(anchor) if anchor else folder).glob(pattern.removeprefix(anchor).lstrip("/")))
     except ValueError as exc:
         raise ScenarioError(f"{pattern}: no pattern of files ({exc})") from exc
     return [str(path.resolve()) for path in matching if path.suffix in {".yaml", ".yml"}]
@@ -148,11 +166,27 @@ def _said(entry: Entry) -> str:
     return said + (f" without {', '.join(entry.without_tags)}" if entry.without_tags else "")
 
 
+def _told_apart(cases: Sequence[Case]) -> list[Case]:
+    """Files of which two name their scenario alike, each with its path, below the folder that all of them are in."""
+    of: dict[str, set[str]] = {}
+    for case in cases:
+        of.setdefault(case.name, set()).add(case.written)
+    apart = []
+    for case in cases:
+        files = sorted(written for written in of[case.name] if Path(written).is_absolute())
+        if len(of[case.name]) > 1 and case.written in files:
+            path = os.path.relpath(case.written, os.path.commonpath(map(os.path.dirname, files)))
+            apart.append(replace(case, name=f"{case.name} ({path})"))
+        else:
+            apart.append(case)
+    return apart
+
+
 def _numbered(cases: Sequence[Case]) -> list[Case]:
     """``repeat`` counted over entries that name the same case."""
     counts: dict[str, int] = {}
     numbered = []
     for case in cases:
         counts[case.name] = counts.get(case.name, 0) + 1
-        numbered.append(Case(**{**case.__dict__, "repeat": counts[case.name]}))
+        numbered.append(replace(case, repeat=counts[case.name]))
     return numbered

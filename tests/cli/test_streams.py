@@ -12,6 +12,10 @@ from pathlib import Path
 import pytest
 
 from harness.cli import codes
+from harness.report import write as write_reports
+from harness.suite.stored import read_run
+from tests.report.verdicts import verdict
+from tests.suite.fakes import record
 
 #: The program, with a run that tells its phases one by one as it is let: by a line on standard input each.
 CHILD = """
@@ -36,6 +40,16 @@ def run(scenario, store, seed, display, keep):
 
 main(sys.argv[1:], Backends(run=run))
 """
+
+
+def test_what_the_locale_has_no_character_for_is_an_escape(tmp_path: Path) -> None:
+    """A figure that there is none of is a dash, which ASCII does not have."""
+    run = record(tmp_path, "a", 1)
+    write_reports(run, verdict(), read_run(run).file)
+    child = [sys.executable, "-c", "from harness.cli.main import main; main()", "compare", str(run), str(run)]
+    for encoding, told in (("ascii", "\\u2013"), ("utf-8", "–")):
+        done = subprocess.run(child, env={**os.environ, "PYTHONIOENCODING": encoding}, capture_output=True, check=False)
+        assert (done.returncode, told in done.stdout.decode(), done.stderr) == (codes.MET, True, b"")
 
 
 @contextmanager

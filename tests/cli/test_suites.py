@@ -222,6 +222,27 @@ def test_the_command_that_goes_on_has_what_the_first_was_told(tmp_path: Path, ka
     assert f"`kafka-trial {' '.join([*arguments, *more])} --resume` goes on" in done.err
 
 
+def test_a_store_that_is_no_place_or_a_size_beyond_numbers_is_one_line(tmp_path: Path, kafka_trial: Invoke) -> None:
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    for arguments, code in (
+        (["suite", TWO[0], "--store", str(loop)], codes.CANNOT_RUN),
+        (["prune", str(loop), "--days", "1"], codes.BAD_INPUT),
+        (["prune", str(tmp_path), "--size", "9" * 400 + "TB"], codes.BAD_INPUT),
+        (["prune", str(tmp_path), "--size", "9" * 300 + "TB"], codes.BAD_INPUT),
+    ):
+        done = kafka_trial(*arguments, backends=backends(World(tmp_path)))
+        assert (done.code, done.err.count("\n"), "Traceback" in done.err) == (code, 1, False)
+
+
+def test_json_of_a_suite_is_ascii(tmp_path: Path, kafka_trial: Invoke) -> None:
+    """Whatever the locale, it can be written, and read as the UTF-8 that JSON is."""
+    world = World(tmp_path, {TWO[0]: [Event(kind="failed", text="mount Größe\u2028 denied")]})
+    done = kafka_trial("suite", TWO[0], "--store", str(tmp_path), "--json", backends=backends(world))
+    assert done.out.isascii()
+    assert json.loads(done.out)["runs"][0]["why"] == "mount Größe\u2028 denied"
+
+
 def test_prune_leaves_what_the_next_suite_is_compared_with(tmp_path: Path, kafka_trial: Invoke) -> None:
     arguments = ["suite", *TWO, "--store", str(tmp_path)]
     kafka_trial(*arguments, backends=backends(World(tmp_path)))

@@ -8,7 +8,7 @@ import pytest
 from harness.core.errors import ScenarioError
 from harness.scenario.loading import load, named
 from harness.suite.model import Suite, load_suite, suites
-from harness.suite.plan import Case, in_order, plan, seconds
+from harness.suite.plan import Case, digest, in_order, plan, seconds
 from tests.suite.fakes import case
 
 
@@ -107,6 +107,56 @@ def test_two_stars_name_scenarios_and_no_file_of_the_folder(tmp_path: Path, monk
     (tmp_path / "compose.yaml").write_text("services: {}\n")
     monkeypatch.chdir(tmp_path)
     assert set(names("**")) == set(named())
+
+
+def test_a_file_is_taken_by_its_path_though_it_looks_like_a_pattern(tmp_path: Path) -> None:
+    (tmp_path / "mine[1].yaml").write_text("name: mine-one\n")
+    (tmp_path / "mine1.yaml").write_text("claim: x\n")
+    assert names(str(tmp_path / "mine[1].yaml")) == ["mine-one"]
+    assert names(str(tmp_path / "mine[0-2].yaml")) == ["mine1"]
+
+
+def test_two_files_of_one_name_are_two_cases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("a/test", "b/c/test", "other"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / f"{name}.yaml").write_text("claim: x\n")
+    monkeypatch.chdir(tmp_path)
+    found = cases("a/test.yaml", "*.yaml", "b/c/*.yaml", "a/test.yaml")
+    assert [(one.name, one.repeat) for one in found] == [
+        ("test (a/test.yaml)", 1),
+        ("other", 1),
+        ("test (b/c/test.yaml)", 1),
+        ("test (a/test.yaml)", 2),
+    ]
+    (tmp_path / "min-isr-2.yaml").write_text("name: jepsen-2013/min-isr-2\n")
+    assert names("jepsen-2013/min-isr-2", "min-isr-2.yaml") == [
+        "jepsen-2013/min-isr-2",
+        "jepsen-2013/min-isr-2 (min-isr-2.yaml)",
+    ]
+
+
+@pytest.mark.parametrize("written", ["inv.yaml", "'inv.yaml'"])
+def test_an_inventory_is_the_same_from_another_directory(
+    written: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    [one] = cases("jepsen-2013/min-isr-2", overrides=(f"cluster.machines={written}",))
+    monkeypatch.chdir("/")
+    assert one.overrides == (f'cluster.machines="{tmp_path}/inv.yaml"',)
+    scenario = load(one.written, one.overrides)
+    assert scenario.cluster.model_dump()["machines"] == f"{tmp_path}/inv.yaml"
+    assert digest(scenario) == one.digest
+    [none] = cases("jepsen-2013/min-isr-2", overrides=("cluster.machines=null",))
+    assert none.overrides == ("cluster.machines=null",)
+    with pytest.raises(ScenarioError, match="is no YAML value"):
+        cases("jepsen-2013/min-isr-2", overrides=("cluster.machines=[",))
+
+
+def test_a_pattern_may_begin_with_several_slashes(tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text("claim: x\n")
+    assert names(f"//{tmp_path}/*.yaml") == ["mine"]
+    with pytest.raises(ScenarioError, match="no scenario is '///"):
+        cases("///nowhere-*.yaml")
 
 
 def test_settings_of_the_command_line_win() -> None:
