@@ -1,5 +1,6 @@
 """``kafka-trial check``: stored runs judged again, from what they recorded alone."""
 
+import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -124,7 +125,7 @@ def below(named: Sequence[str]) -> list[Path]:
     from harness.history.run_file import RUN_FILE
 
     found: dict[Path, Path] = {}
-    covered = {Path(name).resolve() for name in named}
+    covered = {Path(os.path.realpath(name)) for name in named}
     for name in named:
         here = [run for path in _matches(name) for run in sorted(file.parent for file in path.rglob(RUN_FILE))]
         if not here and not _skipped(Path(name), covered):
@@ -149,7 +150,9 @@ def _matches(name: str) -> list[Path]:
 def _skipped(path: Path, covered: set[Path]) -> bool:
     from harness.history.run_file import RUN_FILE
 
-    return path.is_file() or any(up in covered or (up / RUN_FILE).is_file() for up in path.resolve().parents)
+    return path.is_file() or any(
+        up in covered or (up / RUN_FILE).is_file() for up in Path(os.path.realpath(path)).parents
+    )
 
 
 @contextmanager

@@ -55,7 +55,7 @@ class _DurationType(click.ParamType[float]):
     help="Start no run that would end later: 90m, 2h. Those left out are named, and fail nothing.",
 )
 @click.option(
-    "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Clusters at once; each takes two cores."
+    "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Timelines at once; each takes two cores."
 )
 @click.option("--times", type=click.IntRange(min=1), default=1, show_default=True, help="How often each is run.")
 @click.option("--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Change a setting of every scenario.")
@@ -168,7 +168,7 @@ def _going_on(named: tuple[str, ...], store: Path, jobs: int, baseline: Path | N
 
 
 def _bounded(jobs: int, cores: int) -> int:
-    """As many clusters at once as this machine has cores for; says so where that is less than was asked for."""
+    """As many timelines at once as this machine has cores for; says so where that is less than was asked for."""
     most = max(1, cores // _CORES_OF_A_CLUSTER)
     if jobs > most:
         print_error(f"--jobs {jobs}: {most} at once, as this machine has {cores} cores, and a cluster takes two")

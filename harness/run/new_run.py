@@ -1,5 +1,6 @@
 """A directory for a run that begins, and its run.json from the scenario."""
 
+import os
 import random
 import shutil
 import time
@@ -20,7 +21,7 @@ def new_run(scenario: Scenario, seed: int, store: Path) -> RunRecord:
     now = time.time_ns()
     moment = datetime.fromtimestamp(now / 1e9, UTC).strftime("%Y%m%dT%H%M%S.%f")[:-3]
     name = f"{scenario.name}/{moment}Z-{seed}"
-    directory = store.resolve() / name
+    directory = Path(os.path.realpath(store)) / name
     clock = Clock.start()
     file = RunFile(
         run=name,

@@ -72,7 +72,7 @@ class Actions:
 
 @dataclass
 class SuiteRun:
-    """``file`` as it is run from ``directory``, with ``jobs`` clusters at once; runs are kept in ``store``."""
+    """``file`` as it is run from ``directory``, with ``jobs`` timelines at once; runs are kept in ``store``."""
 
     file: SuiteFile
     directory: Path

@@ -228,6 +228,7 @@ def test_a_store_that_is_no_place_or_a_size_beyond_numbers_is_one_line(tmp_path:
     for arguments, code in (
         (["suite", TWO[0], "--store", str(loop)], codes.CANNOT_RUN),
         (["prune", str(loop), "--days", "1"], codes.BAD_INPUT),
+        (["check", str(loop)], codes.BAD_INPUT),
         (["prune", str(tmp_path), "--size", "9" * 400 + "TB"], codes.BAD_INPUT),
         (["prune", str(tmp_path), "--size", "9" * 300 + "TB"], codes.BAD_INPUT),
     ):

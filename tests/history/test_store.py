@@ -51,8 +51,10 @@ def test_a_new_run_is_named_after_scenario_time_and_seed(record: RunRecord, tmp_
 
 def test_a_store_that_cannot_be_written_is_said_so(tmp_path: Path) -> None:
     (tmp_path / "store").write_text("a file, no folder")
-    with pytest.raises(EnvironmentLacks, match="name another --store"):
-        new_run(SCENARIO, 7, tmp_path / "store")
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    for name in ("store", "loop"):
+        with pytest.raises(EnvironmentLacks, match="name another --store"):
+            new_run(SCENARIO, 7, tmp_path / name)
 
 
 def test_sealing_keeps_the_last_row_of_each_send(record: RunRecord) -> None:
