@@ -7,6 +7,7 @@ from statistics import median
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from harness.core.verdict import Standing
@@ -226,9 +227,12 @@ def _in_most(runs: Iterable[set[str]]) -> frozenset[str]:
 
 def _latency(run: Stored) -> tuple[float, float] | None:
     """The median and the 99th percentile of the seconds from a write to its acknowledgement."""
-    sends = stored(run.directory, "sends").to_table(
-        columns=["invoked_ns", "completed_ns"], filter=pc.field("outcome") == "ok"
-    )
+    try:
+        sends = stored(run.directory, "sends").to_table(
+            columns=["invoked_ns", "completed_ns"], filter=pc.field("outcome") == "ok"
+        )
+    except (OSError, pa.ArrowException):
+        return None  # Of a damaged history the verdict is what is left to compare.
     if sends.num_rows == 0:
         return None
     took = pc.subtract(sends["completed_ns"], sends["invoked_ns"]).to_numpy()

@@ -194,6 +194,14 @@ def test_the_figures_of_a_run_are_its_verdicts_and_its_latency(tmp_path: Path) -
     assert figures(Runs([violated])).violations
 
 
+def test_of_a_damaged_history_the_verdict_is_compared(tmp_path: Path) -> None:
+    run = judged(tmp_path, "a")
+    for part in (run.directory / "history" / "sends").iterdir():
+        part.write_bytes(b"torn")
+    found = figures(Runs([run]))
+    assert (found.verdicts, found.p50, found.unavailable) == ({"valid": 1}, None, 6.0)
+
+
 def test_settings_and_versions_that_differ_are_named_and_what_is_only_told_is_not(tmp_path: Path) -> None:
     old, new = judged(tmp_path, "a"), judged(tmp_path, "b")
     old.file.scenario = {"claim": "x", "topic": {"min.insync.replicas": 1}, "timeline": [{"wait": "5s"}]}
