@@ -12,8 +12,9 @@ from nemesis.mechanisms.tc import LISTED, ROOM, Shape, Traffic, looks
 #: Of so many that are to be expected one came at least, but for one time in a million: exp(-14).
 _CERTAIN = 14
 
-#: Bytes of what TCP hands down in one piece, at most; and of each of its segments but the last, at least.
-_PIECE, _SEGMENT = 65_536, 1_200
+#: Bytes of what TCP hands down in one piece, at most; and of each of its segments but the last, at least: TCP's default
+#: for a peer that names none (RFC 9293, 3.7.1).
+_PIECE, _SEGMENT = 65_536, 536
 
 #: How often a queue is looked at that reorders: so many processes of tc, each of which looks some times within a
 #: millisecond, and seconds in which no more are begun. A process takes 2 ms, and 50 on a small machine.
