@@ -4,7 +4,6 @@ import json
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -24,7 +23,7 @@ from nemesis.catalogue import FAULTS
 from nemesis.preflight import lacking
 from nemesis.shell import ProcessState
 from tests.cluster.test_faults_bite import TRIALS
-from tests.nemesis.conftest import nemesis_on, rows_by_name
+from tests.nemesis.conftest import again_and_again, nemesis_on, rows_by_name
 from tests.nemesis.test_control import WORST
 
 from .conftest import CountingShell, OnMachines, connects, lab, traces
@@ -38,24 +37,6 @@ CORE = ("partition", "isolate", "slow")
 #: Scripts that an injection sends to a machine at most, where it is not one: a process is looked at before and after,
 #: and until it has ended. (What waits for a node's own start or end sends as many as that takes.)
 SCRIPTS = {"kill": 6, "pause": 4, "resume": 4, "wipe": 4, **dict.fromkeys(("start", "stop", "restart"), 40)}
-
-
-@contextmanager
-def pinging(plain: OnMachines) -> Iterator[None]:
-    """b1 sends many small packets to b2 all the time."""
-    over = threading.Event()
-
-    def go_on() -> None:
-        while not over.is_set():
-            plain.pinged("b1", "b2", count=100)
-
-    thread = threading.Thread(target=go_on)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
 
 
 @pytest.fixture
@@ -72,8 +53,8 @@ def test_a_fault_bites_and_heals_to_nothing(kind: str, plain: OnMachines, journa
     assert lacking([fault.needs], plain.try_script) == [], "a machine of the lab can have every fault"
     clean = plain.traces()
     # (What netem lets overtake is seen only while its queue is looked at.)
-    traffic = pinging(plain) if kind == "reorder" else nullcontext()
-    with traffic, nemesis_on(plain.shell, journal) as nemesis:
+    pinging = again_and_again(lambda: plain.pinged("b1", "b2", count=100))
+    with pinging if kind == "reorder" else nullcontext(), nemesis_on(plain.shell, journal) as nemesis:
         nemesis.within = 60.0
         for earlier, parameters in trial.before:
             nemesis.inject(FAULTS[earlier].model_validate(parameters))

@@ -3,8 +3,10 @@
 import errno
 import json
 import re
+import threading
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -28,6 +30,24 @@ TOPOLOGY = Topology((B1, B2, B3, C1), CLIENTS)
 VIEW = View(leader=B1, replicas=(B1, B2, B3), isr=(B1, B2, B3), controller=C1, coordinator=B2)
 
 _STATES = {"KILL": ProcessState.EXITED, "STOP": ProcessState.STOPPED, "CONT": ProcessState.RUNNING}
+
+
+@contextmanager
+def again_and_again(act: Callable[[], object]) -> Iterator[None]:
+    """Meanwhile it is done again and again, beside; the last time is over at the end."""
+    over = threading.Event()
+
+    def go_on() -> None:
+        while not over.is_set():
+            act()
+
+    thread = threading.Thread(target=go_on)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
 class FakeShell:

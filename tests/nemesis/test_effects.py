@@ -1,9 +1,7 @@
 """Faults in real network namespaces: what acted says so, and what cannot have acted does not."""
 
 import json
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -14,7 +12,7 @@ from nemesis.catalogue import FAULTS
 from nemesis.nemesis import Nemesis
 from nemesis.preflight import lacking
 
-from .conftest import Rows, nemesis_on
+from .conftest import Rows, again_and_again, nemesis_on
 from .controls import ACTS, IDLE, Control
 from .namespaces import NamespaceShell, possible
 
@@ -45,24 +43,6 @@ def speak(shell: NamespaceShell, sender: str, receiver: str, size: int = 1000, p
     shell.speak(node(shell, sender), node(shell, receiver), size, port)
 
 
-@contextmanager
-def speaking(shell: NamespaceShell) -> Iterator[None]:
-    """b1 speaks to b2 all the time."""
-    over = threading.Event()
-
-    def go_on() -> None:
-        while not over.is_set():
-            speak(shell, "b1", "b2", size=100_000)
-
-    thread = threading.Thread(target=go_on)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
-
-
 def lacks(kind: str, control: Control, shell: NamespaceShell) -> bool:
     """Whether this kernel has not what a fault needs."""
     return bool(lacking([FAULTS[kind].model_validate(control.fault).needs], shell.scratch))
@@ -70,7 +50,8 @@ def lacks(kind: str, control: Control, shell: NamespaceShell) -> bool:
 
 def play(kind: str, control: Control, nemesis: Nemesis, shell: NamespaceShell) -> None:
     """Inject a fault as a control has it, and heal it."""
-    with speaking(shell) if control.until_healed else nullcontext(), nemesis:
+    speaking = again_and_again(lambda: speak(shell, "b1", "b2", size=100_000))
+    with speaking if control.until_healed else nullcontext(), nemesis:
         for number, (earlier, parameters) in enumerate(control.before):
             inject(nemesis, earlier, f"before-{number}", **parameters)
         inject(nemesis, kind, "it", **control.fault)
