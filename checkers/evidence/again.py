@@ -1,7 +1,7 @@
-"""Offsets that were acknowledged again: an acknowledgement at or below a record's offset, of what was sent once that
-record had been acknowledged, shows that its leader's log had been cut by then, whatever became of it later.
+"""Offsets that were acknowledged twice. A record is acknowledged; a write that is sent later is acknowledged at its
+offset, or below: by then the leader's log had been cut, and the record was no longer in it.
 
-Only what can be told of leaders from the record's own on: one that was deposed may go on in a log of its own.
+Only acknowledgements by the record's own leader or a later one count: a deposed leader may go on writing its own log.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,7 +24,7 @@ _KEYS = ["first", "last", "sent", "until"]
 
 @dataclass(frozen=True)
 class Gone:
-    """A record was gone from its leader's log by ``by_ns``: no leader after ``term`` was the first to lack it."""
+    """A record was gone from the leader's log by ``by_ns``, in ``term`` at the latest: no later term took it."""
 
     term: int
     by_ns: int
@@ -32,10 +32,10 @@ class Gone:
 
 @dataclass(frozen=True)
 class Again:
-    """What was acknowledged at an offset that had been acknowledged before, alike in the terms that it may be of (from
-    ``first`` to ``last``) and in the moments before which it was sent (``sent``, a number of them).
+    """Groups of writes that were acknowledged at offsets which had been acknowledged before. A row is a group.
 
-    ``lowest``: the lowest such offset, ``by_ns``: when the last was acknowledged.
+    ``first``, ``last``: the terms that its writes may be of. ``sent``: how many of the partition's moments had passed
+    when they were sent. ``lowest``: the lowest of their offsets. ``by_ns``: when the last was acknowledged.
     """
 
     first: Numbers
@@ -45,8 +45,11 @@ class Again:
     by_ns: Numbers
 
     def gone(self, term: int, offset: int, until: int) -> Gone | None:
-        """Whether a record of a term was gone before the final read: one at this offset that was acknowledged before
-        that many moments were over."""
+        """When a record was gone, where a write shows it; None where none does.
+
+        ``term`` and ``offset`` are the record's; ``until``: how many of the partition's moments had passed when it was
+        acknowledged.
+        """
         shows = np.flatnonzero((self.first >= term) & (self.lowest <= offset) & (self.sent > until))
         if not len(shows):
             return None
@@ -57,8 +60,11 @@ class Again:
 def acknowledged_again(
     sends: Iterable[pa.Table], elections: Mapping[Partition, Elections], moments: Mapping[Partition, Numbers]
 ) -> dict[Partition, Again]:
-    """Of each partition, what shows that its log was cut. ``sends``: acknowledged records, piece by piece, with
-    COLUMNS; ``moments``: between two of a partition's all records are alike."""
+    """Of each partition, the writes that show that its log was cut.
+
+    ``sends``: acknowledged records with COLUMNS, piece by piece. ``moments``: of each partition, ns since origin,
+    between two of which all records are judged alike.
+    """
     folded: dict[Partition, list[pa.Table]] = {}
     for piece in filter(len, sends):
         topic, partition, *columns = (piece[name] for name in COLUMNS)

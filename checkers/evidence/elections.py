@@ -156,7 +156,8 @@ class Elections:
         return self._befores[number]
 
     def last_known(self, number: int) -> int | None:
-        """Who alone was in the ISR or eligible before nobody was, where nobody was when a leader was elected."""
+        """The last broker that was in the ISR or the ELR, where both were empty when a leader was elected; None where
+        they were not, where several brokers left them at once, or where nobody observed it."""
         before = self.last_before(number)
         if before is None or before.isr or before.elr:
             return None

@@ -84,7 +84,7 @@ def follow(timeline: Sequence[steps.Step], stage: Stage) -> None:
     seed = stage.record.file.seed
     plans = plans_of(timeline, seed)
     stage.leader_before = stage.observer.view().leader
-    # (One after the other, when it is all over if not before.)
+    # (Faults are healed one after the other, at the end at the latest.)
     heals = sum(fault.heals_within for step in timeline for fault in steps.injections(step))
     for number, step in enumerate(timeline):
         at_ns = stage.record.clock.now()
