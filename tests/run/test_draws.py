@@ -207,11 +207,25 @@ def test_the_brokers_word_tells_why_there_was_no_election() -> None:
     assert refusal({asked: error}, asked) == f"no election of trial-0: {error.str()}"
 
 
-def test_what_is_injected_lasts_no_longer_than_the_deadlines_that_the_timeline_still_has(play: Play) -> None:
+#: Seconds that the heal of a fault takes at most which holds no packets.
+HEAL = 10
+
+
+def test_what_is_injected_lasts_no_longer_than_the_deadlines_that_the_timeline_still_has_and_all_heals(
+    play: Play,
+) -> None:
     until = {"until": {"leader": "b1", "within": "5s"}}
     played = play([KILL_ONE, {"wait": "20ms"}, ISOLATE_ONE, until, {"heal": "all"}], [VIEW])
-    assert played.shell.to_last == pytest.approx([5.02, 5.0])
+    assert played.shell.to_last == pytest.approx([5.02 + 2 * HEAL, 5.0 + 2 * HEAL])
+
+
+def test_packets_that_are_held_have_the_time_to_leave_when_they_are_healed(play: Play) -> None:
+    """Round trips are timed first, for the delay and five seconds; then all leaves within the delay and a second."""
+    slow = {"inject": {"fault": "slow", "target": "b2", "delay": "3s", "as": "late"}}
+    thin = {"inject": {"fault": "throttle", "target": "b3", "rate": "10kbit", "as": "thin"}}
+    healed = (HEAL + 8 + 4) + (HEAL + 60)
+    assert play([slow, thin, {"wait": "20ms"}], [VIEW]).shell.to_last == pytest.approx([0.02 + healed] * 2)
 
 
 def test_what_stays_broken_afterwards_is_not_taken_back_before_all_is_over(play: Play) -> None:
-    assert play([KILL_ONE, {"wait": "20ms"}], [VIEW], afterwards=400.0).shell.to_last == pytest.approx([400.02])
+    assert play([KILL_ONE, {"wait": "20ms"}], [VIEW], afterwards=400.0).shell.to_last == pytest.approx([400.02 + HEAL])
