@@ -200,7 +200,8 @@ class Machine:
             heard = b""
             while mark.encode() not in heard and (chunk := channel.recv(_CHUNK)):
                 heard += chunk
-            yield heard.partition(mark.encode())[2]
+            if begun := heard.partition(mark.encode())[2]:
+                yield begun
             while chunk := channel.recv(_CHUNK):
                 yield chunk
 

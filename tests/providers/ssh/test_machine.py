@@ -155,23 +155,22 @@ def test_a_script_without_an_end_is_given_up(machine: Machine) -> None:
     assert machine.run("echo on", "try") == "on\n"
 
 
-def test_an_sshd_that_begins_no_program_is_given_up(lab: Lab) -> None:
-    lab.knows()
+def test_an_sshd_that_begins_no_program_is_given_up(machine: Machine, lab: Lab) -> None:
+    machine.write(str(lab.directory / "file"), [b"x"], "connect")
+    machine.patience = 0.5
     lab.server.hangs = True
     hanging = r"^m1: its sshd began no program within 0.5 s: does it hang\?$"
     with pytest.raises(ClusterError, match=hanging):
-        lab.machine(patience=0.5).run(":", "try")
+        machine.run(":", "try")
     with pytest.raises(ClusterError, match=hanging):
-        lab.machine(patience=0.5).write(str(lab.directory / "file"), [b"x"], "try")
+        machine.write(str(lab.directory / "file"), [b"x"], "try")
 
 
-def test_a_program_of_which_nobody_tells_how_it_ended_is_given_up(lab: Lab) -> None:
-    lab.knows()
-    machine = lab.machine(patience=0.5)
-    machine.run(":", "try")
+def test_a_program_of_which_nobody_tells_how_it_ended_is_given_up(machine: Machine, lab: Lab) -> None:
     on = lab.directory / "on"
     reading = machine.read(f"echo all; until [ -e {on} ]; do sleep 0.02; done", "read it")
     assert next(reading) == b"all\n"
+    machine.patience = 0.5
     lab.server.hangs = True
     on.touch()
     with pytest.raises(ClusterError, match=r"^m1: read it: the connection broke$"):
