@@ -6,8 +6,8 @@ risk what was acknowledged before it, too. A fault of another node than a broker
 every partition: no ISR changes, and nobody is elected, without it.
 
 How few brokers had to have it is what decides of a record that is lost (checkers/evidence/holders.py): with acks=all
-those that were in every ISR told around it, with acks=1 the leader alone. What was acknowledged within one bin of time
-(checkers/availability.py) is counted by the fewest of it.
+those that were in every ISR reported around it, with acks=1 the leader alone. What was acknowledged within one bin of
+time (checkers/availability.py) is counted by the fewest of it.
 """
 
 import json
@@ -29,13 +29,13 @@ Flags = npt.NDArray[np.bool_]
 _ALWAYS = np.iinfo(np.int64).min
 _FOREVER = np.iinfo(np.int64).max
 
-#: Instead of a number of brokers: nobody told an ISR.
+#: Instead of a number of brokers: nobody reported an ISR.
 NOT_KNOWN = 0
 
 
 def at_risk(writes: Mapping[Partition, Timeline], evidence: Evidence) -> dict[int, int]:
     """How many records were acknowledged while at risk, by the fewest brokers that had to have them (NOT_KNOWN where
-    nobody told an ISR)."""
+    nobody reported an ISR)."""
     effective = [row for row in evidence.faults[0] if row["effective"]]
     found: Counter[int] = Counter()
     for of, own in writes.items():

@@ -92,22 +92,22 @@ def _with_era(ended: DataFrame, instants: Sequence[int]) -> DataFrame:
 def abandoned(sends: DataFrame) -> dict[Partition, list[tuple[int, int]]]:
     """From when until when somebody awaited the end of writes that have none, by partition.
 
-    Who awaited one is dead: until its worker's next incarnation, or its own last word where there is none.
+    Who awaited one is dead: until its worker's next incarnation, or its own last event where there is none.
     """
     last = "greatest(invoked_ns, coalesce(completed_ns, invoked_ns))"
-    words = (
+    lives = (
         sends.groupBy("worker", "incarnation")
         .agg(F.min("invoked_ns").alias("first"), F.expr(f"max({last})").alias("last"))
         .collect()
     )
     begun: dict[int, list[tuple[int, int]]] = {}
-    for row in words:
+    for row in lives:
         begun.setdefault(row["worker"], []).append((row["incarnation"], row["first"]))
     until = {
         (row["worker"], row["incarnation"]): max(
             row["last"], min((at for later, at in begun[row["worker"]] if later > row["incarnation"]), default=0)
         )
-        for row in words
+        for row in lives
     }
     open_ended = (
         sends.where("completed_ns is null")

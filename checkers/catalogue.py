@@ -3,7 +3,7 @@
 from checkers.anomalies import cycles, epochs, groups, imported, offsets, order, readers, records, transactions
 from checkers.checker import Checker, OrderChecker, PollChecker, RecordChecker, TableChecker
 from checkers.history import History
-from checkers.scan.record_bits import COPIED, GIVEN_ELSEWHERE, MAY_BE_DAMAGED_IN_PLACE, REKEYED, STRAYED, UNSENT
+from checkers.scan.record_bits import COPIED, MAY_BE_DAMAGED_IN_PLACE, READ_ELSEWHERE, REKEYED, STRAYED, UNSENT
 from harness.core.anomalies import (
     ABORTED_READ,
     ACKNOWLEDGED_ELSEWHERE,
@@ -43,13 +43,13 @@ DELIVERY: tuple[Checker, ...] = (
     RecordChecker(LOST, candidates="if(complete, acknowledged & ~found, 0L)", find=records.lost),
     RecordChecker(
         VANISHED,
-        candidates=f"if(complete, delivered & ~found | {MAY_BE_DAMAGED_IN_PLACE} | {GIVEN_ELSEWHERE}, 0L)",
+        candidates=f"if(complete, delivered & ~found | {MAY_BE_DAMAGED_IN_PLACE} | {READ_ELSEWHERE}, 0L)",
         find=records.vanished,
     ),
     RecordChecker(FAILED_BUT_PRESENT, candidates="failed & (found | delivered)", find=records.failed_but_present),
     RecordChecker(
         DUPLICATED,
-        candidates=f"{COPIED} | {MAY_BE_DAMAGED_IN_PLACE} & found | {GIVEN_ELSEWHERE}",
+        candidates=f"{COPIED} | {MAY_BE_DAMAGED_IN_PLACE} & found | {READ_ELSEWHERE}",
         find=records.duplicated,
     ),
     RecordChecker(PHANTOM, candidates=UNSENT, foreign="foreign", find=records.phantom),
@@ -103,7 +103,7 @@ LOG_ORDER_READER: tuple[Checker, ...] = (
     ),
 )
 
-#: What was given out of transactions, and whether they are whole.
+#: What was delivered of transactions, and whether they are whole.
 TRANSACTIONS: tuple[Checker, ...] = (
     TableChecker(ABORTED_READ, applies=transactions.recorded, find=transactions.aborted_read),
     TableChecker(EARLY_READ, applies=transactions.recorded, find=transactions.early_read),

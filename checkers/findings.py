@@ -1,4 +1,4 @@
-"""Findings: what one cause did, told once, with the anomalies that are its consequences. Pure.
+"""Findings: what one cause did, once, with the anomalies that are its consequences. Pure.
 
 An election takes the end of a log: its records are lost, what consumers had of them vanished, and others stand at their
 offsets. That is one finding. What one event took in several partitions is one, too: elections there that were seen
@@ -23,7 +23,7 @@ from harness.core.anomalies import BY_NAME
 from harness.core.faults import Row
 from harness.core.verdict import CauseOf, Finding, FoundAnomaly, Standing
 
-#: So many findings whose cause nobody knows are told apart, the worst and biggest first; all others are told as one.
+#: So many findings whose cause nobody knows are listed apart, the worst and biggest first; all others are one.
 MOST_UNKNOWN = 20
 
 
@@ -154,17 +154,17 @@ def _finding(group: Sequence[Records], anomalies: Mapping[str, FoundAnomaly], ob
         of_some = f"{count} {first}: "
     runs = _runs(group, list(counts))
     shown = sorted(runs, key=lambda run: (not run.first.hole, -run.first.count))[:MOST_RUNS]
-    told = [_told(run, observed) for run in shown]
+    facts_of_runs = [_facts(run, observed) for run in shown]
     return Finding(
         standing=ruling.standing,
         because=f"{of_some}{ruling.because}",
         source=ruling.source,
         remedy=ruling.remedy,
         cause=_cause(group, observed),
-        evidence=_evidence(told, ruling.standing),
+        evidence=_evidence(facts_of_runs, ruling.standing),
         anomalies=counts,
-        runs=told,
-        more_runs=len(runs) - len(told),
+        runs=facts_of_runs,
+        more_runs=len(runs) - len(facts_of_runs),
     )
 
 
@@ -201,11 +201,11 @@ def _runs(group: Sequence[Records], names: Sequence[str]) -> list[_Run]:
     return runs
 
 
-def _told(run: _Run, observed: Observed) -> dict[str, Any]:
+def _facts(run: _Run, observed: Observed) -> dict[str, Any]:
     of = run.first.of
     found = replace(run.first, decision=run.worst.decision)
-    told = facts(found, observed.led.get(of, ()), observed.of(of), observed.faults, observed.names)
-    return {**told, "anomalies": run.counts}
+    known = facts(found, observed.led.get(of, ()), observed.of(of), observed.faults, observed.names)
+    return {**known, "anomalies": run.counts}
 
 
 def _evidence(runs: Iterable[Mapping[str, Any]], standing: Standing) -> dict[str, Any]:

@@ -55,7 +55,7 @@ def judge(
     """Judge the run stored in ``directory``, from what is stored there alone: the same run, the same verdict.
 
     Writes all records of each anomaly found to ``<results>/anomalies/<name>/``, the traceback of a checker that fails
-    to ``<results>/checkers.log``, and no other file; ``results`` is the run's directory where it is not told.
+    to ``<results>/checkers.log``, and no other file; ``results`` is the run's directory by default.
     ``checkers``: by default all that apply to such a run. Raises HistoryError where the run cannot be
     judged at all.
     """
@@ -96,16 +96,16 @@ def _judged(history: History, checkers: Sequence[Checker]) -> Verdict:
     ranges = {name: one for name, (_, one) in zip(names, explanations, strict=True)}
     anomalies = {name: one for name, (one, _) in zip(names, explanations, strict=True)}
     anomalies |= overrun(limits_of(history.run_file), service)
-    told = Observed(terms_led(history), history.seen, history.faults, history.stored.brokers)
-    caused = findings(anomalies, ranges, told)
-    met = preconditions(history.run_file, report, _seen(history, service, stopped, counts["untold"], risked))
+    seen_of_run = Observed(terms_led(history), history.seen, history.faults, history.stored.brokers)
+    caused = findings(anomalies, ranges, seen_of_run)
+    met = preconditions(history.run_file, report, _seen(history, service, stopped, counts["maybe_deleted"], risked))
     met += _unanswered(history.results, failures)
     done = transactions.report(history)
     return verdict(history, report, anomalies, caused, met, service, done, again, risked)
 
 
 def _seen(
-    history: History, service: Mapping[str, Any], stopped: Sequence[str], untold: int, risked: Mapping[int, int]
+    history: History, service: Mapping[str, Any], stopped: Sequence[str], maybe_deleted: int, risked: Mapping[int, int]
 ) -> Seen:
     """What the assumptions of a run are held against."""
     written = {(part["topic"], part["partition"]): tuple(part["written_ns"]) for part in service["partitions"]}
@@ -117,7 +117,7 @@ def _seen(
         silences=silences(history.stored.table("observations", columns=["topic", "partition", "at_ns"]), written),
         missing=history.stored.missing,
         behind=stopped,
-        untold=untold,
+        maybe_deleted=maybe_deleted,
         at_risk=risked,
         undecided=undecided(history.run_file, service),
     )
@@ -165,8 +165,8 @@ def _copies_stand(results: Path) -> bool:
 def all_may_have_moved(history: History, anomaly: str) -> bool:
     """Whether of each row of an anomaly a group may have moved the partition right before it, unseen."""
     found = pieces(directory_of(history.results, anomaly)) if history.moved_unseen else ()
-    told = [piece["may_have_moved"] for piece in found if "may_have_moved" in piece.column_names]
-    return bool(told) and all(pc.all(one).as_py() for one in told)
+    columns = [piece["may_have_moved"] for piece in found if "may_have_moved" in piece.column_names]
+    return bool(columns) and all(pc.all(one).as_py() for one in columns)
 
 
 def rule(history: History, anomaly: Anomaly, found: Sequence[RecordRange]) -> Ruling:
@@ -184,8 +184,8 @@ def rule(history: History, anomaly: Anomaly, found: Sequence[RecordRange]) -> Ru
 def explained(
     history: History, found: Found, missing: Holes, known: Evidence | None
 ) -> tuple[FoundAnomaly, list[RecordRange]]:
-    """What a checker found, with its standing; its runs, each with one of its own; and its examples told who led and
-    which faults were active at each's moment. And all of its runs.
+    """What a checker found, with its standing; its runs, each with one of its own; and its examples with who led and
+    which faults were active at that moment. And all of its runs.
 
     What is in a hole of the final log nothing permits.
     """
@@ -207,7 +207,7 @@ def explained(
         lost = found_ranges(history, VANISHED, missing, known) if known else []
         ruling = worst_ruling(lost)[0] if lost else ruling
     ruled = {"standing": ruling.standing}
-    told = FoundAnomaly(
+    with_standing = FoundAnomaly(
         count=found.count,
         standing=ruling.standing,
         because=ruling.because,
@@ -216,7 +216,7 @@ def explained(
         examples=examples,
         runs=[{**ruled, **run} for run in runs(history, ranges)] if anomaly.comes_in_runs else [],
     )
-    return told, ranges
+    return with_standing, ranges
 
 
 def moment(example: Mapping[str, Any]) -> int:

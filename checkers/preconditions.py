@@ -21,10 +21,10 @@ class Seen:
     """What assumptions are held against, beside run.json.
 
     ``ends``, ``faults``: rows of these tables. ``spans``: what brokers reported of partitions. ``partitions``: the
-    service of each partition that was written to (checkers/availability.py). ``silences``: when no broker's word was
+    service of each partition that was written to (checkers/availability.py). ``silences``: when no broker's report was
     fresh (checkers/evidence/silence.py). ``missing``: parts of the history that are not there (StoredRun.missing).
     ``behind``: readers that did not come to the end of a log (checkers/evidence/readers.py), a line each.
-    ``untold``: acknowledged records that may have been deleted (checkers/anomalies/records.py).
+    ``maybe_deleted``: acknowledged records that may have been deleted (checkers/anomalies/records.py).
     ``at_risk``: how many writes were acknowledged while at risk (checkers/at_risk.py).
     ``undecided``: why it is not known whether a limit was broken (checkers/limits.py); None where there is no limit.
     """
@@ -36,7 +36,7 @@ class Seen:
     silences: Sequence[Silence] = ()
     missing: Sequence[str] = ()
     behind: Sequence[str] = ()
-    untold: int = 0
+    maybe_deleted: int = 0
     at_risk: Mapping[int, int] = field(default_factory=dict)
     undecided: Sequence[str] | None = None
 
@@ -65,7 +65,7 @@ def preconditions(run: RunFile, summary: Summary, seen: Seen) -> list[Preconditi
         observed(seen.spans, seen.silences),
         *led(run.requires, watched, leading),
         read_to_the_end(seen.ends, known),
-        retained(seen.ends, seen.untold),
+        retained(seen.ends, seen.maybe_deleted),
         *([] if seen.undecided is None else [limited(seen.undecided)]),
     ]
 
@@ -229,11 +229,15 @@ def read_to_the_end(ends: Iterable[Row], known: Collection[tuple[str, int]] = ()
     return _held("final read complete", bool(listed) and not short, detail, _all(short) or "no partition was read")
 
 
-def retained(ends: Iterable[Row], untold: int = 0) -> Precondition:
-    """No log lost its beginning to retention: what is below its start cannot be judged. ``untold``: acknowledged
+def retained(ends: Iterable[Row], maybe_deleted: int = 0) -> Precondition:
+    """No log lost its beginning to retention: what is below its start cannot be judged. ``maybe_deleted``: acknowledged
     records that are not there, and that retention may have deleted, for their offset is unknown."""
     cut = [f"{_name(row)} begins at {row['log_start']}" for row in ends if row["log_start"] > 0]
-    cut += [f"of {untold} acknowledged writes without an offset nobody knows whether it was deleted"] if untold else []
+    cut += (
+        [f"of {maybe_deleted} acknowledged writes without an offset nobody knows whether it was deleted"]
+        if maybe_deleted
+        else []
+    )
     return _held("log retained", not cut, "every log begins at 0", _all(cut))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 
-from checkers.anomalies.records import damaged_in_place, timed, untold
+from checkers.anomalies.records import damaged_in_place, maybe_deleted, timed
 from checkers.catalogue import CHECKERS
 from checkers.checker import Checker, Question
 from checkers.evidence.store import directory_of, first, store
@@ -57,10 +57,10 @@ def records(
         there = "found" if history.run_file.final_read else "delivered"
         bits = f"acknowledged & damaged & ~{there}"
         counts["survivors"] += damaged_in_place(candidates(history, folded, bits, counts["damaged"]))
-    counts["untold"] = 0
+    counts["maybe_deleted"] = 0
     if any(row["log_start"] for row in history.ends):
         absent = "if(complete, acknowledged & ~found, 0L)"
-        counts["untold"] = untold(candidates(history, folded, absent, counts["acknowledged"]))
+        counts["maybe_deleted"] = maybe_deleted(candidates(history, folded, absent, counts["acknowledged"]))
     folded.unpersist()
     found = sorted((f for f in answered if f.count or f.failure), key=lambda f: checkers.index(f.checker))
     if not found:

@@ -42,14 +42,14 @@ def held(archive: Archive, found: Mapping[str, Row]) -> list[Held]:
     gone = {name: row for name, row in found.items() if name in BY_NAME and BY_NAME[name] in LOSS}
     if not gone:
         return []
-    told: dict[Story, list[str]] = {}
+    by_story: dict[Story, list[str]] = {}
     seen = observed(archive, archive.seen)
     for name, row in gone.items():
         of = (row["topic"], row["partition"])
         epochs, holes = _final_log(archive, of)
         known = beside(seen, archive, logs(archive, epochs) if archive.file.final_read else {}, archive.directory)
         for story in known.stories(BY_NAME[name], _case(row, holes)):
-            told.setdefault(story, []).append(name)
+            by_story.setdefault(story, []).append(name)
     return [
         Held(
             archive.file.broker(story.leader),
@@ -58,7 +58,7 @@ def held(archive: Archive, found: Mapping[str, Row]) -> list[Held]:
             story.supposed,
             [*_rows(archive, story)],
         )
-        for story, names in told.items()
+        for story, names in by_story.items()
     ]
 
 

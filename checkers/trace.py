@@ -343,8 +343,8 @@ def _anomaly(archive: Archive, name: str, row: Row) -> Row:
 
 
 def _finding_of(archive: Archive, name: str, row: Row) -> tuple[int | None, str | None]:
-    """Which finding of the verdict a record of an anomaly is of, and its standing there; None where that is not
-    told."""
+    """Which finding of the verdict a record of an anomaly is of, and its standing there; None where the
+    verdict does not say."""
     findings = archive.verdict.findings if archive.verdict else []
     of = [(number, finding) for number, finding in enumerate(findings) if name in finding.anomalies]
     for number, finding in of:

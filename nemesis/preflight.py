@@ -98,7 +98,7 @@ class Kernel:
         better = self._lacks(needs[0])
         return "; ".join([_by(used), *(f"{line}: {NEEDS[name].get}" for name, line in better)])
 
-    def told(self, fault: type[Fault]) -> tuple[list[str], str]:
+    def report(self, fault: type[Fault]) -> tuple[list[str], str]:
         """What is lacking for a fault in its simplest form; and by which means it acts, also in other forms where that
         differs."""
         simplest = fault.model_construct().needs

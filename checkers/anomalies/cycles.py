@@ -1,10 +1,10 @@
-"""Transactions that were given each other's records: what depends on what, and in a circle (Adya's G1c).
+"""Transactions that got each other's records: what depends on what, and in a circle (Adya's G1c).
 
 Only reads make dependencies here. The order in which two transactions stand in a log, or in several, makes none: Kafka
 does not isolate writes from each other (docs/jepsen.md).
 
 Of the members of a cycle that each wait for the commit of the one before, all are open when the last of them begins. So
-the search begins at each transaction whose record one that began before it was given, and goes no further than to those
+the search begins at each transaction whose record one got that began before it, and goes no further than to those
 that were open then: not many, however long the history.
 """
 
@@ -17,21 +17,21 @@ from checkers.history import History
 
 _KEY = ["worker", "transaction"]
 
-#: What is known of a record that a transaction was given.
+#: What is known of a record that a transaction got.
 _GIVEN = "struct(read_ns, record_id, topic, partition, offset, sent_ns, acknowledged_ns)"
 
 
 def recorded(history: History) -> bool:
     """Whether any transaction reads."""
-    told = history.transactional and history.stored.has_column("reads", "transaction")
-    return told and history.stored.constants("reads").get("transaction", 0) is not None
+    recorded = history.transactional and history.stored.has_column("reads", "transaction")
+    return recorded and history.stored.constants("reads").get("transaction", 0) is not None
 
 
 def read_cycle(history: History) -> DataFrame:
-    """Records given to a transaction whose sender had been given a record of that transaction, or of one that had, and
+    """Records that a transaction got whose sender had got a record of that transaction, or of one that had, and
     so on. One row for each two transactions: the first record.
 
-    Guarantee: with read_committed a record is given out after the commit of its transaction (KIP-98, 4), and a
+    Guarantee: with read_committed a record is delivered after the commit of its transaction (KIP-98, 4), and a
     transaction polls before it commits: so each of a cycle would have been committed before itself (Adya, G1c).
     Returns: RECORD, transaction, read_ns, reader, reader_transaction, cycle (how many transactions are in it)
     """
@@ -48,7 +48,7 @@ def read_cycle(history: History) -> DataFrame:
 
 
 def not_committed_before(history: History) -> DataFrame:
-    """Transactions that had been given what was sent later than they began, directly or through others: they were not
+    """Transactions that had got what was sent later than they began, directly or through others: they were not
     committed before that began. Returns: worker, transaction, least_ns"""
     return (
         reaching(_dependencies(history))
@@ -79,7 +79,7 @@ def reaching(edges: DataFrame) -> DataFrame:
 
 
 def _dependencies(history: History) -> DataFrame:
-    """Which transaction was given a record of which other, or of which record that was sent outside of any.
+    """Which transaction got a record of which other, or of which record that was sent outside of any.
 
     Returns: writer, reader (a struct of began_ns, worker, transaction each: as they began; of a record outside of any
     transaction, when it was sent, and its number below 0), given (the first record, a struct), read_until_ns

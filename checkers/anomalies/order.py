@@ -123,7 +123,7 @@ def in_log(unsettled: Candidates) -> DataFrame:
 
 def _placed(history: History, sends: DataFrame) -> DataFrame:
     """Those of ``sends`` that have a place by what was acknowledged and read: an acknowledged offset, unless others
-    were given what comes after it and nobody the record, which is lost; or else the first where a reader got it."""
+    got what comes after it and nobody the record, which is lost; or else the first where a reader got it."""
     record = [*PARTITION, "record_id"]
     read_at = F.min(F.expr(f"if(offset > {UNKNOWN_OFFSET}, offset, null)")).alias("read_at")
     read = proven(history.reads, sends).groupBy(*record).agg(read_at, F.expr("bool_and(true) as read"))

@@ -37,16 +37,16 @@ def lost(candidates: Candidates) -> DataFrame:
     """Acknowledged records absent from the complete final log of their partition.
 
     What was acknowledged below the log's start was deleted by retention, not lost; of what was acknowledged without an
-    offset, in a log that does not begin at 0, nobody knows (``untold``).
+    offset, in a log that does not begin at 0, nobody knows (``maybe_deleted``).
     Guarantee: a committed message is not lost as long as one in-sync replica is alive (Kafka design, Replication).
     Returns: RECORD
     """
-    acknowledged = retained(candidates.history, candidates.sends("outcome = 'ok'"), untold=False)
+    acknowledged = retained(candidates.history, candidates.sends("outcome = 'ok'"), maybe_deleted=False)
     damaged = candidates.reads("phase = 'final' and not intact").select(*_STANDING)
     return acknowledged.join(damaged, on=_STANDING, how="left_anti").selectExpr(*OF_SEND)
 
 
-def untold(candidates: Candidates) -> int:
+def maybe_deleted(candidates: Candidates) -> int:
     """How many acknowledged records, of those that may be lost, retention may as well have deleted: their offset is not
     known, and their log does not begin at 0."""
     acknowledged = candidates.sends("outcome = 'ok' and offset is null")
@@ -191,15 +191,15 @@ def _lasting(candidates: Candidates) -> DataFrame:
     return committed.unionByName(seen)
 
 
-def retained(history: History, rows: DataFrame, untold: bool = True) -> DataFrame:
-    """``rows`` without those below the start of the log; ``untold``: with those whose offset is unknown, though
+def retained(history: History, rows: DataFrame, maybe_deleted: bool = True) -> DataFrame:
+    """``rows`` without those below the start of the log; ``maybe_deleted``: with those whose offset is unknown, though
     their log does not begin at 0."""
     if not any(row["log_start"] for row in history.ends):
         return rows
     starts = history.log_ends.select(*PARTITION, "log_start")
     return (
         rows.join(F.broadcast(starts), on=PARTITION, how="inner")
-        .where("offset is null or offset >= log_start" if untold else "coalesce(offset, 0) >= log_start")
+        .where("offset is null or offset >= log_start" if maybe_deleted else "coalesce(offset, 0) >= log_start")
         .select(*rows.columns)
     )
 

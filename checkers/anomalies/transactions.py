@@ -46,7 +46,7 @@ def aborted_read(history: History) -> DataFrame:
 
 def early_read(history: History) -> DataFrame:
     """Records delivered to a read_committed reader before the commit of their transaction was asked for: by the time of
-    that, or because the transaction itself polled them, or was given afterwards what had not been sent before (where it
+    that, or because the transaction itself polled them, or got afterwards what had not been sent before (where it
     polls, it does so before it commits).
 
     Guarantee: read_committed returns records up to the last stable offset, which an open transaction holds back
@@ -103,7 +103,7 @@ def hanging_transaction(history: History) -> DataFrame:
 
 def standing(history: History) -> DataFrame:
     """How much of each transaction that was asked to commit is in the final read_committed log; nothing of another.
-    (Without a final read: of which consumers were given some, and passed over others.)
+    (Without a final read: of which consumers got some, and skipped others.)
 
     Returns: worker, transaction, outcome, written (acknowledged records), records (those of them that can be judged),
     found, missing (the first record that is not found, as a struct)

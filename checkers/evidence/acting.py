@@ -37,8 +37,8 @@ class Acting:
         return self.down_times(broker, *by).cover(from_ns, to_ns)
 
     def down_times(self, broker: int, *by: Does) -> Intervals:
-        """When a broker's process had ended, or was halted, and told nothing. (A fault of several nodes may have been
-        healed on one of them before.)"""
+        """When a broker's process had ended, or was halted, and reported nothing more. (A fault of several nodes may
+        have been healed on one of them before.)"""
         if (broker, by) not in self._downs:
             self._downs[broker, by] = Intervals(self._down_times(self._elections.name(broker), by or _DOWN))
         return self._downs[broker, by]
@@ -49,7 +49,7 @@ class Acting:
             if begun is None or not any(does(row, what) for what in by) or name not in acted_on(row):
                 continue
             until = min(over(row), NEVER if row.get("healing_ns") is None else int(row["healing_ns"]))
-            if self._elections.told_nothing(name, begun, until):
+            if self._elections.reported_nothing(name, begun, until):
                 yield int(begun), until
 
     def up_ns(self, broker: int, at_ns: int) -> int:
@@ -60,8 +60,8 @@ class Acting:
         """When the process of a term's leader was ended, after it said for the last time that it leads."""
         if number not in self._ends:
             leader = self._elections.names.get(self._elections.terms[number].leader)
-            words = self._elections.terms[number].words
-            claimed = max((word.to_ns for word in words if word.observer == leader), default=NEVER)
+            reports = self._elections.terms[number].reports
+            claimed = max((one.to_ns for one in reports if one.observer == leader), default=NEVER)
             ended = self._endings.get(leader or "", [])
             first = bisect_left(ended, claimed)
             self._ends[number] = ended[first] + LAG_NS if first < len(ended) else NEVER

@@ -39,7 +39,7 @@ COLUMNS = pa.schema(
     + [(name, pa.int64()) for name in ("offset", "sent_ns", "acknowledged_ns", "read_ns", "last_offset")]
     + [("read_epoch", pa.int32())]
 )
-_BUCKET = ["topic", "partition", "term", "hole", "bucket", "read_epoch", "sent_at", "until_at", "of_epoch", "told"]
+_BUCKET = ["topic", "partition", "term", "hole", "bucket", "read_epoch", "sent_at", "until_at", "of_epoch", "has_time"]
 #: What is known of the records of a bucket, and how it is folded.
 _FOLDS = {
     **{"first_offset": "min", "last_offset": "max", "again_to": "max", "count": "sum", "acknowledged": "sum"},
@@ -130,11 +130,11 @@ def attached(parts: Iterable[RecordRange], width: int, others: Iterable[RecordRa
     But those of which more were acknowledged there than one log has offsets, or after what stands above them, are of
     another leader's log; and what is in a hole of the final log, no election took alone.
     """
-    told = sorted(
+    ordered = sorted(
         [*((part, True) for part in parts), *((part, False) for part in others)],
         key=lambda one: (one[0].of, -1 if one[0].first_offset is None else one[0].first_offset, one[0].first_ns),
     )
-    found = [part for part, _ in told]
+    found = [part for part, _ in ordered]
     above = _acknowledged_above(found)
     for order in (range(len(found) - 1, -1, -1), range(len(found))):
         permitted: dict[tuple[Partition, int], RecordRange] = {}
@@ -156,7 +156,7 @@ def attached(parts: Iterable[RecordRange], width: int, others: Iterable[RecordRa
             if decision.standing is Standing.PERMITTED and event is not None and event.term is not None:
                 permitted[part.of, event.term] = part
                 crowds[part.of, event.term, (part.first_offset or 0) // width] = _crowd(crowds, part, event.term, width)
-    return [replace(part, case=None) for part, (_, own) in zip(found, told, strict=True) if own]
+    return [replace(part, case=None) for part, (_, own) in zip(found, ordered, strict=True) if own]
 
 
 def _is_undecided(part: RecordRange) -> bool:
@@ -279,10 +279,10 @@ def _marked(
             sent_at[here] = np.searchsorted(moments, sent[here], side="right")
             until_at[here] = np.searchsorted(moments, until[here], side="right")
             of_epoch[here] = np.searchsorted(edges, offsets[here], side="right")
-    told = pc.is_valid(acknowledged_ns)
+    has_time = pc.is_valid(acknowledged_ns)
     of_bucket = [topic, partition, term, hole, pc.divide(offset, width), read_epoch]
-    keys = [*of_bucket, sent_at, until_at, of_epoch, told]
-    columns = [offset, offset, last_offset, pa.repeat(1, length), told.cast(pa.int64())]
+    keys = [*of_bucket, sent_at, until_at, of_epoch, has_time]
+    columns = [offset, offset, last_offset, pa.repeat(1, length), has_time.cast(pa.int64())]
     times = [at_ns, at_ns, acknowledged_ns, acknowledged_ns, sent_ns, until_ns, read_ns]
     return pa.table([*keys, *columns, *times], [*_BUCKET, *_FOLDS])
 
@@ -466,7 +466,7 @@ def _decided(decision: Decision, names: Mapping[int, str]) -> dict[str, Any]:
 def isrs_of(
     seen: Iterable[Span], term: LeaderTerm, record_range: RecordRange, names: Mapping[int, str]
 ) -> list[list[int]]:
-    """The ISRs of a term while a run was acknowledged, in order: the leader's own word, or else the others'.
+    """The ISRs of a term while a run was acknowledged, in order: the leader's own report, or else the others'.
 
     Where no observation falls into that time, the last one before it.
     """

@@ -1,9 +1,9 @@
-"""The elections of a partition: its terms, the ISRs told in each, and where nobody's word on it was fresh.
+"""The elections of a partition: its terms, the ISRs reported in each, and when no fresh report of it was there.
 
-What brokers tell is late: a broker's metadata follow what holds by up to ``lag_ns``. In KRaft, and with ZooKeeper from
-2.7 on (KIP-497), the controller decides an ISR and tells it at once. Before, the leader wrote it to ZooKeeper, and
-the controller told it 5 s after the last change, or 60 s after it had told one (Kafka 2.6, ReplicaManager,
-maybePropagateIsrChanges, asked every 2.5 s).
+What brokers report is late: a broker's metadata may be up to ``lag_ns`` old. In KRaft, and with ZooKeeper from 2.7 on
+(KIP-497), the controller decides an ISR and sends it to all at once. Before, the leader wrote it to ZooKeeper, and the
+controller heard of it 5 s after the last change, or 60 s after the last time it heard of one (Kafka 2.6,
+ReplicaManager, maybePropagateIsrChanges, asked every 2.5 s).
 """
 
 from bisect import bisect_left, bisect_right
@@ -38,7 +38,7 @@ NEVER = 1 << 62
 
 Times = npt.NDArray[np.int64]
 _NO_TIMES = Intervals(())
-#: Times at which a leader told its high watermark, and the highest that it had told by then.
+#: Times at which a leader reported its high watermark, and the highest that it had reported by then.
 Highs = tuple[Times, Times]
 Silence = tuple[int, int]
 #: Whether a broker may have known less than others at some time between two.
@@ -50,7 +50,7 @@ class Term:
     """One leader and epoch. ``seen_ns``: when anybody was first seen to know of it.
 
     ``begins_ns``, ``ends_ns``: it acknowledged nothing before and after. A leader that was deposed goes on until
-    it hears of it, or is silent. ``highs``: as it told them itself.
+    it hears of it, or is silent. ``highs``: as it reported them itself.
     """
 
     leader: int
@@ -58,13 +58,13 @@ class Term:
     seen_ns: int
     begins_ns: int
     ends_ns: int
-    words: tuple[Span, ...]
+    reports: tuple[Span, ...]
     highs: Highs
 
 
 @dataclass(frozen=True)
 class InSync:
-    """The brokers that were in each ISR told around some time, and those that were in any."""
+    """The brokers that were in each ISR reported around some time, and those that were in any."""
 
     every: frozenset[int]
     any: frozenset[int]
@@ -72,10 +72,10 @@ class InSync:
 
 @dataclass(frozen=True)
 class Elections:
-    """What is known of who led one partition. ``terms`` are in the order of their epochs (of time, where none is told).
+    """What is known of who led one partition. ``terms`` are in the order of their epochs (or of time, without epochs).
 
-    ``names`` gives brokers by their ids. ``silences``: of each broker, by its name, the times in which it told nothing
-    of the partition, and, by None, those in which nobody did.
+    ``names`` gives brokers by their ids. ``silences``: of each broker, by its name, the times in which it reported
+    nothing of the partition, and, by None, those in which nobody did.
     """
 
     of: Partition
@@ -89,10 +89,10 @@ class Elections:
     @cached_property
     def moments(self) -> Times:
         """The times at which what is known of it changes: what lies between two of them is judged alike."""
-        told = [at for span in self.spans for at in (span.from_ns, span.to_ns)]
-        told += [at for silences in self.silences.values() for silence in silences for at in silence]
-        told += [at for term in self.terms for at in (term.begins_ns, term.ends_ns)]
-        return np.unique(np.array([*told, *(at - self.lag_ns for at in told)], np.int64))
+        times = [at for span in self.spans for at in (span.from_ns, span.to_ns)]
+        times += [at for silences in self.silences.values() for silence in silences for at in silence]
+        times += [at for term in self.terms for at in (term.begins_ns, term.ends_ns)]
+        return np.unique(np.array([*times, *(at - self.lag_ns for at in times)], np.int64))
 
     def reign(self, number: int) -> range:
         """The terms one behind the other, this one among them, in which the same broker led."""
@@ -104,42 +104,45 @@ class Elections:
         return range(first, last + 1)
 
     def in_sync(self, number: int, from_ns: int, to_ns: int, behind: Behind) -> InSync | None:
-        """The ISRs that were told in a term from the last sample by one time to the first a lag after another.
+        """The ISRs that were reported in a term from the last sample by one time to the first a lag after another.
 
-        The leader's own word counts, or else that of those who told all that time what the controller did, and the
-        leader's for as long as it told any. None where there are none. ``behind``: whether a broker may not have heard
-        of the controller.
+        The leader's own reports count. Where they do not cover that time, those of brokers do that covered it and were
+        not ``behind`` (may not have heard of the controller), and the leader's as far as they go. None where nobody's
+        do.
         """
         leader, until = self.names.get(self.terms[number].leader), to_ns + self.lag_ns
-        words = [word for n in self.reign(number) for word in self.terms[n].words]
-        from_ns = self._appended_from(words, from_ns, to_ns)
-        of_each = {by: [word for word in words if word.observer == by] for by in {word.observer for word in words}}
-        whole = {by for by, told in of_each.items() if _cover(told, self._silent(by), from_ns, until)}
-        telling = {by for by in whole if by == leader} or {by for by in whole if not behind(by, from_ns, until)}
-        if not telling:
+        reports = [report for n in self.reign(number) for report in self.terms[n].reports]
+        from_ns = self._appended_from(reports, from_ns, to_ns)
+        of_each = {
+            by: [report for report in reports if report.observer == by]
+            for by in {report.observer for report in reports}
+        }
+        whole = {by for by, own in of_each.items() if _cover(own, self._silent(by), from_ns, until)}
+        observers = {by for by in whole if by == leader} or {by for by in whole if not behind(by, from_ns, until)}
+        if not observers:
             return None
-        told = [word for by in telling for word in of_each[by]]
-        if leader not in telling:
-            told += [word for word in of_each.get(leader or "", ()) if word.from_ns <= until]
-        isrs = [frozenset(word.isr) for word in _around(told, from_ns, until)]
+        counted = [report for by in observers for report in of_each[by]]
+        if leader not in observers:
+            counted += [report for report in of_each.get(leader or "", ()) if report.from_ns <= until]
+        isrs = [frozenset(report.isr) for report in _around(counted, from_ns, until)]
         return InSync(frozenset.intersection(*isrs), frozenset.union(*isrs))
 
-    def _appended_from(self, words: Sequence[Span], sent_ns: int, to_ns: int) -> int:
+    def _appended_from(self, reports: Sequence[Span], sent_ns: int, to_ns: int) -> int:
         """From when what was sent before a term, and acknowledged in it, may have been appended: the ISR that is first
-        told with a term is its election's, unless nobody told anything for long before."""
-        first_ns = min((word.from_ns for word in words), default=sent_ns)
+        reported with a term is its election's, unless nobody reported anything for long before."""
+        first_ns = min((report.from_ns for report in reports), default=sent_ns)
         return max(sent_ns, first_ns) if to_ns >= first_ns and not self.unheard(sent_ns, first_ns) else sent_ns
 
-    def words_of(self, number: int) -> list[Span]:
-        """What was told in a term, by its leader itself where it told anything."""
-        if number not in self._words:
+    def reports_of(self, number: int) -> list[Span]:
+        """What was reported in a term, by its leader itself where it reported anything."""
+        if number not in self._reports_of:
             term = self.terms[number]
-            own = [word for word in term.words if word.observer == self.names.get(term.leader)]
-            self._words[number] = own or list(term.words)
-        return self._words[number]
+            own = [report for report in term.reports if report.observer == self.names.get(term.leader)]
+            self._reports_of[number] = own or list(term.reports)
+        return self._reports_of[number]
 
     @cached_property
-    def _words(self) -> dict[int, list[Span]]:
+    def _reports_of(self) -> dict[int, list[Span]]:
         return {}
 
     def committed_ns(self, number: int, offset: int) -> int | None:
@@ -149,7 +152,7 @@ class Elections:
         return int(at[first]) if first < len(at) else None
 
     def last_before(self, number: int) -> Span | None:
-        """The last that was told before a term, of the terms before it, or while nobody led."""
+        """The last that was reported before a term, of the terms before it, or while nobody led."""
         if number not in self._befores:
             term = self.terms[number]
             self._befores[number] = last_before(self.spans, LeaderTerm(term.leader, term.epoch, term.seen_ns))
@@ -171,20 +174,20 @@ class Elections:
         return {}
 
     def unheard(self, from_ns: int, to_ns: int, without: Intervals = _NO_TIMES) -> bool:
-        """Whether for longer than FRESH_NS nobody told anything, between two times; some times count for nothing."""
+        """Whether for longer than FRESH_NS nobody reported anything between two times; some times do not count."""
         within = [(max(since, from_ns), min(to, to_ns)) for since, to in self._silent(None).meeting(from_ns, to_ns)]
         return any(_left(since, to, without.meeting(since, to)) > FRESH_NS for since, to in within)
 
-    def told_nothing(self, observer: str, from_ns: int, to_ns: int) -> bool:
-        """Whether a broker that was asked told nothing between two times. Of one that never answered nobody knows."""
-        if observer not in self._told:
+    def reported_nothing(self, observer: str, from_ns: int, to_ns: int) -> bool:
+        """Whether a broker that answers reported nothing between two times. (Of others nobody knows.)"""
+        if observer not in self._reported:
             return False
-        first_ns, last_ns = self._told[observer]
+        first_ns, last_ns = self._reported[observer]
         return to_ns <= first_ns or last_ns <= from_ns or self._silent(observer).cover(from_ns, to_ns)
 
     @cached_property
-    def _told(self) -> dict[str, tuple[int, int]]:
-        """When each observer told something for the first time, and for the last."""
+    def _reported(self) -> dict[str, tuple[int, int]]:
+        """When each observer reported something for the first time, and for the last."""
         found: dict[str, tuple[int, int]] = {}
         for span in self.spans:
             first_ns, last_ns = found.get(span.observer, (span.from_ns, span.to_ns))
@@ -208,7 +211,8 @@ class Elections:
     def seen_whole(self, number: int, until_ns: int, behind: Behind) -> bool:
         """Whether no election after a term, and until a time, can have been missed.
 
-        Epochs tell it: each is a leader's, or was told by one who knew of no leader. Where none is told, silences do.
+        Epochs show it: each is a leader's, or was reported by a broker that knew of no leader. Without epochs silences
+        do.
         """
         ended, by_end = self._by_end
         last = by_end[bisect_left(ended, until_ns - FRESH_NS) :]
@@ -262,7 +266,7 @@ class Elections:
 def elections(
     observations: pa.Table, seen: Iterable[Span], names: Mapping[int, str], configuration: Configuration
 ) -> dict[Partition, Elections]:
-    """The elections of each partition that any broker told of. ``observations``: the table; ``seen``: folded."""
+    """The elections of each partition that any broker reported. ``observations``: the table; ``seen``: folded."""
     lag_ns = LAG_NS if configuration.tells_isr_at_once else _LATE_LAG_NS
     apart: dict[Partition, list[Span]] = {}
     for span in seen:
@@ -287,34 +291,34 @@ def _terms(
     if any(term.leader_epoch is None for term in led):
         led = _without_epochs(spans, names)
     nothing = (np.empty(0, np.int64), np.empty(0, np.int64))
-    told: dict[tuple[int, int | None], list[Span]] = {}
+    by_leader: dict[tuple[int, int | None], list[Span]] = {}
     for span in spans:
-        told.setdefault((span.leader, span.leader_epoch), []).append(span)
+        by_leader.setdefault((span.leader, span.leader_epoch), []).append(span)
     others, own = _Others(spans), _own(spans)
     found = []
     for number, term in enumerate(led):
-        of_it = told.get((term.leader, term.leader_epoch), [])
+        of_it = by_leader.get((term.leader, term.leader_epoch), [])
         until = next((one.from_ns for one in led[number + 1 :]), NEVER) if term.leader_epoch is None else NEVER
-        words = tuple(
+        reports = tuple(
             span
             for span in of_it
             if term.leader_epoch is not None or (term.from_ns <= span.to_ns and span.from_ns < until)
         )
         seen_ns = term.from_ns
-        # (Without epochs a leader has several terms: what it told in another is of others, too.)
-        else_ns = [span.to_ns for span in _outside(of_it, words) if span.from_ns <= seen_ns]
+        # (Without epochs a leader has several terms: what it reported in another is not of this one.)
+        else_ns = [span.to_ns for span in _outside(of_it, reports) if span.from_ns <= seen_ns]
         else_ns += others.last_ns((term.leader, term.leader_epoch), seen_ns)
         since = min(_silent_since(quiet.get(None, ()), seen_ns), max(else_ns, default=seen_ns), seen_ns)
         begins = BEFORE if number == 0 else since - LAG_NS
-        ends = NEVER if number == len(led) - 1 else _ends(own, words, names.get(term.leader))
+        ends = NEVER if number == len(led) - 1 else _ends(own, reports, names.get(term.leader))
         at = highs.get((term.leader, term.leader_epoch), nothing)
-        found.append(Term(term.leader, term.leader_epoch, term.from_ns, begins, ends, words, at))
+        found.append(Term(term.leader, term.leader_epoch, term.from_ns, begins, ends, reports, at))
     return tuple(found)
 
 
 class _Others:
-    """When anybody last told anything else than a leader and epoch, by a time: of all that began by then, the last to
-    end."""
+    """When anybody last reported anything else than a leader and epoch, by a time: of all that began by then, the last
+    to end."""
 
     def __init__(self, spans: Sequence[Span]) -> None:
         self._begun: list[int] = []
@@ -339,12 +343,12 @@ class _Others:
         return [at for other, at in both if other not in {None, what}][:1]
 
 
-def _outside(told: Sequence[Span], words: Sequence[Span]) -> Iterable[Span]:
-    return () if len(told) == len(words) else (span for span in told if span not in words)
+def _outside(spans: Sequence[Span], reports: Sequence[Span]) -> Iterable[Span]:
+    return () if len(spans) == len(reports) else (span for span in spans if span not in reports)
 
 
 def _own(spans: Sequence[Span]) -> dict[str, list[int]]:
-    """When each observer began to tell something else, in order."""
+    """When each observer began to report something else, in order."""
     found: dict[str, list[int]] = {}
     for span in spans:
         found.setdefault(span.observer, []).append(span.from_ns)
@@ -352,7 +356,7 @@ def _own(spans: Sequence[Span]) -> dict[str, list[int]]:
 
 
 def _without_epochs(spans: Sequence[Span], names: Mapping[int, str]) -> list[LeaderTerm]:
-    """Terms where brokers tell no epochs: each begins when a broker first says that it leads, and another did."""
+    """Terms where brokers report no epochs: each begins when a broker first says that it leads, and another did."""
     found: list[LeaderTerm] = []
     own = [span for span in spans if span.leader >= 0 and names.get(span.leader) == span.observer]
     for span in own or [span for span in spans if span.leader >= 0]:
@@ -365,11 +369,11 @@ def _silent_since(quiet: Sequence[Silence], at_ns: int) -> int:
     return next((begun for begun, to in quiet if begun < at_ns <= to), at_ns)
 
 
-def _ends(begun: Mapping[str, Sequence[int]], words: Sequence[Span], leader: str | None) -> int:
-    """When a leader that was deposed acknowledged nothing more: it had told that another led, or was silent."""
-    claimed = max((word.to_ns for word in words if word.observer == leader), default=None)
+def _ends(begun: Mapping[str, Sequence[int]], reports: Sequence[Span], leader: str | None) -> int:
+    """When a leader that was deposed acknowledged nothing more: it had reported that another led, or was silent."""
+    claimed = max((report.to_ns for report in reports if report.observer == leader), default=None)
     if claimed is None:
-        return max(word.to_ns for word in words) + FRESH_NS + LAG_NS
+        return max(report.to_ns for report in reports) + FRESH_NS + LAG_NS
     own = begun.get(leader or "", ())
     then = bisect_right(own, claimed)
     knew = own[then] if then < len(own) else NEVER
@@ -386,23 +390,23 @@ def _left(from_ns: int, to_ns: int, without: Iterable[Silence]) -> int:
     return left
 
 
-def _cover(told: Sequence[Span], silences: Intervals, from_ns: int, to_ns: int) -> bool:
-    begun = any(word.from_ns <= from_ns for word in told)
-    ended = any(word.to_ns >= to_ns for word in told)
+def _cover(spans: Sequence[Span], silences: Intervals, from_ns: int, to_ns: int) -> bool:
+    begun = any(report.from_ns <= from_ns for report in spans)
+    ended = any(report.to_ns >= to_ns for report in spans)
     return begun and ended and not silences.meet(from_ns + 1, to_ns - 1)
 
 
-def _around(told: Sequence[Span], from_ns: int, to_ns: int) -> Iterator[Span]:
-    """Of each observer, what it told from its last sample by one time to its first by another."""
-    for observer in {word.observer for word in told}:
-        own = [word for word in told if word.observer == observer]
-        first = max((n for n, word in enumerate(own) if word.from_ns <= from_ns), default=0)
-        last = min((n for n, word in enumerate(own) if word.to_ns >= to_ns), default=len(own) - 1)
+def _around(spans: Sequence[Span], from_ns: int, to_ns: int) -> Iterator[Span]:
+    """Of each observer, what it reported from its last sample by one time to its first by another."""
+    for observer in {report.observer for report in spans}:
+        own = [report for report in spans if report.observer == observer]
+        first = max((n for n, report in enumerate(own) if report.from_ns <= from_ns), default=0)
+        last = min((n for n, report in enumerate(own) if report.to_ns >= to_ns), default=len(own) - 1)
         yield from own[first : last + 1]
 
 
 def silences(observations: pa.Table) -> dict[Partition, dict[str | None, list[Silence]]]:
-    """The times longer than FRESH_NS in which a broker told nothing of a partition; by None, nobody."""
+    """The times longer than FRESH_NS in which a broker reported nothing of a partition; by None, nobody."""
     found: dict[Partition, dict[str | None, list[Silence]]] = {}
     for by in (["observer"], []):
         keys = ["topic", "partition", *by]
@@ -421,30 +425,30 @@ def silences(observations: pa.Table) -> dict[Partition, dict[str | None, list[Si
 
 
 def _highs(observations: pa.Table, names: Mapping[int, str]) -> dict[Partition, dict[tuple[int, int | None], Highs]]:
-    """The high watermarks that leaders told of themselves, by partition, and by leader and epoch.
+    """The high watermarks that leaders reported of themselves, by partition, and by leader and epoch.
 
     One that the leader gave another leader epoch for than that of its term is none of that term.
     """
-    told = observations.filter(pc.is_valid(observations["high"]))
+    rows = observations.filter(pc.is_valid(observations["high"]))
     columns = ["topic", "partition", "leader", "leader_epoch"]
     by_id = {name: broker for broker, name in names.items()}
-    observers = told["observer"].combine_chunks().dictionary_encode()
-    if not len(told):
+    observers = rows["observer"].combine_chunks().dictionary_encode()
+    if not len(rows):
         return {}
     ids = np.array([by_id.get(name, -1) for name in observers.dictionary.to_pylist()], np.int64)
-    own = ids[observers.indices.to_numpy()] == told["leader"].to_numpy()
-    timely = pc.fill_null(pc.less_equal(told["high_epoch"], told["leader_epoch"]), True).to_numpy()
-    told = told.filter(pa.array(own & timely)).select([*columns, "at_ns", "high"])
-    told = told.sort_by([(name, "ascending") for name in [*columns, "at_ns"]])
+    own = ids[observers.indices.to_numpy()] == rows["leader"].to_numpy()
+    timely = pc.fill_null(pc.less_equal(rows["high_epoch"], rows["leader_epoch"]), True).to_numpy()
+    rows = rows.filter(pa.array(own & timely)).select([*columns, "at_ns", "high"])
+    rows = rows.sort_by([(name, "ascending") for name in [*columns, "at_ns"]])
     found: dict[Partition, dict[tuple[int, int | None], Highs]] = {}
-    if not len(told):
+    if not len(rows):
         return found
-    other = np.zeros(len(told) - 1, bool)
+    other = np.zeros(len(rows) - 1, bool)
     for name in columns:
-        other |= ~pc.fill_null(pc.equal(told[name][1:], told[name][:-1]), name == "leader_epoch").to_numpy()
-    edges = [0, *(np.flatnonzero(other) + 1).tolist(), len(told)]
-    at, high = told["at_ns"].to_numpy(), told["high"].to_numpy()
-    heads = told.select(columns).take(edges[:-1]).to_pylist()
+        other |= ~pc.fill_null(pc.equal(rows[name][1:], rows[name][:-1]), name == "leader_epoch").to_numpy()
+    edges = [0, *(np.flatnonzero(other) + 1).tolist(), len(rows)]
+    at, high = rows["at_ns"].to_numpy(), rows["high"].to_numpy()
+    heads = rows.select(columns).take(edges[:-1]).to_pylist()
     for row, (first, last) in zip(heads, pairwise(edges), strict=True):
         risen = np.maximum.accumulate(high[first:last])
         new = np.append(True, risen[1:] > risen[:-1])

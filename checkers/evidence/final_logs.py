@@ -40,12 +40,12 @@ class Log:
     sparse: bool = False
     start: int = 0
 
-    def begun_at(self, given: Mapping[int, int]) -> "Log":
-        """The same log, where records of some epochs were once given out from these offsets on, and are gone.
+    def begun_at(self, delivered: Mapping[int, int]) -> "Log":
+        """The same log, where records of some epochs were once delivered from these offsets on, and are gone.
 
         A leader appends all of its epoch: a log that has some of it begins it where that leader did.
         """
-        begun = [given.get(epoch, NEVER) for epoch in self.epochs.tolist()]
+        begun = [delivered.get(epoch, NEVER) for epoch in self.epochs.tolist()]
         return replace(self, first=np.minimum(self.first, np.array(begun, np.int64)))
 
     def tells_cut(self, epoch: int | None, offset: int | None) -> bool:
@@ -96,10 +96,10 @@ def logs(stored: StoredRun, epochs: pa.Table) -> dict[Partition, Log]:
     ends = {of: (row["log_start"], row["log_end"]) for of, row in stored.ends.items() if row["complete"]}
     known = epochs.filter(pc.greater(epochs["leader_epoch"], NO_EPOCH))
     each = known.group_by(_PLACE, use_threads=False).aggregate([(name, "list") for name in _SPAN])
-    told = {(row["topic"], row["partition"]): row for row in each.to_pylist()}
+    rows = {(row["topic"], row["partition"]): row for row in each.to_pylist()}
     found: dict[Partition, Log] = {}
     for of, (start, end) in ends.items():
-        row = told.get(of, {})
+        row = rows.get(of, {})
         each_epoch, first, last = (np.array(row.get(f"{name}_list", ()), np.int64) for name in _SPAN)
         found[of] = Log(each_epoch, first, last, end, sparse(stored), start)
     return found

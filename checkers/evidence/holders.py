@@ -1,10 +1,10 @@
 """Who must have had a record that is gone, and what took it: from what was observed, and the faults, alone.
 
-A broker *must* have had a record that was acknowledged, with acks=all, by every ISR told around then that it was in;
-with acks=1 its leader alone must. Once the record was committed (its own leader told a high watermark above it, or a
-consumer was given it), all of the ISR of then must, and who joins the ISR later of a leader that must have it. A holder
-stays one, in sync or not, until its disk is wiped or it follows a leader that lacks the record (Kafka documentation,
-Design, Replication; KIP-101; KIP-966).
+With acks=all a broker *must* have had an acknowledged record if it was in every ISR reported around that time; with
+acks=1 its leader alone must. Once the record was committed (its own leader reported a high watermark above it, or a
+consumer got it), all of the ISR of that time must, and whoever joins later the ISR of a leader that must have it. A
+holder stays one, in sync or not, until its disk is wiped or it follows a leader that lacks the record (Kafka
+documentation, Design, Replication; KIP-101; KIP-966).
 
 An election *took* a record where it made a leader of a broker that lacked it: the others cut their logs to its own. So
 the final log ends at or below the record, or a later epoch begins there. It is *permitted* where the settings allow
@@ -38,7 +38,7 @@ class Case:
     """Records of a partition that are gone, alike in all that is known of them.
 
     They were sent from ``sent_ns`` on, and acknowledged, or delivered to a consumer, by ``until_ns``; either is None
-    where it is not known. ``epoch``: the leader epoch that a consumer was told with them. ``hole``: the final log has
+    where it is not known. ``epoch``: the leader epoch that a consumer got with them. ``hole``: the final log has
     records of one epoch below and above them. (If theirs is an earlier one, that need not be what took them.)
     """
 
@@ -114,8 +114,8 @@ class Evidence:
         if of not in self._moments:
             known = self.elections.get(of)
             faults = [at for row in self.faults[-1] for at in (row["injecting_ns"], row["healed_ns"]) if at is not None]
-            told = np.empty(0, np.int64) if known is None else known.moments
-            self._moments[of] = np.unique(np.concatenate([told, np.array(faults, np.int64)]))
+            observed = np.empty(0, np.int64) if known is None else known.moments
+            self._moments[of] = np.unique(np.concatenate([observed, np.array(faults, np.int64)]))
         return self._moments[of]
 
     def edges(self, of: Partition) -> Offsets:
@@ -141,8 +141,8 @@ class Evidence:
         return case.of, case.acknowledged, case.epoch, case.hole, segment, *places
 
     def had_to_have(self, case: Case) -> list[frozenset[int]]:
-        """The brokers that must have had these records, for each term that they may be of, and of which anybody told
-        the ISR then."""
+        """The brokers that must have had these records: for each term that they may be of, and whose ISR anybody
+        reported then."""
         elections = self.elections.get(case.of)
         if elections is None:
             return []
@@ -164,7 +164,7 @@ class Evidence:
         may_go = self._disturbed and self._may_lose_committed(case, len(self.faults) - 1)
         asks = anomaly in _ASK_COORDINATOR or self.configuration.read_committed
         if self.coordinated and asks and found.standing is Standing.VIOLATION and may_go:
-            why = "nobody told what became of the log of the transactions' coordinator"
+            why = "nobody reported what became of the log of the transactions' coordinator"
             return replace(found, ruling=_undecided(anomaly, why))
         return found
 
@@ -202,18 +202,18 @@ class Evidence:
             return self._violation(anomaly, case)
         each = [_Walk(self, elections, anomaly, case, number, acting).decision() for number in numbers]
         if len(each) == 1:
-            told = elections.terms[numbers[0]].epoch is not None
-            return replace(each[0], term=numbers[0] if told else None)
+            has_epoch = elections.terms[numbers[0]].epoch is not None
+            return replace(each[0], term=numbers[0] if has_epoch else None)
         return self._of_several(anomaly, elections, numbers, each)
 
     def _unwatched(self, anomaly: Anomaly, case: Case, supposed: int) -> Decision:
-        """Nobody told who led when records were written."""
+        """Nobody reported who led when records were written."""
         nothing_may = self._acks_all(case) and not self._may_lose_committed(case, supposed)
         log = self.logs.get(case.of)
         uncut = log is not None and not log.cut(case.epoch, case.first_offset)[0]
         if nothing_may or case.hole or uncut:
             return self._violation(anomaly, case)
-        return Decision(_undecided(anomaly, "nobody told who led the partition when it was written"))
+        return Decision(_undecided(anomaly, "nobody reported who led the partition when it was written"))
 
     def _of_several(
         self, anomaly: Anomaly, elections: Elections, numbers: Sequence[int], each: Sequence[Decision]
@@ -261,7 +261,7 @@ class Evidence:
         if elections is None or len(numbers) != 1:
             return Decision(_untaken(anomaly, self.configuration))
         walk = _Walk(self, elections, anomaly, case, numbers[0], self.acting(elections))
-        return walk.told(_untaken(anomaly, self.configuration))
+        return walk.decided(_untaken(anomaly, self.configuration))
 
     def gone(self, case: Case, number: int) -> Gone | None:
         """Whether records of a term were gone from their leader's log before the final read, as something was
@@ -328,10 +328,10 @@ class _Walk:
         self.committed = self.evidence.committed_ns(self.elections, self.number, case)
         self.held, self.may = frozenset({leader}), frozenset({leader})
         if self.committed is not None:
-            told = self.elections.in_sync(self.number, sent, max(self.committed, sent), self.acting.behind)
-            self.observed = told is not None
-            self.held |= frozenset() if told is None else told.every
-            may = self.elections.replicas if told is None or self._too_few(told) else told.any
+            in_sync = self.elections.in_sync(self.number, sent, max(self.committed, sent), self.acting.behind)
+            self.observed = in_sync is not None
+            self.held |= frozenset() if in_sync is None else in_sync.every
+            may = self.elections.replicas if in_sync is None or self._too_few(in_sync) else in_sync.any
             # A process that had ended before it was sent, and had not begun again, has fetched nothing.
             self.may |= {
                 broker for broker in may if not self.acting.down(broker, sent, self.committed, Does.ENDS_PROCESS)
@@ -351,13 +351,13 @@ class _Walk:
         for broker in sorted(self.elections.replicas - self.may):
             self._now(at_ns, broker, None, Why.NOT_IN_SYNC, self.number)
 
-    def _too_few(self, told: InSync) -> bool:
+    def _too_few(self, in_sync: InSync) -> bool:
         """Whether fewer were in sync than an acknowledgement with acks=all needs: another may have joined unseen, or it
         came too early."""
         by_all = self.case.acknowledged and (self.evidence.configuration.acks_all or self.evidence.coordinated)
-        return by_all and len(told.any) < self.evidence.configuration.min_insync_replicas
+        return by_all and len(in_sync.any) < self.evidence.configuration.min_insync_replicas
 
-    def told(self, ruling: Ruling, event: Event | None = None, may_have: Iterable[int] = ()) -> Decision:
+    def decided(self, ruling: Ruling, event: Event | None = None, may_have: Iterable[int] = ()) -> Decision:
         """A decision with who must have had the records when they were acknowledged or committed."""
         unknown = self.may - self.held
         need_not = self.elections.replicas - self.held - unknown
@@ -395,13 +395,13 @@ class _Walk:
         promise = _untaken(self.anomaly, self.evidence.configuration)
         cut, by = self._cut()
         if not cut:
-            return self.told(promise)
+            return self.decided(promise)
         later = self._later(by)
         wiped = self.acting.wipes(BEFORE if self.case.sent_ns is None else self.case.sent_ns, NEVER)
         by_hand = any(self.acting.by_hand(n) for n in later)
         uncleanly = self.evidence.configuration.elects_uncleanly
         if self.committed is not None and not wiped and not by_hand and not uncleanly:
-            return self.told(promise, self._event(later[0]) if later else None)
+            return self.decided(promise, self._event(later[0]) if later else None)
         return self._followed_through(later, by)
 
     def _followed_through(self, later: Sequence[int], by: int | None) -> Decision:
@@ -453,11 +453,13 @@ class _Walk:
         """A leader lacked it: a holder that was up in its term may have followed it, and then lacks it, too (a follower
         alone truncates: KIP-101)."""
         since, until = self.elections.terms[n].begins_ns, self._led_until(n)
-        words = sorted(self.elections.terms[n].words, key=lambda word: word.from_ns)
-        joined = frozenset[int]().union(*(word.isr for word in words)) - frozenset[int](*(w.isr for w in words[:1]))
+        reports = sorted(self.elections.terms[n].reports, key=lambda report: report.from_ns)
+        joined = frozenset[int]().union(*(report.isr for report in reports)) - frozenset[int](
+            *(w.isr for w in reports[:1])
+        )
         for broker, known in [*self.state.items()]:
             if known is not Has.WIPED and broker in joined:
-                at_ns = next(word.from_ns for word in words[1:] if broker in word.isr)
+                at_ns = next(report.from_ns for report in reports[1:] if broker in report.isr)
                 self._now(at_ns, broker, None, Why.FOLLOWED, n)
             elif known is Has.MUST and not self.acting.down(broker, since, until):
                 up_ns = self.acting.up_ns(broker, self.elections.terms[n].seen_ns)
@@ -474,7 +476,7 @@ class _Walk:
 
     def _of_elected(self, n: int, all_led_have_it: bool) -> Has | None:
         """What is known of the leader of a term when it was elected. A clean election is of one that has what is
-        committed, whatever was told of the ISR: as long as every leader before had it."""
+        committed, whatever was reported of the ISR: as long as every leader before had it."""
         leader = self.elections.terms[n].leader
         has = self.state.get(leader)
         clean = not self.evidence.configuration.elects_uncleanly and not self.acting.by_hand(n)
@@ -521,7 +523,7 @@ class _Walk:
             clean = standing(self.anomaly, configuration, replace(happened, uncleanly=False))
             if clean.standing is Standing.PERMITTED and not self._isr_lasted(n):
                 return self._undecided(f"nobody knows whether {self._who(n)} was in the ISR when it was elected", [n])
-        return self.told(ruling, event, [n])
+        return self.decided(ruling, event, [n])
 
     def _not_taken(self, perhaps: Sequence[int], by: int | None, promise: Ruling, later: Sequence[int]) -> Decision:
         if self._disks_lost():
@@ -530,7 +532,7 @@ class _Walk:
             if lost.standing is Standing.PERMITTED and self._older_survived():
                 return self._undecided("every disk was wiped, and the log of before goes on all the same", [])
             if lost.standing is Standing.PERMITTED and not perhaps and Has.MAY not in self.state.values():
-                return self.told(lost, Event(max(map(self._wiped_ns, self.wiped))))
+                return self.decided(lost, Event(max(map(self._wiped_ns, self.wiped))))
             return self._undecided("all that must have had it lost their disks, and others may have had it", perhaps)
         if perhaps:
             return self._undecided(f"{self._who(perhaps[0])} was elected, and may have had it", perhaps)
@@ -540,8 +542,8 @@ class _Walk:
         emptied = Has.WIPED in self.state.values()
         forbidden = self.committed is not None and not self._may_elect_uncleanly() and not emptied
         if not forbidden and not (known and self.elections.seen_whole(self.number, until, self.acting.behind)):
-            return self._undecided("an election may have come that nobody told of", [])
-        return self.told(promise, self._event(later[0]) if later else None)
+            return self._undecided("an election may have come that nobody reported", [])
+        return self.decided(promise, self._event(later[0]) if later else None)
 
     @property
     def _over_ns(self) -> int:
@@ -549,7 +551,7 @@ class _Walk:
         return max(self.evidence.end_ns, self.acting.healed_ns)
 
     def _undecided(self, why: str, may_have: Iterable[int]) -> Decision:
-        return self.told(_undecided(self.anomaly, why), may_have=may_have)
+        return self.decided(_undecided(self.anomaly, why), may_have=may_have)
 
     def _go_on(self, n: int, from_ns: int, to_ns: int) -> None:
         """What became known of who has it while a term went on: who joined the ISR, and whose disk was wiped."""
@@ -559,21 +561,21 @@ class _Walk:
             here = self.elections.committed_ns(n, self.case.last_offset)
         happened: list[tuple[int, int, Any]] = []
         before: dict[str, frozenset[int]] = {}
-        words, wipes = self.elections.words_of(n), self.acting.wipes(from_ns, to_ns)
+        reports, wipes = self.elections.reports_of(n), self.acting.wipes(from_ns, to_ns)
         emptied = [(broker, row) for broker, row in self.wiped.items() if self.state.get(broker) is Has.WIPED]
         emptied += [(broker, row) for row, broker in wipes]
         filled = [(self.acting.up_ns(broker, over(row)) + self.elections.lag_ns, broker) for broker, row in emptied]
-        for word in words:
-            until = min(word.to_ns, to_ns)
-            told = max(word.from_ns, (from_ns if here is None else max(here, from_ns)) + self.elections.lag_ns)
-            if told <= until:
-                happened.append((told, 1, (word, before.get(word.observer))))
+        for report in reports:
+            until = min(report.to_ns, to_ns)
+            heard_ns = max(report.from_ns, (from_ns if here is None else max(here, from_ns)) + self.elections.lag_ns)
+            if heard_ns <= until:
+                happened.append((heard_ns, 1, (report, before.get(report.observer))))
             happened += [
-                (max(at, word.from_ns), 2, broker)
+                (max(at, report.from_ns), 2, broker)
                 for at, broker in filled
-                if broker in word.isr and max(at, word.from_ns) <= until
+                if broker in report.isr and max(at, report.from_ns) <= until
             ]
-            before[word.observer] = frozenset(word.isr)
+            before[report.observer] = frozenset(report.isr)
         happened += [(row["injecting_ns"], 0, (broker, row)) for row, broker in wipes]
         if n == self.number:
             self._wiped_in_flight(from_ns)
@@ -585,24 +587,24 @@ class _Walk:
                 self.wiped[broker] = row
                 self._now(at, broker, Has.WIPED, Why.WIPED, n, injection_of(row))
             elif kind == 1:
-                word, earlier = what
-                self._heard(n, word, earlier, at, here is not None)
+                report, earlier = what
+                self._heard(n, report, earlier, at, here is not None)
             else:
-                self._still_told(n, what, at)
+                self._still_reported(n, what, at)
         if here is not None or n not in self.elections.reign(self.number):
             self._unheard(n, from_ns, to_ns)
 
-    def _still_told(self, n: int, broker: int, at_ns: int) -> None:
-        """A broker was told in the ISR long after its disk was wiped: it may have left and joined it between two
+    def _still_reported(self, n: int, broker: int, at_ns: int) -> None:
+        """A broker was reported in the ISR long after its disk was wiped: it may have left and joined it between two
         samples."""
         leader = self.elections.terms[n].leader
         if broker != leader and self.state.get(broker) is Has.WIPED and self.state.get(leader) in {Has.MUST, Has.MAY}:
-            self._now(at_ns, broker, Has.MAY, Why.STILL_TOLD, n)
+            self._now(at_ns, broker, Has.MAY, Why.STILL_REPORTED, n)
             self.in_doubt.add(broker)
 
     def _unheard(self, n: int, from_ns: int, to_ns: int) -> None:
-        """While nobody told anything, and its leader lived, any replica that was up may have joined the ISR of a leader
-        that has it."""
+        """While nobody reported anything, and its leader lived, any replica that was up may have joined the ISR of a
+        leader that has it."""
         until = min(to_ns, self.acting.ended_ns(n))
         if self.state.get(self.elections.terms[n].leader) in {Has.MUST, Has.MAY} and (
             self.elections.unheard(from_ns, until)
@@ -626,26 +628,26 @@ class _Walk:
                 self.wiped[broker] = row
                 self.in_doubt.add(broker)
 
-    def _heard(self, n: int, word: Span, before: frozenset[int] | None, at_ns: int, committed: bool) -> None:
-        """An ISR of a term was told: who is in that of a leader that has the record has it, once it was committed, and
-        whoever joins it in a later term (KIP-101: not before its log has reached that term's beginning).
+    def _heard(self, n: int, report: Span, before: frozenset[int] | None, at_ns: int, committed: bool) -> None:
+        """An ISR of a term was reported: who is in that of a leader that has the record has it, once it was committed,
+        and whoever joins it in a later term (KIP-101: not before its log has reached that term's beginning).
 
-        One that lost its disk has it once it was seen to join since. Who may not have heard of the controller may tell
-        of before."""
-        leader, isr = self.state.get(self.elections.terms[n].leader), frozenset(word.isr)
-        own = word.observer == self._who(n)
-        late = not own and self.acting.behind(word.observer, at_ns - self.elections.lag_ns, at_ns)
-        for broker in isr.union(word.elr) if committed else isr:
+        One that lost its disk has it once it was seen to join since. Who may not have heard of the controller may
+        report what was before."""
+        leader, isr = self.state.get(self.elections.terms[n].leader), frozenset(report.isr)
+        own = report.observer == self._who(n)
+        late = not own and self.acting.behind(report.observer, at_ns - self.elections.lag_ns, at_ns)
+        for broker in isr.union(report.elr) if committed else isr:
             has = self.state.get(broker)
             joined = before is not None and broker not in before
             if leader not in {Has.MUST, Has.MAY}:
                 continue
             if has is Has.WIPED or broker in self.in_doubt:
                 since = self._wiped_ns(broker) + self.elections.lag_ns
-                if joined and word.from_ns > since and not late and leader is Has.MUST:
+                if joined and report.from_ns > since and not late and leader is Has.MUST:
                     self._now(at_ns, broker, Has.MUST, Why.JOINED, n)
                     self.in_doubt.discard(broker)
-                elif joined and word.from_ns > since:
+                elif joined and report.from_ns > since:
                     self._now(at_ns, broker, Has.MAY, Why.PERHAPS_JOINED, n)
                     self.in_doubt.add(broker)
             elif leader is Has.MAY or late:
@@ -676,7 +678,7 @@ class _Walk:
         return before is not None and leader in {*before.isr, *before.elr}
 
     def _isr_lasted(self, n: int) -> bool:
-        """Whether the last ISR before an election had been told for long enough, and until then, to be the last."""
+        """Whether the last ISR before an election had been reported for long enough, and until then, to be the last."""
         before = self.elections.last_before(n)
         if before is None or before.to_ns - before.from_ns < self.elections.lag_ns:
             return False

@@ -15,12 +15,12 @@ class Has(Enum):
 class Why(StrEnum):
     """By what it became known of a broker whether it has a record.
 
-    At first: it led the term (LED); it was in every ISR told around then (IN_SYNC), in some (SOMETIMES_IN_SYNC), in
-    none (NOT_IN_SYNC). Later: it was told in the ISR of a leader that has it (JOINED); of one that may have it, or
-    by a broker that may be behind (PERHAPS_JOINED); it was told there long after its disk was wiped (STILL_TOLD);
-    nobody told anything, so that it may have joined (UNHEARD); its disk was wiped (WIPED), while the record was in
-    flight (WIPED_IN_FLIGHT); another that may lack the record was elected (DOUBTED); it followed a leader that lacks it
-    (FOLLOWED), or may have (PERHAPS_FOLLOWED).
+    At first: it led the term (LED); it was in every ISR reported around then (IN_SYNC), in some (SOMETIMES_IN_SYNC), in
+    none (NOT_IN_SYNC). Later: it was reported in the ISR of a leader that has it (JOINED); of one that may have it, or
+    by a broker that may be behind (PERHAPS_JOINED); it was reported there long after its disk was wiped
+    (STILL_REPORTED); nobody reported anything, so that it may have joined (UNHEARD); its disk was wiped (WIPED), while
+    the record was in flight (WIPED_IN_FLIGHT); another that may lack the record was elected (DOUBTED); it followed a
+    leader that lacks it (FOLLOWED), or may have (PERHAPS_FOLLOWED).
 
     Of a broker that was elected: it had to have the record (ELECTED), for one that was in sync (ELECTED_CLEANLY); it
     may have it (PERHAPS_ELECTED); it need not, and took it (TOOK).
@@ -32,7 +32,7 @@ class Why(StrEnum):
     NOT_IN_SYNC = "not in sync"
     JOINED = "joined"
     PERHAPS_JOINED = "perhaps joined"
-    STILL_TOLD = "still told"
+    STILL_REPORTED = "still told"
     UNHEARD = "unheard"
     WIPED = "wiped"
     WIPED_IN_FLIGHT = "wiped in flight"

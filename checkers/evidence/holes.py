@@ -1,5 +1,5 @@
-"""Holes: offsets that the final log lacks between two records of one leader epoch, or, where no epochs are told (before
-0.11), between any two.
+"""Holes: offsets that the final log lacks between two records of one leader epoch, or between any two where there
+are no epochs (before 0.11).
 
 A leader appends one record behind the other, and an election cuts off the end of a log, never its middle: what is
 missing between two records of one epoch, no election took (KIP-101; Kafka documentation, Design, Replication). Of
@@ -64,7 +64,7 @@ def holes(history: History, found: pa.Table) -> Holes:
     """The holes of every final log, of which ``found`` are the ``epochs``; of one that may lack offsets for other
     reasons, none.
 
-    Such are compacted topics, those that transactions write to (a marker takes an offset and is given to no reader),
+    Such are compacted topics, those that transactions write to (a marker takes an offset and reaches no reader),
     and logs that were not read to their ends.
     """
     broken = found.filter(found["broken"]).select(_EPOCH)

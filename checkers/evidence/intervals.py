@@ -34,7 +34,7 @@ class Intervals:
         return [self._times[n] for n in self._meeting(from_ns, to_ns)]
 
     def which(self, from_ns: int, to_ns: int) -> list[int]:
-        """The numbers of those, as they were given."""
+        """The numbers of those, as they were passed."""
         return [self._which[n] for n in self._meeting(from_ns, to_ns)]
 
     def _meeting(self, from_ns: int, to_ns: int) -> list[int]:

@@ -22,7 +22,7 @@ _COLUMNS = [*_OF, "leader", "leader_epoch", "isr", "elr"]
 class Span:
     """A broker reported the same of a partition from ``from_ns`` to ``to_ns``. ``leader`` is -1 where it knew none.
 
-    ``elr``: the eligible leader replicas (KIP-966); none where it told none.
+    ``elr``: the eligible leader replicas (KIP-966); none where it reported none.
     """
 
     observer: str
@@ -42,11 +42,11 @@ def spans(observations: pa.Table) -> list[Span]:
     for row in _changes(observations.select(_COLUMNS)).to_pylist():
         own = found.setdefault((row["observer"], row["topic"], row["partition"]), [])
         at = row["at_ns"]
-        told = (row["leader"], row["leader_epoch"], tuple(sorted(row["isr"])), tuple(sorted(row["elr"] or ())))
-        if own and (own[-1].leader, own[-1].leader_epoch, own[-1].isr, own[-1].elr) == told:
+        report = (row["leader"], row["leader_epoch"], tuple(sorted(row["isr"])), tuple(sorted(row["elr"] or ())))
+        if own and (own[-1].leader, own[-1].leader_epoch, own[-1].isr, own[-1].elr) == report:
             own[-1] = replace(own[-1], to_ns=at)
         else:
-            own.append(Span(row["observer"], row["topic"], row["partition"], at, at, *told))
+            own.append(Span(row["observer"], row["topic"], row["partition"], at, at, *report))
     return sorted(
         (span for own in found.values() for span in own),
         key=lambda span: (span.from_ns, span.topic, span.partition, span.observer),
@@ -102,7 +102,7 @@ def leader_terms(seen: Iterable[Span], of: Partition) -> list[LeaderTerm]:
 
 
 def isr_before(seen: Iterable[Span], term: LeaderTerm) -> tuple[int, ...] | None:
-    """The ISR out of which the leader of a term was elected; None where nobody told any. ``seen`` is of one
+    """The ISR out of which the leader of a term was elected; None where nobody reported any. ``seen`` is of one
     partition."""
     last = last_before(seen, term)
     return None if last is None else last.isr
@@ -154,7 +154,7 @@ def refilled(seen: Iterable[Span], broker: int, after_ns: int) -> int | None:
 def who_led(seen: Iterable[Span], of: Partition, at_ns: int, names: Mapping[int, str]) -> dict[str, Any]:
     """Who led a partition at a time: leader, leader_epoch, isr.
 
-    A leader's own word counts first, the one of the highest epoch; where no leader's is fresh, the others' latest.
+    A leader's own report counts first, the one of the highest epoch; where no leader's is fresh, the others' latest.
     ``also_leading`` where another broker claimed it too; ``changed_to`` where it fell between two observations that
     differ, so that either may have been so. ``names`` gives brokers by their id.
     """

@@ -1,4 +1,4 @@
-"""Whether those who read along came to the end: a consumer that was given nothing proves nothing."""
+"""Whether those who read along came to the end: a consumer that got nothing proves nothing."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Reader:
-    """Who was to read a partition to its end, and the offset ``at`` which he stood last: behind all that he was given,
-    or else where he began; None where nobody told."""
+    """Who was to read a partition to its end, and the offset ``at`` which he stood last: behind all that he got,
+    or else where he began; None where nothing is known of that."""
 
     topic: str
     partition: int
@@ -30,7 +30,7 @@ def behind(history: History, polls: DataFrame) -> list[str]:
     """A line for each consumer that had a partition to the last and did not come to the end of its records.
 
     Of a group whoever of its members had the partition last counts, and how far any of them came. Of one that was
-    killed, or died, nothing is asked; where a fault stays, which may keep the end from it, that it was given anything.
+    killed, or died, nothing is asked; where a fault stays, which may keep the end from it, that it got anything.
     ``polls`` as of checkers/scan/polls.py.
     """
     doubtful = stopped(seats(history, polls), history)
@@ -47,7 +47,7 @@ def behind(history: History, polls: DataFrame) -> list[str]:
         .collect()
     )
     return [
-        f"consumer {row['reader']} {'stopped at ' + str(row['at']) if row['at'] is not None else 'was given nothing'}"
+        f"consumer {row['reader']} {'stopped at ' + str(row['at']) if row['at'] is not None else 'got nothing'}"
         f" of {row['topic']}-{row['partition']}, before {row['left']} records"
         for row in sorted(left, key=lambda row: (row["topic"], row["partition"], row["reader"]))
     ]
@@ -58,7 +58,7 @@ _STOOD = pa.schema([("topic", pa.string()), ("partition", pa.int32()), ("reader"
 
 def seats(history: History, polls: DataFrame) -> list[Row]:
     """Every reader and partition that it was ever assigned. Returns: READER, since_ns (of its last assignment), begun
-    (where an assignment began, as far as it is known), reached (how far it came; null where it was given nothing),
+    (where an assignment began, as far as it is known), reached (how far it came; null where it got nothing),
     given (how many records)"""
     assigned = (
         history.table("positions")
@@ -93,7 +93,7 @@ def stopped(seats: Iterable[Row], history: History) -> list[Reader]:
 
 
 def _stood(members: Sequence[Row]) -> tuple[Row, int | None, bool]:
-    """Who was assigned the partition last, how far any of them came, and whether any was given anything."""
+    """Who was assigned the partition last, how far any of them came, and whether any got anything."""
     last = max(members, key=lambda seat: (seat["since_ns"], seat["reader"], seat["incarnation"]))
-    told = [at for seat in members for at in (seat["reached"], seat["begun"]) if at is not None]
-    return last, max(told, default=None), any(seat["given"] for seat in members)
+    known = [at for seat in members for at in (seat["reached"], seat["begun"]) if at is not None]
+    return last, max(known, default=None), any(seat["given"] for seat in members)

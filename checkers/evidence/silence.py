@@ -1,4 +1,4 @@
-"""Silence: times in which a partition was written to and no broker had lately told who led it."""
+"""Silence: times in which a partition was written to and no broker had lately reported who led it."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ _SECOND_NS = 1_000_000_000
 
 @dataclass(frozen=True)
 class Silence:
-    """From when until when the last word of any broker on a partition was too old to tell anything."""
+    """From when until when the last report of any broker on a partition was too old to count."""
 
     topic: str
     partition: int
@@ -29,17 +29,17 @@ class Silence:
 def silences(observations: pa.Table, written: Mapping[Partition, tuple[int, int]]) -> list[Silence]:
     """The silences on each partition from its first write to its last, in their order.
 
-    ``observations``: topic, partition, at_ns, in any order. A word tells of FRESH_NS from its time on.
+    ``observations``: topic, partition, at_ns, in any order. A report counts for FRESH_NS from its time on.
     """
-    told = observations.select(["topic", "partition", "at_ns"]).sort_by(
+    reports = observations.select(["topic", "partition", "at_ns"]).sort_by(
         [(name, "ascending") for name in ("topic", "partition", "at_ns")]
     )
-    words = {of: np.empty(0, np.int64) for of in written} | dict(_by_partition(told))
-    return [one for of, (since, until) in sorted(written.items()) for one in _between(of, words[of], since, until)]
+    times = {of: np.empty(0, np.int64) for of in written} | dict(_by_partition(reports))
+    return [one for of, (since, until) in sorted(written.items()) for one in _between(of, times[of], since, until)]
 
 
-def _by_partition(told: pa.Table) -> Iterator[tuple[Partition, np.ndarray]]:
-    each = told.group_by(["topic", "partition"], use_threads=False).aggregate([("at_ns", "list")])
+def _by_partition(reports: pa.Table) -> Iterator[tuple[Partition, np.ndarray]]:
+    each = reports.group_by(["topic", "partition"], use_threads=False).aggregate([("at_ns", "list")])
     lists = each["at_ns_list"].combine_chunks()
     for row, (topic, partition) in enumerate(
         zip(each["topic"].to_pylist(), each["partition"].to_pylist(), strict=True)
@@ -47,9 +47,9 @@ def _by_partition(told: pa.Table) -> Iterator[tuple[Partition, np.ndarray]]:
         yield (topic, partition), lists[row].values.to_numpy()
 
 
-def _between(of: Partition, words: np.ndarray, since_ns: int, until_ns: int) -> Iterable[Silence]:
-    # As if a word had been told just too long before the first write, and one just as the last was over.
-    ends = np.concatenate([[since_ns - FRESH_NS], words, [until_ns]])
+def _between(of: Partition, times: np.ndarray, since_ns: int, until_ns: int) -> Iterable[Silence]:
+    # As if one report had come just too long before the first write, and one just when the last was over.
+    ends = np.concatenate([[since_ns - FRESH_NS], times, [until_ns]])
     begun, over = np.maximum(ends[:-1] + FRESH_NS, since_ns), np.minimum(ends[1:], until_ns)
     silent = begun < over
     return [Silence(*of, int(begin), int(end)) for begin, end in zip(begun[silent], over[silent], strict=True)]

@@ -78,19 +78,19 @@ def delivered(vanished: Iterable[Case]) -> dict[tuple[Partition, int], tuple[Off
         of_epoch = apart.setdefault((case.of, int(case.epoch or 0)), [])
         of_epoch.append((int(case.last_offset or 0), int(case.delivered_ns or 0)))
     found = {}
-    for key, told in apart.items():
-        offsets, by = np.array(sorted(told), np.int64).T
+    for key, delivered_by in apart.items():
+        offsets, by = np.array(sorted(delivered_by), np.int64).T
         found[key] = (offsets, np.minimum.accumulate(by[::-1])[::-1])
     return found
 
 
 def begun_at(found: Mapping[Partition, Log], vanished: Iterable[Case]) -> dict[Partition, Log]:
     """The final logs, where each epoch begins no later than what was delivered of it and is gone."""
-    given: dict[Partition, dict[int, int]] = {}
+    first: dict[Partition, dict[int, int]] = {}
     for case in vanished:
-        of_epoch, epoch, offset = given.setdefault(case.of, {}), int(case.epoch or 0), int(case.first_offset or 0)
+        of_epoch, epoch, offset = first.setdefault(case.of, {}), int(case.epoch or 0), int(case.first_offset or 0)
         of_epoch[epoch] = min(offset, of_epoch.get(epoch, offset))
-    return {of: log.begun_at(given.get(of, {})) for of, log in found.items()}
+    return {of: log.begun_at(first.get(of, {})) for of, log in found.items()}
 
 
 def worst_ruling(found: Iterable[RecordRange]) -> tuple[Ruling, int, int]:

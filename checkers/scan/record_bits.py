@@ -86,8 +86,8 @@ UNSENT = "whole & ~(acknowledged | failed | undecided)"
 MOVED = "acknowledged_at != found_at"
 #: Others than the final read saw the block's records elsewhere, damaged, or more than once.
 SEEN_ELSEWHERE = "sightings > 0 and (seen_at != found_at or damaged != 0) or sightings != bit_count(delivered)"
-#: Whom consumers were given elsewhere than the final log has them, as far as is known.
-GIVEN_ELSEWHERE = f"if({SEEN_ELSEWHERE}, delivered, 0L)"
+#: What consumers got elsewhere than the final log has it, as far as is known.
+READ_ELSEWHERE = f"if({SEEN_ELSEWHERE}, delivered, 0L)"
 #: Records of which some may have been at another offset.
 STRAYED = f"if(acknowledged != 0 and {MOVED} or {SEEN_ELSEWHERE}, acknowledged | whole, 0L)"
 #: The acknowledged records and those in the final log are the same, each once, whole, at one offset.

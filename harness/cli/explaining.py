@@ -24,7 +24,7 @@ _OFFSET = re.compile(r"(?P<topic>.+)-(?P<partition>\d+):(?P<offset>\d+)")
 _NAMED = 5
 #: What takes a record (checkers/evidence/holding.py).
 _TOOK = {"took", "wiped"}
-#: So many moments at which it changed who had a record are told from the first on, and as many to the last.
+#: So many moments at which it changed who had a record are shown from the first on, and as many to the last.
 _CHANGES = 20
 
 
@@ -134,9 +134,9 @@ def _holders(each: "list[Held]", standings: set[str | None]) -> list[str]:
     text = []
     for one in each[:_NAMED]:
         by, apart = broker(one.leader, one.leader_epoch), len({tuple(other.anomalies) for other in each}) > 1
-        told = f", as {in_order(one.anomalies)}" if apart else ""
+        named = f", as {in_order(one.anomalies)}" if apart else ""
         supposed = ", and every fault acted of which nobody knows" if one.supposed else ""
-        text.append(f"{'holders:':>12}  {'if ' if len(each) > 1 else ''}{by} appended it{told}{supposed}")
+        text.append(f"{'holders:':>12}  {'if ' if len(each) > 1 else ''}{by} appended it{named}{supposed}")
         said = [f"{'':14}{seconds(change['at_ns']):>12}  {held(change)}" for change in one.changes]
         left = len(said) - 2 * _CHANGES
         text += said if left <= 0 else [*said[:_CHANGES], f"{'':14}… and {left} more", *said[-_CHANGES:]]
@@ -169,8 +169,8 @@ def _views(views: "list[View]") -> list[str]:
 def _causes(archive: "Archive", causes: dict[str, list[str]], as_json: bool) -> None:
     findings = archive.verdict.findings if archive.verdict else []
     if as_json:
-        told = [finding.model_dump(include={"anomalies", "standing", "text"}) for finding in findings]
-        click.echo(json.dumps({"run": archive.file.run, "runs": causes, "findings": told}))
+        shown = [finding.model_dump(include={"anomalies", "standing", "text"}) for finding in findings]
+        click.echo(json.dumps({"run": archive.file.run, "runs": causes, "findings": shown}))
         return
     for name, sentences in ((_heading(one), _sentences(one)) for one in findings) if findings else causes.items():
         click.echo(printable(name))

@@ -17,7 +17,7 @@ class Progress:
     def __init__(self, stream: "TextIO") -> None:
         self._stream = stream
         if isinstance(stream, TextIOWrapper) and stream.errors == "strict":
-            # What the locale has no character for is told as an escape.
+            # What the locale has no character for is written as an escape.
             stream.reconfigure(errors="backslashreplace")
         self._broken: OSError | None = None
 

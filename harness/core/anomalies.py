@@ -172,10 +172,10 @@ EARLY_READ = Anomaly(
 )
 READ_CYCLE = Anomaly(
     "read_cycle",
-    "times transactions were given each other's records in a circle",
+    "times transactions got each other's records in a circle",
     Promise(
         "with isolation.level=read_committed, a record is returned after its transaction is committed: of two "
-        "transactions, each of which was given what the other sent, one was given it before (Adya's G1c)",
+        "transactions, each of which got what the other sent, one got it before (Adya's G1c)",
         f"{_ISOLATION}; Adya 1999, Weak Consistency, 4.2.3",
     ),
 )

@@ -1,4 +1,4 @@
-"""Processes of our own beside this one, which are told lines and answer in lines."""
+"""Processes of our own beside this one, which get lines and answer in lines."""
 
 import os
 import subprocess

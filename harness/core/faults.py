@@ -79,7 +79,7 @@ def sides(row: Row) -> tuple[frozenset[str], ...]:
 
 def cuts_only(row: Row, nodes: frozenset[str]) -> bool:
     """Whether a fault does no more than cut some of ``nodes`` from each other. (A cut between two groups named the
-    nodes of both before their sides were told.)"""
+    nodes of both before their sides were recorded.)"""
     if sides(row):
         return frozenset().union(*sides(row)) <= nodes
     return row["kind"] == "partition" and frozenset(row["nodes"]) <= nodes

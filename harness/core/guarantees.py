@@ -97,7 +97,7 @@ class Configuration(BaseModel):
 
     @property
     def read_committed(self) -> bool:
-        """Whether the final read was given only what is in no open or aborted transaction."""
+        """Whether the final read gets only what is in no open or aborted transaction."""
         return self.isolation_level == "read_committed"
 
 
@@ -320,7 +320,7 @@ PERMISSIONS: tuple[Permission, ...] = (
         (SKIPPED, WENT_BACK),
         lambda _, seen: seen.moved_unseen,
         "a partition that a group gives to a member is read from where the group had committed, which may be before or "
-        "behind what that member was given before",
+        "behind what that member got before",
         "Kafka javadoc, KafkaConsumer, Offsets and Consumer Position",
         "none: record the rebalances (:rebalance-log)",
     ),
@@ -328,8 +328,8 @@ PERMISSIONS: tuple[Permission, ...] = (
         "read before they are committed",
         (READ_CYCLE,),
         lambda c, _: not c.read_committed,
-        "isolation.level=read_uncommitted: what a transaction sends is given out before it is committed, also to one "
-        "whose records it is given then",
+        "isolation.level=read_uncommitted: what a transaction sends is delivered before it is committed, also to one "
+        "whose records it gets then",
         "Kafka documentation, consumer configuration, isolation.level",
         "isolation.level=read_committed",
     ),

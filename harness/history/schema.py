@@ -80,7 +80,7 @@ READS = pa.schema(
 
 #: What happened to a reader's position in a partition: assign, revoke, lost, seek, committing, commit,
 #: end-of-partition, error. A ``committing`` is journalled before the commit is asked for; a ``commit`` is its answer.
-#: Where a reader is assigned a log from its beginning, ``offset`` is that: null where no broker told it.
+#: Where a reader is assigned a log from its beginning, ``offset`` is that: null where no broker reported it.
 #: Of the final reader: last-stable and high-watermark, the ends of a log once all transactions should be over. Of who
 #: read a replica: end-of-partition, where the follower's log ended as far as it knew. Of an imported history:
 #: MAY_HAVE_MOVED, before a poll of a member of a group whose rebalances it does not have. ``poll`` is the number of the

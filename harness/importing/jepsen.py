@@ -69,11 +69,11 @@ def _configuration(settings: Mapping[str, str]) -> Configuration:
 
 
 def _convert(file: EdnFile, run: Path) -> Conversion:
-    told = [field.name for field in fields(Tables)]
-    for table in TABLES.keys() - {*told}:
+    filled = [field.name for field in fields(Tables)]
+    for table in TABLES.keys() - {*filled}:
         write_table(run, table, TABLES[table].empty_table())
     with ExitStack() as stack:
-        tables = Tables(**{name: stack.enter_context(TableFile(run, name)) for name in told})
+        tables = Tables(**{name: stack.enter_context(TableFile(run, name)) for name in filled})
         conversion = Conversion(file, tables)
         for operation in file:
             conversion.take(operation)

@@ -282,7 +282,7 @@ class Conversion:
             # last poll brought was not moved after it.
             reader.moves((reader.places.keys() if moved.any else moved.partitions) - last)
         if operation[":type"] != ":ok" and (polls or pending.polls):
-            reader.failed(told=len(polls) >= pending.polls)
+            reader.failed(all_recorded=len(polls) >= pending.polls)
 
     def _read_rows(
         self, process: int, at_ns: int, partition: int, pairs: Iterator[tuple[int | None, Any]], transaction: int | None
@@ -292,7 +292,7 @@ class Conversion:
         before: int | None = None
         for offset, (raw, value) in pairs:
             if before is not None and offset is not None and offset < before:
-                # Within one poll, too, the order is told: what steps back is as if another poll had brought it.
+                # Within one poll, too, the order is known: what steps back is as if another poll had brought it.
                 reader.polls += 1
             before = before if offset is None else offset
             record = self._records.find(partition, value)

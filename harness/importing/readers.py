@@ -11,7 +11,7 @@ Event = tuple[str, int | None]
 
 @dataclass
 class Place:
-    """Where a reader stands in a partition. ``position``: behind what it was given last, where that is known.
+    """Where a reader stands in a partition. ``position``: behind what it got last, where that is known.
     ``moved``: how often all its partitions had been moved when it was there. ``may_rewind``: its last poll failed."""
 
     position: int | None = None
@@ -34,7 +34,7 @@ class Reader:
     def chooses(self, chosen: Set[int], subscribed: bool) -> Iterable[tuple[str, int]]:
         """It assigns itself partitions, or subscribes to their topics: the events, each with its partition.
 
-        What it had and has still keeps its place (SubscriptionState.assignFromUser); so does what it was given records
+        What it had and has still keeps its place (SubscriptionState.assignFromUser); so does what it got records
         of and was never seen to choose. But to go from one way to the other is to begin anew: they are mutually
         exclusive.
         """
@@ -59,10 +59,10 @@ class Reader:
         self.places |= {partition: Place(moved=self.moved - 1) for partition in partitions}
 
     def arrives(self, partition: int, offsets: Sequence[int | None]) -> Event | None:
-        """It is given records at these offsets, in this order: what must have happened to its place before."""
-        told = [offset for offset in offsets if offset is not None]
-        event = self._event(self.places.get(partition, Place()), told[0] if told else None)
-        self.places[partition] = Place(told[-1] + 1 if len(told) == len(offsets) and told else None, self.moved)
+        """It gets records at these offsets, in this order: what must have happened to its place before."""
+        known = [offset for offset in offsets if offset is not None]
+        event = self._event(self.places.get(partition, Place()), known[0] if known else None)
+        self.places[partition] = Place(known[-1] + 1 if len(known) == len(offsets) and known else None, self.moved)
         return event
 
     def _event(self, place: Place, first: int | None) -> Event | None:
@@ -72,10 +72,10 @@ class Reader:
             return "seek", first
         return (MAY_HAVE_MOVED, None) if self.subscribed and not self.tells_rebalances else None
 
-    def failed(self, told: bool) -> None:
-        """Its operation failed: it goes on where that ended, or goes back. ``told``: what its polls brought is told;
-        where it is not, that is passed over by nobody."""
+    def failed(self, all_recorded: bool) -> None:
+        """Its operation failed: it goes on where that ended, or goes back. ``all_recorded``: the history has what its
+        polls brought; where it has not, nobody skipped that."""
         for place in self.places.values():
             place.may_rewind = True
-        if not told:
+        if not all_recorded:
             self.moved += 1

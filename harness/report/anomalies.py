@@ -17,7 +17,7 @@ source), and a *violation* where Kafka broke the promise below. A limit is yours
 """
 
 _FINDINGS = """\
-## Findings: one cause, told once
+## Findings: one cause, said once
 
 One election takes the end of a log: its records are lost, what consumers had of them has vanished, and other records
 stand at their offsets. `anomalies` of verdict.json has each of these with all of its count; `findings` has what caused
@@ -25,8 +25,8 @@ them, the worst first. Terminal, page, JUnit and a suite's summary tell findings
 """
 
 _PLACES = """
-Of more than 20 places of which nothing is known, the smallest are told together. A verdict of an older version has no
-`findings`, and its anomalies are told instead.
+Of more than 20 places of which nothing is known, the smallest are listed together. A verdict of an older version has no
+`findings`, and its anomalies are shown instead.
 
 """
 

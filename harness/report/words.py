@@ -29,11 +29,11 @@ def verdict_line(verdict: Verdict) -> str:
 
 def headlines(verdict: Verdict, findings: Sequence[Finding]) -> list[str]:
     """The reasons, without what the findings say themselves: why, and where."""
-    told = {behind for one in findings for behind in (f"{one.first}: {text}" for text in _texts(one))}
+    said = {behind for one in findings for behind in (f"{one.first}: {text}" for text in _texts(one))}
     lines = []
     for reason in verdict.reasons:
         why = next((f": {f.because}" for f in findings if reason.startswith(f"{f.first}: ")), "")
-        if reason not in told:
+        if reason not in said:
             lines.append(reason.removesuffix(why))
     return lines
 

@@ -19,7 +19,7 @@ _SECOND = 1e9
 #: others used too, two of one scenario with the same settings differed by up to 4.3 s without an acknowledgement, 3.5 s
 #: of recovery, 2.5 s in the median and 3.8 s in the 99th percentile.
 _NOISE = {"loss": 0.01, "unavailable": 5.0, "recovery": 5.0, "p50": 3.0, "p99": 5.0}
-#: What grew by the factor, and by this share of the noise, is told.
+#: What grew by the factor, and by this share of the noise, is reported.
 _TOLD = 0.1
 #: What of a scenario does not decide what happens in a run.
 _DESCRIPTIVE = ("name", "source", "claim", "notes", "tags", "expect", "requires", "limits")
@@ -74,8 +74,8 @@ def _compared(name: str, old: Runs | None, new: Runs | None, tolerance: float) -
         return Compared(name, before, after, gone, _removed(old, new))
     before, after = figures(old), figures(new)
     changed = list(changes(old.judged[-1], new.judged[-1])) if old.judged and new.judged else []
-    told = [*_removed(old, new), *grown(before, after, tolerance), *changed]
-    return Compared(name, before, after, list(worse(before, after, tolerance)), told)
+    notes = [*_removed(old, new), *grown(before, after, tolerance), *changed]
+    return Compared(name, before, after, list(worse(before, after, tolerance)), notes)
 
 
 def _gone(new: Runs | None) -> str:

@@ -45,8 +45,8 @@ def _case(file: SuiteFile, run: Result, worse: Sequence[str]) -> ET.Element:
     elif run.outcome is Outcome.CANNOT_RUN and not file.skips(run):
         ET.SubElement(case, "error", type=str(run.outcome), message=why).text = said
     elif worse:
-        told = printable("; ".join(worse))
-        ET.SubElement(case, "failure", type="worse", message=told).text = f"worse than {file.baseline}: {told}"
+        message = printable("; ".join(worse))
+        ET.SubElement(case, "failure", type="worse", message=message).text = f"worse than {file.baseline}: {message}"
     elif run.outcome in _SKIPPED:
         ET.SubElement(case, "skipped", message=said)
     elif run.outcome is not Outcome.EXPECTED:

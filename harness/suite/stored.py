@@ -13,7 +13,7 @@ from harness.history.paths import VERDICT_FILE
 from harness.history.run_file import RUN_FILE, RunFile, State
 from harness.suite.results import SUITE_FILE, Outcome, SuiteFile, stored_suites
 
-#: Is told of what cannot be read, a line each.
+#: Gets a line about each run that cannot be read.
 Say = Callable[[str], None]
 
 
@@ -60,7 +60,7 @@ def read_run(directory: Path) -> Stored:
 
 
 def readable(directories: Iterable[Path], say: Say) -> Iterator[Stored]:
-    """The runs in these directories; one that cannot be read is told, and left out."""
+    """The runs in these directories; one that cannot be read is reported, and left out."""
     for directory in directories:
         try:
             yield read_run(directory)
@@ -86,7 +86,7 @@ def by_case(folder: Path, say: Say, baseline: bool = False) -> dict[str, Runs]:
     it, or the one run outside of suites that is newer: its case has the scenario's name. Where others are compared with
     it (``baseline``), runs of which none was judged hide no older ones: a night that crashed is no measure.
 
-    Raises HistoryError where none was judged. A run that cannot be read is told, and left out.
+    Raises HistoryError where none was judged. A run that cannot be read is reported, and left out.
     """
     found = of_suite(folder, say) if (folder / SUITE_FILE).is_file() else _newest(folder, say, baseline)
     if not any(runs.judged for runs in found.values()):
@@ -98,7 +98,7 @@ def by_case(folder: Path, say: Say, baseline: bool = False) -> dict[str, Runs]:
 
 def of_suite(directory: Path, say: Say) -> dict[str, Runs]:
     """The runs of the suite in ``directory`` by the names of their cases, as far as they ended. A run that cannot be
-    read is told, and left out. Raises HistoryError where the suite cannot."""
+    read is reported, and left out. Raises HistoryError where the suite cannot."""
     found: dict[str, Runs] = {}
     file = SuiteFile.read(directory)
     for result in file.runs:

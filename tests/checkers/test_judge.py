@@ -388,7 +388,7 @@ VACUOUS = {
     "a consumer that read nothing": (
         _without("live a @0 r1 t3", "live b @1 r1 t6"),
         {"clients": {"producer 0": {}}},
-        "consumers read to the end: consumer 101 was given nothing of trial-0, before 2 records",
+        "consumers read to the end: consumer 101 got nothing of trial-0, before 2 records",
     ),
     "a partition that acknowledged nothing after the heal": (
         (*GOOD, "send c ok @0 p1 t0..1", "final c @0 p1", "end 0..1 p1", "saw b1 @0 p1 leader=1 epoch=0 isr=1,2,3"),

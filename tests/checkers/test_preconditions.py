@@ -138,8 +138,8 @@ NOT_HELD = [
         "nothing acknowledged after 20.0 s, when the last fault was over: t-0",
     ),
     (
-        asks.read_on(["consumer 3 was given nothing of t-0, before 9 records"]),
-        "consumer 3 was given nothing of t-0, before 9 records",
+        asks.read_on(["consumer 3 got nothing of t-0, before 9 records"]),
+        "consumer 3 got nothing of t-0, before 9 records",
     ),
     (
         asks.observed([SPAN], [Silence("t", 0, 5 * SECOND, 9 * SECOND)]),

@@ -15,8 +15,8 @@ LOG = ("send a ok @0", "send b ok @1", "final a @0", "final b @1", "end 0..2")
 GIVEN = ("live a @0 r1 t5", "live b @1 r1 t6")
 
 ALONE = {
-    "who was given nothing": ((*LOG, "place r1 assign t1"), ["was given nothing of {}-0, before 2 records"]),
-    "who began somewhere and was given nothing": (
+    "who got nothing": ((*LOG, "place r1 assign t1"), ["was given nothing of {}-0, before 2 records"]),
+    "who began somewhere and got nothing": (
         (*LOG, "place r1 assign @1 t1"),
         ["stopped at 1 of {}-0, before 1 records"],
     ),
@@ -45,17 +45,17 @@ ALONE = {
             "place r1 assign p1 t1",
             *GIVEN,
         ),
-        ["was given nothing of {}-1, before 1 records"],
+        ["got nothing of {}-1, before 1 records"],
     ),
     "what was not read to its end proves nothing": ((*LOG[:-1], "end 0..2 read 1", "place r1 assign t1"), []),
     "each reader for himself": (
         (*LOG, "place r1 assign t1", *GIVEN, "place r2 assign t1"),
-        ["was given nothing of {}-0, before 2 records"],
+        ["got nothing of {}-0, before 2 records"],
     ),
     "who was killed": ((*LOG, "place r1 assign t1", "killed r1"), []),
     "whose earlier life was killed": (
         (*LOG, "place r1 assign t1", "killed r1", "place r1 i1 assign t2"),
-        ["was given nothing of {}-0, before 2 records"],
+        ["got nothing of {}-0, before 2 records"],
     ),
 }
 GROUPED = {
@@ -84,7 +84,7 @@ GROUPED = {
 #: Where a fault stays as it is.
 STAYING = {
     "who was given some": ((*LOG, "place r1 assign @0 t1", "live a @0 r1 t5"), []),
-    "who was given nothing": (
+    "who got nothing": (
         (*LOG, "place r1 assign @0 t1", "place r1 end-of-partition @0 t2"),
         ["stopped at 0 of {}-0, before 2 records"],
     ),

@@ -67,7 +67,7 @@ def test_of_alternatives_the_one_is_told_that_a_fault_uses_here_and_how_the_bett
 def test_it_is_told_by_which_means_a_fault_acts_in_each_of_its_forms(
     kind: str, missing: tuple[str, ...], told: str
 ) -> None:
-    lacks, said = Kernel(without(*missing)).told(FAULTS[kind])  # type: ignore[arg-type]
+    lacks, said = Kernel(without(*missing)).report(FAULTS[kind])  # type: ignore[arg-type]
     assert lacks == []
     assert said.startswith(told)
     # A form that acts as the simplest one does is not told of.
@@ -77,7 +77,7 @@ def test_it_is_told_by_which_means_a_fault_acts_in_each_of_its_forms(
 
 
 def test_what_cannot_act_at_all_says_so_once() -> None:
-    lacks, said = Kernel(without("netem", "nfqueue")).told(FAULTS["slow"])  # type: ignore[arg-type]
+    lacks, said = Kernel(without("netem", "nfqueue")).report(FAULTS["slow"])  # type: ignore[arg-type]
     assert [line.partition(" (")[0] for line in lacks] == ["this kernel has no netfilter queue"]
     assert said.startswith("with a correlation not at all")
 

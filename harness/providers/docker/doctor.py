@@ -57,7 +57,7 @@ def faults(client: DockerClient, wanted: Sources) -> Iterator[Finding]:
     yield clients(client, image)
     with labels_of_no_run() as labels:
         kernel = Kernel(without_network(client, image, labels))
-        found = {kind: kernel.told(fault) for kind, fault in FAULTS.items()}
+        found = {kind: kernel.report(fault) for kind, fault in FAULTS.items()}
     for kind, (lines, means) in found.items():
         yield Finding(kind, not lines, "; ".join(lines) or means, needed=False)
 

@@ -46,7 +46,7 @@ def _tried(machine: Machine, facts: Facts) -> Tried:
     kernel, address = kernel_of(machine), address_of(machine.host)
 
     def of(fault: type[Fault]) -> tuple[list[str], str]:
-        lacking, means = kernel.told(fault)
+        lacking, means = kernel.report(fault)
         return [*lacking, *in_the_way(kernel, facts, address, [fault.model_construct().needs])], means
 
     return {kind: of(fault) for kind, fault in FAULTS.items()}

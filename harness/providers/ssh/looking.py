@@ -112,8 +112,8 @@ class Facts:
                 yield f"{host.called}: port {port} is taken: end what listens there, or set another in `ports`"
 
     def without_device(self, address: str) -> str | None:
-        """Why no fault finds the device that it is to act on: that which has the address. A loopback address is told of
-        anyway (``loopbacks``)."""
+        """Why no fault finds the device that it is to act on: that which has the address. Loopback addresses have
+        a line of their own (``loopbacks``)."""
         device = self.devices.get(address)
         if address.startswith("127.") or not self.devices or device not in {None, "lo"}:
             return None
@@ -190,7 +190,7 @@ def address_of(host: Host) -> str:
 
 def loopbacks(hosts: Iterable[Host]) -> list[str]:
     """A line for each host that is named by an address which is each machine itself, such as Debian's 127.0.1.1 for
-    its own name: the others would look for its node on themselves. (What has no address is told when it is reached.)"""
+    its own name: the others would look for its node on themselves. (One without an address is reported later.)"""
     lines = list[str]()
     for host in hosts:
         with suppress(EnvironmentLacks):
