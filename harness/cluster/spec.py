@@ -1,5 +1,6 @@
 """What a scenario says of its cluster and its topics, whoever brings the cluster up."""
 
+from dataclasses import dataclass
 from typing import Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
@@ -21,6 +22,11 @@ class Part(BaseModel):
     """A part of a scenario file: it cannot be changed, and takes no key that it does not know."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+
+@dataclass(frozen=True)
+class NamesFile:
+    """Marks a setting that names a file: a scenario means it from where its own file is."""
 
 
 class ClusterSpec(Part):

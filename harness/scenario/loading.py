@@ -11,6 +11,7 @@ from harness.core.quantities import WRITTEN
 from harness.resources import scenarios
 from harness.scenario.complaints import complaints, problem_lines
 from harness.scenario.contradictions import contradictions
+from harness.scenario.files import found_from, from_anywhere
 from harness.scenario.model import Scenario
 from harness.scenario.overrides import override
 from harness.scenario.written import Written, read
@@ -19,13 +20,15 @@ _SUFFIXES = (".yaml", ".yml")
 
 
 def load(name_or_path: str, overrides: Sequence[str] = ()) -> Scenario:
-    """The named scenario, or that of a file, with each ``path=value`` of ``overrides`` put in.
+    """The named scenario, or that of a file, with each ``path=value`` of ``overrides`` put in. Files that it names are
+    found from where it stands; those of ``overrides`` from the current directory.
 
     Raises ScenarioError: a line for each thing that is wrong.
     """
-    written = read(_find(name_or_path))
+    written = read(path := _find(name_or_path))
+    found_from(written.data, path.parent)
     for assignment in overrides:
-        override(written, assignment)
+        override(written, from_anywhere(assignment, Path()))
     return validated(written)
 
 

@@ -1,7 +1,6 @@
 """Which runs a suite consists of, how long they take, and which comes first."""
 
 import hashlib
-import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,10 +8,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from random import Random
 
-import yaml
-
 from harness.core.errors import ScenarioError
 from harness.core.step import TimelineStep
+from harness.scenario.files import from_anywhere
 from harness.scenario.loading import load, named
 from harness.scenario.model import Scenario
 from harness.scenario.steps import Until
@@ -110,23 +108,14 @@ def _loaded(
             continue
         for version in versions:
             for variant, changed in variants.items():
-                settings = [*entry.set, *([f"cluster.version={version}"] if version else []), *changed, *overrides]
-                settings = [_from_anywhere(setting) for setting in settings]
+                own = [*entry.set, *([f"cluster.version={version}"] if version else []), *changed]
+                settings = [
+                    *(from_anywhere(setting, folder) for setting in own),
+                    *(from_anywhere(setting, Path()) for setting in overrides),
+                ]
                 labels = [label for label in (version, variant or " ".join([*entry.set, *changed])) if label]
                 name = " ".join([plain.name, *([f"({', '.join(labels)})"] if labels else [])])
                 yield name, written, tuple(settings), load(written, settings)
-
-
-def _from_anywhere(setting: str) -> str:
-    """A setting so that it means the same in another directory: an inventory by its whole path."""
-    path, _, text = setting.partition("=")
-    if path.strip() != "cluster.machines":
-        return setting
-    try:
-        file = yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError):
-        return setting  # It is refused where it is put in.
-    return f"cluster.machines={json.dumps(str(Path(file).absolute()))}" if isinstance(file, str) else setting
 
 
 def _matching(patterns: Sequence[str], folder: Path) -> list[str]:

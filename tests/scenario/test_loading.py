@@ -303,3 +303,23 @@ def test_nodes_are_named_by_their_role() -> None:
         *("c1", "c2", "c3"),
     ]
     assert load("jepsen-2013/unclean-election-zookeeper").cluster.node_names == ["b1", "b2", "b3", "b4", "z1"]
+
+
+def test_an_inventory_is_found_from_its_own_file_and_what_is_set_from_the_current_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "a" / "own.yaml"
+    file.parent.mkdir()
+    file.write_text("cluster: {machines: inv.yaml}\n")
+    monkeypatch.chdir(tmp_path)
+
+    def machines(*overrides: str) -> object:
+        return load("a/own.yaml", overrides).cluster.model_dump()["machines"]
+
+    assert machines() == f"{file.parent}/inv.yaml"
+    assert machines("cluster.machines=inv.yaml") == f"{tmp_path}/inv.yaml"
+    assert machines("cluster={machines: inv.yaml}") == f"{tmp_path}/inv.yaml"
+    assert machines("cluster.machines=/elsewhere/inv.yaml") == "/elsewhere/inv.yaml"
+    assert machines("cluster.machines=null") is None
+    with pytest.raises(ScenarioError, match="cluster.machines"):
+        machines("cluster.machines=[inv.yaml]")

@@ -152,6 +152,29 @@ def test_an_inventory_is_the_same_from_another_directory(
         cases("jepsen-2013/min-isr-2", overrides=("cluster.machines=[",))
 
 
+def test_an_inventory_is_looked_for_where_the_file_is_that_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "own.yaml").write_text("cluster: {machines: inv.yaml}\n")
+    (folder / "plain.yaml").write_text("claim: x\n")
+    (folder / "some.yaml").write_text(
+        "runs:\n  - own.yaml\n  - {scenarios: plain.yaml, set: cluster.machines=../inv.yaml}\n"
+        "  - {scenarios: plain.yaml, variants: {other: 'cluster={machines: inv.yaml}'}}\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    found = plan(load_suite(["mine/some.yaml"]), (), 1, Random(1))
+    monkeypatch.chdir("/")
+    scenarios = [load(one.written, one.overrides) for one in found]
+    assert [scenario.cluster.model_dump()["machines"] for scenario in scenarios] == [
+        f"{folder}/inv.yaml",
+        f"{folder}/../inv.yaml",
+        f"{folder}/inv.yaml",
+    ]
+    assert [digest(scenario) for scenario in scenarios] == [one.digest for one in found]
+
+
 def test_a_pattern_may_begin_with_several_slashes(tmp_path: Path) -> None:
     (tmp_path / "mine.yaml").write_text("claim: x\n")
     assert names(f"//{tmp_path}/*.yaml") == ["mine"]
