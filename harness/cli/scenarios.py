@@ -1,6 +1,8 @@
 """``kafka-trial scenarios`` and ``kafka-trial scenarios show``."""
 
+import codecs
 import json
+import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -8,6 +10,8 @@ import click
 from harness.core.errors import ScenarioError
 
 if TYPE_CHECKING:
+    from typing import TextIO
+
     from harness.core.verdict import Expectation
 
 
@@ -53,7 +57,15 @@ def show(scenario: str, overrides: tuple[str, ...]) -> None:
     from harness.scenario.loading import load
     from harness.scenario.resolved import resolved_yaml
 
-    click.echo(resolved_yaml(load(scenario, overrides)), nl=False)
+    resolved = load(scenario, overrides)
+    # What the locale cannot write, YAML can: an escape of another kind would be read back as other text.
+    click.echo(resolved_yaml(resolved, ascii_only=not in_unicode(sys.stdout)), nl=False)
+
+
+def in_unicode(stream: "TextIO | None") -> bool:
+    """Whether every character can be written to it."""
+    encoding = getattr(stream, "encoding", None)
+    return encoding is None or codecs.lookup(encoding).name.startswith("utf-")
 
 
 def expected(expect: "Expectation") -> str:

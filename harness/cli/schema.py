@@ -14,4 +14,5 @@ def schema() -> None:
     """
     from harness.scenario.json_schema import json_schema
 
-    click.echo(json.dumps(json_schema(), indent=2, ensure_ascii=False))
+    # (ASCII: whatever the locale, it can be written, and read as the UTF-8 that JSON is.)
+    click.echo(json.dumps(json_schema(), indent=2))

@@ -10,17 +10,17 @@ from harness.scenario.model import Scenario
 _WIDTH = 120
 
 
-def resolved_yaml(scenario: Scenario) -> str:
+def resolved_yaml(scenario: Scenario, ascii_only: bool = False) -> str:
     """Every setting, with its default where the file has none, and of each step what is not the default; what is empty
     is left out.
 
-    It is a scenario file itself: loading it makes an equal scenario.
+    It is a scenario file itself: loading it makes an equal scenario. ``ascii_only`` writes other characters as escapes.
     """
     said = scenario.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"timeline"})
     expect, requires = said.pop("expect"), said.pop("requires")
     said |= {"timeline": [_step(step) for step in scenario.timeline], "requires": requires, "expect": expect}
     written = {key: filled for key, value in said.items() if (filled := _filled(value)) not in ("", {}, [])}
-    return yaml.safe_dump(written, sort_keys=False, allow_unicode=True, width=_WIDTH)
+    return yaml.safe_dump(written, sort_keys=False, allow_unicode=not ascii_only, width=_WIDTH)
 
 
 def _step(step: BaseModel) -> Any:

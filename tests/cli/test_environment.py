@@ -1,15 +1,19 @@
 """What keeps kafka-trial from working where it is started: one line each."""
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from harness.cli import codes
 from harness.cli.environment import look_at_spark
 from harness.core.errors import EnvironmentLacks
+from harness.scenario.json_schema import json_schema
+from harness.scenario.loading import named
 from tests.cli.test_commands import assert_one_line
 from tests.command import Done, Invoke
 
@@ -66,6 +70,18 @@ def test_whatever_the_locale_a_line_can_be_written(locale: str) -> None:
     done = program("check", "/no/such/→", LC_ALL=locale, PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
     assert done.code == codes.BAD_INPUT
     assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize("locale", ["C", "en_US.ISO-8859-1", "C.UTF-8"])
+def test_whatever_the_locale_what_is_printed_for_programs_is_read_back_the_same(locale: str, tmp_path: Path) -> None:
+    in_it = {"LC_ALL": locale, "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    assert json.loads(program("schema", **in_it).out) == json_schema()
+    mine = tmp_path / "mine.yaml"
+    mine.write_text("claim: été → 冬\n", encoding="utf-8")
+    shown = program("scenarios", "show", mine, **in_it).out
+    assert yaml.safe_load(shown)["claim"] == "été → 冬"
+    listed = program("scenarios", "--json", **in_it).out
+    assert [json.loads(line)["name"] for line in listed.splitlines()] == list(named())
 
 
 def test_what_would_move_a_cursor_is_written_as_an_escape(kafka_trial: Invoke) -> None:
