@@ -60,6 +60,7 @@ class Result(_Part):
     outcome: Outcome = Outcome.WAITING
     why: str = Field("", description="the headline of its verdict, or what kept it from one")
     needed: bool = Field(False, description="it cannot run for want of what every run needs: that is never skipped")
+    unjudged: int = Field(0, description="how often its judge failed")
     verdict: Judgement | None = None
     anomalies: dict[str, int] = {}
     directory: str | None = None
@@ -89,7 +90,7 @@ class Result(_Part):
 
     def judged(self, verdict: Verdict) -> None:
         """Note its verdict."""
-        self.verdict = verdict.verdict
+        self.verdict, self.unjudged = verdict.verdict, 0
         self.why = verdict.reasons[0] if verdict.expected else verdict.reasons[-1]
         self.anomalies = {name: anomaly.count for name, anomaly in verdict.anomalies.items()}
         unmet = Outcome.UNKNOWN if verdict.verdict is Judgement.UNKNOWN else Outcome.UNEXPECTED

@@ -29,6 +29,8 @@ LOGS = "logs"
 #: The phase of a run from which on the first judge is made, and the next cluster comes up: writes are over, and
 #: nothing of it is measured any more. How soon writes came back is.
 _WRITES_OVER = "final read"
+#: How often one run is tried to be judged: a suite that goes on must come to its end.
+_JUDGED_AT_MOST = 2
 _TICK_SECONDS = 1.0
 #: A recorder whose suite was killed heals, removes its cluster and ends.
 _ORPHAN_SECONDS = 180.0
@@ -241,8 +243,12 @@ class SuiteRun:
         why = (
             str(error) if isinstance(error, KafkaTrialError) else f"defect: {type(error).__name__}: {error}; see {log}"
         )
-        # What is recorded stays so: who goes on judges it.
-        self._end(number, Outcome.RECORDED, f"not judged, --resume tries again: {why}")
+        run.unjudged += 1
+        if run.unjudged < _JUDGED_AT_MOST:
+            # What is recorded stays so: who goes on judges it.
+            self._end(number, Outcome.RECORDED, f"not judged, --resume tries again: {why}")
+        else:
+            self._end(number, Outcome.CRASHED, f"its judge failed {run.unjudged} times, the last time: {why}")
 
     def _end(self, number: int, outcome: Outcome, why: str) -> None:
         run = self.file.runs[number]

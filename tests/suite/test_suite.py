@@ -113,6 +113,19 @@ def test_a_judge_that_fails_leaves_that_run_to_who_goes_on_and_judges_the_next(t
     assert [line for line in later.log if line.startswith(("up", "judge "))] == ["judge made", "judge a", "judge b"]
 
 
+def test_a_run_whose_judge_fails_again_crashed_and_its_suite_comes_to_its_end(tmp_path: Path) -> None:
+    file = suite_file(case("a"), case("b"))
+    World(tmp_path, verdicts=[HistoryError("torn"), verdict()]).run(file)
+    again, later = SuiteFile.read(to_resume(tmp_path, "some", [])), World(tmp_path, verdicts=[HistoryError("torn")])
+    resume(again, tmp_path, later.actions().clean)
+    later.run(again)
+    assert outcomes(again) == [Outcome.CRASHED, Outcome.EXPECTED]
+    assert again.runs[0].why == "its judge failed 2 times, the last time: torn"
+    assert exit_code(again) == codes.CRASHED
+    with pytest.raises(ScenarioError, match="no suite 'some' was broken off here, or left runs out"):
+        to_resume(tmp_path, "some", [])
+
+
 def test_a_run_that_is_judged_by_who_goes_on_took_no_night(tmp_path: Path) -> None:
     file = suite_file(case("a", seed=7))
     file.runs[0].outcome, file.runs[0].began = Outcome.RUNNING, -86_400.0
