@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 #: Why a run is not judged.
 _SKIPPED = "it was interrupted before anything was sent"
+_REMOVED = "it was removed meanwhile"
 
 
 @dataclass(frozen=True)
@@ -48,49 +49,47 @@ class Case:
 def check(backends: Backends, runs: tuple[str, ...], as_json: bool, master: str | None, conf: tuple[str, ...]) -> int:
     """Judge stored runs again: each RUN_DIR, or every run below it.
 
-    The exit code is that of the worst run. A run that was interrupted before anything was sent is skipped.
+    The exit code is that of the worst run. A run that was interrupted before anything was sent is skipped, and one that
+    is removed meanwhile.
     """
     settings = dict(_setting(text) for text in conf)
     directories = below(runs)
     several = len(directories) > 1
     results: list[int] = []
+    skipped: list[Path] = []
     with ExitStack() as stack:
         cases: list[Case] = []
-        skipped = 0
         for number, directory in enumerate(directories, 1):
             with (
-                _reported([directory], as_json, results),
+                _reported([directory], as_json, results, skipped),
                 busy(f"looking at {directory} ({number} of {len(directories)})"),
             ):
                 one = stack.enter_context(case(directory, backends.writable))
                 if one is None:
-                    skipped += 1
-                    print_error(f"{directory}: skipped: {_SKIPPED}")
-                    if as_json:
-                        print_skipped(directory, _SKIPPED)
+                    _skip(directory, _SKIPPED, as_json, skipped)
                 else:
                     cases.append(one)
         if skipped:
-            print_error(f"{skipped} of {len(directories)} runs skipped")
-        if not cases and not results:
-            raise HistoryError("nothing was judged: there is no run that sent anything")
+            print_error(f"{len(skipped)} of {len(directories)} runs skipped")
         if cases:
-            with _reported([one.directory for one in cases], as_json, results):
+            with _reported([one.directory for one in cases], as_json, results, skipped):
                 with busy("Spark starts"):
                     judge = backends.judge(master, settings, [one.rows for one in cases])
-                verdicts = _judge_each(cases, judge, several, as_json, results)
+                verdicts = _judge_each(cases, judge, several, as_json, results, skipped)
                 if several and not as_json:
-                    print_several(verdicts, len(directories), skipped)
+                    print_several(verdicts, len(directories), len(skipped))
+    if not results:
+        raise HistoryError("nothing was judged: there is no run that sent anything")
     return codes.worst(results)
 
 
 def _judge_each(
-    cases: Sequence[Case], judge: "Judge", several: bool, as_json: bool, results: list[int]
+    cases: Sequence[Case], judge: "Judge", several: bool, as_json: bool, results: list[int], skipped: list[Path]
 ) -> list[tuple[Path, "Verdict"]]:
     """Judge and print each; returns those that could be judged."""
     verdicts = []
     for number, one in enumerate(cases, 1):
-        with _reported([one.directory], as_json, results):
+        with _reported([one.directory], as_json, results, skipped):
             with busy(f"judging {one.directory} ({number} of {len(cases)}), {one.rows:,} rows"):
                 verdict, page = judged(one, judge)
             if several and as_json:
@@ -103,17 +102,34 @@ def _judge_each(
 
 
 @contextmanager
-def _reported(directories: Sequence[Path], as_json: bool, results: list[int]) -> Iterator[None]:
-    """What goes wrong with these runs is reported, and its exit code noted: the others are judged all the same."""
+def _reported(directories: Sequence[Path], as_json: bool, results: list[int], skipped: list[Path]) -> Iterator[None]:
+    """What goes wrong with these runs is reported, and its exit code noted: the others are judged all the same. A run
+    that is not there any more is ``skipped``."""
     try:
         yield
     except OutputClosed:
         raise
     except Exception as exc:  # noqa: BLE001 - a defect is shown whole, and has a code of its own
+        if len(directories) == 1 and not _there(directories[0]):
+            _skip(directories[0], _REMOVED, as_json, skipped)
+            return
         results.append(report(exc))
         if as_json:
             for directory in directories:
                 print_failure(directory, exc, results[-1])
+
+
+def _skip(directory: Path, why: str, as_json: bool, skipped: list[Path]) -> None:
+    skipped.append(directory)
+    print_error(f"{directory}: skipped: {why}")
+    if as_json:
+        print_skipped(directory, why)
+
+
+def _there(directory: Path) -> bool:
+    from harness.history.run_file import RUN_FILE
+
+    return (directory / RUN_FILE).exists()
 
 
 def below(named: Sequence[str]) -> list[Path]:
@@ -122,12 +138,13 @@ def below(named: Sequence[str]) -> list[Path]:
     A glob that the shell left alone is expanded. What one names besides is skipped: files, and directories inside
     a run or below another that is named. Raises HistoryError where there is no run.
     """
+    from harness.history.paths import files_below
     from harness.history.run_file import RUN_FILE
 
     found: dict[Path, Path] = {}
     covered = {Path(os.path.realpath(name)) for name in named}
     for name in named:
-        here = [run for path in _matches(name) for run in sorted(file.parent for file in path.rglob(RUN_FILE))]
+        here = [file.parent for path in _matches(name) for file in files_below(path, RUN_FILE)]
         if not here and not _skipped(Path(name), covered):
             raise HistoryError(f"{name}: no run here: no {RUN_FILE} at any depth")
         for run in here:
@@ -169,6 +186,9 @@ def case(directory: Path, writable: Callable[[Path], bool]) -> Iterator[Case | N
 
     with ExitStack() as stack:
         with judging_lock(directory):
+            # (Who held the lock until now may have been removing it.)
+            if not _there(directory):
+                raise HistoryError(f"{directory}: {_REMOVED}")
             refuse_links(directory)
             if interrupted(directory):
                 yield None

@@ -1,5 +1,6 @@
 """Paths inside a run directory, and how a table of its history is stored."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -67,3 +68,8 @@ def parquet_writer(run: Path, table: str, schema: pa.Schema, part: str = "part")
 def _encoding(schema: pa.Schema) -> dict[str, Any]:
     texts = [field.name for field in schema if pa.types.is_string(field.type)]
     return {"compression": "zstd", "use_dictionary": texts, "write_page_checksum": True}
+
+
+def files_below(folder: Path, name: str) -> list[Path]:
+    """Every file of this name at and below ``folder``, in order. What is removed meanwhile is passed over."""
+    return sorted(Path(at, name) for at, _, files in os.walk(folder) if name in files)

@@ -11,9 +11,10 @@ from pathlib import Path
 
 from harness.core.errors import HistoryError
 from harness.history.lock import is_recorded, judging_lock
+from harness.history.paths import files_below
 from harness.history.run_file import State
 from harness.suite.results import SUITE_FILE, SuiteFile
-from harness.suite.stored import Stored, files_below
+from harness.suite.stored import Stored
 from harness.suite.suite import run_directory
 
 _DAY = 86_400.0

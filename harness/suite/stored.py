@@ -1,6 +1,5 @@
 """Stored runs as they lie in a store: what each says of itself, without its history."""
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,7 +8,7 @@ from pydantic import ValidationError
 
 from harness.core.errors import HistoryError
 from harness.core.verdict import Verdict
-from harness.history.paths import VERDICT_FILE
+from harness.history.paths import VERDICT_FILE, files_below
 from harness.history.run_file import RUN_FILE, RunFile, State
 from harness.suite.results import SUITE_FILE, Outcome, SuiteFile, stored_suites
 
@@ -66,11 +65,6 @@ def readable(directories: Iterable[Path], say: Say) -> Iterator[Stored]:
             yield read_run(directory)
         except HistoryError as exc:
             say(str(exc))
-
-
-def files_below(folder: Path, name: str) -> list[Path]:
-    """Every file of this name at and below ``folder``, in order. What is removed meanwhile is passed over."""
-    return sorted(Path(at, name) for at, _, files in os.walk(folder) if name in files)
 
 
 def runs_below(folder: Path) -> list[Path]:

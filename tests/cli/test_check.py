@@ -6,7 +6,9 @@ import os
 import shutil
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
+from threading import Timer
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,6 +22,7 @@ from harness.cli.judging import Case, judged
 from harness.core.errors import EnvironmentLacks, HistoryError
 from harness.core.verdict import Judgement, Verdict
 from harness.history.journal import Journal, journal_path
+from harness.history.lock import judging_lock
 from harness.history.run_file import RunFile, State
 from harness.history.schema import FAULTS, SENDS, TABLES
 from harness.history.seal import SEAL_FILE
@@ -202,6 +205,36 @@ def test_check_skips_and_counts_runs_that_were_interrupted_before_anything_was_s
     assert alone.err.splitlines()[-1] == "kafka-trial: nothing was judged: there is no run that sent anything"
     alone = kafka_trial("check", run, "--json", backends=judging())
     assert (alone.code, json.loads(alone.out)) == (codes.BAD_INPUT, skipped)
+
+
+def test_check_skips_a_run_that_is_removed_after_it_was_found(store: Path, kafka_trial: Invoke) -> None:
+    run = store / "by-hand" / "2"
+
+    def judge(directory: Path, results: Path) -> Verdict:
+        shutil.rmtree(run, ignore_errors=True)
+        return verdict()
+
+    done = kafka_trial("check", store, "--json", backends=judging(judge=lambda master, conf, rows: judge))
+    assert done.code == 0
+    assert [json.loads(line).get("skipped") for line in done.out.splitlines()] == [None, "it was removed meanwhile"]
+    assert done.err == f"kafka-trial: {run}: skipped: it was removed meanwhile\n"
+
+
+def test_check_waits_for_who_removes_a_run_and_leaves_nothing_in_its_place(store: Path, kafka_trial: Invoke) -> None:
+    run = store / "by-hand" / "1"
+    with ExitStack() as removing:
+        removing.enter_context(judging_lock(run))
+
+        def remove() -> None:
+            shutil.rmtree(run)
+            removing.close()
+
+        Timer(0.2, remove).start()
+        done = kafka_trial("check", store, backends=judging())
+    assert (done.code, done.out.count("VALID")) == (0, 1)
+    assert f"{run}: skipped: it was removed meanwhile" in done.err
+    assert not run.exists()
+    assert_one_line(kafka_trial("check", run, backends=judging()), codes.BAD_INPUT, "does not exist")
 
 
 def test_check_does_not_skip_a_run_that_sent_something(stored: Path, kafka_trial: Invoke) -> None:

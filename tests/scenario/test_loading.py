@@ -321,5 +321,5 @@ def test_an_inventory_is_found_from_its_own_file_and_what_is_set_from_the_curren
     assert machines("cluster={machines: inv.yaml}") == f"{tmp_path}/inv.yaml"
     assert machines("cluster.machines=/elsewhere/inv.yaml") == "/elsewhere/inv.yaml"
     assert machines("cluster.machines=null") is None
-    with pytest.raises(ScenarioError, match="cluster.machines"):
+    with pytest.raises(ScenarioError, match=r"cluster\.machines"):
         machines("cluster.machines=[inv.yaml]")
