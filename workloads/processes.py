@@ -34,7 +34,7 @@ class Counts:
 
 
 class Workers:
-    """All workers of a run. Leaving it ends every process."""
+    """All workers of a run. Entering it starts every process, which waits for ``begin``; leaving it ends them."""
 
     def __init__(self, specs: list[Spec]) -> None:
         self._workers: list[Worker] = []
@@ -78,23 +78,9 @@ class Workers:
         return [Process(worker=spec.worker, incarnation=spec.life) for spec in died if spec.member]
 
     def __enter__(self) -> Self:
-        """Start every worker, and wait until each has sent its first statistics.
-
-        Raises ClusterError where one does not come up: says what it wrote.
-        """
         try:
             for spec in self._specs:
                 self._workers.append(Worker(spec))
-            wait_for(
-                self._silent_workers,
-                "the first statistics of every worker",
-                _START_S,
-                good=lambda silent: not silent,
-                describe=lambda silent: f"nothing of {', '.join(silent)}",
-                every=_POLL_S,
-            )
-            if deaths := self.deaths():
-                raise ClusterError(f"a worker did not start: {deaths[0]}")
         except BaseException:
             self._end()
             raise
@@ -104,6 +90,24 @@ class Workers:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._end()
+
+    def begin(self) -> None:
+        """Let every worker begin, and wait until each has sent its first statistics.
+
+        Raises ClusterError where one does not come up: says what it wrote.
+        """
+        for worker in self._workers:
+            worker.begin()
+        wait_for(
+            self._silent_workers,
+            "the first statistics of every worker",
+            _START_S,
+            good=lambda silent: not silent,
+            describe=lambda silent: f"nothing of {', '.join(silent)}",
+            every=_POLL_S,
+        )
+        if deaths := self.deaths():
+            raise ClusterError(f"a worker did not start: {deaths[0]}")
 
     def counts(self) -> Counts:
         """Sums over all workers, at most half a second old."""
@@ -233,6 +237,7 @@ class Workers:
 
     def _succeed(self, gone: Worker) -> str:
         self._workers.append(Worker(gone.spec.model_copy(update={"life": gone.spec.life + 1})))
+        self._workers[-1].begin()
         return f"started process {self._workers[-1].pid}"
 
     def _remove(self, worker: Worker) -> None:

@@ -1,6 +1,7 @@
 """One client process: ``python -m workloads.worker``.
 
-Standard input: one line of JSON (workloads.protocol: Order), later ``finish`` and the seconds that it may take.
+Standard input: one line of JSON (workloads.protocol: Order), then ``begin``, later ``finish`` and the seconds that it
+may take. Until ``begin`` it talks to no broker.
 Standard output: a line of JSON statistics after each flush. When standard input closes, the harness is gone: the worker
 writes what it has and ends.
 """
@@ -12,6 +13,7 @@ from contextlib import ExitStack
 from importlib import import_module
 from typing import Any
 
+from harness.core.children import without_pandas
 from workloads.loop import Commands, HarnessGoneError, send_report
 from workloads.protocol import Order, Report
 
@@ -19,7 +21,9 @@ from workloads.protocol import Order, Report
 def work(order: Order, commands: Commands, stack: ExitStack) -> Report:
     """Do what an order says; returns the last report."""
     kind = _named(order.spec)
-    last: Report = _named(kind.client)(kind.model_validate(order.values), commands, stack)
+    client, spec = _named(kind.client), kind.model_validate(order.values)
+    commands.wait()
+    last: Report = client(spec, commands, stack)
     return last
 
 
@@ -32,6 +36,7 @@ def _named(path: str) -> Any:
 def main() -> None:
     """Run the worker that standard input describes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    without_pandas()
     commands = Commands(sys.stdin.fileno())
     try:
         order = Order.model_validate_json(commands.wait())

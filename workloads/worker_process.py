@@ -15,7 +15,10 @@ _STDERR_LINES = 5
 
 
 class Worker:
-    """One worker process. In a session of its own: a Ctrl-C in the terminal is the harness's to handle."""
+    """One worker process, which writes and reads from ``begin`` on.
+
+    In a session of its own: a Ctrl-C in the terminal is the harness's to handle.
+    """
 
     def __init__(self, spec: Spec) -> None:
         self.spec = spec
@@ -26,6 +29,10 @@ class Worker:
         self._listener = threading.Thread(target=self._listen, name=f"worker {spec.worker}", daemon=True)
         self._listener.start()
         self._say(Order.to(spec).model_dump_json())
+
+    def begin(self) -> None:
+        """Let it begin; harmless where it is dead."""
+        self._say("begin")
 
     @property
     def name(self) -> str:

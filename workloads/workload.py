@@ -112,5 +112,5 @@ class Workload(ClientSettings):
 
 
 def start(workload: Workload, plan: Plan) -> Workers:
-    """The workers of a workload, not running yet: entering it starts them."""
+    """The workers of a workload, not running yet: entering it starts their processes, ``begin`` their work."""
     return Workers(workload.worker_specs(plan))

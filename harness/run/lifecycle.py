@@ -83,7 +83,7 @@ def record_run(
     """Run one scenario and leave it recorded, to be judged; returns the run's directory.
 
     Everything acquired is released, whatever happens, and what was recorded is kept. ``keep`` leaves the cluster up.
-    ``before_timeline`` is called when the cluster serves and before anything is written: it may wait.
+    ``before_timeline`` is called when the cluster serves, and before a client talks to it: it may wait.
     ``beside_final_read`` is called with the workload's counts when all is healed.
     Raises EnvironmentLacks before anything is started; ClusterError where the cluster did not come to serve.
     """
@@ -117,15 +117,17 @@ def record_run(
                 observe(cluster.topology, scenario.topic.names, watch, record.journals, record.clock, coordinated)
             )
             await_whole_isr(observer, scenario.topic, RECOVERY_SECONDS)
-            before_timeline()
             faults = stack.enter_context(Journal(journal_path(record.journals, "faults", "nemesis"), FAULTS))
-            draws = generator(seed, "nemesis")
-            nemesis = stack.enter_context(Nemesis(cluster.shell, observer.view, faults, record.clock, draws))
+            nemesis = stack.enter_context(
+                Nemesis(cluster.shell, observer.view, faults, record.clock, generator(seed, "nemesis"))
+            )
             elections = Elections(partial(elect_uncleanly, cluster.topology.bootstrap), faults, record.clock)
             topics = dict.fromkeys(scenario.topic.names, scenario.topic.partitions)
             plan = Plan(cluster.topology.bootstrap, topics, record.journals, record.clock, seed)
             workload = stack.enter_context(start(scenario.workload, plan))
             record.file.clients = workload.clients
+            before_timeline()
+            workload.begin()
             stage = Stage(
                 record, cluster.topology, observer, nemesis, workload, display, elections, afterwards=down_for(scenario)
             )

@@ -17,6 +17,7 @@ from typing import Literal, TextIO
 
 from pydantic import BaseModel, Field
 
+from harness.core.children import without_pandas
 from harness.core.errors import EnvironmentLacks, KafkaTrialError, NothingRuns
 from harness.scenario.loading import load
 
@@ -116,6 +117,7 @@ def main() -> None:
     order = Order.model_validate_json(sys.stdin.readline())
     gate = threading.Event()
     threading.Thread(target=_listen, args=(gate,), name="suite", daemon=True).start()
+    without_pandas()
     events = EventWriter(sys.stdout)
     try:
         events.write(record(order, events, gate))

@@ -14,9 +14,10 @@ from harness.core.waiting import wait_for
 from harness.history.journal import journal_path, read_journal
 from harness.history.schema import TRANSACTIONS
 from harness.providers.docker.provider import Docker
+from tests.workloads.begun import begun
 from workloads.readback.last_stable import await_stable
 from workloads.transactions import Transactions, transactional_id
-from workloads.workload import Plan, start
+from workloads.workload import Plan
 
 pytestmark = [pytest.mark.cluster, pytest.mark.core]
 
@@ -32,7 +33,7 @@ def test_a_fenced_producer_is_replaced_by_its_own_next_incarnation(tmp_path: Pat
         await_registered(cluster)
         create_topics(cluster, topic)
         plan = Plan(cluster.topology.bootstrap, {topic.name: 2}, journals, Clock.start(), seed=1)
-        with start(Transactions(rate=100, producers=1, consumers=1), plan) as workload:
+        with begun(Transactions(rate=100, producers=1, consumers=1), plan) as workload:
             wait_for(workload.counts, "50 acknowledged", 60, good=lambda counts: counts.acknowledged >= 50)
             with Wire(cluster.topology.brokers[0].endpoint) as wire:
                 assert wire.coordinator(transactional_id(plan.clock.origin_ns, 1)) == 1

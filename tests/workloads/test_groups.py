@@ -18,12 +18,13 @@ from harness.core.waiting import wait_for
 from harness.history.journal import Journal, journal_path
 from harness.history.run_file import Process
 from harness.history.schema import POSITIONS, READS, Phase
+from tests.workloads.begun import begun
 from workloads.clients.consuming import Consuming
 from workloads.clients.payload import Encoder
 from workloads.clients.recorder import PositionRecorder, ReadRecorder
 from workloads.groups import Groups
 from workloads.protocol import ConsumerSpec
-from workloads.workload import Plan, start
+from workloads.workload import Plan
 
 Journalled = Callable[[str], pa.Table]
 Rows = list[dict]
@@ -76,7 +77,7 @@ def test_a_member_that_commits_first_and_is_killed_has_committed_what_it_never_p
     plan: Plan, journalled: Journalled
 ) -> None:
     groups = Groups(rate=500, producers=1, members=1, commit="before-processing", processing=5)
-    with start(groups, plan) as workload:
+    with begun(groups, plan) as workload:
         assert re.fullmatch(r"killed process \d+, in the middle of a poll", workload.kill(1))
     committed = {row["partition"]: row["offset"] for row in commits(journalled)}
     assert 0 < len(live(journalled)) < sum(committed.values())
@@ -85,19 +86,19 @@ def test_a_member_that_commits_first_and_is_killed_has_committed_what_it_never_p
 def test_a_member_that_commits_last_and_is_killed_has_processed_what_it_never_committed(
     plan: Plan, journalled: Journalled
 ) -> None:
-    with start(Groups(rate=500, producers=1, members=1, processing=5), plan) as workload:
+    with begun(Groups(rate=500, producers=1, members=1, processing=5), plan) as workload:
         workload.kill(1)
     assert not commits(journalled)
     assert live(journalled)
 
 
 def test_a_member_that_is_never_in_the_middle_of_a_poll_is_killed_all_the_same(plan: Plan) -> None:
-    with start(Groups(rate=1, producers=1, members=1, processing=0), plan) as workload:
+    with begun(Groups(rate=1, producers=1, members=1, processing=0), plan) as workload:
         assert workload.kill(1, within=0.1).endswith(", not in the middle of a poll")
 
 
 def test_a_member_that_dies_by_itself_was_not_killed(plan: Plan) -> None:
-    with start(Groups(rate=1, producers=1, members=1, processing=0), plan) as workload:
+    with begun(Groups(rate=1, producers=1, members=1, processing=0), plan) as workload:
         member = workload.workers[1]
         # It ends while it is waited for: what it is told is no command.
         member._say("no command")
@@ -111,7 +112,7 @@ def test_a_member_that_dies_by_itself_was_not_killed(plan: Plan) -> None:
 
 def test_a_member_that_had_to_be_killed_at_the_end_is_told_of_as_one_that_died(plan: Plan) -> None:
     """What it had committed and not processed, Kafka did not lose."""
-    with start(Groups(rate=100, producers=1, members=2, commit="before-processing"), plan) as workload:
+    with begun(Groups(rate=100, producers=1, members=2, commit="before-processing"), plan) as workload:
         hangs = workload.workers[1]
         psutil.Process(hangs.pid).suspend()
         assert f"{hangs.name} did not finish within 0 s and was ended" in workload.finish(within=0)
@@ -120,7 +121,7 @@ def test_a_member_that_had_to_be_killed_at_the_end_is_told_of_as_one_that_died(p
 
 
 def test_a_member_that_another_kills_while_the_step_waits_was_not_killed_by_it(plan: Plan) -> None:
-    with start(Groups(rate=1, producers=1, members=1, processing=0), plan) as workload:
+    with begun(Groups(rate=1, producers=1, members=1, processing=0), plan) as workload:
         psutil.Process(workload.workers[1].pid).kill()
         with pytest.raises(ClusterError, match=r"consumer 2 died \(exit status -9\)"):
             workload.kill(1)
@@ -129,7 +130,7 @@ def test_a_member_that_another_kills_while_the_step_waits_was_not_killed_by_it(p
 
 def test_what_a_killed_member_had_is_processed_by_its_next_incarnation(plan: Plan, journalled: Journalled) -> None:
     groups = Groups(rate=500, producers=1, members=2, processing=0.05)
-    with start(groups, plan) as workload:
+    with begun(groups, plan) as workload:
         wait_until_both_process(journalled)
         killed, stays = workload.workers[1:]
         workload.kill(1)
@@ -148,7 +149,7 @@ def test_what_a_killed_member_had_is_processed_by_its_next_incarnation(plan: Pla
 
 def test_what_a_killed_member_had_is_processed_before_all_is_over(plan: Plan, journalled: Journalled) -> None:
     groups = Groups(rate=500, producers=1, members=2, processing=0.05, session_timeout_ms=6000)
-    with start(groups, plan) as workload:
+    with begun(groups, plan) as workload:
         wait_until_both_process(journalled)
         workload.kill(1)
         assert workload.finish(within=60) == []
@@ -160,7 +161,7 @@ def test_what_a_killed_member_had_is_processed_before_all_is_over(plan: Plan, jo
 def test_a_member_that_leaves_has_processed_what_it_committed_and_committed_what_it_processed(
     commit: str, plan: Plan, journalled: Journalled
 ) -> None:
-    with start(Groups(rate=500, producers=1, members=2, commit=commit, processing=0.05), plan) as workload:
+    with begun(Groups(rate=500, producers=1, members=2, commit=commit, processing=0.05), plan) as workload:
         wait_until_both_process(journalled)
         # (Of a partition that it gave to the other when that came, it may have processed more than it could commit.)
         own = {partition for partition, owner in owned(journalled).items() if owner == (3, 0)}
@@ -181,7 +182,7 @@ def test_a_member_that_leaves_has_processed_what_it_committed_and_committed_what
 
 
 def test_only_members_that_are_there_go_and_only_those_that_went_come(plan: Plan) -> None:
-    with start(Groups(rate=100, members=2), plan) as workload:
+    with begun(Groups(rate=100, members=2), plan) as workload:
         for act, says in (
             (lambda: workload.kill(3), "there is no member 3: they are 1 to 2"),
             (lambda: workload.join(1), "member 1 has not gone"),

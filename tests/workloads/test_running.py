@@ -2,6 +2,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -20,6 +21,7 @@ from harness.history.store import seal
 from harness.run.new_run import new_run
 from harness.run.recovery import finish
 from harness.scenario.model import Scenario
+from tests.workloads.begun import begun
 from tests.workloads.conftest import mock_ends
 from workloads.catalogue import WORKLOADS
 from workloads.clients.pace import Pace
@@ -67,7 +69,7 @@ def test_every_record_of_a_queue_is_acknowledged_read_and_found_in_the_final_log
     shape: str, plan: Plan, journalled: Journalled
 ) -> None:
     queue = QUEUES[shape]
-    with start(queue, plan) as workload:
+    with begun(queue, plan) as workload:
         until_acknowledged(workload, 200)
         assert workload.finish(within=60) == []
         counts = workload.counts()
@@ -110,7 +112,7 @@ def test_the_rate_is_that_of_all_producers_together(workload: Workload, plan: Pl
 @pytest.mark.parametrize("rate", [100, 5000])
 def test_producers_are_no_faster_than_the_rate(rate: int, plan: Plan, journalled: Journalled) -> None:
     """Slower they may be: a starved machine makes them so."""
-    with start(Queue(rate=rate, consumers=0), plan) as workload:
+    with begun(Queue(rate=rate, consumers=0), plan) as workload:
         until_acknowledged(workload, rate)
         workload.finish(within=60)
     invoked = journalled("sends").column("invoked_ns").to_numpy()
@@ -120,7 +122,7 @@ def test_producers_are_no_faster_than_the_rate(rate: int, plan: Plan, journalled
 
 
 def test_kill_9_of_a_worker_leaves_a_readable_journal_and_is_reported(plan: Plan, journalled: Journalled) -> None:
-    with start(Queue(rate=2000, producers=2), plan) as workload:
+    with begun(Queue(rate=2000, producers=2), plan) as workload:
         until_acknowledged(workload, 500)
         killed_at = plan.clock.now()
         os.kill(workload.workers[0].pid, signal.SIGKILL)
@@ -153,7 +155,7 @@ def test_a_worker_that_ends_before_its_time_makes_the_run_partial_unless_the_sce
     end: Callable[[Workers], object], within: float, partial: bool, plan: Plan, tmp_path: Path
 ) -> None:
     record = new_run(Scenario(name="a/story"), 7, tmp_path / "store")
-    with start(Transactions(rate=400, producers=1, consumers=0), replace(plan, journals=record.journals)) as workload:
+    with begun(Transactions(rate=400, producers=1, consumers=0), replace(plan, journals=record.journals)) as workload:
         until_acknowledged(workload, 50)
         end(workload)
         finish(record.file, workload, within)
@@ -164,7 +166,7 @@ def test_a_worker_that_ends_before_its_time_makes_the_run_partial_unless_the_sce
 
 
 def test_a_producer_that_died_by_itself_is_not_replaced_as_if_it_had_been_killed(plan: Plan) -> None:
-    with start(Transactions(rate=400, producers=1, consumers=0), plan) as workload:
+    with begun(Transactions(rate=400, producers=1, consumers=0), plan) as workload:
         workload.workers[0]._say("no command")
         workload.workers[0].wait(60)
         with pytest.raises(ClusterError, match=r"transactor 1 died \(exit status 1\)"):
@@ -192,7 +194,7 @@ def test_who_did_not_finish_is_told_apart_from_what_else_is_noted(
     stop: Callable[[Workers], object], unfinished: list[str], plan: Plan, tmp_path: Path
 ) -> None:
     record = new_run(Scenario(name="a/story"), 7, tmp_path / "store")
-    with start(Queue(rate=400, producers=1, consumers=1), replace(plan, journals=record.journals)) as workload:
+    with begun(Queue(rate=400, producers=1, consumers=1), replace(plan, journals=record.journals)) as workload:
         until_acknowledged(workload, 50)
         stop(workload)
         finish(record.file, workload, 2 if unfinished else 60)
@@ -204,13 +206,13 @@ def test_who_did_not_finish_is_told_apart_from_what_else_is_noted(
 def test_a_group_that_never_gets_to_its_partitions_did_not_finish(plan: Plan) -> None:
     """Nobody answers at port 9: a member waits for its group for ever."""
     nowhere = replace(plan, bootstrap="127.0.0.1:9")
-    with start(Queue(rate=1, producers=1, consumers=1, consume="group"), nowhere) as workload:
+    with begun(Queue(rate=1, producers=1, consumers=1, consume="group"), nowhere) as workload:
         workload.finish(within=1)
     assert workload.unfinished == ["consumer 2: did not reach the end of the log in time"]
 
 
 def test_a_ctrl_c_does_not_reach_a_worker(plan: Plan) -> None:
-    with start(Queue(rate=1000, producers=1, consumers=0), plan) as workload:
+    with begun(Queue(rate=1000, producers=1, consumers=0), plan) as workload:
         until_acknowledged(workload, 100)
         os.kill(workload.workers[0].pid, signal.SIGINT)
         interrupted_at = plan.clock.now()
@@ -219,7 +221,7 @@ def test_a_ctrl_c_does_not_reach_a_worker(plan: Plan) -> None:
 
 
 def test_leaving_a_workload_ends_every_process(plan: Plan) -> None:
-    with start(Queue(rate=100), plan) as workload:
+    with begun(Queue(rate=100), plan) as workload:
         processes = [psutil.Process(worker.pid) for worker in workload.workers]
     assert not any(process.is_running() for process in processes)
 
@@ -229,10 +231,11 @@ import sys
 from pathlib import Path
 from typing import Any
 from harness.core.clock import Clock
-from workloads.workload import Plan, Workload, start
+from workloads.workload import Plan, start
 from workloads.queue import Queue
 bootstrap, topic, journals = sys.argv[1:]
 with start(Queue(rate=500), Plan(bootstrap, {topic: 4}, Path(journals), Clock.start(), 1)) as workload:
+    workload.begin()
     print(*(worker.pid for worker in workload.workers), flush=True)
     sys.stdin.read()
 """
@@ -258,7 +261,7 @@ def test_records_in_flight_are_journalled_while_they_are_and_stay_indeterminate(
     """Port 9 answers nobody: nothing is ever acknowledged."""
     nowhere = Plan("127.0.0.1:9", plan.topics, plan.journals, plan.clock, plan.seed)
     queue = Queue(rate=100, producers=1, consumers=0)
-    with start(queue, nowhere) as workload:
+    with begun(queue, nowhere) as workload:
         wait_for(workload.counts, "50 sent", 60, good=lambda counts: counts.sent >= 50)
         assert {row["outcome"] for row in journalled("sends").to_pylist()} == {"info"}
         (note,) = workload.finish(within=0.5)
@@ -272,23 +275,39 @@ def test_records_in_flight_are_journalled_while_they_are_and_stay_indeterminate(
 
 def test_records_that_time_out_are_indeterminate_and_say_so(plan: Plan, journalled: Journalled) -> None:
     nowhere = Plan("127.0.0.1:9", plan.topics, plan.journals, plan.clock, plan.seed)
-    with start(Queue(rate=100, producers=1, consumers=0, delivery_timeout_ms=600), nowhere) as workload:
+    with begun(Queue(rate=100, producers=1, consumers=0, delivery_timeout_ms=600), nowhere) as workload:
         wait_for(workload.counts, "20 indeterminate", 60, good=lambda counts: counts.indeterminate >= 20)
         assert workload.finish(within=60) == []
     rows = last_rows(journalled("sends")).values()
     assert {(row["outcome"], row["error"]) for row in rows} == {("info", "_MSG_TIMED_OUT")}
 
 
+def test_workers_stand_by_until_they_begin_and_whoever_dies_meanwhile_is_told(
+    plan: Plan, journalled: Journalled
+) -> None:
+    with start(Queue(rate=1000, producers=1, consumers=0), plan) as workload:
+        time.sleep(1)
+        assert (workload.workers[0].report, list(plan.journals.glob("*.arrows"))) == (None, [])
+        workload.begin()
+        until_acknowledged(workload, 100)
+        assert workload.finish(within=60) == []
+    with start(Queue(producers=2, consumers=0), plan) as workload:
+        psutil.Process(workload.workers[1].pid).kill()
+        with pytest.raises(ClusterError, match="a worker did not start: producer 2 died"):
+            workload.begin()
+    assert not any(worker.running for worker in workload.workers)
+
+
 def test_a_worker_that_cannot_start_is_an_error_that_says_why(plan: Plan) -> None:
     elsewhere = Plan(plan.bootstrap, plan.topics, plan.journals / "missing", plan.clock, plan.seed)
     elsewhere.journals.mkdir()
     (elsewhere.journals / "sends.1.arrows").mkdir()
-    with pytest.raises(ClusterError, match="producer 1 died"), start(Queue(consumers=0), elsewhere):
+    with pytest.raises(ClusterError, match="producer 1 died"), begun(Queue(consumers=0), elsewhere):
         raise AssertionError("it started")
 
 
 def test_acks_0_acknowledges_nothing(plan: Plan) -> None:
-    with start(Queue(rate=1000, producers=1, consumers=0, acks="0"), plan) as workload:
+    with begun(Queue(rate=1000, producers=1, consumers=0, acks="0"), plan) as workload:
         wait_for(workload.counts, "100 indeterminate", 60, good=lambda counts: counts.indeterminate >= 100)
         assert workload.finish(within=60) == []
         counts = workload.counts()
@@ -301,7 +320,7 @@ def test_a_consumer_whose_position_is_gone_seeks_to_the_log_start_and_says_so(
 ) -> None:
     """The mock cluster keeps at most 5 MiB of a partition: what a stopped consumer has not read goes out of reach."""
     queue = Queue(producers=1, consumers=1, record_size=100_000, rate=1500, batch_size=1_000_000)
-    with start(queue, plan) as workload:
+    with begun(queue, plan) as workload:
         wait_for(workload.counts, "records read", 60, good=lambda counts: counts.read > 0)
         consumer = psutil.Process(workload.workers[1].pid)
         consumer.suspend()
@@ -315,7 +334,7 @@ def test_a_consumer_whose_position_is_gone_seeks_to_the_log_start_and_says_so(
 
 
 def test_a_group_records_its_assignments_ends_and_commits(plan: Plan, journalled: Journalled) -> None:
-    with start(Queue(rate=500, producers=1, consumers=2, consume="group"), plan) as workload:
+    with begun(Queue(rate=500, producers=1, consumers=2, consume="group"), plan) as workload:
         wait_for(workload.counts, "records read", 30, good=lambda counts: counts.read > 200)
         # Told of a consumer that keeps up: another may finish before it is.
         ended = partial(_events, journalled, "end-of-partition")

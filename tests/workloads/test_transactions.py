@@ -15,6 +15,7 @@ from harness.core.errors import ClusterError
 from harness.core.waiting import wait_for
 from harness.history.journal import Journal, journal_path, read_journal
 from harness.history.schema import SENDS, TRANSACTIONS, Outcome
+from tests.workloads.begun import begun
 from workloads.clients.recorder import TransactionRecorder
 from workloads.clients.send_recorder import SendRecorder
 from workloads.clients.transacting import Transacting
@@ -31,7 +32,7 @@ def last_rows(table: pa.Table, key: str) -> list[dict]:
 
 
 def test_every_transaction_ends_as_intended_and_its_records_say_which_it_is(plan: Plan, journalled: Journalled) -> None:
-    with start(Transactions(rate=600, records=6, aborted=0.3, consumers=0), plan) as workload:
+    with begun(Transactions(rate=600, records=6, aborted=0.3, consumers=0), plan) as workload:
         wait_for(workload.counts, "300 acknowledged", 30, good=lambda counts: counts.acknowledged >= 300)
         assert workload.finish(within=60) == []
     transactions = last_rows(journalled("transactions"), "transaction")
@@ -56,7 +57,7 @@ def test_readers_of_both_isolation_levels_stand_side_by_side(plan: Plan) -> None
 
 
 def test_a_killed_producer_is_replaced_and_its_numbers_are_never_used_again(plan: Plan, journalled: Journalled) -> None:
-    with start(Transactions(rate=400, producers=1, consumers=0), plan) as workload:
+    with begun(Transactions(rate=400, producers=1, consumers=0), plan) as workload:
         wait_for(workload.counts, "100 acknowledged", 30, good=lambda counts: counts.acknowledged >= 100)
         (first,) = workload.workers
         assert "killed process" in workload.replace(1)

@@ -9,10 +9,11 @@ from pathlib import Path
 
 from harness.core.clock import Clock
 from harness.core.waiting import wait_for
+from tests.workloads.begun import begun
 from tests.workloads.toy import Toy
 from workloads.catalogue import WORKLOADS
 from workloads.processes import Workers
-from workloads.workload import Plan, WorkloadStep, start
+from workloads.workload import Plan, WorkloadStep
 
 ENOUGH = 5
 
@@ -33,7 +34,7 @@ def main() -> None:
     loaded = load(Path(scenario))
     plan = Plan(bootstrap, {topic: 1}, Path(journals), Clock.start(), seed=1)
     done = []
-    with start(loaded.workload, plan) as workers:
+    with begun(loaded.workload, plan) as workers:
         for step in loaded.timeline:
             assert isinstance(step, WorkloadStep)
             go_on(workers)
