@@ -26,9 +26,9 @@ Judge = Callable[[Path, Path], Verdict]
 _NOT_BEGUN = frozenset({Outcome.WAITING, Outcome.NOT_STARTED})
 
 LOGS = "logs"
-#: The phase of a run from which on the first judge is made, and the next cluster comes up: writes are over, and
-#: nothing of it is measured any more. How soon writes came back is.
-_WRITES_OVER = "final read"
+#: The phase of a run from which on the first judge is made, and the next cluster comes up: writes came back, or were
+#: waited for in vain, and nothing of it is measured any more.
+_WRITES_OVER = "drain"
 #: How often one run is tried to be judged: a suite that goes on must come to its end.
 _JUDGED_AT_MOST = 2
 _TICK_SECONDS = 1.0

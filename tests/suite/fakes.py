@@ -72,6 +72,7 @@ class FakeRecorder:
                 raise KeyboardInterrupt
             return
         self.on_event(Event(kind="status", text="1 of 1 acknowledged"))
+        self.on_event(Event(kind="phase", text="drain"))
         self.on_event(Event(kind="phase", text="final read"))
         self.on_event(Event(kind="phase", text="seal"))
         if self.ends.kind == "recorded" or self.ends.text == "killed":
