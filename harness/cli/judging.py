@@ -47,7 +47,7 @@ class Case:
 @click.option("--conf", multiple=True, metavar="KEY=VALUE", help="A Spark setting.")
 @click.pass_obj
 def check(backends: Backends, runs: tuple[str, ...], as_json: bool, master: str | None, conf: tuple[str, ...]) -> int:
-    """Judge stored runs again: each RUN_DIR, or every run below it.
+    """Judge stored runs again: each RUN_DIR, or every run below it, or of the suite in it.
 
     The exit code is that of the worst run. A run that was interrupted before anything was sent is skipped, and one that
     is removed meanwhile.
@@ -138,13 +138,13 @@ def below(named: Sequence[str]) -> list[Path]:
     A glob that the shell left alone is expanded. What one names besides is skipped: files, and directories inside
     a run or below another that is named. Raises HistoryError where there is no run.
     """
-    from harness.history.paths import files_below
     from harness.history.run_file import RUN_FILE
+    from harness.suite.stored import runs_below
 
     found: dict[Path, Path] = {}
     covered = {Path(os.path.realpath(name)) for name in named}
     for name in named:
-        here = [file.parent for path in _matches(name) for file in files_below(path, RUN_FILE)]
+        here = [run for path in _matches(name) if path.is_dir() for run in runs_below(path)]
         if not here and not _skipped(Path(name), covered):
             raise HistoryError(f"{name}: no run here: no {RUN_FILE} at any depth")
         for run in here:

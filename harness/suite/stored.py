@@ -1,5 +1,6 @@
 """Stored runs as they lie in a store: what each says of itself, without its history."""
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -68,10 +69,16 @@ def readable(directories: Iterable[Path], say: Say) -> Iterator[Stored]:
 
 
 def runs_below(folder: Path) -> list[Path]:
-    """The directories of all runs at and below ``folder``, in the order of their names. Raises HistoryError where there
-    is no such directory."""
+    """The directories of all runs at and below ``folder``, in the order of their names; of a suite's directory, those
+    of its runs that are there. Raises HistoryError where there is no such directory."""
     if not folder.is_dir():
         raise HistoryError(f"{folder}: no such directory: name a store, a suite or a run")
+    if (folder / SUITE_FILE).is_file():
+        store = Path(os.path.realpath(folder)).parent
+        named = (store / run.directory for run in SuiteFile.read(folder).runs if run.directory is not None)
+        # (A suite that somebody sent may name what is none of its store's.)
+        inside = (run for run in named if Path(os.path.realpath(run)).is_relative_to(store))
+        return sorted(run for run in inside if (run / RUN_FILE).is_file())
     return [path.parent for path in files_below(folder, RUN_FILE)]
 
 
