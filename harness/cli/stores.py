@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.cli import codes
+from harness.cli.backends import Backends
 from harness.cli.errors import print_error
 from harness.cli.printing import console
 from harness.core.errors import HistoryError
@@ -52,9 +53,10 @@ class _SizeType(click.ParamType[int]):
 @click.argument("store", type=click.Path(path_type=Path), default=Path("store"))
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON for each run.")
 def runs(store: Path, as_json: bool) -> int:
-    """List the runs of a STORE: when, which scenario, Kafka's version, seed, state and verdict; the oldest first.
+    """List the runs of a STORE, or of a suite in it: when, which scenario, Kafka's version, seed, state and verdict.
 
-    `time` is that of the timeline, and what the cluster and the final read took besides, in seconds.
+    The oldest comes first. `time` is that of the timeline, and what the cluster and the final read took besides, in
+    seconds.
     """
     from rich.table import Table
     from rich.text import Text
@@ -171,27 +173,38 @@ def print_comparison(cases: "list[Compared]", err: bool = False) -> int:
 @click.option("--size", "most", type=_SizeType(), metavar="SIZE", help="Remove the oldest until no more is kept: 20GB.")
 @click.option("--unexpected", is_flag=True, help="Remove runs without a verdict, or not as expected, too.")
 @click.option("--dry-run", is_flag=True, help="Remove nothing: list what would go.")
-def prune(store: Path, days: float | None, most: int | None, unexpected: bool, dry_run: bool) -> int:
+@click.pass_obj
+def prune(
+    backends: Backends, store: Path, days: float | None, most: int | None, unexpected: bool, dry_run: bool
+) -> int:
     """Keep a STORE within days or bytes. A run that was not as expected is kept unless --unexpected.
 
     Kept in any case are the runs of suites that are going on, and of each suite's name the newest judged of each case,
-    to compare with.
+    to compare with. Exits with 3 where there is one that may go, and is not yours to remove.
     """
-    from harness.suite.pruning import Kept, protected, removed, size_of, to_remove
+    from harness.suite.pruning import NOT_YOURS, Kept, protected, removed, size_of, to_remove
+    from harness.suite.results import SUITE_FILE
     from harness.suite.stored import readable, runs_below
 
     if days is None and most is None:
         raise click.UsageError("say what may go: --days, --size, or both")
     # A link, or `.`, is what it stands for.
     store = Path(os.path.realpath(store))
+    if (store / SUITE_FILE).is_file():
+        raise HistoryError(f"{store}: one suite: name the store that it is in, {store.parent}")
     kept = [Kept(run, size_of(run.directory)) for run in readable(runs_below(store), print_error)]
-    chosen = to_remove(kept, time.time(), days, most, unexpected, protected(store))
+    stays = protected(store)
+    chosen = to_remove(kept, time.time(), days, most, unexpected, stays)
     gone = []
-    for line, run in removed(chosen, store, dry_run):
+    forbidden = False
+    for line, run in removed(chosen, store, dry_run, backends.writable):
         click.echo(line)
         gone += [] if run is None else [run]
+        forbidden |= run is None and line.endswith(NOT_YOURS)
     left = sum(one.size for one in kept) - sum(one.size for one in gone)
-    click.echo(f"{len(kept) - len(gone)} runs stay, {left / 1e6:.1f} MB")
+    of_suites = sum(one.run.directory.resolve() in stays for one in kept)
+    compared = f", {of_suites} of them as the newest of their suites, or of one that is going on" if of_suites else ""
+    click.echo(f"{len(kept) - len(gone)} runs stay, {left / 1e6:.1f} MB{compared}")
     if most is not None and left > most:
         print_error(f"more than the {most / 1e6:.1f} MB of --size: what stays must, or was not as expected")
-    return codes.MET
+    return codes.CANNOT_RUN if forbidden else codes.MET

@@ -3,7 +3,7 @@
 import os
 import shutil
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -18,6 +18,8 @@ from harness.suite.stored import Stored
 from harness.suite.suite import run_directory
 
 _DAY = 86_400.0
+#: How a line ends of a run that is left alone for want of permission.
+NOT_YOURS = "is not yours to empty"
 
 
 @dataclass(frozen=True)
@@ -110,15 +112,26 @@ def remove(directory: Path, below: Path) -> bool:
     return True
 
 
-def removed(chosen: Sequence[Kept], below: Path, dry_run: bool) -> Iterator[tuple[str, Kept | None]]:
+def removed(
+    chosen: Sequence[Kept], below: Path, dry_run: bool, writable: Callable[[Path], bool]
+) -> Iterator[tuple[str, Kept | None]]:
     """Remove these, that lie ``below`` a store; a line for each that was, or would be, removed, with the run; or is
     left alone, with None."""
     for kept in chosen:
         age = (time.time() - kept.run.began) / _DAY
         said = f"{kept.run.directory} ({kept.size / 1e6:.1f} MB, {age:.0f} days old)"
-        if dry_run:
+        if locked := _not_to_empty(kept.run.directory, writable):
+            yield f"left {said} alone: {locked} {NOT_YOURS}", None
+        elif dry_run:
             yield f"would remove {said}", kept
         elif remove(kept.run.directory, below):
             yield f"removed {said}", kept
         else:
             yield f"left {said} alone: it is being recorded", None
+
+
+def _not_to_empty(directory: Path, writable: Callable[[Path], bool]) -> Path | None:
+    """The first folder, of a run and the one that it lies in, from which this user may remove nothing; None where there
+    is none: of a run all goes, or nothing."""
+    folders = (Path(folder) for folder, _, _ in os.walk(directory))
+    return next((folder for folder in (directory.parent, *folders) if not writable(folder)), None)

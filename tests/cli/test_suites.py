@@ -22,6 +22,8 @@ from harness.suite.recorder import Event
 from harness.suite.reports import annotations
 from harness.suite.results import Outcome, SuiteFile
 from harness.suite.stored import read_run
+from tests.cli.conftest import judging
+from tests.cli.test_commands import assert_one_line
 from tests.command import Invoke
 from tests.report.verdicts import verdict
 from tests.suite.fakes import World, case, record, suite_file
@@ -248,7 +250,9 @@ def test_prune_leaves_what_the_next_suite_is_compared_with(tmp_path: Path, kafka
     arguments = ["suite", *TWO, "--store", str(tmp_path)]
     kafka_trial(*arguments, backends=backends(World(tmp_path)))
     [old] = tmp_path.glob("suite-*")
-    assert kafka_trial("prune", str(tmp_path), "--days", "0").out.startswith("2 runs stay")
+    said = kafka_trial("prune", str(tmp_path), "--days", "0").out
+    assert said.startswith("2 runs stay, ")
+    assert said.endswith(", 2 of them as the newest of their suites, or of one that is going on\n")
     done = kafka_trial(*arguments, "--baseline", str(old), backends=backends(World(tmp_path)))
     assert done.code == codes.MET
     assert "0 of 2 worse" in done.out
@@ -284,6 +288,44 @@ def test_prune_counts_what_it_left_alone(tmp_path: Path, kafka_trial: Invoke) ->
     done = kafka_trial("prune", str(tmp_path), "--size", "0kb")
     lock.release()
     assert done.out.splitlines()[-1].startswith("1 runs stay")
+
+
+@pytest.mark.parametrize("locked", ["", "history", ".."])
+@pytest.mark.parametrize("dry_run", [[], ["--dry-run"]])
+def test_prune_leaves_a_run_alone_that_it_cannot_remove_whole_and_removes_the_others(
+    locked: str, dry_run: list[str], tmp_path: Path, kafka_trial: Invoke
+) -> None:
+    theirs, mine = judged(tmp_path, "a"), judged(tmp_path, "b")
+    whole = sorted(theirs.rglob("*"))
+    there = (theirs / locked).resolve()
+    done = kafka_trial(
+        "prune", str(tmp_path), "--size", "0kb", *dry_run, backends=Backends(writable=lambda folder: folder != there)
+    )
+    assert (done.code, sorted(theirs.rglob("*")), mine.exists()) == (codes.CANNOT_RUN, whole, bool(dry_run))
+    assert any(line.startswith(f"left {theirs} (") for line in done.out.splitlines())
+    assert f"alone: {there} is not yours to empty\n" in done.out
+
+
+def test_a_suite_is_listed_and_judged_by_its_directory_and_pruned_by_its_store_alone(
+    tmp_path: Path, kafka_trial: Invoke
+) -> None:
+    store = tmp_path / "store"
+    kafka_trial("suite", *TWO, "--store", str(store), backends=backends(World(store)))
+    judged(store, "other")
+    elsewhere = judged(tmp_path / "elsewhere", "b")
+    [directory] = store.glob("suite-*")
+    file = SuiteFile.read(directory)
+    file.runs[1].directory = f"../elsewhere/{elsewhere.parent.name}/{elsewhere.name}"
+    file.write(directory)
+    listed = [json.loads(line)["scenario"] for line in kafka_trial("runs", directory, "--json").out.splitlines()]
+    assert listed == [file.runs[0].scenario], "neither another's run, nor what is outside of the store"
+    checked = kafka_trial("check", directory, "--json", backends=judging())
+    assert (checked.code, checked.out.count('"verdict"')) == (codes.MET, 1)
+    for run in store.rglob("run.json"):
+        os.utime(run, (0, 0))
+    assert_one_line(
+        kafka_trial("prune", directory, "--days", "1"), codes.BAD_INPUT, f"name the store that it is in, {store}"
+    )
 
 
 def test_a_budget_that_is_given_to_a_suite_that_goes_on_begins_then(tmp_path: Path, kafka_trial: Invoke) -> None:
