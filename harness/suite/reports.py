@@ -36,7 +36,7 @@ def markdown(file: SuiteFile) -> str:
     lines = [f"## kafka-trial: {file.suite}", "", f"{file.headline}, in {file.cost}.", ""]
     lines += ["| | scenario | verdict | as expected | |", "|---|---|---|---|---|"]
     for name, runs in file.by_name().items():
-        cells = [_mark(runs), name, verdicts(runs), share(runs), _cell(_worth_saying(runs))]
+        cells = [_mark(runs), _cell(name), verdicts(runs), share(runs), _cell(_worth_saying(runs))]
         lines.append(f"| {' | '.join(cells)} |")
     if file.baseline is not None:
         lines += ["", f"### {_cell(compared(file))}", ""]
