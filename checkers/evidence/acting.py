@@ -119,6 +119,11 @@ class Acting:
             )
         return self._isr[number]
 
+    def all_under(self, brokers: frozenset[int], number: int) -> bool:
+        """Whether each of these was under a fault at an election, or had just been healed."""
+        under = self._under(self._elections.terms[number].seen_ns)
+        return all(self._elections.names.get(broker) in under for broker in brokers)
+
     def _under(self, at_ns: int) -> set[str]:
         return {
             name

@@ -158,16 +158,26 @@ class Elections:
             self._befores[number] = last_before(self.spans, LeaderTerm(term.leader, term.epoch, term.seen_ns))
         return self._befores[number]
 
-    def last_known(self, number: int) -> int | None:
-        """The last broker that was in the ISR or the ELR, where both were empty when a leader was elected; None where
-        they were not, where several brokers left them at once, or where nobody observed it."""
-        before = self.last_before(number)
-        if before is None or before.isr or before.elr:
+    def last_known(self, number: int) -> bool | None:
+        """Whether the leader of a term was elected as the last known leader: nobody was in sync or eligible then, and
+        it had led last. None where nobody told; who was eligible may have left between two samples."""
+        leader, before = self.terms[number].leader, self.last_before(number)
+        known = number > 0 and not self._missed(number)
+        if known and self.terms[number - 1].leader != leader:
+            return False
+        if not known or before is None or before.isr or before.elr:
             return None
-        some = [span for span in self.spans if span.from_ns < before.from_ns and (span.isr or span.elr)]
-        last = max(some, key=lambda span: (known_epoch(span.leader_epoch), span.from_ns), default=None)
-        eligible = set() if last is None else {*last.isr, *last.elr}
-        return eligible.pop() if len(eligible) == 1 else None
+        return True
+
+    def eligible(self, number: int) -> frozenset[int]:
+        """Who was last told to be in the ISR or the ELR before a term."""
+        before = self.last_before(number)
+        return frozenset() if before is None else frozenset({*before.isr, *before.elr})
+
+    def _missed(self, number: int) -> bool:
+        """Whether somebody may have led between a term and the one before, and nobody told."""
+        first, last = (self.terms[n].epoch for n in (number - 1, number))
+        return first is None or last is None or not self._epochs.issuperset(range(first + 1, last))
 
     @cached_property
     def _befores(self) -> dict[int, Span | None]:

@@ -494,6 +494,7 @@ class _Walk:
 
     def _taken(self, n: int, has: Has | None, perhaps: Sequence[int]) -> Decision:
         """An election made a leader of a broker that need not have had it."""
+        last_known = self.elections.last_known(n)
         happened = Circumstances(
             elected=True,
             uncleanly=not self._in_sync(n),
@@ -503,10 +504,10 @@ class _Walk:
             disks_lost=self._disks_lost(),
             committed=self.committed is not None,
             last_replica_guarded=self.evidence.last_replica_guarded,
-            last_known=self.elections.last_known(n) == self.elections.terms[n].leader,
+            last_known=last_known is True,
         )
-        event, configuration = self._event(n), self.evidence.configuration
-        ruling = standing(self.anomaly, configuration, happened)
+        event = self._event(n)
+        ruling = standing(self.anomaly, self.evidence.configuration, happened)
         if has is Has.WIPED and ruling.standing is Standing.PERMITTED and self._older_survived():
             return self._undecided("every disk was wiped, and the log of before goes on all the same", [n])
         log = self.evidence.logs.get(self.case.of)
@@ -515,15 +516,31 @@ class _Walk:
             return self._undecided("nobody knows where it stood, or whether an election cut the log there", [n])
         if perhaps:
             return self._undecided(f"{self._who(perhaps[0])} was elected, and may have had it", [*perhaps, n])
-        if ruling.standing is Standing.VIOLATION and happened.uncleanly:
-            alive = standing(self.anomaly, configuration, replace(happened, isr_faulted=True))
-            if alive.standing is Standing.PERMITTED:
-                why = f"nobody knows why no broker of the ISR was elected in place of {self._who(n)}"
-                return self._undecided(why, [n])
-            clean = standing(self.anomaly, configuration, replace(happened, uncleanly=False))
-            if clean.standing is Standing.PERMITTED and not self._isr_lasted(n):
-                return self._undecided(f"nobody knows whether {self._who(n)} was in the ISR when it was elected", [n])
-        return self.decided(ruling, event, [n])
+        doubt = self._doubt(ruling, happened, n, last_known)
+        return self.decided(ruling, event, [n]) if doubt is None else self._undecided(doubt, [n])
+
+    def _doubt(self, ruling: Ruling, happened: Circumstances, n: int, last_known: bool | None) -> str | None:
+        """What nobody knows of an election, where that would permit what is a violation without it."""
+
+        def permits(**otherwise: bool) -> bool:
+            if_so = standing(self.anomaly, self.evidence.configuration, replace(happened, **otherwise))
+            return if_so.standing is Standing.PERMITTED
+
+        if ruling.standing is not Standing.VIOLATION:
+            return None
+        if happened.uncleanly and permits(isr_faulted=True):
+            return f"nobody knows why no broker of the ISR was elected in place of {self._who(n)}"
+        if happened.uncleanly and permits(uncleanly=False) and not self._isr_lasted(n):
+            return f"nobody knows whether {self._who(n)} was in the ISR when it was elected"
+        if last_known is None and self._all_else_may_have_left(n) and permits(uncleanly=True, last_known=True):
+            return f"nobody knows whether {self._who(n)} was elected as the last known leader"
+        return None
+
+    def _all_else_may_have_left(self, n: int) -> bool:
+        """Whether, with eligible leader replicas, whoever else could be elected may have ceased to be eligible unseen,
+        as a broker does that shut down uncleanly."""
+        others = self.elections.eligible(n) - {self.elections.terms[n].leader}
+        return self.evidence.last_replica_guarded and self.acting.all_under(others, n)
 
     def _not_taken(self, perhaps: Sequence[int], by: int | None, promise: Ruling, later: Sequence[int]) -> Decision:
         if self._disks_lost():
