@@ -79,10 +79,14 @@ def acknowledged_again(
 
 
 def _marked(elections: Elections, moments: Numbers, sent: Numbers, until: Numbers, offset: Numbers) -> pa.Table:
-    begins, ends = (np.array([getattr(term, name) for term in elections.terms]) for name in ("begins_ns", "ends_ns"))
+    begins, ends = (
+        np.array([getattr(term, name) for term in elections.terms], np.int64) for name in ("begins_ns", "ends_ns")
+    )
     # The first term that was not over yet when it was sent; the last that had begun when it was acknowledged.
-    first = np.searchsorted(np.maximum.accumulate(ends), sent) if len(ends) else np.zeros(len(sent), np.int64)
-    last = np.searchsorted(begins, until, side="right") - 1
+    first = np.searchsorted(np.maximum.accumulate(ends), sent)
+    last = np.searchsorted(np.minimum.accumulate(begins[::-1])[::-1], until, side="right") - 1
+    for n, (since, to) in elections.again:
+        first = np.where((since <= until) & (sent <= to), np.minimum(first, n), first)
     which = [np.searchsorted(moments, at, side="right") for at in (sent, until)]
     return pa.table([first, last, *which, offset, offset, until], [*_KEYS, "lowest", "highest", "by_ns"])
 

@@ -50,7 +50,8 @@ class Term:
     """One leader and epoch. ``seen_ns``: when anybody was first seen to know of it.
 
     ``begins_ns``, ``ends_ns``: it acknowledged nothing before and after. A leader that was deposed goes on until
-    it hears of it, or is silent. ``highs``: as it reported them itself.
+    it hears of it, or is silent; where that was a pause or a cut, it may go on once more when that is over
+    (``again_ns``: from when until when). ``highs``: as it reported them itself.
     """
 
     leader: int
@@ -60,6 +61,7 @@ class Term:
     ends_ns: int
     reports: tuple[Span, ...]
     highs: Highs
+    again_ns: Silence | None = None
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ class Elections:
         """The times at which what is known of it changes: what lies between two of them is judged alike."""
         times = [at for span in self.spans for at in (span.from_ns, span.to_ns)]
         times += [at for silences in self.silences.values() for silence in silences for at in silence]
-        times += [at for term in self.terms for at in (term.begins_ns, term.ends_ns)]
+        times += [at for term in self.terms for at in (term.begins_ns, term.ends_ns, *(term.again_ns or ()))]
         return np.unique(np.array([*times, *(at - self.lag_ns for at in times)], np.int64))
 
     def reign(self, number: int) -> range:
@@ -263,9 +265,17 @@ class Elections:
         return epochs, first_ns[::-1]
 
     def open(self, sent_ns: int, until_ns: int) -> list[int]:
-        """The terms that had begun by one time, and were not over at another."""
+        """The terms that had begun by one time, and were not over at another, or went on once more between them."""
         begins, ends = self._terms_times
-        return [int(n) for n in np.flatnonzero((begins <= until_ns) & (sent_ns <= ends))]
+        known = (begins <= until_ns) & (sent_ns <= ends)
+        for n, (since, to) in self.again:
+            known[n] |= since <= until_ns and sent_ns <= to
+        return [int(n) for n in np.flatnonzero(known)]
+
+    @cached_property
+    def again(self) -> list[tuple[int, Silence]]:
+        """The terms whose leaders may have gone on once more, and when."""
+        return [(n, term.again_ns) for n, term in enumerate(self.terms) if term.again_ns is not None]
 
     @cached_property
     def _terms_times(self) -> tuple[Times, Times]:
@@ -320,9 +330,10 @@ def _terms(
         else_ns += others.last_ns((term.leader, term.leader_epoch), seen_ns)
         since = min(_silent_since(quiet.get(None, ()), seen_ns), max(else_ns, default=seen_ns), seen_ns)
         begins = BEFORE if number == 0 else since - LAG_NS
-        ends = NEVER if number == len(led) - 1 else _ends(own, reports, names.get(term.leader))
+        last = number == len(led) - 1
+        ends, again = (NEVER, None) if last else _ends(own, reports, names.get(term.leader))
         at = highs.get((term.leader, term.leader_epoch), nothing)
-        found.append(Term(term.leader, term.leader_epoch, term.from_ns, begins, ends, reports, at))
+        found.append(Term(term.leader, term.leader_epoch, term.from_ns, begins, ends, reports, at, again))
     return tuple(found)
 
 
@@ -379,15 +390,16 @@ def _silent_since(quiet: Sequence[Silence], at_ns: int) -> int:
     return next((begun for begun, to in quiet if begun < at_ns <= to), at_ns)
 
 
-def _ends(begun: Mapping[str, Sequence[int]], reports: Sequence[Span], leader: str | None) -> int:
-    """When a leader that was deposed acknowledged nothing more: it had reported that another led, or was silent."""
+def _ends(begun: Mapping[str, Sequence[int]], reports: Sequence[Span], leader: str | None) -> tuple[int, Silence | None]:
+    """When a leader that was deposed acknowledged nothing more: it had reported that another led, or was silent. And when
+    it may have gone on: it answered again, and had not reported yet that another led."""
     claimed = max((report.to_ns for report in reports if report.observer == leader), default=None)
-    if claimed is None:
-        return max(report.to_ns for report in reports) + FRESH_NS + LAG_NS
+    last = max(report.to_ns for report in reports) if claimed is None else claimed
     own = begun.get(leader or "", ())
-    then = bisect_right(own, claimed)
+    then = bisect_right(own, last)
     knew = own[then] if then < len(own) else NEVER
-    return min(knew, claimed + FRESH_NS) + LAG_NS
+    again = (max(last, knew - FRESH_NS), knew + LAG_NS) if last + FRESH_NS < knew < NEVER else None
+    return (last + FRESH_NS if claimed is None else min(knew, last + FRESH_NS)) + LAG_NS, again
 
 
 def _left(from_ns: int, to_ns: int, without: Iterable[Silence]) -> int:

@@ -25,9 +25,9 @@ LED = (
 _SENT = pa.schema([SENDS.field(name) for name in COLUMNS])
 
 
-def again(*sends: str, pieces: int = 1) -> Again | None:
+def again(*sends: str, pieces: int = 1, led: Sequence[str] = LED) -> Again | None:
     """What shows that the log was cut. What was sent is told in ``pieces``."""
-    told = by_hand(*LED, *sends)
+    told = by_hand(*led, *sends)
     observations = pa.Table.from_pylist(told.rows["observations"], OBSERVATIONS)
     known = elections(observations, spans(observations), {1: "b1", 2: "b2"}, Configuration(version="4.3.1"))
     rows = [{name: row[name] for name in COLUMNS} for row in told.rows["sends"]]
@@ -35,16 +35,16 @@ def again(*sends: str, pieces: int = 1) -> Again | None:
     return acknowledged_again(parts, known, {of: known[of].moments for of in known}).get(TRIAL)
 
 
-def moments() -> np.ndarray:
-    observations = pa.Table.from_pylist(by_hand(*LED).rows["observations"], OBSERVATIONS)
+def moments(led: Sequence[str] = LED) -> np.ndarray:
+    observations = pa.Table.from_pylist(by_hand(*led).rows["observations"], OBSERVATIONS)
     return elections(observations, spans(observations), {1: "b1", 2: "b2"}, Configuration(version="4.3.1"))[
         TRIAL
     ].moments
 
 
-def gone(found: Again | None, term: int, offset: int, until: float) -> Gone | None:
+def gone(found: Again | None, term: int, offset: int, until: float, led: Sequence[str] = LED) -> Gone | None:
     assert found is not None
-    return found.gone(term, offset, int(np.searchsorted(moments(), int(until * SECOND), side="right")))
+    return found.gone(term, offset, int(np.searchsorted(moments(led), int(until * SECOND), side="right")))
 
 
 RISING = [f"send s{n} ok @{n} t{n}..{n + 0.5}" for n in range(1, 60)]
@@ -70,6 +70,17 @@ def test_one_that_an_earlier_leader_may_have_acknowledged_shows_nothing_of_a_lat
     found = again(*RISING[:7], "send x ok @5 t12..12.5")
     assert gone(found, 0, 5, 7.5) == Gone(0, int(12.5 * SECOND))
     assert gone(found, 1, 5, 7.5) is None
+
+
+def test_one_that_a_deposed_leader_may_have_acknowledged_when_it_answered_again_shows_nothing_of_a_later_one() -> None:
+    """b1 answers at 41 s, and knows then that b2 leads."""
+    told = [*RISING[:7], "send y ok @9 t23..23.5"]
+    led = [*(line for line in LED if "@21" not in line), "saw b1 @41..60 leader=2 epoch=1 isr=2"]
+    shows = again(*told, "send x ok @5 t30..40.2", led=led)
+    assert gone(shows, 0, 9, 23.5, led) == Gone(1, int(40.2 * SECOND))
+    assert gone(shows, 1, 9, 23.5, led) is None
+    for when in ("t30..31", "t43..44"):
+        assert gone(again(*told, f"send x ok @5 {when}", led=led), 1, 9, 23.5, led) is not None
 
 
 def test_of_several_the_one_of_the_earliest_leader_counts() -> None:

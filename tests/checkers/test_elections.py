@@ -467,6 +467,61 @@ def test_a_leader_that_tells_nothing_any_more_acknowledges_nothing_any_more() ->
     assert "either of two leaders" in decided("send r ok @8 t28..29", *unheard, *log, **ALONE).ruling.because
 
 
+@pytest.mark.parametrize(
+    ("when", "told", "fault", "leaders"),
+    [
+        ("t30..40.2", 41, "p b1 20..40 kind=pause", {0, 1}),
+        ("t30..40.2", 41, "c b1 20..40 kind=isolate", {0, 1}),
+        ("t30..31", 41, "p b1 20..40 kind=pause", {1}),
+        ("t30..37.9", 41, "p b1 20..40 kind=pause", {1}),
+        ("t42.1..43", 41, "p b1 20..40 kind=pause", {1}),
+        ("t30..40.2", 41, "k b1 20.5..30 kind=kill", {1}),
+        ("t21..40.2", 23, "p b1 20..22 kind=pause", {0, 1}),
+        ("t24.1..40.2", 23, "p b1 20..22 kind=pause", {1}),
+        ("t30..40.2", 58, "p b1 20..57 kind=pause", {1}),
+    ],
+    ids=[
+        *(
+            "paused",
+            "cut off",
+            "acknowledged before",
+            "long before it answers",
+            "sent after it knew",
+            "its process ended",
+        ),
+        *("silent for a moment", "and sent after it knew", "it answers later"),
+    ],
+)
+def test_a_leader_that_was_silent_may_acknowledge_once_more_when_it_answers_again(
+    when: str, told: int, fault: str, leaders: set[int]
+) -> None:
+    """With acks=1 a deposed leader answers what had come to it before it learns that b2 leads."""
+    seen = [
+        *saw("b1", "0..20", 1, 0, "1,2,3"),
+        *saw("b2,b3", "0..25", 1, 0, "1,2,3"),
+        *saw("b2,b3", "26..60", 2, 1, "2,3"),
+        *saw("b1", f"{told}..60", 2, 1, "2,3"),
+        f"fault {fault}",
+    ]
+    log = ["final a @4 e0", "final b @5 e1", "final c @20 e1", "send late ok @21 t55..56", "end 0..22"]
+    found = decided(f"send r ok @6 {when}", *seen, *log, **ALONE)
+    assert ("either of two leaders" in found.ruling.because) == (len(leaders) > 1)
+    assert found.standing is (UNDECIDED if len(leaders) > 1 else VIOLATION)
+    assert found.term == (None if len(leaders) > 1 else 1)
+
+
+def test_a_leader_that_only_others_told_of_may_acknowledge_when_it_answers_again() -> None:
+    seen = [
+        *saw("b1", "0..10", 3, 0, "1,2,3"),
+        *saw("b2,b3", "0..10", 3, 0, "1,2,3"),
+        *saw("b2,b3", "11..25", 1, 1, "1,2,3"),
+        *saw("b2,b3", "26..60", 2, 2, "2,3"),
+        *saw("b1", "41..60", 2, 2, "2,3"),
+    ]
+    [_, second, _] = evidence(by_hand(*seen), **ALONE).elections[TRIAL].terms
+    assert (second.ends_ns, second.again_ns) == (29 * SECOND, (38 * SECOND, 42 * SECOND))
+
+
 def test_a_term_may_have_begun_in_a_silence_before_it_was_seen() -> None:
     """Nobody tells anything from 20 s to 40 s: then b2 leads."""
     silent = [*saw("b1,b2,b3", "0..20", 1, 0, "1,2,3"), *saw("b2,b3", "40..60", 2, 1, "2,3")]
