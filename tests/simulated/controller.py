@@ -6,12 +6,17 @@ or without.
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from tests.simulated.chronicle import Chronicle, Election, Kind, Place
 from tests.simulated.settings import Settings
 from tests.simulated.world import MS, Process, World
 
 NOBODY = -1
+
+#: How often a broker with an empty disk tells its new log directories while nobody leads (of leader-wiped on 4.3.1,
+#: some runs show it and others do not).
+_ASSIGNS = 0.5
 
 
 @dataclass(frozen=True)
@@ -74,7 +79,9 @@ def changed(
         isr, elr, last_known = (leader,), (), NOBODY
     elif leader in elr:
         isr, elr = (leader,), tuple(broker for broker in elr if broker != leader)
-    if not isr and who.settings.elr and last_known == NOBODY:
+    if leader != NOBODY:
+        last_known = NOBODY
+    elif who.settings.elr and last_known == NOBODY:
         last_known = state.leader
     if not isr and not who.settings.elr:
         # Without ELR the ISR is never empty: its last member stays in it.
@@ -106,7 +113,7 @@ def _elected(
     for broker in state.replicas:
         if broker in clean:
             return broker, Kind.CLEAN
-    if who.settings.elr and not elr and last_known in who.active:
+    if who.settings.elr and not isr and not elr and last_known in who.active:
         return last_known, Kind.LAST_KNOWN
     if who.unclean and outside:
         return outside[0], Kind.UNCLEAN
@@ -160,8 +167,19 @@ class Controller:
         self.registered[broker] = Registration(incarnation, self._world.now, emptied=put)
         if self._settings.elr and not clean:
             self._update(without=broker, shut_down_uncleanly=True)
+        if self._settings.elr and put and self._world.random.random() < _ASSIGNS:
+            delay = self._world.between(200 * MS, 1500 * MS)
+            self._world.after(delay, partial(self._assigned, broker, incarnation))
         self._publish()
         return True
+
+    def _assigned(self, broker: int, incarnation: int) -> None:
+        """A broker tells in which log directory it has put its replicas, which it found nowhere: it may lead again."""
+        known = self.registered[broker]
+        if known.incarnation == incarnation and known.emptied:
+            known.emptied.clear()
+            self._update()
+            self._publish()
 
     def heartbeat(self, broker: int, incarnation: int, knows: int) -> None:
         """A broker lives; ``knows`` is the version of its metadata. It is unfenced once that is new enough."""

@@ -144,11 +144,16 @@ class Nemesis:
 
 
 class Timeline:
-    """Episodes of faults at random times between ``begin_ns`` and ``end_ns``; without ``wipes`` no disk is lost."""
+    """Episodes of faults at random times between ``begin_ns`` and ``end_ns``; without ``wipes`` no disk is lost.
 
-    def __init__(self, cluster: Cluster, nemesis: Nemesis, begin_ns: int, end_ns: int, wipes: bool) -> None:
+    ``isolating``: brokers are cut off and nothing else, more often, and mostly from clients and observers, too.
+    """
+
+    def __init__(
+        self, cluster: Cluster, nemesis: Nemesis, begin_ns: int, end_ns: int, wipes: bool, isolating: bool = False
+    ) -> None:
         self._cluster, self._nemesis, self._world = cluster, nemesis, cluster.world
-        self._end_ns, self._wipes = end_ns, wipes
+        self._end_ns, self._wipes, self._isolating = end_ns, wipes, isolating
         self._random = cluster.world.random
         episodes = [
             (3, self._killed),
@@ -162,7 +167,10 @@ class Timeline:
             (2 * wipes, self._last_wiped),
             (2, self._all_killed),
         ]
-        for _ in range(self._random.randint(2, 5)):
+        if isolating:
+            cutting = (self._isolated, self._cut_from_controller, self._followers_cut, self._alone_then_gone)
+            episodes = [one for one in episodes if one[1] in cutting]
+        for _ in range(self._random.randint(2, 5) + 2 * isolating):
             episode = self._random.choices([one for _, one in episodes], [weight for weight, _ in episodes])[0]
             self._world.after(self._random.randint(begin_ns, end_ns - SECOND), episode)
 
@@ -200,7 +208,10 @@ class Timeline:
         self._heals(self._nemesis.pause(self._whoever()))
 
     def _isolated(self) -> None:
-        self._heals(self._nemesis.isolate(self._whoever(), clients_too=self._random.random() < 0.4), 2)
+        self._heals(self._nemesis.isolate(self._whoever(), clients_too=self._with_clients(0.4)), 2)
+
+    def _with_clients(self, chance: float) -> bool:
+        return self._random.random() < (0.8 if self._isolating else chance)
 
     def _cut_from_controller(self) -> None:
         self._heals(self._nemesis.cut_from_controller(self._whoever()), 2)
@@ -218,10 +229,10 @@ class Timeline:
         leader, name = self._leader(place), self._cut_off(place)
 
         def gone() -> None:
-            if self._random.random() < 0.5:
+            if not self._isolating and self._random.random() < 0.5:
                 self._heals(self._nemesis.kill(leader), 4, 12)
             else:
-                self._heals(self._nemesis.isolate(leader, clients_too=self._random.random() < 0.5), 4, 12)
+                self._heals(self._nemesis.isolate(leader, clients_too=self._with_clients(0.5)), 4, 12)
             self._heals(name, 2, 6)
             self._by_hand(place)
 

@@ -63,11 +63,12 @@ class Judged:
         return (self.truth, self.said) in {(Permits.NO, Standing.PERMITTED), (Permits.YES, Standing.VIOLATION)}
 
 
-def compared(seeds: Iterable[int], spark: SparkSession, bugs: bool = True) -> Iterator[Judged]:
+def compared(seeds: Iterable[int], spark: SparkSession, bugs: bool = True, isolating: bool = False) -> Iterator[Judged]:
     """Every record that histories lost, or are said to. Those of equal settings are judged as one run."""
     for _, alike in groupby(sorted(seeds, key=_settings), key=_settings):
         histories = [
-            play(seed, settings_of(seed), bug_of(seed) if bugs else None, number) for number, seed in enumerate(alike)
+            play(seed, settings_of(seed), bug_of(seed) if bugs else None, number, isolating=isolating)
+            for number, seed in enumerate(alike)
         ]
         with tempfile.TemporaryDirectory(prefix="kafka-trial-simulated-") as run:
             write(Path(run), histories)
@@ -75,10 +76,10 @@ def compared(seeds: Iterable[int], spark: SparkSession, bugs: bool = True) -> It
             yield from against_truth(History.read(Path(run), spark), histories, verdict)
 
 
-def decided(seeds: Iterable[int], bugs: bool = True) -> Iterator[Judged]:
+def decided(seeds: Iterable[int], bugs: bool = True, isolating: bool = False) -> Iterator[Judged]:
     """As ``compared``, for each history by itself and without Spark: what is lost is read from its tables."""
     for seed in seeds:
-        played = play(seed, settings_of(seed), bug_of(seed) if bugs else None)
+        played = play(seed, settings_of(seed), bug_of(seed) if bugs else None, isolating=isolating)
         for anomaly, loss, decision in decisions(played):
             yield _judged(played, anomaly, loss.place, loss.record.offset, loss, decision.standing)
 

@@ -141,11 +141,18 @@ class Stage:
         return Played(self.seed, self.settings, self.bug, (*self.brokers,), tables, known, final, observed)
 
 
-def play(seed: int, settings: Settings, bug: Bug | None = None, number: int = 0, wipes: bool = True) -> Played:
+def play(
+    seed: int,
+    settings: Settings,
+    bug: Bug | None = None,
+    number: int = 0,
+    wipes: bool = True,
+    isolating: bool = False,
+) -> Played:
     """A history of random faults. The same seed, settings and bug: the same history."""
     stage = Stage(seed, settings, bug, number)
     world, cluster = stage.world, stage.cluster
-    Timeline(cluster, stage.nemesis, _FAULTS_FROM, _HEAL_AT, wipes)
+    Timeline(cluster, stage.nemesis, _FAULTS_FROM, _HEAL_AT, wipes, isolating)
     if bug is not None and bug is not Bug.LOST_AFTER_HEAL:
         begins = world.random.randint(_FAULTS_FROM, _HEAL_AT)
         if bug in _ONCE:

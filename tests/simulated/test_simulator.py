@@ -150,9 +150,9 @@ def test_a_bug_takes_what_is_not_permitted(bug: Bug) -> None:
     assert any(loss.permits is Permits.NO for loss in losses(play(seed, settings_of(seed), bug)))
 
 
-def acted(settings: Settings, act: Callable[[Stage, Place, int], None]) -> tuple[Played, Place]:
+def acted(settings: Settings, act: Callable[[Stage, Place, int], None], seed: int = 6) -> tuple[Played, Place]:
     """A history in which something happens, after 5 s, to the leader of the first partition."""
-    stage = Stage(6, settings, refreshes=30 * SECOND)
+    stage = Stage(seed, settings, refreshes=30 * SECOND)
     stage.world.run_until(5 * SECOND)
     place = stage.places[0]
     act(stage, place, stage.cluster.controller.partitions[place].leader)
@@ -225,5 +225,17 @@ def test_the_last_replica_standing_leads_with_an_empty_disk() -> None:
 
 
 def test_with_log_directory_ids_it_is_not_elected() -> None:
-    played, place = acted(Settings(elr=True), last_wiped)
+    played, place = acted(Settings(version="3.9.2"), last_wiped)
     assert place not in played.final
+
+
+def test_with_eligible_leader_replicas_it_leads_in_some_histories_as_the_last_known_leader() -> None:
+    """As lose-messages/leader-wiped on 4.3.1."""
+    found = [acted(Settings(elr=True), last_wiped, seed) for seed in range(12)]
+    led = [(played, place) for played, place in found if place in played.final]
+    assert 0 < len(led) < len(found)
+    for played, place in led:
+        assert [one.kind for one in played.chronicles[place].elections][-1] is Kind.LAST_KNOWN
+        lost = [loss for loss in losses(played) if loss.place == place]
+        assert len(lost) > 20
+        assert {loss.permits for loss in lost} == {Permits.YES}
