@@ -153,14 +153,25 @@ class Acting:
     def _asked(self) -> list[Row]:
         return [row for row in self._faults if row["effective"] and asked_by_hand(row, self._elections.of)]
 
+    @property
+    def unseen_by_hand(self) -> bool:
+        """Whether nobody told of the term that an unclean election by hand made."""
+        return any(made is None for made, _ in self._made)
+
     @cached_property
     def _made_by_hand(self) -> frozenset[int]:
+        return frozenset(made for made, _ in self._made if made is not None)
+
+    @cached_property
+    def _made(self) -> list[tuple[int | None, Row]]:
+        """Each unclean election by hand that came, and the term that it made; None where that was not seen."""
         terms = self._elections.terms
-        first = (
-            (next((m for m, term in enumerate(terms) if term.seen_ns >= row["injecting_ns"]), None), over(row))
-            for row in self._asked
-        )
-        return frozenset(m for m, until in first if m is not None and terms[m].begins_ns <= until + LAG_NS)
+        found: list[tuple[int | None, Row]] = []
+        for row in self._asked:
+            first = next((n for n, term in enumerate(terms) if term.seen_ns >= row["injecting_ns"]), None)
+            made = first if first is not None and terms[first].begins_ns <= over(row) + LAG_NS else None
+            found.append((made, row))
+        return found
 
 
 def over(row: Row) -> int:

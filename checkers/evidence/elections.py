@@ -94,6 +94,7 @@ class Elections:
         times = [at for span in self.spans for at in (span.from_ns, span.to_ns)]
         times += [at for silences in self.silences.values() for silence in silences for at in silence]
         times += [at for term in self.terms for at in (term.begins_ns, term.ends_ns, *(term.again_ns or ()))]
+        times += [at for window in self._untold for at in window]
         return np.unique(np.array([*times, *(at - self.lag_ns for at in times)], np.int64))
 
     def reign(self, number: int) -> range:
@@ -271,6 +272,21 @@ class Elections:
         for n, (since, to) in self.again:
             known[n] |= since <= until_ns and sent_ns <= to
         return [int(n) for n in np.flatnonzero(known)]
+
+    def unseen(self, sent_ns: int, until_ns: int) -> bool:
+        """Whether somebody may have led between two times of whom nobody told."""
+        return any(since <= until_ns and sent_ns <= to for since, to in self._untold)
+
+    @cached_property
+    def _untold(self) -> list[Silence]:
+        """The times in which somebody may have led of whom nobody told: around an epoch that is missing (where none is
+        told, while nobody told anything), and when nobody told anything any more."""
+        over = max((span.to_ns for span in self.spans), default=BEFORE) + FRESH_NS
+        found = [(over, NEVER)]
+        if any(term.epoch is None for term in self.terms):
+            return [*found, *self.silences.get(None, ())]
+        missed = (self.terms[n] for n in range(1, len(self.terms)) if self._missed(n))
+        return [*found, *((term.begins_ns, term.seen_ns + FRESH_NS + LAG_NS) for term in missed)]
 
     @cached_property
     def again(self) -> list[tuple[int, Silence]]:

@@ -201,10 +201,19 @@ class Evidence:
         if case.hole and any(elections.terms[number].epoch is None for number in numbers):
             return self._violation(anomaly, case)
         each = [_Walk(self, elections, anomaly, case, number, acting).decision() for number in numbers]
-        if len(each) == 1:
-            has_epoch = elections.terms[numbers[0]].epoch is not None
-            return replace(each[0], term=numbers[0] if has_epoch else None)
-        return self._of_several(anomaly, elections, numbers, each)
+        unseen = self._of_unseen(anomaly, elections, case, supposed)
+        if len(each) == 1 and unseen in {None, each[0].standing}:
+            told = elections.terms[numbers[0]].epoch is not None
+            return replace(each[0], term=numbers[0] if told else None)
+        return self._of_several(anomaly, elections, numbers, each, unseen)
+
+    def _of_unseen(self, anomaly: Anomaly, elections: Elections, case: Case, supposed: int) -> Standing | None:
+        """The standing of records, if they were of a leader of whom nobody told; None where they were not."""
+        sent = BEFORE if case.sent_ns is None else case.sent_ns
+        until = self.end_ns if case.until_ns is None else case.until_ns
+        if case.epoch is not None or not elections.unseen(sent, until):
+            return None
+        return self._unwatched(anomaly, case, supposed).standing
 
     def _unwatched(self, anomaly: Anomaly, case: Case, supposed: int) -> Decision:
         """Nobody reported who led when records were written."""
@@ -216,16 +225,24 @@ class Evidence:
         return Decision(_undecided(anomaly, "nobody reported who led the partition when it was written"))
 
     def _of_several(
-        self, anomaly: Anomaly, elections: Elections, numbers: Sequence[int], each: Sequence[Decision]
+        self,
+        anomaly: Anomaly,
+        elections: Elections,
+        numbers: Sequence[int],
+        each: Sequence[Decision],
+        unseen: Standing | None,
     ) -> Decision:
-        """Records that may be of several terms: what holds of all of them holds."""
-        if len({one.standing for one in each}) == 1:
+        """Records that may be of several terms, and of one ``unseen``: what holds of all of them holds."""
+        if len({*(one.standing for one in each), *([] if unseen is None else [unseen])}) == 1:
             return each[0]
         names = " or ".join(dict.fromkeys(self._name(elections.terms[number].leader) for number in numbers))
+        why = f"either of two leaders may have acknowledged it: {names}"
+        if unseen is not None:
+            why = f"a leader of whom nobody told may have acknowledged it, and not {names}"
         takers = {one.event.term for one in each if one.event and one.standing is Standing.PERMITTED}
         must = frozenset.intersection(*(one.must for one in each))
         return Decision(
-            _undecided(anomaly, f"either of two leaders may have acknowledged it: {names}"),
+            _undecided(anomaly, why),
             must=must,
             unknown=frozenset.union(*(one.must | one.unknown for one in each)) - must,
             need_not=frozenset.intersection(*(one.need_not for one in each)),
@@ -398,7 +415,7 @@ class _Walk:
             return self.decided(promise)
         later = self._later(by)
         wiped = self.acting.wipes(BEFORE if self.case.sent_ns is None else self.case.sent_ns, NEVER)
-        by_hand = any(self.acting.by_hand(n) for n in later)
+        by_hand = self.acting.unseen_by_hand or any(self.acting.by_hand(n) for n in later)
         uncleanly = self.evidence.configuration.elects_uncleanly
         if self.committed is not None and not wiped and not by_hand and not uncleanly:
             return self.decided(promise, self._event(later[0]) if later else None)

@@ -522,6 +522,70 @@ def test_a_leader_that_only_others_told_of_may_acknowledge_when_it_answers_again
     assert (second.ends_ns, second.again_ns) == (29 * SECOND, (38 * SECOND, 42 * SECOND))
 
 
+#: b1 led, and nobody told anything after 20 s; b3 wrote from 7 on in an epoch of which nobody told.
+DIED = [*saw("b1,b2,b3", "0..20", 1, 0, "1,2,3"), "fault c b1 22..40 kind=isolate"]
+WENT_ON = ["final a @6 e0", "final b @7 e3", "send late ok @8 t50..51", "end 0..9"]
+
+
+@pytest.mark.parametrize(
+    ("when", "more", "settings", "standing"),
+    [
+        ("t30..31", [], UNCLEAN, UNDECIDED),
+        ("t30..31", [], ALONE, UNDECIDED),
+        ("t22..23.5", [], UNCLEAN, UNDECIDED),
+        ("t15..16", [], UNCLEAN, VIOLATION),
+        ("t21..22", [], UNCLEAN, VIOLATION),
+        ("t30..31", [], {"unclean_election": False}, VIOLATION),
+        ("t30..31", ["final c @4 e0"], UNCLEAN, VIOLATION),
+        ("t30..31", saw("b2", "21..60", 1, 0, "1,2,3"), UNCLEAN, VIOLATION),
+    ],
+    ids=[
+        *("after", "acks=1", "acknowledged after", "before", "while a word was fresh", "none may lose it"),
+        *("a hole", "somebody told on"),
+    ],
+)
+def test_what_was_acknowledged_when_nobody_told_anything_any_more_may_be_of_an_unseen_leader(
+    when: str, more: Sequence[str], settings: dict[str, Any], standing: Standing
+) -> None:
+    """The final log has b1's epoch beyond it: no election took it from b1, but another may have written it."""
+    assert decided(f"send r ok @5 {when}", *DIED, *WENT_ON, *more, **settings).standing is standing
+
+
+@pytest.mark.parametrize(
+    ("when", "told", "standing"),
+    [
+        ("t21..22", (), UNDECIDED),
+        ("t10..11", (), VIOLATION),
+        ("t40..41", (), VIOLATION),
+        ("t21..22", ("saw b2 @20.5 leader=-1 epoch=1 isr=1,2,3",), VIOLATION),
+        ("t21..22", ("saw b2 @20.5 leader=-1 epoch=4 isr=1,2,3",), UNDECIDED),
+    ],
+    ids=["amid", "before", "after", "nobody led in that epoch", "nobody led in another"],
+)
+def test_what_was_acknowledged_around_an_epoch_that_nobody_told_may_be_of_its_leader(
+    when: str, told: Sequence[str], standing: Standing
+) -> None:
+    seen = [*saw("b1,b2,b3", "0..20", 1, 0, "1,2,3"), *saw("b1,b2,b3", "21..60", 2, 2, "2"), *told]
+    log = ["final a @4 e0", "final b @5 e0", "final c @6 e2", "final d @7 e2", "send z ok @7 t50..51", "end 0..8"]
+    offset = 6 if when == "t40..41" else 4
+    assert decided(f"send r ok @{offset} {when}", *seen, *log, **UNCLEAN).standing is standing
+
+
+@pytest.mark.parametrize(
+    ("asked", "standing"),
+    [
+        ("fault e - 30..31 unclean", UNDECIDED),
+        ("fault e - 30..31 unclean missed", VIOLATION),
+        ("fault e - 30..31 p1 unclean", VIOLATION),
+        ("fault e - 15..16 unclean", UNDECIDED),
+    ],
+    ids=["came", "was refused", "of another partition", "before the record was lost"],
+)
+def test_an_unclean_election_by_hand_that_nobody_saw_may_have_taken_it(asked: str, standing: Standing) -> None:
+    lines = ["send r ok @7 t10..11", *DIED, *WENT_ON]
+    assert decided(*lines, asked, unclean_election=False).standing is standing
+
+
 def test_a_term_may_have_begun_in_a_silence_before_it_was_seen() -> None:
     """Nobody tells anything from 20 s to 40 s: then b2 leads."""
     silent = [*saw("b1,b2,b3", "0..20", 1, 0, "1,2,3"), *saw("b2,b3", "40..60", 2, 1, "2,3")]
