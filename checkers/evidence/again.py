@@ -2,9 +2,11 @@
 offset, or below: by then the leader's log had been cut, and the record was no longer in it.
 
 Only acknowledgements by the record's own leader or a later one count: a deposed leader may go on writing its own log.
+Times are known by slices of a run, SLICES at most of each partition: what was acknowledged and what was sent in the
+same slice are not told apart.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +21,14 @@ Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 #: What is read of ``sends``.
 COLUMNS = ["topic", "partition", "invoked_ns", "completed_ns", "offset"]
-_KEYS = ["first", "last", "sent", "until"]
+
+#: Into so many slices the time of a partition is cut; and that of all partitions together, where they are many.
+SLICES = 4096
+_ALL_SLICES = 1 << 19
+_FEWEST_SLICES = 64
+
+#: So many rows are held at most before they are folded again.
+MOST_HELD = 1 << 21
 
 
 @dataclass(frozen=True)
@@ -34,82 +43,127 @@ class Gone:
 class Again:
     """Groups of writes that were acknowledged at offsets which had been acknowledged before. A row is a group.
 
-    ``first``, ``last``: the terms that its writes may be of. ``sent``: how many of the partition's moments had passed
-    when they were sent. ``lowest``: the lowest of their offsets. ``by_ns``: when the last was acknowledged.
+    ``first``, ``last``: the terms that its writes may be of. ``sent_ns``: they were sent then, or later. ``lowest``:
+    the lowest of their offsets. ``by_ns``: when the last was acknowledged.
     """
 
     first: Numbers
     last: Numbers
-    sent: Numbers
+    sent_ns: Numbers
     lowest: Numbers
     by_ns: Numbers
 
-    def gone(self, term: int, offset: int, until: int) -> Gone | None:
+    def gone(self, term: int, offset: int, until_ns: int) -> Gone | None:
         """When a record was gone, where a write shows it; None where none does.
 
-        ``term`` and ``offset`` are the record's; ``until``: how many of the partition's moments had passed when it was
-        acknowledged.
+        ``term`` and ``offset`` are the record's; ``until_ns``: by when it was acknowledged.
         """
-        shows = np.flatnonzero((self.first >= term) & (self.lowest <= offset) & (self.sent > until))
+        shows = np.flatnonzero((self.first >= term) & (self.lowest <= offset) & (self.sent_ns > until_ns))
         if not len(shows):
             return None
         one = shows[np.lexsort((self.by_ns[shows], self.last[shows]))[0]]
         return Gone(int(self.last[one]), int(self.by_ns[one]))
 
 
+class _Folding:
+    """Rows folded by some columns as they come, so that no more than some are held that were not."""
+
+    def __init__(self, by: list[str], how: dict[str, str], most: int) -> None:
+        self._by, self._how, self._most = by, how, most
+        self._parts: list[pa.Table] = []
+
+    def add(self, *columns: Numbers) -> None:
+        """``columns``: those by which, and those that are folded."""
+        if not len(columns[0]):
+            return
+        self._parts.append(self._folded(pa.table([*columns], [*self._by, *self._how])))
+        if sum(map(len, self._parts)) > self._most:
+            self._parts = [self._folded(pa.concat_tables(self._parts))]
+
+    def each(self) -> dict[int, list[Numbers]]:
+        """By the first of the columns, the others, in their order."""
+        if not self._parts:
+            return {}
+        found = self._folded(pa.concat_tables(self._parts)).sort_by([(name, "ascending") for name in self._by])
+        of, *columns = (column.to_numpy() for column in found.columns)
+        names, begun = np.unique(of, return_index=True)
+        apart = zip(*(np.split(column, begun[1:]) for column in columns), strict=True)
+        return {int(name): [*own] for name, own in zip(names, apart, strict=True)}
+
+    def _folded(self, rows: pa.Table) -> pa.Table:
+        folded = rows.group_by(self._by, use_threads=False).aggregate([*self._how.items()])
+        folded = folded.select([*self._by, *("_".join(one) for one in self._how.items())])
+        return folded.rename_columns([*self._by, *self._how])
+
+
 def acknowledged_again(
-    sends: Iterable[pa.Table], elections: Mapping[Partition, Elections], moments: Mapping[Partition, Numbers]
+    sends: Iterable[pa.Table],
+    elections: Mapping[Partition, Elections],
+    end_ns: int,
+    most_slices: int = SLICES,
+    most_held: int = MOST_HELD,
 ) -> dict[Partition, Again]:
     """Of each partition, the writes that show that its log was cut.
 
-    ``sends``: acknowledged records with COLUMNS, piece by piece. ``moments``: of each partition, ns since origin,
-    between two of which all records are judged alike.
+    ``sends``: acknowledged records with COLUMNS, piece by piece. ``end_ns``: when nothing was written any more.
     """
-    folded: dict[Partition, list[pa.Table]] = {}
+    slices = min(most_slices, max(_ALL_SLICES // max(len(elections), 1), _FEWEST_SLICES))
+    width = max(end_ns // slices, 1)
+    number = {of: n for n, of in enumerate(elections)}
+    by_sent = _Folding(["of", "sent", "first", "last"], {"lowest": "min", "by_ns": "max"}, most_held)
+    by_until = _Folding(["of", "until"], {"highest": "max"}, most_held)
     for piece in filter(len, sends):
         topic, partition, *columns = (piece[name] for name in COLUMNS)
         sent, until, offset = (column.to_numpy() for column in columns)
+        which, first, last = (np.full(len(piece), -1, np.int64) for _ in range(3))
         for of, here in each_partition(topic, partition):
-            if of in elections:
-                marked = _marked(elections[of], moments[of], sent[here], until[here], offset[here])
-                folded.setdefault(of, []).append(_folded(marked))
-    return {
-        of: again for of, parts in folded.items() if (again := _again(_folded(pa.concat_tables(parts)))) is not None
-    }
+            if of in number:
+                which[here] = number[of]
+                first[here], last[here] = _terms(elections[of], sent[here], until[here])
+        own = which >= 0
+        by_sent.add(*(each[own] for each in (which, sent // width, first, last, offset, until)))
+        by_until.add(*(each[own] for each in (which, until // width, offset)))
+    acknowledged, names = by_until.each(), {n: of for of, n in number.items()}
+    found = {names[n]: _again(width, own, *acknowledged[n]) for n, own in by_sent.each().items()}
+    return {of: again for of, again in found.items() if again is not None}
 
 
-def _marked(elections: Elections, moments: Numbers, sent: Numbers, until: Numbers, offset: Numbers) -> pa.Table:
-    begins, ends = (
-        np.array([getattr(term, name) for term in elections.terms], np.int64) for name in ("begins_ns", "ends_ns")
-    )
-    # The first term that was not over yet when it was sent; the last that had begun when it was acknowledged.
+def _terms(elections: Elections, sent: Numbers, until: Numbers) -> tuple[Numbers, Numbers]:
+    """The first term that was not over yet when each was sent; the last that had begun when it was acknowledged."""
+    begins, ends = elections.begins_and_ends
     first = np.searchsorted(np.maximum.accumulate(ends), sent)
     last = np.searchsorted(np.minimum.accumulate(begins[::-1])[::-1], until, side="right") - 1
     for n, (since, to) in elections.again:
         first = np.where((since <= until) & (sent <= to), np.minimum(first, n), first)
-    which = [np.searchsorted(moments, at, side="right") for at in (sent, until)]
-    return pa.table([first, last, *which, offset, offset, until], [*_KEYS, "lowest", "highest", "by_ns"])
+    return first, last
 
 
-def _folded(marked: pa.Table) -> pa.Table:
-    how = [("lowest", "min"), ("highest", "max"), ("by_ns", "max")]
-    folded = marked.group_by(_KEYS, use_threads=False).aggregate(how)
-    names = {"_".join(one): one[0] for one in how}
-    return folded.rename_columns([names.get(name, name) for name in folded.column_names])
-
-
-def _again(folded: pa.Table) -> Again | None:
+def _again(width: int, writes: Sequence[Numbers], until: Numbers, highest: Numbers) -> Again | None:
     """What is at or below an offset that had been acknowledged before it was sent."""
-    by_until = folded.sort_by("until")
-    until, highest = by_until["until"].to_numpy(), np.maximum.accumulate(by_until["highest"].to_numpy())
-    sent, lowest = folded["sent"].to_numpy(), folded["lowest"].to_numpy()
+    sent, first, last, lowest, by_ns = writes
     before = np.searchsorted(until, sent) - 1
-    falls = (before >= 0) & (lowest <= highest[np.maximum(before, 0)])
-    known = falls & (folded["first"].to_numpy() <= folded["last"].to_numpy())
-    if not known.any():
+    falls = (before >= 0) & (lowest <= np.maximum.accumulate(highest)[np.maximum(before, 0)]) & (first <= last)
+    telling = np.array([*_telling(np.flatnonzero(falls), first, last, sent, lowest, until, highest)], np.int64)
+    if not len(telling):
         return None
-    left = folded.filter(pa.array(known))
-    return Again(*(left[name].to_numpy() for name in ("first", "last", "sent", "lowest", "by_ns")))
+    return Again(first[telling], last[telling], sent[telling] * width, lowest[telling], by_ns[telling])
+
+
+def _telling(
+    falls: Numbers, first: Numbers, last: Numbers, sent: Numbers, lowest: Numbers, until: Numbers, highest: Numbers
+) -> Iterator[int]:
+    """Those of the falls, in the order of their time, that show more than one of the same terms before: one lower down,
+    or one at or below what was acknowledged since."""
+    least: dict[tuple[int, int], tuple[int, int]] = {}
+    for n in falls.tolist():
+        terms = int(first[n]), int(last[n])
+        if terms in least:
+            low, since = least[terms]
+            between = highest[np.searchsorted(until, since) : np.searchsorted(until, sent[n])]
+            if lowest[n] >= low and not (len(between) and between.max() >= lowest[n]):
+                continue
+        least[terms] = min(int(lowest[n]), least.get(terms, (int(lowest[n]), 0))[0]), int(sent[n])
+        yield n
 
 
 def acknowledged() -> pc.Expression:

@@ -267,7 +267,7 @@ class Elections:
 
     def open(self, sent_ns: int, until_ns: int) -> list[int]:
         """The terms that had begun by one time, and were not over at another, or went on once more between them."""
-        begins, ends = self._terms_times
+        begins, ends = self.begins_and_ends
         known = (begins <= until_ns) & (sent_ns <= ends)
         for n, (since, to) in self.again:
             known[n] |= since <= until_ns and sent_ns <= to
@@ -294,7 +294,8 @@ class Elections:
         return [(n, term.again_ns) for n, term in enumerate(self.terms) if term.again_ns is not None]
 
     @cached_property
-    def _terms_times(self) -> tuple[Times, Times]:
+    def begins_and_ends(self) -> tuple[Times, Times]:
+        """When each term began and when it was over: it acknowledged nothing before and after."""
         begins, ends = [term.begins_ns for term in self.terms], [term.ends_ns for term in self.terms]
         return np.array(begins, np.int64), np.array(ends, np.int64)
 

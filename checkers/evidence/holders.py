@@ -114,8 +114,9 @@ class Evidence:
         if of not in self._moments:
             known = self.elections.get(of)
             faults = [at for row in self.faults[-1] for at in (row["injecting_ns"], row["healed_ns"]) if at is not None]
-            observed = np.empty(0, np.int64) if known is None else known.moments
-            self._moments[of] = np.unique(np.concatenate([observed, np.array(faults, np.int64)]))
+            faults += [] if of not in self.again else self.again[of].sent_ns.tolist()
+            told = np.empty(0, np.int64) if known is None else known.moments
+            self._moments[of] = np.unique(np.concatenate([told, np.array(faults, np.int64)]))
         return self._moments[of]
 
     def edges(self, of: Partition) -> Offsets:
@@ -286,8 +287,7 @@ class Evidence:
         again = self.again.get(case.of)
         if again is None or case.first_offset is None or case.until_ns is None:
             return None
-        until = int(np.searchsorted(self.moments(case.of), case.until_ns, side="right"))
-        return again.gone(number, case.first_offset, until)
+        return again.gone(number, case.first_offset, case.until_ns)
 
     def committed_ns(self, elections: Elections, number: int, case: Case) -> int | None:
         """By when records of a term were committed for certain; None where that is not known of any time."""

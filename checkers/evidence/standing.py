@@ -46,9 +46,10 @@ def beside(known: Evidence, stored: StoredRun, logs: Mapping[Partition, Log], re
     """What was observed, beside what is left: the final logs, what vanished of them, among the ``results``, and what
     was acknowledged again where something had been."""
     vanished = _vanished(results)
-    moments = {of: known.moments(of) for of in known.elections}
-    again = acknowledged_again(stored.pieces("sends", acknowledged(), COLUMNS_OF_SENDS), known.elections, moments)
-    return replace(known, logs=begun_at(logs, vanished), delivered=delivered(vanished), again=again, _edges={})
+    sends = stored.pieces("sends", acknowledged(), COLUMNS_OF_SENDS)
+    again = acknowledged_again(sends, known.elections, known.end_ns)
+    whole, given = begun_at(logs, vanished), delivered(vanished)
+    return replace(known, logs=whole, delivered=given, again=again, _edges={}, _moments={})
 
 
 def over_ns(run: RunFile, last_ns: int) -> int:

@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 
-import numpy as np
 import pyarrow as pa
 import pytest
 
-from checkers.evidence.again import COLUMNS, Again, Gone, acknowledged_again
+from checkers.evidence.again import COLUMNS, MOST_HELD, SLICES, Again, Gone, acknowledged_again
 from checkers.evidence.elections import elections
 from checkers.evidence.leadership import spans
 from harness.core.guarantees import Configuration
@@ -25,26 +24,21 @@ LED = (
 _SENT = pa.schema([SENDS.field(name) for name in COLUMNS])
 
 
-def again(*sends: str, pieces: int = 1, led: Sequence[str] = LED) -> Again | None:
+def again(
+    *sends: str, pieces: int = 1, led: Sequence[str] = LED, slices: int = SLICES, held: int = MOST_HELD
+) -> Again | None:
     """What shows that the log was cut. What was sent is told in ``pieces``."""
     told = by_hand(*led, *sends)
     observations = pa.Table.from_pylist(told.rows["observations"], OBSERVATIONS)
     known = elections(observations, spans(observations), {1: "b1", 2: "b2"}, Configuration(version="4.3.1"))
     rows = [{name: row[name] for name in COLUMNS} for row in told.rows["sends"]]
     parts = [pa.Table.from_pylist(rows[n::pieces], _SENT) for n in range(pieces)]
-    return acknowledged_again(parts, known, {of: known[of].moments for of in known}).get(TRIAL)
+    return acknowledged_again(parts, known, 60 * SECOND, slices, held).get(TRIAL)
 
 
-def moments(led: Sequence[str] = LED) -> np.ndarray:
-    observations = pa.Table.from_pylist(by_hand(*led).rows["observations"], OBSERVATIONS)
-    return elections(observations, spans(observations), {1: "b1", 2: "b2"}, Configuration(version="4.3.1"))[
-        TRIAL
-    ].moments
-
-
-def gone(found: Again | None, term: int, offset: int, until: float, led: Sequence[str] = LED) -> Gone | None:
+def gone(found: Again | None, term: int, offset: int, until: float) -> Gone | None:
     assert found is not None
-    return found.gone(term, offset, int(np.searchsorted(moments(led), int(until * SECOND), side="right")))
+    return found.gone(term, offset, int(until * SECOND))
 
 
 RISING = [f"send s{n} ok @{n} t{n}..{n + 0.5}" for n in range(1, 60)]
@@ -77,10 +71,10 @@ def test_one_that_a_deposed_leader_may_have_acknowledged_when_it_answered_again_
     told = [*RISING[:7], "send y ok @9 t23..23.5"]
     led = [*(line for line in LED if "@21" not in line), "saw b1 @41..60 leader=2 epoch=1 isr=2"]
     shows = again(*told, "send x ok @5 t30..40.2", led=led)
-    assert gone(shows, 0, 9, 23.5, led) == Gone(1, int(40.2 * SECOND))
-    assert gone(shows, 1, 9, 23.5, led) is None
+    assert gone(shows, 0, 9, 23.5) == Gone(1, int(40.2 * SECOND))
+    assert gone(shows, 1, 9, 23.5) is None
     for when in ("t30..31", "t43..44"):
-        assert gone(again(*told, f"send x ok @5 {when}", led=led), 1, 9, 23.5, led) is not None
+        assert gone(again(*told, f"send x ok @5 {when}", led=led), 1, 9, 23.5) is not None
 
 
 def test_of_several_the_one_of_the_earliest_leader_counts() -> None:
@@ -89,8 +83,46 @@ def test_of_several_the_one_of_the_earliest_leader_counts() -> None:
     assert gone(found, 0, 5, 7.5) == Gone(1, 51 * SECOND)
 
 
+@pytest.mark.parametrize(
+    ("x", "slices", "shows"),
+    [
+        ("send x ok @3 t4..5", SLICES, True),
+        ("send x ok @3 t3.4..5", SLICES, False),
+        ("send x ok @4 t4..5", SLICES, False),
+        ("send x ok @3 t4..5", 6, False),
+        ("send x ok @3 t10..11", 6, True),
+    ],
+    ids=["while nothing else happened", "sent before", "above", "in the same slice", "in a later slice"],
+)
+def test_one_that_falls_shows_that_while_nothing_else_happened(x: str, slices: int, shows: bool) -> None:
+    """Nobody told anything new from 0 s to 10 s."""
+    found = again(*RISING[:3], x, slices=slices)
+    assert (found is not None and gone(found, 0, 3, 3.5) is not None) == shows
+
+
+def test_only_the_first_of_those_is_kept_that_show_the_same_and_each_that_shows_more() -> None:
+    """The log is cut at 5 and at 7 of the second time, and at 3 of the third."""
+    cuts = [f"send a{n} ok @{n} t{10 + n / 2}..{10 + n / 2}" for n in range(5, 10)]
+    second = [f"send b{n} ok @{n} t{20 + n / 2}..{20 + n / 2}" for n in range(7, 12)]
+    third = [f"send c{n} ok @{n} t{30 + n / 2}..{30 + n / 2}" for n in range(3, 6)]
+    found = again(*RISING[:9], *cuts, *second, *third, led=LED[:1])
+    assert found is not None
+    assert found.lowest.tolist() == [5, 7, 3]
+    assert [gone(found, 0, offset, until) is None for offset, until in ((5, 9.6), (7, 13.6), (6, 13.6), (3, 9.6))] == [
+        *(False, False, False, False)
+    ]
+    assert gone(found, 0, 2, 9.6) is None
+
+
+def test_rows_are_folded_again_where_many_are_held() -> None:
+    whole, few = (again(*RISING[:7], "send x ok @5 t50..51", pieces=4, held=held) for held in (MOST_HELD, 2))
+    assert whole is not None
+    assert few is not None
+    assert [each.tolist() for each in vars(whole).values()] == [each.tolist() for each in vars(few).values()]
+
+
 def test_where_nobody_told_who_led_nothing_is_shown() -> None:
     rows = pa.Table.from_pylist(
         [{"topic": "other", "partition": 0, "invoked_ns": 1, "completed_ns": 2, "offset": 3}], _SENT
     )
-    assert acknowledged_again([rows], {}, {}) == {}
+    assert acknowledged_again([rows], {}, 60 * SECOND) == {}

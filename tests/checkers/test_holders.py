@@ -48,8 +48,8 @@ def evidence(told: HandHistory, **settings: Any) -> Evidence:
     )
     again = [row for row in told.rows["sends"] if row["outcome"] == "ok" and row["offset"] is not None]
     table = pa.Table.from_pylist([{name: row[name] for name in COLUMNS_OF_SENDS} for row in again], _SENT)
-    moments = {of: known.moments(of) for of in known.elections}
-    return Evidence(**{**vars(known), "again": acknowledged_again([table], known.elections, moments), "_edges": {}})
+    again_at = acknowledged_again([table], known.elections, known.end_ns)
+    return Evidence(**{**vars(known), "again": again_at, "_edges": {}, "_moments": {}})
 
 
 def log_of(told: HandHistory, end: dict[str, Any]) -> Log:
@@ -914,6 +914,37 @@ def test_what_the_same_cut_took_that_is_lost_decides_what_stands_elsewhere() -> 
     assert elsewhere(ACKNOWLEDGED_ELSEWHERE, 500) is UNDECIDED
     assert elsewhere(ACKNOWLEDGED_ELSEWHERE, 9, partition=1) is UNDECIDED
     assert elsewhere(ACKNOWLEDGED_ELSEWHERE, 5) is UNDECIDED
+
+
+@pytest.mark.parametrize(
+    ("other", "standing"),
+    [
+        ("send x ok @5 t12..13", UNDECIDED),
+        ("send x ok @3 t18..19", UNDECIDED),
+        ("send x ok @6 t12..13", PERMITTED),
+        ("send x ok @5 t10.5..13", PERMITTED),
+        ("send x info t12..13", PERMITTED),
+        ("send x ok @5 p1 t12..13", PERMITTED),
+        ("send x ok @5 t27..28", PERMITTED),
+        ("send x ok @5 t9..9.5", PERMITTED),
+    ],
+    ids=[
+        *(
+            "in its place",
+            "below",
+            "above",
+            "sent before",
+            "unacknowledged",
+            "of another partition",
+            "by the next leader",
+        ),
+        "before it",
+    ],
+)
+def test_no_election_excuses_what_was_gone_before_it(other: str, standing: Standing) -> None:
+    """Nothing else happened from 5 s to 20 s, when b1 was killed."""
+    log = ["final a @2 e0", "final b @3 e1", "send late ok @6 t50..51", "final late @6 e1", "end 0..7"]
+    assert decided("send r ok @5 t10..11", other, *LONELY, *log, **UNCLEAN).standing is standing
 
 
 #: The only replica was killed, and led again; then its disk was wiped. All that is left was written after that.

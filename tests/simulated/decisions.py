@@ -44,8 +44,7 @@ def evidence(played: Played) -> Evidence:
     )
     sent = [{name: row[name] for name in COLUMNS} for row in sends if row["outcome"] == Outcome.OK]
     told = pa.Table.from_pylist([row for row in sent if row["offset"] is not None], _SENT)
-    moments = {of: known.moments(of) for of in known.elections}
-    return replace(known, again=acknowledged_again([told], known.elections, moments), _edges={})
+    return replace(known, again=acknowledged_again([told], known.elections, known.end_ns), _edges={}, _moments={})
 
 
 def _log(played: Played, end: dict[str, object]) -> Log:
