@@ -128,14 +128,14 @@ def attached(parts: Iterable[RecordRange], width: int, others: Iterable[RecordRa
     another anomaly that it may have taken.
 
     But those of which more were acknowledged there than one log has offsets, or after what stands above them, are of
-    another leader's log; and what is in a hole of the final log, no election took alone.
+    another leader's log, and so is what continues it; and what is in a hole of the final log, no election took alone.
     """
     ordered = sorted(
         [*((part, True) for part in parts), *((part, False) for part in others)],
         key=lambda one: (one[0].of, -1 if one[0].first_offset is None else one[0].first_offset, one[0].first_ns),
     )
-    found = [part for part, _ in ordered]
-    above = _acknowledged_above(found)
+    found = [part for part, _ in told]
+    apart = _apart(found, width)
     for order in (range(len(found) - 1, -1, -1), range(len(found))):
         permitted: dict[tuple[Partition, int], RecordRange] = {}
         crowds: dict[tuple[Partition, int, int], RecordRange] = {}
@@ -143,8 +143,7 @@ def attached(parts: Iterable[RecordRange], width: int, others: Iterable[RecordRa
             part = found[n]
             decision = part.decision
             assert decision is not None
-            apart = part.case is not None and (part.case.hole or _later(part.case, above[n]))
-            if decision.standing is Standing.UNDECIDED and not apart:
+            if decision.standing is Standing.UNDECIDED and not apart[n]:
                 for term in sorted(decision.may_have):
                     beside = permitted.get((part.of, term))
                     crowd = _crowd(crowds, part, term, width)
@@ -178,6 +177,36 @@ def _fits(crowd: RecordRange) -> bool:
     if crowd.first_offset is None or crowd.last_offset is None:
         return True
     return crowd.count <= crowd.last_offset - crowd.first_offset + 1
+
+
+def _apart(found: Sequence[RecordRange], width: int) -> list[bool]:
+    """Which of these, in order, no election took alone, or are of another leader's log than what stands above them, or
+    continue what is: it was acknowledged before they were sent, and nothing permitted was in between."""
+    above, apart = _acknowledged_above(found), [False] * len(found)
+    others: dict[Partition, RecordRange] = {}
+    newest: dict[Partition, int] = {}
+    for n, part in enumerate(found):
+        case = part.case
+        if case is None:
+            continue
+        other = others.get(part.of)
+        continues = (
+            other is not None
+            and _near(other, part, width)
+            and _later(case, _until(other))
+            and (_until(other) > newest.get(part.of, BEFORE))
+        )
+        apart[n] = case.hole or _later(case, above[n]) or continues
+        decision = part.decision
+        if decision is not None and decision.standing is Standing.PERMITTED:
+            newest[part.of] = max(newest.get(part.of, BEFORE), _until(part))
+        elif apart[n] and not case.hole and _is_undecided(part):
+            others[part.of] = part
+    return apart
+
+
+def _until(part: RecordRange) -> int:
+    return NEVER if part.case is None or part.case.until_ns is None else part.case.until_ns
 
 
 def _acknowledged_above(found: Sequence[RecordRange]) -> list[int]:

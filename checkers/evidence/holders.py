@@ -402,9 +402,11 @@ class _Walk:
         """What became of them. What came when something else had been acknowledged in their place does not excuse it:
         their leader lacked them before. (Another may have had them still.)"""
         found, gone = self._decision(), self.evidence.gone(self.case, self.number)
-        event = found.event
-        if gone is None or event is None or found.standing is not Standing.PERMITTED:
+        if gone is None or found.standing is Standing.VIOLATION:
             return found
+        event = found.event
+        if found.standing is Standing.UNDECIDED or event is None:
+            return replace(found, may_have=frozenset(n for n in found.may_have if n <= gone.term))
         late = event.at_ns > gone.by_ns if event.term is None else event.term > gone.term
         return self._undecided("something else had been acknowledged in its place before", []) if late else found
 

@@ -375,6 +375,25 @@ def test_what_was_sent_after_something_above_it_was_acknowledged_is_of_another_l
     assert (10, Standing.UNDECIDED) in found
 
 
+@pytest.mark.parametrize(
+    ("parts", "standing"),
+    [
+        ([part(15, 19, UNSURE, 22, 23)], Standing.UNDECIDED),
+        ([part(15, 19, UNSURE, 20.5, 23)], Standing.PERMITTED),
+        ([part(15, 16, TAKEN, 21.2, 21.5), part(17, 19, UNSURE, 22, 23)], Standing.PERMITTED),
+        ([part(100, 109, UNSURE, 22, 23), part(120, 129, TAKEN, 24, 25)], Standing.PERMITTED),
+        ([part(12, 14, TAKEN, partition=1), part(15, 19, UNSURE, 22, 23, partition=1)], Standing.PERMITTED),
+    ],
+    ids=["it", "sent before", "something permitted since", "far away", "another partition"],
+)
+def test_what_continues_another_log_is_of_it(parts: list[RecordRange], standing: Standing) -> None:
+    """From 10 to 13 stands what was sent when 14 had been acknowledged of the log that was taken."""
+    found = standings(part(0, 9, TAKEN), part(10, 13, UNSURE, 20, 21), part(14, 14, TAKEN, 6, 7), *parts)
+    assert (10, Standing.UNDECIDED) in found
+    last = next(one for one in found if one[0] == next(p.first_offset for p in parts if p.decision is UNSURE))
+    assert last[1] is standing
+
+
 def test_a_violation_beside_what_was_permitted_stays_one() -> None:
     broken = Decision(Ruling(Standing.VIOLATION, "broken", "source"))
     assert standings(part(0, 9, TAKEN), part(10, 19, broken))[1] == (10, Standing.VIOLATION)

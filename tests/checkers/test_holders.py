@@ -947,6 +947,15 @@ def test_no_election_excuses_what_was_gone_before_it(other: str, standing: Stand
     assert decided("send r ok @5 t10..11", other, *LONELY, *log, **UNCLEAN).standing is standing
 
 
+@pytest.mark.parametrize(("when", "took"), [("t12..13", []), ("t27..28", [1])], ids=["before the election", "after it"])
+def test_an_election_does_not_take_beside_others_what_was_gone_before_it(when: str, took: list[int]) -> None:
+    """r was acknowledged while the ISR shrank: b2 may have it, and its election may have taken it."""
+    log = ["final a @2 e0", "final b @3 e1", "send late ok @6 t50..51", "final late @6 e1", "end 0..7"]
+    found = decided("send r ok @5 t4.2..4.8", f"send x ok @5 {when}", *LONELY, *log, **UNCLEAN)
+    assert found.standing is UNDECIDED
+    assert sorted(found.may_have) == took
+
+
 #: The only replica was killed, and led again; then its disk was wiped. All that is left was written after that.
 _ONE_DISK = [
     *saw("b1", "0..20", 1, 0, "1", "replicas=1"),
