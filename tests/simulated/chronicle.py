@@ -28,13 +28,15 @@ class Why(StrEnum):
 
 @dataclass(frozen=True)
 class Election:
-    """What the controller decided. ``eligible``: who could have been elected cleanly, alive or not."""
+    """What the controller decided. ``eligible``: who could have been elected cleanly, alive or not; ``active``: who was
+    alive, as the controller had it, and could lead."""
 
     at: int
     leader: int
     epoch: int
     eligible: frozenset[int]
     kind: Kind
+    active: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)

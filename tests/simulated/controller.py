@@ -272,7 +272,8 @@ class Controller:
             facts = self._chronicles[place]
             said = Kind.BY_HAND if kind is Kind.UNCLEAN and by_hand else kind
             eligible = frozenset({*before.isr, *before.elr})
-            facts.elections.append(Election(self._world.now, state.leader, state.epoch, eligible, said))
+            now, active = self._world.now, electorate.active
+            facts.elections.append(Election(now, state.leader, state.epoch, eligible, said, active))
             if kind is Kind.ILLEGAL:
                 facts.bug_struck.append(self._world.now)
 

@@ -24,12 +24,19 @@ from tests.simulated.decisions import decisions
 from tests.simulated.history import write
 from tests.simulated.play import Played, play
 from tests.simulated.settings import SETTINGS, Bug, bug_of, settings_of
-from tests.simulated.truth import Loss, Permits, losses
+from tests.simulated.truth import Loss, Permits, losses, vanished_from
 
 #: What the judge can have said of a record besides its standing.
 NOT_TOLD = "not told"
 #: What the truth can be besides what is permitted.
 NOT_LOST = "not lost"
+
+#: What may not be said of what is otherwise.
+_WRONG = {
+    (Permits.NO, Standing.PERMITTED),
+    (Permits.SHOWN, Standing.PERMITTED),
+    (Permits.YES, Standing.VIOLATION),
+}
 
 Where = tuple[str, int]
 
@@ -60,7 +67,7 @@ class Judged:
         """Whether the judge is wrong. Not to decide is no mistake, of a single record."""
         if NOT_LOST in {self.truth} or NOT_TOLD in {self.said}:
             return True
-        return (self.truth, self.said) in {(Permits.NO, Standing.PERMITTED), (Permits.YES, Standing.VIOLATION)}
+        return (self.truth, self.said) in _WRONG
 
 
 def compared(seeds: Iterable[int], spark: SparkSession, bugs: bool = True, isolating: bool = False) -> Iterator[Judged]:
@@ -96,6 +103,8 @@ def against_truth(history: History, histories: Sequence[Played], verdict: Verdic
         told = dict(_told(history, anomaly, verdict))
         for record_id, (place, offset, said) in told.items():
             played, loss = truth.get(record_id, (by_topic[place[0]], None))
+            if loss is None and anomaly is VANISHED:
+                loss = vanished_from(played, place, offset, record_id)
             yield _judged(played, anomaly, place, offset, loss, said)
         for record_id, (played, loss) in truth.items():
             if record_id not in told and _is_in(anomaly, played, loss):
@@ -146,12 +155,14 @@ def _told(history: History, anomaly: Anomaly, verdict: Verdict) -> Iterator[tupl
 
 
 def _standing(row: Mapping[str, Any], ranges: Sequence[RecordRange], hole: bool) -> str:
-    """The standing of a record: its run is the narrowest around its offset and the time of its acknowledgement."""
+    """The standing of a record: its run is the narrowest around its offset and the time of its acknowledgement. (What
+    was permitted is told as no hole, though another record may be missing at the same offset.)"""
     offset, at_ns = row["offset"], next(row[name] for name in _TIMES if row[name] is not None)
     around = [
         one
         for one in ranges
-        if one.hole == hole and (one.first_offset is None or one.first_offset <= offset <= (one.last_offset or offset))
+        if (one.hole == hole or (hole and one.decision and one.decision.standing is Standing.PERMITTED))
+        and (one.first_offset is None or one.first_offset <= offset <= (one.last_offset or offset))
     ]
     # The times of a run are of what was acknowledged in it, if anything was.
     then = [one for one in around if one.first_ns <= at_ns <= one.last_ns] or around

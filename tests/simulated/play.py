@@ -35,7 +35,7 @@ _ONCE = frozenset({Bug.HOLE, Bug.TAIL_DROPPED, Bug.HIGH_GOES_BACK})
 class Played:
     """A history, and what truly happened. ``final``: each log as it was read in the end, but those that nobody leads.
 
-    ``observed``: whether somebody observed to the end.
+    ``observed``: whether somebody observed to the end, which was at ``ended_ns``.
     """
 
     seed: int
@@ -46,6 +46,7 @@ class Played:
     chronicles: dict[Place, Chronicle]
     final: dict[Place, list[Record]]
     observed: bool
+    ended_ns: int
 
     @property
     def topic(self) -> str:
@@ -138,7 +139,7 @@ class Stage:
         }
         known = self.cluster.chronicles
         observed = self.dies_ns is None
-        return Played(self.seed, self.settings, self.bug, (*self.brokers,), tables, known, final, observed)
+        return Played(self.seed, self.settings, self.bug, (*self.brokers,), tables, known, final, observed, now)
 
 
 def play(

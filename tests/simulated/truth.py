@@ -25,7 +25,10 @@ class Permits(StrEnum):
 
     YES = "permitted"
     NO = "violation"
-    #: A bug took it, but an election that the settings permit would have taken it, too, or it was owed by nobody.
+    #: A bug took it before an election could that the settings permit, and a write in its place showed that.
+    SHOWN = "not permitted"
+    #: A bug took it, and nothing that was recorded tells that from what the settings permit: an election that they
+    #: permit would have taken it, too; or it was owed by nobody; or the controller alone knew who could lead.
     EITHER = "either"
 
 
@@ -44,14 +47,78 @@ class Loss:
     event: str
 
 
+@dataclass(frozen=True)
+class Known:
+    """What was recorded of a partition: the highest high watermark that the leader of each epoch told of itself, the
+    highest offset of each epoch that a reader was given, every write of which its producer heard, and when which
+    brokers were under a fault, or had just been healed."""
+
+    high: dict[int, int]
+    given: dict[int, int]
+    heard: list[tuple[Acknowledgement, int]]
+    faulted: list[tuple[frozenset[str], int, int]]
+    doubled: frozenset[Record]
+
+    def told_committed(self, record: Record) -> bool:
+        """Whether anybody could know that a record was committed."""
+        return self.high.get(record.epoch, 0) > record.offset or self.given.get(record.epoch, -1) >= record.offset
+
+    def hit(self, broker: int, at: int) -> bool:
+        """Whether a broker was under a fault at a time, or had just been healed."""
+        return any(f"b{broker}" in nodes and begun <= at <= over for nodes, begun, over in self.faulted)
+
+
+#: The longest slice of time within which nobody tells what was acknowledged from what was sent.
+_TOLD_APART = SECOND
+
+#: A broker that was healed may not lead again for so long, as far as anybody else knows.
+_COMES_BACK = 10 * SECOND
+
+
+def known(played: Played, place: Place) -> Known:
+    """What was recorded of a partition."""
+    facts, high, given = played.chronicles[place], dict[int, int](), dict[int, int]()
+    for row in played.tables["observations"]:
+        own = (row["topic"], row["partition"]) == place and row["observer"] == f"b{row['leader']}"
+        if own and row["high"] is not None:
+            high[row["high_epoch"]] = max(row["high"], high.get(row["high_epoch"], 0))
+    for record in facts.delivered:
+        given[record.epoch] = max(record.offset, given.get(record.epoch, -1))
+    sent = {row["record_id"]: row for row in played.tables["sends"] if row["outcome"] == Outcome.OK}
+    heard = [
+        (one, sent[record_id]["invoked_ns"])
+        for record_id, answers in facts.acknowledged.items()
+        for one in answers
+        if record_id in sent and sent[record_id]["offset"] == one.record.offset
+    ]
+    faulted = [
+        (frozenset(row["nodes"]), row["injecting_ns"], (row["healed_ns"] or played.ended_ns) + _COMES_BACK)
+        for row in played.tables["faults"]
+    ]
+    standing: dict[tuple[int, int], set[Record]] = {}
+    for _, record in facts.appended:
+        standing.setdefault((record.offset, record.epoch), set()).add(record)
+    doubled = frozenset(record for some in standing.values() if len(some) > 1 for record in some)
+    return Known(high, given, heard, faulted, doubled)
+
+
 def losses(played: Played) -> list[Loss]:
     """Every lost record of the partitions that were read in the end."""
     offsets = {row["record_id"]: row["offset"] for row in played.tables["sends"] if row["outcome"] == Outcome.OK}
     return [
-        _loss(place, played.chronicles[place], record, told, played.settings)
+        _loss(place, played.chronicles[place], recorded, record, told, played.settings)
         for place, log in played.final.items()
+        for recorded in [known(played, place)]
         for record, told in _lost(played.chronicles[place], offsets, {one.id for one in log})
     ]
+
+
+def vanished_from(played: Played, place: Place, offset: int, record_id: int) -> Loss | None:
+    """Of a record that is in the final log elsewhere, why it is gone from where it was delivered; None: it was not."""
+    facts = played.chronicles[place]
+    given = [one for one in facts.delivered if (one.offset, one.id) == (offset, record_id)]
+    recorded = known(played, place)
+    return _loss(place, facts, recorded, given[0], None, played.settings) if given and place in played.final else None
 
 
 def _lost(
@@ -71,8 +138,16 @@ def _lost(
     return (one for record_id, one in sorted(found.items()) if record_id not in there)
 
 
-def _loss(place: Place, facts: Chronicle, record: Record, told: Acknowledgement | None, settings: Settings) -> Loss:
-    permits, event = _Lost(facts, record, told, settings.acks_all and told is not None, settings.unclean).verdict()
+def _loss(
+    place: Place,
+    facts: Chronicle,
+    recorded: Known,
+    record: Record,
+    told: Acknowledgement | None,
+    settings: Settings,
+) -> Loss:
+    promised = settings.acks_all and told is not None
+    permits, event = _Lost(facts, recorded, record, told, promised, settings.unclean).verdict()
     at, holders = (None, None) if told is None else (told.at, told.holders)
     return Loss(place, record, at, holders, permits, event)
 
@@ -83,6 +158,7 @@ class _Lost:
     elected where no one of the ISR can be: whether one could is not told."""
 
     facts: Chronicle
+    recorded: Known
     record: Record
     told: Acknowledgement | None
     promised: bool
@@ -100,20 +176,43 @@ class _Lost:
             in_office = removal.at >= office.at and (until is None or removal.at < until)
             if removal.record == record and removal.broker == office.leader and in_office and removal.why is Why.BUG:
                 event = f"a bug at {removal.at / SECOND:.1f} s, in the term of {office.leader} (epoch {office.epoch})"
-                return Permits.EITHER if self._goes_anyway(office, following) else Permits.NO, event
+                anyway = self._goes_anyway(office, following)
+                if anyway is None:
+                    return Permits.NO, event
+                return Permits.SHOWN if self._written_again(removal.at, anyway.at) else Permits.EITHER, event
         assert following, f"{record} went without an event"
         permits, event = self._by_election(office, following[0])
-        if permits is Permits.NO and self._goes_anyway(office, following[1:]):
+        if permits is Permits.NO and self._goes_anyway(office, following[1:]) is not None:
             return Permits.EITHER, event
+        if permits is Permits.YES and record in self.recorded.doubled:
+            return Permits.EITHER, f"{event} (a bug put two records at one offset of one epoch)"
         return permits, event
 
-    def _goes_anyway(self, office: Office, later: Sequence[Office]) -> bool:
+    def _goes_anyway(self, office: Office, later: Sequence[Office]) -> Office | None:
         """Had no bug taken it, a later election would have: of a leader that never had it, or lost its disk."""
+        return next(
+            (
+                one
+                for one in later
+                if one.end <= self.record.offset
+                and self.facts.gone(one.leader, self.record, one.at) in {None, Why.WIPED}
+                and self._by_election(office, one)[0] is not Permits.NO
+            ),
+            None,
+        )
+
+    def _written_again(self, from_ns: int, to_ns: int) -> bool:
+        """Whether a producer sent something, well after this was acknowledged, that was acknowledged in its place or
+        below between two times."""
+        if self.told is None:
+            return False
+        since = self.told.at + _TOLD_APART
         return any(
-            one.end <= self.record.offset
-            and self.facts.gone(one.leader, self.record, one.at) in {None, Why.WIPED}
-            and self._by_election(office, one)[0] is not Permits.NO
-            for one in later
+            one.record.offset <= self.record.offset
+            and one.record.epoch >= self.record.epoch
+            and sent > since
+            and from_ns < one.at < to_ns
+            for one, sent in self.recorded.heard
         )
 
     def _by_election(self, office: Office, following: Office) -> tuple[Permits, str]:
@@ -121,7 +220,7 @@ class _Lost:
         facts, record, leader = self.facts, self.record, following.leader
         chain = [one for one in facts.elections if office.epoch < one.epoch <= following.epoch]
         gone = facts.gone(leader, record, following.at)
-        exposed = self.promised or record in facts.delivered or self._seen_committed
+        exposed = self.promised or self.recorded.told_committed(record)
         owed_ns = self._owed_ns
         # Who acknowledged it has it, but where it may have followed another.
         own = all(leader == one.leader for one in facts.elections if record.epoch <= one.epoch <= following.epoch)
@@ -164,20 +263,21 @@ class _Lost:
         return self.told.at if self.promised and self.told else self.facts.committed.get(self.record)
 
     def _illegal(self, chain: Sequence[Election], exposed: bool) -> Permits:
-        """No rule allows this election. But if no one that could be elected had the record, or had to, any other would
-        have taken it, too."""
+        """No rule allows this election where one who was eligible could lead. But if no one that could be elected had
+        the record, or had to, any other would have taken it, too; and whether one of those could lead that a fault had
+        hit, the controller alone knew."""
         first = next((one for one in chain if one.kind is Kind.ILLEGAL), None)
-        if first is None or not exposed or self.elects_uncleanly:
+        if first is None:
             return Permits.EITHER
+        could = first.eligible & first.active
+        if self.elects_uncleanly and not could:
+            return Permits.YES
+        if not exposed:
+            return Permits.EITHER
+        if self.elects_uncleanly:
+            return Permits.EITHER if all(self.recorded.hit(broker, first.at) for broker in could) else Permits.NO
         had = (broker for broker in first.eligible if self.facts.had(broker, self.record, first.at))
         return Permits.NO if any(had) else Permits.EITHER
-
-    @property
-    def _seen_committed(self) -> bool:
-        """Whether it was below the high watermark of a leader that went on for long enough to tell so."""
-        at = self.facts.committed.get(self.record)
-        times = (when for record, when in self.facts.committed.items() if record.epoch == self.record.epoch)
-        return at is not None and max(times) > at + SECOND
 
 
 def _said(election: Election) -> str:
