@@ -155,7 +155,7 @@ class Acting:
 
     @property
     def unseen_by_hand(self) -> bool:
-        """Whether nobody told of the term that an unclean election by hand made."""
+        """Whether nobody reported the term that an unclean election by hand made."""
         return any(made is None for made, _ in self._made)
 
     @cached_property

@@ -134,7 +134,7 @@ def attached(parts: Iterable[RecordRange], width: int, others: Iterable[RecordRa
         [*((part, True) for part in parts), *((part, False) for part in others)],
         key=lambda one: (one[0].of, -1 if one[0].first_offset is None else one[0].first_offset, one[0].first_ns),
     )
-    found = [part for part, _ in told]
+    found = [part for part, _ in ordered]
     apart = _apart(found, width)
     for order in (range(len(found) - 1, -1, -1), range(len(found))):
         permitted: dict[tuple[Partition, int], RecordRange] = {}

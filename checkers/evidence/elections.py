@@ -163,7 +163,7 @@ class Elections:
 
     def last_known(self, number: int) -> bool | None:
         """Whether the leader of a term was elected as the last known leader: nobody was in sync or eligible then, and
-        it had led last. None where nobody told; who was eligible may have left between two samples."""
+        it had led last. None where nobody reported it; who was eligible may have left between two samples."""
         leader, before = self.terms[number].leader, self.last_before(number)
         known = number > 0 and not self._missed(number)
         if known and self.terms[number - 1].leader != leader:
@@ -173,12 +173,12 @@ class Elections:
         return True
 
     def eligible(self, number: int) -> frozenset[int]:
-        """Who was last told to be in the ISR or the ELR before a term."""
+        """Who was last reported to be in the ISR or the ELR before a term."""
         before = self.last_before(number)
         return frozenset() if before is None else frozenset({*before.isr, *before.elr})
 
     def _missed(self, number: int) -> bool:
-        """Whether somebody may have led between a term and the one before, and nobody told."""
+        """Whether somebody may have led between a term and the one before, and nobody reported it."""
         first, last = (self.terms[n].epoch for n in (number - 1, number))
         return first is None or last is None or not self._epochs.issuperset(range(first + 1, last))
 
@@ -274,13 +274,13 @@ class Elections:
         return [int(n) for n in np.flatnonzero(known)]
 
     def unseen(self, sent_ns: int, until_ns: int) -> bool:
-        """Whether somebody may have led between two times of whom nobody told."""
+        """Whether somebody may have led between two times whom nobody reported."""
         return any(since <= until_ns and sent_ns <= to for since, to in self._untold)
 
     @cached_property
     def _untold(self) -> list[Silence]:
-        """The times in which somebody may have led of whom nobody told: around an epoch that is missing (where none is
-        told, while nobody told anything), and when nobody told anything any more."""
+        """The times in which somebody may have led whom nobody reported: around an epoch that is missing (without
+        epochs, while nobody reported anything), and after the last report."""
         over = max((span.to_ns for span in self.spans), default=BEFORE) + FRESH_NS
         found = [(over, NEVER)]
         if any(term.epoch is None for term in self.terms):
@@ -407,9 +407,11 @@ def _silent_since(quiet: Sequence[Silence], at_ns: int) -> int:
     return next((begun for begun, to in quiet if begun < at_ns <= to), at_ns)
 
 
-def _ends(begun: Mapping[str, Sequence[int]], reports: Sequence[Span], leader: str | None) -> tuple[int, Silence | None]:
-    """When a leader that was deposed acknowledged nothing more: it had reported that another led, or was silent. And when
-    it may have gone on: it answered again, and had not reported yet that another led."""
+def _ends(
+    begun: Mapping[str, Sequence[int]], reports: Sequence[Span], leader: str | None
+) -> tuple[int, Silence | None]:
+    """When a leader that was deposed acknowledged nothing more: it had reported that another led, or was silent. And
+    when it may have gone on: it answered again, and had not reported yet that another led."""
     claimed = max((report.to_ns for report in reports if report.observer == leader), default=None)
     last = max(report.to_ns for report in reports) if claimed is None else claimed
     own = begun.get(leader or "", ())

@@ -209,7 +209,7 @@ class Evidence:
         return self._of_several(anomaly, elections, numbers, each, unseen)
 
     def _of_unseen(self, anomaly: Anomaly, elections: Elections, case: Case, supposed: int) -> Standing | None:
-        """The standing of records, if they were of a leader of whom nobody told; None where they were not."""
+        """The standing of records, if they were of a leader whom nobody reported; None where they were not."""
         sent = BEFORE if case.sent_ns is None else case.sent_ns
         until = self.end_ns if case.until_ns is None else case.until_ns
         if case.epoch is not None or not elections.unseen(sent, until):
@@ -239,7 +239,7 @@ class Evidence:
         names = " or ".join(dict.fromkeys(self._name(elections.terms[number].leader) for number in numbers))
         why = f"either of two leaders may have acknowledged it: {names}"
         if unseen is not None:
-            why = f"a leader of whom nobody told may have acknowledged it, and not {names}"
+            why = f"a leader whom nobody reported may have acknowledged it, and not {names}"
         takers = {one.event.term for one in each if one.event and one.standing is Standing.PERMITTED}
         must = frozenset.intersection(*(one.must for one in each))
         return Decision(
