@@ -1,0 +1,68 @@
+"""Processes of tests beside each other: all is run once, and a failure of any is told."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from harness.core.waiting import wait_for
+from tests.tiers import LOWLY, TIERS, beside
+
+
+def python(code: str) -> list[str]:
+    return [sys.executable, "-c", code]
+
+
+@pytest.mark.parametrize(("codes", "code"), [((0, 0, 0), 0), ((1, 0, 0), 1), ((0, 2, 0), 2), ((0, 0, 3), 3)])
+def test_any_that_fails_fails_all_and_all_are_shown(
+    codes: tuple[int, ...], code: int, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    commands = [python(f"print({name}, flush=True); exit({n})") for name, n in enumerate(codes)]
+    assert beside(*commands) == code
+    assert capfdbinary.readouterr().out == b"0\n1\n2\n"
+
+
+def test_they_run_at_once(tmp_path: Path) -> None:
+    """Each waits for the next."""
+    pipes = [str(tmp_path / name) for name in ("one", "two")]
+    for pipe in pipes:
+        os.mkfifo(pipe)
+    one, two = ((f"open({pipe!r}, 'w').close()", f"open({pipe!r}).close()") for pipe in pipes)
+    assert beside(*map(python, (one[0], f"{one[1]}; {two[0]}", two[1]))) == 0
+
+
+def test_each_test_is_in_one_part() -> None:
+    (*_, spark), (*_, others, folder), (*_, rest, without) = TIERS["fast"]
+    assert others == rest == f"not {spark}"
+    assert without == f"--ignore={folder}"
+    assert Path(folder).is_dir()
+
+
+def test_what_is_not_fast_is_of_the_core_or_the_lab() -> None:
+    left_out = set(re.findall(r"not (\w+)", TIERS["fast"][0][-1]))
+    of_core = " ".join(command[-1] for command in TIERS["core"])
+    assert left_out - set(re.findall(r"(?<!not )\b(\w+)", of_core)) == {"lab"}
+
+
+def test_a_lowly_command_runs_with_what_others_leave() -> None:
+    group = Path("/proc/self/autogroup")
+    code = f"import os; print(os.nice(0), open('{group}').read() if os.path.exists('{group}') else 'nice 19')"
+    said = subprocess.run([*LOWLY, *python(code)], capture_output=True, text=True, check=True, start_new_session=True)
+    assert said.stdout.split()[0] == "19"
+    assert "nice 19" in said.stdout
+    assert said.stderr == ""
+
+
+def test_nothing_that_a_part_started_outlives_the_whole(
+    tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    starts = f"import subprocess; print(subprocess.Popen(['sleep', '600']).pid, file=open({str(pipe)!r}, 'w')); exit(3)"
+    assert beside(python(f"print(open({str(pipe)!r}).read())"), python(starts)) == 3
+    child = int(capfdbinary.readouterr().out)
+    wait_for(lambda: not psutil.pid_exists(child), "it is gone", within=10)

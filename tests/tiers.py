@@ -1,0 +1,66 @@
+"""Tiers of tests whose parts run beside each other: ``python -m tests.tiers fast`` and ``... core``.
+
+``fast``: all tests that need no cluster, but for the proof and the cold. One part runs all that needs Spark, in one
+session. Two run meanwhile what mostly waits, for a mock cluster or for a deadline.
+
+``core``: the core of the tests on clusters, which mostly wait. Meanwhile, and only with what these leave of the
+machine, the core of the proof and the cold.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
+
+_FAST = "not cluster and not proof and not cold and not lab"
+_WAITS = "tests/workloads"
+
+#: A command that gets what others leave of the machine. (Linux shares it between sessions first, if it does.)
+LOWLY = ("sh", "-c", 'echo 19 2>&- >/proc/self/autogroup; exec nice -n 19 "$@"', "lowly")
+
+_PYTEST = (sys.executable, "-m", "pytest")
+
+#: Of each tier the part that is shown at once, and those that are shown at the end.
+TIERS = {
+    "fast": (
+        (*_PYTEST, "--durations=10", "-m", f"spark and {_FAST}"),
+        (*_PYTEST, "--durations=10", "-m", f"not spark and {_FAST}", _WAITS),
+        (*_PYTEST, "--durations=10", "-m", f"not spark and {_FAST}", f"--ignore={_WAITS}"),
+    ),
+    "core": (
+        (*_PYTEST, "--durations=0", "-m", "cluster and core"),
+        (*LOWLY, *_PYTEST, "--durations=10", "-m", "(proof and core or cold) and not cluster"),
+    ),
+}
+
+
+def beside(shown: Sequence[str], *meanwhile: Sequence[str]) -> int:
+    """Run commands at once, and show what all but the first printed at the end; the first code that is not 0.
+
+    Whatever ends this ends all: none outlives it.
+    """
+    with ExitStack() as stack:
+        others = []
+        for command in meanwhile:
+            printed = stack.enter_context(tempfile.TemporaryFile())
+            other = subprocess.Popen(command, stdout=printed, stderr=subprocess.STDOUT, start_new_session=True)
+            others.append((other, printed))
+        try:
+            with subprocess.Popen(shown) as first:
+                codes = (first.wait(), *(other.wait() for other, _ in others))
+        finally:
+            for other, printed in others:
+                with suppress(ProcessLookupError):
+                    os.killpg(other.pid, signal.SIGKILL)
+                other.wait()
+                printed.seek(0)
+                sys.stdout.buffer.write(printed.read())
+            sys.stdout.flush()
+    return next((code for code in codes if code), 0)
+
+
+if __name__ == "__main__":
+    sys.exit(beside(*TIERS[sys.argv[1]]))
