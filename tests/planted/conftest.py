@@ -13,8 +13,9 @@ from tests.planted.judging import KINDS, Findings, Kind
 
 _HERE = Path(__file__).parent
 
-#: What the core leaves out: random histories, and the planted ones once more, as a large run is judged.
-_WHOLE_PROOF = frozenset({"test_both_find_the_same", "test_of_a_large_history_it_is_found_too"})
+#: What the core leaves out: random histories, and planted ones once more, as a large run is judged, but for one kind.
+_WHOLE_PROOF = frozenset({"test_both_find_the_same", "test_in_many_tasks_it_is_found_too"})
+_OF_THE_CORE = frozenset({"test_in_many_tasks_it_is_found_too[transactions, read_committed]"})
 
 SEEDS = range(200)
 
@@ -54,7 +55,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(_HERE):
             item.add_marker("proof")
-            if getattr(item, "originalname", None) not in _WHOLE_PROOF:
+            if getattr(item, "originalname", None) not in _WHOLE_PROOF or item.name in _OF_THE_CORE:
                 item.add_marker("core")
 
 
