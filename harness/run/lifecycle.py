@@ -77,18 +77,21 @@ def record_run(
     display: Display,
     keep: bool = False,
     providers: Mapping[str, Row] = PROVIDERS,
+    before_cluster: Callable[[], None] = lambda: None,
     before_timeline: Callable[[], None] = lambda: None,
     beside_final_read: Callable[[Counts], None] = lambda _counts: None,
 ) -> Path:
     """Run one scenario and leave it recorded, to be judged; returns the run's directory.
 
     Everything acquired is released, whatever happens, and what was recorded is kept. ``keep`` leaves the cluster up.
-    ``before_timeline`` is called when the cluster serves, and before a client talks to it: it may wait.
+    ``before_cluster`` is called when all is looked at and nothing is started, ``before_timeline`` when the cluster
+    serves, and before a client talks to it: both may wait.
     ``beside_final_read`` is called with the workload's counts when all is healed.
     Raises EnvironmentLacks before anything is started; ClusterError where the cluster did not come to serve.
     """
     provider = provider_of(scenario.cluster, providers)
     provider.check(scenario.cluster, [fault.needs for fault in scenario.faults])
+    before_cluster()
     with recording(new_run(scenario, seed, store)) as record:
         phase = partial(begin, record, display)
         with ExitStack() as stack:
@@ -111,10 +114,16 @@ def record_run(
             settings = check_settings(cluster, scenario.cluster, partial(note, record, display))
             write_file(record.directory, SETTINGS_FILE, as_text(settings))
             create_topics(cluster, scenario.topic)
-            watch = (scenario.watch_topic, scenario.watch_partition)
             coordinated = scenario.workload.transactional_id(record.clock.origin_ns)
             observer = stack.enter_context(
-                observe(cluster.topology, scenario.topic.names, watch, record.journals, record.clock, coordinated)
+                observe(
+                    cluster.topology,
+                    scenario.topic.names,
+                    (scenario.watch_topic, scenario.watch_partition),
+                    record.journals,
+                    record.clock,
+                    coordinated,
+                )
             )
             await_whole_isr(observer, scenario.topic, RECOVERY_SECONDS)
             faults = stack.enter_context(Journal(journal_path(record.journals, "faults", "nemesis"), FAULTS))

@@ -18,8 +18,8 @@ _BREAK_OFF_SECONDS = 120.0
 
 
 class Recorder:
-    """A run that is being recorded. ``on_event`` is called with each event, from a thread of its own; the last is one
-    of ENDS, whatever becomes of the process.
+    """A run that is being recorded, from ``begin`` on. ``on_event`` is called with each event, from a thread of its
+    own; the last is one of ENDS, whatever becomes of the process.
 
     In a session of its own: a Ctrl-C in the terminal is the suite's to handle.
     """
@@ -37,6 +37,10 @@ class Recorder:
     def pid(self) -> int:
         """Its process id."""
         return self._process.pid
+
+    def begin(self) -> None:
+        """Let the cluster come up."""
+        children.say(self._process, "begin")
 
     def go(self) -> None:
         """Let the timeline begin."""

@@ -1,8 +1,8 @@
 """One run of a suite, recorded in a process of its own: ``python -m harness.suite.recorder``.
 
 A run that crashes, hangs or is killed takes no other with it. Standard input: one line of JSON (``Order``), later
-``go``; where it closes, the suite is gone, and the run is broken off as by Ctrl-C. Standard output: lines of JSON
-(``Event``). The last says how it ended.
+``begin``, upon which the cluster comes up, and ``go``; where it closes, the suite is gone, and the run is broken off as
+by Ctrl-C. Standard output: lines of JSON (``Event``). The last says how it ended.
 """
 
 import os
@@ -10,7 +10,7 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Literal, TextIO
@@ -33,11 +33,11 @@ class Order(BaseModel):
 
 
 class Event(BaseModel):
-    """What a recorder writes: ``phase``, ``step``, ``status`` and ``line`` are a display's methods; ``ready`` when the
-    cluster serves and the timeline waits for ``go``; ``recorded`` (with the run's directory), ``cannot run`` or
-    ``failed`` when it is over."""
+    """What a recorder writes: ``phase``, ``step``, ``status`` and ``line`` are a display's methods; ``stands by`` when
+    all is looked at, and the cluster waits for ``begin``; ``ready`` when it serves and the timeline waits for ``go``;
+    ``recorded`` (with the run's directory), ``cannot run`` or ``failed`` when it is over."""
 
-    kind: Literal["phase", "step", "status", "line", "ready", "recorded", "cannot run", "failed"]
+    kind: Literal["phase", "step", "status", "line", "stands by", "ready", "recorded", "cannot run", "failed"]
     text: str = ""
     needed: bool = Field(False, description="of ``cannot run``: every run needs what is missing")
 
@@ -84,20 +84,31 @@ class EventWriter:
         self.write(Event(kind="line", text=text))
 
 
-def record(order: Order, events: EventWriter, gate: threading.Event) -> Event:
+def record(order: Order, events: EventWriter, told: Mapping[str, threading.Event]) -> Event:
     """Record one run; returns how it ended."""
     from harness.run.lifecycle import record_run
     from harness.suite.plan import digest
 
+    def wait_for_begin() -> None:
+        events.write(Event(kind="stands by"))
+        told["begin"].wait()
+
     def wait_for_go() -> None:
         events.write(Event(kind="ready"))
-        gate.wait()
+        told["go"].wait()
 
     try:
         scenario = load(order.written, order.overrides)
         if digest(scenario) != order.digest:
             return Event(kind="failed", text=f"{order.written} changed since the suite began: start the suite anew")
-        directory = record_run(scenario, order.store, order.seed, events, before_timeline=wait_for_go)
+        directory = record_run(
+            scenario,
+            order.store,
+            order.seed,
+            events,
+            before_cluster=wait_for_begin,
+            before_timeline=wait_for_go,
+        )
     except EnvironmentLacks as exc:
         return Event(kind="cannot run", text=str(exc), needed=isinstance(exc, NothingRuns))
     except KafkaTrialError as exc:
@@ -115,21 +126,21 @@ def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _interrupt)
     order = Order.model_validate_json(sys.stdin.readline())
-    gate = threading.Event()
-    threading.Thread(target=_listen, args=(gate,), name="suite", daemon=True).start()
+    told = {word: threading.Event() for word in ("begin", "go")}
+    threading.Thread(target=_listen, args=(told,), name="suite", daemon=True).start()
     without_pandas()
     events = EventWriter(sys.stdout)
     try:
-        events.write(record(order, events, gate))
+        events.write(record(order, events, told))
     except BrokenPipeError:
         # The suite is gone; what was recorded is kept, and the cluster was removed on the way here.
         os._exit(1)
 
 
-def _listen(gate: threading.Event) -> None:
+def _listen(told: Mapping[str, threading.Event]) -> None:
     for line in sys.stdin:
-        if line.strip() == "go":
-            gate.set()
+        if (word := line.strip()) in told:
+            told[word].set()
     os.kill(os.getpid(), signal.SIGTERM)
 
 

@@ -37,7 +37,10 @@ _ORPHAN_SECONDS = 180.0
 
 
 class Recording(Protocol):
-    """A run that is being recorded (harness.suite.following: Recorder)."""
+    """A run that is being recorded, or stands by (harness.suite.following: Recorder)."""
+
+    def begin(self) -> None:
+        """Let the cluster come up."""
 
     def go(self) -> None:
         """Let the timeline begin."""
@@ -85,7 +88,10 @@ class SuiteRun:
     _pool: ThreadPoolExecutor = field(init=False)
     _events: "Queue[tuple[int, Event | Future[Verdict]]]" = field(default_factory=Queue)
     _recorders: dict[int, Recording] = field(default_factory=dict)
+    _standing_by: dict[int, Recording] = field(default_factory=dict)
+    _looking: set[int] = field(default_factory=set)
     _measured: set[int] = field(default_factory=set)
+    _gone_on: set[int] = field(default_factory=set)
     _ending: set[int] = field(default_factory=set)
     _ready: list[int] = field(default_factory=list)
     _recorded: "deque[int]" = field(default_factory=deque)
@@ -108,6 +114,7 @@ class SuiteRun:
                 while True:
                     self.file.spent = spent + self.actions.now() - began
                     self._start_what_may()
+                    self._have_next_stand_by()
                     self._judge_next()
                     self._let_go()
                     if not self._recorders and self._judging is None:
@@ -125,19 +132,42 @@ class SuiteRun:
                 return
             if run.outcome is not Outcome.WAITING:
                 continue
-            budget = self.file.time_budget
-            if budget is not None and self.file.spent + run.expected_seconds > budget:
+            if self._beyond_budget(run):
+                self._dismiss(number)
                 self._end(number, Outcome.NOT_STARTED, f"about {run.expected_seconds:.0f} s: beyond the time budget")
                 continue
             run.outcome, run.began = Outcome.RUNNING, self.actions.now()
             run.earlier = [relative(found, self.store) for found in _directories(self.store, run)]
             self._changed()
-            order = Order(
-                written=run.written, overrides=run.overrides, digest=run.digest, store=self.store, seed=run.seed
-            )
-            log = self.directory / LOGS / f"{number + 1}.log"
             self._measured.add(number)
-            self._recorders[number] = self.actions.start(order, log, self._hears(number))
+            standing = self._standing_by.pop(number, None)
+            self._recorders[number] = self._recorder(number, run) if standing is None else standing
+            self._recorders[number].begin()
+
+    def _have_next_stand_by(self) -> None:
+        """While a cluster comes up, the recorder of the next run looks at all that it needs. In a timeline it idles."""
+        if self._standing_by or self._gone_on or not self._measured:
+            return
+        for number, run in enumerate(self.file.runs):
+            if run.outcome is Outcome.WAITING and not self._beyond_budget(run):
+                self._looking.add(number)
+                self._standing_by[number] = self._recorder(number, run)
+                return
+
+    def _recorder(self, number: int, run: Result) -> Recording:
+        order = Order(written=run.written, overrides=run.overrides, digest=run.digest, store=self.store, seed=run.seed)
+        return self.actions.start(order, self.directory / LOGS / f"{number + 1}.log", self._hears(number))
+
+    def _dismiss(self, number: int) -> None:
+        """End a recorder that stands by."""
+        self._looking.discard(number)
+        if recorder := self._standing_by.pop(number, None):
+            recorder.break_off()
+            recorder.wait()
+
+    def _beyond_budget(self, run: Result) -> bool:
+        budget = self.file.time_budget
+        return budget is not None and self.file.spent + run.expected_seconds > budget
 
     def _hears(self, number: int) -> Callable[[Event], None]:
         return lambda event: self._events.put((number, event))
@@ -165,11 +195,13 @@ class SuiteRun:
         return verdict
 
     def _let_go(self) -> None:
-        """A timeline begins while no other run is read to its end, sealed or judged: that takes the cores of a small
-        machine."""
-        if self._judging is None and not self._ending and not self._recorded:
+        """A timeline begins while no other run is read to its end, sealed, judged or made ready: that takes the cores
+        of a small machine."""
+        if self._judging is None and not self._ending and not self._recorded and not self._looking:
             while self._ready:
-                self._recorders[self._ready.pop(0)].go()
+                number = self._ready.pop(0)
+                self._gone_on.add(number)
+                self._recorders[number].go()
 
     def _next_event(self) -> None:
         try:
@@ -190,12 +222,20 @@ class SuiteRun:
         if event.kind == "phase" and event.text == _WRITES_OVER:
             self._make_judge()
             self._measured.discard(number)
+            self._gone_on.discard(number)
             self._ending.add(number)
+        if event.kind == "stands by":
+            self._looking.discard(number)
         if event.kind == "ready":
             self._ready.append(number)
         if event.kind not in ENDS:
             return
-        self._recorders.pop(number).wait()
+        if number not in self._recorders and number not in self._standing_by:
+            return  # It was dismissed.
+        begun = number in self._recorders
+        (self._recorders if begun else self._standing_by).pop(number).wait()
+        self._looking.discard(number)
+        self._gone_on.discard(number)
         self._measured.discard(number)
         self._ending.discard(number)
         if number in self._ready:
@@ -205,7 +245,7 @@ class SuiteRun:
             self._changed()
             self._recorded.append(number)
             return
-        found = self._find(run)
+        found = self._find(run) if begun else None
         if found is not None:
             self._clean(found)
         run.needed = event.needed
@@ -260,8 +300,10 @@ class SuiteRun:
 
     def _break_off(self) -> None:
         """End what is under way: what is recorded may be run again, what is judged is recorded and is judged again."""
-        for recorder in self._recorders.values():
+        for recorder in (*self._recorders.values(), *self._standing_by.values()):
             recorder.break_off()
+        for number in list(self._standing_by):
+            self._dismiss(number)
         if self._judging is not None or (self._judge is not None and not self._judge.done()):
             self.actions.abandon()
         for number, recorder in self._recorders.items():

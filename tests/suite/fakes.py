@@ -54,9 +54,18 @@ class FakeRecorder:
         written = Path(self.order.written)
         return written.stem if written.is_absolute() else self.order.written
 
+    def look(self) -> None:
+        self.world.log.append(f"look at {self.order.written}")
+        if self.ends.text == "not seen at all":
+            self.on_event(self.ends)
+        else:
+            self.on_event(Event(kind="stands by"))
+
     def begin(self) -> None:
         self.world.log.append(f"up {self.order.written}")
         self.on_event(Event(kind="phase", text="cluster up"))
+        if self.ends.text == "not seen at all":
+            return
         if self.ends.kind == "cannot run" or self.ends.text == "does not come up":
             self.on_event(self.ends)
         else:
@@ -119,7 +128,7 @@ class World:
         def start(order: Order, log: Path, on_event: Callable[[Event], None]) -> FakeRecorder:
             mine = left.get(order.written) or [Event(kind="recorded")]
             recorder = FakeRecorder(order, on_event, mine.pop(0) if len(mine) > 1 else mine[0], self)
-            recorder.begin()
+            recorder.look()
             return recorder
 
         def judge() -> Callable[[Path, Path], Verdict]:

@@ -53,6 +53,55 @@ def test_the_next_cluster_comes_up_as_soon_as_the_writes_of_a_run_are_over(tmp_p
     assert world.log.index("go a") < world.log.index("up b") < world.log.index("over a") < world.log.index("go b")
 
 
+def test_the_recorder_of_the_next_run_stands_by_before_a_timeline_and_begins_after_it(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    file = suite_file(case("a"), case("b"), case("c"))
+    world.run(file)
+    order = [line for line in world.log if line.startswith(("look", "up", "go"))]
+    assert order == [
+        *("look at a", "up a", "look at b", "go a"),
+        *("up b", "look at c", "go b"),
+        *("up c", "go c"),
+    ]
+    assert outcomes(file) == [Outcome.EXPECTED] * 3
+
+
+def test_what_is_missing_while_it_stands_by_is_told_and_the_next_is_run(tmp_path: Path) -> None:
+    lacks = [Event(kind="cannot run", text="not seen at all")]
+    file = suite_file(case("b"), case("a"), case("c"), case("d"))
+    world = World(tmp_path, {"a": lacks, "d": lacks})
+    world.run(file)
+    assert outcomes(file) == [Outcome.EXPECTED, Outcome.CANNOT_RUN, Outcome.EXPECTED, Outcome.CANNOT_RUN]
+    assert [line for line in world.log if line.startswith("up")] == ["up b", "up c"]
+    assert [run.directory is None for run in file.runs] == [False, True, False, True]
+
+
+def test_what_was_never_begun_takes_no_run_of_another_that_had_its_seed(tmp_path: Path) -> None:
+    record(tmp_path, "b", 7, moment="20250101")
+    file = suite_file(case("a"), case("b", seed=7))
+    world = World(tmp_path, {"b": [Event(kind="failed", text="not seen at all")]})
+    world.run(file)
+    assert (outcomes(file)[1], file.runs[1].directory, world.cleaned) == (Outcome.CRASHED, None, [])
+
+
+def test_what_stands_by_is_dismissed_and_waits_where_the_suite_is_broken_off(tmp_path: Path) -> None:
+    file = suite_file(case("a"), case("b"))
+    world = World(tmp_path, {"a": [Event(kind="failed", text="hangs")]}, interrupts=True)
+    with pytest.raises(KeyboardInterrupt):
+        world.run(file)
+    assert outcomes(file) == [Outcome.INTERRUPTED, Outcome.WAITING]
+    assert {"broken off b", "over b"} <= set(world.log)
+    assert "up b" not in world.log
+
+
+def test_what_stands_by_and_then_is_beyond_the_budget_is_dismissed(tmp_path: Path) -> None:
+    file = suite_file(case("a", seconds=10), case("b", seconds=10), time_budget=15.0)
+    world = World(tmp_path)
+    world.run(file)
+    assert outcomes(file) == [Outcome.EXPECTED, Outcome.NOT_STARTED]
+    assert [line for line in world.log if line.endswith(" b")] == ["look at b", "broken off b", "over b"]
+
+
 def test_there_are_never_more_clusters_than_jobs(tmp_path: Path) -> None:
     hangs = {name: [Event(kind="failed", text="hangs")] for name in "abc"}
     world = World(tmp_path, hangs, interrupts=True)

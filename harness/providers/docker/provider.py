@@ -84,7 +84,8 @@ class Docker:
         self._reaches = cache(lambda toolbox: reaches(self._client(), toolbox))
 
     def check(self, spec: ClusterSpec, needs: Iterable[Needs]) -> None:
-        """Whether the engine answers, can have the image that ``spec`` names, and this kernel has what faults need."""
+        """Whether the engine answers, can have the image that ``spec`` names, and this kernel has what faults need; and
+        how nodes are reached."""
         client, own, wanted = self._client(), own_spec(spec, DockerSpec), [need for need in needs if need]
         allowed = sources(own.images)
         if own.image is not None:
@@ -95,6 +96,9 @@ class Docker:
                 missing = lacking(wanted, without_network(client, toolbox_image(client, allowed), labels))
             if missing:
                 raise EnvironmentLacks("; ".join(missing))
+        if wanted_clients(own.clients) is None:
+            with answering("images"):
+                self._reaches(toolbox_image(client, allowed))
 
     @contextmanager
     def up(
