@@ -69,22 +69,27 @@ def compare(old: Mapping[str, Runs], new: Mapping[str, Runs], tolerance: float) 
 
 def _compared(name: str, old: Runs | None, new: Runs | None, tolerance: float) -> Compared:
     if old is None or new is None or not old.any or not new.any:
-        gone = [_gone(new)] if old is not None and old.any and (new is None or new.cannot_run) else []
+        lacks = new is None or new.cannot_run or new.unreadable
+        gone = [_gone(new)] if old is not None and old.any and lacks else []
         before, after = (figures(side) if side is not None and side.any else None for side in (old, new))
-        return Compared(name, before, after, gone, _removed(old, new))
+        return Compared(name, before, after, gone, _not_compared(old, new))
     before, after = figures(old), figures(new)
     changed = list(changes(old.judged[-1], new.judged[-1])) if old.judged and new.judged else []
-    notes = [*_removed(old, new), *grown(before, after, tolerance), *changed]
+    notes = [*_not_compared(old, new), *grown(before, after, tolerance), *changed]
     return Compared(name, before, after, list(worse(before, after, tolerance)), notes)
 
 
 def _gone(new: Runs | None) -> str:
-    return "it was run before, and is not any more" if new is None else "cannot run now, was run before"
+    if new is None:
+        return "it was run before, and is not any more"
+    return "cannot run now, was run before" if new.cannot_run else "its runs cannot be read now, could before"
 
 
-def _removed(old: Runs | None, new: Runs | None) -> list[str]:
-    gone = ((side.removed, when) for side, when in ((old, "before"), (new, "now")) if side is not None and side.removed)
-    return [f"{removed} of the runs {when} cannot be compared: removed since" for removed, when in gone]
+def _not_compared(old: Runs | None, new: Runs | None) -> list[str]:
+    sides = [(side, when) for side, when in ((old, "before"), (new, "now")) if side is not None]
+    gone = ((side.removed, when, "removed since") for side, when in sides)
+    torn = ((side.unreadable, when, "they cannot be read") for side, when in sides)
+    return [f"{count} of the runs {when} cannot be compared: {why}" for count, when, why in (*gone, *torn) if count]
 
 
 def figures(runs: Runs) -> Figures:

@@ -34,11 +34,12 @@ class Stored:
 @dataclass(frozen=True)
 class Runs:
     """The runs of one case: those with a verdict, how many came to none (they crashed, or the judge did), how many were
-    removed since, and how many could not run. None of it: the suite's time budget left all of them out."""
+    removed since, cannot be read, and could not run. None of it: the suite's time budget left all of them out."""
 
     judged: Sequence[Stored] = ()
     crashed: int = 0
     removed: int = 0
+    unreadable: int = 0
     cannot_run: int = 0
 
     @property
@@ -108,12 +109,12 @@ def of_suite(directory: Path, say: Say) -> dict[str, Runs]:
             found[result.name] = replace(runs, crashed=runs.crashed + 1)
         elif result.verdict is not None and result.directory is not None:
             run = directory.parent / result.directory
-            there = (run / RUN_FILE).is_file()
-            found[result.name] = (
-                replace(runs, judged=(*runs.judged, *readable([run], say)))
-                if there
-                else replace(runs, removed=runs.removed + 1)
-            )
+            if not (run / RUN_FILE).is_file():
+                found[result.name] = replace(runs, removed=runs.removed + 1)
+            elif read := list(readable([run], say)):
+                found[result.name] = replace(runs, judged=(*runs.judged, *read))
+            else:
+                found[result.name] = replace(runs, unreadable=runs.unreadable + 1)
         elif result.outcome is Outcome.CANNOT_RUN:
             found[result.name] = replace(runs, cannot_run=runs.cannot_run + 1)
         elif result.outcome is Outcome.NOT_STARTED:
@@ -129,7 +130,9 @@ def _newest(folder: Path, say: Say, baseline: bool) -> dict[str, Runs]:
         try:
             file = SuiteFile.read(directory)
             found = {
-                name: runs for name, runs in of_suite(directory, say).items() if (runs.judged if baseline else runs.any)
+                name: runs
+                for name, runs in of_suite(directory, say).items()
+                if (runs.judged if baseline else runs.any or runs.unreadable)
             }
         except HistoryError:
             continue  # Of another version: its runs are like any other.

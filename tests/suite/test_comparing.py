@@ -263,6 +263,27 @@ def test_of_a_store_the_runs_of_a_suite_are_its_cases(tmp_path: Path) -> None:
     assert seeds == {"a (one)": [0, 1], "a (two)": [3], "a": [4]}
 
 
+def test_what_cannot_be_read_any_more_is_worse_and_no_older_run_stands_for_it(tmp_path: Path) -> None:
+    before, again, now, beside = (judged(tmp_path, "a", seed) for seed in range(4))
+    suite_of(tmp_path, 1, ("a (one)", before), ("a (two)", before))
+    suite_of(tmp_path, 2, ("a (one)", now), ("a (two)", again), ("a (two)", beside))
+    for torn in (now, beside):
+        (torn.directory / "verdict.json").write_text("{")
+    said: list[str] = []
+    for folder in (tmp_path / "suite-some-2", tmp_path):
+        told = compare(by_case(tmp_path / "suite-some-1", print), by_case(folder, said.append), 1.5)
+        assert [(one.name, list(one.worse), list(one.changed)) for one in told] == [
+            (
+                "a (one)",
+                ["its runs cannot be read now, could before"],
+                ["1 of the runs now cannot be compared: they cannot be read"],
+            ),
+            ("a (two)", [], ["1 of the runs now cannot be compared: they cannot be read"]),
+        ]
+    assert all("not a verdict of this version" in line for line in said)
+    assert len(by_case(tmp_path, said.append, baseline=True)["a (one)"].judged) == 1, "of before: that can be read"
+
+
 def test_what_was_removed_of_a_suite_is_told_and_the_rest_is_compared(tmp_path: Path) -> None:
     runs = [judged(tmp_path, "a", seed) for seed in range(3)]
     suite_of(tmp_path, 1, ("a (one)", runs[0]), ("a (two)", runs[1]), ("a (two)", runs[2]))
