@@ -70,7 +70,19 @@ about on real brokers (`tests/cluster/test_hanging.py`), and so is a follower wi
 
 Whether a loss is permitted is tried on clusters that are simulated (`tests/simulated`): replication under random
 faults, with bugs planted and without, where it is known of each lost record what took it.
-`python -m tests.simulated --seeds 0-99 --fast` prints where the judge says otherwise.
+`python -m tests.simulated --seeds 0-99 --fast` prints where the judge says otherwise. With `--isolating`, brokers are
+cut off again and again, mostly from observer and clients, too.
+
+Some losses stay undecided, however well a cluster is observed:
+
+- A leader that was cut off or paused answers again before it hears of the next one: within some seconds either of
+  two may have acknowledged a record, and each continues a log of its own.
+- With ZooKeeper before 2.7, a leader writes its ISR to ZooKeeper, and what brokers report follows by up to 65 s. A
+  record's ISR is known where it stayed the same from before the record was sent until 65 s after it was acknowledged.
+  An unclean election comes sooner than that after the ISR shrank, as a rule: which replicas had to have the record is
+  then unknown, and so is whether the loss is permitted. With clean elections alone it is decided by the settings.
+- An acknowledgement at an offset that was acknowledged before shows that the record there was gone from its leader's
+  log; another replica may have had it. An election that comes later excuses no such loss.
 
 ## Who else finds it
 
