@@ -165,7 +165,7 @@ class Elections:
         """Whether the leader of a term was elected as the last known leader: nobody was in sync or eligible then, and
         it had led last. None where nobody reported it; who was eligible may have left between two samples."""
         leader, before = self.terms[number].leader, self.last_before(number)
-        known = number > 0 and not self._missed(number)
+        known = not self._missed(number)
         if known and self.terms[number - 1].leader != leader:
             return False
         if not known or before is None or before.isr or before.elr:

@@ -405,7 +405,7 @@ class _Walk:
         if gone is None or found.standing is Standing.VIOLATION:
             return found
         event = found.event
-        if found.standing is Standing.UNDECIDED or event is None:
+        if event is None:
             return replace(found, may_have=frozenset(n for n in found.may_have if n <= gone.term))
         late = event.at_ns > gone.by_ns if event.term is None else event.term > gone.term
         return self._undecided("something else had been acknowledged in its place before", []) if late else found

@@ -552,6 +552,12 @@ def test_the_last_known_leader_takes_all_with_its_disk_where_nobody_else_is_elig
     assert decided(*lines, unclean_election=False, guarded=True).standing is standing
 
 
+def test_without_eligible_leader_replicas_there_is_no_last_known_leader() -> None:
+    lines = [*last_known(eligible="", isr="2"), OTHER_KILLED]
+    assert decided(*lines, unclean_election=False, guarded=True).standing is UNDECIDED
+    assert decided(*lines, unclean_election=False).standing is VIOLATION
+
+
 def test_a_wiped_leader_out_of_a_whole_isr_that_no_fault_hit_is_a_violation() -> None:
     found = decided(*wiped("fault w b2 20..24 kind=wipe"), unclean_election=False)
     assert found.standing is VIOLATION or found.standing is UNDECIDED
