@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pytest
 
-from checkers.evidence.again import COLUMNS, MOST_HELD, SLICES, Again, Gone, acknowledged_again
+from checkers.evidence.again import COLUMNS, MOST_HELD, SLICES, Again, Gone, acknowledged, acknowledged_again
 from checkers.evidence.elections import elections
 from checkers.evidence.leadership import spans
 from harness.core.guarantees import Configuration
@@ -119,6 +119,23 @@ def test_rows_are_folded_again_where_many_are_held() -> None:
     assert whole is not None
     assert few is not None
     assert [each.tolist() for each in vars(whole).values()] == [each.tolist() for each in vars(few).values()]
+
+
+def test_only_what_was_acknowledged_at_an_offset_that_is_known_counts() -> None:
+    rows = [
+        {"outcome": outcome, "offset": offset, "completed_ns": at}
+        for outcome, offset, at in (("ok", 1, 1), ("info", 2, 2), ("ok", None, 3), ("ok", 4, None), ("fail", None, 5))
+    ]
+    assert pa.Table.from_pylist(rows).filter(acknowledged())["offset"].to_pylist() == [1]
+
+
+def test_a_run_without_length_is_one_slice() -> None:
+    rows = pa.Table.from_pylist(
+        [{"topic": "trial", "partition": 0, "invoked_ns": 0, "completed_ns": 0, "offset": at} for at in (1, 0)], _SENT
+    )
+    observations = pa.Table.from_pylist(by_hand(*LED).rows["observations"], OBSERVATIONS)
+    known = elections(observations, spans(observations), {1: "b1", 2: "b2"}, Configuration(version="4.3.1"))
+    assert acknowledged_again([rows], known, 0) == {}
 
 
 def test_where_nobody_told_who_led_nothing_is_shown() -> None:

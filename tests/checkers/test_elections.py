@@ -25,6 +25,7 @@ from tests.checkers.notation import SECOND, by_hand
 from tests.checkers.test_holders import (
     ALONE,
     CUT,
+    LOST_ALONE,
     PERMITTED,
     TRIAL,
     UNCLEAN,
@@ -524,6 +525,13 @@ def test_a_leader_that_only_others_told_of_may_acknowledge_when_it_answers_again
     ]
     [_, second, _] = evidence(by_hand(*seen), **ALONE).elections[TRIAL].terms
     assert (second.ends_ns, second.again_ns) == (29 * SECOND, (38 * SECOND, 42 * SECOND))
+
+
+@pytest.mark.parametrize(("over", "standing"), [("23", PERMITTED), ("22.9", VIOLATION)])
+def test_an_election_by_hand_made_the_term_that_began_within_a_lag_of_it(over: str, standing: Standing) -> None:
+    """The term of b2 began at 24 s or later: until 25 s others were told that b1 leads."""
+    asked = f"fault e - 22..{over} unclean"
+    assert decided(*LOST_ALONE, asked, unclean_election=False).standing is standing
 
 
 #: b1 led, and nobody told anything after 20 s; b3 wrote from 7 on in an epoch of which nobody told.
