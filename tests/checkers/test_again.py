@@ -77,6 +77,14 @@ def test_one_that_a_deposed_leader_may_have_acknowledged_when_it_answered_again_
         assert gone(again(*told, f"send x ok @5 {when}", led=led), 1, 9, 23.5) is not None
 
 
+def test_one_that_was_sent_in_the_moment_of_the_acknowledgement_shows_nothing() -> None:
+    found = again(*RISING[:7], "send x ok @5 t50..51")
+    assert found is not None
+    [sent] = found.sent_ns.tolist()
+    assert found.gone(0, 5, sent) is None
+    assert found.gone(0, 5, sent - 1) is not None
+
+
 def test_of_several_the_one_of_the_earliest_leader_counts() -> None:
     found = again(*RISING[:7], "send x ok @5 t50..51", "send y ok @6 t12..12.5")
     assert gone(found, 0, 9, 7.5) == Gone(0, int(12.5 * SECOND))
@@ -87,12 +95,13 @@ def test_of_several_the_one_of_the_earliest_leader_counts() -> None:
     ("x", "slices", "shows"),
     [
         ("send x ok @3 t4..5", SLICES, True),
+        ("send x ok @3 t3.7..5", SLICES, True),
         ("send x ok @3 t3.4..5", SLICES, False),
         ("send x ok @4 t4..5", SLICES, False),
         ("send x ok @3 t4..5", 6, False),
         ("send x ok @3 t10..11", 6, True),
     ],
-    ids=["while nothing else happened", "sent before", "above", "in the same slice", "in a later slice"],
+    ids=["while nothing else happened", "soon after", "sent before", "above", "in the same slice", "in a later slice"],
 )
 def test_one_that_falls_shows_that_while_nothing_else_happened(x: str, slices: int, shows: bool) -> None:
     """Nobody told anything new from 0 s to 10 s."""

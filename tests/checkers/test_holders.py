@@ -953,6 +953,15 @@ def test_no_election_excuses_what_was_gone_before_it(other: str, standing: Stand
     assert decided("send r ok @5 t10..11", other, *LONELY, *log, **UNCLEAN).standing is standing
 
 
+def test_nothing_shows_when_a_record_without_a_known_place_or_time_was_gone() -> None:
+    log = ["final a @2 e0", "final b @3 e1", "send late ok @6 t50..51", "final late @6 e1", "end 0..7"]
+    found = decided("send r ok t10..11", "send x ok @5 t12..13", *LONELY, *log, **UNCLEAN)
+    assert (found.standing, "where it stood" in found.ruling.because) == (UNDECIDED, True)
+    known = evidence(by_hand("send s ok @5 t10..11", "send x ok @5 t12..13", *LONELY, *log), **UNCLEAN)
+    assert known.gone(Case(TRIAL, SECOND, 11 * SECOND, True, 5, 5), 0) is not None
+    assert known.gone(Case(TRIAL, SECOND, None, True, 5, 5), 0) is None
+
+
 @pytest.mark.parametrize(("when", "took"), [("t12..13", []), ("t27..28", [1])], ids=["before the election", "after it"])
 def test_an_election_does_not_take_beside_others_what_was_gone_before_it(when: str, took: list[int]) -> None:
     """r was acknowledged while the ISR shrank: b2 may have it, and its election may have taken it."""
