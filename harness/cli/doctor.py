@@ -47,7 +47,7 @@ def doctor(
             click.echo(json.dumps(asdict(finding)))
         else:
             mark = "ok" if finding.good else "MISSING" if finding.needed else "cannot"
-            click.echo(f"{mark:8}{finding.name:12}{finding.detail}".rstrip())
+            click.echo(f"{mark:8}{finding.name:11} {finding.detail}".rstrip())
     return codes.MET if all(f.good for f in findings if f.needed) else codes.CANNOT_RUN
 
 
