@@ -45,6 +45,11 @@ def connect(environment: Mapping[str, str] = os.environ) -> DockerClient:
     except (DockerException, ValueError) as exc:
         # (A port that is no number, a bracket that is not closed: ValueError of urllib.)
         host = environment.get("DOCKER_HOST")
+        if "Permission denied" in str(exc):
+            raise NothingRuns(
+                f"this user may not talk to the Docker engine{f' at DOCKER_HOST={host}' if host else ''}: `sudo usermod"
+                " -aG docker $USER`, and log in anew, or have one of your own (rootless Docker)"
+            ) from exc
         at, cure = (f" at DOCKER_HOST={host}", "correct or unset it, or start") if host else ("", "start")
         raise NothingRuns(
             f"no Docker engine answers{at} ({_short(exc)}): {cure} one, or run scripts/setup on Debian or Ubuntu"

@@ -1,8 +1,10 @@
 """Which Docker engine is asked: the one that Docker's own command would ask, if it is on this machine."""
 
+import gc
 import hashlib
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -44,6 +46,30 @@ def test_a_context_is_honoured_where_no_host_is_set(
 def test_a_context_that_cannot_serve_is_refused(name: str, says: str, folder: Path) -> None:
     with pytest.raises(EnvironmentLacks, match=says):
         endpoint({"DOCKER_CONTEXT": name, "DOCKER_CONFIG": str(folder)})
+
+
+@pytest.fixture
+def nobody() -> Iterator[None]:
+    """What follows is done by a user who may do nothing, where the tests are root's."""
+    root = os.geteuid() == 0
+    if root:
+        os.seteuid(65_534)
+    yield
+    if root:
+        os.seteuid(0)
+
+
+@pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")  # of Docker's own client
+def test_who_may_not_talk_to_the_engine_is_told_so(tmp_path: Path, nobody: None) -> None:
+    """It runs, and need not be started."""
+    host = f"unix://{tmp_path}/closed/docker.sock"
+    with pytest.raises(EnvironmentLacks) as told:
+        connect({"DOCKER_HOST": host})
+    assert str(told.value).startswith(
+        f"this user may not talk to the Docker engine at DOCKER_HOST={host}: `sudo usermod"
+    )
+    del told
+    gc.collect()
 
 
 @pytest.mark.parametrize("host", ["tcp://127.0.0.1:1", "tcp://x:y", "nonsense"])
