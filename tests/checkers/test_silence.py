@@ -55,3 +55,7 @@ def test_each_partition_is_told_of_for_itself() -> None:
         Silence("t", 1, 1 * SECOND, 4 * SECOND),
     ]
     assert silences(both, {}) == []
+
+
+def test_a_silence_tells_from_when_until_when() -> None:
+    assert Silence("t", 0, 5 * SECOND, 9_500_000_000).when == "from 5.0 s to 9.5 s"
