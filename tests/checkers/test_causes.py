@@ -373,6 +373,10 @@ def test_what_another_took_or_stands_elsewhere_was_not(other: RecordRange) -> No
 def test_what_was_sent_after_something_above_it_was_acknowledged_is_of_another_log() -> None:
     found = standings(part(0, 9, TAKEN), part(10, 14, UNSURE, 20, 21), part(15, 19, UNSURE, 6, 7))
     assert (10, Standing.UNDECIDED) in found
+    elsewhere = standings(part(0, 9, TAKEN), part(10, 14, UNSURE, 20, 21), part(15, 19, UNSURE, 6, 7, partition=1))
+    assert (10, Standing.PERMITTED) in elsewhere
+    among = standings(part(0, 9, TAKEN), part(10, 14, UNSURE, 20, 21), part(14, 14, TAKEN, 6, 7))
+    assert (10, Standing.PERMITTED) in among
 
 
 @pytest.mark.parametrize(
@@ -396,4 +400,5 @@ def test_what_continues_another_log_is_of_it(parts: list[RecordRange], standing:
 
 def test_a_violation_beside_what_was_permitted_stays_one() -> None:
     broken = Decision(Ruling(Standing.VIOLATION, "broken", "source"))
-    assert standings(part(0, 9, TAKEN), part(10, 19, broken))[1] == (10, Standing.VIOLATION)
+    for one in (broken, replace(broken, may_have=frozenset({1}))):
+        assert standings(part(0, 9, TAKEN), part(10, 19, one))[1] == (10, Standing.VIOLATION)
