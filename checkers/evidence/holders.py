@@ -432,6 +432,8 @@ class _Walk:
         for n in later:
             self._go_on(n - 1, since, terms[n].seen_ns)
             since = max(since, terms[n].seen_ns)
+            if self._never_led_empty(n):
+                continue
             has = self._of_elected(n, all_led_have_it=taken is None and not perhaps)
             if has is Has.MUST:
                 taken = None
@@ -483,6 +485,15 @@ class _Walk:
             elif known is Has.MUST and not self.acting.down(broker, since, until):
                 up_ns = self.acting.up_ns(broker, self.elections.terms[n].seen_ns)
                 self._now(up_ns, broker, Has.MAY, Why.PERHAPS_FOLLOWED, n)
+
+    def _never_led_empty(self, n: int) -> bool:
+        """Whether the leader of a term had lost its disk, and its process did not run from then until the term was
+        over: what it was elected for, nobody followed."""
+        leader = self.elections.terms[n].leader
+        if self.state.get(leader) is not Has.WIPED:
+            return False
+        wiped_ns = self.wiped[leader]["injecting_ns"]
+        return self.acting.down(leader, wiped_ns, self._led_until(n), Does.ENDS_PROCESS)
 
     def _led_until(self, n: int) -> int:
         """When a term was over: another had begun, nobody led any more, or its leader's process had ended."""
