@@ -15,7 +15,7 @@ LOG = ("send a ok @0", "send b ok @1", "final a @0", "final b @1", "end 0..2")
 GIVEN = ("live a @0 r1 t5", "live b @1 r1 t6")
 
 ALONE = {
-    "who got nothing": ((*LOG, "place r1 assign t1"), ["was given nothing of {}-0, before 2 records"]),
+    "who got nothing": ((*LOG, "place r1 assign t1"), ["got nothing of {}-0, before 2 records"]),
     "who began somewhere and got nothing": (
         (*LOG, "place r1 assign @1 t1"),
         ["stopped at 1 of {}-0, before 1 records"],
