@@ -488,12 +488,14 @@ class _Walk:
 
     def _never_led_empty(self, n: int) -> bool:
         """Whether the leader of a term had lost its disk, and its process did not run from then until the term was
-        over: what it was elected for, nobody followed."""
-        leader = self.elections.terms[n].leader
-        if self.state.get(leader) is not Has.WIPED:
+        over: nobody followed it. With eligible leader replicas it leads no more once it begins anew (KIP-966: it shut
+        down uncleanly), unless it reported that it does."""
+        term, reported = self.elections.terms[n], self.elections.name(self.elections.terms[n].leader)
+        if self.state.get(term.leader) is not Has.WIPED:
             return False
-        wiped_ns = self.wiped[leader]["injecting_ns"]
-        return self.acting.down(leader, wiped_ns, self._led_until(n), Does.ENDS_PROCESS)
+        guarded = self.evidence.last_replica_guarded and all(one.observer != reported for one in term.reports)
+        until = term.seen_ns if guarded else self._led_until(n)
+        return self.acting.down(term.leader, self.wiped[term.leader]["injecting_ns"], until, Does.ENDS_PROCESS)
 
     def _led_until(self, n: int) -> int:
         """When a term was over: another had begun, nobody led any more, or its leader's process had ended."""

@@ -552,25 +552,45 @@ def test_the_last_known_leader_takes_all_with_its_disk_where_nobody_else_is_elig
     assert decided(*lines, unclean_election=False, guarded=True).standing is standing
 
 
-@pytest.mark.parametrize(
-    ("killed", "standing"),
-    [("20..28", PERMITTED), ("20..22.5", VIOLATION), ("20..28 without=b2", VIOLATION)],
-    ids=["it did not run", "it ran", "it was not killed"],
-)
-def test_a_leader_that_did_not_run_took_nothing_with_its_empty_disk(killed: str, standing: Standing) -> None:
+def elected_dead(killed: str) -> list[str]:
     """b2 was killed and wiped when the controller made it leader; then b3, which was never in sync, led."""
-    lines = [
+    return [
+        "send r ok @5 t2..3",
         *saw("b1,b2,b3", "0..19", 1, 0, "1,2"),
         *saw("b4", "0..21", 1, 0, "1,2"),
         f"fault k b1,b2 {killed} kind=kill",
         "fault w b2 21..22 kind=wipe",
         *saw("b3,b4", "22..24", 2, 1, "2"),
         *saw("b3,b4", "25..60", 3, 2, "3"),
+        *saw("b2", "41..60", 3, 2, "3"),
         "final b @5 e2",
         "send late ok @6 t50..51",
         "end 0..7",
     ]
-    assert decided("send r ok @5 t2..3", *lines, guarded=True, **UNCLEAN).standing is standing
+
+
+@pytest.mark.parametrize(
+    ("killed", "led", "standing"),
+    [
+        ("20..28", [], PERMITTED),
+        ("20..23", [], PERMITTED),
+        ("20..23", saw("b2", "23.5..24", 2, 1, "2"), VIOLATION),
+        ("20..21.5", [], VIOLATION),
+        ("20..28 without=b2", [], VIOLATION),
+    ],
+    ids=["it did not run", "it began anew", "and led", "before it was elected", "it was not killed"],
+)
+def test_a_leader_that_did_not_run_took_nothing_with_its_empty_disk(
+    killed: str, led: list[str], standing: Standing
+) -> None:
+    assert decided(*elected_dead(killed), *led, guarded=True, **UNCLEAN).standing is standing
+
+
+@pytest.mark.parametrize(("killed", "took"), [("20..28", 2), ("20..23", 1)], ids=["it did not run", "it began anew"])
+def test_without_eligible_leader_replicas_it_may_lead_with_an_empty_disk(killed: str, took: int) -> None:
+    found = decided(*elected_dead(killed), **UNCLEAN)
+    assert found.event is not None
+    assert (found.standing, found.event.term) == (PERMITTED, took)
 
 
 def test_without_eligible_leader_replicas_there_is_no_last_known_leader() -> None:
