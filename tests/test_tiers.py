@@ -66,3 +66,15 @@ def test_nothing_that_a_part_started_outlives_the_whole(
     assert beside(python(f"print(open({str(pipe)!r}).read())"), python(starts)) == 3
     child = int(capfdbinary.readouterr().out)
     wait_for(lambda: not psutil.pid_exists(child), "it is gone", within=10)
+
+
+def test_a_tier_that_is_ended_ends_its_parts(tmp_path: Path) -> None:
+    waits = python(
+        f"import os, pathlib, time; pathlib.Path({str(tmp_path)!r}, str(os.getpid())).touch(); time.sleep(600)"
+    )
+    tier = subprocess.Popen(python(f"from tests.tiers import main; main({[waits, waits]})"), stderr=subprocess.DEVNULL)
+    wait_for(lambda: len(list(tmp_path.iterdir())), "both run", within=30, good=lambda count: count == 2)
+    parts = [int(path.name) for path in tmp_path.iterdir()]
+    tier.terminate()
+    assert tier.wait(timeout=30) == 143
+    wait_for(lambda: not any(map(psutil.pid_exists, parts)), "they are gone", within=10)

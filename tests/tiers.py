@@ -50,7 +50,11 @@ def beside(shown: Sequence[str], *meanwhile: Sequence[str]) -> int:
             others.append((other, printed))
         try:
             with subprocess.Popen(shown) as first:
-                codes = (first.wait(), *(other.wait() for other, _ in others))
+                try:
+                    codes = (first.wait(), *(other.wait() for other, _ in others))
+                except SystemExit:
+                    first.send_signal(signal.SIGINT)
+                    raise
         finally:
             for other, printed in others:
                 with suppress(ProcessLookupError):
@@ -62,5 +66,11 @@ def beside(shown: Sequence[str], *meanwhile: Sequence[str]) -> int:
     return next((code for code in codes if code), 0)
 
 
+def main(tier: Sequence[Sequence[str]]) -> int:
+    """Run a tier; where SIGTERM ends it, its parts end, too."""
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    return beside(*tier)
+
+
 if __name__ == "__main__":
-    sys.exit(beside(*TIERS[sys.argv[1]]))
+    sys.exit(main(TIERS[sys.argv[1]]))
