@@ -1,7 +1,7 @@
 """Tiers of tests whose parts run beside each other: ``python -m tests.tiers fast`` and ``... core``.
 
-``fast``: all tests that need no cluster, but for the proof and the cold. One part runs all that needs Spark, in one
-session. Two run meanwhile what mostly waits, for a mock cluster or for a deadline.
+``fast``: all tests that need no cluster, but for the proof and the cold. Two parts need Spark, each in a session of its
+own: what one leaves idle of two cores the other takes. Two wait mostly, for a mock cluster or for a deadline.
 
 ``core``: the core of the tests on clusters, which mostly wait. Meanwhile, and only with what these leave of the
 machine, the core of the proof and the cold.
@@ -16,7 +16,16 @@ from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 
 _FAST = "not cluster and not proof and not cold and not lab"
-_WAITS = "tests/workloads"
+_WAITS = ("tests/workloads",)
+#: About half of what needs Spark, by time; the first of them share a judgement of the golden corpus.
+_JUDGED = (
+    "tests/checkers/test_delivery.py",
+    "tests/checkers/test_groups.py",
+    "tests/checkers/test_transactions.py",
+    "tests/golden",
+    "tests/checkers/test_causes.py",
+    "tests/importing",
+)
 
 #: A command that gets what others leave of the machine. (Linux shares it between sessions first, if it does.)
 LOWLY = ("sh", "-c", 'echo 19 2>&- >/proc/self/autogroup; exec nice -n 19 "$@"', "lowly")
@@ -26,9 +35,10 @@ _PYTEST = (sys.executable, "-m", "pytest")
 #: Of each tier the part that is shown at once, and those that are shown at the end.
 TIERS = {
     "fast": (
-        (*_PYTEST, "--durations=10", "-m", f"spark and {_FAST}"),
-        (*_PYTEST, "--durations=10", "-m", f"not spark and {_FAST}", _WAITS),
-        (*_PYTEST, "--durations=10", "-m", f"not spark and {_FAST}", f"--ignore={_WAITS}"),
+        (*_PYTEST, "--durations=10", "-m", f"spark and {_FAST}", *_JUDGED),
+        (*_PYTEST, "--durations=10", "-m", f"spark and {_FAST}", *(f"--ignore={path}" for path in _JUDGED)),
+        (*_PYTEST, "--durations=10", "-m", f"not spark and {_FAST}", *_WAITS),
+        (*_PYTEST, "--durations=10", "-m", f"not spark and {_FAST}", *(f"--ignore={path}" for path in _WAITS)),
     ),
     "core": (
         (*_PYTEST, "--durations=0", "-m", "cluster and core"),
