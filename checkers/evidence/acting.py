@@ -109,14 +109,10 @@ class Acting:
         return self._behinds[observer].meet(from_ns, to_ns)
 
     def isr_faulted(self, number: int) -> bool:
-        """Whether whoever else was in the ISR at an election was under a fault, or had just been healed."""
+        """Whether whoever else was in the ISR or the ELR at an election was under a fault, or had just been healed."""
         if number not in self._isr:
-            before, term = self._elections.last_before(number), self._elections.terms[number]
-            under = self._under(term.seen_ns)
-            others = set() if before is None else {*before.isr} - {term.leader}
-            self._isr[number] = before is not None and all(
-                self._elections.names.get(broker) in under for broker in others
-            )
+            others = self._elections.eligible(number) - {self._elections.terms[number].leader}
+            self._isr[number] = self._elections.last_before(number) is not None and self.all_under(others, number)
         return self._isr[number]
 
     def all_under(self, brokers: frozenset[int], number: int) -> bool:

@@ -6,6 +6,7 @@ Times are known by slices of a run, SLICES at most of each partition: what was a
 same slice are not told apart.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -143,26 +144,29 @@ def _again(width: int, writes: Sequence[Numbers], until: Numbers, highest: Numbe
     sent, first, last, lowest, by_ns = writes
     before = np.searchsorted(until, sent) - 1
     falls = (before >= 0) & (lowest <= np.maximum.accumulate(highest)[np.maximum(before, 0)]) & (first <= last)
-    telling = np.array([*_telling(np.flatnonzero(falls), first, last, sent, lowest, until, highest)], np.int64)
+    telling = np.array([*_telling(np.flatnonzero(falls), writes, until, highest)], np.int64)
     if not len(telling):
         return None
     return Again(first[telling], last[telling], sent[telling] * width, lowest[telling], by_ns[telling])
 
 
-def _telling(
-    falls: Numbers, first: Numbers, last: Numbers, sent: Numbers, lowest: Numbers, until: Numbers, highest: Numbers
-) -> Iterator[int]:
-    """Those of the falls, in the order of their time, that show more than one of the same terms before: one lower down,
-    or one at or below what was acknowledged since."""
-    least: dict[tuple[int, int], tuple[int, int]] = {}
+def _telling(falls: Numbers, writes: Sequence[Numbers], until: Numbers, highest: Numbers) -> Iterator[int]:
+    """Those of the falls, in the order of their time, that show more than one of the same terms before.
+
+    All that a fall shows is shown by one before it that is as low, and was over as early, where nothing at or above it
+    was acknowledged in between.
+    """
+    sent, first, last, lowest, by_ns = writes
+    kept: dict[tuple[int, int], list[int]] = {}
     for n in falls.tolist():
-        terms = int(first[n]), int(last[n])
-        if terms in least:
-            low, since = least[terms]
-            between = highest[np.searchsorted(until, since) : np.searchsorted(until, sent[n])]
-            if lowest[n] >= low and not (len(between) and between.max() >= lowest[n]):
+        # (The later of two that are as low shows no less: lower ones stand before higher ones.)
+        own = kept.setdefault((int(first[n]), int(last[n])), [])
+        at = bisect_right(own, lowest[n], key=lambda k: lowest[k])
+        if at and by_ns[own[at - 1]] <= by_ns[n]:
+            between = highest[np.searchsorted(until, sent[own[at - 1]]) : np.searchsorted(until, sent[n])]
+            if not (len(between) and between.max() >= lowest[n]):
                 continue
-        least[terms] = min(int(lowest[n]), least.get(terms, (int(lowest[n]), 0))[0]), int(sent[n])
+        own[bisect_left(own, lowest[n], key=lambda k: lowest[k]) :] = [n]
         yield n
 
 

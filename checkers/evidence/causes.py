@@ -159,7 +159,7 @@ def attached(parts: Iterable[RecordRange], width: int, others: Iterable[RecordRa
 
 
 def _is_undecided(part: RecordRange) -> bool:
-    return part.decision is not None and part.decision.standing is Standing.UNDECIDED
+    return _standing(part) is Standing.UNDECIDED
 
 
 def _crowd(
@@ -181,28 +181,28 @@ def _fits(crowd: RecordRange) -> bool:
 
 def _apart(found: Sequence[RecordRange], width: int) -> list[bool]:
     """Which of these, in order, no election took alone, or are of another leader's log than what stands above them, or
-    continue what is: it was acknowledged before they were sent, and nothing permitted was in between."""
+    continue what is: it was acknowledged before they were sent, and nothing permitted that was sent later stands in
+    between."""
     above, apart = _acknowledged_above(found), [False] * len(found)
-    others: dict[Partition, RecordRange] = {}
-    newest: dict[Partition, int] = {}
+    # (Of others that stand below, those that were acknowledged later than one above them show nothing more.)
+    others: dict[Partition, list[RecordRange]] = {}
     for n, part in enumerate(found):
-        case = part.case
+        case, own = part.case, others.setdefault(part.of, [])
         if case is None:
             continue
-        other = others.get(part.of)
-        continues = (
-            other is not None
-            and _near(other, part, width)
-            and _later(case, _until(other))
-            and (_until(other) > newest.get(part.of, BEFORE))
-        )
-        apart[n] = case.hole or _later(case, above[n]) or continues
-        decision = part.decision
-        if decision is not None and decision.standing is Standing.PERMITTED:
-            newest[part.of] = max(newest.get(part.of, BEFORE), _until(part))
-        elif apart[n] and not case.hole and _is_undecided(part):
-            others[part.of] = part
+        own[:] = [other for other in own if _near(other, part, width)]
+        apart[n] = case.hole or _later(case, above[n]) or any(_later(case, _until(other)) for other in own)
+        if _standing(part) is Standing.PERMITTED:
+            own[:] = [other for other in own if not _later(case, _until(other))]
+        elif apart[n] and not case.hole:
+            while own and _until(own[-1]) >= _until(part):
+                own.pop()
+            own.append(part)
     return apart
+
+
+def _standing(part: RecordRange) -> Standing | None:
+    return None if part.decision is None else part.decision.standing
 
 
 def _until(part: RecordRange) -> int:

@@ -168,14 +168,40 @@ class Elections:
         known = not self._missed(number)
         if known and self.terms[number - 1].leader != leader:
             return False
-        if not known or before is None or before.isr or before.elr:
+        elrs = self._elrs_before(number)
+        if not known or before is None or before.isr or not elrs or any(elrs):
             return None
         return True
 
     def eligible(self, number: int) -> frozenset[int]:
-        """Who was last reported to be in the ISR or the ELR before a term."""
+        """Who was last reported to be in the ISR or the ELR before a term, by anybody."""
         before = self.last_before(number)
-        return frozenset() if before is None else frozenset({*before.isr, *before.elr})
+        return frozenset() if before is None else frozenset(before.isr).union(*self._elrs_before(number))
+
+    def surely_eligible(self, number: int) -> frozenset[int]:
+        """Who was last reported to be in the ISR or the ELR before a term, by all who reported one."""
+        before, elrs = self.last_before(number), self._elrs_before(number)
+        isr = frozenset[int]() if before is None else frozenset(before.isr)
+        return isr | frozenset.intersection(*elrs) if elrs else isr
+
+    def _elrs_before(self, number: int) -> tuple[frozenset[int], ...]:
+        """The ELRs that were last reported before a term with the ISR that was: several where brokers reported several
+        at one time, of which some are old; none where nobody reported one. (A broker may report the ISR alone.)"""
+        if number not in self._elrs:
+            before = self.last_before(number)
+            like = None if before is None else (before.leader, before.leader_epoch, before.isr)
+            known = [
+                span
+                for span in self.spans
+                if span.elr is not None and (span.leader, span.leader_epoch, span.isr) == like
+            ]
+            last_ns = max((span.to_ns for span in known), default=BEFORE)
+            self._elrs[number] = tuple(frozenset(span.elr or ()) for span in known if span.to_ns == last_ns)
+        return self._elrs[number]
+
+    @cached_property
+    def _elrs(self) -> dict[int, tuple[frozenset[int], ...]]:
+        return {}
 
     def _missed(self, number: int) -> bool:
         """Whether somebody may have led between a term and the one before, and nobody reported it."""

@@ -526,7 +526,7 @@ class _Walk:
 
     def _taken(self, n: int, has: Has | None, perhaps: Sequence[int]) -> Decision:
         """An election made a leader of a broker that need not have had it."""
-        last_known = self.elections.last_known(n)
+        last_known = self.elections.last_known(n) if self.evidence.last_replica_guarded else False
         happened = Circumstances(
             elected=True,
             uncleanly=not self._in_sync(n),
@@ -571,7 +571,7 @@ class _Walk:
     def _all_else_may_have_left(self, n: int) -> bool:
         """Whether, with eligible leader replicas, whoever else could be elected may have ceased to be eligible unseen,
         as a broker does that shut down uncleanly."""
-        others = self.elections.eligible(n) - {self.elections.terms[n].leader}
+        others = self.elections.surely_eligible(n) - {self.elections.terms[n].leader}
         return self.evidence.last_replica_guarded and self.acting.all_under(others, n)
 
     def _not_taken(self, perhaps: Sequence[int], by: int | None, promise: Ruling, later: Sequence[int]) -> Decision:
@@ -686,7 +686,7 @@ class _Walk:
         leader, isr = self.state.get(self.elections.terms[n].leader), frozenset(report.isr)
         own = report.observer == self._who(n)
         late = not own and self.acting.behind(report.observer, at_ns - self.elections.lag_ns, at_ns)
-        for broker in isr.union(report.elr) if committed else isr:
+        for broker in isr.union(report.elr or ()) if committed else isr:
             has = self.state.get(broker)
             joined = before is not None and broker not in before
             if leader not in {Has.MUST, Has.MAY}:
@@ -723,8 +723,7 @@ class _Walk:
         return at_once and (bool((log.epochs <= epoch).any()) or log.goes_on)
 
     def _in_sync(self, n: int) -> bool:
-        before, leader = self.elections.last_before(n), self.elections.terms[n].leader
-        return before is not None and leader in {*before.isr, *before.elr}
+        return self.elections.terms[n].leader in self.elections.eligible(n)
 
     def _isr_lasted(self, n: int) -> bool:
         """Whether the last ISR before an election had been reported for long enough, and until then, to be the last."""

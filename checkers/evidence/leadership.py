@@ -22,7 +22,7 @@ _COLUMNS = [*_OF, "leader", "leader_epoch", "isr", "elr"]
 class Span:
     """A broker reported the same of a partition from ``from_ns`` to ``to_ns``. ``leader`` is -1 where it knew none.
 
-    ``elr``: the eligible leader replicas (KIP-966); none where it reported none.
+    ``elr``: the eligible leader replicas (KIP-966); None where it did not report them.
     """
 
     observer: str
@@ -33,7 +33,7 @@ class Span:
     leader: int
     leader_epoch: int | None
     isr: tuple[int, ...]
-    elr: tuple[int, ...] = ()
+    elr: tuple[int, ...] | None = None
 
 
 def spans(observations: pa.Table) -> list[Span]:
@@ -42,7 +42,8 @@ def spans(observations: pa.Table) -> list[Span]:
     for row in _changes(observations.select(_COLUMNS)).to_pylist():
         own = found.setdefault((row["observer"], row["topic"], row["partition"]), [])
         at = row["at_ns"]
-        report = (row["leader"], row["leader_epoch"], tuple(sorted(row["isr"])), tuple(sorted(row["elr"] or ())))
+        elr = None if row["elr"] is None else tuple(sorted(row["elr"]))
+        report = (row["leader"], row["leader_epoch"], tuple(sorted(row["isr"])), elr)
         if own and (own[-1].leader, own[-1].leader_epoch, own[-1].isr, own[-1].elr) == report:
             own[-1] = replace(own[-1], to_ns=at)
         else:
@@ -67,7 +68,7 @@ def _changes(observations: pa.Table) -> pa.Table:
         observations["leader"],
         observations["leader_epoch"],
         isr,
-        pc.fill_null(elr, ""),
+        pc.fill_null(elr, "not reported"),
     ]
     again = np.ones(max(len(observations) - 1, 0), bool)
     for column in columns:

@@ -123,6 +123,24 @@ def test_only_the_first_of_those_is_kept_that_show_the_same_and_each_that_shows_
     assert gone(found, 0, 2, 9.6) is None
 
 
+@pytest.mark.parametrize("y", ["t13..19", "t13..13.5"])
+def test_a_fall_shows_what_stood_between_two_others_and_was_acknowledged_between_them(y: str) -> None:
+    """At 3 the log is cut before 4 and 6 are written; then at 5, and at 4 while 5 is still in flight."""
+    found = again(
+        *("send a ok @9 t5..5.5", "send x ok @3 t6..6.5", "send r ok @4 t10..10.5", "send c ok @6 t11..11.5"),
+        *(f"send y ok @5 {y}", "send z ok @4 t15..15.5"),
+        led=LED[:1],
+    )
+    assert gone(found, 0, 4, 10.5) == Gone(0, int(15.5 * SECOND))
+    assert gone(found, 0, 6, 11.5) is not None
+    assert gone(found, 0, 3, 10.5) is None
+
+
+def test_a_fall_that_was_over_earlier_is_kept_beside_one_that_shows_as_much() -> None:
+    found = again(*RISING[:9], "send x ok @3 t20..50", "send y ok @4 t30..31", led=LED[:1])
+    assert gone(found, 0, 5, 9.6) == Gone(0, 31 * SECOND)
+
+
 def test_rows_are_folded_again_where_many_are_held() -> None:
     whole, few = (again(*RISING[:7], "send x ok @5 t50..51", pieces=4, held=held) for held in (MOST_HELD, 2))
     assert whole is not None

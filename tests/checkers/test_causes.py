@@ -398,6 +398,31 @@ def test_what_continues_another_log_is_of_it(parts: list[RecordRange], standing:
     assert last[1] is standing
 
 
+_BROKEN = Decision(Ruling(Standing.VIOLATION, "broken", "source"))
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [part(0, 9, TAKEN, 5, 24), part(10, 13, UNSURE, 20, 21), part(14, 14, TAKEN, 6, 7)],
+        [part(0, 9, TAKEN), part(10, 13, _BROKEN, 20, 21), part(14, 14, TAKEN, 6, 7)],
+        [part(0, 9, TAKEN), part(10, 12, UNSURE, 20, 21), part(13, 13, UNSURE, 30, 31), part(14, 14, TAKEN, 6, 7)],
+    ],
+    ids=["some of it below was acknowledged late", "a violation", "another of it in between"],
+)
+def test_whatever_stands_around_it_what_continues_another_log_is_of_it(parts: list[RecordRange]) -> None:
+    assert (15, Standing.UNDECIDED) in standings(*parts, part(15, 19, UNSURE, 22, 23))
+
+
+def test_what_another_election_took_far_below_does_not_part_it_from_another_log() -> None:
+    before = replace(TAKEN, event=Event(200 * SECOND, 3, 1, 3), may_have=frozenset({3}))
+    found = standings(
+        *(part(0, 4, before, 99, 100), part(5000, 5009, TAKEN), part(5010, 5013, UNSURE, 20, 21)),
+        *(part(5014, 5014, TAKEN, 6, 7), part(5015, 5019, UNSURE, 22, 23)),
+    )
+    assert found[-1] == (5015, Standing.UNDECIDED)
+
+
 def test_a_violation_beside_what_was_permitted_stays_one() -> None:
     broken = Decision(Ruling(Standing.VIOLATION, "broken", "source"))
     for one in (broken, replace(broken, may_have=frozenset({1}))):

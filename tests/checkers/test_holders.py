@@ -513,6 +513,16 @@ def last_known(wiped: str = "b1", eligible: str = "1", isr: str = "", elr: str =
     ]
 
 
+def elr_at_last(*, b2: str, b3: str, before: str = "elr=2") -> list[str]:
+    """The same; what was reported at last of who is eligible, by whom, and at 24 s by both."""
+    return [
+        *(line for line in last_known() if "@24..25" not in line),
+        *saw("b2,b3", "24..24", -1, 1, "", before),
+        *saw("b2", "25..25", -1, 1, "", b2),
+        *saw("b3", "25..25", -1, 1, "", b3),
+    ]
+
+
 #: b2 was killed too, so that it may have ceased to be eligible.
 OTHER_KILLED = "fault j b2 24.5..25.5 kind=kill"
 UNWATCHED = [line for line in last_known() if not line.startswith(("saw b2 @2", "saw b3 @2")) or "@26" in line]
@@ -533,6 +543,11 @@ UNWATCHED = [line for line in last_known() if not line.startswith(("saw b2 @2", 
         ([*last_known(elr="2"), "fault j b2 5..6 kind=kill"], VIOLATION),
         (last_known(elr="1"), UNDECIDED),
         (last_known(isr="2"), VIOLATION),
+        (elr_at_last(b2="elr=2", b3=""), VIOLATION),
+        (elr_at_last(b2="", b3=""), VIOLATION),
+        (elr_at_last(b2="elr=2", b3="elr="), UNDECIDED),
+        (elr_at_last(b2="elr=", b3=""), PERMITTED),
+        (elr_at_last(b2="", b3="", before=""), UNDECIDED),
         (UNWATCHED, UNDECIDED),
         ([line.replace("20..24", "1..1.5").replace("21..22", "1..1.5") for line in last_known()], VIOLATION),
         ([line.replace("21..22", "40..41") for line in last_known()], VIOLATION),
@@ -542,6 +557,8 @@ UNWATCHED = [line for line in last_known() if not line.startswith(("saw b2 @2", 
         *("it led last, empty", "another was eligible too", "another alone was eligible", "its disk is whole"),
         *("another led last", "another may have led last", "another is eligible", "and was killed"),
         *("and a third was killed", "and was killed before", "it is still eligible", "another is in sync"),
+        *("one did not report that another is eligible", "at last neither did", "one may report another late"),
+        *("nobody is any more, says one", "nobody ever reported it"),
         *("nobody told", "wiped before", "wiped after", "a hole"),
     ],
 )
@@ -550,6 +567,32 @@ def test_the_last_known_leader_takes_all_with_its_disk_where_nobody_else_is_elig
 ) -> None:
     """As two runs of lose-messages/leader-wiped on 4.3.1 showed: the wiped broker left the ELR, and led 1 s later."""
     assert decided(*lines, unclean_election=False, guarded=True).standing is standing
+
+
+def test_without_eligible_leader_replicas_nobody_is_elected_for_having_led_last() -> None:
+    for lines in (last_known(), elr_at_last(b2="", b3="", before="")):
+        found = decided(*lines, unclean_election=False)
+        assert "last known leader" not in found.ruling.because
+
+
+@pytest.mark.parametrize(("more", "standing"), [([], UNDECIDED), (["fault j b2 20..60 kind=kill"], PERMITTED)])
+def test_an_unclean_election_needs_that_no_eligible_broker_could_be_elected(
+    more: list[str], standing: Standing
+) -> None:
+    """b1 left the ISR as it was killed; b2 was eligible, and b3 was elected."""
+    lines = [
+        "send r ok @5 t2..3",
+        *saw("b1,b2,b3", "0..9", 1, 0, "1,2"),
+        *saw("b2,b3", "10..20", 1, 0, "1", "elr=2"),
+        "fault k b1 20..60 kind=kill",
+        *saw("b3", "21..23", -1, 1, "", "elr=1,2"),
+        *saw("b3", "26..60", 3, 2, "3"),
+        "final b @5 e2",
+        "send late ok @6 t50..51",
+        "end 0..7",
+    ]
+    settings = {**UNCLEAN, "min_insync_replicas": 2}
+    assert decided(*lines, *more, guarded=True, **settings).standing is standing
 
 
 def elected_dead(killed: str) -> list[str]:
@@ -618,7 +661,9 @@ def test_an_eligible_leader_replica_has_what_was_committed() -> None:
     ]
     assert decided("send r ok @5 t13..14", *eligible, *CUT, **UNCLEAN).standing is VIOLATION
     other = [line.replace("elr=2", "elr=3") for line in eligible]
-    assert decided("send r ok @5 t14..15", *other, *CUT, **UNCLEAN).standing is PERMITTED
+    assert decided("send r ok @5 t14..15", *other, *CUT, **UNCLEAN).standing is UNDECIDED  # (Why was it not b3?)
+    faulted = "fault cut b3 20..40 kind=isolate"
+    assert decided("send r ok @5 t14..15", *other, faulted, *CUT, **UNCLEAN).standing is PERMITTED
 
 
 BY_HAND = "fault elect-1 - 25..26 unclean"
