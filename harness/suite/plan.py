@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from random import Random
 
+from harness.cluster.spec import held_alone
 from harness.core.errors import ScenarioError
 from harness.core.step import TimelineStep
 from harness.scenario.files import from_anywhere
@@ -28,7 +29,7 @@ _MOST_SEED = 1 << 31
 @dataclass(frozen=True)
 class Case:
     """One run that a suite asks for. ``written`` and ``overrides`` load its scenario again, ``digest`` shows whether it
-    is still the same; ``repeat`` counts from 1 the runs of one ``name``."""
+    is still the same; ``repeat`` counts from 1 the runs of one ``name``; ``alone``: what its cluster has to itself."""
 
     name: str
     written: str
@@ -38,6 +39,7 @@ class Case:
     scenario: str
     digest: str
     seconds: float
+    alone: tuple[str, ...] = ()
 
 
 def plan(suite: Suite, overrides: Sequence[str], times: int, draws: Random) -> list[Case]:
@@ -66,6 +68,7 @@ def plan(suite: Suite, overrides: Sequence[str], times: int, draws: Random) -> l
                     scenario.name,
                     digest(scenario),
                     seconds(scenario),
+                    tuple(held_alone(scenario.cluster)),
                 )
                 for repeat in range(1, entry.times * times + 1)
             ]

@@ -57,6 +57,9 @@ class Result(_Part):
     digest: str
     seed: int
     expected_seconds: float
+    alone: list[str] = Field(
+        [], description="what its cluster has to itself: those of which another has a part are not up at once"
+    )
     outcome: Outcome = Outcome.WAITING
     why: str = Field("", description="the headline of its verdict, or what kept it from one")
     needed: bool = Field(False, description="it cannot run for want of what every run needs: that is never skipped")
@@ -86,6 +89,7 @@ class Result(_Part):
             digest=case.digest,
             seed=case.seed,
             expected_seconds=case.seconds,
+            alone=list(case.alone),
         )
 
     def judged(self, verdict: Verdict) -> None:

@@ -117,7 +117,7 @@ class SuiteRun:
                     self._have_next_stand_by()
                     self._judge_next()
                     self._let_go()
-                    if not self._recorders and self._judging is None:
+                    if not self._recorders and self._judging is None and Outcome.WAITING not in self.file.counts():
                         break
                     self._next_event()
                 self.file.ended = self.actions.now()
@@ -136,6 +136,8 @@ class SuiteRun:
                 self._dismiss(number)
                 self._end(number, Outcome.NOT_STARTED, f"about {run.expected_seconds:.0f} s: beyond the time budget")
                 continue
+            if not self._may_look(number):
+                continue
             run.outcome, run.began = Outcome.RUNNING, self.actions.now()
             run.earlier = [relative(found, self.store) for found in _directories(self.store, run)]
             self._changed()
@@ -149,10 +151,17 @@ class SuiteRun:
         if self._standing_by or self._gone_on or not self._measured:
             return
         for number, run in enumerate(self.file.runs):
-            if run.outcome is Outcome.WAITING and not self._beyond_budget(run):
+            if run.outcome is Outcome.WAITING and not self._beyond_budget(run) and self._may_look(number):
                 self._looking.add(number)
                 self._standing_by[number] = self._recorder(number, run)
                 return
+
+    def _may_look(self, number: int) -> bool:
+        """Whether what the cluster of a run has to itself is free: another's is there until its recorder ends, and a
+        recorder that looks takes what is there for a stranger's."""
+        others = (self._recorders.keys() | self._looking) - {number}
+        held = {one for other in others for one in self.file.runs[other].alone}
+        return held.isdisjoint(self.file.runs[number].alone)
 
     def _recorder(self, number: int, run: Result) -> Recording:
         order = Order(written=run.written, overrides=run.overrides, digest=run.digest, store=self.store, seed=run.seed)

@@ -17,10 +17,9 @@ from tests.checkers.notation import by_hand, write
 from tests.report.verdicts import verdict
 
 
-def case(name: str, repeat: int = 1, seconds: float = 60.0, seed: int | None = None) -> Case:
-    return Case(
-        name, name, (), repeat, crc32(f"{name} {repeat}".encode()) if seed is None else seed, name, "d", seconds
-    )
+def case(name: str, repeat: int = 1, seconds: float = 60.0, seed: int | None = None, alone: Sequence[str] = ()) -> Case:
+    drawn = crc32(f"{name} {repeat}".encode()) if seed is None else seed
+    return Case(name, name, (), repeat, drawn, name, "d", seconds, tuple(alone))
 
 
 def suite_file(*cases: Case, **changes: object) -> SuiteFile:
@@ -58,11 +57,16 @@ class FakeRecorder:
         self.world.log.append(f"look at {self.order.written}")
         if self.ends.text == "not seen at all":
             self.on_event(self.ends)
-        else:
+        elif self.scenario in self.world.same_machines and self.world.up & self.world.same_machines:
+            self.on_event(Event(kind="cannot run", text="a node of another run is there"))
+        elif self.scenario not in self.world.look_long:
             self.on_event(Event(kind="stands by"))
 
     def begin(self) -> None:
         self.world.log.append(f"up {self.order.written}")
+        self.world.up.add(self.scenario)
+        if self.scenario in self.world.look_long:
+            self.on_event(Event(kind="stands by"))
         self.on_event(Event(kind="phase", text="cluster up"))
         if self.ends.text == "not seen at all":
             return
@@ -102,11 +106,14 @@ class FakeRecorder:
 
     def wait(self) -> None:
         self.world.log.append(f"over {self.order.written}")
+        self.world.up.discard(self.scenario)
 
 
 @dataclass
 class World:
-    """``ends``: by scenario, the events that its runs end with, one after the other, the last again and again."""
+    """``ends``: by scenario, the events that its runs end with, one after the other, the last again and again.
+    ``same_machines``: scenarios whose recorders find a node there while a cluster of another of them is up;
+    ``look_long``: those whose recorders still look when they begin."""
 
     store: Path
     ends: Mapping[str, Sequence[Event]] = field(default_factory=dict)
@@ -117,6 +124,9 @@ class World:
     beside: Sequence[str] = ()
     log: list[str] = field(default_factory=list)
     cleaned: list[str] = field(default_factory=list)
+    same_machines: frozenset[str] = frozenset()
+    look_long: frozenset[str] = frozenset()
+    up: set[str] = field(default_factory=set)
     judges: int = 0
     seconds: float = 0.0
     abandoned: threading.Event = field(default_factory=threading.Event)

@@ -152,6 +152,22 @@ def test_an_inventory_is_the_same_from_another_directory(
         cases("jepsen-2013/min-isr-2", overrides=("cluster.machines=[",))
 
 
+def test_clusters_on_one_machine_or_of_one_subnet_exclude_each_other(tmp_path: Path) -> None:
+    (tmp_path / "one.yaml").write_text("hosts: [{address: 10.0.0.1}, {address: kafka-2}]\n")
+    (tmp_path / "two.yaml").write_text("hosts: [{address: 10.0.0.3}, {address: KAFKA-2, name: x}]\n")
+    settings = [f"cluster.machines={tmp_path}/{name}.yaml" for name in ("one", "two", "none")]
+    settings += ["cluster.subnet=10.1.2.0/24", "cluster.subnet=10.1.2.0/255.255.255.0", "cluster.brokers=3"]
+    found = [one.alone for said in settings for one in cases("jepsen-2013/min-isr-2", overrides=(said,))]
+    assert found == [
+        ("machines 10.0.0.1", "machines kafka-2"),
+        ("machines 10.0.0.3", "machines kafka-2"),
+        (f"machines {tmp_path}/none.yaml",),
+        ("subnet 10.1.2.0/24",),
+        ("subnet 10.1.2.0/24",),
+        (),
+    ]
+
+
 def test_an_inventory_is_looked_for_where_the_file_is_that_names_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -102,6 +102,59 @@ def test_what_stands_by_and_then_is_beyond_the_budget_is_dismissed(tmp_path: Pat
     assert [line for line in world.log if line.endswith(" b")] == ["look at b", "broken off b", "over b"]
 
 
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_clusters_that_exclude_each_other_come_one_after_the_other_and_so_do_their_recorders(
+    jobs: int, tmp_path: Path
+) -> None:
+    file = suite_file(*(case(name, alone=["machines m1"]) for name in "abc"))
+    world = World(tmp_path, same_machines=frozenset("abc"))
+    world.run(file, jobs)
+    assert outcomes(file) == [Outcome.EXPECTED] * 3
+    order = [line for line in world.log if line.startswith(("look", "up", "over"))]
+    assert order == [f"{what} {name}" for name in "abc" for what in ("look at", "up", "over")]
+    assert world.log.index("up b") < world.log.index("judge a"), "its judge takes nothing from the machines"
+
+
+def test_who_crashed_holds_nothing_any_more(tmp_path: Path) -> None:
+    file = suite_file(*(case(name, alone=["subnet 10.1.2.0/24"]) for name in "ab"))
+    ends = {"a": [Event(kind="failed", text="does not come up")]}
+    World(tmp_path, ends, same_machines=frozenset("ab")).run(file)
+    assert outcomes(file) == [Outcome.CRASHED, Outcome.EXPECTED]
+
+
+def test_what_excludes_nothing_is_run_beside_and_before_what_has_to_wait(tmp_path: Path) -> None:
+    file = suite_file(case("a", alone=["m1"]), case("b", alone=["m1"]), case("other", alone=["m2"]))
+    world = World(tmp_path, same_machines=frozenset("ab"))
+    world.run(file)
+    assert outcomes(file) == [Outcome.EXPECTED] * 3
+    log = world.log
+    assert log.index("look at other") < log.index("go a") < log.index("up other") < log.index("over a")
+    assert log.index("over a") < log.index("look at b")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "outcome", "order"),
+    [
+        (60.0, Outcome.EXPECTED, ["look at c", "over a", "up c", "over c", "look at b", "up b", "over b"]),
+        (98.0, Outcome.NOT_STARTED, ["look at c", "over a", "broken off c", "over c", "look at b", "up b", "over b"]),
+    ],
+    ids=["that begins before it", "that the budget leaves out"],
+)
+def test_a_run_waits_for_a_recorder_that_looks_at_what_both_need(
+    seconds: float, outcome: Outcome, order: list[str], tmp_path: Path
+) -> None:
+    file = suite_file(case("a", alone=["m1"]), case("b", alone=["m1", "m2"]), case("c", seconds=seconds, alone=["m2"]))
+    file.time_budget = 100.0
+    crashes = {"a": [Event(kind="failed", text="does not come up")]}
+    world = World(tmp_path, crashes, same_machines=frozenset("ab"), look_long=frozenset("c"))
+    world.run(file)
+    assert outcomes(file) == [Outcome.CRASHED, Outcome.EXPECTED, outcome]
+    assert [line for line in world.log if line.startswith(("look", "up", "over", "broken"))] == [
+        *("look at a", "up a"),
+        *order,
+    ]
+
+
 def test_there_are_never_more_clusters_than_jobs(tmp_path: Path) -> None:
     hangs = {name: [Event(kind="failed", text="hangs")] for name in "abc"}
     world = World(tmp_path, hangs, interrupts=True)
