@@ -182,7 +182,7 @@ def prune(
     Kept in any case are the runs of suites that are going on, and of each suite's name the newest judged of each case,
     to compare with. Exits with 3 where there is one that may go, and is not yours to remove.
     """
-    from harness.suite.pruning import NOT_YOURS, Kept, protected, removed, size_of, to_remove
+    from harness.suite.pruning import NOT_YOURS, RECORDED, Kept, protected, removed, size_of, to_remove, why_left_alone
     from harness.suite.results import SUITE_FILE
     from harness.suite.stored import readable, runs_below
 
@@ -194,17 +194,25 @@ def prune(
         raise HistoryError(f"{store}: one suite: name the store that it is in, {store.parent}")
     kept = [Kept(run, size_of(run.directory)) for run in readable(runs_below(store), print_error)]
     stays = protected(store)
-    chosen = to_remove(kept, time.time(), days, most, unexpected, stays)
+    chosen = to_remove(
+        kept, time.time(), days, most, unexpected, stays, lambda run: why_left_alone(run, backends.writable)
+    )
     gone = []
-    forbidden = False
+    alone = {NOT_YOURS: 0, RECORDED: 0}
     for line, run in removed(chosen, store, dry_run, backends.writable):
         click.echo(line)
         gone += [] if run is None else [run]
-        forbidden |= run is None and line.endswith(NOT_YOURS)
+        for why in alone:
+            alone[why] += run is None and line.endswith(why)
     left = sum(one.size for one in kept) - sum(one.size for one in gone)
     of_suites = sum(one.run.directory.resolve() in stays for one in kept)
     compared = f", {of_suites} of them as the newest of their suites, or of one that is going on" if of_suites else ""
     click.echo(f"{len(kept) - len(gone)} runs stay, {left / 1e6:.1f} MB{compared}")
     if most is not None and left > most:
-        print_error(f"more than the {most / 1e6:.1f} MB of --size: what stays must, or was not as expected")
-    return codes.CANNOT_RUN if forbidden else codes.MET
+        said = {NOT_YOURS: "not yours to empty", RECORDED: "being recorded"}
+        numbers = [(number, said[why]) for why, number in alone.items() if number]
+        reasons = [f"{number} {'run is' if number == 1 else 'runs are'} {words}" for number, words in numbers]
+        if len(kept) - len(gone) > sum(alone.values()):
+            reasons.append("what stays must, or was not as expected")
+        print_error(f"more than the {most / 1e6:.1f} MB of --size: {'; '.join(reasons)}")
+    return codes.CANNOT_RUN if alone[NOT_YOURS] else codes.MET

@@ -20,6 +20,8 @@ from harness.suite.suite import run_directory
 _DAY = 86_400.0
 #: How a line ends of a run that is left alone for want of permission.
 NOT_YOURS = "is not yours to empty"
+#: How a line ends of a run that is left alone as it goes on.
+RECORDED = "is being recorded"
 
 
 @dataclass(frozen=True)
@@ -63,8 +65,10 @@ def to_remove(
     most: int | None,
     unexpected: bool,
     stays: Collection[Path] = (),
+    left_alone: Callable[[Path], str | None] = lambda _: None,
 ) -> list[Kept]:
-    """The runs older than ``days``, then the oldest until at most ``most`` bytes are kept.
+    """The runs older than ``days``, then the oldest until at most ``most`` bytes are kept: those that can only be
+    ``left_alone`` are among them, and free none.
 
     A run that ``stays``, has no verdict, or one that was not expected, is kept; the latter two go where ``unexpected``.
     It counts for the bytes. One that sent nothing may go.
@@ -79,7 +83,7 @@ def to_remove(
         too_much = most is not None and left > most
         if (too_old or too_much) and (unexpected or _may_go(kept.run)):
             chosen.append(kept)
-            left -= kept.size
+            left -= 0 if left_alone(kept.run.directory) else kept.size
     return chosen
 
 
@@ -120,18 +124,35 @@ def removed(
     for kept in chosen:
         age = (time.time() - kept.run.began) / _DAY
         said = f"{kept.run.directory} ({kept.size / 1e6:.1f} MB, {age:.0f} days old)"
-        if locked := _not_to_empty(kept.run.directory, writable):
-            yield f"left {said} alone: {locked} {NOT_YOURS}", None
+        if why := why_left_alone(kept.run.directory, writable):
+            yield f"left {said} alone: {why}", None
         elif dry_run:
             yield f"would remove {said}", kept
         elif remove(kept.run.directory, below):
             yield f"removed {said}", kept
         else:
-            yield f"left {said} alone: it is being recorded", None
+            yield f"left {said} alone: it {RECORDED}", None
+
+
+def why_left_alone(directory: Path, writable: Callable[[Path], bool]) -> str | None:
+    """Why a run cannot be removed by this user now; None where it can, or is gone."""
+    if locked := _not_to_empty(directory, writable):
+        return f"{locked} {NOT_YOURS}"
+    return f"it {RECORDED}" if is_recorded(directory) else None
 
 
 def _not_to_empty(directory: Path, writable: Callable[[Path], bool]) -> Path | None:
     """The first folder, of a run and the one that it lies in, from which this user may remove nothing; None where there
     is none: of a run all goes, or nothing."""
     folders = (Path(folder) for folder, _, _ in os.walk(directory))
-    return next((folder for folder in (directory.parent, *folders) if not writable(folder)), None)
+    return next((folder for folder in (directory.parent, *folders) if not writable(folder) and _there(folder)), None)
+
+
+def _there(folder: Path) -> bool:
+    """(Another prune may be quicker: what is not there is nobody's.)"""
+    with suppress(PermissionError):
+        try:
+            folder.lstat()
+        except FileNotFoundError:
+            return False
+    return True

@@ -14,10 +14,11 @@ from harness.cli.suite import exit_code
 from harness.core.errors import EnvironmentLacks
 from harness.core.verdict import Judgement
 from harness.history.lock import RecordingLock
-from harness.history.run_file import PhaseReport
+from harness.history.run_file import PhaseReport, RunFile
 from harness.report import write as write_reports
 from harness.scenario.model import Scenario
 from harness.suite.junit import render
+from harness.suite.pruning import size_of
 from harness.suite.recorder import Event
 from harness.suite.reports import annotations
 from harness.suite.results import Outcome, SuiteFile
@@ -281,6 +282,25 @@ def test_prune_says_why_more_stays_than_it_was_told(tmp_path: Path, kafka_trial:
     judged(tmp_path, "b", judged=Judgement.INVALID, expected=False)
     assert "must, or was not as expected" in kafka_trial("prune", str(tmp_path), "--size", "0kb").err
     assert kafka_trial("prune", str(tmp_path), "--size", "0kb", "--unexpected").err == ""
+
+
+def test_prune_goes_on_to_the_next_where_a_run_cannot_be_removed_and_says_why_more_stays(
+    tmp_path: Path, kafka_trial: Invoke
+) -> None:
+    runs = [judged(tmp_path, name) for name in "abcd"]
+    for day, run in enumerate(runs, 1):
+        file = RunFile.read(run)
+        file.origin_unix_ns = day * 86_400 * 10**9
+        file.write(run)
+    backends = Backends(writable=lambda folder: folder != runs[0])
+    lock = RecordingLock(runs[1])
+    two_kept = f"{(sum(size_of(run) for run in runs[:2]) + 1) / 1e3}kb"
+    done = kafka_trial("prune", str(tmp_path), "--size", two_kept, backends=backends)
+    assert [run.exists() for run in runs] == [True, True, False, False]
+    assert (done.code, done.err) == (codes.CANNOT_RUN, "")
+    none_kept = kafka_trial("prune", str(tmp_path), "--size", "0kb", backends=backends)
+    lock.release()
+    assert none_kept.err.endswith("MB of --size: 1 run is not yours to empty; 1 run is being recorded\n")
 
 
 def test_prune_counts_what_it_left_alone(tmp_path: Path, kafka_trial: Invoke) -> None:

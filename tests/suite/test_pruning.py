@@ -131,6 +131,22 @@ def test_what_is_removed_while_a_store_is_looked_at_is_passed_over(
     assert remove(gone, tmp_path)
 
 
+def test_what_can_only_be_left_alone_frees_nothing() -> None:
+    runs = [kept(1), kept(2), kept(3), kept(4)]
+    alone = {Path("day-1"): "locked", Path("day-2"): "recorded"}
+    taken = to_remove(runs, 100 * DAY, None, 20, False, (), alone.get)
+    assert days(taken) == ["day-1", "day-2", "day-3", "day-4"]
+
+
+def test_what_another_prune_removed_with_the_folder_of_its_scenario_is_not_locked(tmp_path: Path) -> None:
+    run = record(tmp_path / "store", "a", 1)
+    one = kept(1)
+    here = Kept(Stored(run, one.run.file, one.run.verdict), 10)
+    shutil.rmtree(run.parent)
+    [(line, gone)] = removed([here], tmp_path / "store", False, lambda folder: os.access(folder, os.W_OK))
+    assert (line.startswith("removed"), gone) == (True, here)
+
+
 def suite(store: Path, name: str, began: float, *runs: Path, ended: bool = True) -> Path:
     """A suite of these runs, judged."""
     file = suite_file(*(case(run.parent.name) for run in runs), suite=name, began=began, ended=began if ended else None)
