@@ -8,7 +8,7 @@ ReplicaManager, maybePropagateIsrChanges, asked every 2.5 s).
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate, pairwise
 
@@ -27,6 +27,7 @@ from checkers.evidence.leadership import (
     last_before,
     leader_terms,
 )
+from harness.core.faults import Does, Row, acted_on, cuts_only, does
 from harness.core.guarantees import Configuration
 
 LAG_NS = 1_000_000_000
@@ -41,6 +42,8 @@ _NO_TIMES = Intervals(())
 #: Times at which a leader reported its high watermark, and the highest that it had reported by then.
 Highs = tuple[Times, Times]
 Silence = tuple[int, int]
+#: From when until when a fault kept a broker from acknowledging anything, and whether it ended its process.
+Kept = tuple[int, int, bool]
 #: Whether a broker may have known less than others at some time between two.
 Behind = Callable[[str, int, int], bool]
 
@@ -50,8 +53,9 @@ class Term:
     """One leader and epoch. ``seen_ns``: when anybody was first seen to know of it.
 
     ``begins_ns``, ``ends_ns``: it acknowledged nothing before and after. A leader that was deposed goes on until
-    it hears of it, or is silent; where that was a pause or a cut, it may go on once more when that is over
-    (``again_ns``: from when until when). ``highs``: as it reported them itself.
+    it hears of it, or is silent. As long as it was not heard to know of another, it may go on once more
+    (``again_ns``: each time in which it may), but for when a fault kept it silent. ``highs``: as it reported them
+    itself.
     """
 
     leader: int
@@ -61,7 +65,7 @@ class Term:
     ends_ns: int
     reports: tuple[Span, ...]
     highs: Highs
-    again_ns: Silence | None = None
+    again_ns: tuple[Silence, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -77,7 +81,7 @@ class Elections:
     """What is known of who led one partition. ``terms`` are in the order of their epochs (or of time, without epochs).
 
     ``names`` gives brokers by their ids. ``silences``: of each broker, by its name, the times in which it reported
-    nothing of the partition, and, by None, those in which nobody did.
+    nothing of the partition, and, by None, those in which nobody did. ``own``: of each alone, by its name.
     """
 
     of: Partition
@@ -87,13 +91,15 @@ class Elections:
     terms: tuple[Term, ...]
     silences: Mapping[str | None, Sequence[Silence]]
     lag_ns: int = LAG_NS
+    own: Mapping[str, "_Own"] = field(default_factory=dict)
 
     @cached_property
     def moments(self) -> Times:
         """The times at which what is known of it changes: what lies between two of them is judged alike."""
         times = [at for span in self.spans for at in (span.from_ns, span.to_ns)]
         times += [at for silences in self.silences.values() for silence in silences for at in silence]
-        times += [at for term in self.terms for at in (term.begins_ns, term.ends_ns, *(term.again_ns or ()))]
+        times += [at for term in self.terms for at in (term.begins_ns, term.ends_ns)]
+        times += [at for _, more in self.again for at in more]
         times += [at for window in self._untold for at in window]
         return np.unique(np.array([*times, *(at - self.lag_ns for at in times)], np.int64))
 
@@ -306,18 +312,26 @@ class Elections:
     @cached_property
     def _untold(self) -> list[Silence]:
         """The times in which somebody may have led whom nobody reported: around an epoch that is missing (without
-        epochs, while nobody reported anything), and after the last report."""
+        epochs, while nobody reported anything), after the last report, and before the first where the epoch of the
+        first term shows that there were others. Such a leader may go on once more, too."""
         over = max((span.to_ns for span in self.spans), default=BEFORE) + FRESH_NS
         found = [(over, NEVER)]
         if any(term.epoch is None for term in self.terms):
             return [*found, *self.silences.get(None, ())]
-        missed = (self.terms[n] for n in range(1, len(self.terms)) if self._missed(n))
-        return [*found, *((term.begins_ns, term.seen_ns + FRESH_NS + LAG_NS) for term in missed)]
+        for term in self.terms[:1]:
+            found += [] if self._epochs.issuperset(range(known_epoch(term.epoch))) else [(BEFORE, term.seen_ns)]
+        for term in (self.terms[n] for n in range(1, len(self.terms)) if self._missed(n)):
+            until = term.seen_ns + FRESH_NS + LAG_NS
+            found.append((term.begins_ns, until))
+            for own in (self.own.get(self.name(broker)) for broker in self.replicas - {term.leader}):
+                if own is not None:
+                    found += own.once_more(until, own.later_ns(known_epoch(term.epoch) - 1), term.seen_ns)
+        return found
 
     @cached_property
     def again(self) -> list[tuple[int, Silence]]:
         """The terms whose leaders may have gone on once more, and when."""
-        return [(n, term.again_ns) for n, term in enumerate(self.terms) if term.again_ns is not None]
+        return [(n, more) for n, term in enumerate(self.terms) for more in term.again_ns]
 
     @cached_property
     def begins_and_ends(self) -> tuple[Times, Times]:
@@ -327,19 +341,26 @@ class Elections:
 
 
 def elections(
-    observations: pa.Table, seen: Iterable[Span], names: Mapping[int, str], configuration: Configuration
+    observations: pa.Table,
+    seen: Iterable[Span],
+    names: Mapping[int, str],
+    configuration: Configuration,
+    faults: Iterable[Row] = (),
 ) -> dict[Partition, Elections]:
-    """The elections of each partition that any broker reported. ``observations``: the table; ``seen``: folded."""
+    """The elections of each partition that any broker reported. ``observations``: the table; ``seen``: folded;
+    ``faults``: as they are known to have acted."""
     lag_ns = LAG_NS if configuration.tells_isr_at_once else _LATE_LAG_NS
     apart: dict[Partition, list[Span]] = {}
     for span in seen:
         apart.setdefault((span.topic, span.partition), []).append(span)
     quiet, highs, replicas = silences(observations), _highs(observations, names), _replicas(observations)
+    kept = _kept(faults, frozenset(names.values()))
     found = {}
     for of, spans in apart.items():
-        terms = _terms(spans, of, names, quiet.get(of, {}), highs.get(of, {}))
+        own = _own(spans, kept, names.values())
+        terms = _terms(spans, of, names, quiet.get(of, {}), highs.get(of, {}), own)
         known = replicas.get(of, frozenset()) | {broker for span in spans for broker in span.isr}
-        found[of] = Elections(of, names, known, tuple(spans), terms, quiet.get(of, {}), lag_ns)
+        found[of] = Elections(of, names, known, tuple(spans), terms, quiet.get(of, {}), lag_ns, own)
     return found
 
 
@@ -349,15 +370,16 @@ def _terms(
     names: Mapping[int, str],
     quiet: Mapping[str | None, Sequence[Silence]],
     highs: Mapping[tuple[int, int | None], Highs],
+    own: Mapping[str, "_Own"],
 ) -> tuple[Term, ...]:
     led = leader_terms(spans, of)
     if any(term.leader_epoch is None for term in led):
         led = _without_epochs(spans, names)
-    nothing = (np.empty(0, np.int64), np.empty(0, np.int64))
+    nothing, nobody = (np.empty(0, np.int64), np.empty(0, np.int64)), _Own((), ())
     by_leader: dict[tuple[int, int | None], list[Span]] = {}
     for span in spans:
         by_leader.setdefault((span.leader, span.leader_epoch), []).append(span)
-    others, own = _Others(spans), _own(spans)
+    others = _Others(spans)
     found = []
     for number, term in enumerate(led):
         of_it = by_leader.get((term.leader, term.leader_epoch), [])
@@ -374,7 +396,8 @@ def _terms(
         since = min(_silent_since(quiet.get(None, ()), seen_ns), max(else_ns, default=seen_ns), seen_ns)
         begins = BEFORE if number == 0 else since - LAG_NS
         last = number == len(led) - 1
-        ends, again = (NEVER, None) if last else _ends(own, reports, names.get(term.leader))
+        leader = names.get(term.leader)
+        ends, again = (NEVER, ()) if last else _ends(own.get(leader or "", nobody), reports, leader)
         at = highs.get((term.leader, term.leader_epoch), nothing)
         found.append(Term(term.leader, term.leader_epoch, term.from_ns, begins, ends, reports, at, again))
     return tuple(found)
@@ -411,12 +434,12 @@ def _outside(spans: Sequence[Span], reports: Sequence[Span]) -> Iterable[Span]:
     return () if len(spans) == len(reports) else (span for span in spans if span not in reports)
 
 
-def _own(spans: Sequence[Span]) -> dict[str, list[int]]:
-    """When each observer began to report something else, in order."""
-    found: dict[str, list[int]] = {}
+def _own(spans: Sequence[Span], kept: Mapping[str, Sequence[Kept]], names: Iterable[str]) -> dict[str, "_Own"]:
+    """Of each broker, by its name."""
+    found: dict[str, list[Span]] = {name: [] for name in names}
     for span in spans:
-        found.setdefault(span.observer, []).append(span.from_ns)
-    return {observer: sorted(times) for observer, times in found.items()}
+        found.setdefault(span.observer, []).append(span)
+    return {name: _Own(own, kept.get(name, ())) for name, own in found.items()}
 
 
 def _without_epochs(spans: Sequence[Span], names: Mapping[int, str]) -> list[LeaderTerm]:
@@ -433,18 +456,72 @@ def _silent_since(quiet: Sequence[Silence], at_ns: int) -> int:
     return next((begun for begun, to in quiet if begun < at_ns <= to), at_ns)
 
 
-def _ends(
-    begun: Mapping[str, Sequence[int]], reports: Sequence[Span], leader: str | None
-) -> tuple[int, Silence | None]:
+def _ends(own: "_Own", reports: Sequence[Span], leader: str | None) -> tuple[int, tuple[Silence, ...]]:
     """When a leader that was deposed acknowledged nothing more: it had reported that another led, or was silent. And
-    when it may have gone on: it answered again, and had not reported yet that another led."""
+    when it may have gone on: it had not reported yet that another led."""
     claimed = max((report.to_ns for report in reports if report.observer == leader), default=None)
     last = max(report.to_ns for report in reports) if claimed is None else claimed
-    own = begun.get(leader or "", ())
-    then = bisect_right(own, last)
-    knew = own[then] if then < len(own) else NEVER
-    again = (max(last, knew - FRESH_NS), knew + LAG_NS) if last + FRESH_NS < knew < NEVER else None
-    return (last + FRESH_NS if claimed is None else min(knew, last + FRESH_NS)) + LAG_NS, again
+    epoch = reports[0].leader_epoch
+    knew = own.after_ns(last) if claimed is not None or epoch is None else own.later_ns(epoch)
+    ends = (last + FRESH_NS if claimed is None else min(knew, last + FRESH_NS)) + LAG_NS
+    return ends, own.once_more(ends, knew, last)
+
+
+class _Own:
+    """What one broker reported of a partition, and what faults kept it from."""
+
+    def __init__(self, spans: Sequence[Span], kept: Sequence[Kept]) -> None:
+        spans = sorted(spans, key=lambda span: span.from_ns)
+        self._begun = [span.from_ns for span in spans]
+        self._epochs = [*accumulate((known_epoch(span.leader_epoch) for span in spans), max)]
+        reported = Intervals((span.from_ns, span.to_ns) for span in spans)
+        silent = [
+            (since, to, ends)
+            for since, to, ends in kept
+            if not any(begun < to and since < over for begun, over in reported.meeting(since, to))
+        ]
+        self._silent = Intervals((since, to) for since, to, _ in silent)
+        self._ended = Intervals((since, to) for since, to, ends in silent if ends)
+        self._ends = sorted(since for since, _, ends in kept if ends)
+
+    def after_ns(self, at_ns: int) -> int:
+        """When it first reported something else than by a time; NEVER where it did not."""
+        then = bisect_right(self._begun, at_ns)
+        return self._begun[then] if then < len(self._begun) else NEVER
+
+    def later_ns(self, epoch: int) -> int:
+        """When it first reported a later epoch; NEVER where it did not."""
+        then = bisect_right(self._epochs, epoch)
+        return self._begun[then] if then < len(self._begun) else NEVER
+
+    def once_more(self, since_ns: int, knew_ns: int, led_ns: int) -> tuple[Silence, ...]:
+        """When it may have gone on, from some time on, as a leader that was deposed: until it was first heard to know
+        of another, but not while a fault kept it silent, nor after its process was ended. It led by ``led_ns``."""
+        if knew_ns + LAG_NS <= since_ns or self._ended.cover(led_ns, led_ns + 1):
+            return ()
+        ended = bisect_left(self._ends, led_ns)
+        over = min([knew_ns, *self._ends[ended : ended + 1]]) + LAG_NS
+        found = []
+        for begun, until in self._silent.meeting(since_ns, max(over, since_ns)):
+            if since_ns < min(begun, over):
+                found.append((since_ns, min(begun, over)))
+            since_ns = max(since_ns, until)
+        return (*found, (since_ns, over)) if since_ns < over else tuple(found)
+
+
+def _kept(faults: Iterable[Row], brokers: frozenset[str]) -> dict[str, list[Kept]]:
+    """What faults kept each broker from, in order: its process had ended or was halted, or it was cut off from more
+    than other brokers."""
+    found: dict[str, list[Kept]] = {}
+    for row in faults:
+        ends = does(row, Does.ENDS_PROCESS)
+        cut = does(row, Does.CUTS) and not cuts_only(row, brokers)
+        if row["injected_ns"] is None or not (ends or cut or does(row, Does.HALTS_PROCESS)):
+            continue
+        over = min((int(at) for at in (row.get("healing_ns"), row["healed_ns"]) if at is not None), default=NEVER)
+        for name in acted_on(row):
+            found.setdefault(name, []).append((int(row["injected_ns"]), over, ends))
+    return {name: sorted(times) for name, times in found.items()}
 
 
 def _left(from_ns: int, to_ns: int, without: Iterable[Silence]) -> int:

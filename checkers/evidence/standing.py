@@ -33,7 +33,7 @@ def observed(stored: StoredRun, seen: Sequence[Span]) -> Evidence:
     run = stored.file
     return Evidence(
         configuration=run.configuration,
-        elections=elections(stored.table("observations"), seen, stored.brokers, run.configuration),
+        elections=elections(stored.table("observations"), seen, stored.brokers, run.configuration, stored.faults),
         names=stored.brokers,
         faults=possible_faults(stored.faults),
         end_ns=over_ns(run, stored.last_ns),

@@ -30,7 +30,8 @@ def again(
     """What shows that the log was cut. What was sent is told in ``pieces``."""
     told = by_hand(*led, *sends)
     observations = pa.Table.from_pylist(told.rows["observations"], OBSERVATIONS)
-    known = elections(observations, spans(observations), {1: "b1", 2: "b2"}, Configuration(version="4.3.1"))
+    configuration, faults = Configuration(version="4.3.1"), told.rows["faults"]
+    known = elections(observations, spans(observations), {1: "b1", 2: "b2"}, configuration, faults)
     rows = [{name: row[name] for name in COLUMNS} for row in told.rows["sends"]]
     parts = [pa.Table.from_pylist(rows[n::pieces], _SENT) for n in range(pieces)]
     return acknowledged_again(parts, known, 60 * SECOND, slices, held).get(TRIAL)
@@ -67,9 +68,10 @@ def test_one_that_an_earlier_leader_may_have_acknowledged_shows_nothing_of_a_lat
 
 
 def test_one_that_a_deposed_leader_may_have_acknowledged_when_it_answered_again_shows_nothing_of_a_later_one() -> None:
-    """b1 answers at 41 s, and knows then that b2 leads."""
+    """b1 is paused until 40 s, answers at 41 s, and knows then that b2 leads."""
     told = [*RISING[:7], "send y ok @9 t23..23.5"]
     led = [*(line for line in LED if "@21" not in line), "saw b1 @41..60 leader=2 epoch=1 isr=2"]
+    led.append("fault p b1 18..40 kind=pause")
     shows = again(*told, "send x ok @5 t30..40.2", led=led)
     assert gone(shows, 0, 9, 23.5) == Gone(1, int(40.2 * SECOND))
     assert gone(shows, 1, 9, 23.5) is None

@@ -52,7 +52,7 @@ def told(
 ) -> dict[int, int]:
     observations = pa.Table.from_pylist(rows, OBSERVATIONS)
     configuration = Configuration(version="4.3.1", acks=acks)
-    known = elections(observations, spans(observations), BROKERS, configuration)
+    known = elections(observations, spans(observations), BROKERS, configuration, faults)
     return at_risk({OF: own}, Evidence(configuration, known, BROKERS, possible_faults(faults)))
 
 
@@ -94,7 +94,9 @@ def test_with_acks_1_the_leader_alone_had_to_have_it() -> None:
 
 def test_the_leader_s_word_counts_and_no_stale_one() -> None:
     deposed = isr("b1", 0, 10, 1, 1) + isr("b2", 10, 100, 2, 2, 3, epoch=1) + isr("b3", 0, 100, 1, 1, 2, 3)
-    assert told(deposed, fault(20, 25, "b1")) == {2: 5}
+    assert told(deposed + isr("b1", 12, 100, 2, 2, 3, epoch=1), fault(20, 25, "b1")) == {2: 5}
+    # (Nobody knows when it ceased to lead.)
+    assert told(deposed, fault(20, 25, "b1")) == {1: 5}
     assert told(isr("b3", 0, 100, 1, 1, 2, 3), fault(20, 25, "b1")) == {3: 5}
 
 

@@ -454,7 +454,9 @@ def test_of_a_soak_each_record_is_decided_without_a_walk_through_all_faults_and_
 
 def test_a_leader_that_tells_nothing_any_more_acknowledges_nothing_any_more() -> None:
     """b1 is cut off at 20 s, and nobody hears of it again: what is acknowledged at 40 s is b2's."""
+    cut = "fault c b1 20.. kind=isolate"
     seen = [
+        cut,
         *saw("b1", "0..20", 1, 0, "1,2,3"),
         *saw("b2,b3", "0..25", 1, 0, "1,2,3"),
         *saw("b2,b3", "26..60", 2, 1, "2,3"),
@@ -465,6 +467,10 @@ def test_a_leader_that_tells_nothing_any_more_acknowledges_nothing_any_more() ->
     assert "either of two leaders" in decided("send r ok @8 t24..26", *seen, *log, **ALONE).ruling.because
     unheard = [line for line in seen if not line.startswith("saw b1")]
     assert decided("send r ok @8 t40..41", *unheard, *log, **ALONE).term == 1
+    for lines in (seen, unheard):
+        healed = [line.replace("20..", "20..38") if line == cut else line for line in lines]
+        assert "either of two leaders" in decided("send r ok @8 t40..41", *healed, *log, **ALONE).ruling.because
+        assert decided("send r ok @8 t36..37", *healed, *log, **ALONE).term == 1
     assert "either of two leaders" in decided("send r ok @8 t28..29", *unheard, *log, **ALONE).ruling.because
 
 
@@ -475,7 +481,16 @@ def test_a_leader_that_tells_nothing_any_more_acknowledges_nothing_any_more() ->
         ("t30..40.2", 41, "c b1 20..40 kind=isolate", {0, 1}),
         ("t30..31", 41, "p b1 20..40 kind=pause", {1}),
         ("t30..37.9", 41, "p b1 20..40 kind=pause", {1}),
-        ("t30..38.1", 41, "p b1 20..40 kind=pause", {0, 1}),
+        ("t30..39.9", 41, "p b1 20..40 kind=pause", {1}),
+        ("t39.9..40.1", 41, "p b1 20..40 kind=pause", {0, 1}),
+        ("t30..39.9", 41, "c b1 20..40 kind=isolate", {1}),
+        ("t30..39.9", 41, "p b1 20..40 kind=pause missed", {0, 1}),
+        ("t30..39.9", 41, "p b3 20..40 kind=pause", {0, 1}),
+        ("t39..40.2", 45, "p b1 20..40 kind=pause", {0, 1}),
+        ("t40.1..40.3", 45, "p b1 20..40 kind=pause", {0, 1}),
+        ("t44..45", 50, "p b1 20..40 kind=pause", {0, 1}),
+        ("t39..40.2", None, "p b1 20..40 kind=pause", {0, 1}),
+        ("t30..39.9", None, "p b1 20..40 kind=pause", {1}),
         ("t41.9..43", 41, "p b1 20..40 kind=pause", {0, 1}),
         ("t42.1..43", 41, "p b1 20..40 kind=pause", {1}),
         ("t30..40.2", 41, "k b1 20.5..30 kind=kill", {1}),
@@ -489,7 +504,16 @@ def test_a_leader_that_tells_nothing_any_more_acknowledges_nothing_any_more() ->
             "cut off",
             "acknowledged before",
             "long before it answers",
-            "just before it answers",
+            "just before the pause is over",
+            "just after it",
+            "just before the cut is healed",
+            "it was not paused",
+            "another was paused",
+            "not heard for a while after",
+            "sent and acknowledged meanwhile",
+            "much later",
+            "never heard again",
+            "never heard, and before the pause was over",
             "sent as it knew",
             "sent after it knew",
             "its process ended",
@@ -498,14 +522,14 @@ def test_a_leader_that_tells_nothing_any_more_acknowledges_nothing_any_more() ->
     ],
 )
 def test_a_leader_that_was_silent_may_acknowledge_once_more_when_it_answers_again(
-    when: str, told: int, fault: str, leaders: set[int]
+    when: str, told: int | None, fault: str, leaders: set[int]
 ) -> None:
     """With acks=1 a deposed leader answers what had come to it before it learns that b2 leads."""
     seen = [
         *saw("b1", "0..20", 1, 0, "1,2,3"),
         *saw("b2,b3", "0..25", 1, 0, "1,2,3"),
         *saw("b2,b3", "26..60", 2, 1, "2,3"),
-        *saw("b1", f"{told}..60", 2, 1, "2,3"),
+        *([] if told is None else saw("b1", f"{told}..60", 2, 1, "2,3")),
         f"fault {fault}",
     ]
     log = ["final a @4 e0", "final b @5 e1", "final c @20 e1", "send late ok @21 t55..56", "end 0..22"]
@@ -524,7 +548,88 @@ def test_a_leader_that_only_others_told_of_may_acknowledge_when_it_answers_again
         *saw("b1", "41..60", 2, 2, "2,3"),
     ]
     [_, second, _] = evidence(by_hand(*seen), **ALONE).elections[TRIAL].terms
-    assert (second.ends_ns, second.again_ns) == (29 * SECOND, (38 * SECOND, 42 * SECOND))
+    assert (second.ends_ns, second.again_ns) == (29 * SECOND, ((29 * SECOND, 42 * SECOND),))
+
+
+@pytest.mark.parametrize(
+    ("when", "killed", "standing"),
+    [
+        ("t39..40.2", "40.6..70", UNDECIDED),
+        ("t39..40.2", "40.6..43", UNDECIDED),
+        ("t42..43", "40.6..41", VIOLATION),
+        ("t39..40.2", "20.5..30", VIOLATION),
+    ],
+    ids=["and stays dead", "and comes back", "before it was sent", "while it was paused"],
+)
+def test_a_leader_that_was_silent_acknowledges_nothing_more_when_its_process_was_ended(
+    when: str, killed: str, standing: Standing
+) -> None:
+    """b1 is paused until 40 s, and is killed before it reports that b2 leads."""
+    seen = [
+        *saw("b1", "0..20", 1, 0, "1,2,3"),
+        *saw("b2,b3", "0..25", 1, 0, "1,2,3"),
+        *saw("b2,b3", "26..60", 2, 1, "2,3"),
+        *([] if killed.endswith("70") else saw("b1", "44..60", 2, 1, "2,3")),
+        "fault p b1 20..40 kind=pause",
+        f"fault k b1 {killed} kind=kill",
+    ]
+    log = ["final a @4 e0", "final b @5 e1", "final c @20 e1", "send late ok @21 t55..56", "end 0..22"]
+    assert decided(f"send r ok @6 {when}", *seen, *log, **ALONE).standing is standing
+
+
+def test_without_epochs_too_a_leader_that_was_silent_may_acknowledge_once_more() -> None:
+    seen = [
+        *saw("b1", "0..20", 1, None, "1,2,3"),
+        *saw("b2,b3", "0..25", 1, None, "1,2,3"),
+        *saw("b2,b3", "26..60", 2, None, "2,3"),
+        *saw("b1", "45..60", 2, None, "2,3"),
+        "fault p b1 20..40 kind=pause",
+    ]
+    log = ["final a @4", "final b @5", "send late ok @21 t55..56", "end 0..22"]
+    for when, standing in (("t39..40.2", UNDECIDED), ("t30..31", VIOLATION)):
+        found = decided(f"send r ok @8 {when}", *seen, *log, version="0.10.2.2", **ALONE)
+        assert found.standing is standing
+
+
+@pytest.mark.parametrize(
+    ("when", "fault", "standing"),
+    [
+        ("t38.8..39.3", "p b3 10.5..39 kind=pause", UNDECIDED),
+        ("t30..31", "p b3 10.5..39 kind=pause", VIOLATION),
+        ("t38.8..39.3", "k b3 10.5..39 kind=kill", VIOLATION),
+        ("t42..43", "p b3 10.5..39 kind=pause", VIOLATION),
+        ("t30..31", "p b2 10.5..11 kind=pause", UNDECIDED),
+    ],
+    ids=["once more", "while it was paused", "its process ended", "after it knew", "nobody knows why it was silent"],
+)
+def test_a_leader_whom_nobody_reported_may_acknowledge_once_more(when: str, fault: str, standing: Standing) -> None:
+    """Nobody reported epoch 1: b3, which answers again at 40 s, may have led."""
+    seen = [*saw("b1,b2,b3", "0..9", 1, 0, "1,2,3"), *saw("b1,b2", "12..60", 2, 2, "1,2")]
+    seen += [*saw("b3", "40..60", 2, 2, "1,2"), f"fault {fault}"]
+    log = ["final a @4 e0", "final b @5 e2", "send late ok @6 t50..51", "final late @6 e2", "end 0..7"]
+    assert decided(f"send r ok @5 {when}", *seen, *log, **ALONE).standing is standing
+
+
+@pytest.mark.parametrize(
+    ("when", "epoch", "more", "standing"),
+    [
+        ("t5..6", 3, [], UNDECIDED),
+        ("t9.9..10.5", 3, [], UNDECIDED),
+        ("t10.1..11", 3, [], VIOLATION),
+        ("t5..6", 1, [], UNDECIDED),
+        ("t5..6", 0, [], VIOLATION),
+        ("t5..6", 1, ["saw b1 @9 leader=-1 epoch=0 isr=1,2,3"], VIOLATION),
+        ("t5..6", 2, ["saw b1 @9 leader=-1 epoch=0 isr=1,2,3"], UNDECIDED),
+    ],
+    ids=["before", "sent before", "after", "one before", "none before", "nobody led before", "nor in one of two"],
+)
+def test_what_was_sent_before_the_first_report_may_be_of_an_earlier_leader_where_its_epoch_shows_one(
+    when: str, epoch: int, more: Sequence[str], standing: Standing
+) -> None:
+    seen = [*saw("b1,b2,b3", "10..60", 2, epoch, "1,2,3"), *more]
+    log = ["final a @4 e0", f"final b @5 e{epoch}", f"final late @6 e{epoch}", "send late ok @6 t50..51", "end 0..7"]
+    for settings in (ALONE, UNCLEAN):
+        assert decided(f"send r ok @5 {when}", *seen, *log, **settings).standing is standing
 
 
 @pytest.mark.parametrize(("over", "standing"), [("23", PERMITTED), ("22.9", VIOLATION)])

@@ -39,7 +39,7 @@ def evidence(told: HandHistory, **settings: Any) -> Evidence:
     sent = [at for row in told.rows["sends"] for at in (row["invoked_ns"], row["completed_ns"]) if at is not None]
     known = Evidence(
         configuration=configuration,
-        elections=elections(observations, spans(observations), NAMES, configuration),
+        elections=elections(observations, spans(observations), NAMES, configuration, told.rows["faults"]),
         names=NAMES,
         faults=possible_faults(told.rows["faults"]),
         logs={(end["topic"], end["partition"]): log_of(told, end) for end in told.rows["log_ends"]},
@@ -1140,6 +1140,8 @@ def test_what_a_deposed_leader_acknowledges_shows_nothing_of_the_next_ones_log()
     r = "send r ok @5 t36..36.5"
     assert decided(r, *lines, acks="1", **UNCLEAN).standing is PERMITTED
     below = "send x ok @4 t43.2..43.5"
-    assert decided(r, *lines, below, acks="1", **UNCLEAN).standing is UNDECIDED
+    knew = saw("b1", "42..46", 2, 1, "2")
+    assert decided(r, *lines, *knew, below, acks="1", **UNCLEAN).standing is UNDECIDED
+    assert decided(r, *lines, below, acks="1", **UNCLEAN).standing is PERMITTED
     goes_on = [line.replace("@0..30 leader=1", "@0..40 leader=1") for line in lines]
     assert decided(r, *goes_on, below, acks="1", **UNCLEAN).standing is PERMITTED

@@ -34,7 +34,7 @@ def evidence(played: Played) -> Evidence:
     vanished = _vanished(played)
     known = Evidence(
         configuration=configuration,
-        elections=elections(observations, spans(observations), names, configuration),
+        elections=elections(observations, spans(observations), names, configuration, played.tables["faults"]),
         names=names,
         faults=possible_faults(played.tables["faults"]),
         logs=begun_at(logs, vanished),
