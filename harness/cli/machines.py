@@ -1,6 +1,5 @@
 """``--machines``, ``--accept-new`` and ``--images``: where nodes are and what they are made from."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -49,7 +48,9 @@ def settings(machines: Path | None, accept_new: bool, images: str | None = None)
 
 def overrides(said: Mapping[str, object]) -> Sequence[str]:
     """The same, as ``--set`` takes it."""
-    return [f"cluster.{key}={json.dumps(value)}" for key, value in said.items()]
+    from harness.scenario.files import as_yaml
+
+    return [f"cluster.{key}={as_yaml(value)}" for key, value in said.items()]
 
 
 def cluster(providers: "Mapping[str, Row]", said: Mapping[str, object]) -> "ClusterSpec":

@@ -1,12 +1,13 @@
 """Settings of a cluster that name files: they mean the same in any directory."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from harness.cluster.spec import NamesFile
+from harness.core.errors import ScenarioError
+from harness.core.printable import printable
 from harness.providers.catalogue import PROVIDERS
 
 _CLUSTER = "cluster"
@@ -31,7 +32,10 @@ def found_from(data: dict[str, Any], folder: Path) -> None:
 
 
 def from_anywhere(setting: str, folder: Path) -> str:
-    """A ``path=value`` that is said in ``folder``, so that it means the same in another one."""
+    """A ``path=value`` that is said in ``folder``, so that it means the same in another one.
+
+    Raises ScenarioError where it is nested too deeply.
+    """
     path, _, text = setting.partition("=")
     keys = tuple(path.strip().split("."))
     if keys[0] != _CLUSTER:
@@ -45,7 +49,16 @@ def from_anywhere(setting: str, folder: Path) -> str:
         return setting
     found_from(said, folder)
     found = said[_CLUSTER] if len(keys) == 1 else said[_CLUSTER][keys[1]]
-    return f"{'.'.join(keys)}={json.dumps(found, default=str)}"
+    try:
+        return f"{'.'.join(keys)}={as_yaml(found)}"
+    except RecursionError:
+        raise ScenarioError(f"{printable(f'--set {path}')}: nested too deeply") from None
+
+
+def as_yaml(value: object) -> str:
+    """A value that was read as YAML, so that it is read as the same again; JSON has fewer values, and other escapes."""
+    text = yaml.safe_dump([value], default_flow_style=True, allow_unicode=True, sort_keys=False, width=float("inf"))
+    return text.strip()[1:-1]
 
 
 def _whole(file: str, folder: Path) -> str:

@@ -1,11 +1,14 @@
 """Errors say file:line and what to change; ``--set`` finds keys that have dots in them."""
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from harness.cli.machines import overrides as said_by
+from harness.cli.machines import settings
 from harness.core.errors import ScenarioError
 from harness.scenario.configuration import configuration
 from harness.scenario.loading import load
@@ -323,3 +326,45 @@ def test_an_inventory_is_found_from_its_own_file_and_what_is_set_from_the_curren
     assert machines("cluster.machines=null") is None
     with pytest.raises(ScenarioError, match=r"cluster\.machines"):
         machines("cluster.machines=[inv.yaml]")
+
+
+@pytest.mark.parametrize(
+    "name", ["\U00020bb7.yaml", "a: # []{},.yaml", "'\".yaml", "a\nb", "\u2028\x85\x7f\ufeff", "\udce4", "yes", "1"]
+)
+def test_an_inventory_may_have_any_name(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    wanted = str(tmp_path / name)
+    for value in (json.dumps(name), "{machines: " + json.dumps(name) + "}"):
+        # (Of YAML's escapes JSON has none beyond 16 bits.)
+        value = value.replace(r"\ud842\udfb7", r"\U00020bb7")  # noqa: PLW2901 - a JSON text made YAML
+        at = "cluster" if value.startswith("{") else "cluster.machines"
+        assert load("delivery/at-least-once", [f"{at}={value}"]).cluster.model_dump()["machines"] == wanted
+    assert load("delivery/at-least-once", said_by(settings(Path(name), accept_new=True))).cluster.model_dump(
+        include={"machines"}
+    ) == {"machines": wanted}
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        ("2020-01-01: y", "Keys should be strings"),
+        ("!!binary aGk=: y", "Keys should be strings"),
+        ("version: 2020-01-01", "is no Kafka version"),
+        ("brokers: .inf", "should be a finite number, not inf"),
+        ("more: &a [*a]", r"cluster\.more: no such key"),
+    ],
+)
+def test_what_json_cannot_say_of_a_cluster_is_a_line_though_it_names_an_inventory(value: str, says: str) -> None:
+    with pytest.raises(ScenarioError, match=says):
+        load("delivery/at-least-once", ["cluster={machines: inv.yaml, " + value + "}"])
+
+
+def test_infinity_stays_a_number_beside_an_inventory() -> None:
+    loaded = load("delivery/at-least-once", ["cluster={machines: inv.yaml, config: {a: .inf}}"])
+    assert loaded.cluster.config == {"a": float("inf")}
+
+
+def test_what_is_nested_too_deeply_is_a_line_whoever_finds_that() -> None:
+    for depth in range(100, 1000, 20):
+        with pytest.raises(ScenarioError):
+            load("delivery/at-least-once", ["cluster={machines: x, b: " + "[" * depth + "]" * depth + "}"])
