@@ -53,10 +53,16 @@ def check(backends: Backends, runs: tuple[str, ...], as_json: bool, master: str 
     is removed meanwhile.
     """
     settings = dict(_setting(text) for text in conf)
-    directories = below(runs)
-    several = len(directories) > 1
     results: list[int] = []
     skipped: list[Path] = []
+
+    def unreadable(suite: Path, error: HistoryError) -> None:
+        results.append(report(error))
+        if as_json:
+            print_failure(suite, error, results[-1])
+
+    directories = below(runs, unreadable)
+    several = len(directories) > 1
     with ExitStack() as stack:
         cases: list[Case] = []
         for number, directory in enumerate(directories, 1):
@@ -132,24 +138,37 @@ def _there(directory: Path) -> bool:
     return (directory / RUN_FILE).exists()
 
 
-def below(named: Sequence[str]) -> list[Path]:
+def _refuse(_suite: Path, error: HistoryError) -> None:
+    raise error
+
+
+def below(named: Sequence[str], unreadable: Callable[[Path, HistoryError], None] = _refuse) -> list[Path]:
     """The runs that these are, or hold somewhere below, each once.
 
     A glob that the shell left alone is expanded. What one names besides is skipped: files, and directories inside
-    a run or below another that is named. Raises HistoryError where there is no run.
+    a run or below another that is named. A suite whose suite.json is not of this version is ``unreadable``. Raises
+    HistoryError where there is no run.
     """
     from harness.history.run_file import RUN_FILE
     from harness.suite.stored import runs_below
 
     found: dict[Path, Path] = {}
+    told = False
     covered = {Path(os.path.realpath(name)) for name in named}
     for name in named:
-        here = [run for path in _matches(name) if path.is_dir() for run in runs_below(path)]
-        if not here and not _skipped(Path(name), covered):
+        here = list[Path]()
+        refused = False
+        for path in filter(Path.is_dir, _matches(name)):
+            try:
+                here += runs_below(path)
+            except HistoryError as exc:
+                unreadable(path, exc)
+                refused = told = True
+        if not here and not refused and not _skipped(Path(name), covered):
             raise HistoryError(f"{name}: no run here: no {RUN_FILE} at any depth")
         for run in here:
             found.setdefault(run.resolve(), run)
-    if not found:
+    if not found and not told:
         raise HistoryError(f"{named[0]}: no run here, but a part of one or a file: name the directory of a run")
     return list(found.values())
 

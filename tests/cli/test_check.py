@@ -121,6 +121,22 @@ def test_check_passes_over_what_is_no_run_but_not_where_that_is_all(
         assert_one_line(done, codes.BAD_INPUT, says.format(store))
 
 
+def test_check_tells_a_suite_of_another_version_and_judges_the_others(store: Path, kafka_trial: Invoke) -> None:
+    for name in ("one", "two"):
+        (store / f"suite-{name}-20250101T000000.000Z").mkdir()
+        (store / f"suite-{name}-20250101T000000.000Z" / "suite.json").write_text('{"schema": 0}')
+    suites = sorted(store.glob("suite-*"))
+    for named in ([f"{store}/*"], [*map(str, suites), str(store / "by-hand")]):
+        done = kafka_trial("check", *named, backends=judging())
+        assert (done.code, done.out.count("VALID")) == (codes.BAD_INPUT, 2)
+        assert [line.split(": ")[1] for line in done.err.splitlines()] == [f"{one}/suite.json" for one in suites]
+    lines = map(json.loads, kafka_trial("check", f"{store}/*", "--json", backends=judging()).out.splitlines())
+    told = {line["directory"]: line.get("exit") for line in lines}
+    assert [told[str(one)] for one in suites] == [codes.BAD_INPUT] * 2
+    assert len(told) == 4
+    assert_one_line(kafka_trial("check", str(suites[0]), backends=judging()), codes.BAD_INPUT, "not a suite file of")
+
+
 def test_check_hands_settings_to_spark(stored: Path, kafka_trial: Invoke) -> None:
     asked: list[object] = []
 
