@@ -1,5 +1,6 @@
 """A suite as it goes: recorders side by side, one warm judge, and suite.json after each change."""
 
+import shlex
 import traceback
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -297,7 +298,9 @@ class SuiteRun:
             # What is recorded stays so: who goes on judges it.
             self._end(number, Outcome.RECORDED, f"not judged, --resume tries again: {why}")
         else:
-            self._end(number, Outcome.CRASHED, f"its judge failed {run.unjudged} times, the last time: {why}")
+            directory = self.store / (run.directory or "")
+            whole = f"the recording is whole, `kafka-trial check {shlex.quote(str(directory))}` judges it"
+            self._end(number, Outcome.CRASHED, f"its judge failed {run.unjudged} times, the last time: {why}; {whole}")
 
     def _end(self, number: int, outcome: Outcome, why: str) -> None:
         run = self.file.runs[number]

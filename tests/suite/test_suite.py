@@ -222,7 +222,10 @@ def test_a_run_whose_judge_fails_again_crashed_and_its_suite_comes_to_its_end(tm
     resume(again, tmp_path, later.actions().clean)
     later.run(again)
     assert outcomes(again) == [Outcome.CRASHED, Outcome.EXPECTED]
-    assert again.runs[0].why == "its judge failed 2 times, the last time: torn"
+    assert again.runs[0].why == (
+        "its judge failed 2 times, the last time: torn;"
+        f" the recording is whole, `kafka-trial check {tmp_path / str(again.runs[0].directory)}` judges it"
+    )
     assert exit_code(again) == codes.CRASHED
     with pytest.raises(ScenarioError, match="no suite 'some' was broken off here, or left runs out"):
         to_resume(tmp_path, "some", [])
