@@ -23,13 +23,19 @@ _AROUND_SECONDS = 40.0
 #: An `until` is over when its condition comes: as a rule within this share of what it may take.
 _SHARE_OF_UNTIL = 0.25
 
+#: The phase of a run from which on nothing of it is measured any more: writes came back, or were waited for in vain.
+DRAIN = "drain"
+#: The same with transactions: they settled, for which they have a deadline.
+_FINAL_READ = "final read"
+
 _MOST_SEED = 1 << 31
 
 
 @dataclass(frozen=True)
 class Case:
     """One run that a suite asks for. ``written`` and ``overrides`` load its scenario again, ``digest`` shows whether it
-    is still the same; ``repeat`` counts from 1 the runs of one ``name``; ``alone``: what its cluster has to itself."""
+    is still the same; ``repeat`` counts from 1 the runs of one ``name``; ``alone``: what its cluster has to itself.
+    ``measured_until``: the phase from which on the next cluster may come up."""
 
     name: str
     written: str
@@ -40,6 +46,7 @@ class Case:
     digest: str
     seconds: float
     alone: tuple[str, ...] = ()
+    measured_until: str = DRAIN
 
 
 def plan(suite: Suite, overrides: Sequence[str], times: int, draws: Random) -> list[Case]:
@@ -69,6 +76,7 @@ def plan(suite: Suite, overrides: Sequence[str], times: int, draws: Random) -> l
                     digest(scenario),
                     seconds(scenario),
                     tuple(held_alone(scenario.cluster)),
+                    DRAIN if scenario.workload.settles_within is None else _FINAL_READ,
                 )
                 for repeat in range(1, entry.times * times + 1)
             ]

@@ -16,7 +16,7 @@ from harness.core.errors import EnvironmentLacks, HistoryError, ScenarioError
 from harness.core.verdict import Judgement, Verdict
 from harness.history.lock import RecordingLock, is_recorded
 from harness.history.writing import write_file
-from harness.suite.plan import Case
+from harness.suite.plan import DRAIN, Case
 
 SUITE_FILE = "suite.json"
 SCHEMA = 1
@@ -60,6 +60,7 @@ class Result(_Part):
     alone: list[str] = Field(
         [], description="what its cluster has to itself: those of which another has a part are not up at once"
     )
+    measured_until: str = Field(DRAIN, description="the phase from which on nothing of it is measured any more")
     outcome: Outcome = Outcome.WAITING
     why: str = Field("", description="the headline of its verdict, or what kept it from one")
     needed: bool = Field(False, description="it cannot run for want of what every run needs: that is never skipped")
@@ -90,6 +91,7 @@ class Result(_Part):
             seed=case.seed,
             expected_seconds=case.seconds,
             alone=list(case.alone),
+            measured_until=case.measured_until,
         )
 
     def judged(self, verdict: Verdict) -> None:

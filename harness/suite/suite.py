@@ -27,9 +27,6 @@ Judge = Callable[[Path, Path], Verdict]
 _NOT_BEGUN = frozenset({Outcome.WAITING, Outcome.NOT_STARTED})
 
 LOGS = "logs"
-#: The phase of a run from which on the first judge is made, and the next cluster comes up: writes came back, or were
-#: waited for in vain, and nothing of it is measured any more.
-_WRITES_OVER = "drain"
 #: How often one run is tried to be judged: a suite that goes on must come to its end.
 _JUDGED_AT_MOST = 2
 _TICK_SECONDS = 1.0
@@ -229,7 +226,7 @@ class SuiteRun:
         run = self.file.runs[number]
         if event.kind in {"phase", "step", "status"}:
             self._doing[number] = event.text
-        if event.kind == "phase" and event.text == _WRITES_OVER:
+        if event.kind == "phase" and event.text == run.measured_until:
             self._make_judge()
             self._measured.discard(number)
             self._gone_on.discard(number)

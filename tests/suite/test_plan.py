@@ -168,6 +168,14 @@ def test_clusters_on_one_machine_or_of_one_subnet_exclude_each_other(tmp_path: P
     ]
 
 
+def test_a_run_with_transactions_is_measured_until_they_settled() -> None:
+    found = cases("*")
+    assert {one.measured_until for one in found} == {"final read", "drain"}
+    for one in found:
+        transactional = load(one.written, one.overrides).workload.transactional
+        assert one.measured_until == ("final read" if transactional else "drain"), one.name
+
+
 def test_an_inventory_is_looked_for_where_the_file_is_that_names_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,5 +1,7 @@
 """A suite goes through all of its runs, whatever becomes of one, and can go on where it was broken off."""
 
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from threading import Timer
 
@@ -16,7 +18,7 @@ from harness.suite.results import Outcome, SuiteFile, failed_last, to_resume, wo
 from harness.suite.stored import of_suite
 from harness.suite.suite import resume
 from tests.report.verdicts import verdict
-from tests.suite.fakes import InterruptsTheJudge, World, case, record, suite_file
+from tests.suite.fakes import InterruptsTheJudge, Silent, World, case, record, suite_file
 
 
 def outcomes(file: SuiteFile) -> list[Outcome]:
@@ -51,6 +53,26 @@ def test_the_next_cluster_comes_up_as_soon_as_the_writes_of_a_run_are_over(tmp_p
     world = World(tmp_path)
     world.run(suite_file(case("a"), case("b")))
     assert world.log.index("go a") < world.log.index("up b") < world.log.index("over a") < world.log.index("go b")
+
+
+@pytest.mark.parametrize(
+    ("measured_until", "up_at"),
+    [("drain", [False, True, True]), ("final read", [False, False, True])],
+    ids=["plain", "transactions"],
+)
+def test_the_next_cluster_waits_for_transactions_that_settle(
+    measured_until: str, up_at: list[bool], tmp_path: Path
+) -> None:
+    file = suite_file(replace(case("a"), measured_until=measured_until), case("b"))
+    world, seen = World(tmp_path), dict[str, bool]()
+
+    class Watches(Silent):
+        def runs(self, file: SuiteFile, doing: Mapping[int, str]) -> None:
+            if 0 in doing:
+                seen.setdefault(doing[0], "up b" in world.log)
+
+    world.run(file, display=Watches())
+    assert [seen[phase] for phase in ("drain", "final read", "seal")] == up_at
 
 
 def test_the_recorder_of_the_next_run_stands_by_before_a_timeline_and_begins_after_it(tmp_path: Path) -> None:
