@@ -121,7 +121,7 @@ def test_suite_takes_images_from_where_it_is_told(tmp_path: Path, kafka_trial: I
         "--json",
     ]
     [run] = json.loads(kafka_trial(*arguments, backends=backends(World(tmp_path))).out)["runs"]
-    assert (run["name"], run["set"]) == (TWO[0], ["workload.rate=7", 'cluster.images="registry"'])
+    assert (run["name"], run["set"]) == (TWO[0], ["workload.rate=7", "cluster.images=registry"])
 
 
 def test_suite_ends_with_the_worst_of_what_was_not_expected(tmp_path: Path, kafka_trial: Invoke) -> None:
