@@ -26,7 +26,6 @@ def _judging(run: Path) -> Callable[[psutil.Process], list[Path]]:
     return lambda process: list(run.glob(".beside-*/anomalies/*"))
 
 
-@pytest.mark.cold
 @pytest.mark.parametrize("moment", ["a process of Spark's is there", "the run is being judged"])
 def test_check_interrupted_says_so_in_a_line_and_leaves_no_process(moment: str, tmp_path: Path) -> None:
     run = Path(shutil.copytree(EXAMPLE, tmp_path / "run"))

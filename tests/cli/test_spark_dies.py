@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 
 import psutil
-import pytest
 
 from harness.cli import codes
 from harness.core.waiting import wait_for
@@ -18,8 +17,6 @@ ROOT = Path(__file__).parents[2]
 EXAMPLE = next((ROOT / "examples").rglob("run.json")).parent
 LAUNCHER = "org.apache.spark.launcher.Main"
 SUBMIT = "org.apache.spark.deploy.SparkSubmit"
-
-pytestmark = pytest.mark.cold
 
 
 def check(*runs: Path) -> subprocess.Popen[str]:
