@@ -1,6 +1,5 @@
 """What a scenario says of its cluster and its topics, whoever brings the cluster up."""
 
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal, Self, TypeVar
 
@@ -28,14 +27,6 @@ class Part(BaseModel):
 @dataclass(frozen=True)
 class NamesFile:
     """Marks a setting that names a file: a scenario means it from where its own file is."""
-
-
-@dataclass(frozen=True)
-class HeldAlone:
-    """Marks a setting that names what a cluster has to itself: two that name the same are not up at once. ``things``
-    says what a value names, in words that are the same for the same."""
-
-    things: Callable[[str], Iterable[str]]
 
 
 class ClusterSpec(Part):
@@ -76,19 +67,6 @@ class ClusterSpec(Part):
     def node_names(self) -> list[str]:
         """The names of all nodes."""
         return [name for name, _, _ in self.roster]
-
-
-def held_alone(cluster: ClusterSpec) -> list[str]:
-    """What a cluster has to itself: one that names a part of it, too, can come up when this one is gone."""
-    return sorted(
-        {
-            f"{key} {thing}"
-            for key, field in type(cluster).model_fields.items()
-            for mark in field.metadata
-            if isinstance(mark, HeldAlone) and getattr(cluster, key) is not None
-            for thing in mark.things(getattr(cluster, key))
-        }
-    )
 
 
 class TopicSpec(Part):

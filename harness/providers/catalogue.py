@@ -1,13 +1,15 @@
 """Who can bring up a cluster: one line per provider."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from ipaddress import IPv4Network
+from pathlib import Path
 from typing import cast
 
 from pydantic import create_model
 
 from harness.cluster.provider import Provider
-from harness.cluster.spec import ClusterSpec, Part
+from harness.cluster.spec import ClusterSpec, Part, own_spec
 from harness.core.errors import ScenarioError
 from harness.providers.docker.spec import DockerSpec
 from harness.providers.ssh.spec import SshSpec
@@ -15,10 +17,12 @@ from harness.providers.ssh.spec import SshSpec
 
 @dataclass(frozen=True)
 class Row:
-    """A provider: what a scenario's ``cluster`` may say to it alone, and how to get it (which may import much)."""
+    """A provider: what a scenario's ``cluster`` may say to it alone, and how to get it (which may import much).
+    ``alone``: what a cluster has to itself, in words that are the same for the same."""
 
     spec: type[Part]
     get: Callable[[], Provider]
+    alone: Callable[[ClusterSpec], Iterable[str]] = lambda _: ()
 
 
 def _docker() -> Provider:
@@ -33,10 +37,28 @@ def _ssh() -> Provider:
     return Ssh()
 
 
+def _subnet(cluster: ClusterSpec) -> Iterable[str]:
+    subnet = own_spec(cluster, DockerSpec).subnet
+    return () if subnet is None else (f"subnet {IPv4Network(subnet)}",)
+
+
+def _machines(cluster: ClusterSpec) -> Iterable[str]:
+    """A machine has one node at a time, whichever inventories have it."""
+    from harness.providers.ssh.inventory import read_inventory
+
+    inventory = own_spec(cluster, SshSpec).machines
+    if inventory is None:
+        return ()
+    try:
+        return [f"machine {host.address.lower()}" for host in read_inventory(Path(inventory)).hosts]
+    except ScenarioError:
+        return (f"machines of {inventory}",)  # It is refused where a cluster is to come up.
+
+
 #: By name. The first brings up the clusters that none claims.
 PROVIDERS: Mapping[str, Row] = {
-    "docker": Row(DockerSpec, _docker),
-    "ssh": Row(SshSpec, _ssh),
+    "docker": Row(DockerSpec, _docker, _subnet),
+    "ssh": Row(SshSpec, _ssh, _machines),
 }
 
 
@@ -56,6 +78,11 @@ def provider_of(cluster: ClusterSpec, providers: Mapping[str, Row] = PROVIDERS) 
         claimed = ", ".join(f"cluster.{said[0]} is for {name}" for name, said in claims.items())
         raise ScenarioError(f"{claimed}: a cluster has one provider; leave out what is for others")
     return providers[next(iter(claims or providers))].get()
+
+
+def held_alone(cluster: ClusterSpec, providers: Mapping[str, Row] = PROVIDERS) -> list[str]:
+    """What a cluster has to itself: one that has a part of it, too, can come up when this one is gone."""
+    return sorted({one for row in providers.values() for one in row.alone(cluster)})
 
 
 def _said(cluster: ClusterSpec, spec: type[Part]) -> list[str]:

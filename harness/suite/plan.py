@@ -8,9 +8,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from random import Random
 
-from harness.cluster.spec import held_alone
 from harness.core.errors import ScenarioError
 from harness.core.step import TimelineStep
+from harness.providers.catalogue import held_alone
 from harness.scenario.files import from_anywhere
 from harness.scenario.loading import load, named
 from harness.scenario.model import Scenario

@@ -159,9 +159,9 @@ def test_clusters_on_one_machine_or_of_one_subnet_exclude_each_other(tmp_path: P
     settings += ["cluster.subnet=10.1.2.0/24", "cluster.subnet=10.1.2.0/255.255.255.0", "cluster.brokers=3"]
     found = [one.alone for said in settings for one in cases("jepsen-2013/min-isr-2", overrides=(said,))]
     assert found == [
-        ("machines 10.0.0.1", "machines kafka-2"),
-        ("machines 10.0.0.3", "machines kafka-2"),
-        (f"machines {tmp_path}/none.yaml",),
+        ("machine 10.0.0.1", "machine kafka-2"),
+        ("machine 10.0.0.3", "machine kafka-2"),
+        (f"machines of {tmp_path}/none.yaml",),
         ("subnet 10.1.2.0/24",),
         ("subnet 10.1.2.0/24",),
         (),

@@ -128,7 +128,7 @@ def test_what_stands_by_and_then_is_beyond_the_budget_is_dismissed(tmp_path: Pat
 def test_clusters_that_exclude_each_other_come_one_after_the_other_and_so_do_their_recorders(
     jobs: int, tmp_path: Path
 ) -> None:
-    file = suite_file(*(case(name, alone=["machines m1"]) for name in "abc"))
+    file = suite_file(*(case(name, alone=["machine m1"]) for name in "abc"))
     world = World(tmp_path, same_machines=frozenset("abc"))
     world.run(file, jobs)
     assert outcomes(file) == [Outcome.EXPECTED] * 3
