@@ -133,10 +133,8 @@ def test_only_its_provider_knows_what_it_is_made_of(provider: str, library: str)
 
 def test_what_only_a_provider_knows_of_a_cluster_stands_on_the_ground() -> None:
     """The scenario's model is made of it, and a scenario is read without what brings clusters up."""
-    ground = ("harness.core", "harness.cluster.spec", "harness.providers.ssh.inventory", "workloads.clients.librdkafka")
-    # (An inventory says which machines a cluster has to itself.)
-    inventory = ROOT / "harness/providers/ssh/inventory.py"
-    specs = [ROOT / "harness/cluster/spec.py", inventory, *(ROOT / "harness/providers").glob("*/spec.py")]
+    ground = ("harness.core", "harness.cluster.spec", "workloads.clients.librdkafka")
+    specs = [ROOT / "harness/cluster/spec.py", *(ROOT / "harness/providers").glob("*/spec.py")]
     assert len(specs) > 1
     wrong = [
         f"{path.relative_to(ROOT)}: {name}"
