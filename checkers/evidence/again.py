@@ -3,7 +3,7 @@ offset, or below: by then the leader's log had been cut, and the record was no l
 
 Only acknowledgements by the record's own leader or a later one count: a deposed leader may go on writing its own log.
 Times are known by slices of a run, SLICES at most of each partition: what was acknowledged and what was sent in the
-same slice are not told apart.
+same slice are not distinguished.
 """
 
 from bisect import bisect_left, bisect_right

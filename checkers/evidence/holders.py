@@ -115,8 +115,8 @@ class Evidence:
             known = self.elections.get(of)
             faults = [at for row in self.faults[-1] for at in (row["injecting_ns"], row["healed_ns"]) if at is not None]
             faults += [] if of not in self.again else self.again[of].sent_ns.tolist()
-            told = np.empty(0, np.int64) if known is None else known.moments
-            self._moments[of] = np.unique(np.concatenate([told, np.array(faults, np.int64)]))
+            observed = np.empty(0, np.int64) if known is None else known.moments
+            self._moments[of] = np.unique(np.concatenate([observed, np.array(faults, np.int64)]))
         return self._moments[of]
 
     def edges(self, of: Partition) -> Offsets:
@@ -204,8 +204,8 @@ class Evidence:
         each = [_Walk(self, elections, anomaly, case, number, acting).decision() for number in numbers]
         unseen = self._of_unseen(anomaly, elections, case, supposed)
         if len(each) == 1 and unseen in {None, each[0].standing}:
-            told = elections.terms[numbers[0]].epoch is not None
-            return replace(each[0], term=numbers[0] if told else None)
+            has_epoch = elections.terms[numbers[0]].epoch is not None
+            return replace(each[0], term=numbers[0] if has_epoch else None)
         return self._of_several(anomaly, elections, numbers, each, unseen)
 
     def _of_unseen(self, anomaly: Anomaly, elections: Elections, case: Case, supposed: int) -> Standing | None:

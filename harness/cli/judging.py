@@ -153,7 +153,7 @@ def below(named: Sequence[str], unreadable: Callable[[Path, HistoryError], None]
     from harness.suite.stored import runs_below
 
     found: dict[Path, Path] = {}
-    told = False
+    reported = False
     covered = {Path(os.path.realpath(name)) for name in named}
     for name in named:
         here = list[Path]()
@@ -163,12 +163,12 @@ def below(named: Sequence[str], unreadable: Callable[[Path, HistoryError], None]
                 here += runs_below(path)
             except HistoryError as exc:
                 unreadable(path, exc)
-                refused = told = True
+                refused = reported = True
         if not here and not refused and not _skipped(Path(name), covered):
             raise HistoryError(f"{name}: no run here: no {RUN_FILE} at any depth")
         for run in here:
             found.setdefault(run.resolve(), run)
-    if not found and not told:
+    if not found and not reported:
         raise HistoryError(f"{named[0]}: no run here, but a part of one or a file: name the directory of a run")
     return list(found.values())
 

@@ -84,18 +84,18 @@ class EventWriter:
         self.write(Event(kind="line", text=text))
 
 
-def record(order: Order, events: EventWriter, told: Mapping[str, threading.Event]) -> Event:
+def record(order: Order, events: EventWriter, signals: Mapping[str, threading.Event]) -> Event:
     """Record one run; returns how it ended."""
     from harness.run.lifecycle import record_run
     from harness.suite.plan import digest
 
     def wait_for_begin() -> None:
         events.write(Event(kind="stands by"))
-        told["begin"].wait()
+        signals["begin"].wait()
 
     def wait_for_go() -> None:
         events.write(Event(kind="ready"))
-        told["go"].wait()
+        signals["go"].wait()
 
     try:
         scenario = load(order.written, order.overrides)
@@ -126,21 +126,21 @@ def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _interrupt)
     order = Order.model_validate_json(sys.stdin.readline())
-    told = {word: threading.Event() for word in ("begin", "go")}
-    threading.Thread(target=_listen, args=(told,), name="suite", daemon=True).start()
+    signals = {word: threading.Event() for word in ("begin", "go")}
+    threading.Thread(target=_listen, args=(signals,), name="suite", daemon=True).start()
     without_pandas()
     events = EventWriter(sys.stdout)
     try:
-        events.write(record(order, events, told))
+        events.write(record(order, events, signals))
     except BrokenPipeError:
         # The suite is gone; what was recorded is kept, and the cluster was removed on the way here.
         os._exit(1)
 
 
-def _listen(told: Mapping[str, threading.Event]) -> None:
+def _listen(signals: Mapping[str, threading.Event]) -> None:
     for line in sys.stdin:
-        if (word := line.strip()) in told:
-            told[word].set()
+        if (word := line.strip()) in signals:
+            signals[word].set()
     os.kill(os.getpid(), signal.SIGTERM)
 
 
