@@ -75,7 +75,8 @@ def test_nothing_that_a_part_started_outlives_the_whole(
 
 def test_a_tier_that_is_ended_ends_its_parts(tmp_path: Path) -> None:
     waits = python(
-        f"import os, pathlib, time; pathlib.Path({str(tmp_path)!r}, str(os.getpid())).touch(); time.sleep(600)"
+        "import os, pathlib, signal, time; signal.signal(signal.SIGINT, signal.default_int_handler);"
+        f" pathlib.Path({str(tmp_path)!r}, str(os.getpid())).touch(); time.sleep(600)"
     )
     tier = subprocess.Popen(python(f"from tests.tiers import main; main({[waits, waits]})"), stderr=subprocess.DEVNULL)
     wait_for(lambda: len(list(tmp_path.iterdir())), "both run", within=30, good=lambda count: count == 2)

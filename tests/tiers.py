@@ -32,6 +32,9 @@ LOWLY = ("sh", "-c", 'echo 19 2>&- >/proc/self/autogroup; exec nice -n 19 "$@"',
 
 _PYTEST = (sys.executable, "-m", "pytest")
 
+#: Seconds that an interrupted part may take to remove what it brought up.
+_CLEANS_UP_S = 60
+
 #: Of each tier the part that is shown at once, and those that are shown at the end.
 TIERS = {
     "fast": (
@@ -64,6 +67,9 @@ def beside(shown: Sequence[str], *meanwhile: Sequence[str]) -> int:
                     codes = (first.wait(), *(other.wait() for other, _ in others))
                 except SystemExit:
                     first.send_signal(signal.SIGINT)
+                    with suppress(subprocess.TimeoutExpired):
+                        first.wait(_CLEANS_UP_S)
+                    first.kill()
                     raise
         finally:
             for other, printed in others:

@@ -237,7 +237,8 @@ def test_a_run_is_judged_by_its_own_files_beside_one_whose_name_its_own_matches(
 
 def test_of_several_runs_each_has_its_standing_and_the_anomaly_the_worst_of_all(judged: Judge) -> None:
     """b and c were on a leader alone; e was acknowledged when that was over, and nothing came after it."""
-    late = ("send e ok @3 t20..21", "send z ok @4 t21..22", "final z @4", "saw b2 @13..25 leader=2 epoch=1 isr=2")
+    knows = [f"saw {broker} @13..25 leader=2 epoch=1 isr=2" for broker in ("b1", "b2")]
+    late = ("send e ok @3 t20..21", "send z ok @4 t21..22", "final z @4", *knows)
     before = [line for line in STORY if not line.startswith(("send e", "end"))]
     verdict = judged(*before, *late, "end 0..5", **UNCLEAN)
     lost = verdict.anomalies["lost"]
