@@ -201,8 +201,11 @@ class Elections:
                 for span in self.spans
                 if span.elr is not None and (span.leader, span.leader_epoch, span.isr) == like
             ]
-            last_ns = max((span.to_ns for span in known), default=BEFORE)
-            self._elrs[number] = tuple(frozenset(span.elr or ()) for span in known if span.to_ns == last_ns)
+            # (A broker that is cut off goes on reporting what was.)
+            at_ns = BEFORE if before is None else before.to_ns
+            last_ns = max((min(span.to_ns, at_ns) for span in known if span.from_ns <= at_ns), default=BEFORE)
+            last = (span for span in known if span.from_ns <= at_ns and span.to_ns >= last_ns)
+            self._elrs[number] = tuple(frozenset(span.elr or ()) for span in last)
         return self._elrs[number]
 
     @cached_property

@@ -18,15 +18,11 @@ def with_sentences(verdict: Verdict) -> Verdict:
     own."""
     anomalies = {name: _with_texts(name, anomaly) for name, anomaly in verdict.anomalies.items()}
     findings = [_told(finding) for finding in verdict.findings]
-    maybe_deleted = list(findings)
+    unsaid = list(findings)
     reasons: list[str] = []
     for reason in verdict.reasons:
         reasons.append(reason)
-        if (
-            maybe_deleted
-            and reason.startswith(f"{maybe_deleted[0].first}: ")
-            and (said := behind(maybe_deleted.pop(0)))
-        ):
+        if unsaid and reason.startswith(f"{unsaid[0].first}: ") and (said := behind(unsaid.pop(0))):
             reasons.append(said)
     return verdict.model_copy(update={"anomalies": anomalies, "findings": findings, "reasons": reasons})
 
