@@ -4,6 +4,7 @@ import json
 import os
 import re
 import time
+from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ from harness.core.errors import HistoryError
 
 if TYPE_CHECKING:
     from harness.suite.comparing import Compared
+    from harness.suite.pruning import Kept, LeftAlone
     from harness.suite.stored import Stored
 
 #: Where a command keeps what it records.
@@ -182,7 +184,7 @@ def prune(
     Kept in any case are the runs of suites that are going on, and of each suite's name the newest judged of each case,
     to compare with. Exits with 3 where there is one that may go, and is not yours to remove.
     """
-    from harness.suite.pruning import NOT_YOURS, RECORDED, Kept, protected, removed, size_of, to_remove, why_left_alone
+    from harness.suite.pruning import Kept, Why, protected, removed, size_of, to_remove, why_left_alone
     from harness.suite.results import SUITE_FILE
     from harness.suite.stored import readable, runs_below
 
@@ -197,22 +199,34 @@ def prune(
     chosen = to_remove(
         kept, time.time(), days, most, unexpected, stays, lambda run: why_left_alone(run, backends.writable)
     )
-    gone = []
-    alone = {NOT_YOURS: 0, RECORDED: 0}
-    for line, run in removed(chosen, store, dry_run, backends.writable):
-        click.echo(line)
-        gone += [] if run is None else [run]
-        for why in alone:
-            alone[why] += run is None and line.endswith(why)
+    described = {one.run.directory: _described(one) for one in chosen}
+    gone, alone = [], Counter[Why]()
+    for pruned in removed(chosen, store, dry_run, backends.writable):
+        click.echo(_became(described[pruned.kept.run.directory], pruned.left, dry_run))
+        if pruned.left is None:
+            gone.append(pruned.kept)
+        else:
+            alone[pruned.left.why] += 1
     left = sum(one.size for one in kept) - sum(one.size for one in gone)
     of_suites = sum(one.run.directory.resolve() in stays for one in kept)
     compared = f", {of_suites} of them as the newest of their suites, or of one that is going on" if of_suites else ""
     click.echo(f"{len(kept) - len(gone)} runs stay, {left / 1e6:.1f} MB{compared}")
     if most is not None and left > most:
-        said = {NOT_YOURS: "not yours to empty", RECORDED: "being recorded"}
-        numbers = [(number, said[why]) for why, number in alone.items() if number]
-        reasons = [f"{number} {'run is' if number == 1 else 'runs are'} {words}" for number, words in numbers]
-        if len(kept) - len(gone) > sum(alone.values()):
+        numbers = [(alone[why], why) for why in Why if alone[why]]
+        reasons = [f"{number} {'run is' if number == 1 else 'runs are'} {why}" for number, why in numbers]
+        if len(kept) - len(gone) > alone.total():
             reasons.append("what stays must, or was not as expected")
         print_error(f"more than the {most / 1e6:.1f} MB of --size: {'; '.join(reasons)}")
-    return codes.CANNOT_RUN if alone[NOT_YOURS] else codes.MET
+    return codes.CANNOT_RUN if alone[Why.NOT_YOURS] else codes.MET
+
+
+def _described(kept: "Kept") -> str:
+    age = (time.time() - kept.run.began) / 86_400
+    return f"{kept.run.directory} ({kept.size / 1e6:.1f} MB, {age:.0f} days old)"
+
+
+def _became(described: str, left: "LeftAlone | None", dry_run: bool) -> str:
+    """What became of a run, as a line."""
+    if left is None:
+        return f"would remove {described}" if dry_run else f"removed {described}"
+    return f"left {described} alone: {left.folder or 'it'} is {left.why}"

@@ -2,10 +2,10 @@
 
 import os
 import shutil
-import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from enum import StrEnum
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -18,10 +18,21 @@ from harness.suite.stored import Stored
 from harness.suite.suite import run_directory
 
 _DAY = 86_400.0
-#: How a line ends of a run that is left alone for want of permission.
-NOT_YOURS = "is not yours to empty"
-#: How a line ends of a run that is left alone as it goes on.
-RECORDED = "is being recorded"
+
+
+class Why(StrEnum):
+    """Why a run that may go is left alone, as it is said after "is"."""
+
+    NOT_YOURS = "not yours to empty"
+    RECORDED = "being recorded"
+
+
+@dataclass(frozen=True)
+class LeftAlone:
+    """A run is left alone: why, and for the sake of which folder of it, where it is not the whole."""
+
+    why: Why
+    folder: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -30,6 +41,14 @@ class Kept:
 
     run: Stored
     size: int
+
+
+@dataclass(frozen=True)
+class Pruned:
+    """What became of a run that may go: ``left`` is why it stays, None where it was, or would be, removed."""
+
+    kept: Kept
+    left: LeftAlone | None = None
 
 
 def protected(folder: Path) -> set[Path]:
@@ -65,7 +84,7 @@ def to_remove(
     most: int | None,
     unexpected: bool,
     stays: Collection[Path] = (),
-    left_alone: Callable[[Path], str | None] = lambda _: None,
+    left_alone: Callable[[Path], LeftAlone | None] = lambda _: None,
 ) -> list[Kept]:
     """The runs older than ``days``, then the oldest until at most ``most`` bytes are kept: those that can only be
     ``left_alone`` are among them, and free none.
@@ -116,29 +135,22 @@ def remove(directory: Path, below: Path) -> bool:
     return True
 
 
-def removed(
-    chosen: Sequence[Kept], below: Path, dry_run: bool, writable: Callable[[Path], bool]
-) -> Iterator[tuple[str, Kept | None]]:
-    """Remove these, that lie ``below`` a store; a line for each that was, or would be, removed, with the run; or is
-    left alone, with None."""
+def removed(chosen: Sequence[Kept], below: Path, dry_run: bool, writable: Callable[[Path], bool]) -> Iterator[Pruned]:
+    """Remove these, that lie ``below`` a store, unless it is a ``dry_run``; what became, or would become, of each."""
     for kept in chosen:
-        age = (time.time() - kept.run.began) / _DAY
-        said = f"{kept.run.directory} ({kept.size / 1e6:.1f} MB, {age:.0f} days old)"
-        if why := why_left_alone(kept.run.directory, writable):
-            yield f"left {said} alone: {why}", None
-        elif dry_run:
-            yield f"would remove {said}", kept
-        elif remove(kept.run.directory, below):
-            yield f"removed {said}", kept
-        else:
-            yield f"left {said} alone: it {RECORDED}", None
+        run = kept.run.directory
+        left = why_left_alone(run, writable)
+        # (It may have begun to be recorded since.)
+        if left is None and not dry_run and not remove(run, below):
+            left = LeftAlone(Why.RECORDED)
+        yield Pruned(kept, left)
 
 
-def why_left_alone(directory: Path, writable: Callable[[Path], bool]) -> str | None:
+def why_left_alone(directory: Path, writable: Callable[[Path], bool]) -> LeftAlone | None:
     """Why a run cannot be removed by this user now; None where it can, or is gone."""
     if locked := _not_to_empty(directory, writable):
-        return f"{locked} {NOT_YOURS}"
-    return f"it {RECORDED}" if is_recorded(directory) else None
+        return LeftAlone(Why.NOT_YOURS, locked)
+    return LeftAlone(Why.RECORDED) if is_recorded(directory) else None
 
 
 def _not_to_empty(directory: Path, writable: Callable[[Path], bool]) -> Path | None:

@@ -10,7 +10,18 @@ import pytest
 from harness.core.verdict import Judgement
 from harness.history.lock import RecordingLock
 from harness.history.run_file import State
-from harness.suite.pruning import Kept, protected, remove, removed, size_of, to_remove
+from harness.suite.pruning import (
+    Kept,
+    LeftAlone,
+    Pruned,
+    Why,
+    protected,
+    remove,
+    removed,
+    size_of,
+    to_remove,
+    why_left_alone,
+)
 from harness.suite.results import Outcome, Result, SuiteFile
 from harness.suite.stored import Stored, read_run, runs_below
 from tests.report.verdicts import run_file, verdict
@@ -27,6 +38,10 @@ def kept(day: int, size: int = 10, expected: bool | None = True, state: State = 
 
 def days(chosen: list[Kept]) -> list[str]:
     return [one.run.directory.name for one in chosen]
+
+
+def everywhere(folder: Path) -> bool:
+    return os.access(folder, os.W_OK)
 
 
 def chosen(
@@ -82,12 +97,12 @@ def test_a_run_that_is_being_recorded_stays(tmp_path: Path) -> None:
     lock = RecordingLock(run)
     one = kept(1)
     here = Kept(Stored(run, one.run.file, one.run.verdict), 10)
-    [(line, gone)] = removed([here], tmp_path, dry_run=False, writable=Path.exists)
-    assert (line.startswith("left"), line.endswith("being recorded"), gone) == (True, True, None)
+    [became] = removed([here], tmp_path, dry_run=False, writable=Path.exists)
+    assert became == Pruned(here, LeftAlone(Why.RECORDED))
     assert run.is_dir()
     lock.release()
-    [(line, gone)] = removed([here], tmp_path, dry_run=True, writable=Path.exists)
-    assert (line.startswith("would remove"), gone) == (True, here)
+    [became] = removed([here], tmp_path, dry_run=True, writable=Path.exists)
+    assert became == Pruned(here)
     assert run.is_dir()
 
 
@@ -133,7 +148,7 @@ def test_what_is_removed_while_a_store_is_looked_at_is_passed_over(
 
 def test_what_can_only_be_left_alone_frees_nothing() -> None:
     runs = [kept(1), kept(2), kept(3), kept(4)]
-    alone = {Path("day-1"): "locked", Path("day-2"): "recorded"}
+    alone = {Path(f"day-{day}"): LeftAlone(why) for day, why in enumerate(Why, 1)}
     taken = to_remove(runs, 100 * DAY, None, 20, False, (), alone.get)
     assert days(taken) == ["day-1", "day-2", "day-3", "day-4"]
 
@@ -143,8 +158,26 @@ def test_what_another_prune_removed_with_the_folder_of_its_scenario_is_not_locke
     one = kept(1)
     here = Kept(Stored(run, one.run.file, one.run.verdict), 10)
     shutil.rmtree(run.parent)
-    [(line, gone)] = removed([here], tmp_path / "store", False, lambda folder: os.access(folder, os.W_OK))
-    assert (line.startswith("removed"), gone) == (True, here)
+    assert list(removed([here], tmp_path / "store", False, everywhere)) == [Pruned(here)]
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_what_is_left_alone_says_why_and_what_is_not_goes(dry_run: bool, tmp_path: Path) -> None:
+    """Runs whose names end as a line of another reason would."""
+    names = ("being recorded", "not yours to empty", "it is being recorded")
+    theirs, lives, mine = (record(tmp_path, name, 1) for name in names)
+    every = [Kept(read_run(run), 10) for run in (theirs, lives, mine)]
+    lock = RecordingLock(lives)
+    became = list(removed(every, tmp_path, dry_run, lambda folder: folder != theirs / "history"))
+    assert [one.kept for one in became] == every
+    assert [one.left for one in became] == [
+        LeftAlone(Why.NOT_YOURS, theirs / "history"),
+        LeftAlone(Why.RECORDED),
+        None,
+    ]
+    assert [run.exists() for run in (theirs, lives, mine)] == [True, True, dry_run]
+    lock.release()
+    assert why_left_alone(lives, everywhere) is None
 
 
 def suite(store: Path, name: str, began: float, *runs: Path, ended: bool = True) -> Path:
