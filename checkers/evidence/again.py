@@ -1,7 +1,9 @@
 """Offsets that were acknowledged twice. A record is acknowledged; a write that is sent later is acknowledged at its
 offset, or below: by then the leader's log had been cut, and the record was no longer in it.
 
-Only acknowledgements by the record's own leader or a later one count: a deposed leader may go on writing its own log.
+Whose log that was is not known: a deposed leader may go on writing its own, and acknowledge there what stands below.
+So it shows no more than that the record may have been gone.
+
 Times are known by slices of a run, SLICES at most of each partition: what was acknowledged and what was sent in the
 same slice are not distinguished.
 """
@@ -34,7 +36,7 @@ MOST_HELD = 1 << 21
 
 @dataclass(frozen=True)
 class Gone:
-    """A record was gone from the leader's log by ``by_ns``, in ``term`` at the latest: no later term took it."""
+    """A record may have been gone from its leader's log by ``by_ns``, and in ``term`` at the latest."""
 
     term: int
     by_ns: int
@@ -44,26 +46,24 @@ class Gone:
 class Again:
     """Groups of writes that were acknowledged at offsets which had been acknowledged before. A row is a group.
 
-    ``first``, ``last``: the terms that its writes may be of. ``sent_ns``: they were sent then, or later. ``lowest``:
-    the lowest of their offsets. ``by_ns``: when the last was acknowledged.
+    ``last``: the last term that its writes may be of. ``sent_ns``: they were sent then, or later. ``lowest``: the
+    lowest of their offsets. ``by_ns``: when the last was acknowledged.
     """
 
-    first: Numbers
     last: Numbers
     sent_ns: Numbers
     lowest: Numbers
     by_ns: Numbers
 
-    def gone(self, term: int, offset: int, until_ns: int) -> Gone | None:
-        """When a record was gone, where a write shows it; None where none does.
+    def gone(self, offset: int, until_ns: int) -> Gone | None:
+        """When a record may have been gone, where a write says so; None where none does.
 
-        ``term`` and ``offset`` are the record's; ``until_ns``: by when it was acknowledged.
+        ``offset`` is the record's; ``until_ns``: by when it was acknowledged.
         """
-        shows = np.flatnonzero((self.first >= term) & (self.lowest <= offset) & (self.sent_ns > until_ns))
+        shows = np.flatnonzero((self.lowest <= offset) & (self.sent_ns > until_ns))
         if not len(shows):
             return None
-        one = shows[np.lexsort((self.by_ns[shows], self.last[shows]))[0]]
-        return Gone(int(self.last[one]), int(self.by_ns[one]))
+        return Gone(int(self.last[shows].min()), int(self.by_ns[shows].min()))
 
 
 class _Folding:
@@ -111,56 +111,52 @@ def acknowledged_again(
     slices = min(most_slices, max(_ALL_SLICES // max(len(elections), 1), _FEWEST_SLICES))
     width = max(end_ns // slices, 1)
     number = {of: n for n, of in enumerate(elections)}
-    by_sent = _Folding(["of", "sent", "first", "last"], {"lowest": "min", "by_ns": "max"}, most_held)
+    by_sent = _Folding(["of", "sent", "last"], {"lowest": "min", "by_ns": "max"}, most_held)
     by_until = _Folding(["of", "until"], {"highest": "max"}, most_held)
     for piece in filter(len, sends):
         topic, partition, *columns = (piece[name] for name in COLUMNS)
         sent, until, offset = (column.to_numpy() for column in columns)
-        which, first, last = (np.full(len(piece), -1, np.int64) for _ in range(3))
+        which, last = np.full(len(piece), -1, np.int64), np.full(len(piece), -1, np.int64)
         for of, here in each_partition(topic, partition):
             if of in number:
                 which[here] = number[of]
-                first[here], last[here] = _terms(elections[of], sent[here], until[here])
+                last[here] = _last_term(elections[of], until[here])
         own = which >= 0
-        by_sent.add(*(each[own] for each in (which, sent // width, first, last, offset, until)))
+        by_sent.add(*(each[own] for each in (which, sent // width, last, offset, until)))
         by_until.add(*(each[own] for each in (which, until // width, offset)))
     acknowledged, names = by_until.each(), {n: of for of, n in number.items()}
     found = {names[n]: _again(width, own, *acknowledged[n]) for n, own in by_sent.each().items()}
     return {of: again for of, again in found.items() if again is not None}
 
 
-def _terms(elections: Elections, sent: Numbers, until: Numbers) -> tuple[Numbers, Numbers]:
-    """The first term that was not over yet when each was sent; the last that had begun when it was acknowledged."""
-    begins, ends = elections.begins_and_ends
-    first = np.searchsorted(np.maximum.accumulate(ends), sent)
-    last = np.searchsorted(np.minimum.accumulate(begins[::-1])[::-1], until, side="right") - 1
-    for n, (since, to) in elections.again:
-        first = np.where((since <= until) & (sent <= to), np.minimum(first, n), first)
-    return first, last
+def _last_term(elections: Elections, until: Numbers) -> Numbers:
+    """The last term that had begun when each was acknowledged."""
+    begins, _ = elections.begins_and_ends
+    return np.searchsorted(np.minimum.accumulate(begins[::-1])[::-1], until, side="right") - 1
 
 
 def _again(width: int, writes: Sequence[Numbers], until: Numbers, highest: Numbers) -> Again | None:
     """What is at or below an offset that had been acknowledged before it was sent."""
-    sent, first, last, lowest, by_ns = writes
+    sent, last, lowest, by_ns = writes
     before = np.searchsorted(until, sent) - 1
-    falls = (before >= 0) & (lowest <= np.maximum.accumulate(highest)[np.maximum(before, 0)]) & (first <= last)
+    falls = (before >= 0) & (lowest <= np.maximum.accumulate(highest)[np.maximum(before, 0)])
     telling = np.array([*_telling(np.flatnonzero(falls), writes, until, highest)], np.int64)
     if not len(telling):
         return None
-    return Again(first[telling], last[telling], sent[telling] * width, lowest[telling], by_ns[telling])
+    return Again(last[telling], sent[telling] * width, lowest[telling], by_ns[telling])
 
 
 def _telling(falls: Numbers, writes: Sequence[Numbers], until: Numbers, highest: Numbers) -> Iterator[int]:
-    """Those of the falls, in the order of their time, that show more than one of the same terms before.
+    """Those of the falls, in the order of their time, that show more than one of the same term before.
 
     All that a fall shows is shown by one before it that is as low, and was over as early, where nothing at or above it
     was acknowledged in between.
     """
-    sent, first, last, lowest, by_ns = writes
-    kept: dict[tuple[int, int], list[int]] = {}
+    sent, last, lowest, by_ns = writes
+    kept: dict[int, list[int]] = {}
     for n in falls.tolist():
         # (The later of two that are as low shows no less: lower ones stand before higher ones.)
-        own = kept.setdefault((int(first[n]), int(last[n])), [])
+        own = kept.setdefault(int(last[n]), [])
         at = bisect_right(own, lowest[n], key=lambda k: lowest[k])
         if at and by_ns[own[at - 1]] <= by_ns[n]:
             between = highest[np.searchsorted(until, sent[own[at - 1]]) : np.searchsorted(until, sent[n])]

@@ -281,13 +281,13 @@ class Evidence:
         walk = _Walk(self, elections, anomaly, case, numbers[0], self.acting(elections))
         return walk.decided(_untaken(anomaly, self.configuration))
 
-    def gone(self, case: Case, number: int) -> Gone | None:
-        """Whether records of a term were gone from their leader's log before the final read, as something was
+    def gone(self, case: Case) -> Gone | None:
+        """Whether records may have been gone from their leader's log before the final read, as something was
         acknowledged in their place."""
         again = self.again.get(case.of)
         if again is None or case.first_offset is None or case.until_ns is None:
             return None
-        return again.gone(number, case.first_offset, case.until_ns)
+        return again.gone(case.first_offset, case.until_ns)
 
     def committed_ns(self, elections: Elections, number: int, case: Case) -> int | None:
         """By when records of a term were committed for certain; None where that is not known of any time."""
@@ -400,8 +400,8 @@ class _Walk:
 
     def decision(self) -> Decision:
         """What became of them. What came when something else had been acknowledged in their place does not excuse it:
-        their leader lacked them before. (Another may have had them still.)"""
-        found, gone = self._decision(), self.evidence.gone(self.case, self.number)
+        their leader may have lacked them before. (Another may have had them still.)"""
+        found, gone = self._decision(), self.evidence.gone(self.case)
         if gone is None or found.standing is Standing.VIOLATION:
             return found
         event = found.event

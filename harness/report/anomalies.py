@@ -82,7 +82,7 @@ Some losses stay undecided, however well a cluster is observed:
   An unclean election comes sooner than that after the ISR shrank, as a rule: which replicas had to have the record is
   then unknown, and so is whether the loss is permitted. With clean elections alone it is decided by the settings.
 - An acknowledgement at an offset that was acknowledged before shows that the record there was gone from its leader's
-  log; another replica may have had it. An election that comes later excuses no such loss.
+  log, or that a deposed leader goes on with a log of its own. An election that comes later excuses no such loss.
 
 ## Who else finds it
 

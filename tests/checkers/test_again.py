@@ -37,9 +37,9 @@ def again(
     return acknowledged_again(parts, known, 60 * SECOND, slices, held).get(TRIAL)
 
 
-def gone(found: Again | None, term: int, offset: int, until: float) -> Gone | None:
+def gone(found: Again | None, offset: int, until: float) -> Gone | None:
     assert found is not None
-    return found.gone(term, offset, int(until * SECOND))
+    return found.gone(offset, int(until * SECOND))
 
 
 RISING = [f"send s{n} ok @{n} t{n}..{n + 0.5}" for n in range(1, 60)]
@@ -55,42 +55,37 @@ def test_offsets_that_rise_show_nothing(sends: Sequence[str]) -> None:
 @pytest.mark.parametrize("pieces", [1, 2, 7])
 def test_one_that_falls_shows_that_what_stood_there_or_above_was_gone(pieces: int) -> None:
     found = again(*RISING[:7], "send x ok @5 t50..51", pieces=pieces)
-    assert gone(found, 0, 5, 7.5) == gone(found, 1, 9, 7.5) == Gone(1, 51 * SECOND)
-    assert gone(found, 0, 4, 7.5) is None
-    assert gone(found, 2, 9, 7.5) is None
-    assert gone(found, 0, 9, 50) is None
+    assert gone(found, 5, 7.5) == gone(found, 9, 7.5) == Gone(1, 51 * SECOND)
+    assert gone(found, 4, 7.5) is None
+    assert gone(found, 9, 50) is None
 
 
-def test_one_that_an_earlier_leader_may_have_acknowledged_shows_nothing_of_a_later_ones_log() -> None:
-    found = again(*RISING[:7], "send x ok @5 t12..12.5")
-    assert gone(found, 0, 5, 7.5) == Gone(0, int(12.5 * SECOND))
-    assert gone(found, 1, 5, 7.5) is None
+def test_it_is_of_the_last_leader_that_had_begun_when_it_was_acknowledged_or_of_one_before() -> None:
+    assert gone(again(*RISING[:7], "send x ok @5 t12..12.5"), 5, 7.5) == Gone(0, int(12.5 * SECOND))
+    assert gone(again(*RISING[:7], "send x ok @5 t12..21"), 5, 7.5) == Gone(1, 21 * SECOND)
 
 
-def test_one_that_a_deposed_leader_may_have_acknowledged_when_it_answered_again_shows_nothing_of_a_later_one() -> None:
-    """b1 is paused until 40 s, answers at 41 s, and knows then that b2 leads."""
+def test_one_that_a_deposed_leader_may_have_acknowledged_shows_that_the_next_ones_log_may_have_been_cut() -> None:
+    """b1 is paused until 40 s, or silent and nobody knows why; it answers at 41 s, and knows then that b2 leads."""
     told = [*RISING[:7], "send y ok @9 t23..23.5"]
-    led = [*(line for line in LED if "@21" not in line), "saw b1 @41..60 leader=2 epoch=1 isr=2"]
-    led.append("fault p b1 18..40 kind=pause")
-    shows = again(*told, "send x ok @5 t30..40.2", led=led)
-    assert gone(shows, 0, 9, 23.5) == Gone(1, int(40.2 * SECOND))
-    assert gone(shows, 1, 9, 23.5) is None
-    for when in ("t30..31", "t43..44"):
-        assert gone(again(*told, f"send x ok @5 {when}", led=led), 1, 9, 23.5) is not None
+    silent = [*(line for line in LED if "@21" not in line), "saw b1 @41..60 leader=2 epoch=1 isr=2"]
+    for led in (silent, [*silent, "fault p b1 18..40 kind=pause"]):
+        for when, by in (("t30..31", 31), ("t30..40.2", 40.2), ("t43..44", 44)):
+            assert gone(again(*told, f"send x ok @5 {when}", led=led), 9, 23.5) == Gone(1, int(by * SECOND))
 
 
 def test_one_that_was_sent_in_the_moment_of_the_acknowledgement_shows_nothing() -> None:
     found = again(*RISING[:7], "send x ok @5 t50..51")
     assert found is not None
     [sent] = found.sent_ns.tolist()
-    assert found.gone(0, 5, sent) is None
-    assert found.gone(0, 5, sent - 1) is not None
+    assert found.gone(5, sent) is None
+    assert found.gone(5, sent - 1) is not None
 
 
 def test_of_several_the_one_of_the_earliest_leader_counts() -> None:
     found = again(*RISING[:7], "send x ok @5 t50..51", "send y ok @6 t12..12.5")
-    assert gone(found, 0, 9, 7.5) == Gone(0, int(12.5 * SECOND))
-    assert gone(found, 0, 5, 7.5) == Gone(1, 51 * SECOND)
+    assert gone(found, 9, 7.5) == Gone(0, int(12.5 * SECOND))
+    assert gone(found, 5, 7.5) == Gone(1, 51 * SECOND)
 
 
 @pytest.mark.parametrize(
@@ -108,7 +103,7 @@ def test_of_several_the_one_of_the_earliest_leader_counts() -> None:
 def test_one_that_falls_shows_that_while_nothing_else_happened(x: str, slices: int, shows: bool) -> None:
     """Nobody told anything new from 0 s to 10 s."""
     found = again(*RISING[:3], x, slices=slices)
-    assert (found is not None and gone(found, 0, 3, 3.5) is not None) == shows
+    assert (found is not None and gone(found, 3, 3.5) is not None) == shows
 
 
 def test_only_the_first_of_those_is_kept_that_show_the_same_and_each_that_shows_more() -> None:
@@ -119,10 +114,10 @@ def test_only_the_first_of_those_is_kept_that_show_the_same_and_each_that_shows_
     found = again(*RISING[:9], *cuts, *second, *third, led=LED[:1])
     assert found is not None
     assert found.lowest.tolist() == [5, 7, 3]
-    assert [gone(found, 0, offset, until) is None for offset, until in ((5, 9.6), (7, 13.6), (6, 13.6), (3, 9.6))] == [
+    assert [gone(found, offset, until) is None for offset, until in ((5, 9.6), (7, 13.6), (6, 13.6), (3, 9.6))] == [
         *(False, False, False, False)
     ]
-    assert gone(found, 0, 2, 9.6) is None
+    assert gone(found, 2, 9.6) is None
 
 
 @pytest.mark.parametrize("y", ["t13..19", "t13..13.5"])
@@ -133,14 +128,14 @@ def test_a_fall_shows_what_stood_between_two_others_and_was_acknowledged_between
         *(f"send y ok @5 {y}", "send z ok @4 t15..15.5"),
         led=LED[:1],
     )
-    assert gone(found, 0, 4, 10.5) == Gone(0, int(15.5 * SECOND))
-    assert gone(found, 0, 6, 11.5) is not None
-    assert gone(found, 0, 3, 10.5) is None
+    assert gone(found, 4, 10.5) == Gone(0, int(15.5 * SECOND))
+    assert gone(found, 6, 11.5) is not None
+    assert gone(found, 3, 10.5) is None
 
 
 def test_a_fall_that_was_over_earlier_is_kept_beside_one_that_shows_as_much() -> None:
     found = again(*RISING[:9], "send x ok @3 t20..50", "send y ok @4 t30..31", led=LED[:1])
-    assert gone(found, 0, 5, 9.6) == Gone(0, 31 * SECOND)
+    assert gone(found, 5, 9.6) == Gone(0, 31 * SECOND)
 
 
 def test_rows_are_folded_again_where_many_are_held() -> None:

@@ -1045,8 +1045,8 @@ def test_nothing_shows_when_a_record_without_a_known_place_or_time_was_gone() ->
     found = decided("send r ok t10..11", "send x ok @5 t12..13", *LONELY, *log, **UNCLEAN)
     assert (found.standing, "where it stood" in found.ruling.because) == (UNDECIDED, True)
     known = evidence(by_hand("send s ok @5 t10..11", "send x ok @5 t12..13", *LONELY, *log), **UNCLEAN)
-    assert known.gone(Case(TRIAL, SECOND, 11 * SECOND, True, 5, 5), 0) is not None
-    assert known.gone(Case(TRIAL, SECOND, None, True, 5, 5), 0) is None
+    assert known.gone(Case(TRIAL, SECOND, 11 * SECOND, True, 5, 5)) is not None
+    assert known.gone(Case(TRIAL, SECOND, None, True, 5, 5)) is None
 
 
 @pytest.mark.parametrize(("when", "took"), [("t12..13", []), ("t27..28", [1])], ids=["before the election", "after it"])
@@ -1126,23 +1126,41 @@ def test_what_an_election_took_that_is_permitted_is_its_own_whoever_leads_later(
     assert (found.standing, found.event and found.event.epoch) == (PERMITTED, 1)
 
 
-def test_what_a_deposed_leader_acknowledges_shows_nothing_of_the_next_ones_log() -> None:
-    """b1, cut off, goes on and acknowledges below r, which b2 acknowledged; then b3 takes r, uncleanly."""
-    lines = [
-        *saw("b1", "0..30", 1, 0, "1,2,3"),
-        *saw("b2,b3", "0..19", 1, 0, "1,2,3"),
-        *saw("b2,b3", "20..44", 2, 1, "2"),
-        "fault c b1 19..40",
-        "fault k b2 45..70 kind=kill",
-        *saw("b3", "45..46", 2, 1, "2"),
-        *saw("b1,b3", "47..70", 3, 2, "3"),
-        *("final a @2 e0", "final b @3 e2", "send late ok @4 t60..61", "final late @4 e2", "end 0..5"),
-    ]
-    r = "send r ok @5 t36..36.5"
-    assert decided(r, *lines, acks="1", **UNCLEAN).standing is PERMITTED
-    below = "send x ok @4 t43.2..43.5"
-    knew = saw("b1", "42..46", 2, 1, "2")
-    assert decided(r, *lines, *knew, below, acks="1", **UNCLEAN).standing is UNDECIDED
-    assert decided(r, *lines, below, acks="1", **UNCLEAN).standing is PERMITTED
-    goes_on = [line.replace("@0..30 leader=1", "@0..40 leader=1") for line in lines]
-    assert decided(r, *goes_on, below, acks="1", **UNCLEAN).standing is PERMITTED
+#: b1 led until it was cut off, b2 until it was killed; then b3, which was not in sync, cut the log at 3.
+_DEPOSED = [
+    *saw("b2,b3", "0..19", 1, 0, "1,2,3"),
+    *saw("b2,b3", "20..44", 2, 1, "2"),
+    "fault c b1 19..40",
+    "fault k b2 45..70 kind=kill",
+    *saw("b3", "45..46", 2, 1, "2"),
+    *saw("b1,b3", "47..70", 3, 2, "3"),
+    *("final a @2 e0", "final b @3 e2", "send late ok @4 t60..61", "final late @4 e2", "end 0..5"),
+]
+_OF_B1 = {
+    "knows soon": [*saw("b1", "0..30", 1, 0, "1,2,3"), *saw("b1", "42..46", 2, 1, "2")],
+    "silent": saw("b1", "0..30", 1, 0, "1,2,3"),
+    "goes on": saw("b1", "0..40", 1, 0, "1,2,3"),
+}
+
+
+@pytest.mark.parametrize("of_b1", _OF_B1.values(), ids=_OF_B1)
+@pytest.mark.parametrize(
+    ("also", "standing"),
+    [
+        ([], PERMITTED),
+        (["send x ok @4 t43.2..43.5"], UNDECIDED),
+        (["send x ok @5 t37..37.5"], UNDECIDED),
+        (["send x ok @6 t43.2..43.5"], PERMITTED),
+        (["send x ok @4 t36.2..43.5"], PERMITTED),
+        (["send x ok @4 p1 t43.2..43.5"], PERMITTED),
+        (["send x ok @4 t50..51"], PERMITTED),
+    ],
+    ids=["nothing", "below", "in its place", "above", "sent before", "another partition", "under the one that took it"],
+)
+def test_what_a_deposed_leader_or_its_own_may_have_acknowledged_in_its_place_need_not_be_taken_later(
+    of_b1: list[str], also: list[str], standing: Standing
+) -> None:
+    """b2 acknowledged r. What stands below it may be b1's, which goes on with its own log, or b2's, whose log was cut
+    without an election."""
+    lines = ["send r ok @5 t36..36.5", *of_b1, *_DEPOSED, *also]
+    assert decided(*lines, acks="1", **UNCLEAN).standing is standing
