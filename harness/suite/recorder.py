@@ -18,7 +18,7 @@ from typing import Literal, TextIO
 from pydantic import BaseModel, Field
 
 from harness.core.children import without_pandas
-from harness.core.errors import EnvironmentLacks, KafkaTrialError, NothingRuns
+from harness.core.errors import EnvironmentLacks, KafkaTrialError, NothingRuns, ScenarioError
 from harness.scenario.loading import load
 
 
@@ -109,8 +109,10 @@ def record(order: Order, events: EventWriter, signals: Mapping[str, threading.Ev
             before_cluster=wait_for_begin,
             before_timeline=wait_for_go,
         )
-    except EnvironmentLacks as exc:
-        return Event(kind="cannot run", text=str(exc), needed=isinstance(exc, NothingRuns))
+    except (EnvironmentLacks, ScenarioError) as exc:
+        # (What cannot be read any more, an inventory perhaps, is for its user to mend: that is never skipped.)
+        needed = isinstance(exc, NothingRuns | ScenarioError)
+        return Event(kind="cannot run", text="; ".join(str(exc).splitlines()), needed=needed)
     except KafkaTrialError as exc:
         return Event(kind="failed", text="; ".join([str(exc), *getattr(exc, "__notes__", ())]))
     except KeyboardInterrupt as exc:

@@ -37,8 +37,8 @@ class Outcome(StrEnum):
     NOT_STARTED = "not started"
 
 
-#: A run that ended: it is not run again.
-OVER = frozenset({Outcome.EXPECTED, Outcome.UNEXPECTED, Outcome.UNKNOWN, Outcome.CANNOT_RUN, Outcome.CRASHED})
+#: A run that ended: it is not run again. (What could not run is: what was missing may be there by now.)
+OVER = frozenset({Outcome.EXPECTED, Outcome.UNEXPECTED, Outcome.UNKNOWN, Outcome.CRASHED})
 JUDGED = frozenset({Outcome.EXPECTED, Outcome.UNEXPECTED, Outcome.UNKNOWN})
 
 
@@ -197,8 +197,8 @@ def stored_suites(store: Path, suite: str | None = None) -> list[Path]:
 
 def to_resume(store: Path, suite: str, named: Sequence[str]) -> Path:
     """The newest suite of this name, started with these arguments, in a store that nobody runs and that did not end, or
-    whose time budget did before all was run, or its judge before all was judged. One that cannot be read (of another
-    version) is passed over.
+    whose time budget did before all was run, or its judge before all was judged, or that could not run what it does not
+    skip. One that cannot be read (of another version) is passed over.
 
     Raises ScenarioError where there is none.
     """
@@ -208,7 +208,8 @@ def to_resume(store: Path, suite: str, named: Sequence[str]) -> Path:
         raise ScenarioError(_still_going(unfinished[-1]))
     if not idle:
         raise ScenarioError(
-            f"{store}: no suite {suite!r} was broken off here, or left runs out: leave --resume out to start one"
+            f"{store}: no suite {suite!r} was broken off here, left runs out, or could not run some: leave --resume out"
+            " to start one"
         )
     return idle[-1]
 
@@ -219,7 +220,7 @@ def _to_go_on(directory: Path, named: Sequence[str]) -> bool:
     except HistoryError:
         return False
     # (Suites of earlier versions do not have their arguments.)
-    left = file.ended is None or any(run.outcome in {Outcome.NOT_STARTED, Outcome.RECORDED} for run in file.runs)
+    left = file.ended is None or any(run.outcome not in OVER and not file.skips(run) for run in file.runs)
     return left and (not file.named or set(file.named) == set(named))
 
 
@@ -255,7 +256,7 @@ def failed_last(store: Path) -> dict[str, bool]:
         except HistoryError:
             continue
         for run in file.runs:
-            if run.outcome in OVER and run.outcome is not Outcome.CANNOT_RUN:
+            if run.outcome in OVER:
                 failed[run.name] = run.outcome is not Outcome.EXPECTED
     return failed
 

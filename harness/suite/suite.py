@@ -348,7 +348,7 @@ def _is_over(directory: Path) -> bool:
 
 def resume(file: SuiteFile, store: Path, clean: Callable[[RunFile], None], budget: float | None = None) -> None:
     """Make a suite that was broken off ready to go on: what is recorded whole is going to be judged, what is not is run
-    again, its directory kept, and what the time budget left out is run.
+    again, its directory kept, and so is what could not run; what the time budget left out is run.
 
     ``budget``: the seconds that may be spent from now on; by default what is left of a budget that is not spent yet.
     Raises ClusterError where a run of before does not end.
@@ -361,8 +361,10 @@ def resume(file: SuiteFile, store: Path, clean: Callable[[RunFile], None], budge
     for run in file.runs:
         if run.outcome in OVER:
             continue
-        run.why = ""
-        directory = None if run.outcome in _NOT_BEGUN else run_directory(store, run)
+        # (What could not run may have been begun, and is noted then.)
+        begun = run.outcome not in _NOT_BEGUN and (run.outcome is not Outcome.CANNOT_RUN or run.directory is not None)
+        directory = run_directory(store, run) if begun else None
+        run.why, run.needed = "", False
         if directory is None:
             run.outcome = Outcome.WAITING
             continue

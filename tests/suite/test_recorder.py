@@ -48,10 +48,19 @@ def test_a_scenario_that_changed_since_is_not_recorded(tmp_path: Path) -> None:
     assert event == Event(kind="failed", text=f"{NAME} changed since the suite began: start the suite anew")
 
 
-def test_a_scenario_that_is_wrong_is_a_line(tmp_path: Path) -> None:
+def test_a_scenario_that_is_wrong_is_a_line_and_its_users_to_mend(tmp_path: Path) -> None:
     [event] = followed(order(tmp_path, written="nobody/knows"), tmp_path / "log")
-    assert event.kind == "failed"
+    assert (event.kind, event.needed) == ("cannot run", True)
     assert event.text.startswith("no scenario is called 'nobody/knows'")
+
+
+def test_an_inventory_that_cannot_be_read_any_more_is_a_line_and_its_users_to_mend(tmp_path: Path) -> None:
+    gone = f"cluster.machines={tmp_path}/gone.yaml"
+    asked = order(tmp_path / "store", overrides=[gone], digest=digest(load(NAME, [gone])))
+    [event] = followed(asked, tmp_path / "log")
+    said = f"{tmp_path}/gone.yaml: the inventory cannot be read (No such file or directory): see docs/machines.md"
+    assert event == Event(kind="cannot run", text=said, needed=True)
+    assert (tmp_path / "log").read_text() == ""
 
 
 def test_one_that_is_killed_ends_too(tmp_path: Path) -> None:

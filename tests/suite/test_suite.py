@@ -208,6 +208,55 @@ def test_what_this_machine_cannot_run_never_counts_as_passed(tmp_path: Path) -> 
     assert file.headline == "1 of 2 runs as expected, 1 cannot run"
 
 
+def test_what_could_not_run_is_tried_again_by_who_goes_on_and_nothing_else_is(tmp_path: Path) -> None:
+    lacks = [Event(kind="cannot run", text="m1: no route to host", needed=True)]
+    unexpected = [verdict(), verdict(Judgement.INVALID, expected=False)]
+    file = suite_file(*(case(name) for name in "abcd"))
+    World(tmp_path, {"a": lacks, "d": [Event(kind="failed", text="killed")]}, verdicts=unexpected).run(file)
+    ended = [Outcome.CANNOT_RUN, Outcome.EXPECTED, Outcome.UNEXPECTED, Outcome.CRASHED]
+    assert outcomes(file) == ended
+    for later, outcome in ((World(tmp_path, {"a": lacks}), Outcome.CANNOT_RUN), (World(tmp_path), Outcome.EXPECTED)):
+        again = SuiteFile.read(to_resume(tmp_path, "some", []))
+        resume(again, tmp_path, later.actions().clean)
+        assert (again.runs[0].outcome, again.runs[0].why, again.runs[0].needed) == (Outcome.WAITING, "", False)
+        later.run(again)
+        assert [line for line in later.log if line.startswith("up")] == ["up a"]
+        assert outcomes(again) == [outcome, *ended[1:]]
+    assert len(list((tmp_path / "a").iterdir())) == 1
+    with pytest.raises(ScenarioError, match="no suite 'some' was broken off here, left runs out, or could not run"):
+        to_resume(tmp_path, "some", [])
+
+
+def test_what_could_not_run_though_it_was_begun_is_removed_and_kept_as_an_attempt(tmp_path: Path) -> None:
+    file = suite_file(case("a", seed=7), case("b", seed=7))
+    for name, moment in (("a", "20250101"), ("a", "20250102"), ("b", "20250101")):
+        record(tmp_path, name, 7, State.INTERRUPTED, moment=moment)
+    for run in file.runs:
+        run.outcome = Outcome.CANNOT_RUN
+    file.runs[0].earlier, file.runs[0].directory = ["a/20250101-7"], "a/20250102-7"
+    world = World(tmp_path)
+    resume(file, tmp_path, world.actions().clean)
+    assert outcomes(file) == [Outcome.WAITING] * 2
+    assert world.cleaned == ["a/20250102-7"], "b never began: the run there is another suite's"
+    assert [run.abandoned for run in file.runs] == [["a/20250102-7"], []]
+    world.run(file)
+    assert [run.directory for run in file.runs] == ["a/20260101-7", "b/20260101-7"]
+
+
+@pytest.mark.parametrize("needed", [False, True])
+def test_a_suite_that_skips_what_cannot_run_has_nothing_left_but_what_every_run_needs(
+    needed: bool, tmp_path: Path
+) -> None:
+    file = suite_file(case("a"), case("b"), cannot_run="skip")
+    lacks = Event(kind="cannot run", text="no netem", needed=needed)
+    directory = World(tmp_path, {"a": [lacks]}).run(file)
+    if needed:
+        assert to_resume(tmp_path, "some", []) == directory
+    else:
+        with pytest.raises(ScenarioError, match="no suite 'some'"):
+            to_resume(tmp_path, "some", [])
+
+
 @pytest.mark.parametrize(
     ("judged", "outcome"), [(Judgement.INVALID, Outcome.UNEXPECTED), (Judgement.UNKNOWN, Outcome.UNKNOWN)]
 )
@@ -249,7 +298,7 @@ def test_a_run_whose_judge_fails_again_crashed_and_its_suite_comes_to_its_end(tm
         f" the recording is whole, `kafka-trial check {tmp_path / str(again.runs[0].directory)}` judges it"
     )
     assert exit_code(again) == codes.CRASHED
-    with pytest.raises(ScenarioError, match="no suite 'some' was broken off here, or left runs out"):
+    with pytest.raises(ScenarioError, match="no suite 'some' was broken off here, left runs out"):
         to_resume(tmp_path, "some", [])
 
 
@@ -300,7 +349,7 @@ def test_what_the_budget_left_out_is_run_by_who_goes_on(tmp_path: Path) -> None:
     assert outcomes(again) == [Outcome.EXPECTED] * 2
     assert [line for line in later.log if line.startswith("up")] == ["up long"]
     assert "time budget" not in again.runs[0].why
-    with pytest.raises(ScenarioError, match="no suite 'some' was broken off here, or left runs out"):
+    with pytest.raises(ScenarioError, match="no suite 'some' was broken off here, left runs out"):
         to_resume(tmp_path, "some", [])
 
 
