@@ -12,7 +12,7 @@ from harness.cli import codes
 from harness.cli.backends import Backends
 from harness.cli.environment import look_at_java, look_at_spark
 from harness.cli.machines import cluster, images_option, machine_options, overrides, settings
-from harness.core.errors import EnvironmentLacks, KafkaTrialError
+from harness.core.errors import EnvironmentLacks, KafkaTrialError, ScenarioError
 
 if TYPE_CHECKING:
     from harness.cluster.provider import Finding
@@ -67,6 +67,8 @@ def _of_scenarios(backends: Backends, names: tuple[str, ...], overrides: Sequenc
             provider = provider_of(scenario.cluster, backends.providers())
             provider.check(scenario.cluster, [fault.needs for fault in scenario.faults])
             yield Finding(scenario.name, True, "")
+        except ScenarioError:
+            raise
         except KafkaTrialError as exc:
             yield Finding(scenario.name, False, "; ".join(str(exc).splitlines()))
 

@@ -22,9 +22,10 @@ from harness.core.errors import ScenarioError
 from harness.core.quantities import written_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from harness.suite.results import SuiteFile
+    from harness.suite.plan import Case
+    from harness.suite.results import Result, SuiteFile
     from harness.suite.stored import Runs
 
 
@@ -63,7 +64,9 @@ class _DurationType(click.ParamType[float]):
 @click.option("--seed", type=click.IntRange(min=0), help="Of the runs' seeds; a fresh one is drawn.")
 @store_option
 @click.option(
-    "--resume", is_flag=True, help="Go on with the newest suite of this name that was broken off, or left runs out."
+    "--resume",
+    is_flag=True,
+    help="Go on with the newest suite of this name that was broken off, left runs out, or could not run some.",
 )
 @click.option(
     "--baseline",
@@ -91,13 +94,12 @@ def suite(
     Without an argument, list the suites. A run that crashes does not end the suite. The exit code is that of the worst
     run that was not as expected. `suite-NAME-TIME` in the store has suite.json, junit.xml, summary.md and index.html.
     """
-    from harness.run.new_run import fresh_seed
     from harness.run.versions import versions
     from harness.suite.comparing import compare
     from harness.suite.model import load_suite, suites
     from harness.suite.plan import in_order, plan
     from harness.suite.reports import write_reports
-    from harness.suite.results import Result, SuiteFile, failed_last, new_directory, to_resume, worked_on
+    from harness.suite.results import Outcome, Result, SuiteFile, failed_last, new_directory, to_resume, worked_on
     from harness.suite.stored import by_case, of_suite
     from harness.suite.suite import resume as ready_to_go_on
 
@@ -117,14 +119,15 @@ def suite(
             raise ScenarioError("--resume goes on with what was begun: leave --set, --images, --times and --seed out")
         directory = to_resume(store, wanted.name, asked)
     else:
-        draws = Random(fresh_seed() if seed is None else seed)
         everywhere = [*overrides, *said_by({} if images is None else {"images": images})]
-        cases = in_order(plan(wanted, everywhere, times, draws), failed_last(store))
+        cases = in_order(plan(wanted, everywhere, times, _draws(seed)), failed_last(store))
+        _told_apart(backends, cases)
         directory = new_directory(store, wanted.name, time.time())
     with worked_on(directory):
         if resume:
             file = SuiteFile.read(directory)
             ready_to_go_on(file, store, backends.clean, time_budget)
+            _told_apart(backends, [run for run in file.runs if run.outcome is Outcome.WAITING])
         else:
             file = SuiteFile(
                 suite=wanted.name,
@@ -156,6 +159,22 @@ def suite(
         code = codes.worst([code, print_comparison(compared, err=as_json)])
     _report_to_github(file, err=as_json)
     return code
+
+
+def _draws(seed: int | None) -> Random:
+    from harness.run.new_run import fresh_seed
+
+    return Random(fresh_seed() if seed is None else seed)
+
+
+def _told_apart(backends: Backends, runs: "Sequence[Case | Result]") -> None:
+    """Raises ScenarioError where nobody could tell which of these runs' clusters exclude each other."""
+    from harness.providers.catalogue import told_apart
+    from harness.scenario.loading import load
+
+    # (Most have nothing to themselves.)
+    loaded = {(run.written, *run.overrides): run for run in runs if run.alone}
+    told_apart([load(run.written, run.overrides).cluster for run in loaded.values()], backends.providers())
 
 
 def _going_on(named: tuple[str, ...], store: Path, jobs: int, baseline: Path | None, as_json: bool) -> str:

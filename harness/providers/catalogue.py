@@ -1,6 +1,6 @@
 """Who can bring up a cluster: one line per provider."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Network
 from pathlib import Path
@@ -18,11 +18,13 @@ from harness.providers.ssh.spec import SshSpec
 @dataclass(frozen=True)
 class Row:
     """A provider: what a scenario's ``cluster`` may say to it alone, and how to get it (which may import much).
-    ``alone``: what a cluster has to itself, in words that are the same for the same."""
+    ``alone``: what a cluster has to itself, in words that are the same for the same. ``told_apart`` looks whether they
+    are, of several clusters; it raises ScenarioError where they are not, or cannot be made."""
 
     spec: type[Part]
     get: Callable[[], Provider]
     alone: Callable[[ClusterSpec], Iterable[str]] = lambda _: ()
+    told_apart: Callable[[Sequence[ClusterSpec]], None] = lambda _: None
 
 
 def _docker() -> Provider:
@@ -52,13 +54,23 @@ def _machines(cluster: ClusterSpec) -> Iterable[str]:
     try:
         return [f"machine {host.address.lower()}" for host in read_inventory(Path(inventory)).hosts]
     except ScenarioError:
-        return (f"machines of {inventory}",)  # It is refused where a cluster is to come up.
+        return (f"machines of {inventory}",)  # It is refused before a cluster is to come up.
+
+
+def _machines_told_apart(clusters: Sequence[ClusterSpec]) -> None:
+    """A machine has one address, whichever inventories have it."""
+    named = [own for cluster in clusters if (own := own_spec(cluster, SshSpec)).machines is not None]
+    if named:
+        from harness.providers.ssh.apart import told_apart
+        from harness.providers.ssh.provider import say
+
+        told_apart(named, say)
 
 
 #: By name. The first brings up the clusters that none claims.
 PROVIDERS: Mapping[str, Row] = {
     "docker": Row(DockerSpec, _docker, _subnet),
-    "ssh": Row(SshSpec, _ssh, _machines),
+    "ssh": Row(SshSpec, _ssh, _machines, _machines_told_apart),
 }
 
 
@@ -83,6 +95,13 @@ def provider_of(cluster: ClusterSpec, providers: Mapping[str, Row] = PROVIDERS) 
 def held_alone(cluster: ClusterSpec, providers: Mapping[str, Row] = PROVIDERS) -> list[str]:
     """What a cluster has to itself: one that has a part of it, too, can come up when this one is gone."""
     return sorted({one for row in providers.values() for one in row.alone(cluster)})
+
+
+def told_apart(clusters: Sequence[ClusterSpec], providers: Mapping[str, Row] = PROVIDERS) -> None:
+    """Look whether ``held_alone`` tells of these clusters which have a part in common. Raises ScenarioError where what
+    one has to itself has two names, or cannot be read."""
+    for row in providers.values():
+        row.told_apart(clusters)
 
 
 def _said(cluster: ClusterSpec, spec: type[Part]) -> list[str]:

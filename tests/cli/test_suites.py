@@ -149,6 +149,57 @@ def test_suite_refuses_what_is_wrong_before_anything_is_started(tmp_path: Path, 
     assert (world.log, list(tmp_path.iterdir())) == ([], [])
 
 
+#: Inventories that say nothing, and what is said of each.
+UNREADABLE = {
+    "missing": (None, "the inventory cannot be read (No such file or directory): see docs/machines.md"),
+    "broken": (b"hosts: [", "no YAML"),
+    "binary": (b"\xff", "no YAML, or no text in UTF-8"),
+    "empty": (b"", "an inventory is a mapping with a list of hosts"),
+}
+
+
+@pytest.mark.parametrize("kind", UNREADABLE)
+def test_an_inventory_that_cannot_be_read_is_one_line_and_one_code_whoever_reads_it(
+    kind: str, tmp_path: Path, kafka_trial: Invoke
+) -> None:
+    written, says = UNREADABLE[kind]
+    path, store, world = tmp_path / "inventory.yaml", tmp_path / "store", World(tmp_path)
+    if written is not None:
+        path.write_bytes(written)
+    mine = tmp_path / "mine.yaml"
+    mine.write_text("cluster: {machines: inventory.yaml}\n")
+    for arguments in (
+        ["suite", TWO[0], "--set", f"cluster.machines={path}", "--store", store],
+        ["suite", TWO[0], mine, "--store", store],
+        ["run", mine, "--store", store],
+        ["run", TWO[0], "--machines", path, "--store", store],
+        ["doctor", mine],
+        ["doctor", TWO[0], "--machines", path],
+        ["cleanup", "--machines", path],
+    ):
+        acts = backends(world) if arguments[0] == "suite" else Backends()
+        assert_one_line(kafka_trial(*arguments, backends=acts), codes.BAD_INPUT, says)
+    assert (world.log, store.exists()) == ([], False)
+
+
+def test_an_inventory_that_cannot_be_read_when_a_suite_goes_on_is_one_line_and_nothing_is_lost(
+    tmp_path: Path, kafka_trial: Invoke
+) -> None:
+    path = tmp_path / "inventory.yaml"
+    path.write_text("hosts: [{address: 10.0.0.1}]\n")
+    (tmp_path / "a.yaml").write_text("cluster: {machines: inventory.yaml}\n")
+    arguments = ["suite", tmp_path / "a.yaml", "--store", tmp_path]
+    lacks = {str(tmp_path / "a.yaml"): [Event(kind="cannot run", text="10.0.0.1 does not answer")]}
+    assert kafka_trial(*arguments, backends=backends(World(tmp_path, lacks))).code == codes.CANNOT_RUN
+    path.rename(tmp_path / "away")
+    done = kafka_trial(*arguments, "--resume", backends=backends(World(tmp_path)))
+    assert_one_line(done, codes.BAD_INPUT, f"{path}: the inventory cannot be read")
+    (tmp_path / "away").rename(path)
+    later = World(tmp_path)
+    assert kafka_trial(*arguments, "--resume", backends=backends(later)).code == codes.MET
+    assert [line for line in later.log if line.startswith("up")] == [f"up {tmp_path}/a.yaml"]
+
+
 def test_suite_interrupted_says_how_it_goes_on_and_does(tmp_path: Path, kafka_trial: Invoke) -> None:
     world = World(tmp_path, {TWO[1]: [Event(kind="failed", text="hangs")]}, interrupts=True)
     done = kafka_trial("suite", *TWO, "--store", str(tmp_path), backends=backends(world))

@@ -145,14 +145,17 @@ class Facts:
 
 def named_twice(facts: Mapping[str, Facts]) -> list[str]:
     """A line for each machine that several hosts are: by the name of each host, what its machine is like."""
+    return [
+        f"{' and '.join(several)} are one machine: name it once, it has one node at a time" for several in alike(facts)
+    ]
+
+
+def alike(facts: Mapping[str, Facts]) -> list[list[str]]:
+    """The names of each machine that has several; one that does not tell which it is has its own."""
     names: dict[str, list[str]] = {}
     for name, found in facts.items():
         names.setdefault(found.machine, []).append(name)
-    return [
-        f"{' and '.join(several)} are one machine: name it once, it has one node at a time"
-        for machine, several in names.items()
-        if machine and len(several) > 1
-    ]
+    return [several for machine, several in names.items() if machine and len(several) > 1]
 
 
 def java_version(said: str) -> int | None:
