@@ -14,11 +14,12 @@ from harness.cli.backends import Backends
 from harness.history.run_file import RunFile
 from harness.providers.ssh.machine import Machine
 from harness.suite.recorder import Event, Order
-from harness.suite.results import JUDGED, SuiteFile, stored_suites
+from harness.suite.results import JUDGED, Outcome, SuiteFile, stored_suites
 from harness.suite.suite import Recording
+from tests.cli.test_commands import assert_one_line
 from tests.command import Invoke
 
-from .conftest import traces
+from .conftest import lab, traces
 
 pytestmark = pytest.mark.lab
 
@@ -34,6 +35,9 @@ timeline:
 expect: {{verdict: valid}}
 """
 
+#: An address of the lab's network that no machine has.
+SECOND = "10.99.0.201"
+
 SUITE = "name: on-machines\nruns: ['*-story.yaml']\n"
 
 
@@ -43,6 +47,8 @@ def write_story(name: str, machines: list[str], lasts: int, inventory: Path, fol
     hosts = {host["name"]: host for host in read["hosts"]}
     last = machines[-1]
     chosen = [hosts[one] | {"roles": ["controller" if one == last else "broker"]} for one in machines]
+    for file in ("id", "known_hosts"):
+        shutil.copy(inventory.parent / file, folder)
     (folder / f"{name}-machines.yaml").write_text(yaml.safe_dump(read | {"hosts": chosen}))
     scenario = SCENARIO.format(name=name, brokers=len(machines) - 1, lasts=lasts)
     (folder / f"{name}-story.yaml").write_text(scenario)
@@ -72,8 +78,6 @@ def test_a_suite_on_machines_judges_every_run_and_those_that_share_a_machine_com
     inventory: Path, machines: dict[str, Machine], tmp_path: Path, spark: SparkSession, kafka_trial: Invoke
 ) -> None:
     clean = traces(machines)
-    for name in ("id", "known_hosts"):
-        shutil.copy(inventory.parent / name, tmp_path)
     write_story("whole", ["m1", "m2", "m3", "m4"], 8, inventory, tmp_path)
     write_story("left", ["m1", "m2"], 6, inventory, tmp_path)
     write_story("right", ["m3", "m4"], 5, inventory, tmp_path)
@@ -96,4 +100,46 @@ def test_a_suite_on_machines_judges_every_run_and_those_that_share_a_machine_com
     assert log.index("left timeline") < log.index("right cluster up") < log.index("left recorded")
     assert ended(files["whole"]) < min(files[name].origin_unix_ns / 1e9 for name in ("left", "right"))
     assert all(file.notes == [] for file in files.values())
+    assert traces(machines) == clean
+
+
+def test_a_suite_that_names_a_machine_by_two_addresses_is_refused_before_it_begins(
+    inventory: Path, machines: dict[str, Machine], tmp_path: Path, kafka_trial: Invoke
+) -> None:
+    write_story("left", ["m1", "m2"], 6, inventory, tmp_path)
+    write_story("right", ["m1", "m3"], 5, inventory, tmp_path)
+    right, known, address = tmp_path / "right-machines.yaml", tmp_path / "known_hosts", machines["m1"].host.address
+    right.write_text(right.read_text().replace(address, SECOND))
+    known.write_text(known.read_text() + known.read_text().replace(f"{address} ", f"{SECOND} "))
+    machines["m1"].run(f"ip addr add {SECOND}/24 dev eth0", "give it a second address")
+    try:
+        done = kafka_trial("suite", tmp_path / "*-story.yaml", "--store", tmp_path / "store")
+    finally:
+        machines["m1"].run(f"ip addr del {SECOND}/24 dev eth0", "take it away")
+    said = (
+        f"{address} (m1) of {tmp_path}/left-machines.yaml and {SECOND} (m1) of {right} are one machine: name it by one"
+    )
+    assert_one_line(done, codes.BAD_INPUT, said)
+    assert not (tmp_path / "store").exists()
+
+
+def test_what_could_not_run_for_want_of_a_machine_runs_when_that_is_there_again(
+    inventory: Path, machines: dict[str, Machine], tmp_path: Path, spark: SparkSession, kafka_trial: Invoke
+) -> None:
+    clean = traces(machines)
+    write_story("left", ["m1", "m4"], 5, inventory, tmp_path)
+    arguments = ("suite", tmp_path / "left-story.yaml", "--store", tmp_path / "store")
+    lab("kill", "4")
+    try:
+        done = kafka_trial(*arguments)
+    finally:
+        lab("up", "4")
+    (directory,) = stored_suites(tmp_path / "store")
+    (run,) = SuiteFile.read(directory).runs
+    assert (done.code, run.outcome, run.directory) == (codes.CANNOT_RUN, Outcome.CANNOT_RUN, None)
+    assert run.why.startswith("m4: ")
+    again = kafka_trial(*arguments, "--resume")
+    (run,) = SuiteFile.read(directory).runs
+    assert run.outcome in JUDGED, again.err[-3000:]
+    assert again.code in {codes.MET, codes.UNKNOWN}
     assert traces(machines) == clean
