@@ -1,9 +1,10 @@
 """What docs/ci has for a job of every night: its linters take it, and its steps run for a user who is not root."""
 
 import json
+import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -119,9 +120,18 @@ def test_both_meet_the_schema_that_is_published_for_them(tools: Path) -> None:
         assert done.returncode == 0, done.stdout
 
 
-def test_gitlabs_job_runs_what_githubs_does() -> None:
+def test_gitlabs_job_runs_what_githubs_does_and_keeps_the_same() -> None:
     (job,) = yaml.safe_load(GITLAB.read_text()).values()
-    assert job["script"] == [step["run"] for step in steps() if "run" in step]
+    script = [line.rstrip("\n") for line in job["script"]]
+    assert script == [step["run"].rstrip("\n") for step in steps() if "run" in step]
+    assert job["cache"]["paths"] == [f"{kept_by_cache()}/"]
+
+
+def kept_by_cache() -> str:
+    """What the workflow's cache restores, before the suite, and keeps after a job that passed."""
+    (number,) = (number for number, step in enumerate(steps()) if "actions/cache@" in step.get("uses", ""))
+    assert any("kafka-trial suite" in step.get("run", "") for step in steps()[number:])
+    return str(steps()[number]["with"]["path"])
 
 
 def test_a_user_who_is_not_root_runs_the_workflows_steps(user: User, mirror: str, tools: Path) -> None:
@@ -134,21 +144,41 @@ def test_a_user_who_is_not_root_runs_the_workflows_steps(user: User, mirror: str
         "SUITE": STORY,
         "TIME_BUDGET": "30m",
     }
-    for step in steps():
-        if "run" in step:
-            done = user.run(step["run"], environment)
-            assert done.returncode == 0, f"{step['name']}: {done.stdout}\n{done.stderr}"
+    suite = a_night(user, environment)
     assert STORY in summary.read_text()
-    (kept,) = (step["with"]["path"] for step in steps() if "upload-artifact" in step.get("uses", ""))
-    (suite,) = (user.clone / kept).glob("suite-*/suite.json")
+    assert json.loads(suite.read_text())["baseline"] is None, "there was no night before"
     assert read(tools, suite.with_name("junit.xml")) == [
         {"tests": 1, "failures": 0, "errors": 0, "skipped": 0},
         {STORY: []},
     ]
     (run,) = json.loads(suite.read_text())["runs"]
     assert run["verdict"] == "valid"
-    (file,) = (user.clone / kept / STORY).glob("*/run.json")
+    (file,) = (suite.parents[1] / STORY).glob("*/run.json")
     assert f"{mirror}/{DEBIAN}@sha256:" in json.loads(file.read_text())["versions"]["image of nodes"]
+
+    # The next night's runner has what the cache kept, and nothing else of this one.
+    summary.unlink()
+    before, first = user.clone / kept_by_cache(), file.parent.name
+    assert [run.parent.name for run in (before / STORY).glob("*/run.json")] == [first]
+    shutil.rmtree(suite.parents[1])
+    suite = a_night(user, environment)
+    second = json.loads(suite.read_text())
+    assert (second["baseline"], second["worse"]) == (kept_by_cache(), {})
+    assert f"0 of 1 scenarios are worse than {kept_by_cache()}" in summary.read_text()
+    (file,) = (suite.parents[1] / STORY).glob("*/run.json")
+    assert file.parent.name != first
+    assert [run.parent.name for run in (before / STORY).glob("*/run.json")] == [file.parent.name], "the newest is kept"
+
+
+def a_night(user: User, environment: Mapping[str, str]) -> Path:
+    """Run the workflow's steps; the suite.json that is kept of it."""
+    for step in steps():
+        if "run" in step:
+            done = user.run(step["run"], environment)
+            assert done.returncode == 0, f"{step['name']}: {done.stdout}\n{done.stderr}"
+    (kept,) = (step["with"]["path"] for step in steps() if "upload-artifact" in step.get("uses", ""))
+    (suite,) = (user.clone / kept).glob("suite-*/suite.json")
+    return suite
 
 
 def test_a_user_who_is_not_root_sees_the_demo_lose(user: User, mirror: str) -> None:
