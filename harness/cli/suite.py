@@ -24,6 +24,7 @@ from harness.core.quantities import written_duration
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from harness.cluster.spec import ClusterSpec
     from harness.suite.plan import Case
     from harness.suite.results import Result, SuiteFile
     from harness.suite.stored import Runs
@@ -99,7 +100,7 @@ def suite(
     from harness.suite.model import load_suite, suites
     from harness.suite.plan import in_order, plan
     from harness.suite.reports import write_reports
-    from harness.suite.results import Outcome, Result, SuiteFile, failed_last, new_directory, to_resume, worked_on
+    from harness.suite.results import Result, SuiteFile, failed_last, new_directory, to_resume, worked_on
     from harness.suite.stored import by_case, of_suite
     from harness.suite.suite import resume as ready_to_go_on
 
@@ -127,7 +128,7 @@ def suite(
         if resume:
             file = SuiteFile.read(directory)
             ready_to_go_on(file, store, backends.clean, time_budget)
-            _told_apart(backends, [run for run in file.runs if run.outcome is Outcome.WAITING])
+            _look_again(backends, file)
         else:
             file = SuiteFile(
                 suite=wanted.name,
@@ -167,14 +168,30 @@ def _draws(seed: int | None) -> Random:
     return Random(fresh_seed() if seed is None else seed)
 
 
-def _told_apart(backends: Backends, runs: "Sequence[Case | Result]") -> None:
-    """Raises ScenarioError where nobody could tell which of these runs' clusters exclude each other."""
+def _told_apart(backends: Backends, runs: "Sequence[Case | Result]") -> "dict[tuple[str, ...], ClusterSpec]":
+    """The clusters that have something to themselves, by what each is loaded from. Raises ScenarioError where nobody
+    could tell which of them exclude each other."""
     from harness.providers.catalogue import told_apart
     from harness.scenario.loading import load
 
     # (Most have nothing to themselves.)
     loaded = {(run.written, *run.overrides): run for run in runs if run.alone}
-    told_apart([load(run.written, run.overrides).cluster for run in loaded.values()], backends.providers())
+    clusters = {key: load(run.written, run.overrides).cluster for key, run in loaded.items()}
+    told_apart(list(clusters.values()), backends.providers())
+    return clusters
+
+
+def _look_again(backends: Backends, file: "SuiteFile") -> None:
+    """What the clusters of those runs that are left have to themselves: what says so may have been mended meanwhile.
+    Raises ScenarioError."""
+    from harness.providers.catalogue import held_alone
+    from harness.suite.results import Outcome
+
+    waiting = [run for run in file.runs if run.outcome is Outcome.WAITING]
+    clusters = _told_apart(backends, waiting)
+    for run in waiting:
+        if run.alone:
+            run.alone = held_alone(clusters[run.written, *run.overrides], backends.providers())
 
 
 def _going_on(named: tuple[str, ...], store: Path, jobs: int, baseline: Path | None, as_json: bool) -> str:

@@ -194,10 +194,12 @@ def test_an_inventory_that_cannot_be_read_when_a_suite_goes_on_is_one_line_and_n
     path.rename(tmp_path / "away")
     done = kafka_trial(*arguments, "--resume", backends=backends(World(tmp_path)))
     assert_one_line(done, codes.BAD_INPUT, f"{path}: the inventory cannot be read")
-    (tmp_path / "away").rename(path)
+    path.write_text("hosts: [{address: 10.0.0.2}]\n")
     later = World(tmp_path)
     assert kafka_trial(*arguments, "--resume", backends=backends(later)).code == codes.MET
     assert [line for line in later.log if line.startswith("up")] == [f"up {tmp_path}/a.yaml"]
+    [directory] = tmp_path.glob("suite-scenarios-*")
+    assert SuiteFile.read(directory).runs[0].alone == ["machine 10.0.0.2"], "as it was mended"
 
 
 def test_suite_interrupted_says_how_it_goes_on_and_does(tmp_path: Path, kafka_trial: Invoke) -> None:
