@@ -76,13 +76,18 @@ def plan(suite: Suite, overrides: Sequence[str], times: int, draws: Random) -> l
                     digest(scenario),
                     seconds(scenario),
                     tuple(held_alone(scenario.cluster)),
-                    DRAIN if scenario.workload.settles_within is None else _FINAL_READ,
+                    measured_until(scenario),
                 )
                 for repeat in range(1, entry.times * times + 1)
             ]
     if wrong:
         raise ScenarioError("\n".join(dict.fromkeys(wrong)))
     return _numbered(_told_apart(cases))
+
+
+def measured_until(scenario: Scenario) -> str:
+    """The phase of its run from which on nothing of it is measured any more, and another cluster may come up."""
+    return DRAIN if scenario.workload.settles_within is None else _FINAL_READ
 
 
 def digest(scenario: Scenario) -> str:

@@ -1,7 +1,7 @@
 """Runs of scenarios one after the other, each while the tests look at the one before.
 
-A cluster comes up as soon as the last one is down: while that run is judged, and its test judges it again. There is
-never more than one cluster.
+A cluster comes up as soon as nothing of the last run is measured any more, as in a suite: while it is read, and its
+cluster goes down, and it is judged, and its test judges it again.
 """
 
 import threading
@@ -13,12 +13,11 @@ from pathlib import Path
 from harness.core.verdict import Verdict
 from harness.run.display import Display
 from harness.scenario.model import Scenario
+from harness.suite.plan import measured_until
 
 Run = Callable[[Scenario, Path, int, Display], tuple[Path, Verdict]]
 
-#: The phase of a run whose cluster is gone.
-JUDGING = "judge"
-#: One run has a cluster, another is judged.
+#: One run is measured, another is read and judged.
 _AT_ONCE = 2
 
 
@@ -27,11 +26,12 @@ class GivenUp(BaseException):
 
 
 class Turn:
-    """A display that hands the turn on to the next run when its own cluster is gone, and keeps what it was told."""
+    """A display that hands the turn on to the next run in the phase ``until``, and keeps what it was told."""
 
-    def __init__(self, turn: threading.Lock, over: threading.Event) -> None:
+    def __init__(self, turn: threading.Lock, over: threading.Event, until: str) -> None:
         self._turn = turn
         self._over = over
+        self._until = until
         self._mine = False
         self.lines: list[str] = []
 
@@ -48,9 +48,9 @@ class Turn:
             self._turn.release()
 
     def phase(self, name: str) -> None:
-        """The next may begin once this one is judged."""
+        """The next may begin once nothing of this one is measured any more."""
         self.line(f"== {name}")
-        if name == JUDGING:
+        if name == self._until:
             self.release()
 
     def step(self, text: str, seconds_left: float | None) -> None:
@@ -80,7 +80,7 @@ def played(
     turn, over = threading.Lock(), threading.Event()
 
     def play(scenario: Scenario) -> tuple[Path, Verdict]:
-        mine = Turn(turn, over)
+        mine = Turn(turn, over, measured_until(scenario))
         try:
             mine.take()
             return run(scenario, store, seed, mine)

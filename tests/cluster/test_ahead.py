@@ -1,4 +1,4 @@
-"""Runs that overlap, of a harness on paper: never two clusters at once, and none is left where nobody waits."""
+"""Runs that overlap, of a harness on paper: never two are measured at once, and none is left where nobody waits."""
 
 import threading
 from collections.abc import Callable
@@ -10,7 +10,8 @@ from harness.core.errors import ClusterError
 from harness.core.verdict import Verdict
 from harness.run.display import Display
 from harness.scenario.model import Scenario
-from tests.cluster.ahead import JUDGING, GivenUp, played
+from harness.suite.plan import DRAIN
+from tests.cluster.ahead import GivenUp, played
 from tests.report.verdicts import verdict
 
 NAMES = ("one", "two", "three")
@@ -19,47 +20,47 @@ WITHIN = 20.0
 
 
 class Harness:
-    """Runs that have a cluster until they are judged. ``during`` is done in the middle of each, by name."""
+    """Runs that are measured until they drain. ``during`` is done in the middle of each, by name."""
 
     def __init__(self, **during: Callable[[Display], object]) -> None:
         self.during = during
         self.log: list[str] = []
-        self.clusters = 0
-        self.judging = {name: threading.Event() for name in NAMES}
+        self.measured = 0
+        self.draining = {name: threading.Event() for name in NAMES}
         self.judged = {name: threading.Event() for name in NAMES}
 
     def run(self, scenario: Scenario, store: Path, seed: int, display: Display) -> tuple[Path, Verdict]:
         name = scenario.name
-        self.clusters += 1
-        assert self.clusters == 1
-        self.log.append(f"{name} up")
+        self.measured += 1
+        assert self.measured == 1
+        self.log.append(f"{name} begins")
         try:
             display.phase("timeline")
             self.during.get(name, lambda _: None)(display)
             display.status(1, 1, 0, "b1", ["b1"], [])
         finally:
-            self.clusters -= 1
-            self.log.append(f"{name} down")
-        display.phase(JUDGING)
-        self.judging[name].set()
+            self.measured -= 1
+            self.log.append(f"{name} ends")
+        display.phase(DRAIN)
+        self.draining[name].set()
         assert self.judged[name].wait(WITHIN)
         return store / name, verdict()
 
 
-def test_the_next_cluster_comes_up_while_the_last_run_is_judged(tmp_path: Path) -> None:
+def test_the_next_cluster_comes_up_while_the_last_run_is_read_and_judged(tmp_path: Path) -> None:
     harness = Harness()
     with played(harness.run, SCENARIOS, tmp_path, 1) as runs:
-        assert harness.judging["one"].wait(WITHIN)
-        assert harness.judging["two"].wait(WITHIN), "while the first is judged"
+        assert harness.draining["one"].wait(WITHIN)
+        assert harness.draining["two"].wait(WITHIN), "while the first is read and judged"
         assert not runs["one"].done()
-        assert "three up" not in harness.log, "one run has a cluster at most, and another is judged"
+        assert "three begins" not in harness.log, "one run is measured at most, and another is judged"
         harness.judged["one"].set()
         assert runs["one"].result(WITHIN)[0] == tmp_path / "one"
-        assert harness.judging["three"].wait(WITHIN)
+        assert harness.draining["three"].wait(WITHIN)
         for name in NAMES:
             harness.judged[name].set()
         assert [runs[name].result(WITHIN)[0].name for name in NAMES] == list(NAMES)
-    assert harness.log == [f"{name} {moment}" for name in NAMES for moment in ("up", "down")]
+    assert harness.log == [f"{name} {moment}" for name in NAMES for moment in ("begins", "ends")]
 
 
 def test_a_run_that_fails_hands_its_turn_on_and_says_how_far_it_came(tmp_path: Path) -> None:
@@ -88,7 +89,7 @@ def test_a_run_that_nobody_waits_for_is_broken_off_and_the_next_never_begins(tmp
     harness = Harness(one=wait)
     with played(harness.run, SCENARIOS, tmp_path, 1) as runs:
         assert going.wait(WITHIN)
-    assert harness.log == ["one up", "one down"]
+    assert harness.log == ["one begins", "one ends"]
     with pytest.raises(GivenUp):
         runs["one"].result(WITHIN)
     assert runs["two"].cancelled() or isinstance(runs["two"].exception(WITHIN), GivenUp)
