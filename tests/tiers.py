@@ -1,10 +1,10 @@
 """Tiers of tests whose parts run beside each other: ``python -m tests.tiers fast`` and ``... core``.
 
-``fast``: all tests that need no cluster, but for the proof and the cold. Two parts need Spark, each in a session of its
-own: what one leaves idle of two cores the other takes. Two wait mostly, for a mock cluster or for a deadline.
+``fast``: all tests that need no cluster, but for the proof, the heavy and the long. One part needs Spark, and most of
+two cores; the others mostly wait: for a mock cluster, for packets, for a deadline.
 
 ``core``: the core of the tests on clusters, which mostly wait. Meanwhile, and only with what these leave of the
-machine, the core of the proof and the cold.
+machine, the core of the proof and the heavy.
 """
 
 import os
@@ -14,18 +14,11 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
+from itertools import chain
 
-_FAST = "not cluster and not proof and not cold and not lab"
-_WAITS = ("tests/workloads",)
-#: About half of what needs Spark, by time; the first of them share a judgement of the golden corpus.
-_JUDGED = (
-    "tests/checkers/test_delivery.py",
-    "tests/checkers/test_groups.py",
-    "tests/checkers/test_transactions.py",
-    "tests/golden",
-    "tests/checkers/test_causes.py",
-    "tests/importing",
-)
+_FAST = "not cluster and not proof and not heavy and not long and not lab"
+#: What of the others waits longest, apart.
+_WAIT = (("tests/workloads/test_groups.py",), ("tests/workloads/test_running.py",), ("tests/nemesis",))
 
 #: A command that gets what others leave of the machine. (Linux shares it between sessions first, if it does.)
 LOWLY = ("sh", "-c", 'echo 19 2>&- >/proc/self/autogroup; exec nice -n 19 "$@"', "lowly")
@@ -38,14 +31,13 @@ _CLEANS_UP_S = 60
 #: Of each tier the part that is shown at once, and those that are shown at the end.
 TIERS = {
     "fast": (
-        (*_PYTEST, "--durations=10", "-m", f"spark and {_FAST}", *_JUDGED),
-        (*_PYTEST, "--durations=10", "-m", f"spark and {_FAST}", *(f"--ignore={path}" for path in _JUDGED)),
-        (*_PYTEST, "--durations=10", "-m", f"not spark and {_FAST}", *_WAITS),
-        (*_PYTEST, "--durations=10", "-m", f"not spark and {_FAST}", *(f"--ignore={path}" for path in _WAITS)),
+        (*_PYTEST, "--durations=10", "-m", f"spark and {_FAST}"),
+        *((*_PYTEST, "--durations=10", "-m", f"not spark and {_FAST}", *paths) for paths in _WAIT),
+        (*_PYTEST, "--durations=10", "-m", f"not spark and {_FAST}", *(f"--ignore={path}" for path in chain(*_WAIT))),
     ),
     "core": (
         (*_PYTEST, "--durations=0", "-m", "cluster and core"),
-        (*LOWLY, *_PYTEST, "--durations=10", "-m", "(proof and core or cold) and not cluster"),
+        (*LOWLY, *_PYTEST, "--durations=10", "-m", "(proof and core or heavy) and not cluster"),
     ),
 }
 

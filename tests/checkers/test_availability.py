@@ -255,6 +255,7 @@ def test_bins_are_finer_than_the_limits_unless_there_would_be_far_too_many() -> 
     assert resolution(ten_hours, 12, Limits(unavailable="500s")) == resolution(ten_hours, 12, Limits())
 
 
+@pytest.mark.heavy
 def test_availability_of_a_history(spark: SparkSession, tmp_path: Path) -> None:
     history = by_hand(
         "send a ok @0 t1..1.5",
@@ -345,6 +346,7 @@ def test_bins_begin_anew_with_each_instant_however_many_there_are(
     assert found.drop_columns("topic").sort_by(order).to_pylist() == wanted.to_pylist()
 
 
+@pytest.mark.heavy
 def test_a_soak_of_ten_thousand_faults_is_judged(spark: SparkSession, tmp_path: Path) -> None:
     number = 10_000
     sends = [f"send a{n} ok @{n} t{n}..{n + 0.4}" for n in range(0, number, 50)]

@@ -121,6 +121,7 @@ def test_where_no_group_reads_nothing_is_asked(spark: SparkSession, tmp_path: Pa
 @pytest.mark.parametrize(
     ("then", "stands"), [("killed r1", Standing.PERMITTED), ("killed r2", Standing.VIOLATION)], ids=["it", "another"]
 )
+@pytest.mark.heavy
 def test_it_is_permitted_where_a_member_that_commits_first_was_killed(
     then: str, stands: Standing, spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -133,6 +134,7 @@ def test_it_is_permitted_where_a_member_that_commits_first_was_killed(
 
 
 @pytest.mark.parametrize(("reader", "stands"), [(101, Standing.PERMITTED), (102, Standing.VIOLATION)])
+@pytest.mark.heavy
 def test_it_is_permitted_where_the_member_died_by_itself(
     reader: int, stands: Standing, spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -153,6 +155,7 @@ def test_of_a_group_that_commits_last_a_killed_member_excuses_nothing(spark: Spa
     assert (ruled.standing, "commits after processing" in ruled.because) == (Standing.VIOLATION, True)
 
 
+@pytest.mark.heavy
 def test_the_verdict_is_invalid_and_says_so_first(spark: SparkSession, tmp_path: Path) -> None:
     lines = (*ABC, "live a @0 r1 t5", "place commit r1 @3 t6", "saw b1 @0 leader=1 epoch=0 isr=1,2,3")
     write(tmp_path, [by_hand(*lines)], grouped=True)
@@ -289,6 +292,7 @@ def test_what_a_member_had_not_processed_when_it_was_killed(says: str, excuses: 
     assert {offset: row["died"] for offset, row in excuses[f"killed: {says}"].items()} == died
 
 
+@pytest.mark.heavy
 def test_one_partitions_kill_excuses_nothing_in_another(spark: SparkSession, tmp_path: Path) -> None:
     lines = (
         *("send a ok @0 p0", "send b ok @0 p1", "final a @0 p0", "final b @0 p1", "end 0..1 p0", "end 0..1 p1"),
@@ -372,6 +376,7 @@ def test_what_a_member_asked_to_commit_without_an_answer(says: str, excuses: dic
 
 
 @pytest.mark.parametrize(("commits_first", "stands"), [(True, Standing.PERMITTED), (False, Standing.VIOLATION)])
+@pytest.mark.heavy
 def test_an_unanswered_commit_excuses_a_group_that_commits_first_alone(
     commits_first: bool, stands: Standing, spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -395,6 +400,7 @@ def test_one_partitions_unanswered_commit_excuses_nothing_in_another(spark: Spar
     assert {row["partition"]: row["unanswered"] for row in found} == {0: True, 1: False}
 
 
+@pytest.mark.heavy
 def test_a_group_that_goes_on_behind_a_truncation_has_missed_nothing_at_offsets_that_it_was_given(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -436,6 +442,7 @@ def judged_with_inversions(spark: SparkSession, tmp_path_factory: pytest.TempPat
 
 
 @pytest.mark.parametrize("inversion", INVERSIONS)
+@pytest.mark.heavy
 def test_a_checker_with_a_condition_turned_round_is_found_out(
     inversion: str, judged_with_inversions: list[Sets]
 ) -> None:

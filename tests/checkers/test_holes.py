@@ -43,6 +43,7 @@ def standings(verdict: Verdict, anomaly: str = "lost") -> dict[tuple[int, int], 
     return {(run["first_offset"], run["last_offset"]): run["standing"] for run in found.runs}
 
 
+@pytest.mark.heavy
 def test_each_run_has_a_standing_of_its_own_and_the_anomaly_the_worst(judged: Judge) -> None:
     verdict = judged(
         *sent(*"abcdef"), "send g ok @4 t40..41", "final a @0 e0", "final c @2 e0", "final d @3 e0", "final g @4 e1",
@@ -52,6 +53,7 @@ def test_each_run_has_a_standing_of_its_own_and_the_anomaly_the_worst(judged: Ju
     assert verdict.anomalies["lost"].standing is Standing.VIOLATION
 
 
+@pytest.mark.heavy
 def test_a_hole_is_told_before_what_is_bigger(judged: Judge) -> None:
     many = [f"send m{n} ok @{n} t{n}..{n + 1}" for n in range(3, 25)]
     verdict = judged(*sent(*"abc"), *many, "final a @0 e0", "final c @2 e0", "end 0..3")

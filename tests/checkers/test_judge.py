@@ -67,6 +67,7 @@ def judged(spark: SparkSession, tmp_path: Path) -> Judge:
     return write_and_judge
 
 
+@pytest.mark.heavy
 def test_the_story_of_2013(judged: Judge, tmp_path: Path) -> None:
     verdict = judged(
         *STORY,
@@ -169,6 +170,7 @@ def test_nothing_at_all_is_unknown_not_valid(judged: Judge) -> None:
     assert verdict.summary.ack_rate is None
 
 
+@pytest.mark.heavy
 def test_what_a_group_was_given_again_is_counted_by_cause_and_is_no_anomaly(judged: Judge) -> None:
     verdict = judged(
         *(
@@ -197,6 +199,7 @@ def test_no_election_excuses_what_another_partition_lost(elsewhere: str, stands:
     assert judged(*lines, acks="1").anomalies["lost"].standing is stands
 
 
+@pytest.mark.heavy
 def test_a_file_that_is_damaged_inside_is_named(judged: Judge, spark: SparkSession, tmp_path: Path) -> None:
     judged(*STORY)
     [damaged] = (tmp_path / "history" / "reads").glob("*.parquet")
@@ -235,6 +238,7 @@ def test_a_run_is_judged_by_its_own_files_beside_one_whose_name_its_own_matches(
     assert (verdict.verdict, list(verdict.anomalies)) == (Judgement.INVALID, ["lost"])
 
 
+@pytest.mark.heavy
 def test_of_several_runs_each_has_its_standing_and_the_anomaly_the_worst_of_all(judged: Judge) -> None:
     """b and c were on a leader alone; e was acknowledged when that was over, and nothing came after it."""
     knows = [f"saw {broker} @13..25 leader=2 epoch=1 isr=2" for broker in ("b1", "b2")]
@@ -249,6 +253,7 @@ def test_of_several_runs_each_has_its_standing_and_the_anomaly_the_worst_of_all(
     assert (lost.standing, lost.because[:30]) == (Standing.VIOLATION, "1 of them: Kafka promises: a c")
 
 
+@pytest.mark.heavy
 def test_a_fault_of_which_nobody_knows_neither_excuses_nor_accuses(judged: Judge) -> None:
     lines = [line for line in STORY if not line.startswith("fault")]
     perhaps = "fault elect-1 - 7..7 unclean unknown"
@@ -317,6 +322,7 @@ def test_which_faults_were_active(at: int, names: list[str]) -> None:
 
 
 @pytest.mark.parametrize("lines", [STORY, CLEAN, (*CLEAN, "live a @0 elsewhere")], ids=["lost", "clean", "misplaced"])
+@pytest.mark.heavy
 def test_a_history_of_before_keys_were_read_is_judged_as_it_was(
     lines: tuple[str, ...], spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -330,6 +336,7 @@ def test_a_history_of_before_keys_were_read_is_judged_as_it_was(
     assert judge(tmp_path, spark).to_json() == told
 
 
+@pytest.mark.heavy
 def test_a_record_under_another_key_is_a_violation_whoever_was_given_it(judged: Judge) -> None:
     verdict = judged("send a ok @0 k1", "live a @0 k2 t9", *CLEAN[1:])
     assert verdict.verdict is Judgement.INVALID
@@ -420,6 +427,7 @@ VACUOUS = {
 
 
 @pytest.mark.parametrize("says", VACUOUS)
+@pytest.mark.heavy
 def test_what_proves_nothing_is_unknown(says: str, judged: Judge) -> None:
     lines, settings, reason = VACUOUS[says]
     verdict = judged(*lines, **{"scenario": CUT, "clients": CLIENTS, **settings})

@@ -18,7 +18,7 @@ from checkers.scan.polls import polls
 from checkers.scan.record_bits import EVERY, UNSETTLED, Candidates, candidates, record_bits
 from tests.checkers.notation import by_hand, write
 
-pytestmark = pytest.mark.cold
+pytestmark = pytest.mark.long
 
 TOLD = (
     *("send a ok @0 t1..2 x1 k1", "send b ok @1 t2..3", "send c info t3"),

@@ -216,6 +216,7 @@ KILLED = (CUT_OFF[0].replace("cut", "k") + " kind=kill", CUT_OFF[1])
         *("afterwards, and nothing held it", "a fault perhaps", "overtaken", "overtaken without a fault", "too late"),
     ],
 )
+@pytest.mark.heavy
 def test_a_copy_is_permitted_where_it_may_have_been_sent_again(
     anomaly: str,
     lines: tuple[str, ...],

@@ -162,7 +162,7 @@ def test_without_java_it_says_so_in_one_line(tmp_path: Path) -> None:
     assert "Java 17" in told
 
 
-@pytest.mark.cold
+@pytest.mark.long
 def test_a_setting_that_spark_does_not_take_is_named_in_one_line(tmp_path: Path) -> None:
     told = begin(tmp_path, "spark.sql.shuffle.partitions=abc", TMPDIR=str(tmp_path))
     assert "The value 'abc'" in told
@@ -179,7 +179,7 @@ print(spark.read.parquet(sys.argv[1]).count(), *(spark.conf.get(key) for key in 
 """
 
 
-@pytest.mark.cold
+@pytest.mark.long
 def test_another_sparks_surroundings_are_not_ours(tmp_path: Path) -> None:
     of_another = tmp_path / "conf"
     of_another.mkdir()
@@ -219,7 +219,7 @@ print(judge(Path(sys.argv[1]), spark).to_json())
 """
 
 
-@pytest.mark.cold
+@pytest.mark.long
 def test_another_master_in_another_process_judges_the_same_and_leaves_nothing_behind(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -280,6 +280,7 @@ def test_without_transactions_nothing_is_asked(spark: SparkSession, tmp_path: Pa
     assert transactions.report(history) == {}
 
 
+@pytest.mark.heavy
 def test_the_verdict_counts_how_transactions_ended_and_how_the_unknown_were_resolved(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -306,6 +307,7 @@ def test_the_verdict_counts_how_transactions_ended_and_how_the_unknown_were_reso
 
 
 @pytest.mark.parametrize(("verified", "stands"), [(True, Standing.VIOLATION), (False, Standing.PERMITTED)])
+@pytest.mark.heavy
 def test_a_transaction_that_hangs_is_permitted_where_leaders_verify_none_and_the_log_was_not_read_to_its_end(
     verified: bool, stands: Standing, spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -17,6 +17,7 @@ def test_import_without_a_tool_shows_them(capsys: pytest.CaptureFixture[str]) ->
     assert "jepsen" in capsys.readouterr().err
 
 
+@pytest.mark.heavy
 def test_import_jepsen_prints_the_run_that_check_judges(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -9,9 +9,15 @@ import sys
 from pathlib import Path
 
 import psutil
+import pytest
 
 from harness.cli import codes
 from harness.core.waiting import wait_for
+
+pytestmark = pytest.mark.long
+
+#: What takes so many seconds hangs, on a busy machine, too.
+HANGS_S = 900
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = next((ROOT / "examples").rglob("run.json")).parent
@@ -33,8 +39,8 @@ def check(*runs: Path) -> subprocess.Popen[str]:
 def java_that_judges(process: subprocess.Popen[str], run: Path) -> psutil.Process:
     """Spark's Java process, as soon as it has begun to write what it found in a run."""
     # (Another Java process comes first, which tells spark-submit how to start Spark's.)
-    [java] = wait_for(lambda: sparks(process), "Spark's Java process", within=120)
-    wait_for(lambda: list(run.glob(".beside-*/anomalies/*")), f"{run} is being judged", within=120, every=0.01)
+    [java] = wait_for(lambda: sparks(process), "Spark's Java process", within=HANGS_S)
+    wait_for(lambda: list(run.glob(".beside-*/anomalies/*")), f"{run} is being judged", within=HANGS_S, every=0.01)
     return java
 
 
@@ -55,7 +61,7 @@ def test_what_a_java_process_judged_that_was_killed_is_judged_by_another_and_so_
     process = check(*runs)
     try:
         java_that_judges(process, runs[0]).kill()
-        out, err = process.communicate(timeout=180)
+        out, err = process.communicate(timeout=HANGS_S)
     finally:
         process.kill()
     assert process.returncode == codes.MET, err
@@ -72,7 +78,7 @@ def test_a_java_process_that_hangs_is_ended_by_ctrl_c(tmp_path: Path) -> None:
     try:
         java_that_judges(process, run).suspend()
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=HANGS_S)
     finally:
         process.kill()
     assert (process.returncode, err) == (codes.CRASHED, "\nkafka-trial: interrupted\n")

@@ -10,6 +10,8 @@ from pyspark.sql import SparkSession
 
 from tests.importing.test_judging import Case, Sets, judge_cases
 
+pytestmark = pytest.mark.heavy
+
 PAGE = Path(__file__).parents[2] / "docs" / "jepsen.md"
 
 #: Processes of one situation: no two situations share any.

@@ -18,6 +18,8 @@ from harness.history.schema import TABLES
 from harness.importing.jepsen import import_jepsen
 from tests.importing.notation import polled, sent, write
 
+pytestmark = pytest.mark.heavy
+
 Sets = dict[str, set[str]]
 
 #: How far the second key of a case is from the first.
