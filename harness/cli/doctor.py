@@ -12,7 +12,7 @@ from harness.cli import codes
 from harness.cli.backends import Backends
 from harness.cli.environment import look_at_java, look_at_spark
 from harness.cli.machines import cluster, images_option, machine_options, overrides, settings
-from harness.core.errors import EnvironmentLacks, KafkaTrialError, ScenarioError
+from harness.core.errors import EnvironmentLacks, KafkaTrialError
 
 if TYPE_CHECKING:
     from harness.cluster.provider import Finding
@@ -53,22 +53,21 @@ def doctor(
 
 def _of_scenarios(backends: Backends, names: tuple[str, ...], overrides: Sequence[str]) -> "Iterator[Finding]":
     """For each scenario, whether it can be run here, and else what is missing; Java, which judges all, where it is.
-    Raises ScenarioError."""
+    Raises ScenarioError where one does not load, or names machines that cannot be read or told apart."""
     from harness.cluster.provider import Finding
-    from harness.providers.catalogue import provider_of
+    from harness.providers.catalogue import provider_of, told_apart
     from harness.scenario.loading import load
 
+    loaded = [load(name, overrides) for name in names]
+    told_apart([scenario.cluster for scenario in loaded], backends.providers())
     java = _java()
     if not java.good:
         yield java
-    for name in names:
-        scenario = load(name, overrides)
+    for scenario in loaded:
         try:
             provider = provider_of(scenario.cluster, backends.providers())
             provider.check(scenario.cluster, [fault.needs for fault in scenario.faults])
             yield Finding(scenario.name, True, "")
-        except ScenarioError:
-            raise
         except KafkaTrialError as exc:
             yield Finding(scenario.name, False, "; ".join(str(exc).splitlines()))
 
