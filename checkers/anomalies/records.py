@@ -19,6 +19,9 @@ RECORD = ["topic", "partition", "offset", "record_id", "worker", "sequence", "se
 #: SQL on ``transactions``: somebody asked to commit it, and may have been heard.
 ASKED_TO_COMMIT = "intent = 'commit' and ending_ns is not null and outcome != 'fail'"
 
+#: SQL on reads: the least and the greatest leader epoch that consumers received.
+_FIRST, _LAST = (f"{which}(leader_epoch) filter (where phase = 'live')" for which in ("min", "max"))
+
 #: What identifies a record at an offset.
 _STANDING = [*PARTITION, "record_id", "offset"]
 
@@ -39,11 +42,21 @@ def lost(candidates: Candidates) -> DataFrame:
     What was acknowledged below the log's start was deleted by retention, not lost; of what was acknowledged without an
     offset, in a log that does not begin at 0, nobody knows (``maybe_deleted``).
     Guarantee: a committed message is not lost as long as one in-sync replica is alive (Kafka design, Replication).
-    Returns: RECORD
+    Returns: RECORD, read_epoch (the leader epoch that a consumer received with it where it was acknowledged, if one
+    did: of that leader it was)
     """
     acknowledged = retained(candidates.history, candidates.sends("outcome = 'ok'"), maybe_deleted=False)
-    damaged = candidates.reads("phase = 'final' and not intact").select(*_STANDING)
-    return acknowledged.join(damaged, on=_STANDING, how="left_anti").selectExpr(*OF_SEND)
+    telling = "phase = 'final' and not intact or phase = 'live' and intact and leader_epoch >= 0"
+    there = (
+        candidates.reads(telling)
+        .groupBy(*_STANDING)
+        .agg(
+            F.expr("bool_or(phase = 'final') as damaged"),
+            F.expr(f"if({_FIRST} = {_LAST}, {_FIRST}, null) as read_epoch"),
+        )
+    )
+    gone = acknowledged.join(there, on=_STANDING, how="left").where("not coalesce(damaged, false)")
+    return gone.selectExpr(*OF_SEND, "read_epoch")
 
 
 def maybe_deleted(candidates: Candidates) -> int:

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from checkers.catalogue import CHECKERS, DELIVERY, LOG_ORDER_READER
 from checkers.history import History
+from checkers.judge import judge
 from checkers.screening import records
 from harness.history.paths import ANOMALIES
 from harness.history.run_file import Origin
@@ -968,6 +969,18 @@ def test_of_a_history_that_does_not_tell_the_keys_of_reads_no_key_is_asked(spark
     [row] = _misplaced(tmp_path, spark)
     assert row["record_id"] == 1
     assert not row.keys() & {"key", "sent_key"}
+
+
+def test_what_is_lost_says_under_which_epoch_a_consumer_was_given_it(spark: SparkSession, tmp_path: Path) -> None:
+    """Where it was acknowledged, whole, and under one epoch alone."""
+    sends = [f"send {name} ok @{n}" for n, name in enumerate("abcdefg")]
+    given = ["live a @0 e3", "live a @0 e3", "live c @7 e3", "live d @3", "live e @4 e3 damaged", "live f @5 e3"]
+    given += ["live f @5 e4", "live g @6 e5 p1", "live f @9 e4"]
+    write(tmp_path, [by_hand(*sends, *given, "end 0..7", "end 0..0 p1")])
+    judge(tmp_path, spark)
+    rows = pq.read_table(tmp_path / ANOMALIES / "lost").to_pylist()
+    epochs = {row["record_id"]: row["read_epoch"] for row in rows}
+    assert epochs == {0: 3} | dict.fromkeys(range(1, 7))
 
 
 def test_what_is_damaged_where_it_was_acknowledged_survived_and_elsewhere_it_did_not(

@@ -106,6 +106,7 @@ def test_the_story_of_2013(judged: Judge, tmp_path: Path) -> None:
         "sequence": 1,
         "sent_ns": 4 * SECOND,
         "acknowledged_ns": 5 * SECOND,
+        "read_epoch": None,
         "leader": 1,
         "leader_epoch": 0,
         "isr": [1],
