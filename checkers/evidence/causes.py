@@ -90,7 +90,8 @@ def found_ranges(
     parts = record_ranges(pieces(stored, COLUMNS), led, width, holes, evidence)
     if evidence is not None:
         found = decided(parts, anomaly, evidence)
-        parts = attached(found, width, _lost_beside(history, anomaly, found, holes, evidence))
+        ends = {of: log.end for of, log in evidence.logs.items()}
+        parts = attached(found, width, ends, _lost_beside(history, anomaly, found, holes, evidence))
     return joined(reattributed(joined(parts, width), width, led, claims(history.seen, history.stored.brokers)), width)
 
 
@@ -122,13 +123,17 @@ def decided(parts: Iterable[RecordRange], anomaly: Anomaly, evidence: Evidence) 
     return found
 
 
-def attached(parts: Iterable[RecordRange], width: int, others: Iterable[RecordRange] = ()) -> list[RecordRange]:
+def attached(
+    parts: Iterable[RecordRange], width: int, ends: Mapping[Partition, int], others: Iterable[RecordRange] = ()
+) -> list[RecordRange]:
     """Undecided record ranges that stand next to what an event took that is permitted, and may have been taken by it,
-    were taken by it: an election cuts a log at one offset, and takes all from there on. ``others``: record ranges of
-    another anomaly that it may have taken.
+    were taken by it: an election cuts a log at one offset, and takes all from there on. ``ends``: of the final logs.
+    ``others``: record ranges of another anomaly that it may have taken.
 
     But those of which more were acknowledged there than one log has offsets, or after what stands above them, are of
     another leader's log, and so is what continues it; and what is in a hole of the final log, no election took alone.
+    Nor need what stands at its end or above be of the log that was taken, where another leader may have written it:
+    that is where the end of what survived would stand, if that was lost without an election.
     """
     ordered = sorted(
         [*((part, True) for part in parts), *((part, False) for part in others)],
@@ -143,7 +148,8 @@ def attached(parts: Iterable[RecordRange], width: int, others: Iterable[RecordRa
             part = found[n]
             decision = part.decision
             assert decision is not None
-            if decision.standing is Standing.UNDECIDED and not apart[n]:
+            beyond = decision.several and part.of in ends and (part.first_offset or 0) >= ends[part.of]
+            if decision.standing is Standing.UNDECIDED and not apart[n] and not beyond:
                 for term in sorted(decision.may_have):
                     beside = permitted.get((part.of, term))
                     crowd = _crowd(crowds, part, term, width)

@@ -68,6 +68,7 @@ class Decision:
     """The standing of records that are gone, and why.
 
     ``term``: whose records they are, where that is known. ``may_have``: the terms whose leaders may have taken them.
+    ``several``: they may be of several terms, and what holds of one does not of another.
     """
 
     ruling: Ruling
@@ -77,6 +78,7 @@ class Decision:
     event: Event | None = None
     term: int | None = None
     may_have: frozenset[int] = frozenset()
+    several: bool = False
 
     @property
     def standing(self) -> Standing:
@@ -189,7 +191,8 @@ class Evidence:
             return each[0]
         supposed = next(one for one in each if one.standing is not Standing.VIOLATION)
         because = f"nobody knows whether every fault acted; if it did, this is {supposed.ruling.because}"
-        return replace(each[0], ruling=_undecided(anomaly, because), may_have=supposed.may_have)
+        several = any(one.several for one in each)
+        return replace(each[0], ruling=_undecided(anomaly, because), may_have=supposed.may_have, several=several)
 
     def _of_faults(self, anomaly: Anomaly, case: Case, supposed: int) -> Decision:
         elections = self.elections.get(case.of)
@@ -248,6 +251,7 @@ class Evidence:
             unknown=frozenset.union(*(one.must | one.unknown for one in each)) - must,
             need_not=frozenset.intersection(*(one.need_not for one in each)),
             may_have=frozenset.union(*(one.may_have for one in each)) | {n for n in takers if n is not None},
+            several=True,
         )
 
     @property

@@ -76,7 +76,9 @@ cut off again and again, mostly from observer and clients, too.
 Some losses stay undecided, however well a cluster is observed:
 
 - A leader that was cut off or paused answers again before it hears of the next one: within some seconds either of
-  two may have acknowledged a record, and each continues a log of its own.
+  two may have acknowledged a record, and each continues a log of its own. A consumer that was given it there tells
+  whose it is, by its leader epoch. So does a log of which more was lost beside it, but not where the final log ends:
+  there its own leader may have lost it.
 - With ZooKeeper before 2.7, a leader writes its ISR to ZooKeeper, and what brokers report follows by up to 65 s. A
   record's ISR is known where it stayed the same from before the record was sent until 65 s after it was acknowledged.
   An unclean election comes sooner than that after the ISR shrank, as a rule: which replicas had to have the record is

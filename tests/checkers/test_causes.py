@@ -24,7 +24,7 @@ from checkers.evidence.causes import (
     record_ranges,
 )
 from checkers.evidence.holders import Case, Decision, Event
-from checkers.evidence.leadership import LeaderTerm, Span
+from checkers.evidence.leadership import LeaderTerm, Partition, Span
 from checkers.judge import judge
 from harness.core.anomalies import BY_NAME
 from harness.core.guarantees import PERMISSIONS, Ruling
@@ -85,8 +85,12 @@ def test_what_was_lost_under_one_leader_is_one_run(found: Runs) -> None:
         "send b ok @1 t4..5",
         "send c ok @2 t5..6",
         "live b @1",
-        "final a @0",
-        "end 0..1",
+        "send d ok @1 t12..13",
+        "send e ok @2 t13..14",
+        "final a @0 e0",
+        "final d @1 e1",
+        "final e @2 e1",
+        "end 0..3",
         "fault cut b1,b2,b3 3..12",
         "fault blip b2 6..7",
         "saw b1 @1..3 leader=1 epoch=0 isr=1,2,3",
@@ -344,8 +348,8 @@ def part(first: int, last: int, decision: Decision, sent: float = 5, until: floa
     return record_range(first, last, until, until, case=case, decision=decision, **changes)
 
 
-def standings(*parts: RecordRange) -> list[tuple[int | None, Standing]]:
-    found = attached(parts, 64)
+def standings(*parts: RecordRange, ends: Mapping[Partition, int] | None = None) -> list[tuple[int | None, Standing]]:
+    found = attached(parts, 64, ends or {})
     assert all(one.case is None for one in found)
     return [(one.first_offset, one.decision.standing) for one in found if one.decision]
 
@@ -353,6 +357,26 @@ def standings(*parts: RecordRange) -> list[tuple[int | None, Standing]]:
 def test_what_stands_beside_what_the_same_election_took_was_taken_by_it() -> None:
     assert standings(part(0, 9, UNSURE), part(10, 19, TAKEN)) == [(0, Standing.PERMITTED), (10, Standing.PERMITTED)]
     assert standings(part(0, 9, TAKEN), part(10, 19, UNSURE)) == [(0, Standing.PERMITTED), (10, Standing.PERMITTED)]
+
+
+@pytest.mark.parametrize(
+    ("several", "ends", "standing"),
+    [
+        (True, {TRIAL: 10}, Standing.UNDECIDED),
+        (True, {TRIAL: 5}, Standing.UNDECIDED),
+        (True, {TRIAL: 11}, Standing.PERMITTED),
+        (True, {("trial", 1): 10}, Standing.PERMITTED),
+        (False, {TRIAL: 10}, Standing.PERMITTED),
+    ],
+    ids=["at its end", "above it", "below it", "of another partition", "of one leader alone"],
+)
+def test_where_the_final_log_ends_its_own_leader_may_have_lost_what_another_may_have_written(
+    several: bool, ends: Mapping[Partition, int], standing: Standing
+) -> None:
+    unsure = replace(UNSURE, several=several)
+    assert standings(part(0, 9, TAKEN), part(10, 19, unsure), ends=ends)[1] == (10, standing)
+    above = standings(part(10, 19, unsure), part(20, 29, TAKEN), ends=ends)
+    assert above == [(10, standing), (20, Standing.PERMITTED)]
 
 
 @pytest.mark.parametrize(

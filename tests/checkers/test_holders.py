@@ -14,7 +14,7 @@ from checkers.evidence.causes import decided as each_decided
 from checkers.evidence.elections import elections
 from checkers.evidence.final_logs import Log
 from checkers.evidence.holders import Case, Decision, Evidence
-from checkers.evidence.leadership import spans
+from checkers.evidence.leadership import Partition, spans
 from checkers.evidence.standing import possible_faults
 from harness.core.anomalies import ACKNOWLEDGED_ELSEWHERE, HANGING_TRANSACTION, LOST, VANISHED, Anomaly
 from harness.core.guarantees import Configuration
@@ -50,6 +50,10 @@ def evidence(told: HandHistory, **settings: Any) -> Evidence:
     table = pa.Table.from_pylist([{name: row[name] for name in COLUMNS_OF_SENDS} for row in again], _SENT)
     again_at = acknowledged_again([table], known.elections, known.end_ns)
     return Evidence(**{**vars(known), "again": again_at, "_edges": {}, "_moments": {}})
+
+
+def ends(known: Evidence) -> dict[Partition, int]:
+    return {of: log.end for of, log in known.logs.items()}
 
 
 def log_of(told: HandHistory, end: dict[str, Any]) -> Log:
@@ -90,7 +94,7 @@ def decided(*lines: str, anomaly: Anomaly = LOST, guarded: bool = False, **setti
         acknowledged,
         send["offset"],
         send["offset"],
-        read[0]["leader_epoch"] if read and anomaly is VANISHED else None,
+        read[0]["leader_epoch"] if read and (anomaly is VANISHED or read[0]["offset"] == send["offset"]) else None,
         delivered,
         in_hole(told, send),
     )
@@ -266,7 +270,7 @@ def test_what_a_marker_may_stand_for_went_with_what_stands_next_to_it(offset: in
         for at in (5, offset)
     ]
     ranges = record_ranges([pa.Table.from_pylist(table, COLUMNS)], {}, 64, {}, known)
-    first, _ = attached(each_decided(ranges, LOST, known), 64)
+    first, _ = attached(each_decided(ranges, LOST, known), 64, ends(known))
     assert first.decision is not None
     assert first.decision.standing is standing
 
@@ -392,6 +396,29 @@ def test_a_record_that_a_consumer_was_given_was_committed_acknowledged_or_not(
 ) -> None:
     given = ["send r info @5 t10..", "live r @5 e0 t12", *isr, *CUT]
     assert decided(*given, anomaly=VANISHED, acks="1", **UNCLEAN).standing is standing
+
+
+@pytest.mark.parametrize(
+    ("given", "standing"),
+    [
+        ([], UNDECIDED),
+        (["live r @5 e0 t32"], PERMITTED),
+        (["live r @5 e1 t32"], VIOLATION),
+        (["live r @6 e0 t32"], UNDECIDED),
+        (["live x @5 e0 t32"], UNDECIDED),
+        (["live r @5 t32"], UNDECIDED),
+    ],
+    ids=["nobody", "as the one's", "as the other's", "at another place", "another record", "without an epoch"],
+)
+def test_a_consumer_that_was_given_it_knows_which_of_two_leaders_acknowledged_it(
+    given: list[str], standing: Standing
+) -> None:
+    """b1 is cut off and goes on; b2 leads since 20 s, and has more than r at its end."""
+    deposed = [*saw("b1", "0..40", 1, 0, "1"), *saw("b2,b3", "0..19", 1, 0, "1")]
+    deposed += [*saw("b2,b3", "20..60", 2, 1, "2,3"), *saw("b1", "41..60", 2, 1, "2,3")]
+    log = ["final a @4 e0", "final b @5 e1", "final late @9 e1", "send late ok @9 t50..51", "end 0..10"]
+    lines = ["send r ok @5 t30..31", "send x info t30..", *deposed, *log, *given]
+    assert decided(*lines, acks="1", **UNCLEAN).standing is standing
 
 
 def test_what_two_leaders_may_have_acknowledged_is_undecided() -> None:
@@ -780,7 +807,7 @@ def test_what_is_in_a_hole_is_attached_to_no_election() -> None:
     ]
     holes = {TRIAL: (np.array([21]), np.array([21]))}
     parts = record_ranges([pa.Table.from_pylist(rows, COLUMNS)], {}, 64, holes, known)
-    last = attached(each_decided(parts, LOST, known), 64)[-1]
+    last = attached(each_decided(parts, LOST, known), 64, ends(known))[-1]
     assert (last.first_offset, last.decision.standing) != (21, PERMITTED)
 
 
@@ -970,9 +997,9 @@ def test_what_depends_on_a_coordinators_log_is_unknown_where_something_may_have_
     assert found.standing is standing
 
 
-def elsewhere(anomaly: Anomaly, offset: int, beside: Anomaly = LOST, partition: int = 0) -> Standing:
+def elsewhere(anomaly: Anomaly, offset: int, beside: Anomaly = LOST, partition: int = 0, end: int = 41) -> Standing:
     """The standing of a record at an offset that either of two leaders may have acknowledged, where what b1 alone
-    acknowledged before, from 5 to 8, is lost."""
+    acknowledged before, from 5 to 8, is lost. b2 goes on from 5 to the end of the final log."""
     deposed = [*saw("b1", "0..40", 1, 0, "1,2,3"), *saw("b2,b3", "0..19", 1, 0, "1,2,3")]
     deposed += [*saw("b2,b3", "20..60", 2, 1, "2,3"), *saw("b1", "41..60", 2, 1, "2,3")]
     deposed += [line.replace("leader=", "p1 leader=") for line in deposed]
@@ -981,8 +1008,9 @@ def elsewhere(anomaly: Anomaly, offset: int, beside: Anomaly = LOST, partition: 
         *deposed,
         "final a @4 e0",
         "final b @5 e1",
+        f"final c @{end - 1} e1",
         "final a @4 e0 p1",
-        "end 0..6",
+        f"end 0..{end}",
         "end 0..5 p1",
     )
     known = evidence(told, **ALONE)
@@ -996,7 +1024,7 @@ def elsewhere(anomaly: Anomaly, offset: int, beside: Anomaly = LOST, partition: 
 
     parts = ranges(anomaly, (partition, offset, 25.0))
     lost = ranges(beside, *((0, o, 10.0 + o / 10) for o in range(5, 9)))
-    [found] = attached(parts, 64, lost)
+    [found] = attached(parts, 64, ends(known), lost)
     assert found.decision is not None
     assert found.count == 1
     return found.decision.standing
@@ -1007,6 +1035,19 @@ def test_what_the_same_cut_took_that_is_lost_decides_what_stands_elsewhere() -> 
     assert elsewhere(ACKNOWLEDGED_ELSEWHERE, 500) is UNDECIDED
     assert elsewhere(ACKNOWLEDGED_ELSEWHERE, 9, partition=1) is UNDECIDED
     assert elsewhere(ACKNOWLEDGED_ELSEWHERE, 5) is UNDECIDED
+
+
+@pytest.mark.parametrize("anomaly", [LOST, ACKNOWLEDGED_ELSEWHERE], ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    ("offset", "end", "standing"),
+    [(9, 9, UNDECIDED), (9, 7, UNDECIDED), (12, 9, UNDECIDED), (9, 10, PERMITTED), (12, 41, PERMITTED)],
+    ids=["at it", "above it", "behind a gap", "below it", "far below it"],
+)
+def test_what_stands_at_the_end_of_the_final_log_the_leader_that_survived_may_have_lost(
+    anomaly: Anomaly, offset: int, end: int, standing: Standing
+) -> None:
+    """b2 drops the end of its log without an election, right behind what its own election took of b1's."""
+    assert elsewhere(anomaly, offset, end=end) is standing
 
 
 @pytest.mark.parametrize(

@@ -86,6 +86,9 @@ def decisions(played: Played) -> Iterator[tuple[Anomaly, Loss, Decision]]:
     read: dict[int, dict[str, object]] = {}
     for row in _gone(played):
         read.setdefault(row["record_id"], row)
+    epochs: dict[tuple[object, object], set[int]] = {}
+    for row in _gone(played):
+        epochs.setdefault((row["record_id"], row["offset"]), set()).add(row["leader_epoch"])
     holes = {loss.record.id for loss in truth if _in_hole(played, loss)}
     for anomaly in (LOST, VANISHED):
         some = [loss for loss in truth if (loss.acknowledged_ns if anomaly is LOST else read.get(loss.record.id))]
@@ -102,7 +105,7 @@ def decisions(played: Played) -> Iterator[tuple[Anomaly, Loss, Decision]]:
                 acknowledged,
                 offset,
                 offset,
-                given["leader_epoch"] if given else None,
+                given["leader_epoch"] if given else _only(epochs.get((loss.record.id, offset), set())),
                 given["read_ns"] if given else None,
                 loss.record.id in holes,
             )
@@ -110,11 +113,16 @@ def decisions(played: Played) -> Iterator[tuple[Anomaly, Loss, Decision]]:
         yield from _told(anomaly, some, ranges, known)
 
 
+def _only(epochs: set[int]) -> int | None:
+    return next(iter(epochs)) if len(epochs) == 1 else None
+
+
 def _told(
     anomaly: Anomaly, some: list[Loss], ranges: list[RecordRange], known: Evidence
 ) -> Iterator[tuple[Anomaly, Loss, Decision]]:
     by_id = {loss.record.id: loss for loss in some}
-    for part in attached(decided(ranges, anomaly, known), _WIDTH):
+    ends = {of: log.end for of, log in known.logs.items()}
+    for part in attached(decided(ranges, anomaly, known), _WIDTH, ends):
         assert part.decision is not None
         yield anomaly, by_id[part.again_to or 0], part.decision
 
