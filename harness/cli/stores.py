@@ -118,7 +118,8 @@ def _besides(run: "Stored") -> float | None:
 def compare(old: Path, new: Path, tolerance: float) -> int:
     """Compare two runs, suites or stores: verdicts, loss, availability and latency, and what changed in settings.
 
-    Of a store, the newest run of each scenario. Exits with 1 where NEW is worse.
+    Of a store, the newest run of each scenario; as OLD, the newest that no suite found worse. Exits with 1 where NEW is
+    worse.
     """
     from harness.suite.comparing import compare as compared
     from harness.suite.stored import by_case

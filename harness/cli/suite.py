@@ -22,12 +22,11 @@ from harness.core.errors import ScenarioError
 from harness.core.quantities import written_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from harness.cluster.spec import ClusterSpec
     from harness.suite.plan import Case
     from harness.suite.results import Result, SuiteFile
-    from harness.suite.stored import Runs
 
 
 #: What a cluster of three and its clients take. With less a run is no slower, but late: leaders are elected because
@@ -96,12 +95,11 @@ def suite(
     run that was not as expected. `suite-NAME-TIME` in the store has suite.json, junit.xml, summary.md and index.html.
     """
     from harness.run.versions import versions
-    from harness.suite.comparing import compare
+    from harness.suite.measure import choose, measured
     from harness.suite.model import load_suite, suites
     from harness.suite.plan import in_order, plan
     from harness.suite.reports import write_reports
     from harness.suite.results import Result, SuiteFile, failed_last, new_directory, to_resume, worked_on
-    from harness.suite.stored import by_case, of_suite
     from harness.suite.suite import resume as ready_to_go_on
 
     if not named:
@@ -113,8 +111,7 @@ def suite(
     named_store, store = store, Path(os.path.realpath(store))
     # Files are named so that the suite is found again from another directory.
     asked = [str(Path(name).resolve()) if Path(name).is_file() else name for name in named]
-    # Read first: what a baseline is must not depend on the runs that are compared with it, which may be in its store.
-    before = None if baseline is None else by_case(baseline, print_error, baseline=True)
+    measure = None
     if resume:
         if overrides or images or times > 1 or seed is not None:
             raise ScenarioError("--resume goes on with what was begun: leave --set, --images, --times and --seed out")
@@ -122,11 +119,15 @@ def suite(
     else:
         everywhere = [*overrides, *said_by({} if images is None else {"images": images})]
         cases = in_order(plan(wanted, everywhere, times, _draws(seed)), failed_last(store))
+        if baseline is not None:
+            # Chosen first: it must not depend on the runs that are compared with it, which may be in its store.
+            measure = choose(baseline, {case.name for case in cases}, store, print_error)
         _told_apart(backends, cases)
         directory = new_directory(store, wanted.name, time.time())
     with worked_on(directory):
         if resume:
             file = SuiteFile.read(directory)
+            _measured_by(file, baseline, directory)
             ready_to_go_on(file, store, backends.clean, time_budget)
             _look_again(backends, file)
         else:
@@ -138,28 +139,45 @@ def suite(
                 began=time.time(),
                 named=asked,
                 versions=versions(),
+                measure=measure,
                 runs=[Result.of(case) for case in cases],
             )
-        file.baseline, file.worse = None, {}
         file.write(directory)
         going_on = _going_on(named, named_store, jobs, baseline, as_json)
         _run(backends, file, directory, store, _bounded(jobs, backends.cores()), going_on)
         index = write_reports(file, directory)
-        compared = None if before is None else compare(_of(file, before), of_suite(directory, print_error), TOLERANCE)
-        if compared is not None:
-            file.baseline, file.worse = str(baseline), {case.name: list(case.worse) for case in compared if case.worse}
+        if file.measure is not None:
+            compared = measured(file, file.measure, directory, TOLERANCE, print_error)
             file.write(directory)
             write_reports(file, directory)
     if as_json:
         print_json(file.model_dump_json(by_alias=True))
     else:
         _print(file, index)
-    code = exit_code(file)
-    if compared is not None:
+    if file.measure is not None:
         # With --json, standard output is one line.
-        code = codes.worst([code, print_comparison(compared, err=as_json)])
+        print_comparison(compared, err=as_json)
     _report_to_github(file, err=as_json)
-    return code
+    return codes.worst([exit_code(file), codes.NOT_MET if file.worse else codes.MET])
+
+
+def _measured_by(file: "SuiteFile", baseline: Path | None, directory: Path) -> None:
+    """Note what a suite that goes on is compared with: the runs that were chosen when it began, unless another baseline
+    is named now."""
+    from harness.suite.measure import choose
+
+    if file.measure is not None:
+        file.measure.compared = False
+        if baseline is None or str(baseline) == file.measure.said:
+            return
+    named = file.baseline if baseline is None else baseline
+    if named is None:
+        return
+    chosen = choose(Path(named), {run.name for run in file.runs}, directory.parent, print_error, directory.name)
+    if chosen is not None:
+        file.measure = chosen
+        if baseline is not None and str(baseline) != file.baseline:
+            file.baseline, file.worse = None, {}
 
 
 def _draws(seed: int | None) -> Random:
@@ -245,12 +263,6 @@ def _report_to_github(file: "SuiteFile", err: bool) -> None:
     if os.environ.get("GITHUB_ACTIONS") == "true":
         for line in annotations(file):
             click.echo(line, err=err)
-
-
-def _of(file: "SuiteFile", before: "Mapping[str, Runs]") -> "dict[str, Runs]":
-    """Of a baseline, the cases that a suite has."""
-    names = {run.name for run in file.runs}
-    return {name: runs for name, runs in before.items() if name in names}
 
 
 def exit_code(file: "SuiteFile") -> int:

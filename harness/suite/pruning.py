@@ -53,8 +53,8 @@ class Pruned:
 
 def protected(folder: Path) -> set[Path]:
     """The directories of runs at and below ``folder`` that must stay, whatever else is said: those of a suite that is
-    going on, and of each suite's name, as far as they ended, the newest judged of each case, which the next is compared
-    with."""
+    going on, and what it is compared with; and of each suite's name the newest judged of each case, which the next is
+    compared with (harness.suite.stored: by_case)."""
     suites = [path for path in files_below(folder, SUITE_FILE) if fnmatchcase(path.parent.name, "suite-*-*")]
     suites += [path for store in folder.parents for path in sorted(store.glob(f"suite-*-*/{SUITE_FILE}"))]
     newest: dict[tuple[Path, str, str], tuple[float, set[Path]]] = {}
@@ -68,8 +68,12 @@ def protected(folder: Path) -> set[Path]:
         if is_recorded(directory):
             found = (store / run.directory if run.directory else run_directory(store, run) for run in file.runs)
             stays |= {run.resolve() for run in found if run is not None}
+            before = file.measure.cases.values() if file.measure is not None else ()
+            stays |= {(store / run).resolve() for case in before for run in case.judged}
             continue
-        for name, runs in file.by_name().items() if file.ended is not None else ():
+        for name, runs in file.by_name().items():
+            if not file.is_measure(name):
+                continue
             judged = {(store / run.directory).resolve() for run in runs if run.verdict is not None and run.directory}
             key = store, file.suite, name
             if any(map(Path.is_dir, judged)) and file.began >= newest.get(key, (0.0, ()))[0]:

@@ -103,6 +103,25 @@ class Result(_Part):
         self.outcome = Outcome.EXPECTED if verdict.expected else unmet
 
 
+class Before(_Part):
+    """Of one case, what a suite is compared with: the directories of its judged runs, relative to the store, and how
+    many others there were (harness.suite.stored: Runs)."""
+
+    judged: list[str] = []
+    crashed: int = 0
+    removed: int = 0
+    unreadable: int = 0
+    cannot_run: int = 0
+
+
+class Measure(_Part):
+    """What a suite is compared with when it ends: chosen when it begins, and the same when it goes on."""
+
+    said: str = Field(description="the path that was named")
+    cases: dict[str, Before]
+    compared: bool = Field(False, description="whether all that was run since is compared with it")
+
+
 class SuiteFile(_Part):
     """The whole of suite.json."""
 
@@ -118,6 +137,7 @@ class SuiteFile(_Part):
     versions: dict[str, str] = {}
     baseline: str | None = Field(None, description="what it was compared with")
     worse: dict[str, list[str]] = Field({}, description="by a case's name, in which ways it is worse than the baseline")
+    measure: Measure | None = Field(None, description="what it is to be compared with")
     runs: list[Result]
 
     def write(self, directory: Path) -> None:
@@ -137,6 +157,11 @@ class SuiteFile(_Part):
     def skips(self, run: Result) -> bool:
         """Whether a run may be skipped: this machine cannot run it, and the suite takes that for no failure."""
         return run.outcome is Outcome.CANNOT_RUN and self.cannot_run == "skip" and not run.needed
+
+    def is_measure(self, name: str) -> bool:
+        """Whether others may be compared with its runs of a case: not where they are worse than those before, nor
+        where that was to be found out and is not yet."""
+        return (self.measure is None or self.measure.compared) and name not in self.worse
 
     def counts(self) -> dict[Outcome, int]:
         """How many runs came to each outcome; none that no run came to."""

@@ -83,14 +83,20 @@ def runs_below(folder: Path) -> list[Path]:
     return [path.parent for path in files_below(folder, RUN_FILE)]
 
 
-def by_case(folder: Path, say: Say, baseline: bool = False) -> dict[str, Runs]:
+def by_case(folder: Path, say: Say, baseline: bool = False, without: str | None = None) -> dict[str, Runs]:
     """The runs of a suite by the names of their cases. Of a store, for each case those of the newest suite that has
     it, or the one run outside of suites that is newer: its case has the scenario's name. Where others are compared with
-    it (``baseline``), runs of which none was judged hide no older ones: a night that crashed is no measure.
+    it (``baseline``), runs of which none was judged hide no older ones, and neither do those that were worse: a night
+    that crashed is no measure. ``without``: the name of a suite's directory that is passed over, as are copies of it.
 
     Raises HistoryError where none was judged. A run that cannot be read is reported, and left out.
     """
-    found = of_suite(folder, say) if (folder / SUITE_FILE).is_file() else _newest(folder, say, baseline)
+    if (folder / SUITE_FILE).is_file():
+        if Path(os.path.realpath(folder)).name == without:
+            raise HistoryError(f"{folder}: it would be compared with itself: name another")
+        found = of_suite(folder, say)
+    else:
+        found = _newest(folder, say, baseline, without)
     if not any(runs.judged for runs in found.values()):
         if any(runs.removed for runs in found.values()):
             raise HistoryError(f"{folder}: the runs of this suite were removed since: name another")
@@ -122,20 +128,21 @@ def of_suite(directory: Path, say: Say) -> dict[str, Runs]:
     return found
 
 
-def _newest(folder: Path, say: Say, baseline: bool) -> dict[str, Runs]:
+def _newest(folder: Path, say: Say, baseline: bool, without: str | None) -> dict[str, Runs]:
     began: dict[str, float] = {}
     newest: dict[str, Runs] = {}
     of_suites: set[Path] = set()
     for directory in stored_suites(folder):
         try:
             file = SuiteFile.read(directory)
-            found = {
-                name: runs
-                for name, runs in of_suite(directory, say).items()
-                if (runs.judged if baseline else runs.any or runs.unreadable)
-            }
+            of = {} if directory.name == without else of_suite(directory, say)
         except HistoryError:
             continue  # Of another version: its runs are like any other.
+        found = {
+            name: runs
+            for name, runs in of.items()
+            if (runs.judged and file.is_measure(name) if baseline else runs.any or runs.unreadable)
+        }
         newest |= found
         began |= dict.fromkeys(found, file.began)
         of_suites |= {(folder / one).resolve() for run in file.runs for one in (run.directory, *run.abandoned) if one}

@@ -1,7 +1,9 @@
 """``suite``, ``runs``, ``compare``, ``prune``, and ``run --no-judge``."""
 
+import copy
 import json
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ from harness.cli import codes
 from harness.cli.backends import Backends
 from harness.cli.suite import exit_code
 from harness.core.errors import EnvironmentLacks
-from harness.core.verdict import Judgement
+from harness.core.verdict import Judgement, Verdict
 from harness.history.lock import RecordingLock
 from harness.history.run_file import PhaseReport, RunFile
 from harness.report import write as write_reports
@@ -21,7 +23,7 @@ from harness.suite.junit import render
 from harness.suite.pruning import size_of
 from harness.suite.recorder import Event
 from harness.suite.reports import annotations
-from harness.suite.results import Outcome, SuiteFile
+from harness.suite.results import Outcome, SuiteFile, stored_suites
 from harness.suite.stored import read_run
 from tests.cli.conftest import judging
 from tests.cli.test_commands import assert_one_line
@@ -488,6 +490,141 @@ def test_a_suite_is_not_compared_with_its_own_runs(tmp_path: Path, kafka_trial: 
     done = kafka_trial(*arguments, backends=backends(world))
     assert done.code == codes.NOT_MET
     assert "1 of 1 worse" in done.out
+
+
+def slow() -> Verdict:
+    """Ten times as long without an acknowledgement."""
+    availability = copy.deepcopy(verdict().availability)
+    availability["longest_unavailable"]["lasted_ns"] *= 10
+    return verdict(availability=availability)
+
+
+LONGER = "longest without an acknowledgement: 6.0 s before, 60.0 s now"
+NO_ROUTE = [Event(kind="cannot run", text="m1: no route", needed=True)]
+
+
+def the_last(store: Path) -> SuiteFile:
+    return SuiteFile.read(stored_suites(store)[-1])
+
+
+@pytest.mark.parametrize("again", [True, False])
+def test_a_suite_that_goes_on_is_compared_with_what_it_was_before_and_never_with_itself(
+    again: bool, tmp_path: Path, kafka_trial: Invoke
+) -> None:
+    """A night that was worse, and could not run some, in the store that it is compared with."""
+    arguments = ["suite", *TWO, "--store", tmp_path]
+    kafka_trial(*arguments, backends=backends(World(tmp_path)))
+    named = ["--baseline", tmp_path]
+    worse = World(tmp_path, {TWO[1]: NO_ROUTE}, verdicts=[slow()], moment="20260102")
+    assert kafka_trial(*arguments, *named, backends=backends(worse)).code == codes.CANNOT_RUN
+    assert the_last(tmp_path).worse == {TWO[0]: [LONGER], TWO[1]: ["cannot run now, was run before"]}
+    later = World(tmp_path, moment="20260103")
+    done = kafka_trial(*arguments, *(named if again else []), "--resume", backends=backends(later))
+    assert (done.code, the_last(tmp_path).worse) == (codes.NOT_MET, {TWO[0]: [LONGER]})
+    assert LONGER in done.out
+    [_, directory] = stored_suites(tmp_path)
+    assert "<failure" in (directory / "junit.xml").read_text()
+    assert "1 of 2 scenarios are worse than" in (directory / "summary.md").read_text()
+
+
+def test_a_suite_that_was_broken_off_is_compared_with_what_it_was_to_be(tmp_path: Path, kafka_trial: Invoke) -> None:
+    old, store = tmp_path / "old", tmp_path / "new"
+    judged(old, TWO[0])
+    judged(old, TWO[1])
+    world = World(store, {TWO[1]: [Event(kind="failed", text="hangs")]}, verdicts=[slow()], interrupts=True)
+    arguments = ["suite", *TWO, "--store", store]
+    assert kafka_trial(*arguments, "--baseline", old, backends=backends(world)).code == codes.CRASHED
+    # What came since is none that it was to be compared with.
+    newer = judged(old, TWO[0], 2, availability=slow().availability)
+    file = RunFile.read(newer)
+    file.origin_unix_ns = 4 * 10**18
+    file.write(newer)
+    assert kafka_trial(*arguments, "--resume", backends=backends(World(store))).code == codes.NOT_MET
+    assert the_last(store).worse == {TWO[0]: [LONGER]}
+
+
+def test_who_goes_on_may_name_another_baseline_and_the_suite_is_compared_with_that(
+    tmp_path: Path, kafka_trial: Invoke
+) -> None:
+    old, mended, store = (tmp_path / name for name in ("old", "mended", "new"))
+    for name in TWO:
+        judged(old, name)
+        judged(mended, name, availability=slow().availability)
+    arguments = ["suite", *TWO, "--store", store]
+    world = World(store, {TWO[1]: NO_ROUTE}, verdicts=[slow()])
+    kafka_trial(*arguments, "--baseline", old, backends=backends(world))
+    done = kafka_trial(*arguments, "--baseline", mended, "--resume", backends=backends(World(store)))
+    assert (done.code, the_last(store).worse, the_last(store).baseline) == (codes.MET, {}, str(mended))
+
+
+def test_what_was_worse_stays_so_where_what_it_was_compared_with_is_gone(tmp_path: Path, kafka_trial: Invoke) -> None:
+    old, store = tmp_path / "old", tmp_path / "new"
+    runs = [judged(old, name) for name in TWO]
+    arguments = ["suite", *TWO, "--store", store]
+    world = World(store, {TWO[1]: NO_ROUTE}, verdicts=[slow()])
+    kafka_trial(*arguments, "--baseline", old, backends=backends(world))
+    shutil.rmtree(runs[0])
+    done = kafka_trial(*arguments, "--resume", backends=backends(World(store)))
+    assert (done.code, the_last(store).worse) == (codes.NOT_MET, {TWO[0]: [LONGER]})
+    assert "1 of the runs before cannot be compared: removed since" in done.out
+
+
+def test_a_worse_night_is_no_measure_for_the_next_until_it_is_named(tmp_path: Path, kafka_trial: Invoke) -> None:
+    arguments = ["suite", *TWO, "--store", tmp_path]
+    kafka_trial(*arguments, backends=backends(World(tmp_path)))
+
+    def night(day: int, baseline: Path) -> int:
+        # (The first of the verdicts is of the first of the two.)
+        world = World(tmp_path, verdicts=[slow()], moment=f"2026010{day}")
+        code = kafka_trial(*arguments, "--baseline", baseline, backends=backends(world)).code
+        kafka_trial("prune", tmp_path, "--days", "0", "--unexpected")
+        return code
+
+    assert [night(day, tmp_path) for day in (2, 3)] == [codes.NOT_MET] * 2
+    assert the_last(tmp_path).worse == {TWO[0]: [LONGER]}
+    accepted = World(tmp_path, verdicts=[slow()], moment="20260104")
+    assert kafka_trial(*arguments, "--baseline", tmp_path, backends=backends(accepted)).code == codes.NOT_MET
+    assert night(5, stored_suites(tmp_path)[-1]) == codes.MET
+    assert night(6, tmp_path) == codes.MET, "what was compared with it, and is no worse, is the measure from then on"
+
+
+def test_a_night_that_was_broken_off_before_it_was_compared_is_no_measure(tmp_path: Path, kafka_trial: Invoke) -> None:
+    arguments = ["suite", *TWO, "--store", tmp_path]
+    kafka_trial(*arguments, backends=backends(World(tmp_path)))
+    hangs = {TWO[1]: [Event(kind="failed", text="hangs")]}
+    world = World(tmp_path, hangs, verdicts=[slow()], interrupts=True, moment="20260102")
+    assert kafka_trial(*arguments, "--baseline", tmp_path, backends=backends(world)).code == codes.CRASHED
+    world = World(tmp_path, verdicts=[slow()], moment="20260103")
+    assert kafka_trial(*arguments, "--baseline", tmp_path, backends=backends(world)).code == codes.NOT_MET
+
+
+@pytest.mark.parametrize("kind", ["other version", "crashed", "empty", "suite of another version"])
+def test_a_baseline_that_has_nothing_to_compare_with_is_a_line_and_keeps_no_night_from_being_run(
+    kind: str, tmp_path: Path, kafka_trial: Invoke
+) -> None:
+    old, store = tmp_path / "old", tmp_path / "new"
+    old.mkdir()
+    named, says = old, "no judged run here"
+    if kind == "other version":
+        for name in TWO:
+            (judged(old, name) / "verdict.json").write_text('{"schema": 0}')
+        says = "not a verdict of this version"
+    elif kind == "crashed":
+        crashes = World(old, {TWO[0]: [Event(kind="failed", text="does not come up")]})
+        assert kafka_trial("suite", TWO[0], "--store", old, backends=backends(crashes)).code == codes.CRASHED
+    elif kind == "suite of another version":
+        named, says = old / "suite-scenarios-1", "not a suite file of this version"
+        named.mkdir()
+        (named / "suite.json").write_text('{"schema": 0}')
+    done = kafka_trial("suite", *TWO, "--store", store, "--baseline", named, backends=backends(World(store)))
+    assert (done.code, the_last(store).baseline) == (codes.MET, None)
+    [line] = [line for line in done.err.splitlines() if line.startswith("kafka-trial:")]
+    assert line.startswith(f"kafka-trial: nothing is compared with {named}: ")
+    assert says in line
+    assert "worse" not in done.out
+    world = World(store, verdicts=[slow()], moment="20260102")
+    again = kafka_trial("suite", *TWO, "--store", store, "--baseline", store, backends=backends(world))
+    assert again.code == codes.NOT_MET, "that night is the measure for the next"
 
 
 def test_a_baseline_that_is_none_is_told_before_anything_is_started(tmp_path: Path, kafka_trial: Invoke) -> None:

@@ -22,8 +22,8 @@ from harness.suite.pruning import (
     to_remove,
     why_left_alone,
 )
-from harness.suite.results import Outcome, Result, SuiteFile
-from harness.suite.stored import Stored, read_run, runs_below
+from harness.suite.results import Before, Measure, Outcome, Result, SuiteFile
+from harness.suite.stored import Stored, by_case, read_run, runs_below
 from tests.report.verdicts import run_file, verdict
 from tests.suite.fakes import case, record, suite_file
 
@@ -208,11 +208,41 @@ def test_the_newest_suite_of_each_name_stays_and_those_that_go_on(tmp_path: Path
     begun.runs[1].outcome = Outcome.RECORDED
     begun.write(live)
     for named in (tmp_path, tmp_path / "a", runs[1]):
-        assert protected(named) == {runs[1], runs[3], runs[4], runs[5]}
+        assert protected(named) == {runs[2], runs[3], runs[4], runs[5]}
     lock.release()
-    assert protected(tmp_path) == {runs[1], runs[3]}
-    shutil.rmtree(runs[1])
+    assert protected(tmp_path) == {runs[3], runs[4]}
+    for run in (runs[4], runs[2], runs[1]):
+        shutil.rmtree(run)
     assert protected(tmp_path) == {runs[0], runs[3]}
+
+
+def test_what_the_next_is_compared_with_stays_though_its_suite_went_on_and_was_broken_off(tmp_path: Path) -> None:
+    runs = [record(tmp_path, "a", seed) for seed in range(2)]
+    suite(tmp_path, "quick", 1, runs[0])
+    suite(tmp_path, "quick", 2, runs[1], ended=False)
+    assert protected(tmp_path) == {run.directory for run in by_case(tmp_path, print, baseline=True)["a"].judged}
+    assert protected(tmp_path) == {runs[1]}
+
+
+def test_what_was_worse_or_not_compared_yet_protects_nothing_and_its_measure_stays(tmp_path: Path) -> None:
+    """As by_case chooses: a suite that found worse, one that was broken off before it was compared."""
+    runs = [record(tmp_path, "a", seed) for seed in range(4)]
+    directories = [suite(tmp_path, "quick", began, run) for began, run in enumerate(runs, 1)]
+    worse, waits, live = (SuiteFile.read(directory) for directory in directories[1:])
+    worse.worse = {"a": ["slower"]}
+    waits.measure = Measure(said="store", cases={"a": Before(judged=["a/20260101-0"])})
+    live.measure = Measure(said="store", cases={"a": Before(judged=["a/20260101-1"])})
+    for file, directory in zip((worse, waits, live), directories[1:], strict=True):
+        file.write(directory)
+    lock = RecordingLock(directories[3])
+    assert protected(tmp_path) == {runs[0], runs[1], runs[3]}, "what one that goes on is compared with stays, too"
+    lock.release()
+    assert protected(tmp_path) == {runs[0]}
+    assert [run.directory for run in by_case(tmp_path, print, baseline=True)["a"].judged] == [runs[0]]
+    waits.measure.compared = True
+    waits.write(directories[2])
+    assert protected(tmp_path) == {runs[2]}
+    assert [run.directory for run in by_case(tmp_path, print, baseline=True)["a"].judged] == [runs[2]]
 
 
 def test_what_must_stay_stays_whatever_is_told() -> None:
