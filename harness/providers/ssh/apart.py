@@ -1,6 +1,7 @@
 """Machines that several inventories name: one has one address, or nobody could tell that two clusters need it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import combinations
 from pathlib import Path
 
 from harness.core.errors import ScenarioError
@@ -15,31 +16,37 @@ def told_apart(clusters: Sequence[SshSpec], report: Callable[[str], None]) -> No
     """Look at the machines of all inventories, where there are several. One that does not answer is told of by the runs
     that need it. ``report`` gets a line for each host key that is accepted.
 
-    Raises ScenarioError: a line for each inventory that cannot be read, and for each machine that has two addresses.
+    Raises ScenarioError: a line for each inventory that cannot be read, and for each two that name a machine by two
+    addresses.
     """
-    wrong, read = list[str](), dict[str, tuple[Inventory, bool]]()
+    wrong, read, accept = list[str](), dict[str, Inventory](), set[str]()
     for own in clusters:
-        if own.machines is not None and own.machines not in read:
+        if own.machines is None:
+            continue
+        if own.accept_new:
+            accept.add(own.machines)
+        if own.machines not in read:
             try:
-                read[own.machines] = read_inventory(Path(own.machines)), own.accept_new
+                read[own.machines] = read_inventory(Path(own.machines))
             except ScenarioError as exc:
                 wrong += str(exc).splitlines()
     if len(read) > 1 and not wrong:
-        wrong = two_addresses(_machines(read, report))
+        wrong = list(two_addresses(read, _machines(read, accept, report)))
     if wrong:
         raise ScenarioError("\n".join(dict.fromkeys(wrong)))
 
 
-def _machines(read: Mapping[str, tuple[Inventory, bool]], report: Callable[[str], None]) -> dict[str, Facts]:
-    """By host and inventory, what each address answered that did."""
-    answered, found = set[str](), dict[str, Facts]()
-    for path, (inventory, accept) in read.items():
-        hosts = {host.called: host for host in inventory.hosts if host.address.lower() not in answered}
-        with connected(hosts, KnownHosts(Path(inventory.known_hosts), accept, report)) as machines:
+def _machines(
+    read: Mapping[str, Inventory], accept: Collection[str], report: Callable[[str], None]
+) -> dict[str, Facts]:
+    """What each address answered that did. ``accept``: the inventories of which new host keys are accepted."""
+    found = dict[str, Facts]()
+    for path, inventory in read.items():
+        hosts = {host.called: host for host in inventory.hosts if host.address.lower() not in found}
+        with connected(hosts, KnownHosts(Path(inventory.known_hosts), path in accept, report)) as machines:
             for name, facts in on_all(machines, look).items():
                 if isinstance(facts, Facts):
-                    answered.add(hosts[name].address.lower())
-                    found[_said(hosts[name], path)] = facts
+                    found[hosts[name].address.lower()] = facts
     return found
 
 
@@ -48,9 +55,16 @@ def _said(host: Host, path: str) -> str:
     return f"{host.address}{called} of {path}"
 
 
-def two_addresses(facts: Mapping[str, Facts]) -> list[str]:
-    """A line for each machine that has several addresses: by each, and its inventory, what its machine is like."""
-    return [
-        f"{' and '.join(several)} are one machine: name it by one address in all inventories of a suite"
-        for several in alike(facts)
-    ]
+def two_addresses(read: Mapping[str, Inventory], facts: Mapping[str, Facts]) -> Iterator[str]:
+    """A line for each two inventories that name a machine by no address that both have: of two hosts of one inventory,
+    its own runs tell, and others know it by either. ``facts``: by address, what its machine is like."""
+    for addresses in alike(facts):
+        named = {
+            path: [host for host in inventory.hosts if host.address.lower() in addresses]
+            for path, inventory in read.items()
+        }
+        for (left, ours), (right, theirs) in combinations(named.items(), 2):
+            common = {host.address.lower() for host in ours} & {host.address.lower() for host in theirs}
+            if ours and theirs and not common:
+                both = f"{_said(ours[0], left)} and {_said(theirs[0], right)}"
+                yield f"{both} are one machine: name it by one address in all inventories of a suite"

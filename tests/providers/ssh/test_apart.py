@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from harness.cli.backends import Backends
 from harness.core.errors import ScenarioError
 from harness.providers.catalogue import PROVIDERS, composed, told_apart
 from harness.providers.ssh.apart import two_addresses
+from harness.providers.ssh.inventory import Inventory
 from harness.providers.ssh.looking import Facts
 from tests.cli.test_commands import assert_one_line
 from tests.command import Invoke
@@ -23,15 +24,39 @@ from .server import Lab, lab_at
 PLAIN = Facts("10.0.0.1", 22, "Linux", (), "17", None, frozenset())
 
 
-def facts(**machines: str) -> dict[str, Facts]:
-    return {name: replace(PLAIN, machine=machine) for name, machine in machines.items()}
+def said(inventories: Mapping[str, str], **machines: str) -> list[str]:
+    """Of inventories, the addresses of whose hosts are letters; by address, what its machine tells."""
+    read = {
+        path: Inventory.model_validate({"hosts": [{"address": address} for address in addresses]})
+        for path, addresses in inventories.items()
+    }
+    return list(two_addresses(read, {name: replace(PLAIN, machine=machine) for name, machine in machines.items()}))
 
 
 def test_machines_are_told_apart_by_boot_and_network_and_none_by_what_it_does_not_tell() -> None:
-    assert two_addresses(facts(a="boot1 net:[1]", b="boot1 net:[2]", c="boot2 net:[1]", d="", e="")) == []
-    assert two_addresses(facts(a="boot1 net:[1]", b="boot2 net:[1]", c="boot1 net:[1]")) == [
-        "a and c are one machine: name it by one address in all inventories of a suite"
+    each = {"1": "a", "2": "b", "3": "c", "4": "d", "5": "e"}
+    assert said(each, a="boot1 net:[1]", b="boot1 net:[2]", c="boot2 net:[1]", d="", e="") == []
+    assert said(each, a="boot1 net:[1]", b="boot2 net:[1]", c="boot1 net:[1]") == [
+        "a of 1 and c of 3 are one machine: name it by one address in all inventories of a suite"
     ]
+
+
+@pytest.mark.parametrize(
+    ("inventories", "apart"),
+    [
+        ({"1": "ab", "2": "c"}, []),  # Two hosts of one inventory: no other run needs that machine.
+        ({"1": "ab", "2": "b"}, []),
+        ({"1": "Ab", "2": "aB"}, []),
+        ({"1": "ab", "2": "a", "3": "b"}, ["a of 2 and b of 3"]),
+        ({"1": "abc", "2": "c"}, []),
+        ({"1": "a", "2": "bc"}, ["a of 1 and b of 2"]),
+    ],
+)
+def test_two_addresses_are_refused_of_two_inventories_that_have_neither_in_common(
+    inventories: Mapping[str, str], apart: list[str]
+) -> None:
+    lines = said(inventories, a="boot1 net:[1]", b="boot1 net:[1]", c="boot2 net:[1]")
+    assert [line.partition(" are one machine")[0] for line in lines] == apart
 
 
 @pytest.fixture
@@ -72,6 +97,25 @@ def test_by_one_address_it_is_one_whatever_it_is_called(lab: Lab) -> None:
 def test_one_inventory_is_looked_at_by_the_runs_that_have_it_and_nobody_connects(lab: Lab) -> None:
     lab.server.close()
     look(write(lab, "left", "127.0.0.1"))
+
+
+def test_a_machine_that_one_inventory_names_twice_is_no_matter_of_the_suite(lab: Lab) -> None:
+    spare = f"{{name: spare, address: localhost, port: {lab.server.port}, key: id}}"
+    both = Path(write(lab, "both", "127.0.0.1"))
+    both.write_text(both.read_text().replace("]", f", {spare}]"))
+    look(str(both), write(lab, "other", "127.0.0.2", port=1))
+    look(str(both), write(lab, "right", "localhost"))
+
+
+def test_a_new_key_is_accepted_where_one_of_the_runs_of_its_inventory_says_so(lab: Lab) -> None:
+    lab.known.write_text("")
+    left, right = write(lab, "left", "127.0.0.1"), write(lab, "right", "localhost")
+    look(left, right)
+    assert lab.known.read_text() == "", "nobody said so: it does not answer"
+    named = [{"machines": left}, {"machines": left, "accept_new": True}, {"machines": right, "accept_new": True}]
+    with pytest.raises(ScenarioError, match="are one machine"):
+        told_apart([composed(PROVIDERS).model_validate(own) for own in named])
+    assert len(lab.known.read_text().splitlines()) == 2
 
 
 def test_what_does_not_answer_is_told_by_the_runs_that_need_it(lab: Lab) -> None:
