@@ -112,15 +112,20 @@ def record(order: Order, events: EventWriter, signals: Mapping[str, threading.Ev
     except (EnvironmentLacks, ScenarioError) as exc:
         # (What cannot be read any more, an inventory perhaps, is for its user to mend: that is never skipped.)
         needed = isinstance(exc, NothingRuns | ScenarioError)
-        return Event(kind="cannot run", text="; ".join(str(exc).splitlines()), needed=needed)
+        return Event(kind="cannot run", text=_said(exc), needed=needed)
     except KafkaTrialError as exc:
-        return Event(kind="failed", text="; ".join([str(exc), *getattr(exc, "__notes__", ())]))
+        return Event(kind="failed", text=_said(exc))
     except KeyboardInterrupt as exc:
-        return Event(kind="failed", text="; ".join(["interrupted", *getattr(exc, "__notes__", ())]))
+        return Event(kind="failed", text=_said(exc, "interrupted"))
     except Exception as exc:  # noqa: BLE001 - a defect: shown whole in the recorder's log, and in one line
         traceback.print_exception(exc)
         return Event(kind="failed", text=f"defect: {type(exc).__name__}: {exc}")
     return Event(kind="recorded", text=str(directory))
+
+
+def _said(exc: BaseException, what: str | None = None) -> str:
+    """An error and what was noted of it, in one line."""
+    return "; ".join([*(what or str(exc)).splitlines(), *getattr(exc, "__notes__", ())])
 
 
 def main() -> None:

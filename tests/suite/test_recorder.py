@@ -1,5 +1,6 @@
 """A recorder is a process of its own; whatever becomes of it, the suite gets one last event."""
 
+import io
 import os
 import signal
 import subprocess
@@ -9,10 +10,12 @@ from queue import Queue
 
 import pytest
 
+from harness.core.errors import ClusterError, EnvironmentLacks, ScenarioError
+from harness.run import lifecycle
 from harness.scenario.loading import load
 from harness.suite.following import Recorder
 from harness.suite.plan import digest
-from harness.suite.recorder import ENDS, Event, Order
+from harness.suite.recorder import ENDS, Event, EventWriter, Order, record
 
 NAME = "jepsen-2013/min-isr-2"
 
@@ -61,6 +64,22 @@ def test_an_inventory_that_cannot_be_read_any_more_is_a_line_and_its_users_to_me
     said = f"{tmp_path}/gone.yaml: the inventory cannot be read (No such file or directory): see docs/machines.md"
     assert event == Event(kind="cannot run", text=said, needed=True)
     assert (tmp_path / "log").read_text() == ""
+
+
+@pytest.mark.parametrize("error", [ScenarioError, EnvironmentLacks, ClusterError, KeyboardInterrupt])
+def test_what_was_noted_of_an_error_is_in_its_line(
+    error: type[BaseException], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exc = error("interrupted" if error is KeyboardInterrupt else "one\ntwo")
+    exc.add_note("what was recorded is kept in store/a/1")
+
+    def breaks(*_: object, **__: object) -> None:
+        raise exc
+
+    monkeypatch.setattr(lifecycle, "record_run", breaks)
+    event = record(order(tmp_path), EventWriter(io.StringIO()), {})
+    first = "interrupted" if error is KeyboardInterrupt else "one; two"
+    assert event.text == f"{first}; what was recorded is kept in store/a/1"
 
 
 def test_one_that_is_killed_ends_too(tmp_path: Path) -> None:
