@@ -163,6 +163,12 @@ class SuiteFile(_Part):
         where that was to be found out and is not yet."""
         return (self.measure is None or self.measure.compared) and name not in self.worse
 
+    def is_left(self, tried_again: bool) -> bool:
+        """Whether there is something to go on with; ``tried_again``: what could not run is not."""
+        passed = {Outcome.CANNOT_RUN} if tried_again else set()
+        left = any(run.outcome not in OVER | passed and not self.skips(run) for run in self.runs)
+        return left or self.ended is None
+
     def counts(self) -> dict[Outcome, int]:
         """How many runs came to each outcome; none that no run came to."""
         each = Counter(run.outcome for run in self.runs)
@@ -221,32 +227,30 @@ def stored_suites(store: Path, suite: str | None = None) -> list[Path]:
 
 
 def to_resume(store: Path, suite: str, named: Sequence[str]) -> Path:
-    """The newest suite of this name, started with these arguments, in a store that nobody runs and that did not end, or
-    whose time budget did before all was run, or its judge before all was judged, or that could not run what it does not
-    skip. One that cannot be read (of another version) is passed over.
+    """The newest suite of this name, started with these arguments, in a store that did not end, or whose time budget
+    did before all was run, or its judge before all was judged, or that could not run what it does not skip: a newer one
+    that ended tried that again. One that cannot be read (of another version) is passed over.
 
-    Raises ScenarioError where there is none.
+    Raises ScenarioError where there is none, and where the newest is still going.
     """
-    unfinished = [path for path in stored_suites(store, suite) if _to_go_on(path, named)]
-    idle = [path for path in unfinished if not is_recorded(path)]
-    if unfinished and not idle:
-        raise ScenarioError(_still_going(unfinished[-1]))
-    if not idle:
-        raise ScenarioError(
-            f"{store}: no suite {suite!r} was broken off here, left runs out, or could not run some: leave --resume out"
-            " to start one"
-        )
-    return idle[-1]
-
-
-def _to_go_on(directory: Path, named: Sequence[str]) -> bool:
-    try:
-        file = SuiteFile.read(directory)
-    except HistoryError:
-        return False
-    # (Suites of earlier versions do not have their arguments.)
-    left = file.ended is None or any(run.outcome not in OVER and not file.skips(run) for run in file.runs)
-    return left and (not file.named or set(file.named) == set(named))
+    newer = False
+    for directory in reversed(stored_suites(store, suite)):
+        try:
+            file = SuiteFile.read(directory)
+        except HistoryError:
+            continue
+        # (Suites of earlier versions do not have their arguments.)
+        if file.named and set(file.named) != set(named):
+            continue
+        if is_recorded(directory):
+            raise ScenarioError(_still_going(directory))
+        if file.is_left(tried_again=newer):
+            return directory
+        newer = newer or file.ended is not None
+    raise ScenarioError(
+        f"{store}: no suite {suite!r} was broken off here, left runs out, or could not run some: leave --resume out to"
+        " start one"
+    )
 
 
 @contextmanager

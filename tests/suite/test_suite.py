@@ -470,6 +470,53 @@ def test_two_suites_that_draw_the_same_at_once_take_no_run_of_each_other(tmp_pat
     assert file.runs[0].directory == "a/20260101-7"
 
 
+def kept(store: Path, day: int, outcome: Outcome, ended: bool = True) -> Path:
+    """A suite of one run."""
+    directory = store / f"suite-some-2026010{day}T000000.000Z"
+    directory.mkdir()
+    file = suite_file(case("a"), ended=float(day) if ended else None)
+    file.runs[0].outcome = outcome
+    file.write(directory)
+    return directory
+
+
+def test_nobody_goes_on_with_an_older_suite_while_the_newest_is_still_going(tmp_path: Path) -> None:
+    older = kept(tmp_path, 1, Outcome.INTERRUPTED, ended=False)
+    with worked_on(newest := kept(tmp_path, 2, Outcome.RUNNING, ended=False)):
+        with pytest.raises(ScenarioError, match=f"{newest}: this suite is still going"):
+            to_resume(tmp_path, "some", [])
+        # Nor is one that nothing is left of any more, until it is over.
+        kept_on = SuiteFile.read(newest)
+        kept_on.runs[0].outcome, kept_on.ended = Outcome.EXPECTED, 1.0
+        kept_on.write(newest)
+        with pytest.raises(ScenarioError, match="still going"):
+            to_resume(tmp_path, "some", [])
+    assert to_resume(tmp_path, "some", []) == older, "it was broken off"
+
+
+@pytest.mark.parametrize(
+    ("outcome", "goes_on"),
+    [(Outcome.CANNOT_RUN, False), (Outcome.NOT_STARTED, True), (Outcome.RECORDED, True), (Outcome.EXPECTED, False)],
+)
+def test_what_could_not_run_was_tried_again_by_a_newer_suite_that_ended_and_nothing_else_was(
+    outcome: Outcome, goes_on: bool, tmp_path: Path
+) -> None:
+    older = kept(tmp_path, 1, outcome)
+    assert outcome is Outcome.EXPECTED or to_resume(tmp_path, "some", []) == older
+    kept(tmp_path, 2, Outcome.EXPECTED)
+    if goes_on:
+        assert to_resume(tmp_path, "some", []) == older
+        return
+    with pytest.raises(ScenarioError, match="no suite 'some' was broken off here"):
+        to_resume(tmp_path, "some", [])
+
+
+def test_what_the_newest_could_not_run_is_what_goes_on(tmp_path: Path) -> None:
+    kept(tmp_path, 1, Outcome.CANNOT_RUN)
+    newest = kept(tmp_path, 2, Outcome.CANNOT_RUN)
+    assert to_resume(tmp_path, "some", []) == newest
+
+
 def test_what_goes_on_is_the_suite_that_was_asked_for(tmp_path: Path) -> None:
     asked = {"some": ["a/*"], "some-more": ["some-more"]}
     for moment, (name, named) in enumerate(asked.items()):
