@@ -201,15 +201,21 @@ def _told_apart(backends: Backends, runs: "Sequence[Case | Result]") -> "dict[tu
 
 def _look_again(backends: Backends, file: "SuiteFile") -> None:
     """What the clusters of those runs that are left have to themselves: what says so may have been mended meanwhile.
-    Raises ScenarioError."""
+    What cannot be read is told by the recorder of the run that needs it, and keeps no other from going on.
+
+    Raises ScenarioError where nobody could tell which of the others exclude each other.
+    """
     from harness.providers.catalogue import held_alone
     from harness.suite.results import Outcome
 
-    waiting = [run for run in file.runs if run.outcome is Outcome.WAITING]
-    clusters = _told_apart(backends, waiting)
-    for run in waiting:
-        if run.alone:
-            run.alone = held_alone(clusters[run.written, *run.overrides], backends.providers())
+    readable: list[tuple[Result, ClusterSpec]] = []
+    for run in file.runs:
+        if run.outcome is Outcome.WAITING and run.alone:
+            with suppress(ScenarioError):
+                readable += [(run, cluster) for cluster in _told_apart(backends, [run]).values()]
+    _told_apart(backends, [run for run, _ in readable])
+    for run, cluster in readable:
+        run.alone = held_alone(cluster, backends.providers())
 
 
 def _going_on(named: tuple[str, ...], store: Path, jobs: int, baseline: Path | None, as_json: bool) -> str:

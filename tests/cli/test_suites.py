@@ -184,7 +184,7 @@ def test_an_inventory_that_cannot_be_read_is_one_line_and_one_code_whoever_reads
     assert (world.log, store.exists()) == ([], False)
 
 
-def test_an_inventory_that_cannot_be_read_when_a_suite_goes_on_is_one_line_and_nothing_is_lost(
+def test_an_inventory_that_cannot_be_read_when_a_suite_goes_on_is_told_by_the_run_that_needs_it(
     tmp_path: Path, kafka_trial: Invoke
 ) -> None:
     path = tmp_path / "inventory.yaml"
@@ -194,14 +194,47 @@ def test_an_inventory_that_cannot_be_read_when_a_suite_goes_on_is_one_line_and_n
     lacks = {str(tmp_path / "a.yaml"): [Event(kind="cannot run", text="10.0.0.1 does not answer")]}
     assert kafka_trial(*arguments, backends=backends(World(tmp_path, lacks))).code == codes.CANNOT_RUN
     path.rename(tmp_path / "away")
-    done = kafka_trial(*arguments, "--resume", backends=backends(World(tmp_path)))
-    assert_one_line(done, codes.BAD_INPUT, f"{path}: the inventory cannot be read")
+    gone = {str(tmp_path / "a.yaml"): [Event(kind="cannot run", text="cannot be read", needed=True)]}
+    done = kafka_trial(*arguments, "--resume", backends=backends(World(tmp_path, gone)))
+    assert (done.code, the_last(tmp_path).runs[0].alone) == (codes.CANNOT_RUN, ["machine 10.0.0.1"]), "as it was"
     path.write_text("hosts: [{address: 10.0.0.2}]\n")
     later = World(tmp_path)
     assert kafka_trial(*arguments, "--resume", backends=backends(later)).code == codes.MET
     assert [line for line in later.log if line.startswith("up")] == [f"up {tmp_path}/a.yaml"]
     [directory] = tmp_path.glob("suite-scenarios-*")
     assert SuiteFile.read(directory).runs[0].alone == ["machine 10.0.0.2"], "as it was mended"
+
+
+@pytest.mark.parametrize("gone", ["inventory.yaml", "a.yaml"])
+def test_what_one_run_needs_and_cannot_be_read_keeps_no_other_from_going_on(
+    gone: str, tmp_path: Path, kafka_trial: Invoke
+) -> None:
+    """Neither one that waits, nor what is recorded and not judged; and what excludes each other still does."""
+    names = [str(tmp_path / f"{name}.yaml") for name in "abcd"]
+    for name, inventory in zip(names, ["inventory", "inventory", "other", None], strict=True):
+        cluster = f"cluster: {{machines: {inventory}.yaml}}" if inventory else "claim: x"
+        Path(name).write_text(cluster + "\n")
+    for inventory in ("inventory", "other"):
+        (tmp_path / f"{inventory}.yaml").write_text("hosts: [{address: 10.0.0.1}]\n")
+    store = tmp_path / "store"
+    arguments = ["suite", *names, "--store", store]
+    lacks = [Event(kind="cannot run", text="10.0.0.1 does not answer")]
+    world = World(store, dict.fromkeys(names[:3], lacks), verdicts=[RuntimeError("the judge died")])
+    kafka_trial(*arguments, backends=backends(world))
+    (tmp_path / gone).unlink()
+    (tmp_path / "other.yaml").write_text("hosts: [{address: 10.0.0.2}]\n")
+    later = World(store, {names[0]: [Event(kind="cannot run", text="cannot be read", needed=True)]}, moment="20260102")
+    done = kafka_trial(*arguments, "--resume", backends=backends(later))
+    runs = {Path(run.written).stem: run for run in the_last(store).runs}
+    assert done.code == codes.CANNOT_RUN
+    assert {name: str(run.outcome) for name, run in runs.items()} == {
+        "a": "cannot run",
+        "b": "as expected",
+        "c": "as expected",
+        "d": "as expected",
+    }
+    assert [runs[name].alone for name in "abc"] == [["machine 10.0.0.1"]] * 2 + [["machine 10.0.0.2"]]
+    assert "judge d" in later.log
 
 
 def test_suite_interrupted_says_how_it_goes_on_and_does(tmp_path: Path, kafka_trial: Invoke) -> None:
