@@ -183,9 +183,20 @@ def prune(
     """Keep a STORE within days or bytes. A run that was not as expected is kept unless --unexpected.
 
     Kept in any case are the runs of suites that are going on, and of each suite's name the newest judged of each case,
-    to compare with. Exits with 3 where there is one that may go, and is not yours to remove.
+    to compare with. Of a suite older than --days of which no run is left, its own directory goes, too, unless it is the
+    newest of its name. Exits with 3 where there is one that may go, and is not yours to remove.
     """
-    from harness.suite.pruning import Kept, Why, protected, removed, size_of, to_remove, why_left_alone
+    from harness.suite.pruning import (
+        Kept,
+        Why,
+        protected,
+        removed,
+        size_of,
+        suites_removed,
+        to_remove,
+        why_left_alone,
+        without_runs,
+    )
     from harness.suite.results import SUITE_FILE
     from harness.suite.stored import readable, runs_below
 
@@ -201,24 +212,32 @@ def prune(
         kept, time.time(), days, most, unexpected, stays, lambda run: why_left_alone(run, backends.writable)
     )
     described = {one.run.directory: _described(one) for one in chosen}
-    gone, alone = [], Counter[Why]()
+    gone, alone, locked = [], Counter[Why](), False
     for pruned in removed(chosen, store, dry_run, backends.writable):
         click.echo(_became(described[pruned.kept.run.directory], pruned.left, dry_run))
         if pruned.left is None:
             gone.append(pruned.kept)
         else:
             alone[pruned.left.why] += 1
+    suites = 0
+    empty = without_runs(store, time.time(), days, [one.run.directory for one in gone])
+    for directory, why in suites_removed(empty, dry_run, backends.writable):
+        click.echo(_became(f"{directory} (a suite of which no run is left)", why, dry_run))
+        suites += why is None
+        locked = locked or (why is not None and why.why is Why.NOT_YOURS)
     left = sum(one.size for one in kept) - sum(one.size for one in gone)
     of_suites = sum(one.run.directory.resolve() in stays for one in kept)
     compared = f", {of_suites} of them as the newest of their suites, or of one that is going on" if of_suites else ""
-    click.echo(f"{len(kept) - len(gone)} runs stay, {left / 1e6:.1f} MB{compared}")
+    emptied = f"; {suites} {'suite' if suites == 1 else 'suites'} of which no run is left" if suites else ""
+    emptied += " would go" if suites and dry_run else " went" if suites else ""
+    click.echo(f"{len(kept) - len(gone)} runs stay, {left / 1e6:.1f} MB{compared}{emptied}")
     if most is not None and left > most:
         numbers = [(alone[why], why) for why in Why if alone[why]]
         reasons = [f"{number} {'run is' if number == 1 else 'runs are'} {why}" for number, why in numbers]
         if len(kept) - len(gone) > alone.total():
             reasons.append("what stays must, or was not as expected")
         print_error(f"more than the {most / 1e6:.1f} MB of --size: {'; '.join(reasons)}")
-    return codes.CANNOT_RUN if alone[Why.NOT_YOURS] else codes.MET
+    return codes.CANNOT_RUN if alone[Why.NOT_YOURS] or locked else codes.MET
 
 
 def _described(kept: "Kept") -> str:

@@ -10,14 +10,15 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from harness.core.errors import HistoryError
-from harness.history.lock import is_recorded, judging_lock
+from harness.history.lock import RecordingLock, is_recorded, judging_lock
 from harness.history.paths import files_below
 from harness.history.run_file import State
-from harness.suite.results import SUITE_FILE, SuiteFile
+from harness.suite.results import SUITE_FILE, Outcome, SuiteFile
 from harness.suite.stored import Stored
 from harness.suite.suite import run_directory
 
 _DAY = 86_400.0
+_BEGUN = frozenset({Outcome.RUNNING, Outcome.INTERRUPTED})
 
 
 class Why(StrEnum):
@@ -55,11 +56,11 @@ def protected(folder: Path) -> set[Path]:
     """The directories of runs at and below ``folder`` that must stay, whatever else is said: those of a suite that is
     going on, and what it is compared with; and of each suite's name the newest judged of each case, which the next is
     compared with (harness.suite.stored: by_case)."""
-    suites = [path for path in files_below(folder, SUITE_FILE) if fnmatchcase(path.parent.name, "suite-*-*")]
-    suites += [path for store in folder.parents for path in sorted(store.glob(f"suite-*-*/{SUITE_FILE}"))]
+    suites = _suites_below(folder)
+    suites += [path.parent for store in folder.parents for path in sorted(store.glob(f"suite-*-*/{SUITE_FILE}"))]
     newest: dict[tuple[Path, str, str], tuple[float, set[Path]]] = {}
     stays: set[Path] = set()
-    for directory in (path.parent for path in suites):
+    for directory in suites:
         try:
             file = SuiteFile.read(directory)
         except HistoryError:
@@ -79,6 +80,39 @@ def protected(folder: Path) -> set[Path]:
             if any(map(Path.is_dir, judged)) and file.began >= newest.get(key, (0.0, ()))[0]:
                 newest[key] = file.began, judged
     return stays.union(*(runs for _, runs in newest.values()))
+
+
+def _suites_below(folder: Path) -> list[Path]:
+    return [path.parent for path in files_below(folder, SUITE_FILE) if fnmatchcase(path.parent.name, "suite-*-*")]
+
+
+def without_runs(folder: Path, now: float, days: float | None, gone: Collection[Path] = ()) -> list[Path]:
+    """The directories of suites below ``folder``, older than ``days``, of which no run is left, or only such as are
+    ``gone``; neither the newest of its name, nor one that is going on, nor one that cannot be read (of another
+    version): nobody knows which runs it has."""
+    newest: dict[tuple[Path, str], str] = {}
+    found = _suites_below(folder)
+    for directory in found:
+        name, _, moment = directory.name.rpartition("-")
+        key = directory.parent, name
+        newest[key] = max(moment, newest.get(key, ""))
+    older = (path for path in found if path.name.rpartition("-")[2] < newest[path.parent, path.name.rpartition("-")[0]])
+    return [path for path in older if _nothing_left(path, now, days, {run.resolve() for run in gone})]
+
+
+def _nothing_left(directory: Path, now: float, days: float | None, gone: Collection[Path]) -> bool:
+    try:
+        file = SuiteFile.read(directory)
+    except HistoryError:
+        return False
+    if (days is not None and now - file.began <= days * _DAY) or is_recorded(directory):
+        return False
+    store = directory.parent
+    named = {store / one for run in file.runs for one in (run.directory, *run.abandoned) if one}
+    # (Where its process was killed, it has runs that it does not name yet.)
+    begun = (run for run in file.runs if run.directory is None and run.outcome in _BEGUN)
+    named |= {found for run in begun if (found := run_directory(store, run)) is not None}
+    return not any(run.is_dir() and run.resolve() not in gone for run in named)
 
 
 def to_remove(
@@ -150,8 +184,34 @@ def removed(chosen: Sequence[Kept], below: Path, dry_run: bool, writable: Callab
         yield Pruned(kept, left)
 
 
+def suites_removed(
+    chosen: Sequence[Path], dry_run: bool, writable: Callable[[Path], bool]
+) -> Iterator[tuple[Path, LeftAlone | None]]:
+    """Remove these directories of suites, unless it is a ``dry_run``; why one is left alone, None where it is not."""
+    for directory in chosen:
+        left = why_left_alone(directory, writable)
+        if left is None and not dry_run and not _remove_suite(directory):
+            left = LeftAlone(Why.RECORDED)
+        yield directory, left
+
+
+def _remove_suite(directory: Path) -> bool:
+    """False where somebody has begun to go on with it."""
+    # (Another prune may be quicker.)
+    with suppress(FileNotFoundError):
+        try:
+            lock = RecordingLock(directory)
+        except BlockingIOError:
+            return False
+        try:
+            shutil.rmtree(directory)
+        finally:
+            lock.release()
+    return True
+
+
 def why_left_alone(directory: Path, writable: Callable[[Path], bool]) -> LeftAlone | None:
-    """Why a run cannot be removed by this user now; None where it can, or is gone."""
+    """Why a run, or a suite, cannot be removed by this user now; None where it can, or is gone."""
     if locked := _not_to_empty(directory, writable):
         return LeftAlone(Why.NOT_YOURS, locked)
     return LeftAlone(Why.RECORDED) if is_recorded(directory) else None

@@ -348,6 +348,27 @@ def test_prune_leaves_what_the_next_suite_is_compared_with(tmp_path: Path, kafka
     assert kafka_trial("prune", str(tmp_path), "--days", "0").out.splitlines()[-1].startswith("2 runs stay")
 
 
+def test_prune_removes_the_suites_of_which_no_run_is_left_and_counts_them(tmp_path: Path, kafka_trial: Invoke) -> None:
+    """Night for night, with what the last of them are compared with."""
+    arguments = ["suite", *TWO, "--store", tmp_path, "--seed", "1"]
+    for day in range(1, 4):
+        kafka_trial(*arguments, backends=backends(World(tmp_path, moment=f"2026010{day}")))
+    suites = stored_suites(tmp_path)
+    would = kafka_trial("prune", tmp_path, "--days", "0", "--dry-run").out
+    assert [f"would remove {one} (a suite of which no run is left)" in would for one in suites] == [True, True, False]
+    assert would.endswith("; 2 suites of which no run is left would go\n")
+    assert stored_suites(tmp_path) == suites
+    theirs = Backends(writable=lambda folder: folder != suites[0])
+    done = kafka_trial("prune", tmp_path, "--days", "0", backends=theirs)
+    assert (done.code, stored_suites(tmp_path)) == (codes.CANNOT_RUN, [suites[0], suites[2]])
+    assert f"left {suites[0]} (a suite of which no run is left) alone: {suites[0]} is not yours to empty\n" in done.out
+    assert done.out.endswith("; 1 suite of which no run is left went\n")
+    assert kafka_trial("prune", tmp_path, "--days", "1").out.endswith("or of one that is going on\n"), "it is younger"
+    done = kafka_trial("prune", tmp_path, "--days", "0")
+    assert (done.code, stored_suites(tmp_path)) == (codes.MET, [suites[2]])
+    assert done.out.splitlines()[-1].startswith("2 runs stay, ")
+
+
 def test_prune_takes_links_and_the_current_directory_for_what_they_stand(
     tmp_path: Path, kafka_trial: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,8 +19,10 @@ from harness.suite.pruning import (
     remove,
     removed,
     size_of,
+    suites_removed,
     to_remove,
     why_left_alone,
+    without_runs,
 )
 from harness.suite.results import Before, Measure, Outcome, Result, SuiteFile
 from harness.suite.stored import Stored, by_case, read_run, runs_below
@@ -243,6 +245,65 @@ def test_what_was_worse_or_not_compared_yet_protects_nothing_and_its_measure_sta
     waits.write(directories[2])
     assert protected(tmp_path) == {runs[2]}
     assert [run.directory for run in by_case(tmp_path, print, baseline=True)["a"].judged] == [runs[2]]
+
+
+def test_a_suite_of_which_no_run_is_left_may_go_but_not_the_newest_of_its_name(tmp_path: Path) -> None:
+    runs = [record(tmp_path, "a", seed) for seed in range(6)]
+    suites = [suite(tmp_path, "quick", began * DAY, run) for began, run in enumerate(runs[:5], 2)]
+    suite(tmp_path, "nightly", DAY, runs[5])
+    other = tmp_path / "suite-quick-0"
+    other.mkdir()
+    (other / "suite.json").write_text('{"schema": 0}')
+    assert without_runs(tmp_path, 7 * DAY, None) == []
+    for run in (runs[0], runs[2], runs[4], runs[5]):
+        shutil.rmtree(run)
+    assert without_runs(tmp_path, 7 * DAY, None) == [suites[0], suites[2]]
+    assert without_runs(tmp_path, 7 * DAY, 3) == [suites[0]], "the other is three days old, and no older"
+    assert without_runs(tmp_path, 7 * DAY, None, [runs[1]]) == suites[:3], "as if that were gone"
+    assert without_runs(tmp_path / "a", 7 * DAY, None) == []
+    lock = RecordingLock(suites[0])
+    assert without_runs(tmp_path, 7 * DAY, None) == [suites[2]]
+    lock.release()
+
+
+@pytest.mark.parametrize("outcome", [Outcome.RUNNING, Outcome.INTERRUPTED, Outcome.WAITING])
+def test_a_suite_that_was_killed_has_the_runs_that_it_began(outcome: Outcome, tmp_path: Path) -> None:
+    """One that waits is not begun: what has its seed is another's."""
+    record(tmp_path, "a", 7)
+    killed = suite(tmp_path, "quick", 1, ended=False)
+    file = SuiteFile.read(killed)
+    file.runs.append(Result.of(case("a", seed=7)))
+    file.runs[0].outcome = outcome
+    file.write(killed)
+    suite(tmp_path, "quick", 2, record(tmp_path, "b", 1))
+    assert without_runs(tmp_path, DAY, 0) == ([killed] if outcome is Outcome.WAITING else [])
+
+
+def test_a_suite_has_the_attempts_that_were_broken_off(tmp_path: Path) -> None:
+    attempt = record(tmp_path, "a", 7)
+    older = suite(tmp_path, "quick", 1)
+    file = SuiteFile.read(older)
+    file.runs.append(Result.of(case("a", seed=7)))
+    file.runs[0].abandoned = [str(attempt.relative_to(tmp_path))]
+    file.write(older)
+    suite(tmp_path, "quick", 2, record(tmp_path, "b", 1))
+    assert without_runs(tmp_path, DAY, 0) == []
+    shutil.rmtree(attempt)
+    assert without_runs(tmp_path, DAY, 0) == [older]
+
+
+def test_the_directory_of_a_suite_goes_unless_somebody_goes_on_with_it_or_it_is_not_yours(tmp_path: Path) -> None:
+    gone, live, theirs, kept_ = (suite(tmp_path, "quick", began) for began in range(1, 5))
+    (gone / "logs").mkdir()
+    (gone / "logs" / "1.log").write_text("x")
+    lock = RecordingLock(live)
+    became = dict(suites_removed([gone, live, theirs], False, lambda folder: folder != theirs))
+    lock.release()
+    assert became == {gone: None, live: LeftAlone(Why.RECORDED), theirs: LeftAlone(Why.NOT_YOURS, theirs)}
+    assert [one.exists() for one in (gone, live, theirs, kept_)] == [False, True, True, True]
+    assert list(suites_removed([gone], False, everywhere)) == [(gone, None)], "another prune was quicker"
+    assert list(suites_removed([live], True, everywhere)) == [(live, None)]
+    assert live.exists()
 
 
 def test_what_must_stay_stays_whatever_is_told() -> None:
