@@ -642,6 +642,30 @@ def test_a_worse_night_is_no_measure_for_the_next_until_it_is_named(tmp_path: Pa
     assert night(6, tmp_path) == codes.MET, "what was compared with it, and is no worse, is the measure from then on"
 
 
+def test_a_scenario_that_is_red_every_night_keeps_no_other_from_being_compared(
+    tmp_path: Path, kafka_trial: Invoke
+) -> None:
+    """As docs/ci has it: each night in a store of its own, and what the next is compared with kept of all of them."""
+    kept = tmp_path / "baseline"
+    kept.mkdir()
+
+    def night(day: int, second: Verdict) -> SuiteFile:
+        store = tmp_path / str(day)
+        world = World(
+            store, {TWO[0]: [Event(kind="failed", text="does not come up")]}, [second], moment=f"2026010{day}"
+        )
+        done = kafka_trial("suite", *TWO, "--store", store, "--baseline", kept, backends=backends(world))
+        assert done.code == codes.CRASHED
+        shutil.copytree(store, kept, dirs_exist_ok=True)
+        kafka_trial("prune", kept, "--days", "0", "--unexpected")
+        return the_last(store)
+
+    nights = [night(day, found) for day, found in enumerate([verdict(), slow(), slow(), verdict(), verdict()], 1)]
+    assert [file.worse for file in nights] == [{}, {TWO[1]: [LONGER]}, {TWO[1]: [LONGER]}, {}, {}]
+    assert [path.parent.name for path in kept.glob(f"{TWO[1]}/*/run.json")] == [f"20260105-{nights[-1].runs[1].seed}"]
+    assert len(stored_suites(kept)) == 1
+
+
 def test_a_night_that_was_broken_off_before_it_was_compared_is_no_measure(tmp_path: Path, kafka_trial: Invoke) -> None:
     arguments = ["suite", *TWO, "--store", tmp_path]
     kafka_trial(*arguments, backends=backends(World(tmp_path)))

@@ -122,16 +122,21 @@ def test_both_meet_the_schema_that_is_published_for_them(tools: Path) -> None:
 
 def test_gitlabs_job_runs_what_githubs_does_and_keeps_the_same() -> None:
     (job,) = yaml.safe_load(GITLAB.read_text()).values()
-    script = [line.rstrip("\n") for line in job["script"]]
-    assert script == [step["run"].rstrip("\n") for step in steps() if "run" in step]
-    assert job["cache"]["paths"] == [f"{kept_by_cache()}/"]
+    for script, always in (("script", False), ("after_script", True)):
+        same = [step["run"] for step in steps() if "run" in step and (step.get("if") == "always()") is always]
+        assert [line.rstrip("\n") for line in job[script]] == [line.rstrip("\n") for line in same]
+    assert (job["cache"]["paths"], job["cache"]["when"]) == ([f"{kept_by_cache()}/"], "always")
 
 
 def kept_by_cache() -> str:
-    """What the workflow's cache restores, before the suite, and keeps after a job that passed."""
-    (number,) = (number for number, step in enumerate(steps()) if "actions/cache@" in step.get("uses", ""))
-    assert any("kafka-trial suite" in step.get("run", "") for step in steps()[number:])
-    return str(steps()[number]["with"]["path"])
+    """What the workflow's cache restores, before the suite, and keeps after it, whatever became of that."""
+    said = [f"{step.get('uses', '')} {step.get('run', '')}" for step in steps()]
+    kinds = ("actions/cache/restore@", "kafka-trial suite", "kafka-trial prune", "actions/cache/save@")
+    restored, suite, pruned, saved = (next(n for n, one in enumerate(said) if kind in one) for kind in kinds)
+    assert restored < suite < pruned < saved
+    before, after = steps()[restored]["with"], steps()[saved]["with"]
+    assert (after, steps()[saved]["if"]) == ({key: before[key] for key in ("path", "key")}, "always()")
+    return str(before["path"])
 
 
 def test_a_user_who_is_not_root_runs_the_workflows_steps(user: User, mirror: str, tools: Path) -> None:
