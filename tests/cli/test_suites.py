@@ -597,6 +597,27 @@ def test_a_suite_that_was_broken_off_is_compared_with_what_it_was_to_be(tmp_path
     assert the_last(store).worse == {TWO[0]: [LONGER]}
 
 
+@pytest.mark.parametrize("named", ["store", "copy", "suite", "store with a night before"])
+def test_a_suite_is_never_compared_with_itself_though_a_baseline_is_named_only_when_it_goes_on(
+    named: str, tmp_path: Path, kafka_trial: Invoke
+) -> None:
+    store = tmp_path / "store"
+    arguments = ["suite", *TWO, "--store", store]
+    if named == "store with a night before":
+        kafka_trial(*arguments, backends=backends(World(store)))
+    world = World(store, {TWO[1]: NO_ROUTE}, verdicts=[slow()], moment="20260102")
+    assert kafka_trial(*arguments, backends=backends(world)).code == codes.CANNOT_RUN
+    shutil.copytree(store, tmp_path / "copy")
+    folder = {"copy": tmp_path / "copy", "suite": stored_suites(store)[-1]}.get(named, store)
+    later = World(store, moment="20260103")
+    done = kafka_trial(*arguments, "--baseline", folder, "--resume", backends=backends(later))
+    if named == "store with a night before":
+        assert (done.code, the_last(store).worse) == (codes.NOT_MET, {TWO[0]: [LONGER]})
+    else:
+        assert (done.code, the_last(store).baseline) == (codes.MET, None)
+        assert f"kafka-trial: nothing is compared with {folder}: " in done.err
+
+
 def test_who_goes_on_may_name_another_baseline_and_the_suite_is_compared_with_that(
     tmp_path: Path, kafka_trial: Invoke
 ) -> None:
