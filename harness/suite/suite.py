@@ -375,3 +375,6 @@ def resume(file: SuiteFile, store: Path, clean: Callable[[RunFile], None], budge
         clean(RunFile.read(directory))
         run.abandoned.append(relative(directory, store))
         run.outcome, run.directory = Outcome.WAITING, None
+    # What is run again is worse no more, or found so again.
+    over = {run.name for run in file.runs if run.outcome in OVER}
+    file.worse = {name: lines for name, lines in file.worse.items() if name in over}

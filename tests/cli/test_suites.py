@@ -638,9 +638,11 @@ def test_what_was_worse_stays_so_where_what_it_was_compared_with_is_gone(tmp_pat
     arguments = ["suite", *TWO, "--store", store]
     world = World(store, {TWO[1]: NO_ROUTE}, verdicts=[slow()])
     kafka_trial(*arguments, "--baseline", old, backends=backends(world))
-    shutil.rmtree(runs[0])
+    assert the_last(store).worse == {TWO[0]: [LONGER], TWO[1]: ["cannot run now, was run before"]}
+    for run in runs:
+        shutil.rmtree(run)
     done = kafka_trial(*arguments, "--resume", backends=backends(World(store)))
-    assert (done.code, the_last(store).worse) == (codes.NOT_MET, {TWO[0]: [LONGER]})
+    assert (done.code, the_last(store).worse) == (codes.NOT_MET, {TWO[0]: [LONGER]}), "the other runs by now"
     assert "1 of the runs before cannot be compared: removed since" in done.out
 
 
