@@ -89,7 +89,7 @@ class LeaderTerm:
 def leader_terms(seen: Iterable[Span], of: Partition) -> list[LeaderTerm]:
     """The leader terms of a partition in the order of their epochs (of their beginnings, where no epoch is known).
 
-    A broker that was cut off may report an old term late: a term never begins before the one that it follows.
+    A broker that was cut off may report an old term late: each had begun when a later one was first reported.
     """
     begun: dict[tuple[int, int], int] = {}
     for span in seen:
@@ -97,9 +97,9 @@ def leader_terms(seen: Iterable[Span], of: Partition) -> list[LeaderTerm]:
             who = (known_epoch(span.leader_epoch), span.leader)
             begun[who] = min(span.from_ns, begun.get(who, span.from_ns))
     found: list[LeaderTerm] = []
-    for (epoch, leader), at in sorted(begun.items(), key=lambda item: (item[0][0], item[1], item[0][1])):
-        found.append(LeaderTerm(leader, None if epoch < 0 else epoch, max(at, found[-1].from_ns) if found else at))
-    return found
+    for (epoch, leader), at in sorted(begun.items(), key=lambda item: (item[0][0], item[1], item[0][1]), reverse=True):
+        found.append(LeaderTerm(leader, None if epoch < 0 else epoch, min(at, found[-1].from_ns) if found else at))
+    return found[::-1]
 
 
 def isr_before(seen: Iterable[Span], term: LeaderTerm) -> tuple[int, ...] | None:

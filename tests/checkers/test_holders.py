@@ -398,6 +398,21 @@ def test_a_record_that_a_consumer_was_given_was_committed_acknowledged_or_not(
     assert decided(*given, anomaly=VANISHED, acks="1", **UNCLEAN).standing is standing
 
 
+def test_it_may_be_of_two_leaders_as_long_as_nobody_knows_whether_one_was_ended() -> None:
+    """b1 is deposed, and goes on unless it was killed. What b2 wrote goes on above r."""
+    deposed = [*saw("b1", "0..20", 1, 0, "1,2,3"), *saw("b2,b3", "0..19", 1, 0, "1,2,3")]
+    deposed += [*saw("b2,b3", "20..60", 2, 1, "2,3"), *saw("b1", "41..60", 2, 1, "2,3")]
+    log = ["final a @4 e0", "final b @5 e1", "final late @9 e1", "send late ok @9 t50..51", "end 0..10"]
+    lines = ["send r ok @6 t30..31", *deposed, *log]
+    for fault, standing, several in (
+        ([], UNDECIDED, True),
+        (["fault k b1 21..22 kind=kill"], VIOLATION, False),
+        (["fault k b1 21..22 kind=kill unknown=b1"], UNDECIDED, True),
+    ):
+        found = decided(*lines, *fault, **ALONE)
+        assert (found.standing, found.several) == (standing, several)
+
+
 @pytest.mark.parametrize(
     ("given", "standing"),
     [
@@ -419,6 +434,17 @@ def test_a_consumer_that_was_given_it_knows_which_of_two_leaders_acknowledged_it
     log = ["final a @4 e0", "final b @5 e1", "final late @9 e1", "send late ok @9 t50..51", "end 0..10"]
     lines = ["send r ok @5 t30..31", "send x info t30..", *deposed, *log, *given]
     assert decided(*lines, acks="1", **UNCLEAN).standing is standing
+
+
+@pytest.mark.parametrize("told", ["40..41", "21..22", None], ids=["late", "at once", "never"])
+def test_a_leader_that_tells_late_that_it_led_may_have_acknowledged_it_before_the_next_was_seen(
+    told: str | None,
+) -> None:
+    """b2 was elected after 20 s and cut off; b3 leads since 25 s. What b2 wrote goes on above r."""
+    lines = [*saw("b1,b2,b3", "0..20", 1, 0, "1,2,3"), *saw("b1,b3", "25..60", 3, 2, "1,3")]
+    lines += [] if told is None else saw("b2", told, 2, 1, "2,3")
+    log = ["final a @4 e0", "final b @5 e1", "final c @6 e1", "final late @7 e2", "send late ok @7 t50..51", "end 0..8"]
+    assert decided("send r ok @5 t23..24", *lines, *log, **ALONE).standing is UNDECIDED
 
 
 def test_what_two_leaders_may_have_acknowledged_is_undecided() -> None:

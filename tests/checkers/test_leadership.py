@@ -84,7 +84,7 @@ def test_what_each_broker_told_last_is_its_view_unless_it_fell_silent() -> None:
     assert views([*told, span("b3", 0, 1, 1, 0, (1,))], TRIAL, 6 * SECOND) == [told[2], told[0]]
 
 
-def test_terms_come_by_epoch_and_none_begins_before_the_one_that_it_follows() -> None:
+def test_terms_come_by_epoch_and_each_had_begun_when_a_later_one_was_reported() -> None:
     told = [
         span("b1", 0, 9, 1, 0, (1,)),
         span("b2", 3, 9, 2, 1, (2,)),
@@ -99,7 +99,7 @@ def test_terms_come_by_epoch_and_none_begins_before_the_one_that_it_follows() ->
         LeaderTerm(1, 2, 4 * SECOND),
     ]
     late = [span("b1", 5, 9, 1, 0, (1,)), span("b2", 3, 9, 2, 1, (2,))]
-    assert leader_terms(late, TRIAL) == [LeaderTerm(1, 0, 5 * SECOND), LeaderTerm(2, 1, 5 * SECOND)]
+    assert leader_terms(late, TRIAL) == [LeaderTerm(1, 0, 3 * SECOND), LeaderTerm(2, 1, 3 * SECOND)]
 
 
 def test_where_no_epoch_is_told_terms_come_as_they_were_seen() -> None:
