@@ -147,16 +147,15 @@ def _again(width: int, writes: Sequence[Numbers], until: Numbers, highest: Numbe
 
 
 def _telling(falls: Numbers, writes: Sequence[Numbers], until: Numbers, highest: Numbers) -> Iterator[int]:
-    """Those of the falls, in the order of their time, that show more than one of the same term before.
+    """Those of the falls, in the order of their time, that show more than one before.
 
     All that a fall shows is shown by one before it that is as low, and was over as early, where nothing at or above it
     was acknowledged in between.
     """
-    sent, last, lowest, by_ns = writes
-    kept: dict[int, list[int]] = {}
+    sent, _, lowest, by_ns = writes
+    own: list[int] = []
     for n in falls.tolist():
         # (The later of two that are as low shows no less: lower ones stand before higher ones.)
-        own = kept.setdefault(int(last[n]), [])
         at = bisect_right(own, lowest[n], key=lambda k: lowest[k])
         if at and by_ns[own[at - 1]] <= by_ns[n]:
             between = highest[np.searchsorted(until, sent[own[at - 1]]) : np.searchsorted(until, sent[n])]

@@ -63,6 +63,16 @@ def test_one_that_falls_shows_that_what_stood_there_or_above_was_gone(pieces: in
 def test_it_is_of_the_last_leader_that_had_begun_when_it_was_acknowledged_or_of_one_before() -> None:
     assert gone(again(*RISING[:7], "send x ok @5 t12..12.5"), 5, 7.5) == Gone(0, int(12.5 * SECOND))
     assert gone(again(*RISING[:7], "send x ok @5 t12..21"), 5, 7.5) == Gone(1, 21 * SECOND)
+    assert [gone(again(*RISING[:7], f"send x ok @5 t12..{by}"), 5, 7.5) for by in (15.9, 16)] == [
+        *(Gone(0, int(15.9 * SECOND)), Gone(1, 16 * SECOND))
+    ]
+
+
+def test_a_later_leader_that_was_seen_first_had_begun() -> None:
+    """Only b2 knows of the epoch between, and tells it late."""
+    led = ["saw b1 @0..24 leader=1 epoch=0 isr=1", "saw b1 @25..60 leader=1 epoch=2 isr=1"]
+    led.append("saw b2 @30 leader=2 epoch=1 isr=2")
+    assert gone(again(*RISING[:7], "send x ok @5 t25..26", led=led), 5, 7.5) == Gone(2, 26 * SECOND)
 
 
 def test_one_that_a_deposed_leader_may_have_acknowledged_shows_that_the_next_ones_log_may_have_been_cut() -> None:
