@@ -37,7 +37,7 @@ TIERS = {
     ),
     "core": (
         (*_PYTEST, "--durations=0", "-m", "cluster and core"),
-        (*LOWLY, *_PYTEST, "--durations=10", "-m", "(proof and core or heavy) and not cluster"),
+        (*LOWLY, *_PYTEST, "--durations=10", "-m", "(proof and core or heavy) and not long and not cluster"),
     ),
 }
 

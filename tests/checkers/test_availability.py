@@ -346,7 +346,7 @@ def test_bins_begin_anew_with_each_instant_however_many_there_are(
     assert found.drop_columns("topic").sort_by(order).to_pylist() == wanted.to_pylist()
 
 
-@pytest.mark.heavy
+@pytest.mark.long
 def test_a_soak_of_ten_thousand_faults_is_judged(spark: SparkSession, tmp_path: Path) -> None:
     number = 10_000
     sends = [f"send a{n} ok @{n} t{n}..{n + 0.4}" for n in range(0, number, 50)]

@@ -882,7 +882,7 @@ ALONE = [
 
 
 @pytest.mark.parametrize("one", ALONE, ids=lambda one: one.says)
-@pytest.mark.heavy
+@pytest.mark.long
 def test_what_is_found_where_nothing_else_is_suspicious(one: Case, of_corpus: Callable[[str], Judged]) -> None:
     run = of_corpus(f"by hand alone {ALONE.index(one)}").run
     assert found_in(run, told([one])) == [one.found]

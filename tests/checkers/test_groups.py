@@ -121,7 +121,7 @@ def test_where_no_group_reads_nothing_is_asked(spark: SparkSession, tmp_path: Pa
 @pytest.mark.parametrize(
     ("then", "stands"), [("killed r1", Standing.PERMITTED), ("killed r2", Standing.VIOLATION)], ids=["it", "another"]
 )
-@pytest.mark.heavy
+@pytest.mark.long
 def test_it_is_permitted_where_a_member_that_commits_first_was_killed(
     then: str, stands: Standing, spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -134,7 +134,7 @@ def test_it_is_permitted_where_a_member_that_commits_first_was_killed(
 
 
 @pytest.mark.parametrize(("reader", "stands"), [(101, Standing.PERMITTED), (102, Standing.VIOLATION)])
-@pytest.mark.heavy
+@pytest.mark.long
 def test_it_is_permitted_where_the_member_died_by_itself(
     reader: int, stands: Standing, spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -292,7 +292,7 @@ def test_what_a_member_had_not_processed_when_it_was_killed(says: str, excuses: 
     assert {offset: row["died"] for offset, row in excuses[f"killed: {says}"].items()} == died
 
 
-@pytest.mark.heavy
+@pytest.mark.long
 def test_one_partitions_kill_excuses_nothing_in_another(spark: SparkSession, tmp_path: Path) -> None:
     lines = (
         *("send a ok @0 p0", "send b ok @0 p1", "final a @0 p0", "final b @0 p1", "end 0..1 p0", "end 0..1 p1"),
@@ -400,7 +400,7 @@ def test_one_partitions_unanswered_commit_excuses_nothing_in_another(spark: Spar
     assert {row["partition"]: row["unanswered"] for row in found} == {0: True, 1: False}
 
 
-@pytest.mark.heavy
+@pytest.mark.long
 def test_a_group_that_goes_on_behind_a_truncation_has_missed_nothing_at_offsets_that_it_was_given(
     spark: SparkSession, tmp_path: Path
 ) -> None:

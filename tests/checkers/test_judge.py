@@ -67,7 +67,7 @@ def judged(spark: SparkSession, tmp_path: Path) -> Judge:
     return write_and_judge
 
 
-@pytest.mark.heavy
+@pytest.mark.long
 def test_the_story_of_2013(judged: Judge, tmp_path: Path) -> None:
     verdict = judged(
         *STORY,
@@ -323,7 +323,7 @@ def test_which_faults_were_active(at: int, names: list[str]) -> None:
 
 
 @pytest.mark.parametrize("lines", [STORY, CLEAN, (*CLEAN, "live a @0 elsewhere")], ids=["lost", "clean", "misplaced"])
-@pytest.mark.heavy
+@pytest.mark.long
 def test_a_history_of_before_keys_were_read_is_judged_as_it_was(
     lines: tuple[str, ...], spark: SparkSession, tmp_path: Path
 ) -> None:

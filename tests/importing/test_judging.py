@@ -489,6 +489,7 @@ def test_nothing_acknowledged_is_unknown(verdict_of) -> None:
     assert verdict.reasons[0].startswith("unknown: enough acknowledged")
 
 
+@pytest.mark.long
 def test_every_table_can_be_judged(verdict_of, tmp_path: Path) -> None:
     verdict_of(*sent(1, 7, "[0 7]"), *polled("1 [[0 7]]"))
     assert {path.name for path in (tmp_path / "run" / "history").iterdir()} == set(TABLES)
@@ -511,6 +512,7 @@ def of_0(*pairs: tuple[str, ...]) -> tuple[str, ...]:
     ],
     ids=["no move is told", "moves are told", "within a poll", "within a later poll"],
 )
+@pytest.mark.long
 def test_a_skip_in_a_group_that_tells_no_moves_is_undecided(
     polled_then: tuple[tuple[str, ...], ...], stands: Standing, verdict_of
 ) -> None:
@@ -519,6 +521,7 @@ def test_a_skip_in_a_group_that_tells_no_moves_is_undecided(
     assert verdict.anomalies["skipped"].standing is stands
 
 
+@pytest.mark.long
 def test_a_step_back_in_a_group_that_tells_no_moves_is_undecided_but_not_within_a_poll(verdict_of) -> None:
     verdict = verdict_of(*IN_GROUP, *of_0(poll("[3 3]"), poll("[1 1]")))
     assert verdict.anomalies["went_back"].standing is Standing.UNDECIDED
@@ -532,6 +535,7 @@ def test_within_a_poll_a_step_back_is_a_violation_whatever_a_group_moves(verdict
 @pytest.mark.parametrize(
     ("level", "stands"), [("read_uncommitted", Standing.PERMITTED), ("read_committed", Standing.VIOLATION)]
 )
+@pytest.mark.long
 def test_a_circle_of_reads_is_permitted_where_they_were_not_of_committed_records(
     level: str, stands: Standing, verdict_of
 ) -> None:

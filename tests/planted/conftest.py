@@ -16,7 +16,13 @@ _HERE = Path(__file__).parent
 #: What the core leaves out: random histories, planted ones once more, as a large run is judged, but for one kind; and
 #: checkers that are wrong.
 _WHOLE_PROOF = frozenset(
-    {"test_both_find_the_same", "test_in_many_tasks_it_is_found_too", "test_a_checker_that_is_wrong_is_found_out"}
+    {
+        "test_both_find_the_same",
+        "test_each_anomaly_comes_about",
+        "test_in_many_tasks_it_is_found_too",
+        "test_a_checker_that_is_wrong_is_found_out",
+        "test_a_checker_that_only_has_another_name_is_not",
+    }
 )
 _OF_THE_CORE = frozenset({"test_in_many_tasks_it_is_found_too[transactions, read_committed]"})
 
