@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import psutil
 import pytest
 
 from harness.core.topology import Node, Role
@@ -299,7 +300,14 @@ def full(directory: Path, options: str) -> Iterator[Path]:
     try:
         yield directory
     finally:
+        wait_for(lambda: not within(directory), f"the processes in {directory} end", 20, every=0.05)
         subprocess.run(["umount", directory], check=True)
+
+
+def within(directory: Path) -> list[psutil.Process]:
+    """The processes whose working directory is in it."""
+    everyone = psutil.process_iter(["cwd"])
+    return [one for one in everyone if (cwd := one.info["cwd"]) and Path(cwd).is_relative_to(directory)]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="a file system is root's to mount")
