@@ -18,7 +18,12 @@ from itertools import chain
 
 _FAST = "not cluster and not proof and not heavy and not long and not lab"
 #: What of the others waits longest, apart.
-_WAIT = (("tests/workloads/test_groups.py",), ("tests/workloads/test_running.py",), ("tests/nemesis",))
+_WAIT = (
+    ("tests/workloads/test_groups.py",),
+    ("tests/workloads/test_running.py",),
+    ("tests/nemesis",),
+    ("tests/cli", "tests/providers"),
+)
 
 #: A command that gets what others leave of the machine. (Linux shares it between sessions first, if it does.)
 LOWLY = ("sh", "-c", 'echo 19 2>&- >/proc/self/autogroup; exec nice -n 19 "$@"', "lowly")
