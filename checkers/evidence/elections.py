@@ -8,7 +8,7 @@ ReplicaManager, maybePropagateIsrChanges, asked every 2.5 s).
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate, pairwise
 
@@ -100,7 +100,7 @@ class Elections:
         times += [at for silences in self.silences.values() for silence in silences for at in silence]
         times += [at for term in self.terms for at in (term.begins_ns, term.ends_ns)]
         times += [at for _, more in self.again for at in more]
-        times += [at for window in self._untold for at in window]
+        times += [at for _, window in self._untold for at in window]
         return np.unique(np.array([*times, *(at - self.lag_ns for at in times)], np.int64))
 
     def reign(self, number: int) -> range:
@@ -308,27 +308,30 @@ class Elections:
             known[n] |= since <= until_ns and sent_ns <= to
         return [int(n) for n in np.flatnonzero(known)]
 
-    def unseen(self, sent_ns: int, until_ns: int) -> bool:
-        """Whether somebody may have led between two times whom nobody reported."""
-        return any(since <= until_ns and sent_ns <= to for since, to in self._untold)
+    def unseen(self, sent_ns: int, until_ns: int, after: int = 0) -> bool:
+        """Whether somebody may have led between two times whom nobody reported, before the term ``after`` or later."""
+        return any(n >= after and since <= until_ns and sent_ns <= to for n, (since, to) in self._untold)
 
     @cached_property
-    def _untold(self) -> list[Silence]:
-        """The times in which somebody may have led whom nobody reported: around an epoch that is missing (without
-        epochs, while nobody reported anything), after the last report, and before the first where the epoch of the
-        first term shows that there were others. Such a leader may go on once more, too."""
+    def _untold(self) -> list[tuple[int, Silence]]:
+        """Before which term somebody may have led whom nobody reported, and when: around an epoch that is missing
+        (without epochs, while nobody reported anything), after the last report, and before the first where the epoch of
+        the first term shows that there were others. Such a leader may go on once more, too."""
         over = max((span.to_ns for span in self.spans), default=BEFORE) + FRESH_NS
-        found = [(over, NEVER)]
+        last = len(self.terms)
+        found = [(last, (over, NEVER))]
         if any(term.epoch is None for term in self.terms):
-            return [*found, *self.silences.get(None, ())]
+            return [*found, *((last, silence) for silence in self.silences.get(None, ()))]
         for term in self.terms[:1]:
-            found += [] if self._epochs.issuperset(range(known_epoch(term.epoch))) else [(BEFORE, term.seen_ns)]
-        for term in (self.terms[n] for n in range(1, len(self.terms)) if self._missed(n)):
+            found += [] if self._epochs.issuperset(range(known_epoch(term.epoch))) else [(0, (BEFORE, term.seen_ns))]
+        for n in (n for n in range(1, last) if self._missed(n)):
+            term = self.terms[n]
             until = term.seen_ns + FRESH_NS + LAG_NS
-            found.append((term.begins_ns, until))
+            found.append((n, (term.begins_ns, until)))
             for own in (self.own.get(self.name(broker)) for broker in self.replicas - {term.leader}):
                 if own is not None:
-                    found += own.once_more(until, own.later_ns(known_epoch(term.epoch) - 1), term.seen_ns)
+                    more = own.once_more(until, own.later_ns(known_epoch(term.epoch) - 1), term.seen_ns)
+                    found += [(n, silence) for silence in more]
         return found
 
     @cached_property
@@ -403,7 +406,9 @@ def _terms(
         ends, again = (NEVER, ()) if last else _ends(own.get(leader or "", nobody), reports, leader)
         at = highs.get((term.leader, term.leader_epoch), nothing)
         found.append(Term(term.leader, term.leader_epoch, term.from_ns, begins, ends, reports, at, again))
-    return tuple(found)
+    # (One that is told late began before those after it.)
+    begun = [*accumulate((term.begins_ns for term in reversed(found)), min)][::-1]
+    return tuple(replace(term, begins_ns=at) for term, at in zip(found, begun, strict=True))
 
 
 class _Others:

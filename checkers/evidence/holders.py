@@ -12,6 +12,7 @@ that event and that broker need not have had the record; a *violation* where eac
 had it, or nothing can have taken it; *undecided* where too little was seen.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -215,7 +216,12 @@ class Evidence:
         """The standing of records, if they were of a leader whom nobody reported; None where they were not."""
         sent = BEFORE if case.sent_ns is None else case.sent_ns
         until = self.end_ns if case.until_ns is None else case.until_ns
-        if case.epoch is not None or not elections.unseen(sent, until):
+        after = 0
+        if _tells_term(elections, case):
+            if not case.acknowledged:
+                return None
+            after = bisect_right([known_epoch(term.epoch) for term in elections.terms], known_epoch(case.epoch))
+        if not elections.unseen(sent, until, after):
             return None
         return self._unwatched(anomaly, case, supposed).standing
 
@@ -316,13 +322,29 @@ def _as_acknowledged(anomaly: Anomaly, case: Case) -> Case:
 
 
 def candidates(elections: Elections, case: Case, acting: Acting) -> list[int]:
-    """The terms that records may be of: of their epoch, or else those that had begun and were not over. A leader whose
-    process was ended acknowledges nothing more."""
-    if case.epoch is not None:
-        return [n for n, term in enumerate(elections.terms) if term.epoch == case.epoch]
+    """The terms whose leaders may have acknowledged records: those that had begun and were not over. A leader whose
+    process was ended acknowledges nothing more.
+
+    Where a consumer was given them with an epoch, it is its leader, or one after it: a retry of an idempotent producer
+    is acknowledged by whoever leads then, and has them from before. But not one that had begun before they were sent.
+    Where that leader can have acknowledged nothing then, or brokers report no epochs, it says nothing.
+    """
     sent = BEFORE if case.sent_ns is None else case.sent_ns
     until = NEVER if case.until_ns is None else case.until_ns
-    return [n for n in elections.open(sent, until) if sent <= acting.ended_ns(n)]
+    by_time = [n for n in elections.open(sent, until) if sent <= acting.ended_ns(n)]
+    if not _tells_term(elections, case):
+        return by_time
+    own = [n for n, term in enumerate(elections.terms) if term.epoch == case.epoch]
+    if not own or not case.acknowledged:
+        return own
+    if not {*own} & {*by_time}:
+        return by_time if case.delivered_ns is None else sorted({*own, *by_time})
+    return [*own, *(n for n in by_time if n > own[-1] and sent < elections.terms[n].seen_ns)]
+
+
+def _tells_term(elections: Elections, case: Case) -> bool:
+    """Whether the epoch that a consumer got with records tells a term."""
+    return case.epoch is not None and all(term.epoch is not None for term in elections.terms)
 
 
 @dataclass

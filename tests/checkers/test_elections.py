@@ -833,3 +833,22 @@ def test_where_an_older_epoch_goes_on_the_next_leader_took_it() -> None:
     assert log.cut(1, 5) == (True, 2)
     assert log.cut(3, 5) == (True, 4)
     assert log.cut(0, 5) == (False, None)
+
+
+@pytest.mark.parametrize("told", ["40..41", "24..24"], ids=["late", "at once"])
+@pytest.mark.parametrize("last", ["22", "24"], ids=["nobody told for a while", "others went on telling"])
+def test_a_leader_that_is_told_late_began_before_the_next_one(told: str, last: str) -> None:
+    """b2 was elected after 22 s and cut off; b3 leads since 25 s, and b1 since 45 s. b2's log goes on above r."""
+    lines = [
+        *saw("b1,b3", f"0..{last}", 1, 0, "1,2,3"),
+        *saw("b2", "0..22", 1, 0, "1,2,3"),
+        *saw("b1,b3", "25..44", 3, 2, "1,3"),
+        *saw("b2", told, 2, 1, "2,3"),
+        *saw("b2", "43..44", 3, 2, "1,3"),
+        *saw("b1,b2,b3", "45..60", 1, 3, "1,2,3"),
+        *("final a @4 e0", "final z @5 e1", "final c @7 e1", "final late @8 e3"),
+        *("send late ok @8 t50..51", "end 0..9"),
+    ]
+    terms = evidence(by_hand(*lines), **ALONE).elections[TRIAL].terms
+    assert [term.begins_ns for term in terms] == sorted(term.begins_ns for term in terms)
+    assert decided("send r ok @6 t23.6..23.9", *lines, **ALONE).standing is UNDECIDED

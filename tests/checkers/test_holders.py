@@ -436,6 +436,110 @@ def test_a_consumer_that_was_given_it_knows_which_of_two_leaders_acknowledged_it
     assert decided(*lines, acks="1", **UNCLEAN).standing is standing
 
 
+#: b1 alone was in sync, and cut off; b2 had fetched r, led uncleanly, and was killed; then b3 led, cleanly.
+_HEIR_IN_SYNC = [
+    *saw("b1", "0..40", 1, 0, "1"),
+    *saw("b2,b3", "0..21", 1, 0, "1"),
+    "fault c b1 20.5..41 kind=isolate",
+    *saw("b2,b3", "22..40", 2, 1, "2,3"),
+    "fault k b2 40..70 kind=kill",
+    *saw("b1", "42..60", 3, 2, "3"),
+    *saw("b3", "41..60", 3, 2, "3"),
+]
+#: All were in sync, says b1, which was cut off; b2 led alone, and was killed; then b3 led, uncleanly.
+_HEIR_ALONE = [
+    *saw("b1", "0..40", 1, 0, "1,2,3"),
+    *saw("b2", "0..21", 1, 0, "1,2,3"),
+    *saw("b3", "0..18", 1, 0, "1,2,3"),
+    "fault k b3 19..41 kind=kill",
+    "fault c b1 20.5..60 kind=isolate",
+    *saw("b2", "22..40", 2, 1, "2"),
+    "fault l b2 40..70 kind=kill",
+    *saw("b3", "42..60", 3, 2, "3"),
+    *saw("b1", "61..62", 3, 2, "3"),
+]
+_HEIR_CUT = ["final a @4 e0", "final b @5 e2", "send late ok @6 t50..51", "final late @6 e2", "end 0..7"]
+
+
+@pytest.mark.parametrize("anomaly", [LOST, VANISHED], ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    ("sent", "led", "standing"),
+    [
+        ("t20..30", _HEIR_IN_SYNC, UNDECIDED),
+        ("t20..20.5", _HEIR_IN_SYNC, PERMITTED),
+        ("t23..30", _HEIR_IN_SYNC, PERMITTED),
+        ("t20..25", _HEIR_ALONE, UNDECIDED),
+        ("t17..18", _HEIR_ALONE, VIOLATION),
+    ],
+    ids=[
+        *("the heir in sync with others", "it had not begun", "it had begun before r was sent"),
+        *("the heir alone", "it had not begun then, either"),
+    ],
+)
+def test_the_heir_of_who_appended_it_may_have_acknowledged_a_retry(
+    sent: str, led: list[str], standing: Standing, anomaly: Anomaly
+) -> None:
+    """A consumer got r of b1. Where b2 acknowledged it, b2 and its ISR must have had it, and not those of b1's."""
+    lines = [f"send r ok @5 {sent}", "live r @5 e0 t24", *led, *_HEIR_CUT]
+    assert decided(*lines, anomaly=anomaly, **UNCLEAN).standing is standing
+
+
+@pytest.mark.parametrize(
+    ("epoch", "reported", "standing"),
+    [(0, "3", UNDECIDED), (0, "2", PERMITTED), (1, "3", UNDECIDED)],
+    ids=["after its leader", "before none but a reported one", "itself"],
+)
+def test_nor_need_the_heir_have_been_reported(epoch: int, reported: str, standing: Standing) -> None:
+    """Somebody led between b1 and b3, with epoch 1, and nobody reported it, or b2 did, which nobody doubts."""
+    led = [
+        *saw("b1", "0..40", 1, 0, "1"),
+        *saw("b2,b3", "0..21", 1, 0, "1"),
+        "fault c b1 20.5..41 kind=isolate",
+        *saw("b2", "22..24", int(reported), int(reported) - 1, "2,3"),
+        *saw("b2,b3", "25..60", 3, 2, "2,3"),
+        *saw("b1", "42..60", 3, 2, "2,3"),
+    ]
+    sent = "t20..21.8" if reported == "3" else "t19..20"
+    lines = [f"send r ok @5 {sent}", f"live r @5 e{epoch} t24", *led, *_HEIR_CUT]
+    assert decided(*lines, **UNCLEAN).standing is standing
+
+
+@pytest.mark.parametrize("acks", ["all", "1"])
+def test_who_was_given_it_before_it_was_handed_over_again_knows_nothing_of_that(acks: str) -> None:
+    """b1 led until it was killed; b2 leads since 26 s, and acknowledged r at 51 s where b1 had written it."""
+    led = [
+        *saw("b1", "0..20", 1, 0, "1"),
+        *saw("b2,b3", "0..21", 1, 0, "1"),
+        "fault k b1 20..40 kind=kill",
+        *saw("b2,b3", "26..60", 2, 1, "2,3"),
+        *saw("b1", "42..60", 2, 1, "2,3"),
+    ]
+    lines = ["live r @5 e0 t19.5", *led, "final a @4 e0", "end 0..5"]
+    assert decided("send r ok @5 t50..51", *lines, acks=acks, **UNCLEAN).standing is VIOLATION
+    assert decided("send r ok @5 t18..19", *lines, acks=acks, **UNCLEAN).standing is PERMITTED
+    # (What a consumer was given of b1 is gone by b2's election, and need not be what b2 acknowledged.)
+    again = decided("send r ok @5 t50..51", *lines, anomaly=VANISHED, acks=acks, **UNCLEAN)
+    assert again.standing is not PERMITTED
+
+
+@pytest.mark.parametrize(
+    ("led", "settings", "standing"),
+    [
+        (WHOLE, {"unclean_election": True}, VIOLATION),
+        (WHOLE, {"acks": "1", "unclean_election": True}, PERMITTED),
+        (saw("b1,b2,b3", "0..60", 1, 0, "1,2,3"), {"acks": "1"}, VIOLATION),
+    ],
+    ids=["acks=all", "acks=1", "no election"],
+)
+@pytest.mark.parametrize("given", [[], ["live r @5 e0 t12"]], ids=["nobody", "a consumer"])
+def test_an_epoch_that_a_consumer_got_tells_no_term_where_brokers_report_none(
+    given: list[str], led: list[str], settings: dict[str, Any], standing: Standing
+) -> None:
+    told = [line.replace("epoch=0", "").replace("epoch=1", "") for line in led]
+    found = decided("send r ok @5 t10..11", *given, *told, *CUT, version="2.7.2", **settings)
+    assert found.standing is standing
+
+
 @pytest.mark.parametrize("told", ["40..41", "21..22", None], ids=["late", "at once", "never"])
 def test_a_leader_that_tells_late_that_it_led_may_have_acknowledged_it_before_the_next_was_seen(
     told: str | None,
