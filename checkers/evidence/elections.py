@@ -167,6 +167,14 @@ class Elections:
             self._befores[number] = last_before(self.spans, LeaderTerm(term.leader, term.epoch, term.seen_ns))
         return self._befores[number]
 
+    def isr_missed(self, number: int) -> bool:
+        """Whether nobody reported the ISR out of which the leader of a term was elected, by when anybody knew of that
+        term: somebody may have led in between unseen, or the term before was told late."""
+        if number == 0 or self.terms[number].epoch is None:
+            return False
+        told_ns = min((report.from_ns for report in self.terms[number - 1].reports), default=NEVER)
+        return self._missed(number) or told_ns > self.terms[number].seen_ns
+
     def last_known(self, number: int) -> bool | None:
         """Whether the leader of a term was elected as the last known leader: nobody was in sync or eligible then, and
         it had led last. None where nobody reported it; who was eligible may have left between two samples."""

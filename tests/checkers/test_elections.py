@@ -852,3 +852,28 @@ def test_a_leader_that_is_told_late_began_before_the_next_one(told: str, last: s
     terms = evidence(by_hand(*lines), **ALONE).elections[TRIAL].terms
     assert [term.begins_ns for term in terms] == sorted(term.begins_ns for term in terms)
     assert decided("send r ok @6 t23.6..23.9", *lines, **ALONE).standing is UNDECIDED
+
+
+@pytest.mark.parametrize(
+    ("of_b2", "epoch", "missed"),
+    [
+        (saw("b2", "22..41", 2, 1, "2"), 2, False),
+        (saw("b2", "25..41", 2, 1, "2"), 2, False),
+        (saw("b2", "26..41", 2, 1, "2"), 2, True),
+        (saw("b2", "22..41", 2, 1, "2"), 3, True),
+        ([], 1, False),
+        ([], 2, True),
+        (saw("b2", "23..24", -1, 1, "2"), 2, False),
+        (saw("b2", "22..24", 2, None, "2"), None, False),
+    ],
+    ids=[
+        *("told before", "with it", "late", "and another unseen", "nobody between", "one unseen", "no leader"),
+        "without epochs",
+    ],
+)
+def test_the_isr_of_an_election_is_that_of_the_term_before(of_b2: list[str], epoch: int | None, missed: bool) -> None:
+    first = None if epoch is None else 0
+    lines = [*saw("b1", "0..20", 1, first, "1,2,3"), *of_b2, *saw("b1,b3", "25..60", 3, epoch, "1,3")]
+    found = evidence(by_hand(*lines), **UNCLEAN).elections[TRIAL]
+    assert found.isr_missed(len(found.terms) - 1) is missed
+    assert not found.isr_missed(0)
