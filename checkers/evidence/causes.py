@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from checkers.evidence.elections import BEFORE, NEVER
 from checkers.evidence.faults import active, overlapping
-from checkers.evidence.final_logs import Holes, inside
+from checkers.evidence.final_logs import Holes, Log, inside
 from checkers.evidence.holders import Case, Decision, Evidence
 from checkers.evidence.leadership import LeaderTerm, Partition, Span, isr_before, leader_terms
 from checkers.evidence.store import directory_of, each_partition, extent, pieces
@@ -90,8 +90,7 @@ def found_ranges(
     parts = record_ranges(pieces(stored, COLUMNS), led, width, holes, evidence)
     if evidence is not None:
         found = decided(parts, anomaly, evidence)
-        ends = {of: log.end for of, log in evidence.logs.items()}
-        parts = attached(found, width, ends, _lost_beside(history, anomaly, found, holes, evidence))
+        parts = attached(found, width, evidence.logs, _lost_beside(history, anomaly, found, holes, evidence))
     return joined(reattributed(joined(parts, width), width, led, claims(history.seen, history.stored.brokers)), width)
 
 
@@ -124,16 +123,16 @@ def decided(parts: Iterable[RecordRange], anomaly: Anomaly, evidence: Evidence) 
 
 
 def attached(
-    parts: Iterable[RecordRange], width: int, ends: Mapping[Partition, int], others: Iterable[RecordRange] = ()
+    parts: Iterable[RecordRange], width: int, logs: Mapping[Partition, Log], others: Iterable[RecordRange] = ()
 ) -> list[RecordRange]:
     """Undecided record ranges that stand next to what an event took that is permitted, and may have been taken by it,
-    were taken by it: an election cuts a log at one offset, and takes all from there on. ``ends``: of the final logs.
+    were taken by it: an election cuts a log at one offset, and takes all from there on. ``logs``: the final ones.
     ``others``: record ranges of another anomaly that it may have taken.
 
     But those of which more were acknowledged there than one log has offsets, or after what stands above them, are of
     another leader's log, and so is what continues it; and what is in a hole of the final log, no election took alone.
-    Nor need what stands at its end or above be of the log that was taken, where another leader may have written it:
-    that is where the end of what survived would stand, if that was lost without an election.
+    Nor need it be of the log that was taken, where another leader may have written it, and the final log has nothing
+    of that one's epoch there or above: then the end of what that one wrote may have been lost, by whatever took it.
     """
     ordered = sorted(
         [*((part, True) for part in parts), *((part, False) for part in others)],
@@ -148,9 +147,10 @@ def attached(
             part = found[n]
             decision = part.decision
             assert decision is not None
-            beyond = decision.several and part.of in ends and (part.first_offset or 0) >= ends[part.of]
-            if decision.standing is Standing.UNDECIDED and not apart[n] and not beyond:
+            if decision.standing is Standing.UNDECIDED and not apart[n]:
                 for term in sorted(decision.may_have):
+                    if _may_be_anothers(part, decision, term, logs.get(part.of)):
+                        continue
                     beside = permitted.get((part.of, term))
                     crowd = _crowd(crowds, part, term, width)
                     if beside is not None and _near(beside, part, width) and _fits(crowd):
@@ -162,6 +162,13 @@ def attached(
                 permitted[part.of, event.term] = part
                 crowds[part.of, event.term, (part.first_offset or 0) // width] = _crowd(crowds, part, event.term, width)
     return [replace(part, case=None) for part, (_, own) in zip(found, ordered, strict=True) if own]
+
+
+def _may_be_anothers(part: RecordRange, decision: Decision, term: int, log: Log | None) -> bool:
+    """Whether records may be of a leader of which nobody knows that what an election took of it is permitted, and of
+    whose epoch the final log has nothing as far as they stand."""
+    others = [candidate for candidate in decision.candidates if not candidate.may_go_with(term)]
+    return any(log is None or not log.reaches(candidate.epoch, part.last_offset) for candidate in others)
 
 
 def _is_undecided(part: RecordRange) -> bool:

@@ -58,6 +58,12 @@ class Log:
         later, older = self.epochs > epoch, self.epochs < epoch
         return bool((self.first[later] <= offset).any() or (self.last[older] >= offset).any())
 
+    def reaches(self, epoch: int | None, offset: int | None) -> bool:
+        """Whether it has records of an epoch at an offset or above."""
+        if epoch is None or offset is None:
+            return False
+        return bool((self.last[self.epochs == epoch] >= offset).any())
+
     @property
     def goes_on(self) -> bool:
         """Whether it begins above its start: it was not begun anew by a broker without any record."""

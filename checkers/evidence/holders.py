@@ -65,11 +65,29 @@ class Event:
 
 
 @dataclass(frozen=True)
+class Candidate:
+    """A term that records may be of (None: of a leader whom nobody reported), and their standing if they are.
+
+    ``may_have``: the terms whose leaders may have taken them then.
+    """
+
+    term: int | None
+    epoch: int | None
+    standing: Standing
+    may_have: frozenset[int] = frozenset()
+
+    def may_go_with(self, term: int) -> bool:
+        """Whether it is permitted, if they are of it, that the leader of a term took them."""
+        undecided = self.standing is Standing.UNDECIDED and term in self.may_have
+        return undecided or self.standing is Standing.PERMITTED
+
+
+@dataclass(frozen=True)
 class Decision:
     """The standing of records that are gone, and why.
 
     ``term``: whose records they are, where that is known. ``may_have``: the terms whose leaders may have taken them.
-    ``several``: they may be of several terms, and what holds of one does not of another.
+    ``candidates``: the terms that they may be of.
     """
 
     ruling: Ruling
@@ -79,7 +97,12 @@ class Decision:
     event: Event | None = None
     term: int | None = None
     may_have: frozenset[int] = frozenset()
-    several: bool = False
+    candidates: tuple[Candidate, ...] = field(default=(), compare=False)
+
+    @property
+    def several(self) -> bool:
+        """Whether they may be of several terms."""
+        return len({one.term for one in self.candidates}) > 1
 
     @property
     def standing(self) -> Standing:
@@ -188,12 +211,13 @@ class Evidence:
 
     def _of_all_faults(self, anomaly: Anomaly, case: Case) -> Decision:
         each = [self._of_faults(anomaly, case, supposed) for supposed in range(len(self.faults))]
+        of_any = tuple(dict.fromkeys(candidate for one in each for candidate in one.candidates))
+        first = replace(each[0], candidates=of_any)
         if len({one.standing for one in each}) == 1:
-            return each[0]
+            return first
         supposed = next(one for one in each if one.standing is not Standing.VIOLATION)
         because = f"nobody knows whether every fault acted; if it did, this is {supposed.ruling.because}"
-        several = any(one.several for one in each)
-        return replace(each[0], ruling=_undecided(anomaly, because), may_have=supposed.may_have, several=several)
+        return replace(first, ruling=_undecided(anomaly, because), may_have=supposed.may_have)
 
     def _of_faults(self, anomaly: Anomaly, case: Case, supposed: int) -> Decision:
         elections = self.elections.get(case.of)
@@ -207,10 +231,16 @@ class Evidence:
             return self._violation(anomaly, case)
         each = [_Walk(self, elections, anomaly, case, number, acting).decision() for number in numbers]
         unseen = self._of_unseen(anomaly, elections, case, supposed)
+        of = tuple(
+            Candidate(number, elections.terms[number].epoch, one.standing, one.may_have)
+            for number, one in zip(numbers, each, strict=True)
+        )
+        if unseen is not None:
+            of = (*of, Candidate(None, None, unseen))
         if len(each) == 1 and unseen in {None, each[0].standing}:
             has_epoch = elections.terms[numbers[0]].epoch is not None
-            return replace(each[0], term=numbers[0] if has_epoch else None)
-        return self._of_several(anomaly, elections, numbers, each, unseen)
+            return replace(each[0], term=numbers[0] if has_epoch else None, candidates=of)
+        return replace(self._of_several(anomaly, elections, numbers, each, unseen), candidates=of)
 
     def _of_unseen(self, anomaly: Anomaly, elections: Elections, case: Case, supposed: int) -> Standing | None:
         """The standing of records, if they were of a leader whom nobody reported; None where they were not."""
@@ -243,12 +273,15 @@ class Evidence:
         unseen: Standing | None,
     ) -> Decision:
         """Records that may be of several terms, and of one ``unseen``: what holds of all of them holds."""
-        if len({*(one.standing for one in each), *([] if unseen is None else [unseen])}) == 1:
+        standings = {*(one.standing for one in each), *([] if unseen is None else [unseen])}
+        if len(standings) == 1 and standings != {Standing.UNDECIDED}:
             return each[0]
         names = " or ".join(dict.fromkeys(self._name(elections.terms[number].leader) for number in numbers))
         why = f"either of two leaders may have acknowledged it: {names}"
         if unseen is not None:
             why = f"a leader whom nobody reported may have acknowledged it, and not {names}"
+        if standings == {Standing.UNDECIDED}:
+            why = each[0].ruling.because
         takers = {one.event.term for one in each if one.event and one.standing is Standing.PERMITTED}
         must = frozenset.intersection(*(one.must for one in each))
         return Decision(
@@ -257,7 +290,6 @@ class Evidence:
             unknown=frozenset.union(*(one.must | one.unknown for one in each)) - must,
             need_not=frozenset.intersection(*(one.need_not for one in each)),
             may_have=frozenset.union(*(one.may_have for one in each)) | {n for n in takers if n is not None},
-            several=True,
         )
 
     @property
@@ -327,7 +359,7 @@ def candidates(elections: Elections, case: Case, acting: Acting) -> list[int]:
 
     Where a consumer was given them with an epoch, it is its leader, or one after it: a retry of an idempotent producer
     is acknowledged by whoever leads then, and has them from before. But not one that had begun before they were sent.
-    Where that leader can have acknowledged nothing then, or brokers report no epochs, it says nothing.
+    Where that leader can have acknowledged nothing any more, or brokers report no epochs, it says nothing.
     """
     sent = BEFORE if case.sent_ns is None else case.sent_ns
     until = NEVER if case.until_ns is None else case.until_ns
@@ -338,7 +370,8 @@ def candidates(elections: Elections, case: Case, acting: Acting) -> list[int]:
     if not own or not case.acknowledged:
         return own
     if not {*own} & {*by_time}:
-        return by_time if case.delivered_ns is None else sorted({*own, *by_time})
+        before = case.delivered_ns is None and bool(by_time) and own[-1] < by_time[0]
+        return by_time if before else sorted({*own, *by_time})
     return [*own, *(n for n in by_time if n > own[-1] and sent < elections.terms[n].seen_ns)]
 
 
@@ -586,6 +619,8 @@ class _Walk:
 
         if ruling.standing is not Standing.VIOLATION:
             return None
+        if not happened.uncleanly and self.elections.isr_missed(n) and permits(uncleanly=True, isr_faulted=True):
+            return f"nobody told by then the ISR out of which {self._who(n)} was elected"
         if happened.uncleanly and permits(isr_faulted=True):
             return f"nobody knows why no broker of the ISR was elected in place of {self._who(n)}"
         if happened.uncleanly and permits(uncleanly=False) and not self._isr_lasted(n):

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
@@ -23,7 +24,8 @@ from checkers.evidence.causes import (
     reattributed,
     record_ranges,
 )
-from checkers.evidence.holders import Case, Decision, Event
+from checkers.evidence.final_logs import Log
+from checkers.evidence.holders import Candidate, Case, Decision, Event
 from checkers.evidence.leadership import LeaderTerm, Partition, Span
 from checkers.judge import judge
 from harness.core.anomalies import BY_NAME
@@ -340,6 +342,7 @@ def test_what_was_taken_before_anything_was_seen_was_taken_by_who_led_first() ->
 
 PERMITTED_BY = Ruling(Standing.PERMITTED, "because", "source")
 TAKEN = Decision(PERMITTED_BY, event=Event(8 * SECOND, 1, 2, 1), term=0, may_have=frozenset({1}))
+PERMITTED = Standing.PERMITTED
 UNSURE = Decision(Ruling(Standing.UNDECIDED, "unsure", "source"), may_have=frozenset({1}))
 
 
@@ -348,8 +351,8 @@ def part(first: int, last: int, decision: Decision, sent: float = 5, until: floa
     return record_range(first, last, until, until, case=case, decision=decision, **changes)
 
 
-def standings(*parts: RecordRange, ends: Mapping[Partition, int] | None = None) -> list[tuple[int | None, Standing]]:
-    found = attached(parts, 64, ends or {})
+def standings(*parts: RecordRange, logs: Mapping[Partition, Log] | None = None) -> list[tuple[int | None, Standing]]:
+    found = attached(parts, 64, logs or {})
     assert all(one.case is None for one in found)
     return [(one.first_offset, one.decision.standing) for one in found if one.decision]
 
@@ -359,24 +362,66 @@ def test_what_stands_beside_what_the_same_election_took_was_taken_by_it() -> Non
     assert standings(part(0, 9, TAKEN), part(10, 19, UNSURE)) == [(0, Standing.PERMITTED), (10, Standing.PERMITTED)]
 
 
+OF_B1 = Candidate(0, 0, Standing.PERMITTED, frozenset({1}))
+
+
+def final_log(*epochs: tuple[int, int, int]) -> Log:
+    """A final log, by each epoch and the first and the last offset of it."""
+    columns = np.array(epochs, np.int64).reshape(-1, 3).T
+    return Log(*columns, int(columns[2].max(initial=-1)) + 1)
+
+
 @pytest.mark.parametrize(
-    ("several", "ends", "standing"),
+    ("log", "standing"),
     [
-        (True, {TRIAL: 10}, Standing.UNDECIDED),
-        (True, {TRIAL: 5}, Standing.UNDECIDED),
-        (True, {TRIAL: 11}, Standing.PERMITTED),
-        (True, {("trial", 1): 10}, Standing.PERMITTED),
-        (False, {TRIAL: 10}, Standing.PERMITTED),
+        (final_log((0, 0, 4), (1, 5, 9)), Standing.UNDECIDED),
+        (final_log((0, 0, 4), (1, 5, 18)), Standing.UNDECIDED),
+        (final_log((0, 0, 4), (1, 5, 18), (2, 19, 40)), Standing.UNDECIDED),
+        (final_log((0, 0, 4), (2, 5, 40)), Standing.UNDECIDED),
+        (final_log((0, 0, 4), (1, 5, 19)), Standing.PERMITTED),
+        (final_log((0, 0, 4), (1, 5, 30), (2, 31, 40)), Standing.PERMITTED),
+        (None, Standing.UNDECIDED),
     ],
-    ids=["at its end", "above it", "below it", "of another partition", "of one leader alone"],
+    ids=[
+        *("it ends below", "it has some of them", "a later epoch goes on", "it has none of its epoch"),
+        *("it has its epoch there", "and a later one above", "nobody read it"),
+    ],
 )
-def test_where_the_final_log_ends_its_own_leader_may_have_lost_what_another_may_have_written(
-    several: bool, ends: Mapping[Partition, int], standing: Standing
+def test_what_another_leader_may_have_written_at_its_end_may_be_lost_with_that_end(
+    log: Log | None, standing: Standing
 ) -> None:
-    unsure = replace(UNSURE, several=several)
-    assert standings(part(0, 9, TAKEN), part(10, 19, unsure), ends=ends)[1] == (10, standing)
-    above = standings(part(10, 19, unsure), part(20, 29, TAKEN), ends=ends)
-    assert above == [(10, standing), (20, Standing.PERMITTED)]
+    """It is b1's, and b2's election took it as what stands beside it; or b2's, which survived, and nobody knows."""
+    of_b2 = [Candidate(1, 1, Standing.VIOLATION), Candidate(1, 1, Standing.UNDECIDED, frozenset({2}))]
+    logs = {} if log is None else {TRIAL: log}
+    for other in of_b2:
+        unsure = replace(UNSURE, candidates=(OF_B1, other))
+        assert standings(part(0, 9, TAKEN), part(10, 19, unsure), logs=logs)[1] == (10, standing)
+        assert standings(part(10, 19, unsure), part(20, 29, TAKEN), logs=logs) == [(10, standing), (20, PERMITTED)]
+
+
+@pytest.mark.parametrize(
+    ("candidates", "standing"),
+    [
+        ([], Standing.PERMITTED),
+        ([OF_B1], Standing.PERMITTED),
+        ([OF_B1, Candidate(1, 1, Standing.PERMITTED, frozenset({2}))], Standing.PERMITTED),
+        ([OF_B1, Candidate(1, 1, Standing.UNDECIDED, frozenset({1}))], Standing.PERMITTED),
+        ([OF_B1, Candidate(1, 1, Standing.UNDECIDED)], Standing.UNDECIDED),
+        ([OF_B1, Candidate(1, 1, Standing.VIOLATION, frozenset({1}))], Standing.UNDECIDED),
+        ([OF_B1, Candidate(None, None, Standing.UNDECIDED)], Standing.UNDECIDED),
+        ([OF_B1, Candidate(2, None, Standing.UNDECIDED)], Standing.UNDECIDED),
+    ],
+    ids=[
+        *("not known", "one alone", "permitted of either", "the same may have taken it of either"),
+        *("nobody knows what took it", "a violation", "a leader whom nobody reported", "without an epoch"),
+    ],
+)
+def test_it_may_be_of_another_leader_only_where_that_would_not_be_permitted(
+    candidates: list[Candidate], standing: Standing
+) -> None:
+    unsure = replace(UNSURE, candidates=tuple(candidates))
+    logs = {TRIAL: final_log((0, 0, 4), (2, 5, 40)), ("trial", 1): final_log((0, 0, 4), (1, 5, 40))}
+    assert standings(part(0, 9, TAKEN), part(10, 19, unsure), logs=logs)[1] == (10, standing)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from checkers.evidence.causes import decided as each_decided
 from checkers.evidence.elections import elections
 from checkers.evidence.final_logs import Log
 from checkers.evidence.holders import Case, Decision, Evidence
-from checkers.evidence.leadership import Partition, spans
+from checkers.evidence.leadership import spans
 from checkers.evidence.standing import possible_faults
 from harness.core.anomalies import ACKNOWLEDGED_ELSEWHERE, HANGING_TRANSACTION, LOST, VANISHED, Anomaly
 from harness.core.guarantees import Configuration
@@ -50,10 +50,6 @@ def evidence(told: HandHistory, **settings: Any) -> Evidence:
     table = pa.Table.from_pylist([{name: row[name] for name in COLUMNS_OF_SENDS} for row in again], _SENT)
     again_at = acknowledged_again([table], known.elections, known.end_ns)
     return Evidence(**{**vars(known), "again": again_at, "_edges": {}, "_moments": {}})
-
-
-def ends(known: Evidence) -> dict[Partition, int]:
-    return {of: log.end for of, log in known.logs.items()}
 
 
 def log_of(told: HandHistory, end: dict[str, Any]) -> Log:
@@ -270,7 +266,7 @@ def test_what_a_marker_may_stand_for_went_with_what_stands_next_to_it(offset: in
         for at in (5, offset)
     ]
     ranges = record_ranges([pa.Table.from_pylist(table, COLUMNS)], {}, 64, {}, known)
-    first, _ = attached(each_decided(ranges, LOST, known), 64, ends(known))
+    first, _ = attached(each_decided(ranges, LOST, known), 64, known.logs)
     assert first.decision is not None
     assert first.decision.standing is standing
 
@@ -517,6 +513,8 @@ def test_who_was_given_it_before_it_was_handed_over_again_knows_nothing_of_that(
     lines = ["live r @5 e0 t19.5", *led, "final a @4 e0", "end 0..5"]
     assert decided("send r ok @5 t50..51", *lines, acks=acks, **UNCLEAN).standing is VIOLATION
     assert decided("send r ok @5 t18..19", *lines, acks=acks, **UNCLEAN).standing is PERMITTED
+    later = [line.replace("e0 t19.5", "e1 t40") for line in lines]
+    assert decided("send r ok @5 t18..19", *later, acks=acks, **UNCLEAN).standing is UNDECIDED
     # (What a consumer was given of b1 is gone by b2's election, and need not be what b2 acknowledged.)
     again = decided("send r ok @5 t50..51", *lines, anomaly=VANISHED, acks=acks, **UNCLEAN)
     assert again.standing is not PERMITTED
@@ -937,7 +935,7 @@ def test_what_is_in_a_hole_is_attached_to_no_election() -> None:
     ]
     holes = {TRIAL: (np.array([21]), np.array([21]))}
     parts = record_ranges([pa.Table.from_pylist(rows, COLUMNS)], {}, 64, holes, known)
-    last = attached(each_decided(parts, LOST, known), 64, ends(known))[-1]
+    last = attached(each_decided(parts, LOST, known), 64, known.logs)[-1]
     assert (last.first_offset, last.decision.standing) != (21, PERMITTED)
 
 
@@ -1154,7 +1152,7 @@ def elsewhere(anomaly: Anomaly, offset: int, beside: Anomaly = LOST, partition: 
 
     parts = ranges(anomaly, (partition, offset, 25.0))
     lost = ranges(beside, *((0, o, 10.0 + o / 10) for o in range(5, 9)))
-    [found] = attached(parts, 64, ends(known), lost)
+    [found] = attached(parts, 64, known.logs, lost)
     assert found.decision is not None
     assert found.count == 1
     return found.decision.standing
@@ -1178,6 +1176,100 @@ def test_what_stands_at_the_end_of_the_final_log_the_leader_that_survived_may_ha
 ) -> None:
     """b2 drops the end of its log without an election, right behind what its own election took of b1's."""
     assert elsewhere(anomaly, offset, end=end) is standing
+
+
+def stands_beside(known: Evidence, until: float, offset: int = 9) -> tuple[Decision, Standing]:
+    """What is decided of a lost record that was acknowledged by 26 s, alone; and beside those from 5 to 8, that b1
+    had acknowledged at 10 s."""
+    rows = [*((o, 10 + o / 10, 10 + o / 10) for o in range(5, offset)), (offset, until - 1, until)]
+    table = [
+        {"topic": "trial", "partition": 0, "offset": o, "sent_ns": int(s * SECOND), "acknowledged_ns": int(a * SECOND)}
+        for o, s, a in rows
+    ]
+    parts = each_decided(record_ranges([pa.Table.from_pylist(table, COLUMNS)], {}, 64, {}, known), LOST, known)
+    last = attached(parts, 64, known.logs)[-1].decision
+    assert parts[-1].decision is not None
+    assert last is not None
+    return parts[-1].decision, last.standing
+
+
+#: b1 goes on until 40 s; b2 leads since 20 s, and writes from 5 to 8.
+_TWO_LEADERS = [
+    *saw("b1", "0..40", 1, 0, "1"),
+    *saw("b2,b3", "0..19", 1, 0, "1"),
+    "fault c b1 19..40 kind=isolate",
+    *saw("b2,b3", "20..44", 2, 1, "2,3"),
+    *saw("b1", "41..44", 2, 1, "2,3"),
+    *("send x ok @1 t50..51", "final a @4 e0", "final b @5 e1"),
+]
+
+
+@pytest.mark.parametrize(
+    ("log", "standing"),
+    [
+        (["final c @8 e1", "end 0..9"], UNDECIDED),
+        (["final c @8 e1", "final d @9 e2", "final e @11 e2", "end 0..12"], UNDECIDED),
+        (["final c @10 e1", "final d @11 e2", "end 0..12"], PERMITTED),
+    ],
+    ids=["nobody went on", "its next leader went on", "it had gone on itself"],
+)
+@pytest.mark.parametrize(
+    ("led", "settings"),
+    [
+        (saw("b1,b2,b3", "45..60", 2, 2, "2,3"), ALONE),
+        (["fault k b2 44..70 kind=kill", *saw("b1,b3", "46..60", 3, 2, "3")], UNCLEAN),
+    ],
+    ids=["itself, without its end", "another, cleanly, without it"],
+)
+def test_what_survives_may_lack_its_end_whoever_goes_on_from_there(
+    led: list[str], settings: dict[str, Any], log: list[str], standing: Standing
+) -> None:
+    """b1 or b2 acknowledged 9 at 25 s: if it was b2, it may not have been lost."""
+    two = [line.replace("isr=1", "isr=1,2,3") if settings is ALONE else line for line in _TWO_LEADERS]
+    alone, beside = stands_beside(evidence(by_hand(*two, *led, *log), **settings), 25)
+    assert (alone.standing, alone.several) == (UNDECIDED, True)
+    assert beside is standing
+
+
+def test_what_is_undecided_of_each_of_two_leaders_may_be_of_either() -> None:
+    """b2 may have fetched it of b1 while it was in sync; and nobody watched b2 to the end."""
+    led = [
+        *saw("b1", "0..22", 1, 0, "1"),
+        *saw("b1", "23..27", 1, 0, "1,2"),
+        *saw("b1", "28..40", 1, 0, "1"),
+        *saw("b2,b3", "0..19", 1, 0, "1"),
+        "fault c b1 19..40 kind=isolate",
+        *saw("b2,b3", "20..60", 2, 1, "2,3"),
+        *saw("b1", "41..60", 2, 1, "2,3"),
+        *("send x ok @1 t80..81", "final a @4 e0", "final b @5 e1", "final c @8 e1", "end 0..9"),
+    ]
+    alone, beside = stands_beside(evidence(by_hand(*led), **UNCLEAN), 22.6)
+    assert (alone.standing, alone.several, alone.may_have) == (UNDECIDED, True, {1})
+    assert (names(alone.must), {one.term for one in alone.candidates}) == ([], {0, 1})
+    assert beside is UNDECIDED
+
+
+@pytest.mark.parametrize(
+    ("told", "standing"),
+    [("26..41", UNDECIDED), ("25..41", PERMITTED), ("22..41", PERMITTED)],
+    ids=["after it", "with it", "before it"],
+)
+def test_who_was_elected_after_a_leader_that_was_told_late_may_not_have_been_in_sync(
+    told: str, standing: Standing
+) -> None:
+    """b2, cut off, acknowledges r alone; b3 is elected. Of the ISR of b2 nobody told before, but that of b1's term."""
+    lines = [
+        *saw("b1", "0..20", 1, 0, "1,2,3"),
+        *saw("b2,b3", "0..20", 1, 0, "1,2,3"),
+        "fault k b1 20.5..24 kind=kill",
+        "fault c b2 21..42 kind=isolate",
+        *saw("b2", told, 2, 1, "2"),
+        *saw("b1,b3", "25..60", 3, 2, "1,3"),
+        *saw("b2", "44..60", 3, 2, "1,3"),
+        *_HEIR_CUT,
+    ]
+    # (A consumer tells that b2 appended it, before b3 led; and it was sent when b3 had been seen.)
+    assert decided("send r ok @5 t30..31", "live r @5 e1 t32", *lines, **UNCLEAN).standing is standing
 
 
 @pytest.mark.parametrize(

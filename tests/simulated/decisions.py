@@ -121,8 +121,7 @@ def _told(
     anomaly: Anomaly, some: list[Loss], ranges: list[RecordRange], known: Evidence
 ) -> Iterator[tuple[Anomaly, Loss, Decision]]:
     by_id = {loss.record.id: loss for loss in some}
-    ends = {of: log.end for of, log in known.logs.items()}
-    for part in attached(decided(ranges, anomaly, known), _WIDTH, ends):
+    for part in attached(decided(ranges, anomaly, known), _WIDTH, known.logs):
         assert part.decision is not None
         yield anomaly, by_id[part.again_to or 0], part.decision
 
