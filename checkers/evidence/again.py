@@ -4,6 +4,9 @@ offset, or below: by then the leader's log had been cut, and the record was no l
 Whose log that was is not known: a deposed leader may go on writing its own, and acknowledge there what stands below.
 So it shows no more than that the record may have been gone.
 
+What is acknowledged when the next term may have begun is held to be of it, seen or not: a leader that loses a record on
+its own, and acknowledges another in its place so shortly before it is deposed, is not told apart from its successor.
+
 Times are known by slices of a run, SLICES at most of each partition: what was acknowledged and what was sent in the
 same slice are not distinguished.
 """
