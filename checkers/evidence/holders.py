@@ -262,7 +262,9 @@ class Evidence:
         uncut = log is not None and not log.cut(case.epoch, case.first_offset)[0]
         if nothing_may or case.hole or uncut:
             return self._violation(anomaly, case)
-        return Decision(_undecided(anomaly, "nobody reported who led the partition when it was written"))
+        unseen = Candidate(None, None, Standing.UNDECIDED)
+        why = _undecided(anomaly, "nobody reported who led the partition when it was written")
+        return Decision(why, candidates=(unseen,))
 
     def _of_several(
         self,

@@ -1231,6 +1231,16 @@ def test_what_survives_may_lack_its_end_whoever_goes_on_from_there(
     assert beside is standing
 
 
+def test_what_may_be_of_a_leader_only_if_a_fault_did_not_act_is_of_an_unseen_one_if_it_did() -> None:
+    """b1 led until nobody reported anything any more; whether it was killed before r was sent, nobody knows."""
+    led = [*saw("b1,b2,b3", "0..20", 1, 0, "1,2,3"), "final a @4 e0", "end 0..5"]
+    sent = "send r ok @5 t30..31"
+    found = decided(sent, *led, "fault k b1 21..40 kind=kill unknown=b1", **ALONE)
+    assert (found.standing, {one.term for one in found.candidates}) == (UNDECIDED, {0, None})
+    dead = decided(sent, *led, "fault k b1 21..40 kind=kill", **ALONE)
+    assert (dead.standing, [one.term for one in dead.candidates]) == (UNDECIDED, [None])
+
+
 def test_what_is_undecided_of_each_of_two_leaders_may_be_of_either() -> None:
     """b2 may have fetched it of b1 while it was in sync; and nobody watched b2 to the end."""
     led = [
