@@ -14,6 +14,8 @@ from tests.simulated.truth import Permits
 
 #: At most so many of a truth are undecided.
 _MOST_UNDECIDED = 0.1
+#: Of a few histories, in which one alone may be as much.
+_MOST_UNDECIDED_OF_FEW = 0.12
 
 #: Settings under which records are lost in many ways: what CI judges as stored runs, half of it with bugs.
 _TELLING = (1, 9)
@@ -26,13 +28,13 @@ _THOUSAND = range(1000)
 _CHUNK = 25
 
 
-def agrees(found: Sequence[Judged]) -> None:
+def agrees(found: Sequence[Judged], most_undecided: float = _MOST_UNDECIDED) -> None:
     """The judge tells each lost record and no other, permits none that a bug took, and accuses of none that may go."""
     print(*lines(found), sep="\n")
     assert [one for one in found if one.disagrees] == []
     for truth in (Permits.YES, Permits.NO):
         assert any(one.truth == truth for one in found)
-        assert undecided(found, truth) <= _MOST_UNDECIDED
+        assert undecided(found, truth) <= most_undecided
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +44,7 @@ def few(spark: SparkSession) -> list[Judged]:
 
 
 def test_stored_histories_are_judged_as_they_truly_were(few: list[Judged]) -> None:
-    agrees(few)
+    agrees(few, _MOST_UNDECIDED_OF_FEW)
 
 
 def test_without_spark_each_record_is_decided_the_same(few: list[Judged]) -> None:
