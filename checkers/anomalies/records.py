@@ -42,8 +42,8 @@ def lost(candidates: Candidates) -> DataFrame:
     What was acknowledged below the log's start was deleted by retention, not lost; of what was acknowledged without an
     offset, in a log that does not begin at 0, nobody knows (``maybe_deleted``).
     Guarantee: a committed message is not lost as long as one in-sync replica is alive (Kafka design, Replication).
-    Returns: RECORD, read_epoch (the leader epoch that a consumer received with it where it was acknowledged, if one
-    did: of that leader it was)
+    Returns: RECORD, read_epoch (the leader epoch that consumers received with it where it was acknowledged, if they all
+    received one: that leader wrote it, and that one or a later one acknowledged it)
     """
     acknowledged = retained(candidates.history, candidates.sends("outcome = 'ok'"), maybe_deleted=False)
     telling = "phase = 'final' and not intact or phase = 'live' and intact and leader_epoch >= 0"

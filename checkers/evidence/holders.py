@@ -100,11 +100,6 @@ class Decision:
     candidates: tuple[Candidate, ...] = field(default=(), compare=False)
 
     @property
-    def several(self) -> bool:
-        """Whether they may be of several terms."""
-        return len({one.term for one in self.candidates}) > 1
-
-    @property
     def standing(self) -> Standing:
         """The standing."""
         return self.ruling.standing

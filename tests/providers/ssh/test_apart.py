@@ -1,8 +1,7 @@
 """Machines that the inventories of a suite name: each by one address, or nobody could tell that two runs need it."""
 
-import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from tests.cli.test_commands import assert_one_line
 from tests.command import Invoke
 from tests.suite.fakes import World
 
-from .server import Lab, lab_at
+from .server import Lab
 
 PLAIN = Facts("10.0.0.1", 22, "Linux", (), "17", None, frozenset())
 
@@ -57,17 +56,6 @@ def test_two_addresses_are_refused_of_two_inventories_that_have_neither_in_commo
 ) -> None:
     lines = said(inventories, a="boot1 net:[1]", b="boot1 net:[1]", c="boot2 net:[1]")
     assert [line.partition(" are one machine")[0] for line in lines] == apart
-
-
-@pytest.fixture
-def lab(tmp_path: Path) -> Iterator[Lab]:
-    if os.geteuid() != 0:
-        pytest.skip("what is run on a machine is run as root")
-    with lab_at(tmp_path) as running:
-        running.knows()
-        known = running.known.read_text()
-        running.known.write_text(known + known.replace("127.0.0.1", "localhost"))
-        yield running
 
 
 def write(lab: Lab, name: str, address: str, port: int | None = None) -> str:

@@ -1,6 +1,5 @@
 """Clusters on machines: what is looked at before anything is started, and what a fresh process removes."""
 
-import os
 import re
 import socket
 import subprocess
@@ -25,7 +24,7 @@ from harness.providers.ssh.shell import SshShell
 from nemesis.catalogue import FAULTS
 from nemesis.preflight import NEEDS, Kernel
 
-from .server import Lab, lab_at
+from .server import Lab
 
 HERE = "this-host"
 
@@ -169,18 +168,6 @@ def test_an_owner_is_read_back_as_it_was_written() -> None:
     for broken in ("", "{}", "[1]", '{"run": "x", "rm": "-rf"}'):
         with pytest.raises(HistoryError):
             Owner.read(broken)
-
-
-@pytest.fixture
-def lab(tmp_path: Path) -> Iterator[Lab]:
-    if os.geteuid() != 0:
-        pytest.skip("what is run on a machine is run as root")
-    with lab_at(tmp_path) as running:
-        running.knows()
-        running.known.write_text(
-            running.known.read_text() + running.known.read_text().replace("127.0.0.1", "localhost")
-        )
-        yield running
 
 
 def spec_of(lab: Lab, more: str = "", ports: str = "") -> ClusterSpec:
