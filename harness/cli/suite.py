@@ -10,6 +10,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from harness.cli import codes
 from harness.cli.backends import Backends
@@ -22,7 +23,7 @@ from harness.core.errors import ScenarioError
 from harness.core.quantities import written_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from harness.cluster.spec import ClusterSpec
     from harness.suite.plan import Case
@@ -48,7 +49,7 @@ class _DurationType(click.ParamType[float]):
 
 
 @click.command()
-@click.argument("named", metavar="SUITE|NAME|GLOB|FILE…", nargs=-1)
+@click.argument("named", metavar="SUITE|NAME|GLOB|FILE…|DIRECTORY", nargs=-1)
 @click.option(
     "--time-budget",
     type=_DurationType(),
@@ -66,7 +67,8 @@ class _DurationType(click.ParamType[float]):
 @click.option(
     "--resume",
     is_flag=True,
-    help="Go on with the newest suite of this name that was broken off, left runs out, or could not run some.",
+    help="Go on with the newest suite of this name, or that in DIRECTORY, that was broken off, left runs out, or could"
+    " not run some.",
 )
 @click.option(
     "--baseline",
@@ -94,57 +96,37 @@ def suite(
     Without an argument, list the suites. A run that crashes does not end the suite. The exit code is that of the worst
     run that was not as expected. `suite-NAME-TIME` in the store has suite.json, junit.xml, summary.md and index.html.
     """
-    from harness.run.versions import versions
-    from harness.suite.measure import choose, measured
+    from harness.suite.measure import measured
     from harness.suite.model import load_suite, suites
-    from harness.suite.plan import in_order, plan
     from harness.suite.reports import write_reports
-    from harness.suite.results import Result, SuiteFile, failed_last, new_directory, to_resume, worked_on
+    from harness.suite.results import SuiteFile, new_directory, worked_on
     from harness.suite.suite import resume as ready_to_go_on
 
     if not named:
+        _refuse_options_alone()
         for name in suites():
             click.echo(f"{name:16}{load_suite([name]).about}")
         return codes.MET
-    wanted = load_suite(named)
-    backends.look()
-    named_store, store = store, Path(os.path.realpath(store))
-    # Files are named so that the suite is found again from another directory.
-    asked = [str(Path(name).resolve()) if Path(name).is_file() else name for name in named]
-    measure = None
+    store = Path(os.path.realpath(store))
     if resume:
         if overrides or images or times > 1 or seed is not None:
             raise ScenarioError("--resume goes on with what was begun: leave --set, --images, --times and --seed out")
-        directory = to_resume(store, wanted.name, asked)
+        directory = _to_resume(store, named)
+        backends.look()
     else:
         everywhere = [*overrides, *said_by({} if images is None else {"images": images})]
-        cases = in_order(plan(wanted, everywhere, times, _draws(seed)), failed_last(store))
-        if baseline is not None:
-            # Chosen first: it must not depend on the runs that are compared with it, which may be in its store.
-            measure = choose(baseline, {case.name for case in cases}, store, print_error)
-        _told_apart(backends, cases)
-        directory = new_directory(store, wanted.name, time.time())
+        file = _planned(backends, store, named, everywhere, times, seed, baseline)
+        file.time_budget = time_budget or file.time_budget
+        directory = new_directory(store, file.suite, file.began)
     with worked_on(directory):
         if resume:
             file = SuiteFile.read(directory)
             _measured_by(file, baseline, directory)
-            ready_to_go_on(file, store, backends.clean, time_budget)
+            ready_to_go_on(file, directory.parent, backends.clean, time_budget)
             _look_again(backends, file)
-        else:
-            file = SuiteFile(
-                suite=wanted.name,
-                about=wanted.about,
-                cannot_run=wanted.cannot_run,
-                time_budget=time_budget or wanted.time_budget,
-                began=time.time(),
-                named=asked,
-                versions=versions(),
-                measure=measure,
-                runs=[Result.of(case) for case in cases],
-            )
+            print_error(f"goes on with {directory}: {file.headline}")
         file.write(directory)
-        going_on = _going_on(named, named_store, jobs, baseline, as_json)
-        _run(backends, file, directory, store, _bounded(jobs, backends.cores()), going_on)
+        _run(backends, file, directory, _bounded(jobs, backends.cores()), _going_on(directory, jobs, as_json))
         index = write_reports(file, directory)
         if file.measure is not None:
             compared = measured(file, file.measure, directory, TOLERANCE, print_error)
@@ -159,6 +141,81 @@ def suite(
         print_comparison(compared, err=as_json)
     _report_to_github(file, err=as_json)
     return codes.worst([exit_code(file), codes.NOT_MET if file.worse else codes.MET])
+
+
+def _refuse_options_alone() -> None:
+    """An option says that something is to be run: a name that is missing, a variable without a value perhaps, must not
+    pass for it. Raises click.UsageError."""
+    context = click.get_current_context()
+    typed = (name for name in context.params if context.get_parameter_source(name) is ParameterSource.COMMANDLINE)
+    if any(name != "named" for name in typed):
+        raise click.UsageError("which suite? Name one, or scenarios; alone, `kafka-trial suite` lists the suites")
+
+
+def _planned(
+    backends: Backends,
+    store: Path,
+    named: "Sequence[str]",
+    overrides: "Sequence[str]",
+    times: int,
+    seed: int | None,
+    baseline: Path | None,
+) -> "SuiteFile":
+    """A suite that is begun: all of its runs wait."""
+    from harness.run.versions import versions
+    from harness.suite.measure import choose
+    from harness.suite.model import load_suite
+    from harness.suite.plan import in_order, plan
+    from harness.suite.results import SUITE_FILE, Result, SuiteFile, asked, failed_last
+
+    if len(named) == 1 and (Path(named[0]) / SUITE_FILE).is_file():
+        raise ScenarioError(f"{named[0]}: a suite that was begun: --resume goes on with it")
+    wanted = load_suite(named)
+    backends.look()
+    cases = in_order(plan(wanted, overrides, times, _draws(seed)), failed_last(store))
+    measure = None
+    if baseline is not None:
+        # Chosen first: it must not depend on the runs that are compared with it, which may be in its store.
+        measure = choose(baseline, {case.name for case in cases}, store, print_error)
+    texts = {case.written: case.text for case in cases if case.text is not None}
+    _told_apart(backends, cases, texts)
+    return SuiteFile(
+        suite=wanted.name,
+        about=wanted.about,
+        cannot_run=wanted.cannot_run,
+        time_budget=wanted.time_budget,
+        began=time.time(),
+        named=asked(named),
+        versions=versions(),
+        measure=measure,
+        texts=texts,
+        runs=[Result.of(case) for case in cases],
+    )
+
+
+def _to_resume(store: Path, named: "Sequence[str]") -> Path:
+    """The directory of the suite that is gone on with: one that is named, or the newest that was started so.
+
+    Raises ScenarioError where there is none, or nothing is left of it.
+    """
+    from harness.suite.model import load_suite
+    from harness.suite.results import SUITE_FILE, SuiteFile, left_in, to_resume
+
+    if len(named) == 1 and (Path(named[0]) / SUITE_FILE).is_file():
+        directory = Path(os.path.realpath(named[0]))
+        if not SuiteFile.read(directory).is_left():
+            raise ScenarioError(f"{named[0]}: nothing is left of this suite: leave --resume out to start one")
+        return directory
+    if found := to_resume(store, named):
+        return found
+    other = left_in(store)
+    if other is None:
+        # (It may be only its name that is wrong.)
+        load_suite(named)
+    hint = "leave --resume out to start one" if other is None else f"{other} was: name that directory"
+    raise ScenarioError(
+        f"{store}: no suite of {shlex.join(named)} was broken off here, left runs out, or could not run some: {hint}"
+    )
 
 
 def _measured_by(file: "SuiteFile", baseline: Path | None, directory: Path) -> None:
@@ -186,7 +243,9 @@ def _draws(seed: int | None) -> Random:
     return Random(fresh_seed() if seed is None else seed)
 
 
-def _told_apart(backends: Backends, runs: "Sequence[Case | Result]") -> "dict[tuple[str, ...], ClusterSpec]":
+def _told_apart(
+    backends: Backends, runs: "Sequence[Case | Result]", texts: "Mapping[str, str]"
+) -> "dict[tuple[str, ...], ClusterSpec]":
     """The clusters that have something to themselves, by what each is loaded from. Raises ScenarioError where nobody
     could tell which of them exclude each other."""
     from harness.providers.catalogue import told_apart
@@ -194,7 +253,7 @@ def _told_apart(backends: Backends, runs: "Sequence[Case | Result]") -> "dict[tu
 
     # (Most have nothing to themselves.)
     loaded = {(run.written, *run.overrides): run for run in runs if run.alone}
-    clusters = {key: load(run.written, run.overrides).cluster for key, run in loaded.items()}
+    clusters = {key: load(run.written, run.overrides, texts.get(run.written)).cluster for key, run in loaded.items()}
     told_apart(list(clusters.values()), backends.providers())
     return clusters
 
@@ -212,17 +271,16 @@ def _look_again(backends: Backends, file: "SuiteFile") -> None:
     for run in file.runs:
         if run.outcome is Outcome.WAITING and run.alone:
             with suppress(ScenarioError):
-                readable += [(run, cluster) for cluster in _told_apart(backends, [run]).values()]
-    _told_apart(backends, [run for run, _ in readable])
+                readable += [(run, cluster) for cluster in _told_apart(backends, [run], file.texts).values()]
+    _told_apart(backends, [run for run, _ in readable], file.texts)
     for run, cluster in readable:
         run.alone = held_alone(cluster, backends.providers())
 
 
-def _going_on(named: tuple[str, ...], store: Path, jobs: int, baseline: Path | None, as_json: bool) -> str:
-    """The command that goes on where this one is broken off."""
-    command = ["kafka-trial", "suite", *named, "--store", str(store)]
+def _going_on(directory: Path, jobs: int, as_json: bool) -> str:
+    """The command that goes on where this one is broken off, from wherever; with what it is compared, it has noted."""
+    command = ["kafka-trial", "suite", str(directory)]
     command += ["--jobs", str(jobs)] if jobs > 1 else []
-    command += [] if baseline is None else ["--baseline", str(baseline)]
     command += ["--json"] if as_json else []
     return shlex.join([*command, "--resume"])
 
@@ -235,7 +293,7 @@ def _bounded(jobs: int, cores: int) -> int:
     return min(jobs, most)
 
 
-def _run(backends: Backends, file: "SuiteFile", directory: Path, store: Path, jobs: int, going_on: str) -> None:
+def _run(backends: Backends, file: "SuiteFile", directory: Path, jobs: int, going_on: str) -> None:
     """Run all that waits. Where it is broken off, write the reports of what there is.
 
     ``going_on``: the command that goes on where it is broken off.
@@ -249,7 +307,7 @@ def _run(backends: Backends, file: "SuiteFile", directory: Path, store: Path, jo
             backends.recorder, lambda: backends.judge(None, {}, []), backends.abandon, backends.clean, time.time
         )
         try:
-            SuiteRun(file, directory, store, jobs, actions, display).run()
+            SuiteRun(file, directory, directory.parent, jobs, actions, display).run()
         except BaseException as exc:
             exc.add_note(f"{file.headline}; `{going_on}` goes on")
             with suppress(OSError):  # What broke it off is said, a full disk perhaps.

@@ -14,22 +14,30 @@ from harness.scenario.contradictions import contradictions
 from harness.scenario.files import found_from, from_anywhere
 from harness.scenario.model import Scenario
 from harness.scenario.overrides import override
-from harness.scenario.written import Written, read
+from harness.scenario.written import Written, parse, read, read_text
 
 _SUFFIXES = (".yaml", ".yml")
 
 
-def load(name_or_path: str, overrides: Sequence[str] = ()) -> Scenario:
+def load(name_or_path: str, overrides: Sequence[str] = (), text: str | None = None) -> Scenario:
     """The named scenario, or that of a file, with each ``path=value`` of ``overrides`` put in. Files that it names are
-    found from where it stands; those of ``overrides`` from the current directory.
+    found from where it stands; those of ``overrides`` from the current directory. ``text``: what is, or was, in the
+    file, which is not read then.
 
     Raises ScenarioError: a line for each thing that is wrong.
     """
-    written = read(path := _find(name_or_path))
+    path = _find(name_or_path) if text is None else Path(name_or_path)
+    written = read(path) if text is None else parse(text, name_or_path)
     found_from(written.data, path.parent)
     for assignment in overrides:
         override(written, from_anywhere(assignment, Path()))
     return validated(written)
+
+
+def text_of(name_or_path: str) -> str | None:
+    """What is in a file that is loaded by its path; None for a named scenario, which is here whatever happens to files.
+    Raises ScenarioError where there is no such file."""
+    return None if name_or_path in named() else read_text(_find(name_or_path))
 
 
 def validated(written: Written) -> Scenario:

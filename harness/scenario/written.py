@@ -75,8 +75,13 @@ def _data(text: str, written: Written) -> Any:
 
 def read(path: Path, wanted: str = SCENARIO) -> Written:
     """The file at ``path``. Raises ScenarioError where it cannot be read or is not what is ``wanted``."""
+    return parse(read_text(path), str(path), wanted)
+
+
+def read_text(path: Path) -> str:
+    """What is in the file at ``path``. Raises ScenarioError where it cannot be read."""
     try:
-        return parse(path.read_text(encoding="utf-8"), str(path), wanted)
+        return path.read_text(encoding="utf-8")
     except OSError as exc:
         raise ScenarioError(f"{path}: cannot be read ({exc.strerror})") from exc
     except UnicodeDecodeError as exc:

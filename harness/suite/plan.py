@@ -12,7 +12,7 @@ from harness.core.errors import ScenarioError
 from harness.core.step import TimelineStep
 from harness.providers.catalogue import held_alone
 from harness.scenario.files import from_anywhere
-from harness.scenario.loading import load, named
+from harness.scenario.loading import load, named, text_of
 from harness.scenario.model import Scenario
 from harness.scenario.steps import Until
 from harness.suite.model import Entry, Suite
@@ -33,9 +33,9 @@ _MOST_SEED = 1 << 31
 
 @dataclass(frozen=True)
 class Case:
-    """One run that a suite asks for. ``written`` and ``overrides`` load its scenario again, ``digest`` shows whether it
-    is still the same; ``repeat`` counts from 1 the runs of one ``name``; ``alone``: what its cluster has to itself.
-    ``measured_until``: the phase from which on the next cluster may come up."""
+    """One run that a suite asks for. ``written``, ``overrides`` and, of a file, its ``text`` load its scenario again,
+    ``digest`` shows whether it is still the same. ``repeat`` counts from 1 the runs of one ``name``. ``alone``: what
+    its cluster has to itself. ``measured_until``: the phase from which on the next cluster may come up."""
 
     name: str
     written: str
@@ -47,6 +47,7 @@ class Case:
     seconds: float
     alone: tuple[str, ...] = ()
     measured_until: str = DRAIN
+    text: str | None = None
 
 
 def plan(suite: Suite, overrides: Sequence[str], times: int, draws: Random) -> list[Case]:
@@ -64,7 +65,7 @@ def plan(suite: Suite, overrides: Sequence[str], times: int, draws: Random) -> l
             continue
         if not found:
             wrong.append(f"suite {suite.name}: no scenario is {_said(entry)}; `kafka-trial scenarios` lists them")
-        for name, written, settings, scenario in found:
+        for name, written, text, settings, scenario in found:
             cases += [
                 Case(
                     name,
@@ -77,6 +78,7 @@ def plan(suite: Suite, overrides: Sequence[str], times: int, draws: Random) -> l
                     seconds(scenario),
                     tuple(held_alone(scenario.cluster)),
                     measured_until(scenario),
+                    text,
                 )
                 for repeat in range(1, entry.times * times + 1)
             ]
@@ -114,12 +116,14 @@ def in_order(cases: Iterable[Case], failed: Mapping[str, bool]) -> list[Case]:
 
 def _loaded(
     entry: Entry, folder: Path, overrides: Sequence[str]
-) -> Iterator[tuple[str, str, tuple[str, ...], Scenario]]:
-    """The name of each case, what it is loaded from, its settings, and the scenario."""
+) -> Iterator[tuple[str, str, str | None, tuple[str, ...], Scenario]]:
+    """The name of each case, what it is loaded from, the text of that where it is a file, its settings, and the
+    scenario."""
     variants = entry.variants or {"": []}
     versions = entry.versions or [""]
     for written in _matching(entry.scenarios, folder):
-        plain = load(written)
+        text = text_of(written)
+        plain = load(written, text=text)
         if not set(entry.tags) <= set(plain.tags) or set(entry.without_tags) & set(plain.tags):
             continue
         for version in versions:
@@ -131,7 +135,7 @@ def _loaded(
                 ]
                 labels = [label for label in (version, variant or " ".join([*entry.set, *changed])) if label]
                 name = " ".join([plain.name, *([f"({', '.join(labels)})"] if labels else [])])
-                yield name, written, tuple(settings), load(written, settings)
+                yield name, written, text, tuple(settings), load(written, settings, text)
 
 
 def _matching(patterns: Sequence[str], folder: Path) -> list[str]:

@@ -26,6 +26,7 @@ class Order(BaseModel):
     """What to record."""
 
     written: str
+    text: str | None = None
     overrides: list[str]
     digest: str
     store: Path
@@ -98,7 +99,7 @@ def record(order: Order, events: EventWriter, signals: Mapping[str, threading.Ev
         signals["go"].wait()
 
     try:
-        scenario = load(order.written, order.overrides)
+        scenario = load(order.written, order.overrides, order.text)
         if digest(scenario) != order.digest:
             return Event(kind="failed", text=f"{order.written} changed since the suite began: start the suite anew")
         directory = record_run(

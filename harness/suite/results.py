@@ -1,6 +1,7 @@
 """suite.json: every run of a suite, how far it came, and what it ended with. It is written anew at each change."""
 
 import json
+import math
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -64,6 +65,7 @@ class Result(_Part):
     outcome: Outcome = Outcome.WAITING
     why: str = Field("", description="the headline of its verdict, or what kept it from one")
     needed: bool = Field(False, description="it cannot run for want of what every run needs: that is never skipped")
+    refused: int = Field(0, description="how often it was tried, and could not run")
     unjudged: int = Field(0, description="how often its judge failed")
     verdict: Judgement | None = None
     anomalies: dict[str, int] = {}
@@ -138,6 +140,7 @@ class SuiteFile(_Part):
     baseline: str | None = Field(None, description="what it was compared with")
     worse: dict[str, list[str]] = Field({}, description="by a case's name, in which ways it is worse than the baseline")
     measure: Measure | None = Field(None, description="what it is to be compared with")
+    texts: dict[str, str] = Field({}, description="by its path, what was in each file of a scenario when it began")
     runs: list[Result]
 
     def write(self, directory: Path) -> None:
@@ -163,11 +166,11 @@ class SuiteFile(_Part):
         where that was to be found out and is not yet."""
         return (self.measure is None or self.measure.compared) and name not in self.worse
 
-    def is_left(self, tried_again: bool) -> bool:
-        """Whether there is something to go on with; ``tried_again``: what could not run is not."""
-        passed = {Outcome.CANNOT_RUN} if tried_again else set()
-        left = any(run.outcome not in OVER | passed and not self.skips(run) for run in self.runs)
-        return left or self.ended is None
+    def is_left(self, tries: int | None = None) -> bool:
+        """Whether there is something to go on with; what could not run is, until it was tried so often."""
+        left = (run for run in self.runs if run.outcome not in OVER and not self.skips(run))
+        refused = (run.outcome is Outcome.CANNOT_RUN and max(1, run.refused) >= (tries or math.inf) for run in left)
+        return self.ended is None or not all(refused)
 
     def counts(self) -> dict[Outcome, int]:
         """How many runs came to each outcome; none that no run came to."""
@@ -219,38 +222,58 @@ def new_directory(store: Path, suite: str, now: float) -> Path:
     return directory
 
 
-def stored_suites(store: Path, suite: str | None = None) -> list[Path]:
-    """The directories of suites in a store, the oldest first; only those of ``suite`` where it is named."""
+def stored_suites(store: Path) -> list[Path]:
+    """The directories of suites in a store, the oldest first."""
     found = (path.parent for path in store.glob(f"suite-*-*/{SUITE_FILE}"))
-    of = (path for path in found if suite is None or path.name.rpartition("-")[0] == f"suite-{suite}")
-    return sorted(of, key=lambda path: path.name.rpartition("-")[2])
+    return sorted(found, key=lambda path: path.name.rpartition("-")[2])
 
 
-def to_resume(store: Path, suite: str, named: Sequence[str]) -> Path:
-    """The newest suite of this name, started with these arguments, in a store that did not end, or whose time budget
-    did before all was run, or its judge before all was judged, or that could not run what it does not skip: a newer one
-    that ended tried that again. One that cannot be read (of another version) is passed over.
+def asked(named: Sequence[str]) -> list[str]:
+    """The arguments that a suite is started with, as it is found again from another directory: files by their whole
+    paths."""
+    return [str(Path(name).resolve()) if Path(name).is_file() else name for name in named]
 
-    Raises ScenarioError where there is none, and where the newest is still going.
+
+def to_resume(store: Path, named: Sequence[str]) -> Path | None:
+    """The newest suite, started with these arguments, in a store that did not end, or whose time budget did before all
+    was run, or its judge before all was judged, or that could not run what it does not skip: a newer one that ended
+    tried that again. Where that was tried twice, older ones come first that have something else left. One that cannot
+    be read (of another version) is passed over. None where there is none.
+
+    Raises ScenarioError where the newest is still going.
     """
-    newer = False
-    for directory in reversed(stored_suites(store, suite)):
-        try:
-            file = SuiteFile.read(directory)
-        except HistoryError:
-            continue
-        # (Suites of earlier versions do not have their arguments.)
-        if file.named and set(file.named) != set(named):
+    newer, lasting = False, None
+    for directory, file in _newest_first(store):
+        if not _is_of(file, named):
             continue
         if is_recorded(directory):
             raise ScenarioError(_still_going(directory))
-        if file.is_left(tried_again=newer):
+        if file.is_left(tries=1 if newer else 2):
             return directory
+        if lasting is None and not newer and file.is_left():
+            lasting = directory
         newer = newer or file.ended is not None
-    raise ScenarioError(
-        f"{store}: no suite {suite!r} was broken off here, left runs out, or could not run some: leave --resume out to"
-        " start one"
-    )
+    return lasting
+
+
+def left_in(store: Path) -> Path | None:
+    """The newest suite in a store that anybody could go on with, whatever it was started with."""
+    return next((path for path, file in _newest_first(store) if file.is_left() and not is_recorded(path)), None)
+
+
+def _is_of(file: SuiteFile, named: Sequence[str]) -> bool:
+    """Whether a suite was started with these arguments. (A file may be gone since: then its path is asked for.)"""
+    forms = [{name, os.path.realpath(name)} for name in named]
+    known = {form for each in forms for form in each}
+    return known.issuperset(file.named) and not any(form.isdisjoint(file.named) for form in forms)
+
+
+def _newest_first(store: Path) -> Iterator[tuple[Path, SuiteFile]]:
+    for directory in reversed(stored_suites(store)):
+        try:
+            yield directory, SuiteFile.read(directory)
+        except HistoryError:
+            continue
 
 
 @contextmanager

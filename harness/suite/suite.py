@@ -162,7 +162,14 @@ class SuiteRun:
         return held.isdisjoint(self.file.runs[number].alone)
 
     def _recorder(self, number: int, run: Result) -> Recording:
-        order = Order(written=run.written, overrides=run.overrides, digest=run.digest, store=self.store, seed=run.seed)
+        order = Order(
+            written=run.written,
+            text=self.file.texts.get(run.written),
+            overrides=run.overrides,
+            digest=run.digest,
+            store=self.store,
+            seed=run.seed,
+        )
         return self.actions.start(order, self.directory / LOGS / f"{number + 1}.log", self._hears(number))
 
     def _dismiss(self, number: int) -> None:
@@ -256,6 +263,7 @@ class SuiteRun:
         if found is not None:
             self._clean(found)
         run.needed = event.needed
+        run.refused += event.kind == "cannot run"
         self._end(number, Outcome.CANNOT_RUN if event.kind == "cannot run" else Outcome.CRASHED, event.text)
 
     def _find(self, run: Result) -> Path | None:

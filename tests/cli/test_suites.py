@@ -21,7 +21,7 @@ from harness.report import write as write_reports
 from harness.scenario.model import Scenario
 from harness.suite.junit import render
 from harness.suite.pruning import size_of
-from harness.suite.recorder import Event
+from harness.suite.recorder import Event, Order
 from harness.suite.reports import annotations
 from harness.suite.results import Outcome, SuiteFile, stored_suites
 from harness.suite.stored import read_run
@@ -142,7 +142,10 @@ def test_suite_refuses_what_is_wrong_before_anything_is_started(tmp_path: Path, 
         ([TWO[0], "--set", "topic.partitons=2"], "did you mean"),
         ([TWO[0], "--time-budget", "90"], "has no unit"),
         ([TWO[0], "--time-budget", "0s"], "0s is no time"),
-        ([TWO[0], "--resume"], "no suite 'scenarios' was broken off here"),
+        ([TWO[0], "--resume"], f"no suite of {TWO[0]} was broken off here"),
+        (["nightli", "--resume"], "did you mean 'nightly'"),
+        (["--jobs", "2"], "which suite?"),
+        (["--resume"], "which suite?"),
         ([TWO[0], "--resume", "--times", "2"], "--resume goes on with what was begun"),
     ):
         done = kafka_trial("suite", *arguments, "--store", str(tmp_path), backends=backends(world))
@@ -241,8 +244,8 @@ def test_suite_interrupted_says_how_it_goes_on_and_does(tmp_path: Path, kafka_tr
     world = World(tmp_path, {TWO[1]: [Event(kind="failed", text="hangs")]}, interrupts=True)
     done = kafka_trial("suite", *TWO, "--store", str(tmp_path), backends=backends(world))
     assert done.code == codes.CRASHED
-    assert f"`kafka-trial suite {' '.join(TWO)} --store {tmp_path} --resume` goes on" in done.err
     [directory] = tmp_path.glob("suite-scenarios-*")
+    assert f"`kafka-trial suite {directory} --resume` goes on" in done.err
     assert "interrupted" in (directory / "summary.md").read_text()
     later = World(tmp_path)
     assert kafka_trial("suite", *TWO, "--resume", "--store", str(tmp_path), backends=backends(later)).code == 0
@@ -298,19 +301,85 @@ def test_what_is_recorded_where_no_judge_can_be_made_is_judged_by_who_goes_on(
     assert len([line for line in later.log if line.startswith("up ")]) == 1
 
 
-def test_the_command_that_goes_on_is_told_as_a_shell_takes_it(tmp_path: Path, kafka_trial: Invoke) -> None:
-    world = World(tmp_path, {TWO[0]: [Event(kind="failed", text="hangs")]}, interrupts=True)
-    done = kafka_trial("suite", "delivery/at-least-*", "--store", str(tmp_path), backends=backends(world))
-    assert f"`kafka-trial suite 'delivery/at-least-*' --store {tmp_path} --resume` goes on" in done.err
+def test_the_command_that_goes_on_is_told_as_a_shell_takes_it(
+    tmp_path: Path, kafka_trial: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And from another directory, though what the suite was started with is gone."""
+    (tmp_path / "a.yaml").write_text("claim: x\n")
+    monkeypatch.chdir(tmp_path)
+    world = World(tmp_path, {str(tmp_path / "a.yaml"): [Event(kind="failed", text="hangs")]}, interrupts=True)
+    done = kafka_trial("suite", "a.yaml", "--store", "my store", backends=backends(world))
+    [directory] = tmp_path.glob("my store/suite-*")
+    assert f"`kafka-trial suite '{directory}' --resume` goes on" in done.err
+    (tmp_path / "a.yaml").unlink()
+    monkeypatch.chdir("/")
+    done = kafka_trial("suite", str(directory), "--resume", backends=backends(World(tmp_path / "my store")))
+    assert (done.code, SuiteFile.read(directory).counts()) == (codes.MET, {Outcome.EXPECTED: 1})
+    assert f"kafka-trial: goes on with {directory}: 0 of 1 runs as expected, 1 waiting\n" in done.err
 
 
 def test_the_command_that_goes_on_has_what_the_first_was_told(tmp_path: Path, kafka_trial: Invoke) -> None:
     judged(tmp_path / "old", TWO[0])
     world = World(tmp_path, {TWO[0]: [Event(kind="failed", text="hangs")]}, interrupts=True)
-    arguments = ["suite", TWO[0], "--store", str(tmp_path)]
     more = ["--jobs", "2", "--baseline", str(tmp_path / "old"), "--json"]
-    done = kafka_trial(*arguments, *more, backends=backends(world, cores=lambda: 4))
-    assert f"`kafka-trial {' '.join([*arguments, *more])} --resume` goes on" in done.err
+    done = kafka_trial("suite", TWO[0], "--store", str(tmp_path), *more, backends=backends(world, cores=lambda: 4))
+    [directory] = tmp_path.glob("suite-*")
+    assert f"`kafka-trial suite {directory} --jobs 2 --json --resume` goes on" in done.err
+    done = kafka_trial("suite", directory, "--json", "--resume", backends=backends(World(tmp_path)))
+    assert json.loads(done.out)["baseline"] == str(tmp_path / "old"), "it is in suite.json"
+
+
+def broken_off(folder: Path, kafka_trial: Invoke, *named: str) -> Path:
+    """A suite of these, begun from ``folder``, with none of its runs begun; returns its directory."""
+    asked = backends(World(folder), recorder=refuses)
+    assert kafka_trial("suite", *named, "--store", folder / "store", backends=asked).code == codes.CANNOT_RUN
+    [directory] = folder.glob("store/suite-*")
+    return directory
+
+
+@pytest.mark.parametrize("name", ["a.yaml", "all.yaml"])
+def test_a_suite_goes_on_with_what_was_in_its_files_when_it_began(
+    name: str, tmp_path: Path, kafka_trial: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is found by the name that was typed, though the file is gone."""
+    text = "name: mine\nworkload: {rate: 7}\n"
+    (tmp_path / "a.yaml").write_text(text)
+    (tmp_path / "all.yaml").write_text("name: all-of-mine\nruns: [a.yaml]\n")
+    monkeypatch.chdir(tmp_path)
+    directory = broken_off(tmp_path, kafka_trial, name)
+    for file in tmp_path.glob("*.yaml"):
+        file.unlink()
+    orders: list[Order] = []
+    world = World(tmp_path / "store")
+    start = world.actions().start
+
+    def recorder(order: Order, log: Path, on_event: Callable[[Event], None]) -> Any:
+        orders.append(order)
+        return start(order, log, on_event)
+
+    done = kafka_trial("suite", name, "--store", "store", "--resume", backends=backends(world, recorder=recorder))
+    assert (done.code, [path.name for path in tmp_path.glob("store/suite-*")]) == (codes.MET, [directory.name])
+    [order] = orders
+    assert (order.written, order.text) == (str(tmp_path / "a.yaml"), text)
+
+
+def test_a_suite_that_is_not_found_is_told_which_one_could_go_on(
+    tmp_path: Path, kafka_trial: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.yaml").write_text("claim: x\n")
+    monkeypatch.chdir(tmp_path)
+    directory = broken_off(tmp_path, kafka_trial, "a.yaml")
+    monkeypatch.chdir("/")
+    asked = backends(World(tmp_path / "store"))
+    done = kafka_trial("suite", "a.yaml", "--store", tmp_path / "store", "--resume", backends=asked)
+    assert_one_line(done, codes.BAD_INPUT, "no suite of a.yaml was broken off here, left runs out, or could not run")
+    assert f": {directory} was: name that directory" in done.err
+    assert_one_line(
+        kafka_trial("suite", directory, backends=asked), codes.BAD_INPUT, f"{directory}: a suite that was begun"
+    )
+    assert kafka_trial("suite", directory, "--resume", backends=asked).code == codes.MET
+    done = kafka_trial("suite", directory, "--resume", backends=asked)
+    assert_one_line(done, codes.BAD_INPUT, f"{directory}: nothing is left of this suite")
 
 
 def test_a_store_that_is_no_place_or_a_size_beyond_numbers_is_one_line(tmp_path: Path, kafka_trial: Invoke) -> None:

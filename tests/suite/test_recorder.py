@@ -51,6 +51,15 @@ def test_a_scenario_that_changed_since_is_not_recorded(tmp_path: Path) -> None:
     assert event == Event(kind="failed", text=f"{NAME} changed since the suite began: start the suite anew")
 
 
+def test_what_was_in_a_file_is_recorded_though_the_file_is_gone(tmp_path: Path) -> None:
+    gone, text = str(tmp_path / "gone.yaml"), "cluster: {machines: inventory.yaml}\nworkload: {rate: 7}\n"
+    asked = order(tmp_path / "store", written=gone, text=text, digest=digest(load(gone, text=text)))
+    [event] = followed(asked, tmp_path / "log")
+    assert event.text.startswith(f"{tmp_path}/inventory.yaml: the inventory cannot be read"), (
+        "it stands beside the file"
+    )
+
+
 def test_a_scenario_that_is_wrong_is_a_line_and_its_users_to_mend(tmp_path: Path) -> None:
     [event] = followed(order(tmp_path, written="nobody/knows"), tmp_path / "log")
     assert (event.kind, event.needed) == ("cannot run", True)

@@ -201,6 +201,13 @@ def test_what_a_killed_recorder_left_is_removed(tmp_path: Path) -> None:
     assert outcomes(file) == [Outcome.CRASHED] * 2
 
 
+def left(store: Path, *named: str) -> Path:
+    """The directory of the suite, started with these arguments, that is gone on with."""
+    found = to_resume(store, named)
+    assert found is not None
+    return found
+
+
 def test_what_this_machine_cannot_run_never_counts_as_passed(tmp_path: Path) -> None:
     file = suite_file(case("a"), case("b"))
     World(tmp_path, {"a": [Event(kind="cannot run", text="no netem here")]}).run(file)
@@ -216,15 +223,14 @@ def test_what_could_not_run_is_tried_again_by_who_goes_on_and_nothing_else_is(tm
     ended = [Outcome.CANNOT_RUN, Outcome.EXPECTED, Outcome.UNEXPECTED, Outcome.CRASHED]
     assert outcomes(file) == ended
     for later, outcome in ((World(tmp_path, {"a": lacks}), Outcome.CANNOT_RUN), (World(tmp_path), Outcome.EXPECTED)):
-        again = SuiteFile.read(to_resume(tmp_path, "some", []))
+        again = SuiteFile.read(left(tmp_path))
         resume(again, tmp_path, later.actions().clean)
         assert (again.runs[0].outcome, again.runs[0].why, again.runs[0].needed) == (Outcome.WAITING, "", False)
         later.run(again)
         assert [line for line in later.log if line.startswith("up")] == ["up a"]
         assert outcomes(again) == [outcome, *ended[1:]]
     assert len(list((tmp_path / "a").iterdir())) == 1
-    with pytest.raises(ScenarioError, match="no suite 'some' was broken off here, left runs out, or could not run"):
-        to_resume(tmp_path, "some", [])
+    assert to_resume(tmp_path, []) is None
 
 
 def test_what_could_not_run_though_it_was_begun_is_removed_and_kept_as_an_attempt(tmp_path: Path) -> None:
@@ -251,10 +257,9 @@ def test_a_suite_that_skips_what_cannot_run_has_nothing_left_but_what_every_run_
     lacks = Event(kind="cannot run", text="no netem", needed=needed)
     directory = World(tmp_path, {"a": [lacks]}).run(file)
     if needed:
-        assert to_resume(tmp_path, "some", []) == directory
+        assert to_resume(tmp_path, []) == directory
     else:
-        with pytest.raises(ScenarioError, match="no suite 'some'"):
-            to_resume(tmp_path, "some", [])
+        assert to_resume(tmp_path, []) is None
 
 
 @pytest.mark.parametrize(
@@ -279,7 +284,7 @@ def test_a_judge_that_fails_leaves_that_run_to_who_goes_on_and_judges_the_next(t
         "b": (0, 1),
         "c": (1, 0),
     }
-    again, later = SuiteFile.read(to_resume(tmp_path, "some", [])), World(tmp_path)
+    again, later = SuiteFile.read(left(tmp_path)), World(tmp_path)
     resume(again, tmp_path, later.actions().clean)
     later.run(again)
     assert (outcomes(again), exit_code(again)) == ([Outcome.EXPECTED] * 3, codes.MET)
@@ -289,7 +294,7 @@ def test_a_judge_that_fails_leaves_that_run_to_who_goes_on_and_judges_the_next(t
 def test_a_run_whose_judge_fails_again_crashed_and_its_suite_comes_to_its_end(tmp_path: Path) -> None:
     file = suite_file(case("a"), case("b"))
     World(tmp_path, verdicts=[HistoryError("torn"), verdict()]).run(file)
-    again, later = SuiteFile.read(to_resume(tmp_path, "some", [])), World(tmp_path, verdicts=[HistoryError("torn")])
+    again, later = SuiteFile.read(left(tmp_path)), World(tmp_path, verdicts=[HistoryError("torn")])
     resume(again, tmp_path, later.actions().clean)
     later.run(again)
     assert outcomes(again) == [Outcome.CRASHED, Outcome.EXPECTED]
@@ -298,8 +303,7 @@ def test_a_run_whose_judge_fails_again_crashed_and_its_suite_comes_to_its_end(tm
         f" the recording is whole, `kafka-trial check {tmp_path / str(again.runs[0].directory)}` judges it"
     )
     assert exit_code(again) == codes.CRASHED
-    with pytest.raises(ScenarioError, match="no suite 'some' was broken off here, left runs out"):
-        to_resume(tmp_path, "some", [])
+    assert to_resume(tmp_path, []) is None
 
 
 def test_a_run_that_is_judged_by_who_goes_on_took_no_night(tmp_path: Path) -> None:
@@ -342,15 +346,14 @@ def test_no_run_is_started_that_would_end_beyond_the_budget_and_a_shorter_one_st
 def test_what_the_budget_left_out_is_run_by_who_goes_on(tmp_path: Path) -> None:
     file = suite_file(case("long", seconds=500), case("short", seconds=50), time_budget=100.0)
     World(tmp_path).run(file)
-    directory = to_resume(tmp_path, "some", [])
+    directory = left(tmp_path)
     again, later = SuiteFile.read(directory), World(tmp_path)
     resume(again, tmp_path, later.actions().clean)
     later.run(again)
     assert outcomes(again) == [Outcome.EXPECTED] * 2
     assert [line for line in later.log if line.startswith("up")] == ["up long"]
     assert "time budget" not in again.runs[0].why
-    with pytest.raises(ScenarioError, match="no suite 'some' was broken off here, left runs out"):
-        to_resume(tmp_path, "some", [])
+    assert to_resume(tmp_path, []) is None
 
 
 def test_interrupted_it_breaks_off_what_goes_and_goes_on_later_where_it_was(tmp_path: Path) -> None:
@@ -362,7 +365,7 @@ def test_interrupted_it_breaks_off_what_goes_and_goes_on_later_where_it_was(tmp_
     assert outcomes(file) == [Outcome.EXPECTED, Outcome.INTERRUPTED, Outcome.WAITING]
     assert "broken off b" in world.log
 
-    directory = to_resume(tmp_path, "some", [])
+    directory = left(tmp_path)
     again = SuiteFile.read(directory)
     assert again.ended is None
     later = World(tmp_path)
@@ -371,8 +374,7 @@ def test_interrupted_it_breaks_off_what_goes_and_goes_on_later_where_it_was(tmp_
     assert outcomes(again) == [Outcome.EXPECTED] * 3
     assert [line for line in later.log if line.startswith("up")] == ["up b", "up c"], "a is not repeated"
     assert again.spent > file.spent
-    with pytest.raises(ScenarioError, match="no suite 'some' was broken off here"):
-        to_resume(tmp_path, "some", [])
+    assert to_resume(tmp_path, []) is None
 
 
 def test_what_was_recorded_when_the_suite_was_killed_is_judged_and_not_run_again(tmp_path: Path) -> None:
@@ -458,10 +460,10 @@ def test_nobody_goes_on_with_a_suite_that_is_still_going(tmp_path: Path) -> None
     suite_file(case("a")).write(directory)
     with worked_on(directory):
         with pytest.raises(ScenarioError, match=f"{directory}: this suite is still going"):
-            to_resume(tmp_path, "some", [])
+            to_resume(tmp_path, [])
         with pytest.raises(ScenarioError, match="still going"), worked_on(directory):
             pass
-    assert to_resume(tmp_path, "some", []) == directory
+    assert to_resume(tmp_path, []) == directory
 
 
 def test_two_suites_that_draw_the_same_at_once_take_no_run_of_each_other(tmp_path: Path) -> None:
@@ -484,14 +486,14 @@ def test_nobody_goes_on_with_an_older_suite_while_the_newest_is_still_going(tmp_
     older = kept(tmp_path, 1, Outcome.INTERRUPTED, ended=False)
     with worked_on(newest := kept(tmp_path, 2, Outcome.RUNNING, ended=False)):
         with pytest.raises(ScenarioError, match=f"{newest}: this suite is still going"):
-            to_resume(tmp_path, "some", [])
+            to_resume(tmp_path, [])
         # Nor is one that nothing is left of any more, until it is over.
         kept_on = SuiteFile.read(newest)
         kept_on.runs[0].outcome, kept_on.ended = Outcome.EXPECTED, 1.0
         kept_on.write(newest)
         with pytest.raises(ScenarioError, match="still going"):
-            to_resume(tmp_path, "some", [])
-    assert to_resume(tmp_path, "some", []) == older, "it was broken off"
+            to_resume(tmp_path, [])
+    assert to_resume(tmp_path, []) == older, "it was broken off"
 
 
 @pytest.mark.parametrize(
@@ -502,19 +504,51 @@ def test_what_could_not_run_was_tried_again_by_a_newer_suite_that_ended_and_noth
     outcome: Outcome, goes_on: bool, tmp_path: Path
 ) -> None:
     older = kept(tmp_path, 1, outcome)
-    assert outcome is Outcome.EXPECTED or to_resume(tmp_path, "some", []) == older
+    assert outcome is Outcome.EXPECTED or to_resume(tmp_path, []) == older
     kept(tmp_path, 2, Outcome.EXPECTED)
     if goes_on:
-        assert to_resume(tmp_path, "some", []) == older
+        assert to_resume(tmp_path, []) == older
         return
-    with pytest.raises(ScenarioError, match="no suite 'some' was broken off here"):
-        to_resume(tmp_path, "some", [])
+    assert to_resume(tmp_path, []) is None
 
 
 def test_what_the_newest_could_not_run_is_what_goes_on(tmp_path: Path) -> None:
     kept(tmp_path, 1, Outcome.CANNOT_RUN)
     newest = kept(tmp_path, 2, Outcome.CANNOT_RUN)
-    assert to_resume(tmp_path, "some", []) == newest
+    assert to_resume(tmp_path, []) == newest
+
+
+def test_what_cannot_run_again_hides_no_older_suite_that_was_broken_off(tmp_path: Path) -> None:
+    older = kept(tmp_path, 1, Outcome.INTERRUPTED, ended=False)
+    newest = kept(tmp_path, 2, Outcome.CANNOT_RUN)
+    lacks = [Event(kind="cannot run", text="no netem here")]
+
+    def goes_on() -> Path:
+        directory = left(tmp_path)
+        file, later = SuiteFile.read(directory), World(tmp_path, {"a": lacks})
+        resume(file, tmp_path, later.actions().clean)
+        later.run(file)
+        file.write(directory)
+        return directory
+
+    file = SuiteFile.read(newest)
+    file.runs[0].refused = 1
+    file.write(newest)
+    assert goes_on() == newest, "what was missing may be there by now"
+    assert goes_on() == older, "it could not run again"
+    assert goes_on() == newest, "nothing else is left"
+    file = SuiteFile.read(newest)
+    assert (file.runs[0].outcome, file.runs[0].refused) == (Outcome.CANNOT_RUN, 3)
+
+
+def test_what_the_newest_could_not_run_twice_hides_nothing_else_that_it_has_left(tmp_path: Path) -> None:
+    kept(tmp_path, 1, Outcome.INTERRUPTED, ended=False)
+    newest = tmp_path / "suite-some-20260102T000000.000Z"
+    newest.mkdir()
+    file = suite_file(case("a"), case("b"), ended=2.0)
+    file.runs[0].outcome, file.runs[0].refused, file.runs[1].outcome = Outcome.CANNOT_RUN, 2, Outcome.NOT_STARTED
+    file.write(newest)
+    assert left(tmp_path) == newest
 
 
 def test_what_goes_on_is_the_suite_that_was_asked_for(tmp_path: Path) -> None:
@@ -523,9 +557,8 @@ def test_what_goes_on_is_the_suite_that_was_asked_for(tmp_path: Path) -> None:
         directory = tmp_path / f"suite-{name}-2026010{moment}T000000.000Z"
         directory.mkdir()
         suite_file(case("a"), suite=name, named=named).write(directory)
-    assert to_resume(tmp_path, "some", ["a/*"]).name == "suite-some-20260100T000000.000Z"
-    with pytest.raises(ScenarioError, match="no suite 'some' was broken off here"):
-        to_resume(tmp_path, "some", ["b/*"])
+    assert left(tmp_path, "a/*").name == "suite-some-20260100T000000.000Z"
+    assert to_resume(tmp_path, ["b/*"]) is None
 
 
 def test_what_failed_last_time_is_known(tmp_path: Path) -> None:
