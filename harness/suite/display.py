@@ -31,7 +31,8 @@ def label(run: Result) -> str:
 
 def result_words(run: Result) -> str:
     """What a run ended with: ``invalid, as expected: lost: 520 of 987 …``."""
-    said = f"{run.verdict}, {run.outcome}" if run.outcome in JUDGED and run.verdict else str(run.outcome)
+    judged = run.outcome in JUDGED - {Outcome.UNKNOWN} and run.verdict
+    said = f"{run.verdict}, {run.outcome}" if judged else str(run.outcome)
     return f"{said}: {run.why}" if run.why else said
 
 

@@ -63,7 +63,7 @@ class Result(_Part):
     )
     measured_until: str = Field(DRAIN, description="the phase from which on nothing of it is measured any more")
     outcome: Outcome = Outcome.WAITING
-    why: str = Field("", description="the headline of its verdict, or what kept it from one")
+    why: str = Field("", description="the headline of its verdict, behind what was expected; or what kept it from one")
     needed: bool = Field(False, description="it cannot run for want of what every run needs: that is never skipped")
     refused: int = Field(0, description="how often it was tried, and could not run")
     unjudged: int = Field(0, description="how often its judge failed")
@@ -99,7 +99,8 @@ class Result(_Part):
     def judged(self, verdict: Verdict) -> None:
         """Note its verdict."""
         self.verdict, self.unjudged = verdict.verdict, 0
-        self.why = verdict.reasons[0] if verdict.expected else verdict.reasons[-1]
+        headline, said = verdict.reasons[0], verdict.reasons[-1].removeprefix(f"{Outcome.UNEXPECTED}: ")
+        self.why = headline if verdict.expected or headline == said else f"{said}; {headline}"
         self.anomalies = {name: anomaly.count for name, anomaly in verdict.anomalies.items()}
         unmet = Outcome.UNKNOWN if verdict.verdict is Judgement.UNKNOWN else Outcome.UNEXPECTED
         self.outcome = Outcome.EXPECTED if verdict.expected else unmet

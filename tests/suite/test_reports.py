@@ -6,10 +6,17 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from harness.core.verdict import Judgement, Verdict
 from harness.suite import junit
+from harness.suite.display import result_words
 from harness.suite.reports import annotations, append_summary, markdown, page, write_reports
 from harness.suite.results import Outcome, SuiteFile, clock
+from tests.report.verdicts import verdict
 from tests.suite.fakes import case, suite_file
+
+
+def verdict_of(judged: Judgement, *reasons: str) -> Verdict:
+    return verdict(judged, reasons=list(reasons), expected=len(reasons) == 1)
 
 
 @pytest.fixture
@@ -161,3 +168,25 @@ def test_what_runs_cost_besides_their_timelines_is_said() -> None:
     assert file.cost in page(file)
     file.spent = 40.0
     assert file.cost == "40 s"
+
+
+@pytest.mark.parametrize(
+    ("judged", "words"),
+    [
+        (
+            verdict_of(Judgement.INVALID, "lost: 520 of 987", "not as expected: expected valid, judged invalid"),
+            "invalid, not as expected: expected valid, judged invalid; lost: 520 of 987",
+        ),
+        (
+            verdict_of(
+                Judgement.UNKNOWN, "unknown: no evidence: cut", "not as expected: expected valid, judged unknown"
+            ),
+            "unknown: expected valid, judged unknown; unknown: no evidence: cut",
+        ),
+        (verdict_of(Judgement.INVALID, "lost: 520 of 987"), "invalid, as expected: lost: 520 of 987"),
+    ],
+)
+def test_a_run_that_was_not_as_expected_says_once_what_was_and_what_was_found(judged: Verdict, words: str) -> None:
+    run = suite_file(case("a")).runs[0]
+    run.judged(judged)
+    assert result_words(run) == words
