@@ -9,7 +9,7 @@ from harness.core.errors import HistoryError
 from harness.history.run_file import RUN_FILE
 from harness.suite.comparing import Compared, compare
 from harness.suite.results import Before, Measure, SuiteFile, relative
-from harness.suite.stored import Runs, Say, by_case, of_suite, readable
+from harness.suite.stored import Runs, Say, by_case, of_suite, with_verdict
 
 
 def choose(baseline: Path, names: Collection[str], store: Path, say: Say, without: str | None = None) -> Measure | None:
@@ -59,7 +59,7 @@ def _noted(runs: Runs, store: Path) -> Before:
 
 def _read(noted: Before, store: Path, say: Say) -> Runs:
     there = [store / run for run in noted.judged if (store / run / RUN_FILE).is_file()]
-    judged = list(readable(there, say))
+    judged = list(with_verdict(there, say))
     return Runs(
         judged,
         # (Of runs that are all gone, those that crashed are none to compare with.)

@@ -1,6 +1,7 @@
 """Stored runs as they lie in a store: what each says of itself, without its history."""
 
 import os
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -48,6 +49,10 @@ class Runs:
         return bool(self.judged or self.crashed)
 
 
+def _check(folder: Path) -> str:
+    return f"`kafka-trial check {shlex.quote(str(folder))}`"
+
+
 def read_run(directory: Path) -> Stored:
     """Raises HistoryError where there is no run, or one of another version."""
     path = directory / VERDICT_FILE
@@ -56,7 +61,7 @@ def read_run(directory: Path) -> Stored:
     except (FileNotFoundError, IsADirectoryError):
         verdict = None
     except ValidationError as exc:
-        raise HistoryError(f"{path}: not a verdict of this version: `kafka-trial check {directory}`") from exc
+        raise HistoryError(f"{path}: not a verdict of this version: {_check(directory)}") from exc
     return Stored(directory, RunFile.read(directory), verdict)
 
 
@@ -67,6 +72,15 @@ def readable(directories: Iterable[Path], say: Say) -> Iterator[Stored]:
             yield read_run(directory)
         except HistoryError as exc:
             say(str(exc))
+
+
+def with_verdict(directories: Iterable[Path], say: Say) -> Iterator[Stored]:
+    """Of runs that were judged, those that can be read; one whose verdict is gone is reported, and left out, too."""
+    for run in readable(directories, say):
+        if run.verdict is not None:
+            yield run
+        else:
+            say(f"{run.directory}: its verdict is gone: {_check(run.directory)}")
 
 
 def runs_below(folder: Path) -> list[Path]:
@@ -100,7 +114,7 @@ def by_case(folder: Path, say: Say, baseline: bool = False, without: str | None 
     if not any(runs.judged for runs in found.values()):
         if any(runs.removed for runs in found.values()):
             raise HistoryError(f"{folder}: the runs of this suite were removed since: name another")
-        raise HistoryError(f"{folder}: no judged run here: `kafka-trial check {folder}` judges what is recorded")
+        raise HistoryError(f"{folder}: no judged run here: {_check(folder)} judges what is recorded")
     return found
 
 
@@ -117,7 +131,7 @@ def of_suite(directory: Path, say: Say) -> dict[str, Runs]:
             run = directory.parent / result.directory
             if not (run / RUN_FILE).is_file():
                 found[result.name] = replace(runs, removed=runs.removed + 1)
-            elif read := list(readable([run], say)):
+            elif read := list(with_verdict([run], say)):
                 found[result.name] = replace(runs, judged=(*runs.judged, *read))
             else:
                 found[result.name] = replace(runs, unreadable=runs.unreadable + 1)

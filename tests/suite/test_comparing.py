@@ -11,6 +11,7 @@ from harness.core.verdict import Expectation, Judgement, Standing, Verdict
 from harness.history.run_file import State
 from harness.report import write as write_reports
 from harness.suite.comparing import Figures, changes, compare, figures, grown, worse
+from harness.suite.measure import choose, measured
 from harness.suite.results import Outcome, Result, SuiteFile
 from harness.suite.stored import Runs, Stored, by_case, of_suite, read_run
 from tests.report.verdicts import lost, verdict
@@ -263,12 +264,14 @@ def test_of_a_store_the_runs_of_a_suite_are_its_cases(tmp_path: Path) -> None:
     assert seeds == {"a (one)": [0, 1], "a (two)": [3], "a": [4]}
 
 
-def test_what_cannot_be_read_any_more_is_worse_and_no_older_run_stands_for_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("torn_by", ["a write", "a removal"])
+def test_what_cannot_be_read_any_more_is_worse_and_no_older_run_stands_for_it(torn_by: str, tmp_path: Path) -> None:
     before, again, now, beside = (judged(tmp_path, "a", seed) for seed in range(4))
     suite_of(tmp_path, 1, ("a (one)", before), ("a (two)", before))
     suite_of(tmp_path, 2, ("a (one)", now), ("a (two)", again), ("a (two)", beside))
     for torn in (now, beside):
-        (torn.directory / "verdict.json").write_text("{")
+        path = torn.directory / "verdict.json"
+        path.write_text("{") if torn_by == "a write" else path.unlink()
     said: list[str] = []
     for folder in (tmp_path / "suite-some-2", tmp_path):
         told = compare(by_case(tmp_path / "suite-some-1", print), by_case(folder, said.append), 1.5)
@@ -280,8 +283,24 @@ def test_what_cannot_be_read_any_more_is_worse_and_no_older_run_stands_for_it(tm
             ),
             ("a (two)", [], ["1 of the runs now cannot be compared: they cannot be read"]),
         ]
-    assert all("not a verdict of this version" in line for line in said)
+    why = "not a verdict of this version" if torn_by == "a write" else "its verdict is gone"
+    assert len(said) == 4
+    assert all(f"{why}: `kafka-trial check {tmp_path}/a/" in line for line in said)
     assert len(by_case(tmp_path, said.append, baseline=True)["a (one)"].judged) == 1, "of before: that can be read"
+
+
+def test_a_measure_whose_verdict_is_gone_is_told_and_nothing_is_compared_with_it(tmp_path: Path) -> None:
+    before, now = (judged(tmp_path, "a", seed) for seed in range(2))
+    measure = choose(before.directory, {"a"}, tmp_path, print)
+    assert measure is not None
+    suite_of(tmp_path, 1, ("a", now))
+    (before.directory / "verdict.json").unlink()
+    directory = tmp_path / "suite-some-1"
+    said: list[str] = []
+    [told] = measured(SuiteFile.read(directory), measure, directory, 1.5, said.append)
+    assert (told.old, list(told.worse)) == (None, [])
+    assert told.changed == ["1 of the runs before cannot be compared: they cannot be read"]
+    assert said == [f"{before.directory}: its verdict is gone: `kafka-trial check {before.directory}`"]
 
 
 def test_what_was_removed_of_a_suite_is_told_and_the_rest_is_compared(tmp_path: Path) -> None:
