@@ -14,7 +14,7 @@ from harness.history.lock import RecordingLock, is_recorded, judging_lock
 from harness.history.paths import files_below
 from harness.history.run_file import State
 from harness.suite.results import SUITE_FILE, Outcome, SuiteFile
-from harness.suite.stored import Stored
+from harness.suite.stored import Stored, with_verdict
 from harness.suite.suite import run_directory
 
 _DAY = 86_400.0
@@ -77,9 +77,13 @@ def protected(folder: Path) -> set[Path]:
                 continue
             judged = {(store / run.directory).resolve() for run in runs if run.verdict is not None and run.directory}
             key = store, file.suite, name
-            if any(map(Path.is_dir, judged)) and file.began >= newest.get(key, (0.0, ()))[0]:
+            if file.began >= newest.get(key, (0.0, ()))[0] and any(with_verdict(judged, _unsaid)):
                 newest[key] = file.began, judged
     return stays.union(*(runs for _, runs in newest.values()))
+
+
+def _unsaid(_line: str) -> None:
+    """(Who lists the runs says which cannot be read.)"""
 
 
 def _suites_below(folder: Path) -> list[Path]:

@@ -9,7 +9,8 @@ import pytest
 
 from harness.core.verdict import Judgement
 from harness.history.lock import RecordingLock
-from harness.history.run_file import State
+from harness.history.run_file import RunFile, State
+from harness.report import write as write_reports
 from harness.suite.pruning import (
     Kept,
     LeftAlone,
@@ -187,6 +188,7 @@ def suite(store: Path, name: str, began: float, *runs: Path, ended: bool = True)
     file = suite_file(*(case(run.parent.name) for run in runs), suite=name, began=began, ended=began if ended else None)
     for result, run in zip(file.runs, runs, strict=True):
         result.judged(verdict())
+        write_reports(run, verdict(), RunFile.read(run))
         result.directory = str(run.relative_to(store))
     directory = store / f"suite-{name}-{began:.0f}"
     directory.mkdir()
@@ -224,6 +226,16 @@ def test_what_the_next_is_compared_with_stays_though_its_suite_went_on_and_was_b
     suite(tmp_path, "quick", 2, runs[1], ended=False)
     assert protected(tmp_path) == {run.directory for run in by_case(tmp_path, print, baseline=True)["a"].judged}
     assert protected(tmp_path) == {runs[1]}
+
+
+def test_where_the_newest_cannot_be_read_what_stands_for_it_stays(tmp_path: Path) -> None:
+    runs = [record(tmp_path, "a", seed) for seed in range(3)]
+    for began, run in enumerate(runs, 1):
+        suite(tmp_path, "quick", began, run)
+    (runs[2] / "verdict.json").write_text("{")
+    (runs[1] / "verdict.json").unlink()
+    assert [run.directory for run in by_case(tmp_path, print, baseline=True)["a"].judged] == [runs[0]]
+    assert protected(tmp_path) == {runs[0]}
 
 
 def test_what_was_worse_or_not_compared_yet_protects_nothing_and_its_measure_stays(tmp_path: Path) -> None:
