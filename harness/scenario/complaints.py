@@ -73,6 +73,8 @@ def _says(error: Any, where: KeyPath, written: Written, model: type[BaseModel]) 
             says = _unknown_key(str(where[-1]), keys_at(where[:-1], written.data, model) or [], where[:-1])
         case "step":
             says = _unknown_step(value) or str(error["msg"])
+        case "string_pattern_mismatch" if error["loc"] == ("name",) and not where:
+            says = f"{value!r}, as its file is called, is no name: write `name:` in it, of letters, digits, . _ and -"
         case "missing":
             says = f"key {error['loc'][-1]!r} is missing"
         case "union_tag_invalid":

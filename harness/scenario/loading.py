@@ -28,6 +28,8 @@ def load(name_or_path: str, overrides: Sequence[str] = (), text: str | None = No
     """
     path = _find(name_or_path) if text is None else Path(name_or_path)
     written = read(path) if text is None else parse(text, name_or_path)
+    if "runs" in written.data:
+        raise ScenarioError(f"{name_or_path}: a suite, and no scenario: `kafka-trial suite` runs it, named alone")
     found_from(written.data, path.parent)
     for assignment in overrides:
         override(written, from_anywhere(assignment, Path()))

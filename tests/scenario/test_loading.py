@@ -34,6 +34,22 @@ def test_a_scenario_without_a_name_is_called_after_its_file(written_to: File) ->
     assert load(str(written_to("topic: {partitions: 2}\n"))).name == "mine"
 
 
+@pytest.mark.parametrize("stem", ["my own", "größe", ".a"])
+def test_a_file_whose_name_is_none_of_a_scenario_is_told_to_have_one_in_it(stem: str, tmp_path: Path) -> None:
+    path = tmp_path / f"{stem}.yaml"
+    path.write_text("claim: x\n")
+    says = f"{stem!r}, as its file is called, is no name: write `name:` in it, of letters, digits, . _ and -"
+    assert why(str(path)) == f"{path}: {says}"
+    path.write_text("name: mine\n")
+    assert load(str(path)).name == "mine"
+
+
+def test_a_suite_is_told_to_be_one(tmp_path: Path) -> None:
+    path = tmp_path / "all.yaml"
+    path.write_text("runs: [delivery/*]\n")
+    assert why(str(path)) == f"{path}: a suite, and no scenario: `kafka-trial suite` runs it, named alone"
+
+
 def test_an_unknown_name_gets_near_matches() -> None:
     assert "did you mean jepsen-2013/unclean-election or" in why("jepsen-2013/unclean-elction")
     assert "did you mean jepsen-2013/min-isr-2?" in why("min-isr")

@@ -249,6 +249,13 @@ def test_a_suite_that_is_wrong_is_told_with_its_line(text: str, says: str, tmp_p
     assert says in str(raised.value)
 
 
+def test_a_suite_whose_files_name_is_none_is_told_to_have_one_in_it(tmp_path: Path) -> None:
+    path = tmp_path / "my suite.yaml"
+    path.write_text("runs: [delivery/*]\n")
+    with pytest.raises(ScenarioError, match="'my suite', as its file is called, is no name: write `name:` in it"):
+        load_suite([str(path)])
+
+
 def test_a_name_that_nobody_knows_is_told() -> None:
     with pytest.raises(ScenarioError, match="no suite is called 'nightli', and no file; did you mean 'nightly'"):
         load_suite(["nightli"])
