@@ -174,7 +174,9 @@ def print_comparison(cases: "list[Compared]", err: bool = False) -> int:
 @click.argument("store", type=click.Path(path_type=Path), default=Path("store"))
 @click.option("--days", type=click.FloatRange(min=0), help="Remove what is older.")
 @click.option("--size", "most", type=_SizeType(), metavar="SIZE", help="Remove the oldest until no more is kept: 20GB.")
-@click.option("--unexpected", is_flag=True, help="Remove runs without a verdict, or not as expected, too.")
+@click.option(
+    "--unexpected", is_flag=True, help="Remove runs without a verdict that can be read, or not as expected, too."
+)
 @click.option("--dry-run", is_flag=True, help="Remove nothing: list what would go.")
 @click.pass_obj
 def prune(
@@ -198,7 +200,7 @@ def prune(
         without_runs,
     )
     from harness.suite.results import SUITE_FILE
-    from harness.suite.stored import readable, runs_below
+    from harness.suite.stored import runs_below, runs_of
 
     if days is None and most is None:
         raise click.UsageError("say what may go: --days, --size, or both")
@@ -206,7 +208,7 @@ def prune(
     store = Path(os.path.realpath(store))
     if (store / SUITE_FILE).is_file():
         raise HistoryError(f"{store}: one suite: name the store that it is in, {store.parent}")
-    kept = [Kept(run, size_of(run.directory)) for run in readable(runs_below(store), print_error)]
+    kept = [Kept(run, size_of(run.directory)) for run in runs_of(runs_below(store), print_error)]
     stays = protected(store)
     chosen = to_remove(
         kept, time.time(), days, most, unexpected, stays, lambda run: why_left_alone(run, backends.writable)

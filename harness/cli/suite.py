@@ -20,6 +20,7 @@ from harness.cli.machines import overrides as said_by
 from harness.cli.printing import print_json
 from harness.cli.stores import TOLERANCE, print_comparison, store_option
 from harness.core.errors import ScenarioError
+from harness.core.printable import printable
 from harness.core.quantities import written_duration
 
 if TYPE_CHECKING:
@@ -173,6 +174,7 @@ def _planned(
     wanted = load_suite(named)
     backends.look()
     cases = in_order(plan(wanted, overrides, times, _draws(seed)), failed_last(store))
+    _refuse_what_json_cannot_say(*named, *(case.written for case in cases), str(store), str(baseline))
     measure = None
     if baseline is not None:
         # Chosen first: it must not depend on the runs that are compared with it, which may be in its store.
@@ -235,6 +237,13 @@ def _measured_by(file: "SuiteFile", baseline: Path | None, directory: Path) -> N
         file.measure = chosen
         if baseline is not None and str(baseline) != file.baseline:
             file.baseline, file.worse = None, {}
+
+
+def _refuse_what_json_cannot_say(*paths: str) -> None:
+    """A path may be of any bytes. Raises ScenarioError for one that suite.json cannot note."""
+    for path in paths:
+        if path.encode(errors="replace").decode() != path:
+            raise ScenarioError(f"{printable(path)}: its name is not UTF-8: name it otherwise")
 
 
 def _draws(seed: int | None) -> Random:

@@ -3,6 +3,7 @@
 import os
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -72,6 +73,17 @@ def readable(directories: Iterable[Path], say: Say) -> Iterator[Stored]:
             yield read_run(directory)
         except HistoryError as exc:
             say(str(exc))
+
+
+def runs_of(directories: Iterable[Path], say: Say) -> Iterator[Stored]:
+    """The runs in these directories; one whose verdict cannot be read is reported, and has none."""
+    for directory in directories:
+        try:
+            yield read_run(directory)
+        except HistoryError as exc:
+            say(str(exc))
+            with suppress(HistoryError):
+                yield Stored(directory, RunFile.read(directory), None)
 
 
 def with_verdict(directories: Iterable[Path], say: Say) -> Iterator[Stored]:

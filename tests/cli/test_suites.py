@@ -274,6 +274,24 @@ def test_a_suite_goes_on_from_another_directory_and_beside_one_that_cannot_be_re
     assert [line for line in later.log if line.startswith("up")] == [f"up {tmp_path}/b.yaml"]
 
 
+@pytest.mark.parametrize("named", ["a file", "a file of a pattern", "the store", "the baseline"])
+def test_a_path_that_is_not_utf_8_is_one_line_and_nothing_is_begun(
+    named: str, tmp_path: Path, kafka_trial: Invoke
+) -> None:
+    odd, store = tmp_path / os.fsdecode(b"a\xff"), tmp_path / "store"
+    odd.mkdir()
+    (odd / "a.yaml").write_text("claim: x\n")
+    arguments = {
+        "a file": [odd / "a.yaml", "--store", store],
+        "a file of a pattern": [tmp_path / "a*" / "*.yaml", "--store", store],
+        "the store": [TWO[0], "--store", odd],
+        "the baseline": [TWO[0], "--store", store, "--baseline", odd],
+    }[named]
+    done = kafka_trial("suite", *arguments, backends=backends(World(tmp_path)))
+    assert_one_line(done, codes.BAD_INPUT, "its name is not UTF-8: name it otherwise")
+    assert (store.exists(), list(odd.iterdir())) == (False, [odd / "a.yaml"])
+
+
 def refuses(*_: object) -> None:
     raise EnvironmentLacks("no java; Spark needs Java 17")
 
@@ -932,3 +950,17 @@ def test_prune_keeps_a_store_within_bounds(tmp_path: Path, kafka_trial: Invoke) 
     assert done.out.splitlines()[-1].startswith("1 runs stay")
     kafka_trial("prune", str(tmp_path), "--days", "1", "--unexpected")
     assert not bad.exists()
+
+
+def test_prune_takes_a_run_whose_verdict_cannot_be_read_for_one_without(tmp_path: Path, kafka_trial: Invoke) -> None:
+    """After an update perhaps: it counts, is kept, and goes where it is told."""
+    run = judged(tmp_path, "a")
+    os.utime(run / "run.json", (0, 0))
+    (run / "verdict.json").write_text('{"schema": 0}')
+    size = size_of(run)
+    done = kafka_trial("prune", tmp_path, "--days", "1")
+    assert (run.is_dir(), done.out) == (True, f"1 runs stay, {size / 1e6:.1f} MB\n")
+    assert "not a verdict of this version" in done.err
+    assert kafka_trial("prune", tmp_path, "--size", "0kb").err.count("more than the 0.0 MB of --size") == 1
+    assert kafka_trial("prune", tmp_path, "--days", "1", "--unexpected").out.startswith(f"removed {run} (")
+    assert not run.exists()
