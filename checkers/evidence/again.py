@@ -4,29 +4,45 @@ offset, or below: by then the leader's log had been cut, and the record was no l
 Whose log that was is not known: a deposed leader may go on writing its own, and acknowledge there what stands below.
 So it shows no more than that the record may have been gone.
 
-What is acknowledged when the next term may have begun is held to be of it, seen or not: a leader that loses a record on
-its own, and acknowledges another in its place so shortly before it is deposed, is not told apart from its successor.
+An election takes what is gone only if it came before that write was appended. It did where the next term had been seen
+when the write was sent; or where a consumer, or the final read, was given the write with a leader epoch; or where no
+leader of before could acknowledge anything any more. Else the leader of before may have lost the record on its own, and
+have acknowledged another in its place shortly before it was deposed.
 
 Times are known by slices of a run, SLICES at most of each partition: what was acknowledged and what was sent in the
 same slice are not distinguished.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import and_
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from checkers.evidence.acting import Acting
 from checkers.evidence.elections import Elections
-from checkers.evidence.leadership import Partition
+from checkers.evidence.final_logs import Log
+from checkers.evidence.leadership import Partition, known_epoch
 from checkers.evidence.store import each_partition
 
 Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 #: What is read of ``sends``.
 COLUMNS = ["topic", "partition", "invoked_ns", "completed_ns", "offset"]
+
+#: What is read of the records that are not where they were acknowledged.
+COLUMNS_OF_GONE = pa.schema(
+    [("topic", pa.string()), ("partition", pa.int32())]
+    + [(name, pa.int64()) for name in ("sent_ns", "acknowledged_ns", "offset")]
+    + [("read_epoch", pa.int32())]
+)
+
+#: In place of the epoch of a write that nobody was given with one.
+_UNKNOWN = -1
 
 #: Into so many slices the time of a partition is cut; and that of all partitions together, where they are many.
 SLICES = 4096
@@ -39,7 +55,7 @@ MOST_HELD = 1 << 21
 
 @dataclass(frozen=True)
 class Gone:
-    """A record may have been gone from its leader's log by ``by_ns``, and in ``term`` at the latest."""
+    """A record may have been gone from its leader's log by ``by_ns``, and before any term after ``term`` began."""
 
     term: int
     by_ns: int
@@ -49,8 +65,8 @@ class Gone:
 class Again:
     """Groups of writes that were acknowledged at offsets which had been acknowledged before. A row is a group.
 
-    ``last``: the last term that its writes may be of. ``sent_ns``: they were sent then, or later. ``lowest``: the
-    lowest of their offsets. ``by_ns``: when the last was acknowledged.
+    ``last``: the last term that had surely begun when its writes were appended. ``sent_ns``: they were sent then, or
+    later. ``lowest``: the lowest of their offsets. ``by_ns``: when the last was acknowledged.
     """
 
     last: Numbers
@@ -102,40 +118,85 @@ class _Folding:
 
 def acknowledged_again(
     sends: Iterable[pa.Table],
+    gone: Iterable[pa.Table],
     elections: Mapping[Partition, Elections],
+    acting: Callable[[Elections], Acting],
+    logs: Mapping[Partition, Log],
     end_ns: int,
     most_slices: int = SLICES,
     most_held: int = MOST_HELD,
 ) -> dict[Partition, Again]:
     """Of each partition, the writes that show that its log was cut.
 
-    ``sends``: acknowledged records with COLUMNS, piece by piece. ``end_ns``: when nothing was written any more.
+    ``sends``: acknowledged records with COLUMNS, piece by piece; ``gone``: those of them that are not where they were
+    acknowledged, with COLUMNS_OF_GONE. ``logs``: the final ones. ``end_ns``: when nothing was written any more.
     """
     slices = min(most_slices, max(_ALL_SLICES // max(len(elections), 1), _FEWEST_SLICES))
     width = max(end_ns // slices, 1)
     number = {of: n for n, of in enumerate(elections)}
+    begun = {of: _Begun(own, acting(own)) for of, own in elections.items()}
     by_sent = _Folding(["of", "sent", "last"], {"lowest": "min", "by_ns": "max"}, most_held)
     by_until = _Folding(["of", "until"], {"highest": "max"}, most_held)
-    for piece in filter(len, sends):
-        topic, partition, *columns = (piece[name] for name in COLUMNS)
-        sent, until, offset = (column.to_numpy() for column in columns)
+    for piece, is_gone in _each(sends, gone):
+        topic, partition, *columns = piece.columns
+        sent, until, offset, epoch = (column.to_numpy() for column in columns)
         which, last = np.full(len(piece), -1, np.int64), np.full(len(piece), -1, np.int64)
         for of, here in each_partition(topic, partition):
             if of in number:
                 which[here] = number[of]
-                last[here] = _last_term(elections[of], until[here])
+                epochs = epoch[here] if is_gone or of not in logs else logs[of].epochs_at(offset[here])
+                last[here] = begun[of].before(sent[here], until[here], epochs)
         own = which >= 0
         by_sent.add(*(each[own] for each in (which, sent // width, last, offset, until)))
-        by_until.add(*(each[own] for each in (which, until // width, offset)))
+        if not is_gone:
+            by_until.add(*(each[own] for each in (which, until // width, offset)))
     acknowledged, names = by_until.each(), {n: of for of, n in number.items()}
     found = {names[n]: _again(width, own, *acknowledged[n]) for n, own in by_sent.each().items()}
     return {of: again for of, again in found.items() if again is not None}
 
 
-def _last_term(elections: Elections, until: Numbers) -> Numbers:
-    """The last term that had begun when each was acknowledged."""
-    begins, _ = elections.begins_and_ends
-    return np.searchsorted(np.minimum.accumulate(begins[::-1])[::-1], until, side="right") - 1
+def _each(sends: Iterable[pa.Table], gone: Iterable[pa.Table]) -> Iterator[tuple[pa.Table, bool]]:
+    """All pieces with the same columns, and whether they are of what is gone.
+
+    (The final log has some record where another was acknowledged that is gone: this one is told once more.)
+    """
+    for piece in filter(len, sends):
+        unknown = pa.array(np.full(len(piece), _UNKNOWN))
+        yield piece.select(COLUMNS).append_column("read_epoch", unknown), False
+    for piece in gone:
+        known = (pc.is_valid(pc.field(name)) for name in ("sent_ns", "acknowledged_ns", "offset"))
+        told = piece.select(COLUMNS_OF_GONE.names).filter(reduce(and_, known))
+        if len(told):
+            epochs = pc.fill_null(told["read_epoch"], _UNKNOWN)
+            yield told.set_column(len(told.columns) - 1, "read_epoch", epochs), True
+
+
+class _Begun:
+    """Which terms of a partition had surely begun when a write was appended."""
+
+    def __init__(self, elections: Elections, acting: Acting) -> None:
+        begins, ends = elections.begins_and_ends
+        self._begins = np.minimum.accumulate(begins[::-1])[::-1]
+        self._seen = np.array([term.seen_ns for term in elections.terms], np.int64)
+        self._epochs = np.array([known_epoch(term.epoch) for term in elections.terms], np.int64)
+        ended = np.array([acting.ended_ns(n) for n in range(len(ends))], np.int64)
+        self._over = np.minimum(ends, ended)
+        for n, (_, to) in elections.again:
+            self._over[n] = max(self._over[n], min(to, ended[n]))
+
+    def before(self, sent: Numbers, until: Numbers, epochs: Numbers) -> Numbers:
+        """The last of them. ``epochs``: of the leaders that appended each, where they are known."""
+        may_have = np.searchsorted(self._begins, until, side="right") - 1
+        found = np.clip(np.searchsorted(self._seen, sent) - 1, 0, may_have)
+        told = np.searchsorted(self._epochs, epochs, side="right") - 1
+        known = (epochs != _UNKNOWN) & (self._epochs[0] >= 0)
+        found[known] = np.clip(told, found, may_have)[known]
+        doubtful = np.flatnonzero(~known & (found < may_have))
+        while len(doubtful):
+            doubtful = doubtful[self._over[found[doubtful]] < sent[doubtful]]
+            found[doubtful] += 1
+            doubtful = doubtful[found[doubtful] < may_have[doubtful]]
+        return found
 
 
 def _again(width: int, writes: Sequence[Numbers], until: Numbers, highest: Numbers) -> Again | None:
@@ -152,15 +213,15 @@ def _again(width: int, writes: Sequence[Numbers], until: Numbers, highest: Numbe
 def _telling(falls: Numbers, writes: Sequence[Numbers], until: Numbers, highest: Numbers) -> Iterator[int]:
     """Those of the falls, in the order of their time, that show more than one before.
 
-    All that a fall shows is shown by one before it that is as low, and was over as early, where nothing at or above it
-    was acknowledged in between.
+    All that a fall shows is shown by one before it that is as low, was over as early, and surely came after no later
+    election, where nothing at or above it was acknowledged in between.
     """
-    sent, _, lowest, by_ns = writes
+    sent, last, lowest, by_ns = writes
     own: list[int] = []
     for n in falls.tolist():
         # (The later of two that are as low shows no less: lower ones stand before higher ones.)
         at = bisect_right(own, lowest[n], key=lambda k: lowest[k])
-        if at and by_ns[own[at - 1]] <= by_ns[n]:
+        if at and by_ns[own[at - 1]] <= by_ns[n] and last[own[at - 1]] <= last[n]:
             between = highest[np.searchsorted(until, sent[own[at - 1]]) : np.searchsorted(until, sent[n])]
             if not (len(between) and between.max() >= lowest[n]):
                 continue

@@ -64,6 +64,15 @@ class Log:
             return False
         return bool((self.last[self.epochs == epoch] >= offset).any())
 
+    def epochs_at(self, offsets: Offsets) -> Offsets:
+        """The epoch of the record that stands at each of these offsets; NO_EPOCH where none does, or its epoch is not
+        known: where epochs fall along the log, each may stand there."""
+        if not len(self.epochs) or (self.first[1:] <= self.last[:-1]).any():
+            return np.full(len(offsets), NO_EPOCH, np.int64)
+        nearest = np.searchsorted(self.first, offsets, side="right") - 1
+        within = (nearest >= 0) & (offsets <= self.last[nearest])
+        return np.where(within, self.epochs[nearest], NO_EPOCH)
+
     @property
     def goes_on(self) -> bool:
         """Whether it begins above its start: it was not begun anew by a broker without any record."""

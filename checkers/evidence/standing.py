@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 
 from checkers.evidence.again import COLUMNS as COLUMNS_OF_SENDS
-from checkers.evidence.again import acknowledged, acknowledged_again
+from checkers.evidence.again import COLUMNS_OF_GONE, acknowledged, acknowledged_again
 from checkers.evidence.causes import COLUMNS, RecordRange, bucket_width, record_ranges
 from checkers.evidence.elections import elections
 from checkers.evidence.final_logs import Log, Offsets
 from checkers.evidence.holders import Case, Evidence
 from checkers.evidence.leadership import Partition, Span
 from checkers.evidence.store import directory_of, extent, pieces
-from harness.core.anomalies import VANISHED
+from harness.core.anomalies import ACKNOWLEDGED_ELSEWHERE, LOST, VANISHED
 from harness.core.faults import Row, in_doubt, supposing_it_acted
 from harness.core.guarantees import Ruling
 from harness.core.verdict import Standing
@@ -22,6 +22,9 @@ from harness.history.run_file import RunFile
 from harness.history.stored_run import StoredRun
 
 WORST_FIRST = (Standing.VIOLATION, Standing.UNDECIDED, Standing.PERMITTED)
+
+#: What tells of acknowledged records that they are not where they were acknowledged.
+_NOT_THERE = (LOST, ACKNOWLEDGED_ELSEWHERE)
 
 #: The feature of eligible leader replicas (KIP-966).
 _ELR = "eligible.leader.replicas.version"
@@ -47,7 +50,8 @@ def beside(known: Evidence, stored: StoredRun, logs: Mapping[Partition, Log], re
     was acknowledged again where something had been."""
     vanished = _vanished(results)
     sends = stored.pieces("sends", acknowledged(), COLUMNS_OF_SENDS)
-    again = acknowledged_again(sends, known.elections, known.end_ns)
+    gone = (piece for anomaly in _NOT_THERE for piece in pieces(directory_of(results, anomaly.name), COLUMNS_OF_GONE))
+    again = acknowledged_again(sends, gone, known.elections, known.acting, logs, known.end_ns)
     whole, given = begun_at(logs, vanished), delivered(vanished)
     return replace(known, logs=whole, delivered=given, again=again, _edges={}, _moments={})
 

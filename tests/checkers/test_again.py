@@ -1,16 +1,30 @@
 """What was acknowledged where something had been acknowledged before."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
-from checkers.evidence.again import COLUMNS, MOST_HELD, SLICES, Again, Gone, acknowledged, acknowledged_again
-from checkers.evidence.elections import elections
+from checkers.evidence.acting import Acting
+from checkers.evidence.again import (
+    COLUMNS,
+    COLUMNS_OF_GONE,
+    MOST_HELD,
+    SLICES,
+    Again,
+    Gone,
+    acknowledged,
+    acknowledged_again,
+)
+from checkers.evidence.elections import Elections, elections
+from checkers.evidence.final_logs import Log
 from checkers.evidence.leadership import spans
 from harness.core.guarantees import Configuration
 from harness.history.schema import OBSERVATIONS, SENDS
-from tests.checkers.notation import SECOND, by_hand
+from tests.checkers.notation import SECOND, HandHistory, by_hand
 
 TRIAL = ("trial", 0)
 
@@ -25,16 +39,42 @@ _SENT = pa.schema([SENDS.field(name) for name in COLUMNS])
 
 
 def again(
-    *sends: str, pieces: int = 1, led: Sequence[str] = LED, slices: int = SLICES, held: int = MOST_HELD
+    *sends: str,
+    pieces: int = 1,
+    led: Sequence[str] = LED,
+    slices: int = SLICES,
+    held: int = MOST_HELD,
+    gone: Sequence[tuple[str, int | None]] = (),
+    log: Log | None = None,
+    lacks: str | None = None,
 ) -> Again | None:
-    """What shows that the log was cut. What was sent is told in ``pieces``."""
+    """What shows that the log was cut. What was sent is told in ``pieces``. ``gone``: which of it is, and with which
+    epoch it was read before; each ``lacks`` something."""
     told = by_hand(*led, *sends)
     observations = pa.Table.from_pylist(told.rows["observations"], OBSERVATIONS)
     configuration, faults = Configuration(version="4.3.1"), told.rows["faults"]
     known = elections(observations, spans(observations), {1: "b1", 2: "b2"}, configuration, faults)
     rows = [{name: row[name] for name in COLUMNS} for row in told.rows["sends"]]
     parts = [pa.Table.from_pylist(rows[n::pieces], _SENT) for n in range(pieces)]
-    return acknowledged_again(parts, known, 60 * SECOND, slices, held).get(TRIAL)
+    rows_of_gone = [_gone(told, *one) | ({lacks: None} if lacks else {}) for one in gone]
+    lacking = pa.Table.from_pylist(rows_of_gone, COLUMNS_OF_GONE)
+
+    def acting(elections: Elections) -> Acting:
+        return Acting(elections, faults, kraft=True)
+
+    logs = {} if log is None else {TRIAL: log}
+    found = acknowledged_again(parts, [lacking[:1], lacking[1:]], known, acting, logs, 60 * SECOND, slices, held)
+    return found.get(TRIAL)
+
+
+def _gone(told: HandHistory, name: str, epoch: int | None) -> dict[str, Any]:
+    [send] = [row for row in told.rows["sends"] if row["record_id"] == told.ids[name]]
+    return {
+        **{column: send[column] for column in ("topic", "partition", "offset")},
+        "sent_ns": send["invoked_ns"],
+        "acknowledged_ns": send["completed_ns"] if send["outcome"] == "ok" else None,
+        "read_epoch": epoch,
+    }
 
 
 def gone(found: Again | None, offset: int, until: float) -> Gone | None:
@@ -60,19 +100,67 @@ def test_one_that_falls_shows_that_what_stood_there_or_above_was_gone(pieces: in
     assert gone(found, 9, 50) is None
 
 
-def test_it_is_of_the_last_leader_that_had_begun_when_it_was_acknowledged_or_of_one_before() -> None:
-    assert gone(again(*RISING[:7], "send x ok @5 t12..12.5"), 5, 7.5) == Gone(0, int(12.5 * SECOND))
-    assert gone(again(*RISING[:7], "send x ok @5 t12..21"), 5, 7.5) == Gone(1, 21 * SECOND)
-    assert [gone(again(*RISING[:7], f"send x ok @5 t12..{by}"), 5, 7.5) for by in (15.9, 16)] == [
-        *(Gone(0, int(15.9 * SECOND)), Gone(1, 16 * SECOND))
-    ]
+@pytest.mark.parametrize(
+    ("x", "term"),
+    [("t12..12.5", 0), ("t12..15.9", 0), ("t12..16", 0), ("t12..21", 0), ("t21..22", 0), ("t21.1..22", 1)],
+    ids=["before", "just before", "perhaps after", "seen then", "sent then", "sent after that"],
+)
+def test_it_tells_of_the_terms_that_had_surely_begun_when_it_was_appended(x: str, term: int) -> None:
+    until = int(float(x.split("..")[1]) * SECOND)
+    assert gone(again(*RISING[:7], f"send x ok @5 {x}"), 5, 7.5) == Gone(term, until)
+
+
+#: b1 was heard until 40 s to lead, cut off from 15 s on; b2 led from 20 s on at the earliest.
+_BOTH = [
+    *("saw b1 @0..40 leader=1 epoch=0 isr=1", "saw b1 @41..60 leader=2 epoch=1 isr=2"),
+    "saw b2 @21..60 leader=2 epoch=1 isr=2",
+    "fault c b1 15..40 kind=isolate",
+]
+_LOG = Log(*np.array([[0, 0, 4], [1, 5, 8]]).T, end=9)
+
+
+@pytest.mark.parametrize(
+    ("at", "missing", "log", "term"),
+    [
+        (5, [], _LOG, 1),
+        (5, [], None, 0),
+        (4, [], _LOG, 0),
+        (5, [("x", None)], _LOG, 0),
+        (5, [("x", 0)], _LOG, 0),
+        (5, [("x", 1)], _LOG, 1),
+        (5, [("s6", 0), ("s7", None)], _LOG, 1),
+        (5, [], replace(_LOG, epochs=np.array([0, 2])), 1),
+        (5, [], replace(_LOG, epochs=np.array([0, 0])), 0),
+        (5, [], replace(_LOG, first=np.array([0, 4])), 0),
+        (5, [], replace(_LOG, first=np.array([6, 7])), 0),
+    ],
+    ids=[
+        *("under the next", "nobody read the log", "under the one before", "it is gone", "read before under that"),
+        *("read before under the next", "others are gone", "under a later one", "under the first again"),
+        "the log falls back",
+        "below the log",
+    ],
+)
+def test_the_epoch_that_it_was_read_with_tells_which_term_had_begun(
+    at: int, missing: Sequence[tuple[str, int | None]], log: Log | None, term: int
+) -> None:
+    """b1 was cut off from 15 s on, and led until 40 s as far as anybody heard."""
+    found = again(*RISING[:7], f"send x ok @{at} t19.5..20.5", led=_BOTH, gone=missing, log=log)
+    assert gone(found, 5, 7.5) == Gone(term, int(20.5 * SECOND))
+
+
+def test_what_is_gone_and_has_no_known_place_or_time_tells_nothing() -> None:
+    """x is told as gone, without one of them, as an imported history may."""
+    for lacks in ("sent_ns", "acknowledged_ns", "offset"):
+        found = again(*RISING[:7], "send x ok @5 t19.5..20.5", led=_BOTH, gone=[("x", 0)], log=_LOG, lacks=lacks)
+        assert gone(found, 5, 7.5) == Gone(1, int(20.5 * SECOND))
 
 
 def test_a_later_leader_that_was_seen_first_had_begun() -> None:
     """Only b2 knows of the epoch between, and tells it late."""
     led = ["saw b1 @0..24 leader=1 epoch=0 isr=1", "saw b1 @25..60 leader=1 epoch=2 isr=1"]
     led.append("saw b2 @30 leader=2 epoch=1 isr=2")
-    assert gone(again(*RISING[:7], "send x ok @5 t25..26", led=led), 5, 7.5) == Gone(2, 26 * SECOND)
+    assert gone(again(*RISING[:7], "send x ok @5 t25.1..26", led=led), 5, 7.5) == Gone(2, 26 * SECOND)
 
 
 def test_one_that_a_deposed_leader_may_have_acknowledged_shows_that_the_next_ones_log_may_have_been_cut() -> None:
@@ -80,7 +168,7 @@ def test_one_that_a_deposed_leader_may_have_acknowledged_shows_that_the_next_one
     told = [*RISING[:7], "send y ok @9 t23..23.5"]
     silent = [*(line for line in LED if "@21" not in line), "saw b1 @41..60 leader=2 epoch=1 isr=2"]
     for led in (silent, [*silent, "fault p b1 18..40 kind=pause"]):
-        for when, by in (("t30..31", 31), ("t30..40.2", 40.2), ("t43..44", 44)):
+        for when, by in (("t30.5..31", 31), ("t30.5..40.2", 40.2), ("t43..44", 44)):
             assert gone(again(*told, f"send x ok @5 {when}", led=led), 9, 23.5) == Gone(1, int(by * SECOND))
 
 
@@ -163,17 +251,21 @@ def test_only_what_was_acknowledged_at_an_offset_that_is_known_counts() -> None:
     assert pa.Table.from_pylist(rows).filter(acknowledged())["offset"].to_pylist() == [1]
 
 
+def _nothing_acted(elections: Elections) -> Acting:
+    return Acting(elections, [], kraft=True)
+
+
 def test_a_run_without_length_is_one_slice() -> None:
     rows = pa.Table.from_pylist(
         [{"topic": "trial", "partition": 0, "invoked_ns": 0, "completed_ns": 0, "offset": at} for at in (1, 0)], _SENT
     )
     observations = pa.Table.from_pylist(by_hand(*LED).rows["observations"], OBSERVATIONS)
     known = elections(observations, spans(observations), {1: "b1", 2: "b2"}, Configuration(version="4.3.1"))
-    assert acknowledged_again([rows], known, 0) == {}
+    assert acknowledged_again([rows], [], known, _nothing_acted, {}, 0) == {}
 
 
 def test_where_nobody_told_who_led_nothing_is_shown() -> None:
     rows = pa.Table.from_pylist(
         [{"topic": "other", "partition": 0, "invoked_ns": 1, "completed_ns": 2, "offset": 3}], _SENT
     )
-    assert acknowledged_again([rows], {}, 60 * SECOND) == {}
+    assert acknowledged_again([rows], [], {}, _nothing_acted, {}, 60 * SECOND) == {}

@@ -1,6 +1,6 @@
 """Who must have had a record that is gone, and what took it: each rule with the histories that it must not reach."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from checkers.evidence.again import COLUMNS as COLUMNS_OF_SENDS
-from checkers.evidence.again import acknowledged_again
+from checkers.evidence.again import COLUMNS_OF_GONE, acknowledged_again
 from checkers.evidence.causes import COLUMNS, RecordRange, attached, record_ranges
 from checkers.evidence.causes import decided as each_decided
 from checkers.evidence.elections import elections
@@ -53,8 +53,27 @@ def evidence(told: HandHistory, **settings: Any) -> Evidence:
     )
     again = [row for row in told.rows["sends"] if row["outcome"] == "ok" and row["offset"] is not None]
     table = pa.Table.from_pylist([{name: row[name] for name in COLUMNS_OF_SENDS} for row in again], _SENT)
-    again_at = acknowledged_again([table], known.elections, known.end_ns)
+    gone = pa.Table.from_pylist([row for row in map(told_of_gone(told), again) if row is not None], COLUMNS_OF_GONE)
+    again_at = acknowledged_again([table], [gone], known.elections, known.acting, known.logs, known.end_ns)
     return Evidence(**{**vars(known), "again": again_at, "_edges": {}, "_moments": {}})
+
+
+def told_of_gone(told: HandHistory) -> Callable[[dict[str, Any]], dict[str, Any] | None]:
+    """What is told of a record that is not where it was acknowledged; None where it is there."""
+    reads = {(row["phase"], row["record_id"], row["offset"]): row["leader_epoch"] for row in told.rows["reads"]}
+
+    def row_of(send: dict[str, Any]) -> dict[str, Any] | None:
+        place = (send["record_id"], send["offset"])
+        if ("final", *place) in reads:
+            return None
+        return {
+            **{name: send[name] for name in ("topic", "partition", "offset")},
+            "sent_ns": send["invoked_ns"],
+            "acknowledged_ns": send["completed_ns"],
+            "read_epoch": reads.get(("live", *place)),
+        }
+
+    return row_of
 
 
 def log_of(told: HandHistory, end: dict[str, Any]) -> Log:
@@ -1442,3 +1461,67 @@ def test_what_a_deposed_leader_or_its_own_may_have_acknowledged_in_its_place_nee
     without an election."""
     lines = ["send r ok @5 t36..36.5", *of_b1, *_DEPOSED, *also]
     assert decided(*lines, acks="1", **UNCLEAN).standing is standing
+
+
+#: b1 led alone in the ISR. It was cut from all brokers and controllers, and b2 elected, which nobody knew before 26 s:
+#: either may have acknowledged what was from 24 s on. b1 says until 29 s that it leads.
+_CUT_OFF = [
+    *saw("b1,b2,b3", "0..4", 1, 0, "1,2,3"),
+    *saw("b1", "5..29", 1, 0, "1"),
+    *saw("b2,b3", "5..25", 1, 0, "1"),
+    "fault c b1 18..35 kind=isolate",
+    *saw("b2,b3", "26..60", 2, 1, "2"),
+    *saw("b1", "36..60", 2, 1, "2"),
+]
+#: What b1 had written from 5 on is gone, and from 6 on what b2 had.
+_OF_B2 = ["final a @4 e0", "final b @5 e1", "send late ok @6 t50..51", "final late @6 e1", "end 0..7"]
+#: b1 was killed before.
+_KILLED = [line.replace("5..29", "5..18").replace("kind=isolate", "kind=kill") for line in _CUT_OFF]
+
+
+@pytest.mark.parametrize(
+    ("also", "standing"),
+    [
+        (["send x ok @5 t24.5..25.5"], UNDECIDED),
+        (["send x ok @4 t24.5..25.5"], UNDECIDED),
+        (["send x ok @5 t25.9..28"], UNDECIDED),
+        (["send x ok @5 t24.5..25.5", "live x @5 e0 t26"], UNDECIDED),
+        (["send x ok @4 t24.5..25.5", "final x @4 e0"], UNDECIDED),
+        (["send x ok @5 t24.5..25.5", "live x @5 e1 t26"], PERMITTED),
+        (["send x ok @5 t24.5..25.5", "final x @5 e1"], PERMITTED),
+        (["send x ok @5 t26.1..27"], PERMITTED),
+        (["send x ok @6 t24.5..25.5"], PERMITTED),
+        (["send x ok @5 t10.5..25.5"], PERMITTED),
+        (["send x ok @5 p1 t24.5..25.5"], PERMITTED),
+        (["send x ok t24.5..25.5"], PERMITTED),
+        (["send x info @5 t24.5..25.5"], PERMITTED),
+    ],
+    ids=[
+        *("in its place", "below", "in flight when the next was seen", "read under the old leader", "and left by it"),
+        *("read under the next", "and left by it", "sent when that one was seen", "above", "sent before"),
+        *("another partition", "nobody knows where", "not acknowledged"),
+    ],
+)
+def test_what_the_leader_before_may_have_acknowledged_in_its_place_need_not_be_taken_by_the_next(
+    also: list[str], standing: Standing
+) -> None:
+    lines = [*_CUT_OFF, *(line for line in _OF_B2 if not (line == "final b @5 e1" and "final x @5 e1" in also))]
+    lines = [line for line in lines if not (line == "final a @4 e0" and "final x @4 e0" in also)]
+    assert decided("send r ok @5 t10..11", *lines, *also, **UNCLEAN).standing is standing
+
+
+@pytest.mark.parametrize(
+    ("x", "standing"),
+    [("t24.5..25.5", PERMITTED), ("t19.1..25.5", PERMITTED), ("t18.9..25.5", UNDECIDED)],
+    ids=["long after", "a second after", "before that"],
+)
+def test_a_leader_that_was_killed_acknowledged_nothing_more_in_its_place(x: str, standing: Standing) -> None:
+    lines = ["send r ok @5 t10..11", *_KILLED, *_OF_B2, f"send x ok @5 {x}"]
+    assert decided(*lines, **UNCLEAN).standing is standing
+
+
+def test_an_epoch_that_may_be_anothers_at_that_place_tells_nothing() -> None:
+    """The final log goes back to an older epoch."""
+    log = ["final b @5 e1", "final a @6 e0", "send late ok @7 t50..51", "final late @7 e1", "end 0..8"]
+    lines = ["send r ok @9 t10..11", *_CUT_OFF, *log, "send x ok @5 t24.5..25.5"]
+    assert decided(*lines, **UNCLEAN).standing is UNDECIDED

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from checkers.evidence.again import COLUMNS, acknowledged_again
+from checkers.evidence.again import COLUMNS, COLUMNS_OF_GONE, acknowledged_again
 from checkers.evidence.causes import RecordRange, attached, decided
 from checkers.evidence.elections import elections
 from checkers.evidence.final_logs import Log
@@ -42,9 +42,36 @@ def evidence(played: Played) -> Evidence:
         end_ns=max(times, default=0),
         last_replica_guarded=played.settings.elr,
     )
-    sent = [{name: row[name] for name in COLUMNS} for row in sends if row["outcome"] == Outcome.OK]
-    told = pa.Table.from_pylist([row for row in sent if row["offset"] is not None], _SENT)
-    return replace(known, again=acknowledged_again([told], known.elections, known.end_ns), _edges={}, _moments={})
+    told = [row for row in sends if row["outcome"] == Outcome.OK and row["offset"] is not None]
+    sent = pa.Table.from_pylist([{name: row[name] for name in COLUMNS} for row in told], _SENT)
+    gone = pa.Table.from_pylist(_not_there(played, told), COLUMNS_OF_GONE)
+    again = acknowledged_again([sent], [gone], known.elections, known.acting, logs, known.end_ns)
+    return replace(known, again=again, _edges={}, _moments={})
+
+
+def _not_there(played: Played, sends: list[dict[str, object]]) -> list[dict[str, object]]:
+    """What is not where it was acknowledged, each with the epoch that readers were given it with."""
+    there = {(place, record.offset, record.id) for place, log in played.final.items() for record in log}
+    epochs = _epochs(played)
+    return [
+        {
+            **{name: row[name] for name in ("topic", "partition", "offset")},
+            "sent_ns": row["invoked_ns"],
+            "acknowledged_ns": row["completed_ns"],
+            "read_epoch": _only(epochs.get((row["record_id"], row["offset"]), set())),
+        }
+        for row in sends
+        for place in [(row["topic"], row["partition"])]
+        if place in played.final and (place, row["offset"], row["record_id"]) not in there
+    ]
+
+
+def _epochs(played: Played) -> dict[tuple[object, object], set[int]]:
+    """With which epochs readers were given what is gone, by its id and place."""
+    found: dict[tuple[object, object], set[int]] = {}
+    for row in _gone(played):
+        found.setdefault((row["record_id"], row["offset"]), set()).add(row["leader_epoch"])
+    return found
 
 
 def _log(played: Played, end: dict[str, object]) -> Log:
@@ -86,9 +113,7 @@ def decisions(played: Played) -> Iterator[tuple[Anomaly, Loss, Decision]]:
     read: dict[int, dict[str, object]] = {}
     for row in _gone(played):
         read.setdefault(row["record_id"], row)
-    epochs: dict[tuple[object, object], set[int]] = {}
-    for row in _gone(played):
-        epochs.setdefault((row["record_id"], row["offset"]), set()).add(row["leader_epoch"])
+    epochs = _epochs(played)
     holes = {loss.record.id for loss in truth if _in_hole(played, loss)}
     for anomaly in (LOST, VANISHED):
         some = [loss for loss in truth if (loss.acknowledged_ns if anomaly is LOST else read.get(loss.record.id))]
