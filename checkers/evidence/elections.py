@@ -323,15 +323,16 @@ class Elections:
     @cached_property
     def _untold(self) -> list[tuple[int, Silence]]:
         """Before which term somebody may have led whom nobody reported, and when: around an epoch that is missing
-        (without epochs, while nobody reported anything), after the last report, and before the first where the epoch of
-        the first term shows that there were others. Such a leader may go on once more, too."""
+        (without epochs, while nobody reported anything), after the last report, and before the first, unless the epochs
+        show that there was no other. Such a leader may go on once more, too."""
         over = max((span.to_ns for span in self.spans), default=BEFORE) + FRESH_NS
         last = len(self.terms)
         found = [(last, (over, NEVER))]
+        first = [(0, (BEFORE, term.seen_ns)) for term in self.terms[:1]]
         if any(term.epoch is None for term in self.terms):
-            return [*found, *((last, silence) for silence in self.silences.get(None, ()))]
-        for term in self.terms[:1]:
-            found += [] if self._epochs.issuperset(range(known_epoch(term.epoch))) else [(0, (BEFORE, term.seen_ns))]
+            return [*found, *first, *((last, silence) for silence in self.silences.get(None, ()))]
+        if not all(self._epochs.issuperset(range(known_epoch(term.epoch))) for term in self.terms[:1]):
+            found += first
         for n in (n for n in range(1, last) if self._missed(n)):
             term = self.terms[n]
             until = term.seen_ns + FRESH_NS + LAG_NS
