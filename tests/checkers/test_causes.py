@@ -362,6 +362,29 @@ def test_what_stands_beside_what_the_same_election_took_was_taken_by_it() -> Non
     assert standings(part(0, 9, TAKEN), part(10, 19, UNSURE)) == [(0, Standing.PERMITTED), (10, Standing.PERMITTED)]
 
 
+def test_what_stands_beside_that_was_taken_by_it_too() -> None:
+    found = standings(part(0, 9, TAKEN), part(60, 69, UNSURE), part(130, 139, UNSURE), part(204, 209, UNSURE))
+    assert found[1:] == [(60, Standing.PERMITTED), (130, Standing.PERMITTED), (204, Standing.UNDECIDED)]
+
+
+def test_of_what_nobody_knows_the_place_nobody_knows_what_took_it() -> None:
+    nowhere = replace(part(0, 0, UNSURE), first_offset=None, last_offset=None)
+    assert standings(part(0, 9, TAKEN), nowhere, nowhere)[:2] == [(None, Standing.UNDECIDED)] * 2
+
+
+def without(one: RecordRange, **known: None) -> RecordRange:
+    assert one.case is not None
+    return replace(one, case=replace(one.case, **known))
+
+
+def test_what_has_no_known_time_was_neither_sent_later_nor_acknowledged_before() -> None:
+    above = part(15, 19, TAKEN, 6, 7)
+    for unknown in (without(part(10, 14, UNSURE, 20, 21), sent_ns=None), part(10, 14, UNSURE, 7, 21)):
+        assert (10, Standing.PERMITTED) in standings(part(0, 9, TAKEN), unknown, above)
+    hanging = without(above, until_ns=None)
+    assert (10, Standing.PERMITTED) in standings(part(0, 9, TAKEN), part(10, 14, UNSURE, 20, 21), hanging)
+
+
 OF_B1 = Candidate(0, 0, Standing.PERMITTED, frozenset({1}))
 
 
@@ -435,8 +458,15 @@ def test_it_may_be_of_another_leader_only_where_that_would_not_be_permitted(
     ],
     ids=["another election", "no election", "far away", "another partition", "where others stood"],
 )
-def test_what_another_took_or_stands_elsewhere_was_not(other: RecordRange) -> None:
-    assert (other.first_offset, Standing.UNDECIDED) in standings(part(0, 9, TAKEN), other)
+@pytest.mark.parametrize("at", [0, 64, 1000])
+def test_what_another_took_or_stands_elsewhere_was_not(other: RecordRange, at: int) -> None:
+    first, last = (other.first_offset or 0) + at, (other.last_offset or 0) + at
+    other = replace(other, first_offset=first, last_offset=last)
+    assert (first, Standing.UNDECIDED) in standings(part(at, at + 9, TAKEN), other)
+
+
+def test_nor_what_stands_far_below() -> None:
+    assert standings(part(0, 9, UNSURE), part(200, 209, TAKEN))[0] == (0, Standing.UNDECIDED)
 
 
 def test_what_was_sent_after_something_above_it_was_acknowledged_is_of_another_log() -> None:
@@ -453,11 +483,12 @@ def test_what_was_sent_after_something_above_it_was_acknowledged_is_of_another_l
     [
         ([part(15, 19, UNSURE, 22, 23)], Standing.UNDECIDED),
         ([part(15, 19, UNSURE, 20.5, 23)], Standing.PERMITTED),
+        ([part(15, 19, UNSURE, 21, 23)], Standing.PERMITTED),
         ([part(15, 16, TAKEN, 21.2, 21.5), part(17, 19, UNSURE, 22, 23)], Standing.PERMITTED),
         ([part(100, 109, UNSURE, 22, 23), part(120, 129, TAKEN, 24, 25)], Standing.PERMITTED),
         ([part(12, 14, TAKEN, partition=1), part(15, 19, UNSURE, 22, 23, partition=1)], Standing.PERMITTED),
     ],
-    ids=["it", "sent before", "something permitted since", "far away", "another partition"],
+    ids=["it", "sent before", "sent in that moment", "something permitted since", "far away", "another partition"],
 )
 def test_what_continues_another_log_is_of_it(parts: list[RecordRange], standing: Standing) -> None:
     """From 10 to 13 stands what was sent when 14 had been acknowledged of the log that was taken."""

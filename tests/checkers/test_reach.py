@@ -10,7 +10,8 @@ from pyspark.sql import SparkSession
 
 from checkers.catalogue import CHECKERS
 from checkers.evidence import reach
-from checkers.evidence.reach import faulted, given_up_beside, resent
+from checkers.evidence.elections import NEVER
+from checkers.evidence.reach import disturbances, faulted, given_up_beside, resent
 from checkers.evidence.store import directory_of
 from checkers.history import History
 from checkers.judge import judge
@@ -42,13 +43,18 @@ OWNED = {"topic": "trial", "partition": 0, "since_ns": 100 * SECOND, "other_unti
     [
         ("fault cut b1 95..105", True),
         ("fault cut b1 50..60", True),
+        ("fault cut b1 40..55", True),
         ("fault cut b1 40..54", False),
+        ("fault cut b1 110..120", True),
         ("fault cut b1 111..120", False),
         ("fault cut b1 105..", True),
         ("fault cut b1 95..105 missed", False),
         ("fault cut c1 95..105", False),
     ],
-    ids=["then", "a session before", "longer before", "after", "for good", "in vain", "of no broker"],
+    ids=[
+        *("then", "less than a session before", "a session before", "longer before", "in the last moment", "after"),
+        *("for good", "in vain", "of no broker"),
+    ],
 )
 def test_a_fault_excuses_two_owners_that_it_reached(fault: str, reached: bool, tmp_path: Path) -> None:
     found = history(tmp_path, "two_owners", [OWNED], "send a ok @0", "end 0..1", fault)
@@ -119,6 +125,7 @@ LED = ("saw b1 @0..40 leader=1 epoch=0 isr=1,2 replicas=1,2", ELSEWHERE)
         (["fault cut b1 9..15"], COPIED, (True, False)),
         (["fault cut b1 12..15"], COPIED, (True, False)),
         (["fault cut b1 1..3"], COPIED, (True, False)),
+        (["fault cut b1 0..0"], COPIED, (True, False)),
         (["fault cut b1 0..0.5"], COPIED | {"sent_ns": 11 * SECOND}, (False, False)),
         (["fault cut b1 12.5..15"], COPIED, (False, False)),
         (["fault cut b3 9..15"], COPIED, (False, False)),
@@ -134,7 +141,16 @@ LED = ("saw b1 @0..40 leader=1 epoch=0 isr=1,2 replicas=1,2", ELSEWHERE)
         ([*LED, "saw b2 @11 p1 leader=2 epoch=1 isr=2"], COPIED, (False, False)),
     ],
     ids=[
-        *("nothing", "a fault", "just in time", "felt for a while", "over for longer", "after it", "another replica's"),
+        *(
+            "nothing",
+            "a fault",
+            "just in time",
+            "felt for a while",
+            "for as long as that",
+            "over for longer",
+            "after it",
+            "another replica's",
+        ),
         *("a controller's", "for good", "in vain", "never acknowledged", "not for longer than a request", "never sent"),
         *("an election", "a later one", "one before, of which all knew", "of another partition"),
     ],
@@ -148,6 +164,42 @@ def test_what_was_sent_again_met_something_before_it_was_acknowledged(
     found = history(tmp_path, "duplicated", rows, "send a ok @0", "end 0..1", *led, *lines)
     one = resent(found, DUPLICATED, found.faults)
     assert (one.again, one.elected, one.held) == (*reached, False)
+
+
+@pytest.mark.parametrize(
+    ("fault", "felt", "held"),
+    [
+        ("fault f b1 9..15", (9, 25), True),
+        ("fault f b1 9..15 kind=slow", (9, 25), True),
+        ("fault f b1 9..15 kind=pause", (9, 25), True),
+        ("fault f b1 9..15 kind=kill", (9, 25), False),
+        ("fault f b1 9..15 kind=wipe", (9, 25), False),
+        ("fault f b1 9.. kind=pause", (9, None), True),
+    ],
+)
+def test_what_cuts_delays_or_halts_may_hold_requests_back(
+    fault: str, felt: tuple[int, int | None], held: bool, tmp_path: Path
+) -> None:
+    found = history(tmp_path, "duplicated", [COPIED], "send a ok @0", "end 0..1", *LED, fault)
+    one = disturbances(found, found.faults)["trial", 0]
+    window = felt[0] * SECOND, NEVER if felt[1] is None else felt[1] * SECOND
+    assert (one.faults, one.held) == ([window], [window] if held else [])
+
+
+@pytest.mark.parametrize(
+    ("led", "window"),
+    [
+        (["saw b1 @0..10 leader=1 epoch=0 isr=1,2", "saw b2 @11..40 leader=2 epoch=1 isr=2"], (9, 14)),
+        (["saw b1 @0..4 leader=1 epoch=0 isr=1,2", "saw b3 @0..19 leader=1 epoch=0 isr=1,2"], (18, 21)),
+    ],
+    ids=["the old leader may go on for a while", "it was silent long before"],
+)
+def test_an_election_is_from_when_the_next_leader_may_have_begun_to_when_the_last_was_over(
+    led: list[str], window: tuple[int, int], tmp_path: Path
+) -> None:
+    later = ["saw b2 @20..40 leader=2 epoch=1 isr=2"] if "b3" in led[1] else []
+    found = history(tmp_path, "duplicated", [COPIED], "send a ok @0", "end 0..1", *led, *later)
+    assert disturbances(found, found.faults)["trial", 0].elections == [(window[0] * SECOND, window[1] * SECOND)]
 
 
 def again(run: Path, row: dict[str, Any], *lines: str, **settings: Any) -> tuple[bool, bool]:
