@@ -1,5 +1,6 @@
 """``kafka-trial``: the commands, and the only module where errors become a line and an exit code."""
 
+import os
 import signal
 import sys
 from collections.abc import Iterator, Sequence
@@ -24,7 +25,7 @@ from harness.cli import (
 from harness.cli.backends import Backends
 from harness.cli.environment import look_at_directory
 from harness.cli.errors import print_error, report
-from harness.cli.streams import Progress, Result
+from harness.cli.streams import Progress, Result, closed
 
 
 @click.group(
@@ -57,10 +58,8 @@ for command in COMMANDS:
 
 def main(arguments: Sequence[str] | None = None, backends: Backends | None = None) -> None:
     """The program. Being terminated is being interrupted: faults are healed and the cluster is removed."""
-    if sys.stdout is not None:
-        sys.stdout = cast(TextIO, Result(sys.stdout))
-    if sys.stderr is not None:
-        sys.stderr = cast(TextIO, Progress(sys.stderr))
+    sys.stdout = cast(TextIO, Result(closed(1, os.O_RDONLY) if sys.stdout is None else sys.stdout))
+    sys.stderr = cast(TextIO, Progress(closed(2, os.O_WRONLY) if sys.stderr is None else sys.stderr))
     for interruption in _interruptions():
         signal.signal(interruption, _interrupt)
     sys.exit(invoke(sys.argv[1:] if arguments is None else arguments, backends))
@@ -87,10 +86,21 @@ def _patience(_number: int, _frame: FrameType | None) -> None:
     print_error("already stopping: faults are healed and the cluster is removed first")
 
 
+def _refuse_empty(arguments: Sequence[str]) -> None:
+    """A path that is empty means the current directory, and is nobody's wish: `prune "$STORE"` where that is not set.
+    Raises click.UsageError."""
+    for argument in arguments:
+        option, equals, value = argument.partition("=")
+        if not argument or (option.startswith("--") and equals and not value):
+            said = f"{option} is followed by nothing" if argument else "an argument is empty"
+            raise click.UsageError(f"{said}: a variable without a value, perhaps")
+
+
 def invoke(arguments: Sequence[str], backends: Backends | None = None) -> int:
     """Run one command line and return its exit code; errors go to stderr."""
     try:
         look_at_directory()
+        _refuse_empty(arguments)
         return int(
             cli.main(list(arguments), prog_name="kafka-trial", standalone_mode=False, obj=backends or Backends()) or 0
         )

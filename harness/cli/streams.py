@@ -11,6 +11,16 @@ if TYPE_CHECKING:
     from typing import TextIO
 
 
+def closed(number: int, access: int) -> "TextIO":
+    """What stands for an output that was closed before the program began: it takes everything, and keeps nothing, or
+    with O_RDONLY nothing at all. It has its number, which no file that is opened later must have."""
+    nowhere = os.open(os.devnull, access)
+    os.dup2(nowhere, number)
+    if nowhere != number:
+        os.close(nowhere)
+    return os.fdopen(number, "w", encoding="utf-8", errors="backslashreplace", closefd=False)
+
+
 class Progress:
     """Standard error: where nobody can be shown anything any more, what is written goes nowhere."""
 

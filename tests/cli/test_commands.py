@@ -116,3 +116,12 @@ def assert_one_line(done: Done, code: int, says: str) -> None:
     assert says in done.err
     assert done.err.startswith("kafka-trial: ")
     assert done.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "arguments", [["prune", "", "--days", "0"], ["runs", ""], ["suite", "quick", "--baseline", ""], ["runs", "--x="]]
+)
+def test_an_argument_that_is_empty_is_told_and_is_not_the_current_directory(
+    arguments: list[str], kafka_trial: Invoke
+) -> None:
+    assert_one_line(kafka_trial(*arguments), codes.BAD_INPUT, "a variable without a value, perhaps")

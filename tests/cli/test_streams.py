@@ -204,3 +204,19 @@ def test_check_whose_stdout_is_closed_has_that_code_and_not_that_of_an_anomaly(s
     assert done.returncode == codes.OUTPUT_CLOSED
     assert done.stderr == "kafka-trial: standard output takes nothing more: Broken pipe\n"
     assert (stored / "verdict.json").exists(), "what was judged is stored"
+
+
+@pytest.mark.parametrize("command", ["runs", "check", "scenarios"])
+@pytest.mark.parametrize(
+    ("closing", "code"), [("2>&-", codes.MET), (">&-", codes.OUTPUT_CLOSED), (">&- 2>&-", codes.OUTPUT_CLOSED)]
+)
+def test_an_output_that_was_closed_before_is_one_that_takes_nothing(
+    closing: str, code: int, command: str, stored: Path
+) -> None:
+    paths = [] if command == "scenarios" else [stored]
+    program = [sys.executable, "-c", CHECKING, command, *paths]
+    shell = ["sh", "-c", f'exec "$@" {closing}', "sh", *program]
+    done = subprocess.run(shell, capture_output=True, text=True, timeout=60, check=False)
+    told = "kafka-trial: standard output takes nothing more: Bad file descriptor\n"
+    assert (done.returncode, done.stderr) == (code, told if closing == ">&-" else "")
+    assert (closing == "2>&-") is bool(done.stdout)
