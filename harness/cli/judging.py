@@ -146,21 +146,27 @@ def below(named: Sequence[str], unreadable: Callable[[Path, HistoryError], None]
     """The runs that these are, or hold somewhere below, each once.
 
     A glob that the shell left alone is expanded. What one names besides is skipped: files, and directories inside
-    a run or below another that is named. A suite whose suite.json is not of this version is ``unreadable``. Raises
-    HistoryError where there is no run.
+    a run or below another that is named. A suite whose suite.json is not of this version is ``unreadable``, and so is
+    a folder that cannot be looked into. Raises HistoryError where there is no run.
     """
     from harness.history.run_file import RUN_FILE
     from harness.suite.stored import runs_below
 
     found: dict[Path, Path] = {}
     reported = False
+
+    def closed(line: str) -> None:
+        nonlocal reported
+        reported = True
+        unreadable(Path(line.partition(": ")[0]), HistoryError(line))
+
     covered = {Path(os.path.realpath(name)) for name in named}
     for name in named:
         here = list[Path]()
         refused = False
         for path in filter(Path.is_dir, _matches(name)):
             try:
-                here += runs_below(path)
+                here += runs_below(path, closed)
             except HistoryError as exc:
                 unreadable(path, exc)
                 refused = reported = True
@@ -175,7 +181,7 @@ def below(named: Sequence[str], unreadable: Callable[[Path, HistoryError], None]
 
 def _matches(name: str) -> list[Path]:
     """What is named, or matches. Raises HistoryError where nothing does."""
-    if name and Path(name).exists():
+    if Path(name).exists():
         return [Path(name)]
     found = [Path(match) for match in sorted(iglob(name, recursive=True))]  # noqa: PTH207 - of an absolute one, too
     if not found:

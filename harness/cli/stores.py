@@ -71,7 +71,7 @@ def runs(store: Path, as_json: bool) -> int:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     for header in ("began (UTC)", "scenario", "kafka", "seed", "time", "state", "verdict", ""):
         table.add_column(header, no_wrap=True)
-    listed = sorted(readable(runs_below(store), print_error), key=lambda run: run.began)
+    listed = sorted(readable(runs_below(store, print_error), print_error), key=lambda run: run.began)
     for run in listed:
         began = datetime.fromtimestamp(run.began, UTC).strftime("%Y-%m-%d %H:%M:%S")
         row = {
@@ -186,7 +186,8 @@ def prune(
 
     Kept in any case are the runs of suites that are going on, and of each suite's name the newest judged of each case,
     to compare with. Of a suite older than --days of which no run is left, its own directory goes, too, unless it is the
-    newest of its name. Exits with 3 where there is one that may go, and is not yours to remove.
+    newest of its name. Exits with 3 where there is one that may go, and is not yours to remove, or a folder that is not
+    yours to look into.
     """
     from harness.suite.pruning import (
         Kept,
@@ -208,7 +209,10 @@ def prune(
     store = Path(os.path.realpath(store))
     if (store / SUITE_FILE).is_file():
         raise HistoryError(f"{store}: one suite: name the store that it is in, {store.parent}")
-    kept = [Kept(run, size_of(run.directory)) for run in runs_of(runs_below(store), print_error)]
+    closed = list[str]()
+    kept = [Kept(run, size_of(run.directory)) for run in runs_of(runs_below(store, closed.append), print_error)]
+    for line in closed:
+        print_error(line)
     stays = protected(store)
     chosen = to_remove(
         kept, time.time(), days, most, unexpected, stays, lambda run: why_left_alone(run, backends.writable)
@@ -239,7 +243,7 @@ def prune(
         if len(kept) - len(gone) > alone.total():
             reasons.append("what stays must, or was not as expected")
         print_error(f"more than the {most / 1e6:.1f} MB of --size: {'; '.join(reasons)}")
-    return codes.CANNOT_RUN if alone[Why.NOT_YOURS] or locked else codes.MET
+    return codes.CANNOT_RUN if alone[Why.NOT_YOURS] or locked or closed else codes.MET
 
 
 def _described(kept: "Kept") -> str:

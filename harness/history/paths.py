@@ -1,6 +1,8 @@
 """Paths inside a run directory, and how a table of its history is stored."""
 
 import os
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -70,6 +72,22 @@ def _encoding(schema: pa.Schema) -> dict[str, Any]:
     return {"compression": "zstd", "use_dictionary": texts, "write_page_checksum": True}
 
 
-def files_below(folder: Path, name: str) -> list[Path]:
-    """Every file of this name at and below ``folder``, in order. What is removed meanwhile is passed over."""
-    return sorted(Path(at, name) for at, _, files in os.walk(folder) if name in files)
+def files_below(folder: Path, name: str, unreadable: Callable[[OSError], None]) -> list[Path]:
+    """Every file of this name at and below ``folder``, in order. What is removed meanwhile is passed over; a folder
+    that this user cannot look into is ``unreadable``."""
+
+    def told(error: OSError) -> None:
+        if not isinstance(error, FileNotFoundError):
+            unreadable(error)
+
+    return sorted(Path(at, name) for at, _, files in os.walk(folder, onerror=told) if name in files)
+
+
+def is_there(path: Path) -> bool:
+    """Whether there is something of this name, or nobody can tell this user."""
+    with suppress(PermissionError):
+        try:
+            path.lstat()
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+    return True

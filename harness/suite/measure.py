@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.core.errors import HistoryError
+from harness.history.paths import is_there
 from harness.history.run_file import RUN_FILE
 from harness.suite.comparing import Compared, compare
 from harness.suite.results import Before, Measure, SuiteFile, relative
@@ -58,7 +59,7 @@ def _noted(runs: Runs, store: Path) -> Before:
 
 
 def _read(noted: Before, store: Path, say: Say) -> Runs:
-    there = [store / run for run in noted.judged if (store / run / RUN_FILE).is_file()]
+    there = [store / run for run in noted.judged if is_there(store / run / RUN_FILE)]
     judged = list(with_verdict(there, say))
     return Runs(
         judged,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from harness.core.errors import HistoryError
 from harness.history.lock import RecordingLock, is_recorded, judging_lock
-from harness.history.paths import files_below
+from harness.history.paths import files_below, is_there
 from harness.history.run_file import State
 from harness.suite.results import SUITE_FILE, Outcome, SuiteFile
 from harness.suite.stored import Stored, with_verdict
@@ -87,7 +87,8 @@ def _unsaid(_line: str) -> None:
 
 
 def _suites_below(folder: Path) -> list[Path]:
-    return [path.parent for path in files_below(folder, SUITE_FILE) if fnmatchcase(path.parent.name, "suite-*-*")]
+    found = files_below(folder, SUITE_FILE, lambda _: None)  # (Who lists the runs says which folders are closed.)
+    return [path.parent for path in found if fnmatchcase(path.parent.name, "suite-*-*")]
 
 
 def without_runs(folder: Path, now: float, days: float | None, gone: Collection[Path] = ()) -> list[Path]:
@@ -116,7 +117,7 @@ def _nothing_left(directory: Path, now: float, days: float | None, gone: Collect
     # (Where its process was killed, it has runs that it does not name yet.)
     begun = (run for run in file.runs if run.directory is None and run.outcome in _BEGUN)
     named |= {found for run in begun if (found := run_directory(store, run)) is not None}
-    return not any(run.is_dir() and run.resolve() not in gone for run in named)
+    return not any(is_there(run) and run.resolve() not in gone for run in named)
 
 
 def to_remove(
@@ -225,14 +226,4 @@ def _not_to_empty(directory: Path, writable: Callable[[Path], bool]) -> Path | N
     """The first folder, of a run and the one that it lies in, from which this user may remove nothing; None where there
     is none: of a run all goes, or nothing."""
     folders = (Path(folder) for folder, _, _ in os.walk(directory))
-    return next((folder for folder in (directory.parent, *folders) if not writable(folder) and _there(folder)), None)
-
-
-def _there(folder: Path) -> bool:
-    """(Another prune may be quicker: what is not there is nobody's.)"""
-    with suppress(PermissionError):
-        try:
-            folder.lstat()
-        except FileNotFoundError:
-            return False
-    return True
+    return next((folder for folder in (directory.parent, *folders) if not writable(folder) and is_there(folder)), None)

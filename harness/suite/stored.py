@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from harness.core.errors import HistoryError
 from harness.core.verdict import Verdict
-from harness.history.paths import VERDICT_FILE, files_below
+from harness.history.paths import VERDICT_FILE, files_below, is_there
 from harness.history.run_file import RUN_FILE, RunFile, State
 from harness.suite.results import SUITE_FILE, Outcome, SuiteFile, stored_suites
 
@@ -61,6 +61,8 @@ def read_run(directory: Path) -> Stored:
         verdict = Verdict.model_validate_json(path.read_bytes())
     except (FileNotFoundError, IsADirectoryError):
         verdict = None
+    except OSError as exc:
+        raise HistoryError(f"{path}: cannot be read ({exc.strerror})") from exc
     except ValidationError as exc:
         raise HistoryError(f"{path}: not a verdict of this version: {_check(directory)}") from exc
     return Stored(directory, RunFile.read(directory), verdict)
@@ -95,9 +97,14 @@ def with_verdict(directories: Iterable[Path], say: Say) -> Iterator[Stored]:
             say(f"{run.directory}: its verdict is gone: {_check(run.directory)}")
 
 
-def runs_below(folder: Path) -> list[Path]:
+def _refuse(line: str) -> None:
+    raise HistoryError(line)
+
+
+def runs_below(folder: Path, say: Say = _refuse) -> list[Path]:
     """The directories of all runs at and below ``folder``, in the order of their names; of a suite's directory, those
-    of its runs that are there. Raises HistoryError where there is no such directory."""
+    of its runs that are there. Raises HistoryError where there is no such directory. ``say`` gets a line about each
+    folder that cannot be looked into."""
     if not folder.is_dir():
         raise HistoryError(f"{folder}: no such directory: name a store, a suite or a run")
     if (folder / SUITE_FILE).is_file():
@@ -105,8 +112,9 @@ def runs_below(folder: Path) -> list[Path]:
         named = (store / run.directory for run in SuiteFile.read(folder).runs if run.directory is not None)
         # (A suite that somebody sent may name what is none of its store's.)
         inside = (run for run in named if Path(os.path.realpath(run)).is_relative_to(store))
-        return sorted(run for run in inside if (run / RUN_FILE).is_file())
-    return [path.parent for path in files_below(folder, RUN_FILE)]
+        return sorted(run for run in inside if is_there(run / RUN_FILE))
+    found = files_below(folder, RUN_FILE, lambda error: say(f"{error.filename}: {error.strerror}"))
+    return [path.parent for path in found]
 
 
 def by_case(folder: Path, say: Say, baseline: bool = False, without: str | None = None) -> dict[str, Runs]:
@@ -141,7 +149,7 @@ def of_suite(directory: Path, say: Say) -> dict[str, Runs]:
             found[result.name] = replace(runs, crashed=runs.crashed + 1)
         elif result.verdict is not None and result.directory is not None:
             run = directory.parent / result.directory
-            if not (run / RUN_FILE).is_file():
+            if not is_there(run / RUN_FILE):
                 found[result.name] = replace(runs, removed=runs.removed + 1)
             elif read := list(with_verdict([run], say)):
                 found[result.name] = replace(runs, judged=(*runs.judged, *read))
@@ -172,7 +180,7 @@ def _newest(folder: Path, say: Say, baseline: bool, without: str | None) -> dict
         newest |= found
         began |= dict.fromkeys(found, file.began)
         of_suites |= {(folder / one).resolve() for run in file.runs for one in (run.directory, *run.abandoned) if one}
-    others = (directory for directory in runs_below(folder) if directory.resolve() not in of_suites)
+    others = (directory for directory in runs_below(folder, say) if directory.resolve() not in of_suites)
     for run in readable(others, say):
         name = run.file.scenario_name
         ended = run.verdict is not None or (run.file.state is State.CRASHED and not baseline)

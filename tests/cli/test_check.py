@@ -108,7 +108,7 @@ def test_check_takes_a_glob_whoever_expands_it(named, store: Path, kafka_trial: 
         (["{}/by-hand/1", "{}/by-hand/3"], "'{}/by-hand/3' does not exist"),
         (["{}/by-hand/1/history"], "{}/by-hand/1/history: no run here, but a part of one"),
         (["{}/notes.txt"], "{}/notes.txt: no run here"),
-        ([""], "'' does not exist"),
+        ([""], "an argument is empty"),
     ],
 )
 def test_check_passes_over_what_is_no_run_but_not_where_that_is_all(

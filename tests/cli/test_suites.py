@@ -4,6 +4,8 @@ import copy
 import json
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -964,3 +966,56 @@ def test_prune_takes_a_run_whose_verdict_cannot_be_read_for_one_without(tmp_path
     assert kafka_trial("prune", tmp_path, "--size", "0kb").err.count("more than the 0.0 MB of --size") == 1
     assert kafka_trial("prune", tmp_path, "--days", "1", "--unexpected").out.startswith(f"removed {run} (")
     assert not run.exists()
+
+
+#: As any user: root may look everywhere.
+WITHOUT_PRIVILEGES = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"] if os.geteuid() == 0 else []
+
+PROGRAM = """
+import sys
+from harness.cli.main import main
+from tests.cli.conftest import judging
+main(sys.argv[1:], judging())
+"""
+
+
+def as_any_user(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [*WITHOUT_PRIVILEGES, sys.executable, "-c", PROGRAM, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_what_cannot_be_looked_into_is_told_and_hides_nothing_else(tmp_path: Path) -> None:
+    """Of another user perhaps, in a store of both: a folder, a verdict, and what says that there is a run."""
+    store, apart = tmp_path / "store", judged(tmp_path / "apart", "a")
+    seen, verdict_, run, folder = (judged(store, name) for name in "abcd")
+    suite_ = suite_file(*(case(name) for name in "abcd"), ended=1.0)
+    for result, directory in zip(suite_.runs, (seen, verdict_, run, folder), strict=True):
+        result.judged(verdict())
+        result.directory = str(directory.relative_to(store))
+    directory = store / "suite-some-20260101T000000.000Z"
+    directory.mkdir()
+    suite_.write(directory)
+    closed = (verdict_ / "verdict.json", run / "run.json", folder.parent)
+    for path in closed:
+        path.chmod(0)
+    told = [
+        f"{verdict_}/verdict.json: cannot be read (Permission denied)",
+        f"{run}/run.json: no run here (Permission denied)",
+        f"{store}/d: Permission denied",
+    ]
+
+    listed = as_any_user("runs", store)
+    assert (listed.returncode, listed.stdout.splitlines()[-1]) == (codes.MET, f"1 runs in {store}")
+    assert all(f"kafka-trial: {line}\n" in listed.stderr for line in told)
+    compared = as_any_user("compare", apart, store)
+    assert (compared.returncode, compared.stdout.splitlines()[-1]) == (codes.MET, "0 of 4 worse")
+    assert compared.stdout.count("1 of the runs now cannot be compared: they cannot be read") == 3
+    pruned = as_any_user("prune", store, "--days", "0")
+    assert (pruned.returncode, seen.is_dir()) == (codes.CANNOT_RUN, True)
+    assert all(f"kafka-trial: {line}\n" in pruned.stderr for line in told)
+    checked = as_any_user("check", store)
+    assert checked.returncode == codes.BAD_INPUT, "not all was judged"
+    assert f"kafka-trial: {told[2]}\n" in checked.stderr
+    for path in reversed(closed):
+        path.chmod(0o700)
+    assert all(path.exists() for path in closed)

@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -130,8 +130,10 @@ def test_what_is_removed_while_a_store_is_looked_at_is_passed_over(
     whole = size_of(goes_on)
     walk, scan = os.walk, os.scandir
 
-    def quicker(folder: Path) -> Iterator[tuple[str, list[str], list[str]]]:
-        for at, below, files in walk(folder):
+    def quicker(
+        folder: Path, onerror: Callable[[OSError], None] | None = None
+    ) -> Iterator[tuple[str, list[str], list[str]]]:
+        for at, below, files in walk(folder, onerror=onerror):
             if "temporary" in files:
                 (goes_on / "temporary").unlink()
             yield at, below, files
