@@ -162,13 +162,11 @@ STORIES: dict[str, Callable[[Told], None]] = {
 
 
 #: What the core runs: each workload, KRaft and ZooKeeper, slow networks, and what comes out valid and invalid
-#: (test_core.py).
+#: (test_core.py). (2013's with KRaft and its remedy are of the lab's core.)
 CORE = frozenset(
     {
         "delivery/at-least-once",
         "exactly-once/leader-killed",
-        "jepsen-2013/min-isr-2",
-        "jepsen-2013/unclean-election",
         "jepsen-2013/unclean-election-zookeeper",
         "lose-messages/slow-all-250ms",
         "lose-messages/slow-followers-clean",

@@ -14,17 +14,9 @@ from tests.golden.golden import KEPT, changes, file_of, kept
 from tests.golden.sample import Judged, Sample
 
 _SAMPLES = list(samples())
-#: Planted histories belong to the proof; its core finds what is planted in the others (tests/planted).
-_OF_THE_CORE = {"recorded with plants"}
+#: Planted histories belong to the proof; its core finds what is planted in others (tests/planted).
 _MARKED = [
-    pytest.param(
-        sample,
-        id=sample.name,
-        marks=[pytest.mark.proof, *([pytest.mark.core] if sample.name in _OF_THE_CORE else ())]
-        if sample.planted
-        else (),
-    )
-    for sample in _SAMPLES
+    pytest.param(sample, id=sample.name, marks=pytest.mark.proof if sample.planted else ()) for sample in _SAMPLES
 ]
 
 

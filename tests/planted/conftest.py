@@ -13,20 +13,21 @@ from tests.planted.judging import KINDS, Findings, Kind
 
 _HERE = Path(__file__).parent
 
-#: What the core leaves out: random histories, planted ones once more, as a large run is judged, but for one kind; and
-#: checkers that are wrong.
+#: What the core leaves out: random histories; more seeds of planted ones, and some once more, as a large run is judged;
+#: checkers that are wrong; and more ways in which what a permission excuses misses a record.
 _WHOLE_PROOF = frozenset(
     {
         "test_both_find_the_same",
         "test_each_anomaly_comes_about",
+        "test_of_more_seeds_it_is_found_too",
         "test_in_many_tasks_it_is_found_too",
         "test_a_checker_that_is_wrong_is_found_out",
         "test_a_checker_that_only_has_another_name_is_not",
+        "test_a_row_excuses_nothing_that_it_missed_in_more_ways",
     }
 )
-_OF_THE_CORE = frozenset({"test_in_many_tasks_it_is_found_too[transactions, read_committed]"})
 
-SEEDS = range(200)
+SEEDS = range(50)
 
 _TABLES = pytest.StashKey[list[str]]()
 
@@ -64,7 +65,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(_HERE):
             item.add_marker("proof")
-            if getattr(item, "originalname", None) not in _WHOLE_PROOF or item.name in _OF_THE_CORE:
+            if getattr(item, "originalname", None) not in _WHOLE_PROOF:
                 item.add_marker("core")
 
 

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from checkers.catalogue import CHECKERS, WITHOUT_FINAL_READ
-from tests.planted.conftest import Judged
+from tests.planted.conftest import SEEDS, Judged
 from tests.planted.judging import KINDS, Kind, expected, judge, plant, write
 
 FINAL = [kind for kind in KINDS if "origin" not in kind.of_run]
@@ -26,6 +26,13 @@ def test_what_was_planted_is_found_and_nothing_else(kind: Kind, judged: dict[str
         if (found := one.found.get(anomaly, Counter())) != wanted.get(anomaly, Counter())
     }
     assert not wrong, f"not found, and found besides: {wrong}"
+
+
+@pytest.mark.parametrize("kind", KINDS, **_NAMED)
+def test_of_more_seeds_it_is_found_too(kind: Kind, spark: SparkSession, tmp_path: Path) -> None:
+    planted = plant(kind, range(SEEDS.stop, 200))
+    write(tmp_path, kind, planted)
+    assert judge(tmp_path, spark) == expected(planted)
 
 
 @pytest.mark.parametrize("kind", KINDS, **_NAMED)
