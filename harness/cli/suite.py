@@ -358,7 +358,7 @@ def exit_code(file: "SuiteFile") -> int:
 
 
 def _print(file: "SuiteFile", index: Path) -> None:
-    """A row for each case, the count, and where to read on."""
+    """A row for each case, why those that need one stand as they do, the count, and where to read on."""
     from rich.table import Table
     from rich.text import Text
 
@@ -369,13 +369,17 @@ def _print(file: "SuiteFile", index: Path) -> None:
 
     out = console()
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    for header in ("scenario", "verdict", "as expected", "time", ""):
-        table.add_column(header, overflow="ellipsis", no_wrap=header != "")
+    for header in ("scenario", "verdict", "as expected", "time"):
+        table.add_column(header, overflow="ellipsis", no_wrap=True)
+    why = []
     for name, runs in file.by_name().items():
         odd = next((run for run in runs if run.outcome is not Outcome.EXPECTED), None)
         took = clock(sum(run.seconds or 0 for run in runs))
         style = STYLES.get(odd.outcome if odd else Outcome.EXPECTED, "")
-        table.add_row(name, verdicts(runs), Text(share(runs), style), took, "" if odd is None else odd.why)
+        table.add_row(name, verdicts(runs), Text(share(runs), style), took)
+        why += [] if odd is None or not odd.why else [Text(f"  {name}: {odd.why}", style)]
     out.print(table)
+    for line in why:
+        out.print(line, soft_wrap=True)
     out.print(Text(f"{file.headline}, in {file.cost}", "bold"))
     out.print(Text(f"  {index}"), soft_wrap=True)

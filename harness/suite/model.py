@@ -46,7 +46,9 @@ class Entry(Part):
     variants: dict[str, Annotated[list[str], BeforeValidator(_several)]] = Field(
         {}, description="by name, the settings of one variant more"
     )
-    versions: list[str] = Field([], description="Kafka versions; without them, the scenario's own")
+    versions: Annotated[list[str], BeforeValidator(_several)] = Field(
+        [], description="Kafka versions; without them, the scenario's own"
+    )
     times: int = Field(1, ge=1, description="how often each is run")
 
 

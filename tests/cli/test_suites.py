@@ -91,6 +91,13 @@ def test_what_others_wrote_is_printed_as_it_is(tmp_path: Path, kafka_trial: Invo
     assert "x[/b]y" in compared.out
 
 
+def test_why_a_run_stands_as_it_does_is_a_line_of_its_own_below_the_table(tmp_path: Path, kafka_trial: Invoke) -> None:
+    why = "no engine answers, " * 20 + "start one"
+    world = World(tmp_path, {TWO[0]: [Event(kind="cannot run", text=why)]})
+    done = kafka_trial("suite", *TWO, "--store", str(tmp_path), backends=backends(world))
+    assert [line for line in done.out.splitlines() if "engine" in line] == [f"  {TWO[0]}: {why}"]
+
+
 def test_suite_prints_suite_json_as_one_line(tmp_path: Path, kafka_trial: Invoke) -> None:
     done = kafka_trial(
         "suite", TWO[0], "--store", str(tmp_path), "--times", "3", "--json", backends=backends(World(tmp_path))

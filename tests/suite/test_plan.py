@@ -206,6 +206,12 @@ def test_a_pattern_may_begin_with_several_slashes(tmp_path: Path) -> None:
         cases("///nowhere-*.yaml")
 
 
+def test_what_is_a_list_of_one_may_be_written_without_the_list() -> None:
+    one = {"scenarios": "delivery/*", "tags": "groups", "set": "workload.rate=5", "versions": "3.9.2"}
+    assert names(one) == names({key: [value] for key, value in one.items()})
+    assert names(one)[0].endswith(" (3.9.2, workload.rate=5)")
+
+
 def test_settings_of_the_command_line_win() -> None:
     [one] = cases({"scenarios": "jepsen-2013/min-isr-2", "set": ["workload.rate=5"]}, overrides=("workload.rate=7",))
     assert load(one.written, one.overrides).workload.rate == 7
