@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from checkers.evidence.leadership import Span, spans
 from harness.core.errors import HistoryError
 from harness.history.journal import SUFFIX
-from harness.history.paths import HISTORY, JOURNALS, VERDICT_FILE
+from harness.history.paths import HISTORY, JOURNALS, VERDICT_FILE, checking
 from harness.history.run_file import RunFile
 from harness.history.stored_run import StoredRun
 
@@ -78,7 +78,7 @@ class Archive(StoredRun):
         RunFile.read(directory)
         where = directory / HISTORY
         if not where.is_dir() or any((directory / JOURNALS).glob(f"*{SUFFIX}")):
-            raise HistoryError(f"{where}: no history here yet; `kafka-trial check {directory}` seals what was recorded")
+            raise HistoryError(f"{where}: no history here yet; {checking(directory)} seals what was recorded")
         return super().open(directory)
 
     def range_of(self, table: str, column: str, wanted: pc.Expression) -> tuple[int, int] | None:

@@ -100,6 +100,7 @@ def explain(
 
 def lines(life: "Life", archive: "Archive") -> list[str]:
     """A life as text: one line for each thing that happened, under it what the brokers said where that changed."""
+    from harness.history.paths import checking
     from harness.report.words import seconds
 
     text = [f"worker {life.worker} #{life.sequence} (record {life.record_id})"]
@@ -117,10 +118,10 @@ def lines(life: "Life", archive: "Archive") -> list[str]:
         text.append(f"{'anomaly:':>12}  {', '.join(one['name'] for one in together)}{standing}")
         text += [f"{'':14}{one['run']}" for one in together if one["run"]][:1]
     if archive.verdict is None:
-        text.append(f"{'anomaly:':>12}  not judged yet: `kafka-trial check {archive.directory}` does that")
+        text.append(f"{'anomaly:':>12}  not judged yet: {checking(archive.directory)} does that")
     elif life.not_known:
         text.append(f"{'anomaly:':>12}  not known of {', '.join(life.not_known)}, whose records are not kept here:")
-        text.append(f"{'':14}`kafka-trial check {archive.directory}` finds them")
+        text.append(f"{'':14}{checking(archive.directory)} finds them")
     elif not life.anomalies:
         text.append(f"{'anomaly:':>12}  none")
     return text

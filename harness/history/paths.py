@@ -1,6 +1,7 @@
 """Paths inside a run directory, and how a table of its history is stored."""
 
 import os
+import shlex
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -81,6 +82,11 @@ def files_below(folder: Path, name: str, unreadable: Callable[[OSError], None]) 
             unreadable(error)
 
     return sorted(Path(at, name) for at, _, files in os.walk(folder, onerror=told) if name in files)
+
+
+def checking(folder: Path) -> str:
+    """The command that judges what is recorded below a folder, as a shell takes it, to be named in a sentence."""
+    return f"`kafka-trial check {shlex.quote(str(folder))}`"
 
 
 def is_there(path: Path) -> bool:

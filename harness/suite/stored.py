@@ -1,7 +1,6 @@
 """Stored runs as they lie in a store: what each says of itself, without its history."""
 
 import os
-import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -11,7 +10,7 @@ from pydantic import ValidationError
 
 from harness.core.errors import HistoryError
 from harness.core.verdict import Verdict
-from harness.history.paths import VERDICT_FILE, files_below, is_there
+from harness.history.paths import VERDICT_FILE, checking, files_below, is_there
 from harness.history.run_file import RUN_FILE, RunFile, State
 from harness.suite.results import SUITE_FILE, Outcome, SuiteFile, stored_suites
 
@@ -50,10 +49,6 @@ class Runs:
         return bool(self.judged or self.crashed)
 
 
-def _check(folder: Path) -> str:
-    return f"`kafka-trial check {shlex.quote(str(folder))}`"
-
-
 def read_run(directory: Path) -> Stored:
     """Raises HistoryError where there is no run, or one of another version."""
     path = directory / VERDICT_FILE
@@ -64,7 +59,7 @@ def read_run(directory: Path) -> Stored:
     except OSError as exc:
         raise HistoryError(f"{path}: cannot be read ({exc.strerror})") from exc
     except ValidationError as exc:
-        raise HistoryError(f"{path}: not a verdict of this version: {_check(directory)}") from exc
+        raise HistoryError(f"{path}: not a verdict of this version: {checking(directory)}") from exc
     return Stored(directory, RunFile.read(directory), verdict)
 
 
@@ -94,7 +89,7 @@ def with_verdict(directories: Iterable[Path], say: Say) -> Iterator[Stored]:
         if run.verdict is not None:
             yield run
         else:
-            say(f"{run.directory}: its verdict is gone: {_check(run.directory)}")
+            say(f"{run.directory}: its verdict is gone: {checking(run.directory)}")
 
 
 def _refuse(line: str) -> None:
@@ -134,7 +129,7 @@ def by_case(folder: Path, say: Say, baseline: bool = False, without: str | None 
     if not any(runs.judged for runs in found.values()):
         if any(runs.removed for runs in found.values()):
             raise HistoryError(f"{folder}: the runs of this suite were removed since: name another")
-        raise HistoryError(f"{folder}: no judged run here: {_check(folder)} judges what is recorded")
+        raise HistoryError(f"{folder}: no judged run here: {checking(folder)} judges what is recorded")
     return found
 
 

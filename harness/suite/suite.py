@@ -1,6 +1,5 @@
 """A suite as it goes: recorders side by side, one warm judge, and suite.json after each change."""
 
-import shlex
 import traceback
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -15,6 +14,7 @@ from harness.core.errors import KafkaTrialError
 from harness.core.verdict import Verdict
 from harness.core.waiting import wait_for
 from harness.history.lock import is_recorded
+from harness.history.paths import checking
 from harness.history.run_file import RUN_FILE, RunFile, State
 from harness.report.sentences import with_sentences
 from harness.run.judging import judging, publish
@@ -304,7 +304,7 @@ class SuiteRun:
             self._end(number, Outcome.RECORDED, f"not judged, --resume tries again: {why}")
         else:
             directory = self.store / (run.directory or "")
-            whole = f"the recording is whole, `kafka-trial check {shlex.quote(str(directory))}` judges it"
+            whole = f"the recording is whole, {checking(directory)} judges it"
             self._end(number, Outcome.CRASHED, f"its judge failed {run.unjudged} times, the last time: {why}; {whole}")
 
     def _end(self, number: int, outcome: Outcome, why: str) -> None:
