@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from glob import iglob
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -155,10 +156,10 @@ def below(named: Sequence[str], unreadable: Callable[[Path, HistoryError], None]
     found: dict[Path, Path] = {}
     reported = False
 
-    def closed(line: str) -> None:
+    def closed(above: Path, line: str) -> None:
         nonlocal reported
         reported = True
-        unreadable(Path(line.partition(": ")[0]), HistoryError(line))
+        unreadable(above, HistoryError(line))
 
     covered = {Path(os.path.realpath(name)) for name in named}
     for name in named:
@@ -166,7 +167,7 @@ def below(named: Sequence[str], unreadable: Callable[[Path, HistoryError], None]
         refused = False
         for path in filter(Path.is_dir, _matches(name)):
             try:
-                here += runs_below(path, closed)
+                here += runs_below(path, partial(closed, path))
             except HistoryError as exc:
                 unreadable(path, exc)
                 refused = reported = True

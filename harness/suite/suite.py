@@ -328,6 +328,7 @@ class SuiteRun:
             run = self.file.runs[number]
             found = self._find(run)
             run.outcome, run.why = Outcome.INTERRUPTED, "the suite was broken off"
+            run.seconds = None if run.began is None else self.actions.now() - run.began
             if found is not None:
                 self._clean(found)
 
@@ -373,6 +374,7 @@ def resume(file: SuiteFile, store: Path, clean: Callable[[RunFile], None], budge
         begun = run.outcome not in _NOT_BEGUN and (run.outcome is not Outcome.CANNOT_RUN or run.directory is not None)
         directory = run_directory(store, run) if begun else None
         run.why, run.needed = "", False
+        run.began, run.seconds = None, None
         if directory is None:
             run.outcome = Outcome.WAITING
             continue

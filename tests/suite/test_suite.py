@@ -343,6 +343,15 @@ def test_no_run_is_started_that_would_end_beyond_the_budget_and_a_shorter_one_st
     assert "time budget" in file.runs[0].why
 
 
+def test_what_was_broken_off_and_left_out_by_who_goes_on_took_no_time(tmp_path: Path) -> None:
+    file = suite_file(case("long", seconds=500))
+    with pytest.raises(KeyboardInterrupt):
+        World(tmp_path, {"long": [Event(kind="failed", text="hangs")]}, interrupts=True).run(file)
+    resume(file, tmp_path, World(tmp_path).actions().clean, budget=100.0)
+    World(tmp_path, seconds=40_000.0).run(file)
+    assert (outcomes(file), file.runs[0].seconds) == ([Outcome.NOT_STARTED], None)
+
+
 def test_what_the_budget_left_out_is_run_by_who_goes_on(tmp_path: Path) -> None:
     file = suite_file(case("long", seconds=500), case("short", seconds=50), time_budget=100.0)
     World(tmp_path).run(file)
@@ -364,6 +373,7 @@ def test_interrupted_it_breaks_off_what_goes_and_goes_on_later_where_it_was(tmp_
         world.run(file)
     assert outcomes(file) == [Outcome.EXPECTED, Outcome.INTERRUPTED, Outcome.WAITING]
     assert "broken off b" in world.log
+    assert [run.seconds is None for run in file.runs] == [False, False, True]
 
     directory = left(tmp_path)
     again = SuiteFile.read(directory)
