@@ -189,7 +189,7 @@ class _Begun:
         may_have = np.searchsorted(self._begins, until, side="right") - 1
         found = np.clip(np.searchsorted(self._seen, sent) - 1, 0, may_have)
         told = np.searchsorted(self._epochs, epochs, side="right") - 1
-        known = (epochs != _UNKNOWN) & (self._epochs[0] >= 0)
+        known = (epochs != _UNKNOWN) & (self._epochs[:1] >= 0).any()
         found[known] = np.clip(told, found, may_have)[known]
         doubtful = np.flatnonzero(~known & (found < may_have))
         while len(doubtful):

@@ -92,6 +92,11 @@ def test_offsets_that_rise_show_nothing(sends: Sequence[str]) -> None:
     assert again(*sends) is None
 
 
+def test_where_no_leader_was_ever_seen_it_is_of_no_term() -> None:
+    found = again("send a ok @5 t1..2", "send b ok @3 t5..6", led=["saw b1 @0..60 leader=-1 epoch=0 isr=1,2"])
+    assert gone(found, 5, 2) == Gone(-1, 6 * SECOND)
+
+
 @pytest.mark.parametrize("pieces", [1, 2, 7])
 def test_one_that_falls_shows_that_what_stood_there_or_above_was_gone(pieces: int) -> None:
     found = again(*RISING[:7], "send x ok @5 t50..51", pieces=pieces)
