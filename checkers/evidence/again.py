@@ -144,8 +144,8 @@ def acknowledged_again(
         for of, here in each_partition(topic, partition):
             if of in number:
                 which[here] = number[of]
-                epochs = epoch[here] if is_gone or of not in logs else logs[of].epochs_at(offset[here])
-                last[here] = begun[of].before(sent[here], until[here], epochs)
+                at = None if is_gone else logs.get(of)
+                last[here] = begun[of].before(sent[here], until[here], offset[here], epoch[here], at)
         own = which >= 0
         by_sent.add(*(each[own] for each in (which, sent // width, last, offset, until)))
         if not is_gone:
@@ -184,14 +184,19 @@ class _Begun:
         for n, (_, to) in elections.again:
             self._over[n] = max(self._over[n], min(to, ended[n]))
 
-    def before(self, sent: Numbers, until: Numbers, epochs: Numbers) -> Numbers:
-        """The last of them. ``epochs``: of the leaders that appended each, where they are known."""
+    def before(self, sent: Numbers, until: Numbers, offset: Numbers, epoch: Numbers, log: Log | None) -> Numbers:
+        """The last of them. ``epoch``: of the leader that appended each, where it is known; else that of the record
+        that stands there in the final log."""
         may_have = np.searchsorted(self._begins, until, side="right") - 1
         found = np.clip(np.searchsorted(self._seen, sent) - 1, 0, may_have)
-        told = np.searchsorted(self._epochs, epochs, side="right") - 1
-        known = (epochs != _UNKNOWN) & (self._epochs[:1] >= 0).any()
-        found[known] = np.clip(told, found, may_have)[known]
-        doubtful = np.flatnonzero(~known & (found < may_have))
+        doubtful = np.flatnonzero(found < may_have)
+        if not len(doubtful):
+            return found
+        epochs = epoch[doubtful] if log is None else log.epochs_at(offset[doubtful])
+        known = (epochs != _UNKNOWN) & (self._epochs[0] >= 0)
+        told = np.searchsorted(self._epochs, epochs[known], side="right") - 1
+        found[doubtful[known]] = np.clip(told, found[doubtful[known]], may_have[doubtful[known]])
+        doubtful = doubtful[~known]
         while len(doubtful):
             doubtful = doubtful[self._over[found[doubtful]] < sent[doubtful]]
             found[doubtful] += 1
