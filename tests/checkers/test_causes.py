@@ -363,8 +363,40 @@ def test_what_stands_beside_what_the_same_election_took_was_taken_by_it() -> Non
 
 
 def test_what_stands_beside_that_was_taken_by_it_too() -> None:
-    found = standings(part(0, 9, TAKEN), part(60, 69, UNSURE), part(130, 139, UNSURE), part(204, 209, UNSURE))
-    assert found[1:] == [(60, Standing.PERMITTED), (130, Standing.PERMITTED), (204, Standing.UNDECIDED)]
+    found = standings(part(0, 9, TAKEN), part(60, 69, UNSURE), part(133, 139, UNSURE), part(204, 209, UNSURE))
+    assert found[1:] == [(60, Standing.PERMITTED), (133, Standing.PERMITTED), (204, Standing.UNDECIDED)]
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        replace(TAKEN, ruling=Ruling(Standing.VIOLATION, "broken", "source")),
+        replace(TAKEN, ruling=Ruling(Standing.UNDECIDED, "unsure", "source"), may_have=frozenset()),
+        replace(TAKEN, event=None),
+        replace(TAKEN, event=Event(8 * SECOND)),
+    ],
+    ids=["a violation", "undecided", "by no event", "by the loss of every disk"],
+)
+def test_nothing_was_taken_by_what_is_not_a_permitted_election(beside: Decision) -> None:
+    assert standings(part(0, 9, beside), part(10, 19, UNSURE))[1] == (10, Standing.UNDECIDED)
+
+
+def test_what_was_lost_elsewhere_decides_and_is_not_told_again() -> None:
+    found = attached([part(10, 19, UNSURE)], 64, {}, [part(0, 9, TAKEN)])
+    assert [(one.first_offset, one.decision and one.decision.standing) for one in found] == [(10, Standing.PERMITTED)]
+
+
+def test_what_was_sent_later_is_of_the_same_log_as_long_as_nothing_above_it_was_acknowledged() -> None:
+    for hole, standing in ((False, Standing.PERMITTED), (True, Standing.UNDECIDED)):
+        below = part(10, 13, UNSURE, 6, 7)
+        assert below.case is not None
+        below = replace(below, case=replace(below.case, hole=hole))
+        found = standings(part(0, 9, TAKEN), below, part(15, 19, UNSURE, 8, 9))
+        assert found[1:] == [(10, standing), (15, Standing.PERMITTED)]
+
+
+def test_the_lowest_of_all_may_be_of_another_log_too() -> None:
+    assert standings(part(10, 14, UNSURE, 20, 21), part(15, 19, TAKEN, 6, 7))[0] == (10, Standing.UNDECIDED)
 
 
 def test_of_what_nobody_knows_the_place_nobody_knows_what_took_it() -> None:
@@ -381,6 +413,9 @@ def test_what_has_no_known_time_was_neither_sent_later_nor_acknowledged_before()
     above = part(15, 19, TAKEN, 6, 7)
     for unknown in (without(part(10, 14, UNSURE, 20, 21), sent_ns=None), part(10, 14, UNSURE, 7, 21)):
         assert (10, Standing.PERMITTED) in standings(part(0, 9, TAKEN), unknown, above)
+    apart = without(part(10, 13, UNSURE, 20, 21), until_ns=None)
+    found = standings(part(0, 9, TAKEN), apart, part(14, 14, TAKEN, 6, 7), part(15, 19, UNSURE, 22, 23))
+    assert (found[1], found[3]) == ((10, Standing.UNDECIDED), (15, Standing.PERMITTED))
     hanging = without(above, until_ns=None)
     assert (10, Standing.PERMITTED) in standings(part(0, 9, TAKEN), part(10, 14, UNSURE, 20, 21), hanging)
 
