@@ -82,12 +82,12 @@ class Log:
     def cut(self, epoch: int | None, offset: int | None) -> tuple[bool, int | None]:
         """Whether an election after an epoch may have taken what stood at an offset; and the epoch by which one had.
 
-        It has not where the log goes on in that epoch. Where an older epoch goes on, a leader of before was elected
-        again, out of sync, with what it had written alone.
+        It has not where the log goes on in that epoch, or has another record of it there. Where an older epoch goes on,
+        a leader of before was elected again, out of sync, with what it had written alone.
         """
         if epoch is None or offset is None or not len(self.epochs):
             return True, None
-        if bool((self.last[self.epochs == epoch] > offset).any()):
+        if self.reaches(epoch, offset):
             return False, None
         later = self.epochs > epoch
         by = self.epochs[later & (self.first <= offset)]

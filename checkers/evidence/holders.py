@@ -145,7 +145,7 @@ class Evidence:
         acknowledged again."""
         if of not in self._edges:
             log, again = self.logs.get(of), self.again.get(of)
-            edges = [] if log is None else [*log.first.tolist(), *log.last.tolist(), log.end]
+            edges = [] if log is None else [*log.first.tolist(), *(log.last + 1).tolist(), log.end]
             edges += [] if again is None else again.lowest.tolist()
             self._edges[of] = np.unique(np.array(edges, np.int64))
         return self._edges[of]

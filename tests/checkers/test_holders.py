@@ -1175,6 +1175,17 @@ def test_what_depends_on_a_coordinators_log_is_unknown_where_something_may_have_
     assert found.standing is standing
 
 
+def test_what_another_stands_for_is_decided_apart_from_what_a_marker_may_stand_for() -> None:
+    log = ["txn 1 commit ok 0..5..6", "final a @4 e0", "final b @6 e1", "end 0..7", "send late ok @7 t50..51"]
+    known = evidence(by_hand(*LONELY, *log), **UNCLEAN)
+    times = {"topic": "trial", "partition": 0, "sent_ns": 10 * SECOND, "acknowledged_ns": 11 * SECOND}
+    rows = pa.Table.from_pylist([{**times, "offset": offset} for offset in (4, 5)], COLUMNS)
+    found = each_decided(record_ranges([rows], {}, 64, {}, known), LOST, known)
+    assert [(one.first_offset, one.decision and one.decision.standing) for one in found] == [
+        *((4, VIOLATION), (5, UNDECIDED))
+    ]
+
+
 def elsewhere(anomaly: Anomaly, offset: int, beside: Anomaly = LOST, partition: int = 0, end: int = 41) -> Standing:
     """The standing of a record at an offset that either of two leaders may have acknowledged, where what b1 alone
     acknowledged before, from 5 to 8, is lost. b2 goes on from 5 to the end of the final log."""
