@@ -486,6 +486,8 @@ def test_a_leader_that_tells_nothing_any_more_acknowledges_nothing_any_more() ->
         ("t30..39.9", 41, "c b1 20..40 kind=isolate", {1}),
         ("t30..39.9", 41, "p b1 20..40 kind=pause missed", {0, 1}),
         ("t30..39.9", 41, "p b3 20..40 kind=pause", {0, 1}),
+        ("t30..39.9", 41, "s b1 20..40 kind=slow", {0, 1}),
+        ("t30..39.9", 41, "p b1 20..40 kind=pause unknown", {0, 1}),
         ("t39..40.2", 45, "p b1 20..40 kind=pause", {0, 1}),
         ("t40.1..40.3", 45, "p b1 20..40 kind=pause", {0, 1}),
         ("t44..45", 50, "p b1 20..40 kind=pause", {0, 1}),
@@ -509,6 +511,8 @@ def test_a_leader_that_tells_nothing_any_more_acknowledges_nothing_any_more() ->
             "just before the cut is healed",
             "it was not paused",
             "another was paused",
+            "it was slow",
+            "perhaps it was paused",
             "not heard for a while after",
             "sent and acknowledged meanwhile",
             "much later",
@@ -877,3 +881,47 @@ def test_the_isr_of_an_election_is_that_of_the_term_before(of_b2: list[str], epo
     found = evidence(by_hand(*lines), **UNCLEAN).elections[TRIAL]
     assert found.isr_missed(len(found.terms) - 1) is missed
     assert not found.isr_missed(0)
+
+
+def never(observer: str, from_ns: int, to_ns: int) -> bool:
+    """Nobody may know less than others."""
+    return False
+
+
+@pytest.mark.parametrize(
+    ("number", "until", "whole"),
+    [(1, 60, False), (1, 30, True), (1, 31, False), (0, 30, False)],
+    ids=["a silence in it", "before that", "until that", "a silence in the term before"],
+)
+def test_without_epochs_nothing_was_missed_where_nobody_was_silent_since_a_term_began(
+    number: int, until: int, whole: bool
+) -> None:
+    lines = [*saw("b1", "0..5", 1, None, "1"), *saw("b1", "10..20", 1, None, "1")]
+    lines += [*saw("b2", "21..30", 2, None, "2"), *saw("b2", "35..60", 2, None, "2")]
+    known = evidence(by_hand(*lines)).elections[TRIAL]
+    assert known.seen_whole(number, until * SECOND, never) is whole
+
+
+def test_whose_word_came_last_counts_whenever_it_began() -> None:
+    known = evidence(by_hand(*saw("b1", "0..60", 1, 0, "1"), *saw("b2", "5..10", 1, 0, "1"))).elections[TRIAL]
+    for behind, whole in (("b2", True), ("b1", False)):
+        assert known.seen_whole(0, 60 * SECOND, lambda observer, *_, of=behind: observer == of) is whole
+
+
+def test_who_reported_nothing_between_two_times_may_have_at_these() -> None:
+    lines = [*saw("b1", "0..5", 1, 0, "1"), *saw("b1", "15..20", 1, 0, "1"), *saw("b2", "0..20", 1, 0, "1")]
+    known = evidence(by_hand(*lines)).elections[TRIAL]
+    asked = [(5, 15), (4, 15), (5, 16), (20, 30), (19, 30), (-5, 0), (-5, 1)]
+    silent = [known.reported_nothing("b1", begun * SECOND, over * SECOND) for begun, over in asked]
+    assert silent == [True, False, False, True, False, True, False]
+    assert not known.reported_nothing("b3", 5 * SECOND, 15 * SECOND)
+
+
+def test_all_changes_at_the_times_at_which_a_term_begins_or_is_over_or_goes_on_once_more() -> None:
+    lines = [*saw("b1", "0..10", 1, 0, "1"), *saw("b2", "0..60", 2, 1, "2"), *saw("b1", "41..60", 2, 1, "2")]
+    known = evidence(by_hand(*saw("b2", "0..9", 1, 0, "1"), *(line.replace("@0..60", "@11..60") for line in lines)))
+    elections = known.elections[TRIAL]
+    times = [at for term in elections.terms for at in (term.begins_ns, term.ends_ns)]
+    times += [at for term in elections.terms for more in term.again_ns for at in more]
+    assert len(set(times)) > 4
+    assert {*times} <= {*elections.moments.tolist()}

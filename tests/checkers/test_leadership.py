@@ -100,6 +100,20 @@ def test_terms_come_by_epoch_and_each_had_begun_when_a_later_one_was_reported() 
     ]
     late = [span("b1", 5, 9, 1, 0, (1,)), span("b2", 3, 9, 2, 1, (2,))]
     assert leader_terms(late, TRIAL) == [LeaderTerm(1, 0, 3 * SECOND), LeaderTerm(2, 1, 3 * SECOND)]
+    assert isr_before(late, LeaderTerm(1, 0, 3 * SECOND)) is None
+
+
+def test_a_term_had_begun_when_any_later_one_was_seen() -> None:
+    told = [span("b1", 8, 9, 1, 0, (1,)), span("b2", 3, 9, 2, 1, (2,)), span("b3", 5, 9, 3, 2, (3,))]
+    assert [term.from_ns for term in leader_terms(told, TRIAL)] == [3 * SECOND, 3 * SECOND, 5 * SECOND]
+
+
+def test_a_broker_of_the_lowest_id_leads_as_any_other() -> None:
+    told = [span("b0", 0, 4, 0, 3, (0, 1)), span("b1", 5, 9, 1, 3, (1,))]
+    assert leaders(told, TRIAL) == [0, 1]
+    assert who_led(told[:1], TRIAL, 2 * SECOND, {}) == {"leader": 0, "leader_epoch": 3, "isr": [0, 1]}
+    assert isr_before(told, LeaderTerm(1, 3, 5 * SECOND)) is None
+    assert [term.leader for term in leader_terms(told, TRIAL)] == [0, 1]
 
 
 def test_where_no_epoch_is_told_terms_come_as_they_were_seen() -> None:
@@ -158,6 +172,11 @@ def test_what_fell_between_two_observations_is_told_with_both() -> None:
         "isr": [1, 2],
         "changed_to": {"leader": 1, "leader_epoch": 0, "isr": [1]},
     }
+    another = span("b3", 5.5, 10, 1, 0, (1, 3))
+    assert who_led([told[0], another, told[1]], TRIAL, 5 * SECOND, NAMES)["changed_to"]["isr"] == [1]
+    assert "changed_to" not in who_led([told[0], another], TRIAL, 5 * SECOND, NAMES)
+    before = [span("b1", 0, 2, 1, 0, (1, 2)), span("b1", 3, 4, 1, 0, (1,)), span("b1", 6, 10, 1, 0, (1, 3))]
+    assert who_led(before, TRIAL, 5 * SECOND, NAMES)["changed_to"]["isr"] == [1, 3]
     assert "changed_to" not in who_led(told, TRIAL, 4 * SECOND, NAMES)
     assert "changed_to" not in who_led(told, TRIAL, 11 * SECOND, NAMES)
 
