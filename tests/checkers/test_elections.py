@@ -494,7 +494,11 @@ def test_a_leader_that_tells_nothing_any_more_acknowledges_nothing_any_more() ->
         ("t39..40.2", None, "p b1 20..40 kind=pause", {0, 1}),
         ("t30..39.9", None, "p b1 20..40 kind=pause", {1}),
         ("t41.9..43", 41, "p b1 20..40 kind=pause", {0, 1}),
+        ("t42..43", 41, "p b1 20..40 kind=pause", {0, 1}),
         ("t42.1..43", 41, "p b1 20..40 kind=pause", {1}),
+        ("t30..39.9", 40, "p b1 20..40 kind=pause", {1}),
+        ("t24.2..24.8", 24, "p b3 20..22 kind=pause", {0, 1}),
+        ("t25.1..25.3", 24, "p b3 20..22 kind=pause", {1}),
         ("t30..40.2", 41, "k b1 20.5..30 kind=kill", {1}),
         ("t21..40.2", 23, "p b1 20..22 kind=pause", {0, 1}),
         ("t24.1..40.2", 23, "p b1 20..22 kind=pause", {1}),
@@ -519,7 +523,11 @@ def test_a_leader_that_tells_nothing_any_more_acknowledges_nothing_any_more() ->
             "never heard again",
             "never heard, and before the pause was over",
             "sent as it knew",
+            "sent in the last moment of that",
             "sent after it knew",
+            "it answers at once when the pause is over",
+            "it knew soon",
+            "sent after it knew soon",
             "its process ended",
         ),
         *("silent for a moment", "and sent after it knew", "it answers later"),
@@ -925,3 +933,8 @@ def test_all_changes_at_the_times_at_which_a_term_begins_or_is_over_or_goes_on_o
     times += [at for term in elections.terms for more in term.again_ns for at in more]
     assert len(set(times)) > 4
     assert {*times} <= {*elections.moments.tolist()}
+
+
+def test_a_high_watermark_that_one_told_who_is_no_broker_is_none_of_a_leader() -> None:
+    known = evidence(by_hand("saw someone @1 leader=0 epoch=0 isr=0 high=7")).elections[TRIAL]
+    assert known.committed_ns(0, 5) is None

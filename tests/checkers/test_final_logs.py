@@ -66,6 +66,7 @@ def test_an_election_may_have_cut_a_log_where_later_epochs_stand_or_it_ends(
         (SPARSE, 0, 5, False),
         (SPARSE, 0, 6, True),
         (SPARSE, 0, 10, True),
+        (SPARSE, 2, 10, True),
         (SPARSE, 2, 9, False),
         (SPARSE, 2, 4, True),
         (SPARSE, 2, 5, False),
@@ -73,7 +74,7 @@ def test_an_election_may_have_cut_a_log_where_later_epochs_stand_or_it_ends(
     ],
     ids=[
         *("without markers", "no offset", "no epoch", "before a later one", "where a later one begins", "at the end"),
-        *("behind its own", "where an older one goes on", "behind that", "later ones alone"),
+        *("at the end of its own", "behind its own", "where an older one goes on", "behind that", "later ones alone"),
     ],
 )
 def test_where_a_marker_may_stand_a_log_does_not_tell_that_an_election_cut_it(
@@ -104,3 +105,8 @@ def test_at_each_offset_one_epoch_stands_or_none_is_known() -> None:
 )
 def test_a_log_goes_on_where_it_begins_above_its_start(log: Log, start: int, goes_on: bool) -> None:
     assert replace(log, start=start).goes_on is goes_on
+
+
+def test_an_epoch_begins_no_later_than_what_was_delivered_of_it() -> None:
+    given: list[tuple[dict[int, int], list[int]]] = [({2: 4}, [2, 4]), ({2: 8}, [2, 6]), ({1: 0}, [2, 6]), ({}, [2, 6])]
+    assert [LOG.begun_at(delivered).first.tolist() for delivered, _ in given] == [first for _, first in given]

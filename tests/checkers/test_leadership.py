@@ -53,6 +53,13 @@ def test_equal_observations_are_one_span_and_each_change_begins_another() -> Non
     ]
 
 
+def test_an_epoch_that_is_not_told_is_another_than_one_that_is() -> None:
+    lines = [f"saw b1 @{at} leader=1 {told} isr=1" for at, told in enumerate(["", "", "epoch=5", "", "", ""])]
+    assert seen(*lines) == [
+        *(span("b1", 0, 1, 1, None, (1,)), span("b1", 2, 2, 1, 5, (1,)), span("b1", 3, 5, 1, None, (1,)))
+    ]
+
+
 def test_what_says_nothing_new_is_left_out_however_it_comes() -> None:
     lines = [
         "saw b1 @1 leader=1 epoch=0 isr=1,2",
@@ -172,7 +179,7 @@ def test_what_fell_between_two_observations_is_told_with_both() -> None:
         "isr": [1, 2],
         "changed_to": {"leader": 1, "leader_epoch": 0, "isr": [1]},
     }
-    another = span("b3", 5.5, 10, 1, 0, (1, 3))
+    another = span("b3", 6, 10, 1, 0, (1, 3))
     assert who_led([told[0], another, told[1]], TRIAL, 5 * SECOND, NAMES)["changed_to"]["isr"] == [1]
     assert "changed_to" not in who_led([told[0], another], TRIAL, 5 * SECOND, NAMES)
     before = [span("b1", 0, 2, 1, 0, (1, 2)), span("b1", 3, 4, 1, 0, (1,)), span("b1", 6, 10, 1, 0, (1, 3))]
@@ -184,6 +191,9 @@ def test_what_fell_between_two_observations_is_told_with_both() -> None:
 def test_a_leader_that_fell_silent_long_ago_is_not_asked() -> None:
     told = [span("b1", 0, 1, 1, 0, (1, 2)), span("b2", 6, 10, 2, 1, (2,))]
     assert who_led(told, TRIAL, 7 * SECOND, NAMES) == {"leader": 2, "leader_epoch": 1, "isr": [2]}
+    assert who_led(told, TRIAL, 4 * SECOND, NAMES)["leader"] == 1
+    assert who_led(told, TRIAL, 4 * SECOND + 1, NAMES)["leader"] is None
+    assert who_led(told, TRIAL, 6 * SECOND, NAMES)["leader"] == 2
 
 
 def test_where_nobody_told_nobody_led() -> None:
@@ -197,6 +207,7 @@ def test_where_nobody_told_nobody_led() -> None:
     [
         ([span("b2", 0, 9, 2, 0, (1, 2))], None),
         ([span("b2", 0, 4, 2, 0, (1, 2)), span("b2", 6, 9, 2, 0, (1, 2))], 6),
+        ([span("b2", 0, 4, 2, 0, (1, 2)), span("b2", 5, 9, 2, 0, (1, 2))], None),
         ([span("b1", 0, 4, 1, 0, (1, 2)), span("b1", 6, 9, 1, 1, (1,))], None),
         (
             [
