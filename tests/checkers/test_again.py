@@ -154,6 +154,18 @@ def test_the_epoch_that_it_was_read_with_tells_which_term_had_begun(
     assert gone(found, 5, 7.5) == Gone(term, int(20.5 * SECOND))
 
 
+@pytest.mark.parametrize(
+    ("x", "term"),
+    [("t11.1..13", 0), ("t11.1..27.9", 0), ("t11.1..28", 1), ("t11..28", 0), ("t10.9..28", 0)],
+    ids=["while nobody led", "just before the next", "as it may have begun", "in the last moment", "before that"],
+)
+def test_where_the_leader_before_was_killed_the_next_one_had_begun(x: str, term: int) -> None:
+    """b1 is killed at 10 s, b2 seen to lead at 30 s."""
+    led = ["saw b1 @0..9 leader=1 epoch=0 isr=1", "saw b2 @0..29 leader=1 epoch=0 isr=1", "fault k b1 10..60 kind=kill"]
+    found = again(*RISING[:7], f"send x ok @5 {x}", led=[*led, "saw b2 @30..60 leader=2 epoch=1 isr=2"])
+    assert gone(found, 5, 7.5) == Gone(term, int(float(x.split("..")[1]) * SECOND))
+
+
 def test_what_is_gone_and_has_no_known_place_or_time_tells_nothing() -> None:
     """x is told as gone, without one of them, as an imported history may."""
     for lacks in ("sent_ns", "acknowledged_ns", "offset"):
