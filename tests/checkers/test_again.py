@@ -248,6 +248,11 @@ def test_a_fall_shows_what_stood_between_two_others_and_was_acknowledged_between
     assert gone(found, 3, 10.5) is None
 
 
+def test_a_fall_shows_what_stood_at_its_own_place_and_was_acknowledged_since_the_one_before() -> None:
+    found = again(*RISING[:5], "send x ok @3 t6..6.5", "send r ok @5 t10..10.5", "send y ok @5 t13..13.5", led=LED[:1])
+    assert gone(found, 5, 10.5) == Gone(0, int(13.5 * SECOND))
+
+
 def test_a_fall_that_was_over_earlier_is_kept_beside_one_that_shows_as_much() -> None:
     found = again(*RISING[:9], "send x ok @3 t20..50", "send y ok @4 t30..31", led=LED[:1])
     assert gone(found, 5, 9.6) == Gone(0, 31 * SECOND)
