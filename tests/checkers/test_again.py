@@ -258,6 +258,14 @@ def test_a_fall_that_was_over_earlier_is_kept_beside_one_that_shows_as_much() ->
     assert gone(found, 5, 9.6) == Gone(0, 31 * SECOND)
 
 
+def test_a_fall_that_came_before_the_next_leader_is_kept_beside_one_that_came_after() -> None:
+    """x is of b2; y was sent later, and is b1's."""
+    sends = ["send x ok @5 t19.2..20.2", "send y ok @6 t19.5..20.5"]
+    found = again(*RISING[:7], *sends, led=_BOTH, gone=[("y", 0)], log=_LOG)
+    assert gone(found, 6, 7.5) == Gone(0, int(20.2 * SECOND))
+    assert gone(found, 5, 7.5) == Gone(1, int(20.2 * SECOND))
+
+
 def test_rows_are_folded_again_where_many_are_held() -> None:
     whole, few = (again(*RISING[:7], "send x ok @5 t50..51", pieces=4, held=held) for held in (MOST_HELD, 2))
     assert whole is not None
