@@ -6,8 +6,9 @@ So it shows no more than that the record may have been gone.
 
 An election takes what is gone only if it came before that write was appended. It did where the next term had been seen
 when the write was sent; or where a consumer, or the final read, was given the write with a leader epoch; or where no
-leader of before could acknowledge anything any more. Else the leader of before may have lost the record on its own, and
-have acknowledged another in its place shortly before it was deposed.
+leader of before could acknowledge anything any more, and nobody led unseen. Else the leader of before, or one whom
+nobody reported, may have lost the record on its own, and have acknowledged another in its place shortly before it was
+deposed.
 
 Times are known by slices of a run, SLICES at most of each partition: what was acknowledged and what was sent in the
 same slice are not distinguished.
@@ -24,7 +25,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from checkers.evidence.acting import Acting
-from checkers.evidence.elections import Elections
+from checkers.evidence.elections import BEFORE, Elections, Silence
 from checkers.evidence.final_logs import Log
 from checkers.evidence.leadership import Partition, known_epoch
 from checkers.evidence.store import each_partition
@@ -183,6 +184,10 @@ class _Begun:
         self._over = np.minimum(ends, ended)
         for n, (_, to) in elections.again:
             self._over[n] = max(self._over[n], min(to, ended[n]))
+        unseen: dict[int, list[Silence]] = {}
+        for n, window in elections.untold:
+            unseen.setdefault(n, []).append(window)
+        self._unseen = [(n, *_ordered(windows)) for n, windows in sorted(unseen.items())]
 
     def before(self, sent: Numbers, until: Numbers, offset: Numbers, epoch: Numbers, log: Log | None) -> Numbers:
         """The last of them. ``epoch``: of the leader that appended each, where it is known; else that of the record
@@ -197,11 +202,28 @@ class _Begun:
         told = np.searchsorted(self._epochs, epochs[known], side="right") - 1
         found[doubtful[known]] = np.clip(told, found[doubtful[known]], may_have[doubtful[known]])
         doubtful = doubtful[~known]
+        unseen = self._unseen_before(sent[doubtful], until[doubtful])
         while len(doubtful):
-            doubtful = doubtful[self._over[found[doubtful]] < sent[doubtful]]
+            on = (self._over[found[doubtful]] < sent[doubtful]) & (unseen <= found[doubtful])
+            doubtful, unseen = doubtful[on], unseen[on]
             found[doubtful] += 1
-            doubtful = doubtful[found[doubtful] < may_have[doubtful]]
+            on = found[doubtful] < may_have[doubtful]
+            doubtful, unseen = doubtful[on], unseen[on]
         return found
+
+    def _unseen_before(self, sent: Numbers, until: Numbers) -> Numbers:
+        """The last term before which somebody whom nobody reported may have acknowledged each write; 0 where none is.
+        (See Elections.unseen.)"""
+        found = np.zeros(len(sent), np.int64)
+        for n, since, latest in self._unseen:
+            found[latest[np.searchsorted(since, until, side="right")] >= sent] = n
+        return found
+
+
+def _ordered(times: Sequence[Silence]) -> tuple[Numbers, Numbers]:
+    """When each of some times began, in order; and the latest end of those that had begun before each, and at last."""
+    since, over = np.array(sorted(times), np.int64).T
+    return since, np.append(BEFORE - 1, np.maximum.accumulate(over))
 
 
 def _again(width: int, writes: Sequence[Numbers], until: Numbers, highest: Numbers) -> Again | None:

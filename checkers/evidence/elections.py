@@ -100,7 +100,7 @@ class Elections:
         times += [at for silences in self.silences.values() for silence in silences for at in silence]
         times += [at for term in self.terms for at in (term.begins_ns, term.ends_ns)]
         times += [at for _, more in self.again for at in more]
-        times += [at for _, window in self._untold for at in window]
+        times += [at for _, window in self.untold for at in window]
         return np.unique(np.array([*times, *(at - self.lag_ns for at in times)], np.int64))
 
     def reign(self, number: int) -> range:
@@ -318,10 +318,10 @@ class Elections:
 
     def unseen(self, sent_ns: int, until_ns: int, after: int = 0) -> bool:
         """Whether somebody may have led between two times whom nobody reported, before the term ``after`` or later."""
-        return any(n >= after and since <= until_ns and sent_ns <= to for n, (since, to) in self._untold)
+        return any(n >= after and since <= until_ns and sent_ns <= to for n, (since, to) in self.untold)
 
     @cached_property
-    def _untold(self) -> list[tuple[int, Silence]]:
+    def untold(self) -> list[tuple[int, Silence]]:
         """Before which term somebody may have led whom nobody reported, and when: around an epoch that is missing
         (without epochs, while nobody reported anything), after the last report, and before the first, unless the epochs
         show that there was no other. Such a leader may go on once more, too."""

@@ -1,5 +1,6 @@
 """Who must have had a record that is gone, and what took it: each rule with the histories that it must not reach."""
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -1555,6 +1556,31 @@ def test_what_the_leader_before_may_have_acknowledged_in_its_place_need_not_be_t
 def test_a_leader_that_was_killed_acknowledged_nothing_more_in_its_place(x: str, standing: Standing) -> None:
     lines = ["send r ok @5 t10..11", *_KILLED, *_OF_B2, f"send x ok @5 {x}"]
     assert decided(*lines, **UNCLEAN).standing is standing
+
+
+#: From 20 s to 26 s nobody reports anything, while b3 leads or may; then b2 does, that was not in the ISR.
+_UNHEARD = [*saw("b1,b2,b3", "0..20", 1, 0, "1,3"), "fault k1 b1 20..90 kind=kill", "fault k3 b3 24..90 kind=kill"]
+_THEN_B2 = saw("b2", "26..60", 2, 2, "2")
+
+
+@pytest.mark.parametrize("epochs", [True, False])
+@pytest.mark.parametrize(
+    ("between", "x", "standing"),
+    [
+        ([], "t22..23", UNDECIDED),
+        (["saw b3 @21 leader=3 epoch=1 isr=3"], "t22..23", UNDECIDED),
+        ([], "t26.1..27", PERMITTED),
+    ],
+    ids=["nobody told of b3", "it was told of", "b2 was seen"],
+)
+def test_a_leader_whom_nobody_reported_may_have_acknowledged_that_in_its_place(
+    epochs: bool, between: list[str], x: str, standing: Standing
+) -> None:
+    """b3 had r, and may have acknowledged x in its place: then its log was cut before b2 was elected."""
+    log = ["final a @4 e0", "final c @5 e2", "send late ok @6 t50..51", "final late @6 e2", "end 0..7"]
+    lines = [*_UNHEARD, *between, *_THEN_B2, *log]
+    told = [line if epochs else re.sub(r" e(poch=)?\d\b", "", line) for line in lines]
+    assert decided("send r ok @5 t10..11", *told, f"send x ok @5 {x}", **UNCLEAN).standing is standing
 
 
 def test_an_epoch_that_may_be_anothers_at_that_place_tells_nothing() -> None:
