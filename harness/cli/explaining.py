@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from harness.cli.errors import print_error
 from harness.cli.judging import below
 from harness.core.errors import HistoryError
 from harness.core.printable import printable
@@ -198,6 +199,8 @@ def _one(run: Path) -> None:
     from harness.history.run_file import RUN_FILE
 
     if not (run / RUN_FILE).is_file():
-        names = [str(one) for one in below([str(run)])]
+        names = [str(one) for one in below([str(run)], lambda _, error: print_error(str(error)))]
+        if not names:
+            raise HistoryError(f"{run}: no run here that can be read")
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
         raise HistoryError(f"{run}: no run itself: name one of those below, {', '.join(names[:_NAMED])}{more}")

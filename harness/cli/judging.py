@@ -18,7 +18,7 @@ from harness.cli.backends import Backends
 from harness.cli.busy import busy
 from harness.cli.errors import print_error, report
 from harness.cli.printing import print_failure, print_line, print_several, print_skipped, print_verdict
-from harness.core.errors import HistoryError, OutputClosed
+from harness.core.errors import EnvironmentLacks, HistoryError, KafkaTrialError, OutputClosed
 
 if TYPE_CHECKING:
     from harness.cli.backends import Judge
@@ -57,10 +57,10 @@ def check(backends: Backends, runs: tuple[str, ...], as_json: bool, master: str 
     results: list[int] = []
     skipped: list[Path] = []
 
-    def unreadable(suite: Path, error: HistoryError) -> None:
+    def unreadable(above: Path, error: KafkaTrialError) -> None:
         results.append(report(error))
         if as_json:
-            print_failure(suite, error, results[-1])
+            print_failure(above, error, results[-1])
 
     directories = below(runs, unreadable)
     several = len(directories) > 1
@@ -139,43 +139,40 @@ def _there(directory: Path) -> bool:
     return (directory / RUN_FILE).exists()
 
 
-def _refuse(_suite: Path, error: HistoryError) -> None:
-    raise error
-
-
-def below(named: Sequence[str], unreadable: Callable[[Path, HistoryError], None] = _refuse) -> list[Path]:
+def below(named: Sequence[str], unreadable: Callable[[Path, KafkaTrialError], None]) -> list[Path]:
     """The runs that these are, or hold somewhere below, each once.
 
     A glob that the shell left alone is expanded. What one names besides is skipped: files, and directories inside
-    a run or below another that is named. A suite whose suite.json is not of this version is ``unreadable``, and so is
-    a folder that cannot be looked into. Raises HistoryError where there is no run.
+    a run or below another that is named. A suite whose suite.json is not of this version is ``unreadable``
+    (HistoryError), and so is, once, a folder that cannot be looked into (EnvironmentLacks). Raises HistoryError where
+    there is no run.
     """
     from harness.history.run_file import RUN_FILE
     from harness.suite.stored import runs_below
 
     found: dict[Path, Path] = {}
-    reported = False
+    closed, refused = set[str](), set[str]()
 
-    def closed(above: Path, line: str) -> None:
-        nonlocal reported
-        reported = True
-        unreadable(above, HistoryError(line))
+    def told(name: str, above: Path, line: str) -> None:
+        refused.add(name)
+        if line not in closed:
+            closed.add(line)
+            unreadable(above, EnvironmentLacks(line))
 
     covered = {Path(os.path.realpath(name)) for name in named}
     for name in named:
         here = list[Path]()
-        refused = False
         for path in filter(Path.is_dir, _matches(name)):
             try:
-                here += runs_below(path, partial(closed, path))
+                here += runs_below(path, partial(told, name, path))
             except HistoryError as exc:
                 unreadable(path, exc)
-                refused = reported = True
-        if not here and not refused and not _skipped(Path(name), covered):
+                refused.add(name)
+        if not here and name not in refused and not _skipped(Path(name), covered):
             raise HistoryError(f"{name}: no run here: no {RUN_FILE} at any depth")
         for run in here:
             found.setdefault(run.resolve(), run)
-    if not found and not reported:
+    if not found and not refused:
         raise HistoryError(f"{named[0]}: no run here, but a part of one or a file: name the directory of a run")
     return list(found.values())
 

@@ -23,6 +23,9 @@ VERDICT_FILE = "verdict.json"
 #: Tracebacks of checkers that failed, beside the anomalies.
 CHECKERS_LOG = "checkers.log"
 
+#: At the top of a filesystem of its own (ext4): only root may look into it, and no run is put there.
+_OF_VOLUME = "lost+found"
+
 #: Rows of a row group: what one Spark task reads at least. Small enough for two cores to share a history of 10^6.
 _ROW_GROUP = 1 << 19
 
@@ -73,15 +76,22 @@ def _encoding(schema: pa.Schema) -> dict[str, Any]:
     return {"compression": "zstd", "use_dictionary": texts, "write_page_checksum": True}
 
 
-def files_below(folder: Path, name: str, unreadable: Callable[[OSError], None]) -> list[Path]:
-    """Every file of this name at and below ``folder``, in order. What is removed meanwhile is passed over; a folder
-    that this user cannot look into is ``unreadable``."""
+def files_below(folder: Path, name: str, unreadable: Callable[[OSError], None], nested: bool = True) -> list[Path]:
+    """Every file of this name at and below ``folder``, in order; unless ``nested``, none below a folder that has one.
+    What is removed meanwhile is passed over, and a volume's own `lost+found`; another folder that this user cannot look
+    into is ``unreadable``."""
 
     def told(error: OSError) -> None:
-        if not isinstance(error, FileNotFoundError):
+        if not isinstance(error, FileNotFoundError) and Path(error.filename).name != _OF_VOLUME:
             unreadable(error)
 
-    return sorted(Path(at, name) for at, _, files in os.walk(folder, onerror=told) if name in files)
+    found = []
+    for at, below, files in os.walk(folder, onerror=told):
+        if name in files:
+            found.append(Path(at, name))
+            if not nested:
+                below.clear()
+    return sorted(found)
 
 
 def checking(folder: Path) -> str:

@@ -97,9 +97,9 @@ def _refuse(line: str) -> None:
 
 
 def runs_below(folder: Path, say: Say = _refuse) -> list[Path]:
-    """The directories of all runs at and below ``folder``, in the order of their names; of a suite's directory, those
-    of its runs that are there. Raises HistoryError where there is no such directory. ``say`` gets a line about each
-    folder that cannot be looked into."""
+    """The directories of all runs at and below ``folder``, in the order of their names, and none inside a run; of a
+    suite's directory, those of its runs that are there. Raises HistoryError where there is no such directory. ``say``
+    gets a line about each folder that cannot be looked into."""
     if not folder.is_dir():
         raise HistoryError(f"{folder}: no such directory: name a store, a suite or a run")
     if (folder / SUITE_FILE).is_file():
@@ -108,7 +108,7 @@ def runs_below(folder: Path, say: Say = _refuse) -> list[Path]:
         # (A suite that somebody sent may name what is none of its store's.)
         inside = (run for run in named if Path(os.path.realpath(run)).is_relative_to(store))
         return sorted(run for run in inside if is_there(run / RUN_FILE))
-    found = files_below(folder, RUN_FILE, lambda error: say(f"{error.filename}: {error.strerror}"))
+    found = files_below(folder, RUN_FILE, lambda error: say(f"{error.filename}: {error.strerror}"), nested=False)
     return [path.parent for path in found]
 
 
