@@ -10,7 +10,7 @@ from pathlib import Path
 from queue import Empty, Queue
 from typing import Protocol
 
-from harness.core.errors import KafkaTrialError
+from harness.core.errors import HistoryError, KafkaTrialError
 from harness.core.verdict import Verdict
 from harness.core.waiting import wait_for
 from harness.history.lock import is_recorded
@@ -355,11 +355,22 @@ def _is_over(directory: Path) -> bool:
     return not is_recorded(directory)
 
 
-def resume(file: SuiteFile, store: Path, clean: Callable[[RunFile], None], budget: float | None = None) -> None:
+def _unsaid(_line: str) -> None:
+    """(For who asks for none of the lines.)"""
+
+
+def resume(
+    file: SuiteFile,
+    store: Path,
+    clean: Callable[[RunFile], None],
+    budget: float | None = None,
+    say: Callable[[str], None] = _unsaid,
+) -> None:
     """Make a suite that was broken off ready to go on: what is recorded whole is going to be judged, what is not is run
     again, its directory kept, and so is what could not run; what the time budget left out is run.
 
     ``budget``: the seconds that may be spent from now on; by default what is left of a budget that is not spent yet.
+    ``say`` gets a line about each run that says nothing of itself any more, and is run again, too.
     Raises ClusterError where a run of before does not end.
     """
     if budget is not None:
@@ -379,10 +390,16 @@ def resume(file: SuiteFile, store: Path, clean: Callable[[RunFile], None], budge
             run.outcome = Outcome.WAITING
             continue
         wait_for(partial(_is_over, directory), f"the end of the run in {directory}", _ORPHAN_SECONDS)
-        if RunFile.read(directory).state in {State.RECORDED, State.JUDGED}:
-            run.outcome, run.directory = Outcome.RECORDED, relative(directory, store)
-            continue
-        clean(RunFile.read(directory))
+        try:
+            begun_as = RunFile.read(directory)
+        except HistoryError as exc:
+            # (Torn, where its machine or its disk died.)
+            say(f"{exc}: run again; `kafka-trial cleanup` removes what it may have left on this machine")
+        else:
+            if begun_as.state in {State.RECORDED, State.JUDGED}:
+                run.outcome, run.directory = Outcome.RECORDED, relative(directory, store)
+                continue
+            clean(begun_as)
         run.abandoned.append(relative(directory, store))
         run.outcome, run.directory = Outcome.WAITING, None
     # What is run again is worse no more, or found so again.

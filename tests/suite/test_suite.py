@@ -418,6 +418,25 @@ def test_what_was_not_whole_when_the_suite_was_killed_is_removed_and_run_again_a
     assert (outcomes(file), file.runs[0].directory) == ([Outcome.EXPECTED], "a/20260101-7")
 
 
+def test_a_run_that_says_nothing_of_itself_any_more_is_run_again_and_keeps_no_other_from_going_on(
+    tmp_path: Path,
+) -> None:
+    file = suite_file(case("a", seed=7), case("b", seed=8))
+    for run, state in zip(file.runs, (State.RUNNING, State.RECORDED), strict=True):
+        run.outcome = Outcome.RUNNING
+        record(tmp_path, run.scenario, run.seed, state, moment="20250101")
+    (tmp_path / "a" / "20250101-7" / "run.json").write_text("{")
+    world, lines = World(tmp_path), list[str]()
+    resume(file, tmp_path, world.actions().clean, say=lines.append)
+    assert outcomes(file) == [Outcome.WAITING, Outcome.RECORDED]
+    assert (file.runs[0].abandoned, world.cleaned) == (["a/20250101-7"], [])
+    [line] = lines
+    assert line.startswith(f"{tmp_path}/a/20250101-7/run.json: not a run file of this version")
+    assert line.endswith("run again; `kafka-trial cleanup` removes what it may have left on this machine")
+    world.run(file)
+    assert (outcomes(file), file.runs[0].directory) == ([Outcome.EXPECTED] * 2, "a/20260101-7")
+
+
 def test_going_on_waits_for_a_recorder_that_is_still_ending(tmp_path: Path) -> None:
     file = suite_file(case("a", seed=7))
     file.runs[0].outcome = Outcome.RUNNING
