@@ -4,7 +4,7 @@ import os
 import shlex
 import sys
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
@@ -19,12 +19,12 @@ from harness.cli.machines import images_option
 from harness.cli.machines import overrides as said_by
 from harness.cli.printing import print_json
 from harness.cli.stores import TOLERANCE, print_comparison, store_option
-from harness.core.errors import ScenarioError
-from harness.core.printable import printable
+from harness.core.errors import HistoryError, ScenarioError
+from harness.core.printable import is_text, printable
 from harness.core.quantities import written_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from harness.cluster.spec import ClusterSpec
     from harness.suite.plan import Case
@@ -113,6 +113,7 @@ def suite(
         if overrides or images or times > 1 or seed is not None:
             raise ScenarioError("--resume goes on with what was begun: leave --set, --images, --times and --seed out")
         directory = _to_resume(store, named)
+        _refuse_what_json_cannot_say(str(directory), "" if baseline is None else os.path.realpath(baseline))
         backends.look()
     else:
         everywhere = [*overrides, *said_by({} if images is None else {"images": images})]
@@ -123,16 +124,17 @@ def suite(
         if resume:
             file = SuiteFile.read(directory)
             _measured_by(file, baseline, directory)
-            ready_to_go_on(file, directory.parent, backends.clean, time_budget)
+            ready_to_go_on(file, directory.parent, backends.clean, time_budget, print_error)
             _look_again(backends, file)
             print_error(f"goes on with {directory}: {file.headline}")
         file.write(directory)
-        _run(backends, file, directory, _bounded(jobs, backends.cores()), _going_on(directory, jobs, as_json))
-        index = write_reports(file, directory)
-        if file.measure is not None:
-            compared = measured(file, file.measure, directory, TOLERANCE, print_error)
-            file.write(directory)
-            write_reports(file, directory)
+        with _told_how_to_go_on(file, directory, _going_on(directory, jobs, as_json)):
+            _run(backends, file, directory, _bounded(jobs, backends.cores()))
+            index = write_reports(file, directory)
+            if file.measure is not None:
+                compared = measured(file, file.measure, directory, TOLERANCE, print_error)
+                file.write(directory)
+                write_reports(file, directory)
     if as_json:
         print_json(file.model_dump_json(by_alias=True))
     else:
@@ -141,7 +143,8 @@ def suite(
         # With --json, standard output is one line.
         print_comparison(compared, err=as_json)
     _report_to_github(file, err=as_json)
-    return codes.worst([exit_code(file), codes.NOT_MET if file.worse else codes.MET])
+    not_compared = codes.UNKNOWN if file.is_to_compare else codes.MET
+    return codes.worst([exit_code(file), codes.NOT_MET if file.worse else codes.MET, not_compared])
 
 
 def _refuse_options_alone() -> None:
@@ -174,7 +177,8 @@ def _planned(
     wanted = load_suite(named)
     backends.look()
     cases = in_order(plan(wanted, overrides, times, _draws(seed)), failed_last(store))
-    _refuse_what_json_cannot_say(*named, *(case.written for case in cases), str(store), str(baseline))
+    whole = "" if baseline is None else os.path.realpath(baseline)
+    _refuse_what_json_cannot_say(*named, *(case.written for case in cases), str(store), whole)
     measure = None
     if baseline is not None:
         # Chosen first: it must not depend on the runs that are compared with it, which may be in its store.
@@ -222,27 +226,38 @@ def _to_resume(store: Path, named: "Sequence[str]") -> Path:
 
 def _measured_by(file: "SuiteFile", baseline: Path | None, directory: Path) -> None:
     """Note what a suite that goes on is compared with: the runs that were chosen when it began, unless another baseline
-    is named now."""
-    from harness.suite.measure import choose
+    is named now; of a case of which these are gone, those that would be chosen now."""
+    from harness.suite.measure import choose, gone
 
-    if file.measure is not None:
+    store, names = directory.parent, {run.name for run in file.runs}
+    named = None if baseline is None else os.path.realpath(baseline)
+    if file.measure is not None and named in {None, file.measure.said}:
         file.measure.compared = False
-        if baseline is None or str(baseline) == file.measure.said:
-            return
-    named = file.baseline if baseline is None else baseline
-    if named is None:
+        if again := gone(file.measure, store):
+            chosen = None
+            try:
+                chosen = choose(Path(file.measure.said), again, store, print_error, directory.name)
+            except HistoryError as exc:
+                print_error(str(exc))
+            if chosen is not None:
+                file.measure.cases |= chosen.cases
         return
-    chosen = choose(Path(named), {run.name for run in file.runs}, directory.parent, print_error, directory.name)
+    said = file.baseline if named is None else named
+    if said is None:
+        return
+    chosen = choose(Path(said), names, store, print_error, directory.name)
     if chosen is not None:
         file.measure = chosen
-        if baseline is not None and str(baseline) != file.baseline:
+        if named is not None and named != file.baseline:
             file.baseline, file.worse = None, {}
+    elif file.measure is not None:
+        file.measure.compared = False
 
 
 def _refuse_what_json_cannot_say(*paths: str) -> None:
     """A path may be of any bytes. Raises ScenarioError for one that suite.json cannot note."""
     for path in paths:
-        if path.encode(errors="replace").decode() != path:
+        if not is_text(path):
             raise ScenarioError(f"{printable(path)}: its name is not UTF-8: name it otherwise")
 
 
@@ -302,27 +317,41 @@ def _bounded(jobs: int, cores: int) -> int:
     return min(jobs, most)
 
 
-def _run(backends: Backends, file: "SuiteFile", directory: Path, jobs: int, going_on: str) -> None:
-    """Run all that waits. Where it is broken off, write the reports of what there is.
-
-    ``going_on``: the command that goes on where it is broken off.
-    """
-    from harness.suite.display import for_terminal
+@contextmanager
+def _told_how_to_go_on(file: "SuiteFile", directory: Path, going_on: str) -> "Iterator[None]":
+    """Where it is broken off, tell the command that is ``going_on``, if anything is left, and write the reports of what
+    there is."""
     from harness.suite.reports import write_reports
+
+    try:
+        yield
+    except BaseException as exc:
+        exc.add_note(file.headline + (f"; `{going_on}` goes on" if _is_left(file, directory) else ""))
+        with suppress(OSError):  # What broke it off is said, a full disk perhaps.
+            write_reports(file, directory)
+        _report_to_github(file, err=True)
+        raise
+
+
+def _is_left(file: "SuiteFile", directory: Path) -> bool:
+    from harness.suite.results import SuiteFile
+
+    # (Its end may be what could not be written.)
+    with suppress(HistoryError):
+        return SuiteFile.read(directory).is_left()
+    return file.is_left()
+
+
+def _run(backends: Backends, file: "SuiteFile", directory: Path, jobs: int) -> None:
+    """Run all that waits."""
+    from harness.suite.display import for_terminal
     from harness.suite.suite import Actions, SuiteRun
 
     with for_terminal(sys.stderr) as display:
         actions = Actions(
             backends.recorder, lambda: backends.judge(None, {}, []), backends.abandon, backends.clean, time.time
         )
-        try:
-            SuiteRun(file, directory, directory.parent, jobs, actions, display).run()
-        except BaseException as exc:
-            exc.add_note(f"{file.headline}; `{going_on}` goes on")
-            with suppress(OSError):  # What broke it off is said, a full disk perhaps.
-                write_reports(file, directory)
-            _report_to_github(file, err=True)
-            raise
+        SuiteRun(file, directory, directory.parent, jobs, actions, display).run()
 
 
 def _report_to_github(file: "SuiteFile", err: bool) -> None:

@@ -12,6 +12,11 @@ def printable(text: str) -> str:
     return "".join(char if char.isprintable() else _escape(char) for char in text)
 
 
+def is_text(text: str) -> bool:
+    """Whether UTF-8 can say it: not where it has a lone surrogate, as a path of other bytes does."""
+    return not any("\ud800" <= char <= "\udfff" for char in text)
+
+
 def all_printable(value: Any) -> Any:
     """A value of JSON with every text in it, keys too, ``printable``."""
     if isinstance(value, str):

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.core.errors import HistoryError
+from harness.core.printable import is_text
 from harness.history.paths import is_there
 from harness.history.run_file import RUN_FILE
 from harness.suite.comparing import Compared, compare
@@ -31,29 +32,48 @@ def choose(baseline: Path, names: Collection[str], store: Path, say: Say, withou
     for line in lines:
         say(line)
     return Measure(
-        said=str(baseline), cases={name: _noted(runs, store) for name, runs in found.items() if name in names}
+        said=os.path.realpath(baseline),
+        cases={name: _noted(runs, store, say) for name, runs in found.items() if name in names},
     )
 
 
+def gone(measure: Measure, store: Path) -> list[str]:
+    """The names of the cases of which no run that was judged, and was to be compared with, can be read any more."""
+
+    def readable(noted: Before) -> bool:
+        return any(with_verdict((store / run for run in noted.judged), lambda _: None))
+
+    return [name for name, noted in measure.cases.items() if noted.judged and not readable(noted)]
+
+
 def measured(file: SuiteFile, measure: Measure, directory: Path, tolerance: float, say: Say) -> list[Compared]:
-    """A suite beside its measure, noted in ``file``. What was found worse before, and whose measure was removed since,
-    stays so."""
+    """A suite beside its measure, noted in ``file``; it is not ``compared`` where the measure of a case is ``gone``.
+    What was found worse before, and whose measure is gone since, stays so."""
     before = {name: _read(noted, directory.parent, say) for name, noted in measure.cases.items()}
     compared = [
         replace(case, worse=file.worse[case.name]) if case.old is None and case.name in file.worse else case
         for case in compare(before, of_suite(directory, say), tolerance)
     ]
     file.baseline, file.worse = measure.said, {case.name: list(case.worse) for case in compared if case.worse}
-    measure.compared = True
+    lost = gone(measure, directory.parent)
+    for name in lost:
+        say(f"{name}: not compared: what it was to be compared with, of {measure.said}, can be read no more")
+    measure.compared = not lost
     return compared
 
 
-def _noted(runs: Runs, store: Path) -> Before:
+def _noted(runs: Runs, store: Path, say: Say) -> Before:
+    whole = [Path(os.path.realpath(run.directory)) for run in runs.judged]
+    # (Of what is outside, the way from the store is another when the store was moved.)
+    paths = [relative(path, store) if path.is_relative_to(store) else str(path) for path in whole]
+    unnoted = [path for path in paths if not is_text(path)]
+    for path in unnoted:
+        say(f"{path}: not compared with: its name is not UTF-8")
     return Before(
-        judged=[relative(Path(os.path.realpath(run.directory)), store) for run in runs.judged],
+        judged=[path for path in paths if is_text(path)],
         crashed=runs.crashed,
         removed=runs.removed,
-        unreadable=runs.unreadable,
+        unreadable=runs.unreadable + len(unnoted),
         cannot_run=runs.cannot_run,
     )
 

@@ -74,8 +74,9 @@ def append_summary(file: SuiteFile, environment: Mapping[str, str]) -> None:
 
 
 def compared(file: SuiteFile) -> str:
-    """``2 of 8 scenarios are worse than store/suite-…``."""
-    return f"{len(file.worse)} of {len(file.by_name())} scenarios are worse than {file.baseline}"
+    """``2 of 8 scenarios are worse than /store/suite-…``."""
+    more = ", and not all are compared" if file.is_to_compare else ""
+    return f"{len(file.worse)} of {len(file.by_name())} scenarios are worse than {file.baseline}{more}"
 
 
 def verdicts(runs: list[Result]) -> str:

@@ -107,8 +107,8 @@ class Result(_Part):
 
 
 class Before(_Part):
-    """Of one case, what a suite is compared with: the directories of its judged runs, relative to the store, and how
-    many others there were (harness.suite.stored: Runs)."""
+    """Of one case, what a suite is compared with: the directories of its judged runs, relative to the store where they
+    are in it, and how many others there were (harness.suite.stored: Runs)."""
 
     judged: list[str] = []
     crashed: int = 0
@@ -120,7 +120,7 @@ class Before(_Part):
 class Measure(_Part):
     """What a suite is compared with when it ends: chosen when it begins, and the same when it goes on."""
 
-    said: str = Field(description="the path that was named")
+    said: str = Field(description="the path that was named, whole")
     cases: dict[str, Before]
     compared: bool = Field(False, description="whether all that was run since is compared with it")
 
@@ -165,13 +165,19 @@ class SuiteFile(_Part):
     def is_measure(self, name: str) -> bool:
         """Whether others may be compared with its runs of a case: not where they are worse than those before, nor
         where that was to be found out and is not yet."""
-        return (self.measure is None or self.measure.compared) and name not in self.worse
+        return not self.is_to_compare and name not in self.worse
 
     def is_left(self, tries: int | None = None) -> bool:
-        """Whether there is something to go on with; what could not run is, until it was tried so often."""
+        """Whether there is something to go on with, if only to compare it; what could not run is, until it was tried so
+        often."""
         left = (run for run in self.runs if run.outcome not in OVER and not self.skips(run))
         refused = (run.outcome is Outcome.CANNOT_RUN and max(1, run.refused) >= (tries or math.inf) for run in left)
-        return self.ended is None or not all(refused)
+        return self.ended is None or self.is_to_compare or not all(refused)
+
+    @property
+    def is_to_compare(self) -> bool:
+        """Whether all that was run since is not compared yet with what it was to be."""
+        return self.measure is not None and not self.measure.compared
 
     def counts(self) -> dict[Outcome, int]:
         """How many runs came to each outcome; none that no run came to."""

@@ -300,7 +300,11 @@ def test_a_measure_whose_verdict_is_gone_is_told_and_nothing_is_compared_with_it
     [told] = measured(SuiteFile.read(directory), measure, directory, 1.5, said.append)
     assert (told.old, list(told.worse)) == (None, [])
     assert told.changed == ["1 of the runs before cannot be compared: they cannot be read"]
-    assert said == [f"{before.directory}: its verdict is gone: `kafka-trial check {before.directory}`"]
+    assert said == [
+        f"{before.directory}: its verdict is gone: `kafka-trial check {before.directory}`",
+        f"a: not compared: what it was to be compared with, of {before.directory}, can be read no more",
+    ]
+    assert not measure.compared
 
 
 def test_what_was_removed_of_a_suite_is_told_and_the_rest_is_compared(tmp_path: Path) -> None:

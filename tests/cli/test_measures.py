@@ -1,0 +1,139 @@
+"""What a suite that goes on is compared with: the same as when it began, wherever it lies and whoever asks."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+import harness.suite.measure
+import harness.suite.reports
+from harness.cli import codes
+from harness.core.verdict import Judgement
+from harness.suite.recorder import Event
+from harness.suite.results import SuiteFile, stored_suites
+from tests.cli.test_suites import TWO, backends, judged
+from tests.command import Invoke
+from tests.report.verdicts import verdict
+from tests.suite.fakes import World
+
+FOUND = "lost: not found before"
+HANGS = {TWO[0]: [Event(kind="failed", text="hangs")]}
+
+
+def begun(store: Path, old: Path | str, kafka_trial: Invoke) -> Path:
+    """A suite of one run, compared with ``old``, that was broken off."""
+    world = World(store, HANGS, interrupts=True)
+    arguments = ["suite", TWO[0], "--store", store, "--baseline", old]
+    assert kafka_trial(*arguments, backends=backends(world)).code == codes.CRASHED
+    [directory] = stored_suites(store)
+    return directory
+
+
+def worse(store: Path) -> World:
+    return World(store, verdicts=[verdict(Judgement.INVALID)])
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_a_store_that_was_moved_is_compared_with_what_it_was_to_be(
+    named: bool, tmp_path: Path, kafka_trial: Invoke
+) -> None:
+    old = tmp_path / "old"
+    judged(old, TWO[0])
+    directory = begun(tmp_path / "store", old, kafka_trial)
+    moved = tmp_path / "deeper" / "down" / "store"
+    moved.parent.mkdir(parents=True)
+    shutil.move(tmp_path / "store", moved)
+    more = ["--baseline", old] if named else []
+    done = kafka_trial("suite", moved / directory.name, "--resume", *more, backends=backends(worse(moved)))
+    assert done.code == codes.NOT_MET
+    assert SuiteFile.read(moved / directory.name).worse[TWO[0]][0] == FOUND
+
+
+def test_where_what_it_was_to_be_compared_with_is_gone_what_is_there_now_is_chosen(
+    tmp_path: Path, kafka_trial: Invoke
+) -> None:
+    old, store = tmp_path / "old", tmp_path / "store"
+    run = judged(old, TWO[0])
+    directory = begun(store, old, kafka_trial)
+    shutil.rmtree(run)
+    judged(old, TWO[0], 2)
+    done = kafka_trial("suite", directory, "--resume", backends=backends(worse(store)))
+    assert (done.code, SuiteFile.read(directory).worse[TWO[0]][0]) == (codes.NOT_MET, FOUND)
+
+
+@pytest.mark.parametrize("left", ["an empty store", "a torn verdict", "nothing"])
+def test_what_cannot_be_compared_any_more_is_told_is_no_success_and_no_measure(
+    left: str, tmp_path: Path, kafka_trial: Invoke
+) -> None:
+    old, store = tmp_path / "old", tmp_path / "store"
+    run = judged(old, TWO[0])
+    directory = begun(store, old, kafka_trial)
+    if left == "a torn verdict":
+        (run / "verdict.json").write_text("{")
+    else:
+        shutil.rmtree(run if left == "an empty store" else old)
+    done = kafka_trial("suite", directory, "--resume", backends=backends(World(store)))
+    assert done.code == codes.UNKNOWN
+    assert f"{TWO[0]}: not compared: what it was to be compared with, of {old}, can be read no more\n" in done.err
+    file = SuiteFile.read(directory)
+    assert (file.is_left(), file.is_measure(TWO[0])) == (True, False)
+    assert "0 of 1 scenarios are worse than" in (directory / "summary.md").read_text()
+    assert "and not all are compared" in (directory / "summary.md").read_text()
+
+    judged(tmp_path / "another", TWO[0])
+    again = ["suite", directory, "--resume", "--baseline", tmp_path / "another"]
+    world = World(store)
+    assert kafka_trial(*again, backends=backends(world)).code == codes.MET
+    assert [line for line in world.log if line.startswith("up")] == [], "only the comparison was left"
+    assert not SuiteFile.read(directory).is_left()
+
+
+def test_a_relative_baseline_is_the_one_of_the_directory_that_it_is_named_in(
+    tmp_path: Path, kafka_trial: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = {name: judged(tmp_path / name / "old", TWO[0]) for name in ("A", "B")}
+    monkeypatch.chdir(tmp_path / "A")
+    directory = begun(tmp_path / "store", "old", kafka_trial)
+    monkeypatch.chdir(tmp_path / "B")
+    arguments = ["suite", directory, "--resume", "--baseline", "old"]
+    assert kafka_trial(*arguments, backends=backends(World(tmp_path / "store"))).code == codes.MET
+    measure = SuiteFile.read(directory).measure
+    assert measure is not None
+    assert (measure.said, measure.cases[TWO[0]].judged) == (str(tmp_path / "B" / "old"), [str(runs["B"])])
+
+
+@pytest.mark.parametrize("where", ["comparing", "reporting"])
+def test_a_suite_whose_comparison_was_broken_off_is_compared_by_who_goes_on(
+    where: str, tmp_path: Path, kafka_trial: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, store = tmp_path / "old", tmp_path / "store"
+    judged(old, TWO[0])
+
+    def broken_off(*_: object) -> None:
+        if where == "comparing":
+            raise KeyboardInterrupt
+        raise OSError(28, "No space left on device", "junit.xml")
+
+    arguments = ["suite", TWO[0], "--store", store]
+    with monkeypatch.context() as broken:
+        if where == "comparing":
+            broken.setattr(harness.suite.measure, "measured", broken_off)
+        else:
+            broken.setattr(harness.suite.reports, "write_reports", broken_off)
+        done = kafka_trial(*arguments, "--baseline", old, backends=backends(worse(store)))
+    assert done.code == (codes.CRASHED if where == "comparing" else codes.CANNOT_RUN)
+    [directory] = stored_suites(store)
+    assert f"; `kafka-trial suite {directory} --resume` goes on\n" in done.err
+    done = kafka_trial(*arguments, "--resume", backends=backends(World(store)))
+    assert done.code == codes.NOT_MET
+    assert SuiteFile.read(directory).worse[TWO[0]][0] == FOUND
+
+
+def test_who_cannot_go_on_is_not_told_how(tmp_path: Path, kafka_trial: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device", "junit.xml")
+
+    monkeypatch.setattr(harness.suite.reports, "write_reports", full)
+    done = kafka_trial("suite", TWO[0], "--store", tmp_path, backends=backends(World(tmp_path)))
+    assert (done.code, "goes on" in done.err) == (codes.CANNOT_RUN, False)
+    assert done.err.endswith("No space left on device; 1 of 1 runs as expected\n")
