@@ -35,6 +35,9 @@ Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
 #: What is read of ``sends``.
 COLUMNS = ["topic", "partition", "invoked_ns", "completed_ns", "offset"]
 
+#: What names a transaction; read of ``sends``, too, where the final read is read_committed.
+TRANSACTION = ["worker", "transaction"]
+
 #: What is read of the records that are not where they were acknowledged.
 COLUMNS_OF_GONE = pa.schema(
     [("topic", pa.string()), ("partition", pa.int32())]
@@ -42,8 +45,13 @@ COLUMNS_OF_GONE = pa.schema(
     + [("read_epoch", pa.int32())]
 )
 
-#: In place of the epoch of a write that nobody was given with one.
+#: In place of the epoch of a write that nobody was given with one; and of one that is that of the record which stands
+#: there in the final log.
 _UNKNOWN = -1
+_STANDS = -2
+
+#: So many bits a transaction has in a number of it and its worker.
+_BITS = 40
 
 #: Into so many slices the time of a partition is cut; and that of all partitions together, where they are many.
 SLICES = 4096
@@ -124,6 +132,7 @@ def acknowledged_again(
     acting: Callable[[Elections], Acting],
     logs: Mapping[Partition, Log],
     end_ns: int,
+    transactions: Iterable[pa.Table] | None = None,
     most_slices: int = SLICES,
     most_held: int = MOST_HELD,
 ) -> dict[Partition, Again]:
@@ -131,6 +140,8 @@ def acknowledged_again(
 
     ``sends``: acknowledged records with COLUMNS, piece by piece; ``gone``: those of them that are not where they were
     acknowledged, with COLUMNS_OF_GONE. ``logs``: the final ones. ``end_ns``: when nothing was written any more.
+    ``transactions``: with TRANSACTION, those that were committed, where the final read is read_committed: what is of
+    another promised nothing, so that nobody tells of it that it is gone. Such sends have TRANSACTION, too.
     """
     slices = min(most_slices, max(_ALL_SLICES // max(len(elections), 1), _FEWEST_SLICES))
     width = max(end_ns // slices, 1)
@@ -138,15 +149,18 @@ def acknowledged_again(
     begun = {of: _Begun(own, acting(own)) for of, own in elections.items()}
     by_sent = _Folding(["of", "sent", "last"], {"lowest": "min", "by_ns": "max"}, most_held)
     by_until = _Folding(["of", "until"], {"highest": "max"}, most_held)
-    for piece, is_gone in _each(sends, gone):
+    done = None if transactions is None else np.sort(np.concatenate([np.array([-1]), *map(_keys, transactions)]))
+    for piece, is_gone in _each(sends, gone, done):
         topic, partition, *columns = piece.columns
-        sent, until, offset, epoch = (column.to_numpy() for column in columns)
-        which, last = np.full(len(piece), -1, np.int64), np.full(len(piece), -1, np.int64)
+        sent, until, offset, read = (column.to_numpy() for column in columns)
+        which, last, epoch = np.full(len(piece), -1, np.int64), np.full(len(piece), -1, np.int64), read.copy()
         for of, here in each_partition(topic, partition):
             if of in number:
                 which[here] = number[of]
-                at = None if is_gone else logs.get(of)
-                last[here] = begun[of].before(sent[here], until[here], offset[here], epoch[here], at)
+                if not is_gone and of in logs:
+                    stands = here[epoch[here] == _STANDS]
+                    epoch[stands] = logs[of].epochs_at(offset[stands])
+                last[here] = begun[of].before(sent[here], until[here], epoch[here])
         own = which >= 0
         by_sent.add(*(each[own] for each in (which, sent // width, last, offset, until)))
         if not is_gone:
@@ -156,20 +170,38 @@ def acknowledged_again(
     return {of: again for of, again in found.items() if again is not None}
 
 
-def _each(sends: Iterable[pa.Table], gone: Iterable[pa.Table]) -> Iterator[tuple[pa.Table, bool]]:
+def _each(sends: Iterable[pa.Table], gone: Iterable[pa.Table], done: Numbers | None) -> Iterator[tuple[pa.Table, bool]]:
     """All pieces with the same columns, and whether they are of what is gone.
 
     (The final log has some record where another was acknowledged that is gone: this one is told once more.)
     """
     for piece in filter(len, sends):
-        unknown = pa.array(np.full(len(piece), _UNKNOWN))
-        yield piece.select(COLUMNS).append_column("read_epoch", unknown), False
+        epochs = np.full(len(piece), _STANDS, np.int64)
+        if done is not None:
+            plain = pc.is_null(piece["transaction"]).to_numpy()
+            epochs[~(plain | _among(done, _keys(piece)))] = _UNKNOWN
+        yield piece.select(COLUMNS).append_column("read_epoch", pa.array(epochs)), False
     for piece in gone:
         known = (pc.is_valid(pc.field(name)) for name in ("sent_ns", "acknowledged_ns", "offset"))
         told = piece.select(COLUMNS_OF_GONE.names).filter(reduce(and_, known))
         if len(told):
             epochs = pc.fill_null(told["read_epoch"], _UNKNOWN)
             yield told.set_column(len(told.columns) - 1, "read_epoch", epochs), True
+
+
+def _keys(rows: pa.Table) -> Numbers:
+    """The transaction of each row as one number; -1 where it has none."""
+    worker, transaction = (pc.fill_null(rows[name].cast(pa.int64()), -1).to_numpy() for name in TRANSACTION)
+    known = (worker >= 0) & (transaction >= 0) & (transaction < 1 << _BITS)
+    found: Numbers = np.where(known, (worker << _BITS) + transaction, -1)
+    return found
+
+
+def _among(known: Numbers, each: Numbers) -> Numbers:
+    """Which of these numbers are among others, which are in order."""
+    at = np.searchsorted(known, each)
+    found: Numbers = (at < len(known)) & (known[np.minimum(at, len(known) - 1)] == each) & (each >= 0)
+    return found
 
 
 class _Begun:
@@ -189,16 +221,15 @@ class _Begun:
             unseen.setdefault(n, []).append(window)
         self._unseen = [(n, *_ordered(windows)) for n, windows in sorted(unseen.items())]
 
-    def before(self, sent: Numbers, until: Numbers, offset: Numbers, epoch: Numbers, log: Log | None) -> Numbers:
-        """The last of them. ``epoch``: of the leader that appended each, where it is known; else that of the record
-        that stands there in the final log."""
+    def before(self, sent: Numbers, until: Numbers, epoch: Numbers) -> Numbers:
+        """The last of them. ``epoch``: of the leader that appended each, where it is known."""
         may_have = np.searchsorted(self._begins, until, side="right") - 1
         found = np.clip(np.searchsorted(self._seen, sent) - 1, 0, may_have)
         doubtful = np.flatnonzero(found < may_have)
         if not len(doubtful):
             return found
-        epochs = epoch[doubtful] if log is None else log.epochs_at(offset[doubtful])
-        known = (epochs != _UNKNOWN) & (self._epochs[0] >= 0)
+        epochs = epoch[doubtful]
+        known = (epochs > _UNKNOWN) & (self._epochs[0] >= 0)
         told = np.searchsorted(self._epochs, epochs[known], side="right") - 1
         found[doubtful[known]] = np.clip(told, found[doubtful[known]], may_have[doubtful[known]])
         doubtful = doubtful[~known]
@@ -259,3 +290,8 @@ def _telling(falls: Numbers, writes: Sequence[Numbers], until: Numbers, highest:
 def acknowledged() -> pc.Expression:
     """Which rows of ``sends`` tell an offset at which they were acknowledged."""
     return (pc.field("outcome") == "ok") & pc.is_valid(pc.field("offset")) & pc.is_valid(pc.field("completed_ns"))
+
+
+def committed() -> pc.Expression:
+    """Which rows of ``transactions`` tell of a commit that was answered."""
+    return (pc.field("intent") == "commit") & (pc.field("outcome") == "ok")

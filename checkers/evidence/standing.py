@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from checkers.evidence.again import COLUMNS as COLUMNS_OF_SENDS
-from checkers.evidence.again import COLUMNS_OF_GONE, acknowledged, acknowledged_again
+from checkers.evidence.again import COLUMNS_OF_GONE, TRANSACTION, acknowledged, acknowledged_again, committed
 from checkers.evidence.causes import COLUMNS, RecordRange, bucket_width, record_ranges
 from checkers.evidence.elections import elections
 from checkers.evidence.final_logs import Log, Offsets
@@ -49,9 +49,12 @@ def beside(known: Evidence, stored: StoredRun, logs: Mapping[Partition, Log], re
     """What was observed, beside what is left: the final logs, what vanished of them, among the ``results``, and what
     was acknowledged again where something had been."""
     vanished = _vanished(results)
-    sends = stored.pieces("sends", acknowledged(), COLUMNS_OF_SENDS)
+    columns, done = COLUMNS_OF_SENDS, None
+    if known.configuration.read_committed and stored.count("transactions"):
+        columns, done = [*COLUMNS_OF_SENDS, *TRANSACTION], stored.pieces("transactions", committed(), TRANSACTION)
+    sends = stored.pieces("sends", acknowledged(), columns)
     gone = (piece for anomaly in _NOT_THERE for piece in pieces(directory_of(results, anomaly.name), COLUMNS_OF_GONE))
-    again = acknowledged_again(sends, gone, known.elections, known.acting, logs, known.end_ns)
+    again = acknowledged_again(sends, gone, known.elections, known.acting, logs, known.end_ns, done)
     whole, given = begun_at(logs, vanished), delivered(vanished)
     return replace(known, logs=whole, delivered=given, again=again, _edges={}, _moments={})
 

@@ -63,7 +63,8 @@ def again(
         return Acting(elections, faults, kraft=True)
 
     logs = {} if log is None else {TRIAL: log}
-    found = acknowledged_again(parts, [lacking[:1], lacking[1:]], known, acting, logs, 60 * SECOND, slices, held)
+    most = {"most_slices": slices, "most_held": held}
+    found = acknowledged_again(parts, [lacking[:1], lacking[1:]], known, acting, logs, 60 * SECOND, **most)
     return found.get(TRIAL)
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from checkers.evidence.again import COLUMNS as COLUMNS_OF_SENDS
-from checkers.evidence.again import COLUMNS_OF_GONE, acknowledged_again
+from checkers.evidence.again import COLUMNS_OF_GONE, TRANSACTION, acknowledged_again, committed
 from checkers.evidence.causes import COLUMNS, RecordRange, attached, record_ranges
 from checkers.evidence.causes import decided as each_decided
 from checkers.evidence.elections import elections
@@ -20,12 +20,12 @@ from checkers.evidence.standing import possible_faults
 from harness.core.anomalies import ACKNOWLEDGED_ELSEWHERE, HANGING_TRANSACTION, LOST, VANISHED, Anomaly
 from harness.core.guarantees import Configuration
 from harness.core.verdict import Standing
-from harness.history.schema import OBSERVATIONS, SENDS
+from harness.history.schema import OBSERVATIONS, SENDS, TRANSACTIONS
 from tests.checkers.notation import SECOND, HandHistory, by_hand
 
 NAMES = {1: "b1", 2: "b2", 3: "b3", 4: "b4"}
 TRIAL = ("trial", 0)
-_SENT = pa.schema([SENDS.field(name) for name in COLUMNS_OF_SENDS])
+_SENT = pa.schema([SENDS.field(name) for name in [*COLUMNS_OF_SENDS, *TRANSACTION]])
 PERMITTED, VIOLATION, UNDECIDED = Standing.PERMITTED, Standing.VIOLATION, Standing.UNDECIDED
 
 #: Settings under which a replica outside of the ISR may be elected, and with which each leader acknowledges alone.
@@ -53,9 +53,15 @@ def evidence(told: HandHistory, **settings: Any) -> Evidence:
         coordinated=bool(told.rows["transactions"]),
     )
     again = [row for row in told.rows["sends"] if row["outcome"] == "ok" and row["offset"] is not None]
-    table = pa.Table.from_pylist([{name: row[name] for name in COLUMNS_OF_SENDS} for row in again], _SENT)
-    gone = pa.Table.from_pylist([row for row in map(told_of_gone(told), again) if row is not None], COLUMNS_OF_GONE)
-    again_at = acknowledged_again([table], [gone], known.elections, known.acting, known.logs, known.end_ns)
+    table = pa.Table.from_pylist([{name: row[name] for name in _SENT.names} for row in again], _SENT)
+    done = pa.Table.from_pylist(told.rows["transactions"], TRANSACTIONS).filter(committed())
+    promised = again
+    if configuration.read_committed:
+        of = {(row["worker"], row["transaction"]) for row in done.to_pylist()}
+        promised = [r for r in again if r["transaction"] is None or (r["worker"], r["transaction"]) in of]
+    gone = pa.Table.from_pylist([row for row in map(told_of_gone(told), promised) if row is not None], COLUMNS_OF_GONE)
+    known_of, transactions = (known.elections, known.acting), [done] if configuration.read_committed else None
+    again_at = acknowledged_again([table], [gone], *known_of, known.logs, known.end_ns, transactions)
     return Evidence(**{**vars(known), "again": again_at, "_edges": {}, "_moments": {}})
 
 
@@ -1581,6 +1587,27 @@ def test_a_leader_whom_nobody_reported_may_have_acknowledged_that_in_its_place(
     lines = [*_UNHEARD, *between, *_THEN_B2, *log]
     told = [line if epochs else re.sub(r" e(poch=)?\d\b", "", line) for line in lines]
     assert decided("send r ok @5 t10..11", *told, f"send x ok @5 {x}", **UNCLEAN).standing is standing
+
+
+@pytest.mark.parametrize("level", ["read_committed", "read_uncommitted"])
+@pytest.mark.parametrize(
+    ("of", "x", "standing"),
+    [
+        (["txn 1 abort ok 23..26..27 w1"], "x1 w1", UNDECIDED),
+        (["txn 1 commit info 23..26.. w1"], "x1 w1", UNDECIDED),
+        (["txn 1 commit ok 23..26..27 w1"], "x1 w1", UNDECIDED),
+        (["txn 1 commit ok 23..26..27 w1", "final x @5 e1"], "x1 w1", PERMITTED),
+        (["txn 1 commit ok 23..26..27 w2", "final x @5 e1"], "w2", PERMITTED),
+    ],
+    ids=["aborted", "perhaps committed", "committed and gone", "committed and there", "of no transaction"],
+)
+def test_what_was_not_committed_is_not_of_the_epoch_that_stands_in_its_place(
+    of: list[str], x: str, standing: Standing, level: str
+) -> None:
+    """b1, which is cut off, may have acknowledged x. What is not read as committed is not told as gone."""
+    lines = [line for line in _OF_B2 if not (line == "final b @5 e1" and "final x @5 e1" in of)]
+    told = ["send r ok @5 t10..11", f"send x ok @5 t24.5..25.5 {x}", *of, *_CUT_OFF, *lines]
+    assert decided(*told, isolation_level=level, **UNCLEAN).standing is standing
 
 
 def test_an_epoch_that_may_be_anothers_at_that_place_tells_nothing() -> None:
