@@ -1,5 +1,5 @@
-"""Offsets that were acknowledged twice. A record is acknowledged; a write that is sent later is acknowledged at its
-offset, or below: by then the leader's log had been cut, and the record was no longer in it.
+"""Offsets that were acknowledged twice. A record is acknowledged, or delivered; a write that is sent later is
+acknowledged at its offset, or below: by then the leader's log had been cut, and the record was no longer in it.
 
 Whose log that was is not known: a deposed leader may go on writing its own, and acknowledge there what stands below.
 So it shows no more than that the record may have been gone.
@@ -45,6 +45,11 @@ COLUMNS_OF_GONE = pa.schema(
     + [("read_epoch", pa.int32())]
 )
 
+#: What is read of the records that were delivered and are gone.
+COLUMNS_OF_VANISHED = pa.schema(
+    [("topic", pa.string()), ("partition", pa.int32())] + [(name, pa.int64()) for name in ("read_ns", "offset")]
+)
+
 #: In place of the epoch of a write that nobody was given with one; and of one that is that of the record which stands
 #: there in the final log.
 _UNKNOWN = -1
@@ -72,7 +77,8 @@ class Gone:
 
 @dataclass(frozen=True)
 class Again:
-    """Groups of writes that were acknowledged at offsets which had been acknowledged before. A row is a group.
+    """Groups of writes that were acknowledged at offsets which had been acknowledged, or delivered, before. A row is a
+    group.
 
     ``last``: the last term that had surely begun when its writes were appended. ``sent_ns``: they were sent then, or
     later. ``lowest``: the lowest of their offsets. ``by_ns``: when the last was acknowledged.
@@ -128,6 +134,7 @@ class _Folding:
 def acknowledged_again(
     sends: Iterable[pa.Table],
     gone: Iterable[pa.Table],
+    vanished: Iterable[pa.Table],
     elections: Mapping[Partition, Elections],
     acting: Callable[[Elections], Acting],
     logs: Mapping[Partition, Log],
@@ -139,7 +146,8 @@ def acknowledged_again(
     """Of each partition, the writes that show that its log was cut.
 
     ``sends``: acknowledged records with COLUMNS, piece by piece; ``gone``: those of them that are not where they were
-    acknowledged, with COLUMNS_OF_GONE. ``logs``: the final ones. ``end_ns``: when nothing was written any more.
+    acknowledged, with COLUMNS_OF_GONE; ``vanished``: what was delivered and is gone, with COLUMNS_OF_VANISHED (one may
+    never have been acknowledged). ``logs``: the final ones. ``end_ns``: when nothing was written any more.
     ``transactions``: with TRANSACTION, those that were committed, where the final read is read_committed: what is of
     another promised nothing, so that nobody tells of it that it is gone. Such sends have TRANSACTION, too.
     """
@@ -165,6 +173,15 @@ def acknowledged_again(
         by_sent.add(*(each[own] for each in (which, sent // width, last, offset, until)))
         if not is_gone:
             by_until.add(*(each[own] for each in (which, until // width, offset)))
+    known = (piece.select(COLUMNS_OF_VANISHED.names).drop_null() for piece in vanished)
+    for piece in filter(len, known):
+        topic, partition, *columns = piece.columns
+        read, offset = (column.to_numpy() for column in columns)
+        which = np.full(len(read), -1, np.int64)
+        for of, here in each_partition(topic, partition):
+            which[here] = number.get(of, -1)
+        own = which >= 0
+        by_until.add(*(each[own] for each in (which, read // width, offset)))
     acknowledged, names = by_until.each(), {n: of for of, n in number.items()}
     found = {names[n]: _again(width, own, *acknowledged[n]) for n, own in by_sent.each().items()}
     return {of: again for of, again in found.items() if again is not None}
@@ -258,7 +275,7 @@ def _ordered(times: Sequence[Silence]) -> tuple[Numbers, Numbers]:
 
 
 def _again(width: int, writes: Sequence[Numbers], until: Numbers, highest: Numbers) -> Again | None:
-    """What is at or below an offset that had been acknowledged before it was sent."""
+    """What is at or below an offset that had been acknowledged, or delivered, before it was sent."""
     sent, last, lowest, by_ns = writes
     before = np.searchsorted(until, sent) - 1
     falls = (before >= 0) & (lowest <= np.maximum.accumulate(highest)[np.maximum(before, 0)])

@@ -7,7 +7,14 @@ from pathlib import Path
 import numpy as np
 
 from checkers.evidence.again import COLUMNS as COLUMNS_OF_SENDS
-from checkers.evidence.again import COLUMNS_OF_GONE, TRANSACTION, acknowledged, acknowledged_again, committed
+from checkers.evidence.again import (
+    COLUMNS_OF_GONE,
+    COLUMNS_OF_VANISHED,
+    TRANSACTION,
+    acknowledged,
+    acknowledged_again,
+    committed,
+)
 from checkers.evidence.causes import COLUMNS, RecordRange, bucket_width, record_ranges
 from checkers.evidence.elections import elections
 from checkers.evidence.final_logs import Log, Offsets
@@ -54,7 +61,8 @@ def beside(known: Evidence, stored: StoredRun, logs: Mapping[Partition, Log], re
         columns, done = [*COLUMNS_OF_SENDS, *TRANSACTION], stored.pieces("transactions", committed(), TRANSACTION)
     sends = stored.pieces("sends", acknowledged(), columns)
     gone = (piece for anomaly in _NOT_THERE for piece in pieces(directory_of(results, anomaly.name), COLUMNS_OF_GONE))
-    again = acknowledged_again(sends, gone, known.elections, known.acting, logs, known.end_ns, done)
+    read = pieces(directory_of(results, VANISHED.name), COLUMNS_OF_VANISHED)
+    again = acknowledged_again(sends, gone, read, known.elections, known.acting, logs, known.end_ns, done)
     whole, given = begun_at(logs, vanished), delivered(vanished)
     return replace(known, logs=whole, delivered=given, again=again, _edges={}, _moments={})
 

@@ -64,7 +64,7 @@ def again(
 
     logs = {} if log is None else {TRIAL: log}
     most = {"most_slices": slices, "most_held": held}
-    found = acknowledged_again(parts, [lacking[:1], lacking[1:]], known, acting, logs, 60 * SECOND, **most)
+    found = acknowledged_again(parts, [lacking[:1], lacking[1:]], [], known, acting, logs, 60 * SECOND, **most)
     return found.get(TRIAL)
 
 
@@ -292,11 +292,11 @@ def test_a_run_without_length_is_one_slice() -> None:
     )
     observations = pa.Table.from_pylist(by_hand(*LED).rows["observations"], OBSERVATIONS)
     known = elections(observations, spans(observations), {1: "b1", 2: "b2"}, Configuration(version="4.3.1"))
-    assert acknowledged_again([rows], [], known, _nothing_acted, {}, 0) == {}
+    assert acknowledged_again([rows], [], [], known, _nothing_acted, {}, 0) == {}
 
 
 def test_where_nobody_told_who_led_nothing_is_shown() -> None:
     rows = pa.Table.from_pylist(
         [{"topic": "other", "partition": 0, "invoked_ns": 1, "completed_ns": 2, "offset": 3}], _SENT
     )
-    assert acknowledged_again([rows], [], {}, _nothing_acted, {}, 60 * SECOND) == {}
+    assert acknowledged_again([rows], [], [], {}, _nothing_acted, {}, 60 * SECOND) == {}

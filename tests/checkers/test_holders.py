@@ -9,7 +9,13 @@ import pyarrow as pa
 import pytest
 
 from checkers.evidence.again import COLUMNS as COLUMNS_OF_SENDS
-from checkers.evidence.again import COLUMNS_OF_GONE, TRANSACTION, acknowledged_again, committed
+from checkers.evidence.again import (
+    COLUMNS_OF_GONE,
+    COLUMNS_OF_VANISHED,
+    TRANSACTION,
+    acknowledged_again,
+    committed,
+)
 from checkers.evidence.causes import COLUMNS, RecordRange, attached, record_ranges
 from checkers.evidence.causes import decided as each_decided
 from checkers.evidence.elections import elections
@@ -61,7 +67,7 @@ def evidence(told: HandHistory, **settings: Any) -> Evidence:
         promised = [r for r in again if r["transaction"] is None or (r["worker"], r["transaction"]) in of]
     gone = pa.Table.from_pylist([row for row in map(told_of_gone(told), promised) if row is not None], COLUMNS_OF_GONE)
     known_of, transactions = (known.elections, known.acting), [done] if configuration.read_committed else None
-    again_at = acknowledged_again([table], [gone], *known_of, known.logs, known.end_ns, transactions)
+    again_at = acknowledged_again([table], [gone], [vanished(told)], *known_of, known.logs, known.end_ns, transactions)
     return Evidence(**{**vars(known), "again": again_at, "_edges": {}, "_moments": {}})
 
 
@@ -81,6 +87,16 @@ def told_of_gone(told: HandHistory) -> Callable[[dict[str, Any]], dict[str, Any]
         }
 
     return row_of
+
+
+def vanished(told: HandHistory) -> pa.Table:
+    """What was delivered, and the final log does not have there."""
+    rows = told.rows["reads"]
+    there = {(row["record_id"], row["offset"]) for row in rows if row["phase"] == "final"}
+    live = (row for row in rows if row["phase"] == "live" and (row["record_id"], row["offset"]) not in there)
+    return pa.Table.from_pylist(
+        [{name: row[name] for name in COLUMNS_OF_VANISHED.names} for row in live], COLUMNS_OF_VANISHED
+    )
 
 
 def log_of(told: HandHistory, end: dict[str, Any]) -> Log:
@@ -1587,6 +1603,27 @@ def test_a_leader_whom_nobody_reported_may_have_acknowledged_that_in_its_place(
     lines = [*_UNHEARD, *between, *_THEN_B2, *log]
     told = [line if epochs else re.sub(r" e(poch=)?\d\b", "", line) for line in lines]
     assert decided("send r ok @5 t10..11", *told, f"send x ok @5 {x}", **UNCLEAN).standing is standing
+
+
+@pytest.mark.parametrize("r", ["info", "ok"])
+@pytest.mark.parametrize(
+    ("x", "standing"),
+    [
+        ("@5 t12..13", UNDECIDED),
+        ("@4 t12..13", UNDECIDED),
+        ("@6 t12..13", PERMITTED),
+        ("@4 p1 t12..13", PERMITTED),
+        ("@4 t6.5..13", PERMITTED),
+    ],
+    ids=["there", "below", "above", "in another partition", "sent before it was delivered"],
+)
+def test_what_was_delivered_may_have_been_gone_as_another_was_acknowledged_in_its_place(
+    r: str, x: str, standing: Standing
+) -> None:
+    """r was acknowledged, or nobody knows whether it was; a consumer was given it at 7 s, and x is gone as well."""
+    log = ["final a @2 e0", "final b @3 e1", "send late ok @6 t50..51", "final late @6 e1", "end 0..7"]
+    told = [f"send r {r} @5 t6..7", "live r @5 e0 t7", *LONELY, f"send x ok {x}", *log]
+    assert decided(*told, anomaly=VANISHED, **UNCLEAN).standing is standing
 
 
 @pytest.mark.parametrize("level", ["read_committed", "read_uncommitted"])

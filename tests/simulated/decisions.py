@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from checkers.evidence.again import COLUMNS, COLUMNS_OF_GONE, acknowledged_again
+from checkers.evidence.again import COLUMNS, COLUMNS_OF_GONE, COLUMNS_OF_VANISHED, acknowledged_again
 from checkers.evidence.causes import RecordRange, attached, decided
 from checkers.evidence.elections import elections
 from checkers.evidence.final_logs import Log
@@ -45,7 +45,9 @@ def evidence(played: Played) -> Evidence:
     told = [row for row in sends if row["outcome"] == Outcome.OK and row["offset"] is not None]
     sent = pa.Table.from_pylist([{name: row[name] for name in COLUMNS} for row in told], _SENT)
     gone = pa.Table.from_pylist(_not_there(played, told), COLUMNS_OF_GONE)
-    again = acknowledged_again([sent], [gone], known.elections, known.acting, logs, known.end_ns)
+    read = [{name: row[name] for name in COLUMNS_OF_VANISHED.names} for row in _gone(played)]
+    given = pa.Table.from_pylist(read, COLUMNS_OF_VANISHED)
+    again = acknowledged_again([sent], [gone], [given], known.elections, known.acting, logs, known.end_ns)
     return replace(known, again=again, _edges={}, _moments={})
 
 
