@@ -25,12 +25,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from checkers.evidence.acting import Acting
-from checkers.evidence.elections import BEFORE, Elections, Silence
+from checkers.evidence.elections import BEFORE, NEVER, Elections, Silence
 from checkers.evidence.final_logs import Log
 from checkers.evidence.leadership import Partition, known_epoch
 from checkers.evidence.store import each_partition
 
 Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
+Columns = Sequence[Numbers]
 
 #: What is read of ``sends``.
 COLUMNS = ["topic", "partition", "invoked_ns", "completed_ns", "offset"]
@@ -77,11 +78,10 @@ class Gone:
 
 @dataclass(frozen=True)
 class Again:
-    """Groups of writes that were acknowledged at offsets which had been acknowledged, or delivered, before. A row is a
-    group.
+    """Writes that were acknowledged at offsets which had been acknowledged, or delivered, before.
 
-    ``last``: the last term that had surely begun when its writes were appended. ``sent_ns``: they were sent then, or
-    later. ``lowest``: the lowest of their offsets. ``by_ns``: when the last was acknowledged.
+    ``last``: the last term that had surely begun when each was appended. ``sent_ns``: it was sent then, or later.
+    ``lowest``: its offset. ``by_ns``: when it was acknowledged.
     """
 
     last: Numbers
@@ -101,34 +101,64 @@ class Again:
 
 
 class _Folding:
-    """Rows folded by some columns as they come, so that no more than some are held that were not."""
+    """Columns folded as they come, so that no more than some rows are held that were not. The first column names what
+    they are of."""
 
-    def __init__(self, by: list[str], how: dict[str, str], most: int) -> None:
-        self._by, self._how, self._most = by, how, most
-        self._parts: list[pa.Table] = []
+    def __init__(self, fold: Callable[[Columns], Columns], most: int) -> None:
+        self._fold, self._most = fold, most
+        self._parts: list[Columns] = []
 
     def add(self, *columns: Numbers) -> None:
-        """``columns``: those by which, and those that are folded."""
         if not len(columns[0]):
             return
-        self._parts.append(self._folded(pa.table([*columns], [*self._by, *self._how])))
-        if sum(map(len, self._parts)) > self._most:
-            self._parts = [self._folded(pa.concat_tables(self._parts))]
+        self._parts.append(self._fold(columns))
+        if sum(len(part[0]) for part in self._parts) > self._most:
+            self._parts = [self._folded()]
 
-    def each(self) -> dict[int, list[Numbers]]:
-        """By the first of the columns, the others, in their order."""
+    def each(self) -> dict[int, Columns]:
+        """By the first of the columns, the others, in order."""
         if not self._parts:
             return {}
-        found = self._folded(pa.concat_tables(self._parts)).sort_by([(name, "ascending") for name in self._by])
-        of, *columns = (column.to_numpy() for column in found.columns)
+        of, *columns = self._folded()
         names, begun = np.unique(of, return_index=True)
         apart = zip(*(np.split(column, begun[1:]) for column in columns), strict=True)
         return {int(name): [*own] for name, own in zip(names, apart, strict=True)}
 
-    def _folded(self, rows: pa.Table) -> pa.Table:
-        folded = rows.group_by(self._by, use_threads=False).aggregate([*self._how.items()])
-        folded = folded.select([*self._by, *("_".join(one) for one in self._how.items())])
-        return folded.rename_columns([*self._by, *self._how])
+    def _folded(self) -> Columns:
+        return self._fold([np.concatenate(column) for column in zip(*self._parts, strict=True)])
+
+
+def _highest(columns: Columns) -> Columns:
+    """The highest offset of each slice. ``columns``: of what, slice, offset."""
+    *keys, offset = (column[np.lexsort(columns[1::-1])] for column in columns)
+    begun = _begun(keys)
+    return [*(key[begun] for key in keys), np.maximum.reduceat(offset, begun)]
+
+
+def _lowest(columns: Columns) -> Columns:
+    """Of the writes of each slice and term those of which none that is as low was acknowledged as early. ``columns``:
+    of what, slice, term, offset, when acknowledged."""
+    order = np.lexsort(columns[2::-1])
+    *keys, offset, by_ns = (column[order] for column in columns)
+    begun = _begun(keys)
+    group = np.repeat(np.arange(len(begun)), np.diff(np.append(begun, len(order))))
+    # (The lowest of all is acknowledged before nearly all.)
+    lowest = np.minimum.reduceat(offset, begun)[group]
+    first = np.minimum.reduceat(np.where(offset == lowest, by_ns, NEVER), begun)[group]
+    few = np.flatnonzero(np.where(offset == lowest, by_ns == first, by_ns < first))
+    few = few[np.lexsort((by_ns[few], offset[few], group[few]))]
+    times, rank = np.unique(by_ns[few], return_inverse=True)
+    # (A number that falls from each group to the next: what is least so far is so in its own group.)
+    rank = rank - group[few] * len(times)
+    earliest = few[np.append(True, rank[1:] < np.minimum.accumulate(rank)[:-1])]
+    return [*(key[earliest] for key in keys), offset[earliest], by_ns[earliest]]
+
+
+def _begun(keys: Columns) -> Numbers:
+    """The first of each of the rows that have the same keys and stand one behind the other."""
+    other = np.ones(len(keys[0]), bool)
+    other[1:] = np.logical_or.reduce([key[1:] != key[:-1] for key in keys])
+    return np.flatnonzero(other)
 
 
 def acknowledged_again(
@@ -155,8 +185,7 @@ def acknowledged_again(
     width = max(end_ns // slices, 1)
     number = {of: n for n, of in enumerate(elections)}
     begun = {of: _Begun(own, acting(own)) for of, own in elections.items()}
-    by_sent = _Folding(["of", "sent", "last"], {"lowest": "min", "by_ns": "max"}, most_held)
-    by_until = _Folding(["of", "until"], {"highest": "max"}, most_held)
+    by_sent, by_until = _Folding(_lowest, most_held), _Folding(_highest, most_held)
     done = None if transactions is None else np.sort(np.concatenate([np.array([-1]), *map(_keys, transactions)]))
     for piece, is_gone in _each(sends, gone, done):
         topic, partition, *columns = piece.columns

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -265,6 +266,43 @@ def test_a_fall_that_came_before_the_next_leader_is_kept_beside_one_that_came_af
     found = again(*RISING[:7], *sends, led=_BOTH, gone=[("y", 0)], log=_LOG)
     assert gone(found, 6, 7.5) == Gone(0, int(20.2 * SECOND))
     assert gone(found, 5, 7.5) == Gone(1, int(20.2 * SECOND))
+
+
+@pytest.mark.parametrize(
+    ("also", "by"),
+    [
+        ([], 31),
+        (["send y ok @6 t30..44"], 31),
+        (["send y ok @900 t30..30.5"], 31),
+        (["send y ok @6 t30..30.5"], 30.5),
+        (["send y ok @5 t30..30.5"], 30.5),
+        (["send y ok @3 t30..44"], 31),
+        (["send y ok @3 t30..44", "send z ok @6 t30..30.7", "send q ok @900 t30..30.5"], 30.7),
+        (["send y ok @3 t30..30.2", "send z ok @6 t30..30.7"], 30.2),
+    ],
+    ids=[
+        *("alone", "later", "where nothing was", "above, and earlier", "there, and earlier", "below, and later"),
+        *("between two others", "below, and earlier"),
+    ],
+)
+@pytest.mark.parametrize("held", [1, MOST_HELD])
+def test_of_those_that_were_sent_in_the_same_slice_each_tells_of_its_own_offset_and_time(
+    also: Sequence[str], by: float, held: int
+) -> None:
+    found = again(*RISING[:9], "send x ok @5 t30..31", *also, led=LED[:1], held=held)
+    assert gone(found, 8, 9.6) == Gone(0, int(by * SECOND))
+
+
+def test_what_is_kept_of_many_writes_shows_what_all_of_them_do() -> None:
+    random = Random(1)
+    for _ in range(20):
+        writes = [(random.randrange(1, 12), random.randrange(25), random.randrange(1, 8)) for _ in range(60)]
+        sends = [f"send s{n} ok @{at} t{sent}..{sent + took}" for n, (at, sent, took) in enumerate(writes)]
+        found = again(*sends, led=LED[:1], slices=60, held=random.choice([1, 20, MOST_HELD]))
+        for at, sent, took in writes:
+            shows = [begun + more for own, begun, more in writes if own <= at and begun > sent + took]
+            known = None if found is None else found.gone(at, (sent + took) * SECOND)
+            assert known == (Gone(0, min(shows) * SECOND) if shows else None)
 
 
 def test_rows_are_folded_again_where_many_are_held() -> None:
