@@ -100,4 +100,4 @@ class Backends:
     clean: "Callable[[RunFile], None]" = _clean
     providers: "Callable[[], Mapping[str, Row]]" = _providers
     cores: Callable[[], int] = cores
-    writable: Callable[[Path], bool] = lambda directory: os.access(directory, os.W_OK)
+    writable: Callable[[Path], bool] = lambda directory: os.access(directory, os.W_OK | os.X_OK)

@@ -18,6 +18,8 @@ from harness.cli.printing import console
 from harness.core.errors import HistoryError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from harness.suite.comparing import Compared
     from harness.suite.pruning import Kept, LeftAlone
     from harness.suite.stored import Stored
@@ -119,16 +121,25 @@ def compare(old: Path, new: Path, tolerance: float) -> int:
     """Compare two runs, suites or stores: verdicts, loss, availability and latency, and what changed in settings.
 
     Of a store, the newest run of each scenario; as OLD, the newest that no suite found worse. Exits with 1 where NEW is
-    worse.
+    worse, else with 3 where a folder of either is not yours to look into, or of OLD no run of a scenario can be read.
     """
     from harness.suite.comparing import compare as compared
     from harness.suite.stored import by_case
 
-    before, after = by_case(old, print_error, baseline=True), by_case(new, print_error)
+    unseen = list[str]()
+
+    def closed(line: str) -> None:
+        unseen.append(line)
+        print_error(line)
+
+    before = by_case(old, print_error, baseline=True, closed=closed)
+    after = by_case(new, print_error, closed=closed)
     if len(before) == len(after) == 1:
         # Two runs are compared, whatever their scenarios are called.
         after = {next(iter(before)): next(iter(after.values()))}
-    return print_comparison(compared(before, after, tolerance))
+    code = print_comparison(compared(before, after, tolerance))
+    lacking = unseen or any(runs.unreadable and not runs.any for runs in before.values())
+    return codes.CANNOT_RUN if code == codes.MET and lacking else code
 
 
 def print_comparison(cases: "list[Compared]", err: bool = False) -> int:
@@ -185,13 +196,14 @@ def prune(
     """Keep a STORE within days or bytes. A run that was not as expected is kept unless --unexpected.
 
     Kept in any case are the runs of suites that are going on, and of each suite's name the newest judged of each case,
-    to compare with. Of a suite older than --days of which no run is left, its own directory goes, too, unless it is the
-    newest of its name. Exits with 3 where there is one that may go, and is not yours to remove, or a folder that is not
-    yours to look into.
+    to compare with; and all of a store where a suite is not yours to read. Of a suite older than --days of which no run
+    is left, its own directory goes, too, unless it is the newest of its name. Exits with 3 where there is one that may
+    go, and is not yours to remove, or a folder, or a suite, that is not yours to look into.
     """
     from harness.suite.pruning import (
         Kept,
         Why,
+        closed_suites,
         protected,
         removed,
         size_of,
@@ -214,6 +226,11 @@ def prune(
     for line in closed:
         print_error(line)
     stays = protected(store)
+    of_suites = sum(one.run.directory.resolve() in stays for one in kept)
+    unread = closed_suites(store)
+    for suite in unread:
+        print_error(f"{suite}: not yours to read: nobody knows which runs it needs, and none of {suite.parent} goes")
+    stays |= {one.run.directory.resolve() for one in kept if _is_of(one.run.directory, unread)}
     chosen = to_remove(
         kept, time.time(), days, most, unexpected, stays, lambda run: why_left_alone(run, backends.writable)
     )
@@ -227,12 +244,12 @@ def prune(
             alone[pruned.left.why] += 1
     suites = 0
     empty = without_runs(store, time.time(), days, [one.run.directory for one in gone])
+    empty = [directory for directory in empty if not _is_of(directory, unread)]
     for directory, why in suites_removed(empty, dry_run, backends.writable):
         click.echo(_became(f"{directory} (a suite of which no run is left)", why, dry_run))
         suites += why is None
         locked = locked or (why is not None and why.why is Why.NOT_YOURS)
     left = sum(one.size for one in kept) - sum(one.size for one in gone)
-    of_suites = sum(one.run.directory.resolve() in stays for one in kept)
     compared = f", {of_suites} of them as the newest of their suites, or of one that is going on" if of_suites else ""
     emptied = f"; {suites} {'suite' if suites == 1 else 'suites'} of which no run is left" if suites else ""
     emptied += " would go" if suites and dry_run else " went" if suites else ""
@@ -243,7 +260,12 @@ def prune(
         if len(kept) - len(gone) > alone.total():
             reasons.append("what stays must, or was not as expected")
         print_error(f"more than the {most / 1e6:.1f} MB of --size: {'; '.join(reasons)}")
-    return codes.CANNOT_RUN if alone[Why.NOT_YOURS] or locked or closed else codes.MET
+    return codes.CANNOT_RUN if alone[Why.NOT_YOURS] or locked or closed or unread else codes.MET
+
+
+def _is_of(directory: Path, suites: "Sequence[Path]") -> bool:
+    """Whether it lies in the store of one of these suites."""
+    return any(suite.parent in directory.parents for suite in suites)
 
 
 def _described(kept: "Kept") -> str:

@@ -93,16 +93,19 @@ def _not_compared(old: Runs | None, new: Runs | None) -> list[str]:
 
 
 def figures(runs: Runs) -> Figures:
-    """What is compared of these runs. One that crashed was not as expected, and has no other figure."""
+    """What is compared of these runs. One that crashed was not as expected, and has no other figure; of one that cannot
+    be read, its suite says whether it was."""
     judged = [(run, run.verdict) for run in runs.judged if run.verdict is not None]
-    outcomes = [str(verdict.verdict) for _, verdict in judged] + ["crashed"] * runs.crashed
+    outcomes = (
+        [str(verdict.verdict) for _, verdict in judged] + ["crashed"] * runs.crashed + ["unreadable"] * len(runs.unread)
+    )
     found = [(name, anomaly) for _, verdict in judged for name, anomaly in verdict.anomalies.items()]
     latencies = [_latency(run) for run, _ in judged]
     heals = [_heals(verdict.availability) for _, verdict in judged]
     expects = [run.file.expect for run, _ in judged]
     return Figures(
-        runs=len(judged) + runs.crashed,
-        as_expected=sum(verdict.expected for _, verdict in judged),
+        runs=len(judged) + runs.crashed + len(runs.unread),
+        as_expected=sum(verdict.expected for _, verdict in judged) + sum(runs.unread),
         verdicts=Counter(outcomes),
         loss=_median([verdict.summary.loss_rate for _, verdict in judged]),
         unavailable=_median([_unavailable(verdict.availability) for _, verdict in judged]),
@@ -123,7 +126,7 @@ def worse(old: Figures, new: Figures, tolerance: float) -> Iterator[str]:
     """In which ways ``new`` is worse, a line each."""
     if new.as_expected * old.runs < old.as_expected * new.runs:
         yield f"as expected: {old.as_expected} of {old.runs} before, {new.as_expected} of {new.runs} now"
-    if old.verdicts.keys() <= {"crashed"}:
+    if old.verdicts.keys() <= {"crashed", "unreadable"}:
         return  # There is nothing that these were better in.
     # What the scenario names may be found in one run and not in the next: that is chance, and so is how it stands
     # where it expects a violation.

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 
 from harness.core.errors import HistoryError
@@ -18,6 +19,7 @@ from harness.suite.stored import Stored, with_verdict
 from harness.suite.suite import run_directory
 
 _DAY = 86_400.0
+_SUITES = "suite-*-*"
 _BEGUN = frozenset({Outcome.RUNNING, Outcome.INTERRUPTED})
 
 
@@ -57,7 +59,7 @@ def protected(folder: Path) -> set[Path]:
     going on, and what it is compared with; and of each suite's name the newest judged of each case, which the next is
     compared with (harness.suite.stored: by_case)."""
     suites = _suites_below(folder)
-    suites += [path.parent for store in folder.parents for path in sorted(store.glob(f"suite-*-*/{SUITE_FILE}"))]
+    suites += [path.parent for store in folder.parents for path in sorted(store.glob(f"{_SUITES}/{SUITE_FILE}"))]
     newest: dict[tuple[Path, str, str], tuple[float, set[Path]]] = {}
     stays: set[Path] = set()
     for directory in suites:
@@ -86,9 +88,27 @@ def _unsaid(_line: str) -> None:
     """(Who lists the runs says which cannot be read.)"""
 
 
+def closed_suites(folder: Path) -> list[Path]:
+    """The directories of suites, as far as their names tell, at and below ``folder``, and in the stores that it lies
+    in, whose suite.json this user cannot read."""
+    found = {path for store in folder.parents for path in store.glob(_SUITES)}
+    for at, below, _ in os.walk(folder):
+        found |= {Path(at, name) for name in below if fnmatchcase(name, _SUITES)}
+    return sorted(path for path in found if _is_closed(path / SUITE_FILE))
+
+
+def _is_closed(path: Path) -> bool:
+    try:
+        with suppress(FileNotFoundError, NotADirectoryError, IsADirectoryError), path.open("rb"):
+            pass
+    except PermissionError:
+        return True
+    return False
+
+
 def _suites_below(folder: Path) -> list[Path]:
     found = files_below(folder, SUITE_FILE, lambda _: None)  # (Who lists the runs says which folders are closed.)
-    return [path.parent for path in found if fnmatchcase(path.parent.name, "suite-*-*")]
+    return [path.parent for path in found if fnmatchcase(path.parent.name, _SUITES)]
 
 
 def without_runs(folder: Path, now: float, days: float | None, gone: Collection[Path] = ()) -> list[Path]:
@@ -154,12 +174,13 @@ def _may_go(run: Stored) -> bool:
 
 
 def size_of(directory: Path) -> int:
-    """The bytes of all files below; no link is followed, and what is removed meanwhile, as a run that goes on does,
-    has none."""
+    """The bytes of all files below that this user can see; no link is followed, and what is removed meanwhile, as a run
+    that goes on does, has none."""
     size = 0
     for folder, _, files in os.walk(directory):
         for name in files:
-            with suppress(FileNotFoundError):
+            # (Who may list a folder may not see what is in it.)
+            with suppress(FileNotFoundError, PermissionError):
                 size += Path(folder, name).lstat().st_size
     return size
 
@@ -183,9 +204,8 @@ def removed(chosen: Sequence[Kept], below: Path, dry_run: bool, writable: Callab
     for kept in chosen:
         run = kept.run.directory
         left = why_left_alone(run, writable)
-        # (It may have begun to be recorded since.)
-        if left is None and not dry_run and not remove(run, below):
-            left = LeftAlone(Why.RECORDED)
+        if left is None and not dry_run:
+            left = _left_by(partial(remove, run, below))
         yield Pruned(kept, left)
 
 
@@ -195,9 +215,18 @@ def suites_removed(
     """Remove these directories of suites, unless it is a ``dry_run``; why one is left alone, None where it is not."""
     for directory in chosen:
         left = why_left_alone(directory, writable)
-        if left is None and not dry_run and not _remove_suite(directory):
-            left = LeftAlone(Why.RECORDED)
+        if left is None and not dry_run:
+            left = _left_by(partial(_remove_suite, directory))
         yield directory, left
+
+
+def _left_by(remove: Callable[[], bool]) -> LeftAlone | None:
+    """Why something is not removed though it seemed that it could be: it may have begun to be recorded since, and what
+    a folder allows is not all that decides."""
+    try:
+        return None if remove() else LeftAlone(Why.RECORDED)
+    except PermissionError:
+        return LeftAlone(Why.NOT_YOURS)
 
 
 def _remove_suite(directory: Path) -> bool:
@@ -223,7 +252,9 @@ def why_left_alone(directory: Path, writable: Callable[[Path], bool]) -> LeftAlo
 
 
 def _not_to_empty(directory: Path, writable: Callable[[Path], bool]) -> Path | None:
-    """The first folder, of a run and the one that it lies in, from which this user may remove nothing; None where there
-    is none: of a run all goes, or nothing."""
-    folders = (Path(folder) for folder, _, _ in os.walk(directory))
-    return next((folder for folder in (directory.parent, *folders) if not writable(folder) and is_there(folder)), None)
+    """The first folder, of a run and the one that it lies in, from which this user may remove nothing, or which is
+    closed to him; None where there is none: of a run all goes, or nothing."""
+    closed = list[str]()
+    folders = [Path(folder) for folder, _, _ in os.walk(directory, onerror=lambda error: closed.append(error.filename))]
+    locked = (folder for folder in (directory.parent, *folders) if not writable(folder))
+    return next((folder for folder in (*locked, *map(Path, closed)) if is_there(folder)), None)

@@ -35,13 +35,15 @@ class Stored:
 @dataclass(frozen=True)
 class Runs:
     """The runs of one case: those with a verdict, how many came to none (they crashed, or the judge did), how many were
-    removed since, cannot be read, and could not run. None of it: the suite's time budget left all of them out."""
+    removed since, cannot be read, and could not run. None of it: the suite's time budget left all of them out.
+    ``unread``: of those that cannot be read, whether they were as expected, as their suite noted it."""
 
     judged: Sequence[Stored] = ()
     crashed: int = 0
     removed: int = 0
     unreadable: int = 0
     cannot_run: int = 0
+    unread: Sequence[bool] = ()
 
     @property
     def any(self) -> bool:
@@ -112,20 +114,23 @@ def runs_below(folder: Path, say: Say = _refuse) -> list[Path]:
     return [path.parent for path in found]
 
 
-def by_case(folder: Path, say: Say, baseline: bool = False, without: str | None = None) -> dict[str, Runs]:
+def by_case(
+    folder: Path, say: Say, baseline: bool = False, without: str | None = None, closed: Say | None = None
+) -> dict[str, Runs]:
     """The runs of a suite by the names of their cases. Of a store, for each case those of the newest suite that has
     it, or the one run outside of suites that is newer: its case has the scenario's name. Where others are compared with
     it (``baseline``), runs of which none was judged hide no older ones, and neither do those that were worse: a night
     that crashed is no measure. ``without``: the name of a suite's directory that is passed over, as are copies of it.
 
-    Raises HistoryError where none was judged. A run that cannot be read is reported, and left out.
+    Raises HistoryError where none was judged. A run that cannot be read is reported, and left out. A folder that cannot
+    be looked into is reported to ``closed``, by default as a run is.
     """
     if (folder / SUITE_FILE).is_file():
         if Path(os.path.realpath(folder)).name == without:
             raise HistoryError(f"{folder}: it would be compared with itself: name another")
         found = of_suite(folder, say)
     else:
-        found = _newest(folder, say, baseline, without)
+        found = _newest(folder, say, baseline, without, say if closed is None else closed)
     if not any(runs.judged for runs in found.values()):
         if any(runs.removed for runs in found.values()):
             raise HistoryError(f"{folder}: the runs of this suite were removed since: name another")
@@ -149,7 +154,8 @@ def of_suite(directory: Path, say: Say) -> dict[str, Runs]:
             elif read := list(with_verdict([run], say)):
                 found[result.name] = replace(runs, judged=(*runs.judged, *read))
             else:
-                found[result.name] = replace(runs, unreadable=runs.unreadable + 1)
+                unread = (*runs.unread, result.outcome is Outcome.EXPECTED)
+                found[result.name] = replace(runs, unreadable=runs.unreadable + 1, unread=unread)
         elif result.outcome is Outcome.CANNOT_RUN:
             found[result.name] = replace(runs, cannot_run=runs.cannot_run + 1)
         elif result.outcome is Outcome.NOT_STARTED:
@@ -157,7 +163,7 @@ def of_suite(directory: Path, say: Say) -> dict[str, Runs]:
     return found
 
 
-def _newest(folder: Path, say: Say, baseline: bool, without: str | None) -> dict[str, Runs]:
+def _newest(folder: Path, say: Say, baseline: bool, without: str | None, closed: Say) -> dict[str, Runs]:
     began: dict[str, float] = {}
     newest: dict[str, Runs] = {}
     of_suites: set[Path] = set()
@@ -175,7 +181,7 @@ def _newest(folder: Path, say: Say, baseline: bool, without: str | None) -> dict
         newest |= found
         began |= dict.fromkeys(found, file.began)
         of_suites |= {(folder / one).resolve() for run in file.runs for one in (run.directory, *run.abandoned) if one}
-    others = (directory for directory in runs_below(folder, say) if directory.resolve() not in of_suites)
+    others = (directory for directory in runs_below(folder, closed) if directory.resolve() not in of_suites)
     for run in readable(others, say):
         name = run.file.scenario_name
         ended = run.verdict is not None or (run.file.state is State.CRASHED and not baseline)

@@ -4,8 +4,13 @@ import json
 import shutil
 from pathlib import Path
 
+import pytest
+
 from harness.cli import codes
-from tests.cli.test_suites import as_any_user, judged
+from harness.suite.results import SuiteFile, stored_suites
+from tests.cli.test_suites import TWO, as_any_user, backends, judged
+from tests.command import Invoke
+from tests.suite.fakes import World
 
 
 def closed(folder: Path) -> Path:
@@ -58,3 +63,60 @@ def test_no_run_is_looked_for_inside_a_run(tmp_path: Path) -> None:
         assert (checked.returncode, checked.stderr) == (codes.CANNOT_RUN, f"kafka-trial: {logs}: Permission denied\n")
     finally:
         logs.chmod(0o700)
+
+
+def test_a_run_with_a_closed_folder_is_left_whole_and_the_others_go(tmp_path: Path) -> None:
+    theirs, mine = judged(tmp_path, "a", 1), judged(tmp_path, "a", 2)
+    logs = closed(theirs / "logs")
+    before = sorted(path.name for path in theirs.iterdir())
+    try:
+        pruned = as_any_user("prune", tmp_path, "--days", "0")
+        assert pruned.returncode == codes.CANNOT_RUN
+        assert f" alone: {logs} is not yours to empty\n" in pruned.stdout
+        assert (sorted(path.name for path in theirs.iterdir()), mine.exists()) == (before, False)
+        logs.chmod(0o444)
+        (logs / "b1.log").write_text("x")
+        pruned = as_any_user("prune", tmp_path, "--days", "0")
+        assert pruned.returncode == codes.CANNOT_RUN
+        assert f" alone: {logs} is not yours to empty\n" in pruned.stdout, "a folder that can be listed, and no more"
+        assert sorted(path.name for path in theirs.iterdir()) == before
+    finally:
+        logs.chmod(0o700)
+
+
+def test_where_a_suite_cannot_be_read_nothing_of_its_store_goes(tmp_path: Path, kafka_trial: Invoke) -> None:
+    """Nobody knows which runs the next is compared with."""
+    store, other = tmp_path / "store", judged(tmp_path / "other", "a")
+    kafka_trial("suite", *TWO, "--store", store, backends=backends(World(store)))
+    beside = judged(store, "a")
+    [suite] = stored_suites(store)
+    runs = [store / str(run.directory) for run in SuiteFile.read(suite).runs]
+    for path in (suite, suite / "suite.json"):
+        path.chmod(0)
+        try:
+            pruned = as_any_user("prune", tmp_path, "--days", "0", "--dry-run")
+            assert pruned.returncode == codes.CANNOT_RUN
+            assert f"kafka-trial: {suite}: not yours to read: nobody knows which runs it needs" in pruned.stderr
+            would, stay = pruned.stdout.splitlines()
+            assert (would.split(" (")[0], stay.split(",")[0]) == (f"would remove {other}", "3 runs stay")
+        finally:
+            path.chmod(0o700)
+    pruned = as_any_user("prune", tmp_path, "--days", "0", "--dry-run")
+    assert (pruned.returncode, f"would remove {beside}" in pruned.stdout) == (codes.MET, True)
+    assert not any(f"would remove {run}" in pruned.stdout for run in runs)
+
+
+@pytest.mark.parametrize("side", ["old", "new"])
+def test_a_comparison_of_which_a_folder_is_closed_is_no_success(side: str, tmp_path: Path) -> None:
+    for store in ("old", "new"):
+        for name in TWO:
+            judged(tmp_path / store, name)
+    folder = closed(tmp_path / side / TWO[1])
+    try:
+        done = as_any_user("compare", tmp_path / "old", tmp_path / "new")
+        worse = side == "new"
+        assert done.returncode == (codes.NOT_MET if worse else codes.CANNOT_RUN)
+        assert done.stderr == f"kafka-trial: {folder}: Permission denied\n"
+        assert done.stdout.endswith(f"{int(worse)} of 2 worse\n")
+    finally:
+        folder.chmod(0o700)

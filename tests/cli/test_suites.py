@@ -946,6 +946,42 @@ def test_compare_tells_what_is_worse_and_what_changed(tmp_path: Path, kafka_tria
     assert kafka_trial("compare", str(old), str(tmp_path / "nowhere")).code == codes.BAD_INPUT
 
 
+@pytest.mark.parametrize("lost", ["gone", "torn"])
+def test_runs_whose_verdict_cannot_be_read_count_as_their_suite_noted_them(
+    lost: str, tmp_path: Path, kafka_trial: Invoke
+) -> None:
+    """Of three, those that were not as expected; and its twin, those that were."""
+    bad = verdict(Judgement.INVALID, expected=False)
+    suites = {}
+    for name, verdicts in (("old", []), ("new", [bad, bad, verdict()])):
+        store = tmp_path / name
+        arguments = ["suite", TWO[0], "--times", "3", "--store", store]
+        kafka_trial(*arguments, backends=backends(World(store, verdicts=verdicts)))
+        [suites[name]] = stored_suites(store)
+    for name, outcome in (("old", Outcome.EXPECTED), ("new", Outcome.UNEXPECTED)):
+        runs = [run for run in SuiteFile.read(suites[name]).runs if run.outcome is outcome][:2]
+        for path in (tmp_path / name / str(run.directory) / "verdict.json" for run in runs):
+            if lost == "gone":
+                path.unlink()
+            else:
+                path.write_text("{")
+    done = kafka_trial("compare", suites["old"], suites["new"])
+    assert done.code == codes.NOT_MET
+    assert f"{TWO[0]}: as expected: 3 of 3 before, 1 of 3 now\n" in done.out
+    assert kafka_trial("compare", tmp_path / "old", tmp_path / "new").code == codes.NOT_MET
+    assert kafka_trial("compare", suites["old"], suites["old"]).code == codes.MET
+
+
+def test_a_comparison_without_one_scenario_of_before_is_no_success(tmp_path: Path, kafka_trial: Invoke) -> None:
+    kafka_trial("suite", *TWO, "--store", tmp_path, backends=backends(World(tmp_path)))
+    [directory] = stored_suites(tmp_path)
+    run = tmp_path / str(SuiteFile.read(directory).runs[0].directory)
+    shutil.copytree(tmp_path, tmp_path / "new")
+    (run / "verdict.json").write_text("{")
+    done = kafka_trial("compare", directory, tmp_path / "new" / directory.name)
+    assert (done.code, done.out.splitlines()[-1]) == (codes.CANNOT_RUN, "0 of 2 worse")
+
+
 def test_prune_keeps_a_store_within_bounds(tmp_path: Path, kafka_trial: Invoke) -> None:
     good, bad = judged(tmp_path, "a"), judged(tmp_path, "b", judged=Judgement.INVALID, expected=False)
     for run in (good, bad):
@@ -1015,7 +1051,7 @@ def test_what_cannot_be_looked_into_is_told_and_hides_nothing_else(tmp_path: Pat
     assert (listed.returncode, listed.stdout.splitlines()[-1]) == (codes.MET, f"1 runs in {store}")
     assert all(f"kafka-trial: {line}\n" in listed.stderr for line in told)
     compared = as_any_user("compare", apart, store)
-    assert (compared.returncode, compared.stdout.splitlines()[-1]) == (codes.MET, "0 of 4 worse")
+    assert (compared.returncode, compared.stdout.splitlines()[-1]) == (codes.CANNOT_RUN, "0 of 4 worse")
     assert compared.stdout.count("1 of the runs now cannot be compared: they cannot be read") == 3
     pruned = as_any_user("prune", store, "--days", "0")
     assert (pruned.returncode, seen.is_dir()) == (codes.CANNOT_RUN, True)
