@@ -402,7 +402,9 @@ def _terms(
         reports = tuple(
             span
             for span in of_it
-            if term.leader_epoch is not None or (term.from_ns <= span.to_ns and span.from_ns < until)
+            # (Another may begin in the same instant.)
+            if term.leader_epoch is not None
+            or (term.from_ns <= span.to_ns and span.from_ns < max(until, term.from_ns + 1))
         )
         seen_ns = term.from_ns
         # (Without epochs a leader has several terms: what it reported in another is not of this one.)

@@ -941,3 +941,13 @@ def test_all_changes_at_the_times_at_which_a_term_begins_or_is_over_or_goes_on_o
 def test_a_high_watermark_that_one_told_who_is_no_broker_is_none_of_a_leader() -> None:
     known = evidence(by_hand("saw someone @1 leader=0 epoch=0 isr=0 high=7")).elections[TRIAL]
     assert known.committed_ns(0, 5) is None
+
+
+@pytest.mark.parametrize("b2", ["10..20", "11..20"])
+def test_without_epochs_two_may_first_say_in_the_same_instant_that_they_lead(b2: str) -> None:
+    lines = [*saw("b1", "10..20", 1, None, "1,2,3"), *saw("b2", b2, 2, None, "2,3"), *saw("b3", "21..30", 3, None, "3")]
+    known = evidence(by_hand(*lines)).elections[TRIAL]
+    assert [(term.leader, {one.observer for one in term.reports}) for term in known.terms] == [
+        *((1, {"b1"}), (2, {"b2"}), (3, {"b3"}))
+    ]
+    assert decided("send r ok @5 t15..16", *lines, "final a @4", "end 0..5", **UNCLEAN).standing is VIOLATION
