@@ -64,7 +64,8 @@ SLICES = 4096
 _ALL_SLICES = 1 << 19
 _FEWEST_SLICES = 64
 
-#: So many rows are held at most before they are folded again.
+#: So many rows are folded at once, at least; and so many are held at most before they are folded again.
+FEWEST_ROWS = 1 << 17
 MOST_HELD = 1 << 21
 
 
@@ -172,6 +173,7 @@ def acknowledged_again(
     transactions: Iterable[pa.Table] | None = None,
     most_slices: int = SLICES,
     most_held: int = MOST_HELD,
+    fewest_rows: int = FEWEST_ROWS,
 ) -> dict[Partition, Again]:
     """Of each partition, the writes that show that its log was cut.
 
@@ -187,7 +189,7 @@ def acknowledged_again(
     begun = {of: _Begun(own, acting(own)) for of, own in elections.items()}
     by_sent, by_until = _Folding(_lowest, most_held), _Folding(_highest, most_held)
     done = None if transactions is None else np.sort(np.concatenate([np.array([-1]), *map(_keys, transactions)]))
-    for piece, is_gone in _each(sends, gone, done):
+    for piece, is_gone in _each(_joined(sends, fewest_rows), gone, done):
         topic, partition, *columns = piece.columns
         sent, until, offset, read = (column.to_numpy() for column in columns)
         which, last, epoch = np.full(len(piece), -1, np.int64), np.full(len(piece), -1, np.int64), read.copy()
@@ -221,7 +223,7 @@ def _each(sends: Iterable[pa.Table], gone: Iterable[pa.Table], done: Numbers | N
 
     (The final log has some record where another was acknowledged that is gone: this one is told once more.)
     """
-    for piece in filter(len, sends):
+    for piece in sends:
         epochs = np.full(len(piece), _STANDS, np.int64)
         if done is not None:
             plain = pc.is_null(piece["transaction"]).to_numpy()
@@ -233,6 +235,18 @@ def _each(sends: Iterable[pa.Table], gone: Iterable[pa.Table], done: Numbers | N
         if len(told):
             epochs = pc.fill_null(told["read_epoch"], _UNKNOWN)
             yield told.set_column(len(told.columns) - 1, "read_epoch", epochs), True
+
+
+def _joined(pieces: Iterable[pa.Table], fewest_rows: int) -> Iterator[pa.Table]:
+    """The same rows in pieces of so many at least, but for the last: each costs something for each partition."""
+    held: list[pa.Table] = []
+    for piece in filter(len, pieces):
+        held.append(piece)
+        if sum(map(len, held)) >= fewest_rows:
+            yield pa.concat_tables(held)
+            held = []
+    if held:
+        yield pa.concat_tables(held)
 
 
 def _keys(rows: pa.Table) -> Numbers:

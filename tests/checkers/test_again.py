@@ -45,6 +45,7 @@ def again(
     led: Sequence[str] = LED,
     slices: int = SLICES,
     held: int = MOST_HELD,
+    fewest: int = 1,
     gone: Sequence[tuple[str, int | None]] = (),
     log: Log | None = None,
     lacks: str | None = None,
@@ -64,7 +65,7 @@ def again(
         return Acting(elections, faults, kraft=True)
 
     logs = {} if log is None else {TRIAL: log}
-    most = {"most_slices": slices, "most_held": held}
+    most = {"most_slices": slices, "most_held": held, "fewest_rows": fewest}
     found = acknowledged_again(parts, [lacking[:1], lacking[1:]], [], known, acting, logs, 60 * SECOND, **most)
     return found.get(TRIAL)
 
@@ -99,9 +100,9 @@ def test_where_no_leader_was_ever_seen_it_is_of_no_term() -> None:
     assert gone(found, 5, 2) == Gone(-1, 6 * SECOND)
 
 
-@pytest.mark.parametrize("pieces", [1, 2, 7])
-def test_one_that_falls_shows_that_what_stood_there_or_above_was_gone(pieces: int) -> None:
-    found = again(*RISING[:7], "send x ok @5 t50..51", pieces=pieces)
+@pytest.mark.parametrize(("pieces", "fewest"), [(1, 1), (2, 1), (7, 1), (7, 2), (7, 3), (7, 100)])
+def test_one_that_falls_shows_that_what_stood_there_or_above_was_gone(pieces: int, fewest: int) -> None:
+    found = again(*RISING[:7], "send x ok @5 t50..51", pieces=pieces, fewest=fewest)
     assert gone(found, 5, 7.5) == gone(found, 9, 7.5) == Gone(1, 51 * SECOND)
     assert gone(found, 4, 7.5) is None
     assert gone(found, 9, 50) is None
