@@ -57,24 +57,29 @@ class Acting:
         return self.down_times(broker).left(at_ns)
 
     def ended_ns(self, number: int) -> int:
-        """When the process of a term's leader was ended, after it said for the last time that it leads."""
+        """When the process of a term's leader was ended, after it said for the last time that it leads.
+
+        Without epochs, it may have led on in the same term once it was begun again, as long as others told so.
+        """
         if number not in self._ends:
-            leader = self._elections.names.get(self._elections.terms[number].leader)
-            reports = self._elections.terms[number].reports
-            claimed = max((one.to_ns for one in reports if one.observer == leader), default=NEVER)
+            term = self._elections.terms[number]
+            leader = self._elections.names.get(term.leader)
+            claimed = max((one.to_ns for one in term.reports if one.observer == leader), default=NEVER)
+            told = max(one.to_ns for one in term.reports) if term.epoch is None else BEFORE
             ended = self._endings.get(leader or "", [])
-            first = bisect_left(ended, claimed)
-            self._ends[number] = ended[first] + LAG_NS if first < len(ended) else NEVER
+            last = (at for at, back in ended[bisect_left(ended, (claimed, BEFORE)) :] if back >= told)
+            self._ends[number] = next((at + LAG_NS for at in last), NEVER)
         return self._ends[number]
 
     @cached_property
-    def _endings(self) -> dict[str, list[int]]:
-        """When the process of each broker was ended, in order."""
-        found: dict[str, list[int]] = {}
+    def _endings(self) -> dict[str, list[tuple[int, int]]]:
+        """When the process of each broker was ended, in order; and when it was begun again."""
+        found: dict[str, list[tuple[int, int]]] = {}
         for row in self._faults:
             if does(row, Does.ENDS_PROCESS) and row["injected_ns"] is not None:
+                back = min(over(row), NEVER if row.get("healing_ns") is None else int(row["healing_ns"]))
                 for name in acted_on(row):
-                    found.setdefault(name, []).append(int(row["injected_ns"]))
+                    found.setdefault(name, []).append((int(row["injected_ns"]), back))
         return {name: sorted(times) for name, times in found.items()}
 
     def wipes(self, from_ns: int, to_ns: int) -> list[tuple[Row, int]]:

@@ -479,9 +479,12 @@ def _ends(own: "_Own", reports: Sequence[Span], leader: str | None) -> tuple[int
     """When a leader that was deposed acknowledged nothing more: it had reported that another led, or was silent. And
     when it may have gone on: it had not reported yet that another led."""
     claimed = max((report.to_ns for report in reports if report.observer == leader), default=None)
-    last = max(report.to_ns for report in reports) if claimed is None else claimed
+    told = max(report.to_ns for report in reports)
+    last = told if claimed is None else claimed
     epoch = reports[0].leader_epoch
     knew = own.after_ns(last) if claimed is not None or epoch is None else own.later_ns(epoch)
+    # (Without epochs a leader that was killed may lead again, as others go on to tell, and not be heard itself.)
+    last = told if epoch is None and own.back_by(last, told) else last
     ends = (last + FRESH_NS if claimed is None else min(knew, last + FRESH_NS)) + LAG_NS
     return ends, own.once_more(ends, knew, last)
 
@@ -502,6 +505,7 @@ class _Own:
         self._silent = Intervals((since, to) for since, to, _ in silent)
         self._ended = Intervals((since, to) for since, to, ends in silent if ends)
         self._ends = sorted(since for since, _, ends in kept if ends)
+        self._backs = [(since, to) for since, to, ends in kept if ends]
 
     def after_ns(self, at_ns: int) -> int:
         """When it first reported something else than by a time; NEVER where it did not."""
@@ -512,6 +516,10 @@ class _Own:
         """When it first reported a later epoch; NEVER where it did not."""
         then = bisect_right(self._epochs, epoch)
         return self._begun[then] if then < len(self._begun) else NEVER
+
+    def back_by(self, from_ns: int, at_ns: int) -> bool:
+        """Whether its process was ended from one time on, and begun again by another."""
+        return any(from_ns <= since and to < at_ns for since, to in self._backs)
 
     def once_more(self, since_ns: int, knew_ns: int, led_ns: int) -> tuple[Silence, ...]:
         """When it may have gone on, from some time on, as a leader that was deposed: until it was first heard to know

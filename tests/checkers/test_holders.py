@@ -1605,6 +1605,29 @@ def test_a_leader_whom_nobody_reported_may_have_acknowledged_that_in_its_place(
     assert decided("send r ok @5 t10..11", *told, f"send x ok @5 {x}", **UNCLEAN).standing is standing
 
 
+@pytest.mark.parametrize("x", ["t24..26.5", "t24.5..27"])
+@pytest.mark.parametrize(
+    ("b1", "told", "standing"),
+    [
+        (["fault k1 b1 20..21 kind=kill"], "21..27", UNDECIDED),
+        (["fault k1 b1 20..21 kind=kill", *saw("b1", "23..26", 1, None, "1")], "21..27", UNDECIDED),
+        (["fault k1 b1 20..26.5 kind=kill"], "21..25", PERMITTED),
+        (["fault k1 b1 20..21 kind=kill", *saw("b1", "22..23", 2, None, "2")], "21..27", PERMITTED),
+    ],
+    ids=["back", "and heard to lead", "back when others told of another", "back and heard to follow"],
+)
+def test_without_epochs_a_leader_that_was_killed_and_is_back_may_have_led_on(
+    b1: list[str], told: str, standing: Standing, x: str
+) -> None:
+    """b2 and b3 tell for long that b1 leads, which was alone in the ISR; then it is killed for good, and b2 leads."""
+    led = [*saw("b1,b2,b3", "0..20", 1, None, "1"), *saw("b2,b3", told, 1, None, "1"), *saw("b3", "26", 1, None, "1")]
+    led += ["fault k2 b1 27..90 kind=kill", *saw("b2,b3", "28..60", 2, None, "2")]
+    log = ["final a @4", "final c @5", "send late ok @6 t50..51", "final late @6", "end 0..7"]
+    assert decided("send r ok @5 t10..11", *led, *b1, *log, **UNCLEAN).standing is PERMITTED
+    found = decided("send r ok @5 t10..11", *led, *b1, f"send x ok @5 {x}", *log, **UNCLEAN)
+    assert found.standing is standing
+
+
 @pytest.mark.parametrize("r", ["info", "ok"])
 @pytest.mark.parametrize(
     ("x", "standing"),
