@@ -324,11 +324,11 @@ class Elections:
     def untold(self) -> list[tuple[int, Silence]]:
         """Before which term somebody may have led whom nobody reported, and when: around an epoch that is missing
         (without epochs, while nobody reported anything), after the last report, and before the first, unless the epochs
-        show that there was no other. Such a leader may go on once more, too."""
+        show that there was no other. Such a leader may go on until it knows of the next, too."""
         over = max((span.to_ns for span in self.spans), default=BEFORE) + FRESH_NS
         last = len(self.terms)
         found = [(last, (over, NEVER))]
-        first = [(0, (BEFORE, term.seen_ns)) for term in self.terms[:1]]
+        first = [(0, window) for window in self._before_the_first()]
         if any(term.epoch is None for term in self.terms):
             return [*found, *first, *((last, silence) for silence in self.silences.get(None, ()))]
         if not all(self._epochs.issuperset(range(known_epoch(term.epoch))) for term in self.terms[:1]):
@@ -342,6 +342,27 @@ class Elections:
                     more = own.once_more(until, own.later_ns(known_epoch(term.epoch) - 1), term.seen_ns)
                     found += [(n, silence) for silence in more]
         return found
+
+    def _before_the_first(self) -> Iterator[Silence]:
+        """When somebody may have led whom nobody reported, before the first term: until anybody told of that, and for
+        as long as others were not heard to know of it."""
+        for term in self.terms[:1]:
+            told_ns = self._told_ns(term)
+            yield BEFORE, told_ns
+            for own in (self.own.get(self.name(broker)) for broker in self.replicas - {term.leader}):
+                if own is None:
+                    yield told_ns, told_ns + FRESH_NS + LAG_NS
+                else:
+                    knew = own.heard_ns(told_ns) if term.epoch is None else own.later_ns(known_epoch(term.epoch) - 1)
+                    yield from own.once_more(told_ns, knew, told_ns)
+
+    def _told_ns(self, first: Term) -> int:
+        """When anybody told of the first term, and from when on of no other leader until its own said so. (With epochs
+        both are one.)"""
+        earlier = [span for span in self.spans if span.leader >= 0 and span.from_ns <= first.seen_ns]
+        if any(span.leader != first.leader for span in earlier):
+            return first.seen_ns
+        return min((span.from_ns for span in earlier), default=first.seen_ns)
 
     @cached_property
     def again(self) -> list[tuple[int, Silence]]:
@@ -496,11 +517,11 @@ class _Own:
         spans = sorted(spans, key=lambda span: span.from_ns)
         self._begun = [span.from_ns for span in spans]
         self._epochs = [*accumulate((known_epoch(span.leader_epoch) for span in spans), max)]
-        reported = Intervals((span.from_ns, span.to_ns) for span in spans)
+        self._reported = Intervals((span.from_ns, span.to_ns) for span in spans)
         silent = [
             (since, to, ends)
             for since, to, ends in kept
-            if not any(begun < to and since < over for begun, over in reported.meeting(since, to))
+            if not any(begun < to and since < over for begun, over in self._reported.meeting(since, to))
         ]
         self._silent = Intervals((since, to) for since, to, _ in silent)
         self._ended = Intervals((since, to) for since, to, ends in silent if ends)
@@ -511,6 +532,10 @@ class _Own:
         """When it first reported something else than by a time; NEVER where it did not."""
         then = bisect_right(self._begun, at_ns)
         return self._begun[then] if then < len(self._begun) else NEVER
+
+    def heard_ns(self, at_ns: int) -> int:
+        """When it first reported anything, from a time on; NEVER where it did not."""
+        return next((max(since, at_ns) for since, to in self._reported if to >= at_ns), NEVER)
 
     def later_ns(self, epoch: int) -> int:
         """When it first reported a later epoch; NEVER where it did not."""

@@ -3,6 +3,7 @@
 Each rule with the histories that it must not reach.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
@@ -627,13 +628,23 @@ def test_a_leader_whom_nobody_reported_may_acknowledge_once_more(when: str, faul
     [
         ("t5..6", 3, [], UNDECIDED),
         ("t9.9..10.5", 3, [], UNDECIDED),
-        ("t10.1..11", 3, [], VIOLATION),
+        ("t10.9..12", 3, [], UNDECIDED),
+        ("t11.1..12", 3, [], VIOLATION),
         ("t5..6", 1, [], UNDECIDED),
         ("t5..6", 0, [], VIOLATION),
         ("t5..6", 1, ["saw b1 @9 leader=-1 epoch=0 isr=1,2,3"], VIOLATION),
         ("t5..6", 2, ["saw b1 @9 leader=-1 epoch=0 isr=1,2,3"], UNDECIDED),
     ],
-    ids=["before", "sent before", "after", "one before", "none before", "nobody led before", "nor in one of two"],
+    ids=[
+        "before",
+        "sent before",
+        "soon after",
+        "after",
+        "one before",
+        "none before",
+        "nobody led before",
+        "nor in one of two",
+    ],
 )
 def test_what_was_sent_before_the_first_report_may_be_of_an_earlier_leader_where_its_epoch_shows_one(
     when: str, epoch: int, more: Sequence[str], standing: Standing
@@ -642,6 +653,55 @@ def test_what_was_sent_before_the_first_report_may_be_of_an_earlier_leader_where
     log = ["final a @4 e0", f"final b @5 e{epoch}", f"final late @6 e{epoch}", "send late ok @6 t50..51", "end 0..7"]
     for settings in (ALONE, UNCLEAN):
         assert decided(f"send r ok @5 {when}", *seen, *log, **settings).standing is standing
+
+
+@pytest.mark.parametrize("epoch", [3, None])
+@pytest.mark.parametrize(
+    ("when", "b2", "standing"),
+    [
+        ("t10.9..12", [], UNDECIDED),
+        ("t40..41", [], UNDECIDED),
+        ("t12.9..14", ["saw b2 @12..60 leader=1 epoch=3 isr=1,3"], UNDECIDED),
+        ("t13.1..14", ["saw b2 @12..60 leader=1 epoch=3 isr=1,3"], VIOLATION),
+        ("t11.1..12", ["fault k b2 5..20 kind=kill"], VIOLATION),
+        ("t11.4..12", ["fault k b2 11.5..20 kind=kill"], UNDECIDED),
+        ("t11.6..12", ["fault k b2 11.5..20 kind=kill"], VIOLATION),
+        ("t15..16", ["fault p b2 5..20 kind=pause"], VIOLATION),
+        ("t20.1..21", ["fault p b2 5..20 kind=pause"], UNDECIDED),
+    ],
+    ids=[
+        *("soon", "long after", "not heard yet", "heard", "dead before", "dead soon", "dead then", "paused"),
+        "paused no more",
+    ],
+)
+def test_who_led_before_the_first_report_may_go_on_until_it_knows_of_the_next(
+    when: str, b2: Sequence[str], standing: Standing, epoch: int | None
+) -> None:
+    """Nobody reported anything before 10 s: b2 may have led, and is not heard."""
+    log = ["final a @4 e1", "final c @5 e3", "final late @9 e3", "send late ok @9 t50..51", "end 0..10"]
+    lines = [*saw("b1,b3", "10..60", 1, 3, "1,3"), *b2, *log]
+    told = [line if epoch else re.sub(r" e(poch=)?\d\b", "", line) for line in lines]
+    assert decided(f"send r ok @5 {when}", *told, **ALONE).standing is standing
+
+
+@pytest.mark.parametrize(
+    ("others", "when", "standing"),
+    [
+        ([], "t1.1..2", VIOLATION),
+        ([], "t0.9..2", UNDECIDED),
+        (["saw b4 @0 leader=3 isr=3"], "t1.1..2", UNDECIDED),
+        (["saw b4 @0 leader=3 isr=3"], "t4..5", VIOLATION),
+    ],
+    ids=["told by others", "soon after", "another led", "after it told so itself"],
+)
+def test_without_epochs_the_first_term_had_begun_when_others_told_of_no_other(
+    others: Sequence[str], when: str, standing: Standing
+) -> None:
+    """b1 itself is first heard at 2 s."""
+    lines = [*saw("b1", "2..20", 1, None, "1,2,3"), *saw("b2,b3", "0..25", 1, None, "1,2,3"), *others]
+    lines += ["fault killed b1 20..40 kind=kill", *saw("b2,b3", "26..60", 2, None, "2,3")]
+    log = ["final a @4", "final b @5", "send late ok @6 t50..51", "end 0..6"]
+    assert decided(f"send r ok @5 {when}", *lines, *log, **UNCLEAN).standing is standing
 
 
 @pytest.mark.parametrize(("over", "standing"), [("23", PERMITTED), ("22.9", VIOLATION)])
@@ -945,9 +1005,14 @@ def test_a_high_watermark_that_one_told_who_is_no_broker_is_none_of_a_leader() -
 
 @pytest.mark.parametrize("b2", ["10..20", "11..20"])
 def test_without_epochs_two_may_first_say_in_the_same_instant_that_they_lead(b2: str) -> None:
-    lines = [*saw("b1", "10..20", 1, None, "1,2,3"), *saw("b2", b2, 2, None, "2,3"), *saw("b3", "21..30", 3, None, "3")]
+    lines = [
+        *saw("b1", "10..20", 1, None, "1,2,3"),
+        *saw("b2", b2, 2, None, "2,3"),
+        *saw("b3", "10..20", 1, None, "1,2,3"),
+    ]
+    lines += saw("b3", "21..30", 3, None, "3")
     known = evidence(by_hand(*lines)).elections[TRIAL]
     assert [(term.leader, {one.observer for one in term.reports}) for term in known.terms] == [
-        *((1, {"b1"}), (2, {"b2"}), (3, {"b3"}))
+        *((1, {"b1", "b3"}), (2, {"b2"}), (3, {"b3"}))
     ]
     assert decided("send r ok @5 t15..16", *lines, "final a @4", "end 0..5", **UNCLEAN).standing is VIOLATION

@@ -590,17 +590,18 @@ def test_an_epoch_that_a_consumer_got_tells_no_term_where_brokers_report_none(
     [
         ("t10..11", None, UNDECIDED),
         ("t14.9..16", None, UNDECIDED),
-        ("t15.1..16", None, PERMITTED),
+        ("t15.9..17", None, UNDECIDED),
+        ("t16.1..17", None, PERMITTED),
         ("t10..11", 0, PERMITTED),
         ("t10..11", 1, UNDECIDED),
     ],
-    ids=["before", "in flight then", "after", "of the first epoch", "of a later one"],
+    ids=["before", "in flight then", "soon after", "after", "of the first epoch", "of a later one"],
 )
 def test_before_the_first_report_another_may_have_led_unless_epochs_show_that_none_did(
     when: str, first: int | None, standing: Standing
 ) -> None:
     """Nobody reported anything before 15 s."""
-    led = [*saw("b1", "15..20", 1, first, "1"), *saw("b2", "15..25", 1, first, "1"), "fault k b1 20..40 kind=kill"]
+    led = [*saw("b1", "15..20", 1, first, "1"), *saw("b2,b3", "15..25", 1, first, "1"), "fault k b1 20..40 kind=kill"]
     led += saw("b2", "26..60", 2, None if first is None else first + 1, "2")
     log = ["send late ok @6 t50..51", "end 0..7"]
     log += ["final a @4", "final b @5", "final late @6"] if first is None else []
