@@ -6,8 +6,10 @@ share a bucket, or stand in neighbouring ones no farther apart than a bucket is 
 acknowledged ones stand others that were not.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -90,7 +92,8 @@ def found_ranges(
     parts = record_ranges(pieces(stored, COLUMNS), led, width, holes, evidence)
     if evidence is not None:
         found = decided(parts, anomaly, evidence)
-        parts = attached(found, width, evidence.logs, _lost_beside(history, anomaly, found, holes, evidence))
+        others = _lost_beside(history, anomaly, found, holes, evidence)
+        parts = attached(found, width, evidence.logs, others, evidence.spare if anomaly is LOST else {})
     return joined(reattributed(joined(parts, width), width, led, claims(history.seen, history.stored.brokers)), width)
 
 
@@ -122,8 +125,20 @@ def decided(parts: Iterable[RecordRange], anomaly: Anomaly, evidence: Evidence) 
     return found
 
 
+@dataclass(frozen=True)
+class _Chain:
+    """What the same election took without a gap, all of it permitted: from which offset on, and how many records."""
+
+    first: int
+    count: int
+
+
 def attached(
-    parts: Iterable[RecordRange], width: int, logs: Mapping[Partition, Log], others: Iterable[RecordRange] = ()
+    parts: Iterable[RecordRange],
+    width: int,
+    logs: Mapping[Partition, Log],
+    others: Iterable[RecordRange] = (),
+    spare: Mapping[Partition, int] = MappingProxyType({}),
 ) -> list[RecordRange]:
     """Undecided record ranges that stand next to what an event took that is permitted, and may have been taken by it,
     were taken by it: an election cuts a log at one offset, and takes all from there on. ``logs``: the final ones.
@@ -133,6 +148,9 @@ def attached(
     another leader's log, and so is what continues it; and what is in a hole of the final log, no election took alone.
     Nor need it be of the log that was taken, where another leader may have written it, and the final log has nothing
     of that one's epoch there or above: then the end of what that one wrote may have been lost, by whatever took it.
+    But if that one is the leader whom the event made, it came that far only if it wrote all offsets again in between.
+    It did not where fewer writes can stand there that nobody knows of: ``spare`` of a partition
+    (checkers/evidence/spare_offsets.py; none: any number).
     """
     ordered = sorted(
         [*((part, True) for part in parts), *((part, False) for part in others)],
@@ -140,16 +158,20 @@ def attached(
     )
     found = [part for part, _ in ordered]
     apart = _apart(found, width)
-    for order in (range(len(found) - 1, -1, -1), range(len(found))):
+    for order, upwards in ((range(len(found) - 1, -1, -1), False), (range(len(found)), True)):
         permitted: dict[tuple[Partition, int], RecordRange] = {}
         crowds: dict[tuple[Partition, int, int], RecordRange] = {}
+        chains: dict[tuple[Partition, int], _Chain] = {}
+        below: Counter[Partition] = Counter()
         for n in order:
             part = found[n]
             decision = part.decision
             assert decision is not None
             if decision.standing is Standing.UNDECIDED and not apart[n]:
                 for term in sorted(decision.may_have):
-                    if _may_be_anothers(part, decision, term, logs.get(part.of)):
+                    chain = chains.get((part.of, term)) if upwards and part.of in spare else None
+                    unknown = 0 if chain is None else spare[part.of] + below[part.of] - chain.count
+                    if _may_be_anothers(part, decision, term, logs.get(part.of), chain, unknown):
                         continue
                     beside = permitted.get((part.of, term))
                     crowd = _crowd(crowds, part, term, width)
@@ -158,17 +180,52 @@ def attached(
                         decision = part.decision or decision
                         break
             event = decision.event
+            below[part.of] += part.count
             if decision.standing is Standing.PERMITTED and event is not None and event.term is not None:
+                chains[part.of, event.term] = _chain(chains, permitted, part, event.term, width)
                 permitted[part.of, event.term] = part
                 crowds[part.of, event.term, (part.first_offset or 0) // width] = _crowd(crowds, part, event.term, width)
     return [replace(part, case=None) for part, (_, own) in zip(found, ordered, strict=True) if own]
 
 
-def _may_be_anothers(part: RecordRange, decision: Decision, term: int, log: Log | None) -> bool:
+def _chain(
+    chains: Mapping[tuple[Partition, int], _Chain],
+    permitted: Mapping[tuple[Partition, int], RecordRange],
+    part: RecordRange,
+    term: int,
+    width: int,
+) -> _Chain:
+    """What an election took up to this record range."""
+    before = permitted.get((part.of, term))
+    if before is None or not _near(before, part, width):
+        return _Chain(part.first_offset or 0, part.count)
+    return replace(chains[part.of, term], count=chains[part.of, term].count + part.count)
+
+
+def _may_be_anothers(
+    part: RecordRange, decision: Decision, term: int, log: Log | None, chain: _Chain | None = None, unknown: int = 0
+) -> bool:
     """Whether records may be of a leader of which nobody knows that what an election took of it is permitted, and of
-    whose epoch the final log has nothing as far as they stand."""
+    whose epoch the final log has nothing as far as they stand. ``chain``: what that election took right below, and
+    ``unknown``: how many writes besides may stand there."""
     others = [candidate for candidate in decision.candidates if not candidate.may_go_with(term)]
-    return any(log is None or not log.reaches(candidate.epoch, part.last_offset) for candidate in others)
+    return any(
+        log is None
+        or not (
+            log.reaches(candidate.epoch, part.last_offset)
+            or (candidate.term == term and _beyond(part, log, candidate.epoch, chain, unknown))
+        )
+        for candidate in others
+    )
+
+
+def _beyond(part: RecordRange, log: Log, epoch: int | None, chain: _Chain | None, unknown: int) -> bool:
+    """Whether the leader of an epoch, who began it at or below what its election took, cannot have written as far as
+    these records."""
+    own = log.epochs == epoch
+    if chain is None or part.first_offset is None or not own.any() or int(log.first[own].min()) > chain.first:
+        return False
+    return part.first_offset - max(int(log.last[own].max()) + 1, chain.first) > unknown
 
 
 def _is_undecided(part: RecordRange) -> bool:

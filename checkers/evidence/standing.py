@@ -20,6 +20,8 @@ from checkers.evidence.elections import elections
 from checkers.evidence.final_logs import Log, Offsets
 from checkers.evidence.holders import Case, Evidence
 from checkers.evidence.leadership import Partition, Span
+from checkers.evidence.spare_offsets import COLUMNS as COLUMNS_OF_SPARE
+from checkers.evidence.spare_offsets import spare_offsets, unacknowledged
 from checkers.evidence.store import directory_of, extent, pieces
 from harness.core.anomalies import ACKNOWLEDGED_ELSEWHERE, LOST, VANISHED
 from harness.core.faults import Row, in_doubt, supposing_it_acted
@@ -64,7 +66,14 @@ def beside(known: Evidence, stored: StoredRun, logs: Mapping[Partition, Log], re
     read = pieces(directory_of(results, VANISHED.name), COLUMNS_OF_VANISHED)
     again = acknowledged_again(sends, gone, read, known.elections, known.acting, logs, known.end_ns, done)
     whole, given = begun_at(logs, vanished), delivered(vanished)
-    return replace(known, logs=whole, delivered=given, again=again, _edges={}, _moments={})
+    spare = {} if stored.count("transactions") else _spare(known, stored, results)
+    return replace(known, logs=whole, delivered=given, again=again, spare=spare, _edges={}, _moments={})
+
+
+def _spare(known: Evidence, stored: StoredRun, results: Path) -> Mapping[Partition, int]:
+    unanswered = stored.pieces("sends", unacknowledged(), COLUMNS_OF_SPARE)
+    elsewhere = pieces(directory_of(results, ACKNOWLEDGED_ELSEWHERE.name))
+    return spare_offsets(unanswered, elsewhere, known.elections, known.configuration)
 
 
 def over_ns(run: RunFile, last_ns: int) -> int:

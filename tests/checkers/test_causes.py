@@ -1,6 +1,6 @@
 """Runs of records, and the sentence that each is told as."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -480,6 +480,83 @@ def test_it_may_be_of_another_leader_only_where_that_would_not_be_permitted(
     unsure = replace(UNSURE, candidates=tuple(candidates))
     logs = {TRIAL: final_log((0, 0, 4), (2, 5, 40)), ("trial", 1): final_log((0, 0, 4), (1, 5, 40))}
     assert standings(part(0, 9, TAKEN), part(10, 19, unsure), logs=logs)[1] == (10, standing)
+
+
+#: b1's, or of b2, whose election took what stands at 5..69, and of which the log has what it wrote at 5..9.
+EITHER = replace(UNSURE, candidates=(OF_B1, Candidate(1, 1, Standing.VIOLATION)))
+ENDED_AT_9 = final_log((0, 0, 4), (1, 5, 9))
+#: Offsets between what it wrote and what may be its own.
+FAR = 60
+
+
+def standing_above(
+    spare: int | None,
+    *besides: RecordRange,
+    log: Log = ENDED_AT_9,
+    unsure: Decision = EITHER,
+    taken: Sequence[RecordRange] = (part(5, 69, TAKEN),),
+) -> Standing:
+    """How what stands at 70 does, above what an election took, where so many writes are not known."""
+    parts = [*taken, part(70, 79, unsure), *besides]
+    found = attached(parts, 64, {TRIAL: log}, spare={} if spare is None else {TRIAL: spare})
+    [own] = [one.decision for one in found if one.first_offset == 70]
+    assert own is not None
+    return own.standing
+
+
+def test_the_leader_whom_it_made_came_no_further_than_writes_are_not_known() -> None:
+    assert standing_above(FAR - 1) is Standing.PERMITTED
+    assert standing_above(FAR) is Standing.UNDECIDED
+    assert standing_above(None) is Standing.UNDECIDED
+
+
+def test_what_is_so_far_above_goes_on_where_that_stands() -> None:
+    parts = [part(5, 69, TAKEN), part(70, 79, EITHER), part(80, 89, EITHER, 6, 7)]
+    found = attached(parts, 64, {TRIAL: ENDED_AT_9}, spare={TRIAL: FAR - 1})
+    assert [one.decision.standing for one in found if one.decision] == [Standing.PERMITTED] * 3
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        final_log((0, 0, 4), (1, 5, 69)),
+        final_log((0, 0, 4), (1, 5, 10)),
+        final_log((0, 0, 5), (1, 6, 9)),
+        final_log((0, 0, 4), (2, 5, 9)),
+        final_log((0, 0, 9)),
+    ],
+    ids=["it wrote up to there", "it wrote more", "it began above what it took", "another epoch", "nothing of its own"],
+)
+def test_whoever_wrote_as_far_or_began_otherwise_may_have_written_it(log: Log) -> None:
+    assert standing_above(FAR - 1, log=log) is Standing.UNDECIDED
+
+
+@pytest.mark.parametrize(
+    "other",
+    [Candidate(2, 2, Standing.VIOLATION), Candidate(None, None, Standing.UNDECIDED)],
+    ids=["of a later leader", "of a leader whom nobody reported"],
+)
+def test_another_leader_may_have_had_what_that_one_lacked(other: Candidate) -> None:
+    unsure = replace(UNSURE, candidates=(OF_B1, other))
+    assert standing_above(FAR - 1, unsure=unsure) is Standing.UNDECIDED
+
+
+@pytest.mark.parametrize("offset", [0, 12, 69])
+def test_what_else_was_acknowledged_below_may_be_of_its_log(offset: int) -> None:
+    broken = replace(UNSURE, ruling=Ruling(Standing.VIOLATION, "broken", "source"))
+    assert standing_above(FAR - 1, part(offset, offset, broken)) is Standing.UNDECIDED
+    assert standing_above(FAR - 2, part(offset, offset, broken)) is Standing.PERMITTED
+    elsewhere = part(offset, offset, broken, partition=1)
+    assert standing_above(FAR - 1, elsewhere) is Standing.PERMITTED
+
+
+@pytest.mark.parametrize(("spare", "standing"), [(4, Standing.PERMITTED), (5, Standing.UNDECIDED)])
+def test_from_what_it_took_far_below_nobody_counts(spare: int, standing: Standing) -> None:
+    parts = [part(5, 9, TAKEN), part(200, 209, TAKEN), part(210, 219, EITHER)]
+    found = attached(parts, 64, {TRIAL: ENDED_AT_9}, spare={TRIAL: spare})
+    own = found[-1].decision
+    assert own is not None
+    assert own.standing is standing
 
 
 @pytest.mark.parametrize(

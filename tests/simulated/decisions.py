@@ -1,6 +1,6 @@
 """Each lost record of simulated histories, decided one by one from its tables alone, without Spark."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +11,9 @@ from checkers.evidence.causes import RecordRange, attached, decided
 from checkers.evidence.elections import elections
 from checkers.evidence.final_logs import Log
 from checkers.evidence.holders import Case, Decision, Evidence
-from checkers.evidence.leadership import spans
+from checkers.evidence.leadership import Partition, spans
+from checkers.evidence.spare_offsets import COLUMNS as COLUMNS_OF_SPARE
+from checkers.evidence.spare_offsets import spare_offsets
 from checkers.evidence.standing import begun_at, delivered, possible_faults
 from harness.core.anomalies import LOST, VANISHED, Anomaly
 from harness.history.schema import OBSERVATIONS, SENDS, Outcome, Phase
@@ -48,7 +50,22 @@ def evidence(played: Played) -> Evidence:
     read = [{name: row[name] for name in COLUMNS_OF_VANISHED.names} for row in _gone(played)]
     given = pa.Table.from_pylist(read, COLUMNS_OF_VANISHED)
     again = acknowledged_again([sent], [gone], [given], known.elections, known.acting, logs, known.end_ns)
-    return replace(known, again=again, _edges={}, _moments={})
+    return replace(known, again=again, spare=_spare(played, known), _edges={}, _moments={})
+
+
+def _spare(played: Played, known: Evidence) -> Mapping[Partition, int]:
+    stands = {(place, record.id): record.offset for place, log in played.final.items() for record in log}
+    sends = played.tables["sends"]
+    silent = [row for row in sends if row["outcome"] != Outcome.OK or row["offset"] is None]
+    elsewhere = [
+        row
+        for row in sends
+        if row["outcome"] == Outcome.OK
+        and stands.get(((row["topic"], row["partition"]), row["record_id"]), row["offset"]) != row["offset"]
+    ]
+    schema = pa.schema([SENDS.field(name) for name in COLUMNS_OF_SPARE])
+    tables = ([pa.Table.from_pylist(rows, schema)] for rows in (silent, elsewhere))
+    return spare_offsets(*tables, known.elections, known.configuration)
 
 
 def _not_there(played: Played, sends: list[dict[str, object]]) -> list[dict[str, object]]:
@@ -148,7 +165,9 @@ def _told(
     anomaly: Anomaly, some: list[Loss], ranges: list[RecordRange], known: Evidence
 ) -> Iterator[tuple[Anomaly, Loss, Decision]]:
     by_id = {loss.record.id: loss for loss in some}
-    for part in attached(decided(ranges, anomaly, known), _WIDTH, known.logs):
+    for part in attached(
+        decided(ranges, anomaly, known), _WIDTH, known.logs, (), known.spare if anomaly is LOST else {}
+    ):
         assert part.decision is not None
         yield anomaly, by_id[part.again_to or 0], part.decision
 
