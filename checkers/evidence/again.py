@@ -285,14 +285,10 @@ class _Begun:
         """The last of them. ``epoch``: of the leader that appended each, where it is known."""
         may_have = np.searchsorted(self._begins, until, side="right") - 1
         found = np.clip(np.searchsorted(self._seen, sent) - 1, 0, may_have)
-        doubtful = np.flatnonzero(found < may_have)
-        if not len(doubtful):
-            return found
-        epochs = epoch[doubtful]
-        known = (epochs > _UNKNOWN) & (self._epochs[0] >= 0)
-        told = np.searchsorted(self._epochs, epochs[known], side="right") - 1
-        found[doubtful[known]] = np.clip(told, found[doubtful[known]], may_have[doubtful[known]])
-        doubtful = doubtful[~known]
+        known = (epoch > _UNKNOWN) & bool((self._epochs >= 0).any())
+        # (That may be told late: it need not have been told by then that the term may have begun.)
+        found[known] = np.maximum(found[known], np.searchsorted(self._epochs, epoch[known], side="right") - 1)
+        doubtful = np.flatnonzero((found < may_have) & ~known)
         unseen = self._unseen_before(sent[doubtful], until[doubtful])
         while len(doubtful):
             on = (self._over[found[doubtful]] < sent[doubtful]) & (unseen <= found[doubtful])

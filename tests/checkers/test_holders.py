@@ -1650,6 +1650,28 @@ def test_what_was_delivered_may_have_been_gone_as_another_was_acknowledged_in_it
     assert decided(*told, anomaly=VANISHED, **UNCLEAN).standing is standing
 
 
+@pytest.mark.parametrize(
+    ("x", "more", "standing"),
+    [
+        ("t22..23", ["final x @5 e1"], PERMITTED),
+        ("t22..23", ["live x @5 e1 t26", "final c @5 e1"], PERMITTED),
+        ("t22..23", ["final c @5 e1"], UNDECIDED),
+        ("t22..23", ["live x @5 e0 t24", "final c @5 e1"], UNDECIDED),
+        ("t25.1..25.5", ["final x @5 e1"], PERMITTED),
+        ("t25.1..25.5", ["final c @5 e1"], UNDECIDED),
+    ],
+    ids=["there", "read under the next", "gone", "read under that before", "late", "gone, late"],
+)
+def test_an_epoch_tells_that_a_term_had_begun_before_anybody_was_heard_to_know_of_it(
+    x: str, more: list[str], standing: Standing
+) -> None:
+    """b1 and b3 are cut off, and tell until 25 s that b1 leads; b2, that leads since, is heard from 26 s on."""
+    led = [*saw("b1,b3", "0..4", 1, 0, "1,2,3"), *saw("b1,b3", "5..25", 1, 0, "1"), "fault c b1,b3 15..25 kind=isolate"]
+    log = ["final a @4 e0", "send late ok @6 t50..51", "final late @6 e1", "end 0..7"]
+    told = ["send r ok @5 t10..11", *led, *saw("b1,b2,b3", "26..60", 2, 1, "2"), *log]
+    assert decided(*told, f"send x ok @5 {x}", *more, **UNCLEAN).standing is standing
+
+
 @pytest.mark.parametrize("level", ["read_committed", "read_uncommitted"])
 @pytest.mark.parametrize(
     ("of", "x", "standing"),
