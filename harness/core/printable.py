@@ -12,9 +12,19 @@ def printable(text: str) -> str:
     return "".join(char if char.isprintable() else _escape(char) for char in text)
 
 
-def is_text(text: str) -> bool:
-    """Whether UTF-8 can say it: not where it has a lone surrogate, as a path of other bytes does."""
-    return not any("\ud800" <= char <= "\udfff" for char in text)
+def is_text(value: Any) -> bool:
+    """Whether UTF-8 can say every text in a value of YAML: not where one has a lone surrogate, as a path of other bytes
+    does."""
+    left, seen = [value], set[int]()
+    while left:
+        one = left.pop()
+        if isinstance(one, str) and any("\ud800" <= char <= "\udfff" for char in one):
+            return False
+        # (What is written may be a part of itself.)
+        if isinstance(one, dict | list) and id(one) not in seen:
+            seen.add(id(one))
+            left += [*one, *one.values()] if isinstance(one, dict) else one
+    return True
 
 
 def all_printable(value: Any) -> Any:

@@ -6,10 +6,10 @@ from typing import Any
 import yaml
 
 from harness.core.errors import ScenarioError
-from harness.core.printable import printable
+from harness.core.printable import is_text, printable
 from harness.scenario.problems import KeyPath
 from harness.scenario.schema import keys_at
-from harness.scenario.written import Written
+from harness.scenario.written import Written, may_name_files
 
 
 def override(written: Written, assignment: str) -> None:
@@ -26,6 +26,8 @@ def override(written: Written, assignment: str) -> None:
     except (yaml.YAMLError, ValueError, RecursionError) as exc:
         raise ScenarioError(f"{stand}: {text!r} is no YAML value: put it in quotes") from exc
     keys = _put(written.data, path.strip(), value, (), written, stand)
+    if not is_text(list(keys)) or (not may_name_files(keys) and not is_text(value)):
+        raise ScenarioError(f"{stand}: {printable(text)} cannot be written as UTF-8")
     written.stands = {known: said for known, said in written.stands.items() if known[: len(keys)] != keys}
     written.stands[keys] = stand
 

@@ -7,6 +7,7 @@ from typing import Any
 import yaml
 
 from harness.core.errors import ScenarioError
+from harness.core.printable import is_text, printable
 from harness.scenario.problems import KeyPath
 
 #: Told of a file that is none.
@@ -96,7 +97,7 @@ def _plain(loader: yaml.SafeLoader, node: yaml.Node, keys: KeyPath, written: Wri
         found: dict[str, Any] = {}
         own_lines: dict[str, int] = {}
         for key_node, value_node in node.value:
-            key, line = str(key_node.value), key_node.start_mark.line + 1
+            key, line = str(_text(key_node.value, key_node, written)), key_node.start_mark.line + 1
             if key in own_lines:
                 raise ScenarioError(
                     f"{written.origin}:{line}: {key!r} appears twice, on line {own_lines[key]} before: remove one"
@@ -111,7 +112,8 @@ def _plain(loader: yaml.SafeLoader, node: yaml.Node, keys: KeyPath, written: Wri
             written.stands[(*keys, index)] = f"{written.origin}:{item.start_mark.line + 1}"
             items.append(_plain(loader, item, (*keys, index), written))
         return items
-    return _scalar(loader, node, written)
+    value = _scalar(loader, node, written)
+    return value if may_name_files(keys) else _text(value, node, written)
 
 
 def _scalar(loader: yaml.SafeLoader, node: yaml.Node, written: Written) -> Any:
@@ -122,3 +124,15 @@ def _scalar(loader: yaml.SafeLoader, node: yaml.Node, written: Written) -> Any:
         raise ScenarioError(
             f"{where}: {node.value!r} looks like a date or a number, and is none: put it in quotes"
         ) from exc
+
+
+def may_name_files(keys: KeyPath) -> bool:
+    """Whether a value may be a path, and so of any bytes: an inventory."""
+    return keys[:1] == ("cluster",)
+
+
+def _text(value: Any, node: yaml.Node, written: Written) -> Any:
+    if not is_text(value):
+        where = f"{written.origin}:{node.start_mark.line + 1}"
+        raise ScenarioError(f"{where}: {printable(value)} cannot be written as UTF-8")
+    return value

@@ -172,6 +172,24 @@ def test_what_is_written_wrongly_is_told_with_its_line(written_to: File, case: s
     assert line.startswith(f"{path}:{says}")
 
 
+@pytest.mark.parametrize("text", ['claim: "\\ud800"\n', 'tags: [a, "\\ud800"]\n', '"\\ud800": 1\n'])
+def test_what_is_half_a_character_is_told_with_its_line(text: str, written_to: File) -> None:
+    path = written_to(f"notes: x\n{text}")
+    assert why(str(path)) == f"{path}:2: \\ud800 cannot be written as UTF-8"
+
+
+@pytest.mark.parametrize(
+    ("assignment", "says"),
+    [
+        ('claim="\\ud800"', '--set claim: "\\ud800" cannot be written as UTF-8'),
+        ('topic.config={x: "\\ud800"}', '--set topic.config: {x: "\\ud800"} cannot be written as UTF-8'),
+        ("topic.config.\udcff=1", "--set topic.config.\\udcff: 1 cannot be written as UTF-8"),
+    ],
+)
+def test_half_a_character_that_is_set_is_told(assignment: str, says: str) -> None:
+    assert why("jepsen-2013/min-isr-2", assignment) == says
+
+
 def test_aliases_that_multiply_are_told(written_to: File) -> None:
     levels = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     levels += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 9)]
