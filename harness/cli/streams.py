@@ -16,7 +16,10 @@ def closed(number: int, access: int) -> "TextIO":
     with O_RDONLY nothing at all. It has its number, which no file that is opened later must have."""
     nowhere = os.open(os.devnull, access)
     os.dup2(nowhere, number)
-    if nowhere != number:
+    if nowhere == number:
+        # (As a copy is: what is started has it, too.)
+        os.set_inheritable(number, True)
+    else:
         os.close(nowhere)
     return os.fdopen(number, "w", encoding="utf-8", errors="backslashreplace", closefd=False)
 

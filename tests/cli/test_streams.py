@@ -220,3 +220,15 @@ def test_an_output_that_was_closed_before_is_one_that_takes_nothing(
     told = "kafka-trial: standard output takes nothing more: Bad file descriptor\n"
     assert (done.returncode, done.stderr) == (code, told if closing == ">&-" else "")
     assert (closing == "2>&-") is bool(done.stdout)
+
+
+def test_an_output_that_was_closed_before_is_inherited() -> None:
+    """Where no other file has its number, it has it at once, and no copy is made."""
+    program = (
+        "import os\nfrom harness.cli.streams import closed\n"
+        "closed(1, os.O_RDONLY)\nos.write(2, b'%d' % os.get_inheritable(1))"
+    )
+    done = subprocess.run(
+        ["sh", "-c", 'exec "$0" -c "$1" >&-', sys.executable, program], stderr=subprocess.PIPE, timeout=60, check=False
+    )
+    assert done.stderr == b"1"
