@@ -5,6 +5,7 @@ import shlex
 import sys
 import time
 from contextlib import contextmanager, suppress
+from fnmatch import fnmatchcase
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
@@ -113,6 +114,7 @@ def suite(
         if overrides or images or times > 1 or seed is not None:
             raise ScenarioError("--resume goes on with what was begun: leave --set, --images, --times and --seed out")
         directory = _to_resume(store, named)
+        _refuse_elsewhere(store, directory)
         _refuse_what_json_cannot_say(str(directory), "" if baseline is None else os.path.realpath(baseline))
         backends.look()
     else:
@@ -126,6 +128,7 @@ def suite(
             _measured_by(file, baseline, directory)
             ready_to_go_on(file, directory.parent, backends.clean, time_budget, print_error)
             _look_again(backends, file)
+            _tell_changed(file)
             print_error(f"goes on with {directory}: {file.headline}")
         file.write(directory)
         with _told_how_to_go_on(file, directory, _going_on(directory, jobs, as_json)):
@@ -135,6 +138,8 @@ def suite(
                 compared = measured(file, file.measure, directory, TOLERANCE, print_error)
                 file.write(directory)
                 write_reports(file, directory)
+    # (First: standard output may be gone.)
+    _append_summary(file)
     if as_json:
         print_json(file.model_dump_json(by_alias=True))
     else:
@@ -142,7 +147,7 @@ def suite(
     if file.measure is not None:
         # With --json, standard output is one line.
         print_comparison(compared, err=as_json)
-    _report_to_github(file, err=as_json)
+    _annotate(file, err=as_json)
     not_compared = codes.UNKNOWN if file.is_to_compare else codes.MET
     return codes.worst([exit_code(file), codes.NOT_MET if file.worse else codes.MET, not_compared])
 
@@ -173,7 +178,9 @@ def _planned(
     from harness.suite.results import SUITE_FILE, Result, SuiteFile, asked, failed_last
 
     if len(named) == 1 and (Path(named[0]) / SUITE_FILE).is_file():
-        raise ScenarioError(f"{named[0]}: a suite that was begun: --resume goes on with it")
+        file = SuiteFile.read(Path(named[0]))
+        more = "--resume goes on with it" if file.is_left() else f"nothing is left of it: {_anew(file)}"
+        raise ScenarioError(f"{named[0]}: a suite that was begun: {more}")
     wanted = load_suite(named)
     backends.look()
     cases = in_order(plan(wanted, overrides, times, _draws(seed)), failed_last(store))
@@ -209,8 +216,10 @@ def _to_resume(store: Path, named: "Sequence[str]") -> Path:
 
     if len(named) == 1 and (Path(named[0]) / SUITE_FILE).is_file():
         directory = Path(os.path.realpath(named[0]))
-        if not SuiteFile.read(directory).is_left():
-            raise ScenarioError(f"{named[0]}: nothing is left of this suite: leave --resume out to start one")
+        file = SuiteFile.read(directory)
+        if not file.is_left():
+            raise ScenarioError(f"{named[0]}: nothing is left of this suite: {_anew(file)}")
+        _refuse_out_of_store(file, directory)
         return directory
     if found := to_resume(store, named):
         return found
@@ -222,6 +231,40 @@ def _to_resume(store: Path, named: "Sequence[str]") -> Path:
     raise ScenarioError(
         f"{store}: no suite of {shlex.join(named)} was broken off here, left runs out, or could not run some: {hint}"
     )
+
+
+def _anew(file: "SuiteFile") -> str:
+    """How a suite like this one is started."""
+    return f"`kafka-trial suite {shlex.join(file.named)}` starts one" if file.named else "name what it ran to start one"
+
+
+def _refuse_out_of_store(file: "SuiteFile", directory: Path) -> None:
+    """Away from its runs, a suite would record again what is recorded. Raises ScenarioError."""
+    from harness.history.paths import is_there
+
+    runs = [directory.parent / one for run in file.runs for one in (run.directory, *run.abandoned) if one]
+    if runs and not fnmatchcase(directory.name, "suite-*-*") and not any(map(is_there, runs)):
+        raise ScenarioError(
+            f"{directory}: none of its runs is in {directory.parent}: name it in the store that has them"
+        )
+
+
+def _refuse_elsewhere(store: Path, directory: Path) -> None:
+    """A suite goes on in the store that it is in. Raises ScenarioError where another is named."""
+    typed = click.get_current_context().get_parameter_source("store") is ParameterSource.COMMANDLINE
+    if typed and store != directory.parent:
+        raise ScenarioError(f"{directory}: goes on in the store that it is in: leave --store {store} out")
+
+
+def _tell_changed(file: "SuiteFile") -> None:
+    """Tell which files of what is still to be run are not what they were."""
+    from harness.scenario.written import read_text
+    from harness.suite.results import Outcome
+
+    for written in dict.fromkeys(run.written for run in file.runs if run.outcome is Outcome.WAITING):
+        with suppress(ScenarioError):  # (It may be gone: what was in it is noted.)
+            if written in file.texts and read_text(Path(written)) != file.texts[written]:
+                print_error(f"{written} has changed since: it goes on with what was in it then")
 
 
 def _measured_by(file: "SuiteFile", baseline: Path | None, directory: Path) -> None:
@@ -329,7 +372,8 @@ def _told_how_to_go_on(file: "SuiteFile", directory: Path, going_on: str) -> "It
         exc.add_note(file.headline + (f"; `{going_on}` goes on" if _is_left(file, directory) else ""))
         with suppress(OSError):  # What broke it off is said, a full disk perhaps.
             write_reports(file, directory)
-        _report_to_github(file, err=True)
+        _append_summary(file)
+        _annotate(file, err=True)
         raise
 
 
@@ -354,14 +398,20 @@ def _run(backends: Backends, file: "SuiteFile", directory: Path, jobs: int) -> N
         SuiteRun(file, directory, directory.parent, jobs, actions, display).run()
 
 
-def _report_to_github(file: "SuiteFile", err: bool) -> None:
-    """The job's summary, and annotations, where GitHub runs it: it reads both outputs."""
-    from harness.suite.reports import annotations, append_summary
+def _append_summary(file: "SuiteFile") -> None:
+    """The summary of the job, where GitHub runs it."""
+    from harness.suite.reports import append_summary
 
     try:
         append_summary(file, os.environ)
     except OSError as exc:
         print_error(f"no summary of the job: {exc.filename or 'GITHUB_STEP_SUMMARY'}: {exc.strerror}")
+
+
+def _annotate(file: "SuiteFile", err: bool) -> None:
+    """Annotations, where GitHub runs it: it reads both outputs."""
+    from harness.suite.reports import annotations
+
     if os.environ.get("GITHUB_ACTIONS") == "true":
         for line in annotations(file):
             click.echo(line, err=err)

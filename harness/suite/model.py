@@ -11,6 +11,7 @@ from harness.core.errors import ScenarioError
 from harness.core.quantities import WRITTEN, Duration
 from harness.resources import folder
 from harness.scenario.complaints import complaints
+from harness.scenario.loading import named as scenarios
 from harness.scenario.problems import near
 from harness.scenario.written import Written, read
 
@@ -85,7 +86,7 @@ def load_suite(named: Sequence[str]) -> Suite:
     known = suites()
     if len(named) == 1 and named[0] in known:
         return _validated(read(known[named[0]]))
-    if len(named) == 1 and Path(named[0]).is_file():
+    if len(named) == 1 and named[0] not in scenarios() and Path(named[0]).is_file():
         written = read(Path(named[0]), _WANTED)
         if "runs" in written.data:
             return _validated(written)

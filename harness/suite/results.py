@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from enum import StrEnum
+from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Self
+from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -17,6 +18,8 @@ from harness.core.errors import EnvironmentLacks, HistoryError, ScenarioError
 from harness.core.verdict import Judgement, Verdict
 from harness.history.lock import RecordingLock, is_recorded
 from harness.history.writing import write_file
+from harness.scenario.loading import named as scenarios
+from harness.suite.model import suites
 from harness.suite.plan import DRAIN, Case
 
 SUITE_FILE = "suite.json"
@@ -43,6 +46,10 @@ OVER = frozenset({Outcome.EXPECTED, Outcome.UNEXPECTED, Outcome.UNKNOWN, Outcome
 JUDGED = frozenset({Outcome.EXPECTED, Outcome.UNEXPECTED, Outcome.UNKNOWN})
 
 
+#: What the system takes for a path, from whoever wrote the file.
+_Path = Annotated[str, Field(pattern=r"^[^\x00]*$")]
+
+
 class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
 
@@ -52,8 +59,8 @@ class Result(_Part):
 
     name: str
     repeat: int
-    scenario: str
-    written: str = Field(description="the name or file that it is loaded from")
+    scenario: _Path
+    written: _Path = Field(description="the name or file that it is loaded from")
     overrides: list[str] = Field([], alias="set")
     digest: str
     seed: int
@@ -69,14 +76,16 @@ class Result(_Part):
     unjudged: int = Field(0, description="how often its judge failed")
     verdict: Judgement | None = None
     anomalies: dict[str, int] = {}
-    directory: str | None = None
+    directory: _Path | None = None
     began: float | None = Field(None, description="seconds since 1970")
     seconds: float | None = Field(
         None, description="from its start to its verdict; from when the suite went on where it was recorded before"
     )
     timeline_seconds: float | None = Field(None, description="of these, those of its timeline")
-    abandoned: list[str] = Field([], description="directories of attempts that were broken off before they were whole")
-    earlier: list[str] = Field(
+    abandoned: list[_Path] = Field(
+        [], description="directories of attempts that were broken off before they were whole"
+    )
+    earlier: list[_Path] = Field(
         [], description="directories of the same scenario and seed that were there before it began: another's runs"
     )
 
@@ -110,7 +119,7 @@ class Before(_Part):
     """Of one case, what a suite is compared with: the directories of its judged runs, relative to the store where they
     are in it, and how many others there were (harness.suite.stored: Runs)."""
 
-    judged: list[str] = []
+    judged: list[_Path] = []
     crashed: int = 0
     removed: int = 0
     unreadable: int = 0
@@ -120,7 +129,7 @@ class Before(_Part):
 class Measure(_Part):
     """What a suite is compared with when it ends: chosen when it begins, and the same when it goes on."""
 
-    said: str = Field(description="the path that was named, whole")
+    said: _Path = Field(description="the path that was named, whole")
     cases: dict[str, Before]
     compared: bool = Field(False, description="whether all that was run since is compared with it")
 
@@ -138,7 +147,7 @@ class SuiteFile(_Part):
     named: list[str] = Field([], description="the arguments that it was started with")
     spent: float = Field(0.0, description="seconds that earlier, broken-off processes of this suite worked on it")
     versions: dict[str, str] = {}
-    baseline: str | None = Field(None, description="what it was compared with")
+    baseline: _Path | None = Field(None, description="what it was compared with")
     worse: dict[str, list[str]] = Field({}, description="by a case's name, in which ways it is worse than the baseline")
     measure: Measure | None = Field(None, description="what it is to be compared with")
     texts: dict[str, str] = Field({}, description="by its path, what was in each file of a scenario when it began")
@@ -236,9 +245,16 @@ def stored_suites(store: Path) -> list[Path]:
 
 
 def asked(named: Sequence[str]) -> list[str]:
-    """The arguments that a suite is started with, as it is found again from another directory: files by their whole
-    paths."""
-    return [str(Path(name).resolve()) if Path(name).is_file() else name for name in named]
+    """The arguments that a suite is started with, as it is found again from another directory, and no other is: what is
+    no name, nor a pattern of names, by its whole path. (See harness.suite.model: load_suite, and its plan.)"""
+    known = scenarios()
+    if len(named) == 1 and named[0] in suites():
+        return list(named)
+
+    def is_name(one: str) -> bool:
+        return one in known or (not Path(one).is_file() and any(fnmatchcase(name, one) for name in known))
+
+    return [name if is_name(name) else os.path.realpath(name) for name in named]
 
 
 def to_resume(store: Path, named: Sequence[str]) -> Path | None:

@@ -382,6 +382,9 @@ def resume(
         if run.outcome in OVER:
             continue
         # (What could not run may have been begun, and is noted then.)
+        if run.outcome is Outcome.CANNOT_RUN:
+            # (Of before that was counted, it was at least once.)
+            run.refused = max(1, run.refused)
         begun = run.outcome not in _NOT_BEGUN and (run.outcome is not Outcome.CANNOT_RUN or run.directory is not None)
         directory = run_directory(store, run) if begun else None
         run.why, run.needed = "", False

@@ -283,7 +283,9 @@ def test_a_suite_goes_on_from_another_directory_and_beside_one_that_cannot_be_re
     assert [line for line in later.log if line.startswith("up")] == [f"up {tmp_path}/b.yaml"]
 
 
-@pytest.mark.parametrize("named", ["a file", "a file of a pattern", "the store", "the baseline"])
+@pytest.mark.parametrize(
+    "named", ["a file", "a file of a pattern", "the store", "the baseline", "where the baseline leads to"]
+)
 def test_a_path_that_is_not_utf_8_is_one_line_and_nothing_is_begun(
     named: str, tmp_path: Path, kafka_trial: Invoke
 ) -> None:
@@ -295,10 +297,40 @@ def test_a_path_that_is_not_utf_8_is_one_line_and_nothing_is_begun(
         "a file of a pattern": [tmp_path / "a*" / "*.yaml", "--store", store],
         "the store": [TWO[0], "--store", odd],
         "the baseline": [TWO[0], "--store", store, "--baseline", odd],
+        "where the baseline leads to": [TWO[0], "--store", store, "--baseline", tmp_path / "link"],
     }[named]
+    (tmp_path / "link").symlink_to(odd)
     done = kafka_trial("suite", *arguments, backends=backends(World(tmp_path)))
     assert_one_line(done, codes.BAD_INPUT, "its name is not UTF-8: name it otherwise")
     assert (store.exists(), list(odd.iterdir())) == (False, [odd / "a.yaml"])
+
+
+def test_where_a_suite_goes_on_whose_path_is_not_utf_8_nothing_is_begun(tmp_path: Path, kafka_trial: Invoke) -> None:
+    odd, store = tmp_path / os.fsdecode(b"a\xff"), tmp_path / "store"
+    world = World(store, {TWO[0]: [Event(kind="failed", text="hangs")]}, interrupts=True)
+    kafka_trial("suite", TWO[0], "--store", store, backends=backends(world))
+    [directory] = stored_suites(store)
+    judged(tmp_path / "old", TWO[0])
+    (tmp_path / "old").rename(odd)
+    named = ["suite", directory, "--resume", "--baseline", odd]
+    assert_one_line(kafka_trial(*named, backends=backends(World(store))), codes.BAD_INPUT, "its name is not UTF-8")
+    shutil.rmtree(odd)
+    store.rename(odd)
+    again = ["suite", odd / directory.name, "--resume"]
+    assert_one_line(kafka_trial(*again, backends=backends(World(odd))), codes.BAD_INPUT, "its name is not UTF-8")
+
+
+def test_a_run_of_a_baseline_that_cannot_be_noted_is_told_and_left_out(tmp_path: Path, kafka_trial: Invoke) -> None:
+    odd, store = tmp_path / "old" / os.fsdecode(b"a\xff"), tmp_path / "store"
+    judged(tmp_path / "old", TWO[1])
+    (judged(tmp_path / "other", TWO[0]).parents[2]).rename(odd)
+    arguments = ["suite", *TWO, "--store", store, "--baseline", tmp_path / "old"]
+    done = kafka_trial(*arguments, backends=backends(World(store)))
+    assert done.code == codes.MET
+    assert f"/a\\udcff/{TWO[0]}/20260101-1: not compared with: its name is not UTF-8\n" in done.err
+    measure = the_last(store).measure
+    assert measure is not None
+    assert {name: len(case.judged) for name, case in measure.cases.items()} == {TWO[0]: 0, TWO[1]: 1}
 
 
 def refuses(*_: object) -> None:
@@ -406,7 +438,100 @@ def test_a_suite_that_is_not_found_is_told_which_one_could_go_on(
     )
     assert kafka_trial("suite", directory, "--resume", backends=asked).code == codes.MET
     done = kafka_trial("suite", directory, "--resume", backends=asked)
-    assert_one_line(done, codes.BAD_INPUT, f"{directory}: nothing is left of this suite")
+    starts = f"`kafka-trial suite {tmp_path}/a.yaml` starts one"
+    assert_one_line(done, codes.BAD_INPUT, f"{directory}: nothing is left of this suite: {starts}")
+    done = kafka_trial("suite", directory, backends=asked)
+    assert_one_line(done, codes.BAD_INPUT, f"{directory}: a suite that was begun: nothing is left of it: {starts}")
+
+
+def test_a_file_that_changed_since_is_told_and_one_that_did_not_is_not(
+    tmp_path: Path, kafka_trial: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for text, changed in (("claim: x\n", False), ("claim: y\n", True)):
+        (tmp_path / "a.yaml").write_text("claim: x\n")
+        directory = broken_off(tmp_path, kafka_trial, "a.yaml")
+        (tmp_path / "a.yaml").write_text(text)
+        done = kafka_trial("suite", directory, "--resume", backends=backends(World(tmp_path / "store")))
+        line = f"kafka-trial: {tmp_path}/a.yaml has changed since: it goes on with what was in it then\n"
+        assert (done.code, line in done.err) == (codes.MET, changed)
+        shutil.rmtree(tmp_path / "store")
+
+
+def test_a_pattern_of_files_means_those_of_the_directory_that_it_was_named_in(
+    tmp_path: Path, kafka_trial: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two projects that share a store, and each has its own."""
+    for project in ("one", "two"):
+        (tmp_path / project / "mine").mkdir(parents=True)
+        (tmp_path / project / "mine" / f"{project}.yaml").write_text("claim: x\n")
+    arguments = ["suite", "mine/*.yaml", "--store", tmp_path / "store"]
+    monkeypatch.chdir(tmp_path / "one")
+    world = World(tmp_path / "store", {f"{tmp_path}/one/mine/one.yaml": [Event(kind="failed", text="hangs")]})
+    world.interrupts = True
+    kafka_trial(*arguments, backends=backends(world))
+    monkeypatch.chdir(tmp_path / "two")
+    done = kafka_trial(*arguments, "--resume", backends=backends(World(tmp_path / "store")))
+    assert_one_line(done, codes.BAD_INPUT, "no suite of 'mine/*.yaml' was broken off here")
+    monkeypatch.chdir(tmp_path / "one")
+    later = World(tmp_path / "store")
+    assert kafka_trial(*arguments, "--resume", backends=backends(later)).code == codes.MET
+    assert "up " + f"{tmp_path}/one/mine/one.yaml" in later.log
+
+
+@pytest.mark.parametrize("name", ["quick", TWO[0], "delivery/*"])
+def test_a_name_is_noted_as_one_though_a_file_is_called_alike(
+    name: str, tmp_path: Path, kafka_trial: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "delivery").mkdir()
+    for file in ("quick", TWO[0]):
+        (tmp_path / file).write_text("")
+    monkeypatch.chdir(tmp_path)
+    kafka_trial("suite", name, "--store", "store", backends=backends(World(tmp_path / "store")))
+    assert the_last(tmp_path / "store").named == [name]
+
+
+def test_a_suite_goes_on_in_its_own_store_and_no_other(tmp_path: Path, kafka_trial: Invoke) -> None:
+    store = tmp_path / "store"
+    world = World(store, {TWO[1]: [Event(kind="failed", text="hangs")]}, interrupts=True)
+    kafka_trial("suite", *TWO, "--store", store, backends=backends(world))
+    [directory] = stored_suites(store)
+    done = kafka_trial("suite", directory, "--resume", "--store", tmp_path / "other", backends=backends(World(store)))
+    assert_one_line(done, codes.BAD_INPUT, f"{directory}: goes on in the store that it is in: leave --store")
+    shutil.copytree(directory, tmp_path / "mine")
+    away = World(tmp_path)
+    done = kafka_trial("suite", tmp_path / "mine", "--resume", backends=backends(away))
+    assert_one_line(done, codes.BAD_INPUT, f"none of its runs is in {tmp_path}: name it in the store that has them")
+    assert away.log == []
+    renamed = directory.rename(store / "mine")
+    done = kafka_trial("suite", renamed, "--resume", "--store", store, backends=backends(World(store)))
+    assert done.code == codes.MET, "its runs are there"
+
+
+def test_a_path_that_is_none_in_suite_json_is_one_line(tmp_path: Path, kafka_trial: Invoke) -> None:
+    kafka_trial("suite", TWO[0], "--store", tmp_path, backends=backends(World(tmp_path)))
+    [directory] = stored_suites(tmp_path)
+    written = json.loads((directory / "suite.json").read_text())
+    written["runs"][0]["directory"] = "a\0b"
+    (directory / "suite.json").write_text(json.dumps(written))
+    for command in (["runs", directory], ["compare", directory, directory], ["check", directory]):
+        done = kafka_trial(*command, backends=judging())
+        assert_one_line(done, codes.BAD_INPUT, "not a suite file of this version")
+    done = kafka_trial("prune", tmp_path, "--days", "0", "--dry-run")
+    assert (done.code, "Traceback" in done.err) == (codes.MET, False)
+
+
+def test_the_summary_of_a_job_is_written_though_nobody_reads_what_is_printed(
+    tmp_path: Path, kafka_trial: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(*_: object, **__: object) -> None:
+        raise BrokenPipeError
+
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary"))
+    monkeypatch.setattr("harness.cli.suite.print_json", gone)
+    arguments = ["suite", TWO[0], "--store", tmp_path / "store", "--json"]
+    assert kafka_trial(*arguments, backends=backends(World(tmp_path / "store"))).code == codes.CRASHED
+    assert "1 of 1 runs as expected" in (tmp_path / "summary").read_text()
 
 
 def test_a_store_that_is_no_place_or_a_size_beyond_numbers_is_one_line(tmp_path: Path, kafka_trial: Invoke) -> None:
