@@ -66,12 +66,16 @@ class Log:
 
     def epochs_at(self, offsets: Offsets) -> Offsets:
         """The epoch of the record that stands at each of these offsets; NO_EPOCH where none does, or its epoch is not
-        known: where epochs fall along the log, each may stand there."""
-        if not len(self.epochs) or (self.first[1:] <= self.last[:-1]).any():
-            return np.full(len(offsets), NO_EPOCH, np.int64)
-        nearest = np.searchsorted(self.first, offsets, side="right") - 1
-        within = (nearest >= 0) & (offsets <= self.last[nearest])
-        return np.where(within, self.epochs[nearest], NO_EPOCH)
+        known: where epochs fall along the log, records of several may stand there."""
+        begun = np.searchsorted(np.sort(self.first), offsets, side="right")
+        over = np.searchsorted(np.sort(self.last), offsets)
+        # (Of what has begun all but one is over: the rest of their sum is its own.)
+        left = self._summed(self.first)[begun] - self._summed(self.last)[over]
+        return np.where(begun - over == 1, left, NO_EPOCH)
+
+    def _summed(self, by: Offsets) -> Offsets:
+        """The sum of none of the epochs, of the first, of the first two and so on, in some order."""
+        return np.append(0, np.cumsum(self.epochs[np.argsort(by)]))
 
     @property
     def goes_on(self) -> bool:

@@ -139,13 +139,15 @@ _LOG = Log(*np.array([[0, 0, 4], [1, 5, 8]]).T, end=9)
         (5, [("s6", 0), ("s7", None)], _LOG, 1),
         (5, [], replace(_LOG, epochs=np.array([0, 2])), 1),
         (5, [], replace(_LOG, epochs=np.array([0, 0])), 0),
-        (5, [], replace(_LOG, first=np.array([0, 4])), 0),
+        (4, [], replace(_LOG, first=np.array([0, 4])), 0),
+        (5, [], replace(_LOG, last=np.array([5, 8])), 0),
+        (5, [], replace(_LOG, first=np.array([0, 4])), 1),
         (5, [], replace(_LOG, first=np.array([6, 7])), 0),
     ],
     ids=[
         *("under the next", "nobody read the log", "under the one before", "it is gone", "read before under that"),
         *("read before under the next", "others are gone", "under a later one", "under the first again"),
-        "the log falls back",
+        *("the log falls back there", "it may fall back there", "it falls back elsewhere"),
         "below the log",
     ],
 )

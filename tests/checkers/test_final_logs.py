@@ -94,8 +94,18 @@ def test_at_each_offset_one_epoch_stands_or_none_is_known() -> None:
     assert LOG.epochs_at(asked).tolist() == [NO_EPOCH, NO_EPOCH, 0, 0, 2, 2, NO_EPOCH]
     assert SPARSE.epochs_at(np.array([4, 5, 6, 8, 9])).tolist() == [0, NO_EPOCH, 2, 2, NO_EPOCH]
     assert NOTHING.epochs_at(asked[:2]).tolist() == [NO_EPOCH, NO_EPOCH]
-    for falls in (replace(LOG, first=np.array([2, 5])), replace(LOG, last=np.array([6, 9]))):
-        assert falls.epochs_at(np.array([2, 9])).tolist() == [NO_EPOCH, NO_EPOCH]
+
+
+def test_where_epochs_fall_along_the_log_one_is_known_where_no_other_may_stand() -> None:
+    asked = np.array([1, 2, 5, 6, 9, 10])
+    for falls, known in (
+        (replace(LOG, first=np.array([2, 5])), [0, NO_EPOCH, 2, 2]),
+        (replace(LOG, last=np.array([6, 9])), [0, 0, NO_EPOCH, 2]),
+        (replace(LOG, last=np.array([9, 6])), [0, 0, NO_EPOCH, 0]),
+        (replace(LOG, first=np.array([6, 2]), last=np.array([9, 5])), [2, 2, 0, 0]),
+        (replace(LOG, first=np.array([2, 2]), last=np.array([9, 9])), [NO_EPOCH] * 4),
+    ):
+        assert falls.epochs_at(asked).tolist() == [NO_EPOCH, *known, NO_EPOCH]
 
 
 @pytest.mark.parametrize(

@@ -1693,8 +1693,10 @@ def test_what_was_not_committed_is_not_of_the_epoch_that_stands_in_its_place(
     assert decided(*told, isolation_level=level, **UNCLEAN).standing is standing
 
 
-def test_an_epoch_that_may_be_anothers_at_that_place_tells_nothing() -> None:
-    """The final log goes back to an older epoch."""
-    log = ["final b @5 e1", "final a @6 e0", "send late ok @7 t50..51", "final late @7 e1", "end 0..8"]
-    lines = ["send r ok @9 t10..11", *_CUT_OFF, *log, "send x ok @5 t24.5..25.5"]
-    assert decided(*lines, **UNCLEAN).standing is UNDECIDED
+@pytest.mark.parametrize(("at", "standing"), [(6, UNDECIDED), (8, PERMITTED)], ids=["there", "elsewhere"])
+def test_an_epoch_that_may_be_anothers_at_that_place_tells_nothing(at: int, standing: Standing) -> None:
+    """The final log goes back to an older epoch at 7."""
+    log = ["final b @5 e0", "final c @6 e1", "final a @7 e0", "final d @8 e1", "send late ok @9 t50..51", "end 0..10"]
+    log = [line.replace(line[6], "x") if f"@{at} " in line else line for line in [*log, "final late @9 e1"]]
+    lines = ["send r ok @9 t10..11", f"send x ok @{at} t24.5..25.5", *_CUT_OFF, *log]
+    assert decided(*lines, **UNCLEAN).standing is standing
