@@ -185,6 +185,25 @@ def test_what_is_left_alone_says_why_and_what_is_not_goes(dry_run: bool, tmp_pat
     assert why_left_alone(lives, everywhere) is None
 
 
+def test_a_run_that_only_the_system_knows_to_be_anothers_keeps_no_other_from_going(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a folder allows is not all that decides: a sticky bit, an attribute."""
+    theirs, mine = (record(tmp_path, name, 1) for name in ("a", "b"))
+    every = [Kept(read_run(run), 10) for run in (theirs, mine)]
+    rmtree = shutil.rmtree
+
+    def refused(path: Path) -> None:
+        if path == theirs:
+            raise PermissionError(1, "Operation not permitted", "run.json")
+        rmtree(path)
+
+    monkeypatch.setattr(shutil, "rmtree", refused)
+    became = list(removed(every, tmp_path, False, everywhere))
+    assert [one.left for one in became] == [LeftAlone(Why.NOT_YOURS), None]
+    assert [run.exists() for run in (theirs, mine)] == [True, False]
+
+
 def suite(store: Path, name: str, began: float, *runs: Path, ended: bool = True) -> Path:
     """A suite of these runs, judged."""
     file = suite_file(*(case(run.parent.name) for run in runs), suite=name, began=began, ended=began if ended else None)
