@@ -186,7 +186,8 @@ class Workers:
     def finish(self, within: float) -> list[str]:
         """Producers stop and drain, then consumers read to the end of what is in the log; all in ``within`` seconds.
 
-        What a member owned that was killed nobody reads until the group has learnt of it: it is waited for.
+        What a member owned that was killed nobody reads until the group has learnt of it: it is waited for; and so is
+        what nobody answers for (acks=0), until brokers had time to append it.
         Returns what did not go as it should, one line each: a worker that died, or had to be ended, records that are
         still in flight, a consumer that did not come to the end.
         """
@@ -213,6 +214,8 @@ class Workers:
                 elif worker.report is not None and worker.report.note:
                     notes.append(f"{worker.name}: {worker.report.note}")
                     self._unfinished += notes[-1:] if worker.report.behind else []
+            on_its_way = max((worker.spec.on_its_way_s for worker in asked), default=0.0)
+            time.sleep(max(0.0, min(on_its_way, deadline - time.monotonic())))
         return notes
 
     def _member(self, number: int) -> Worker:

@@ -8,6 +8,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from harness.core.topology import Partition
 from workloads.clients.settings import MOST_WAITING, Acks, Config
 
+#: What acks=0 sends is in nobody's hands: a broker that had no time yet appends it later than its producer finished.
+_TAKEN_WITHIN_S = 3.0
+
 
 class Spec(BaseModel):
     """What any worker needs. ``client``: ``module:function`` that does its work, of a spec, its commands and an
@@ -35,6 +38,11 @@ class Spec(BaseModel):
     def member(self) -> bool:
         """Whether it is a member of a consumer group."""
         return False
+
+    @property
+    def on_its_way_s(self) -> float:
+        """How long brokers may still append what it sent, once it has finished, in seconds."""
+        return 0.0
 
 
 class WriterSpec(Spec):
@@ -64,6 +72,12 @@ class ProducerSpec(WriterSpec):
 
     role: Literal["producer"] = "producer"
     acks: Acks
+
+    @property
+    def on_its_way_s(self) -> float:
+        """The same: where brokers answer, nothing is."""
+        return _TAKEN_WITHIN_S if self.acks == "0" else super().on_its_way_s
+
     keys: int | None
     most_waiting: int = MOST_WAITING
 
