@@ -12,6 +12,8 @@ from tests.cli.test_suites import TWO, as_any_user, backends, judged
 from tests.command import Invoke
 from tests.suite.fakes import World
 
+pytestmark = pytest.mark.heavy
+
 
 def closed(folder: Path) -> Path:
     folder.mkdir(exist_ok=True)

@@ -1152,6 +1152,7 @@ def as_any_user(*arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
+@pytest.mark.heavy
 def test_what_cannot_be_looked_into_is_told_and_hides_nothing_else(tmp_path: Path) -> None:
     """Of another user perhaps, in a store of both: a folder, a verdict, and what says that there is a run."""
     store, apart = tmp_path / "store", judged(tmp_path / "apart", "a")
