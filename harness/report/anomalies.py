@@ -85,11 +85,11 @@ Some losses stay undecided, however well a cluster is observed:
   then unknown, and so is whether the loss is permitted. With clean elections alone it is decided by the settings.
 - An acknowledgement at an offset that was acknowledged before shows that the record there was gone from its leader's
   log, or that a deposed leader goes on with a log of its own. An election that comes later excuses no such loss. It
-  came before where its term had been reported when that write was sent, or where the write was read with a leader epoch;
-  where the write is gone, too, and nobody was given it, the loss is undecided.
-- With acks=1 a leader that was cut off goes on acknowledging, beside the next one. What stands above the end of the next
-  one's log is taken to be the deposed one's only where the next one cannot have written so far: fewer writes than there
-  are offsets in between are unknown.
+  came before where its term had been reported when that write was sent, or where the write was read with a leader
+  epoch; where the write is gone, too, and nobody was given it, the loss is undecided.
+- With acks=1 a leader that was cut off goes on acknowledging, beside the next one. What stands above the end of the
+  next one's log is taken to be the deposed one's only where the next one cannot have written so far: fewer writes than
+  there are offsets in between are unknown.
 
 ## Who else finds it
 
