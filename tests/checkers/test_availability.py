@@ -289,6 +289,7 @@ def test_availability_of_a_history(spark: SparkSession, tmp_path: Path) -> None:
     assert (service["bucket_ns"], service["acknowledged"]) == (SECOND, [0, 1, 1, 0, 0, 0, 0, 0, 1, 0])
 
 
+@pytest.mark.heavy
 def test_where_the_order_within_a_bin_decides_it_is_told_how_long_a_stretch_may_have_lasted(
     spark: SparkSession, tmp_path: Path
 ) -> None:

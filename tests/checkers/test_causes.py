@@ -81,6 +81,7 @@ def found(spark: SparkSession, tmp_path: Path) -> Runs:
     return write_and_judge
 
 
+@pytest.mark.heavy
 def test_what_was_lost_under_one_leader_is_one_run(found: Runs) -> None:
     runs = found(
         "send a ok @0 t1..2",
@@ -139,6 +140,7 @@ def test_what_was_lost_under_one_leader_is_one_run(found: Runs) -> None:
     assert [run["text"].split(", ")[0] for run in runs["vanished"]] == ["trial-0: offset 1 (1 record)"]
 
 
+@pytest.mark.heavy
 def test_leaders_partitions_and_distances_part_runs(found: Runs) -> None:
     runs = found(
         "send a ok @0 t1..2",
@@ -163,6 +165,7 @@ def test_leaders_partitions_and_distances_part_runs(found: Runs) -> None:
     assert "under a leader that nobody observed" in runs[4]["text"]
 
 
+@pytest.mark.heavy
 def test_duplicates_are_told_with_where_they_stand_again(found: Runs) -> None:
     [run] = found("send a info t1..2", "final a @0", "final a @7", "end 0..8", "saw b1 @1 leader=1 epoch=0 isr=1,2,3")[
         "duplicated"
