@@ -223,7 +223,10 @@ def _beyond(part: RecordRange, log: Log, epoch: int | None, chain: _Chain | None
     """Whether the leader of an epoch, who began it at or below what its election took, cannot have written as far as
     these records."""
     own = log.epochs == epoch
-    if chain is None or part.first_offset is None or not own.any() or int(log.first[own].min()) > chain.first:
+    # (Of a log that lacks offsets which nothing took, nobody knows how far a leader wrote.)
+    if log.sparse or chain is None or part.first_offset is None or not own.any():
+        return False
+    if int(log.first[own].min()) > chain.first:
         return False
     return part.first_offset - max(int(log.last[own].max()) + 1, chain.first) > unknown
 

@@ -527,8 +527,12 @@ def test_what_is_so_far_above_goes_on_where_that_stands() -> None:
         final_log((0, 0, 5), (1, 6, 9)),
         final_log((0, 0, 4), (2, 5, 9)),
         final_log((0, 0, 9)),
+        replace(ENDED_AT_9, sparse=True),
     ],
-    ids=["it wrote up to there", "it wrote more", "it began above what it took", "another epoch", "nothing of its own"],
+    ids=[
+        *("it wrote up to there", "it wrote more", "it began above what it took", "another epoch"),
+        *("nothing of its own", "what it wrote may be compacted"),
+    ],
 )
 def test_whoever_wrote_as_far_or_began_otherwise_may_have_written_it(log: Log) -> None:
     assert standing_above(FAR - 1, log=log) is Standing.UNDECIDED
