@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from harness.core.topology import Partition
 from workloads.clients.settings import MOST_WAITING, Acks, Config
 
-#: What acks=0 sends is in nobody's hands: a broker that had no time yet appends it later than its producer finished.
+#: With acks=0 a producer finishes when all is sent: a broker under load appends it later.
 _TAKEN_WITHIN_S = 3.0
 
 
@@ -72,14 +72,13 @@ class ProducerSpec(WriterSpec):
 
     role: Literal["producer"] = "producer"
     acks: Acks
+    keys: int | None
+    most_waiting: int = MOST_WAITING
 
     @property
     def on_its_way_s(self) -> float:
-        """The same: where brokers answer, nothing is."""
+        """How long brokers may still append what it sent: with acks=0 no answer tells that they have."""
         return _TAKEN_WITHIN_S if self.acks == "0" else super().on_its_way_s
-
-    keys: int | None
-    most_waiting: int = MOST_WAITING
 
 
 class TransactorSpec(WriterSpec):

@@ -14,7 +14,7 @@ from checkers.evidence.leadership import Partition
 from harness.core.guarantees import Configuration
 
 #: What is read of ``sends`` that nobody acknowledged, and of records that are acknowledged elsewhere.
-COLUMNS = ["topic", "partition"]
+COLUMNS = pa.schema([("topic", pa.string()), ("partition", pa.int32())])
 
 #: So often one write may have been appended, and so many more of a partition may have been appended twice: no producer
 #: has so many in flight when it loses its leader.
@@ -32,7 +32,7 @@ def spare_offsets(
     whose partition is not known may be of any."""
     found: Counter[Partition | None] = Counter()
     for piece in (*unacknowledged, *elsewhere):
-        counts = pa.table({name: piece[name] for name in COLUMNS}).group_by(COLUMNS).aggregate([([], "count_all")])
+        counts = piece.group_by(COLUMNS.names).aggregate([([], "count_all")])
         for topic, partition, count in zip(*(column.to_pylist() for column in counts.columns), strict=True):
             found[None if partition is None else (topic, partition)] += count
     times, again = (1, 0) if configuration.idempotence else (_TIMES, _SENT_AGAIN)

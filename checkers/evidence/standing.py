@@ -71,8 +71,8 @@ def beside(known: Evidence, stored: StoredRun, logs: Mapping[Partition, Log], re
 
 
 def _spare(known: Evidence, stored: StoredRun, results: Path) -> Mapping[Partition, int]:
-    unanswered = stored.pieces("sends", unacknowledged(), COLUMNS_OF_SPARE)
-    elsewhere = pieces(directory_of(results, ACKNOWLEDGED_ELSEWHERE.name))
+    unanswered = stored.pieces("sends", unacknowledged(), COLUMNS_OF_SPARE.names)
+    elsewhere = pieces(directory_of(results, ACKNOWLEDGED_ELSEWHERE.name), COLUMNS_OF_SPARE)
     return spare_offsets(unanswered, elsewhere, known.elections, known.configuration)
 
 

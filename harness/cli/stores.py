@@ -213,7 +213,7 @@ def prune(
         without_runs,
     )
     from harness.suite.results import SUITE_FILE
-    from harness.suite.stored import runs_below, runs_of
+    from harness.suite.stored import readable, runs_below
 
     if days is None and most is None:
         raise click.UsageError("say what may go: --days, --size, or both")
@@ -222,7 +222,8 @@ def prune(
     if (store / SUITE_FILE).is_file():
         raise HistoryError(f"{store}: one suite: name the store that it is in, {store.parent}")
     closed = list[str]()
-    kept = [Kept(run, size_of(run.directory)) for run in runs_of(runs_below(store, closed.append), print_error)]
+    there = readable(runs_below(store, closed.append), print_error, torn=True)
+    kept = [Kept(run, size_of(run.directory)) for run in there]
     for line in closed:
         print_error(line)
     stays = protected(store)

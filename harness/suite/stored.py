@@ -65,24 +65,17 @@ def read_run(directory: Path) -> Stored:
     return Stored(directory, RunFile.read(directory), verdict)
 
 
-def readable(directories: Iterable[Path], say: Say) -> Iterator[Stored]:
-    """The runs in these directories; one that cannot be read is reported, and left out."""
+def readable(directories: Iterable[Path], say: Say, torn: bool = False) -> Iterator[Stored]:
+    """The runs in these directories; one that cannot be read is reported, and left out. Where of one the verdict alone
+    cannot be read, it is reported, and with ``torn`` it is there without one."""
     for directory in directories:
         try:
             yield read_run(directory)
         except HistoryError as exc:
             say(str(exc))
-
-
-def runs_of(directories: Iterable[Path], say: Say) -> Iterator[Stored]:
-    """The runs in these directories; one whose verdict cannot be read is reported, and has none."""
-    for directory in directories:
-        try:
-            yield read_run(directory)
-        except HistoryError as exc:
-            say(str(exc))
-            with suppress(HistoryError):
-                yield Stored(directory, RunFile.read(directory), None)
+            if torn:
+                with suppress(HistoryError):
+                    yield Stored(directory, RunFile.read(directory), None)
 
 
 def with_verdict(directories: Iterable[Path], say: Say) -> Iterator[Stored]:

@@ -11,11 +11,10 @@ from harness.history.schema import SENDS
 from tests.checkers.notation import by_hand
 
 ONE, OTHER = ("trial", 0), ("trial", 1)
-_SCHEMA = pa.schema([SENDS.field(name) for name in COLUMNS])
 
 
 def writes(*partitions: int | None) -> list[pa.Table]:
-    return [pa.Table.from_pylist([{"topic": "trial", "partition": one}], _SCHEMA) for one in partitions]
+    return [pa.Table.from_pylist([{"topic": "trial", "partition": one}], COLUMNS) for one in partitions]
 
 
 @pytest.mark.parametrize(

@@ -63,8 +63,7 @@ def _spare(played: Played, known: Evidence) -> Mapping[Partition, int]:
         if row["outcome"] == Outcome.OK
         and stands.get(((row["topic"], row["partition"]), row["record_id"]), row["offset"]) != row["offset"]
     ]
-    schema = pa.schema([SENDS.field(name) for name in COLUMNS_OF_SPARE])
-    tables = ([pa.Table.from_pylist(rows, schema)] for rows in (silent, elsewhere))
+    tables = ([pa.Table.from_pylist(rows, COLUMNS_OF_SPARE)] for rows in (silent, elsewhere))
     return spare_offsets(*tables, known.elections, known.configuration)
 
 
