@@ -62,7 +62,8 @@ def test_both_means_are_alike(plain: OnMachines, journal: Journal) -> None:
     # And both vary as asked: of 10 ms (normal) half of all are within 6.7 ms, so a quarter to three quarters is 13.5.
     for each in MEANS:
         assert 5 < parts[each][3] - parts[each][1] < 40, parts
-    assert 0.1 < streams["nfqueue"] / streams["netem"] < 3, streams
+    # Packets held where they leave still belong to their socket, and a stream gets 0.1 MB/s: so not by either means.
+    assert min(streams.values()) > 1_000_000, streams
 
 
 @pytest.mark.core
