@@ -304,6 +304,7 @@ def test_where_the_order_within_a_bin_decides_it_is_told_how_long_a_stretch_may_
     assert service["after_faults"][0]["at_most_after_heal_ns"] == 6 * SECOND
 
 
+@pytest.mark.heavy
 def test_a_write_without_an_end_is_awaited_until_its_worker_is_there_again_or_by_its_last_word(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -328,6 +329,7 @@ def test_a_write_without_an_end_is_awaited_until_its_worker_is_there_again_or_by
     }
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("number", [1, 2, 3, 7, 8, 300])
 def test_bins_begin_anew_with_each_instant_however_many_there_are(
     number: int, spark: SparkSession, tmp_path: Path
@@ -367,6 +369,7 @@ def test_a_soak_of_ten_thousand_faults_is_judged(spark: SparkSession, tmp_path: 
     assert told[50]["first_ack_after_injection_ns"] == told[50]["first_ack_after_heal_ns"] + SECOND // 10
 
 
+@pytest.mark.heavy
 def test_a_transaction_that_is_aborted_is_no_unavailability(spark: SparkSession, tmp_path: Path) -> None:
     sends = [f"send a{n} ok @{n} x1 t{n}..{n + 1}" for n in range(8)]
     write(tmp_path, [by_hand("txn 1 abort ok 0..8..9", *sends, "end 0..0")], isolation_level="read_committed")

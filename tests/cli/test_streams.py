@@ -206,9 +206,15 @@ def test_check_whose_stdout_is_closed_has_that_code_and_not_that_of_an_anomaly(s
     assert (stored / "verdict.json").exists(), "what was judged is stored"
 
 
-@pytest.mark.parametrize("command", ["runs", "check", "scenarios"])
 @pytest.mark.parametrize(
-    ("closing", "code"), [("2>&-", codes.MET), (">&-", codes.OUTPUT_CLOSED), (">&- 2>&-", codes.OUTPUT_CLOSED)]
+    ("closing", "code", "command"),
+    [
+        ("2>&-", codes.MET, "check"),
+        (">&-", codes.OUTPUT_CLOSED, "check"),
+        (">&-", codes.OUTPUT_CLOSED, "runs"),
+        (">&-", codes.OUTPUT_CLOSED, "scenarios"),
+        (">&- 2>&-", codes.OUTPUT_CLOSED, "check"),
+    ],
 )
 def test_an_output_that_was_closed_before_is_one_that_takes_nothing(
     closing: str, code: int, command: str, stored: Path

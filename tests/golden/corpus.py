@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -39,15 +40,15 @@ def _by_hand() -> Iterator[Sample]:
     yield _cases("partial", delivery.PARTIAL, **delivery.SILENT)
     yield _cases("read by a group", delivery.GROUPED, grouped=True)
     for n, one in enumerate(delivery.ALONE):
-        yield _cases(f"alone {n}", [one])
+        yield replace(_cases(f"alone {n}", [one]), heavy=True)
     yield _cases("committed by a group", test_groups.CASES, grouped=True)
     yield _cases("transactions, read_committed", transactions.CASES, **transactions.settings("read_committed"))
     yield _cases(
         "transactions, read_uncommitted", transactions.UNCOMMITTED, **transactions.settings("read_uncommitted")
     )
-    yield _histories("loss of 2013", [by_hand(*test_judge.STORY)], **test_judge.UNCLEAN)
-    yield _histories("clean", [by_hand(*test_judge.CLEAN)])
-    yield _histories("nothing at all", [by_hand()])
+    yield replace(_histories("loss of 2013", [by_hand(*test_judge.STORY)], **test_judge.UNCLEAN), heavy=True)
+    yield replace(_histories("clean", [by_hand(*test_judge.CLEAN)]), heavy=True)
+    yield replace(_histories("nothing at all", [by_hand()]), heavy=True)
 
 
 def _cases(name: str, cases: list[Case], **settings: Any) -> Sample:

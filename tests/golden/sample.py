@@ -19,12 +19,14 @@ from tests.golden import rendering
 @dataclass(frozen=True)
 class Sample:
     """A history and its name. ``store`` writes it as a sealed run into an empty directory. With ``checkers``, only
-    these are run and no verdict is made. ``planted``: anomalies were planted in it."""
+    these are run and no verdict is made. ``planted``: anomalies were planted in it. ``heavy``: it is judged for few
+    tests."""
 
     name: str
     store: Callable[[Path], object]
     checkers: tuple[Checker, ...] = ()
     planted: bool = False
+    heavy: bool = False
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,10 @@ from tests.golden.sample import Judged, Sample
 _SAMPLES = list(samples())
 #: Planted histories belong to the proof; its core finds what is planted in others (tests/planted).
 _MARKED = [
-    pytest.param(sample, id=sample.name, marks=pytest.mark.proof if sample.planted else ()) for sample in _SAMPLES
+    pytest.param(
+        sample, id=sample.name, marks=pytest.mark.proof if sample.planted else pytest.mark.heavy if sample.heavy else ()
+    )
+    for sample in _SAMPLES
 ]
 
 
