@@ -936,6 +936,7 @@ def test_where_all_keys_are_the_same_what_was_sent_is_compared_with_what_was_rea
     ]
 
 
+@pytest.mark.heavy
 def test_without_a_final_read_what_readers_were_given_is_asked_about_keys(spark: SparkSession, tmp_path: Path) -> None:
     lines = ("send a ok @0 k1", "send b ok @1 k1", "live a @0 k2", "live a @0 k2 r1", "live b @1", "live b @1 r1")
     write(tmp_path, [by_hand(*lines)], origin=Origin.JEPSEN)
@@ -961,6 +962,7 @@ def test_what_is_misplaced_says_where_it_belongs_and_under_which_key(spark: Spar
     assert row["read_ns"] == 9 * SECOND
 
 
+@pytest.mark.heavy
 def test_of_a_history_that_does_not_tell_the_keys_of_reads_no_key_is_asked(spark: SparkSession, tmp_path: Path) -> None:
     write(tmp_path, [by_hand("send a ok @0 k1", "send b info k2 p1", "final a @0 k2", "final b @1 k3", "end 0..2")])
     assert {row["record_id"] for row in _misplaced(tmp_path, spark)} == {0, 1}
@@ -971,6 +973,7 @@ def test_of_a_history_that_does_not_tell_the_keys_of_reads_no_key_is_asked(spark
     assert not row.keys() & {"key", "sent_key"}
 
 
+@pytest.mark.heavy
 def test_what_is_lost_says_under_which_epoch_a_consumer_was_given_it(spark: SparkSession, tmp_path: Path) -> None:
     """Where it was acknowledged, whole, and under one epoch alone."""
     sends = [f"send {name} ok @{n}" for n, name in enumerate("abcdefg")]
@@ -983,6 +986,7 @@ def test_what_is_lost_says_under_which_epoch_a_consumer_was_given_it(spark: Spar
     assert epochs == {0: 3} | dict.fromkeys(range(1, 7))
 
 
+@pytest.mark.heavy
 def test_what_is_damaged_where_it_was_acknowledged_survived_and_elsewhere_it_did_not(
     spark: SparkSession, tmp_path: Path
 ) -> None:

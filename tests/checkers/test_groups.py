@@ -286,6 +286,7 @@ def _named(kind: str, cases: Iterable[str]) -> list[str]:
     return [f"{kind}: {says}" for says in cases]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("says", KILLED)
 def test_what_a_member_had_not_processed_when_it_was_killed(says: str, excuses: dict[str, dict[int, Row]]) -> None:
     *_, died = KILLED[says]

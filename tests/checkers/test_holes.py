@@ -60,6 +60,7 @@ def test_a_hole_is_told_before_what_is_bigger(judged: Judge) -> None:
     assert [run["count"] for run in verdict.anomalies["lost"].runs] == [1, 22]
 
 
+@pytest.mark.heavy
 def test_what_an_election_cut_off_the_end_stays_permitted(judged: Judge) -> None:
     verdict = judged(*sent(*"abc"), "send d ok @1 t40..41", "final a @0 e0", "final d @1 e1", "end 0..2")
     assert verdict.anomalies["lost"].standing is Standing.PERMITTED

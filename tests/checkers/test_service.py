@@ -92,6 +92,7 @@ def test_a_limit_between_what_lasted_for_certain_and_at_most_is_not_decided(
     assert undecided(run, {"partitions": [part]}) == doubts
 
 
+@pytest.mark.heavy
 def test_a_gap_longer_than_a_limit_is_seen_in_a_run_of_ten_hours(spark: SparkSession, tmp_path: Path) -> None:
     # A bin of 12 partitions would be 21.6 s long: in the second of one lies the gap, with acknowledgements around it.
     sends, finals = [], []
