@@ -26,6 +26,7 @@ READERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("examples/", ("tests/test_example.py", "tests/golden/", "tests/planted/test_recorded.py")),
     ("harness/report/templates/", ("tests/report/", "tests/scenario/test_wheel.py")),
     ("tests/golden/", ("tests/golden/",)),
+    ("tests/checkers/recorded/", ("tests/checkers/test_recorded_runs.py",)),
     ("benchmarks/delivery.sql", ("tests/planted/test_benchmark.py",)),
     ("README.md", ("tests/test_readme.py", "tests/cli/test_commands.py")),
     ("MANIFEST.in", ("tests/scenario/test_wheel.py",)),

@@ -129,6 +129,7 @@ def test_a_worker_is_run_by_its_name_alone_and_is_touched_all_the_same(here: Gra
         ("scenarios/delivery/at-least-once.yaml", "tests/scenario/test_catalogue.py"),
         ("docker/kafka/start", "tests/scenario/test_wheel.py"),
         ("README.md", "tests/test_readme.py"),
+        ("tests/checkers/recorded/leader-isolated-acks-1/run.json", "tests/checkers/test_recorded_runs.py"),
     ],
 )
 def test_a_change_of_data_runs_the_tests_that_read_it(changed: str, test: str, here: Graph) -> None:

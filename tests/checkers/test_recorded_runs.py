@@ -1,0 +1,36 @@
+"""Runs that were recorded on real clusters, ``recorded/<scenario>``: what is lost in them is judged as they claim."""
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from checkers.catalogue import CHECKERS
+from checkers.evidence.causes import found_ranges
+from checkers.evidence.holes import left
+from checkers.evidence.standing import observed
+from checkers.history import History
+from checkers.screening import records
+from harness.core.anomalies import ACKNOWLEDGED_ELSEWHERE, LOST, VANISHED
+from harness.core.verdict import Standing
+
+RECORDED = Path(__file__).parent / "recorded"
+
+
+def standings(run: Path, spark: SparkSession, results: Path) -> list[tuple[int, Standing]]:
+    """How many records of a recorded run are lost in each run of them, and their standing. (What stands elsewhere or
+    has vanished is evidence, too.)"""
+    history = History.read(run, spark, results=results)
+    records(history, [one for one in CHECKERS if one.anomaly in {LOST, ACKNOWLEDGED_ELSEWHERE, VANISHED}])
+    known, holes = left(history, observed(history.stored, history.seen))
+    found = found_ranges(history, LOST, holes, known)
+    return [(one.count, one.decision.standing) for one in found if one.decision]
+
+
+@pytest.mark.heavy
+def test_what_a_leader_acknowledged_that_only_clients_reached_is_lost_and_all_of_it_permitted(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Healed, b2 went on acknowledging until it had heard of b3, who led. By time either may have acknowledged the last
+    8126 of these; but b3's log ends far below them."""
+    assert standings(RECORDED / "leader-isolated-acks-1", spark, tmp_path) == [(13_943, Standing.PERMITTED)]
