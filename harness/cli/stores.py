@@ -120,11 +120,12 @@ def _besides(run: "Stored") -> float | None:
 def compare(old: Path, new: Path, tolerance: float) -> int:
     """Compare two runs, suites or stores: verdicts, loss, availability and latency, and what changed in settings.
 
-    Of a store, the newest run of each scenario; as OLD, the newest that no suite found worse. Exits with 1 where NEW is
-    worse, else with 3 where a folder of either is not yours to look into, or of OLD no run of a scenario can be read.
+    Of a store, the newest run of each scenario; as OLD, the newest that no suite found worse. A scenario that a suite
+    of OLD has, and that of the same name in NEW has not, is gone, and worse. Exits with 1 where NEW is worse, else with
+    3 where a folder of either is not yours to look into, or of a scenario in OLD no run can be read, or none is left.
     """
     from harness.suite.comparing import compare as compared
-    from harness.suite.stored import by_case
+    from harness.suite.stored import by_case, listed
 
     unseen = list[str]()
 
@@ -134,16 +135,28 @@ def compare(old: Path, new: Path, tolerance: float) -> int:
 
     before = by_case(old, print_error, baseline=True, closed=closed)
     after = by_case(new, print_error, closed=closed)
-    if len(before) == len(after) == 1:
+    has = listed(new)
+    gone = {name for called, names in listed(old, baseline=True).items() for name in names - has.get(called, names)}
+    gone -= after.keys()
+    if len(before) == len(after) == 1 and not gone:
         # Two runs are compared, whatever their scenarios are called.
         after = {next(iter(before)): next(iter(after.values()))}
-    code = print_comparison(compared(before, after, tolerance))
-    lacking = unseen or any(runs.unreadable and not runs.any for runs in before.values())
-    return codes.CANNOT_RUN if code == codes.MET and lacking else code
+    cases = compared(before, after, tolerance, gone)
+    print_comparison(cases)
+    return of_comparison(
+        any(case.worse for case in cases), not unseen and not any(runs.lacking for runs in before.values())
+    )
 
 
-def print_comparison(cases: "list[Compared]", err: bool = False) -> int:
-    """Print it, to standard error where ``err``; the exit code: NOT_MET where something is worse."""
+def of_comparison(worse: bool, whole: bool) -> int:
+    """The exit code: what is worse is told by it, and else that not all of it could be seen."""
+    if worse:
+        return codes.NOT_MET
+    return codes.MET if whole else codes.CANNOT_RUN
+
+
+def print_comparison(cases: "list[Compared]", err: bool = False) -> None:
+    """Print it, to standard error where ``err``."""
     from rich.table import Table
     from rich.text import Text
 
@@ -156,7 +169,7 @@ def print_comparison(cases: "list[Compared]", err: bool = False) -> int:
     for case in cases:
         for label, side in (("old", case.old), ("new", case.new)):
             if side is None:
-                table.add_row(case.name if label == "old" else "", label, "not run")
+                table.add_row(case.name if label == "old" else "", label, "none to compare")
                 continue
             verdicts = ", ".join(f"{n} {one}" if side.runs > 1 else one for one, n in side.verdicts.items())
             table.add_row(
@@ -178,7 +191,6 @@ def print_comparison(cases: "list[Compared]", err: bool = False) -> int:
                 out.print(Text(f"  {line}"), soft_wrap=True)
     worse = sum(bool(case.worse) for case in cases)
     out.print(Text(f"{worse} of {len(cases)} worse", "bold"))
-    return codes.NOT_MET if worse else codes.MET
 
 
 @click.command()

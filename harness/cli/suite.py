@@ -19,7 +19,7 @@ from harness.cli.errors import print_error
 from harness.cli.machines import images_option
 from harness.cli.machines import overrides as said_by
 from harness.cli.printing import print_json
-from harness.cli.stores import TOLERANCE, print_comparison, store_option
+from harness.cli.stores import TOLERANCE, of_comparison, print_comparison, store_option
 from harness.core.errors import HistoryError, ScenarioError
 from harness.core.printable import is_text, printable
 from harness.core.quantities import written_duration
@@ -149,7 +149,8 @@ def suite(
         print_comparison(compared, err=as_json)
     _annotate(file, err=as_json)
     not_compared = codes.UNKNOWN if file.is_to_compare else codes.MET
-    return codes.worst([exit_code(file), codes.NOT_MET if file.worse else codes.MET, not_compared])
+    found = of_comparison(bool(file.worse), file.measure is None or file.measure.whole)
+    return codes.worst([exit_code(file), found, not_compared])
 
 
 def _refuse_options_alone() -> None:
@@ -186,13 +187,9 @@ def _planned(
     cases = in_order(plan(wanted, overrides, times, _draws(seed)), failed_last(store))
     whole = "" if baseline is None else os.path.realpath(baseline)
     _refuse_what_json_cannot_say(*named, *(case.written for case in cases), str(store), whole)
-    measure = None
-    if baseline is not None:
-        # Chosen first: it must not depend on the runs that are compared with it, which may be in its store.
-        measure = choose(baseline, {case.name for case in cases}, store, print_error)
     texts = {case.written: case.text for case in cases if case.text is not None}
     _told_apart(backends, cases, texts)
-    return SuiteFile(
+    file = SuiteFile(
         suite=wanted.name,
         about=wanted.about,
         cannot_run=wanted.cannot_run,
@@ -200,10 +197,13 @@ def _planned(
         began=time.time(),
         named=asked(named),
         versions=versions(),
-        measure=measure,
         texts=texts,
         runs=[Result.of(case) for case in cases],
     )
+    if baseline is not None:
+        # Chosen first: it must not depend on the runs that are compared with it, which may be in its store.
+        file.measure = choose(baseline, {case.name for case in cases}, store, print_error, called=file.called)
+    return file
 
 
 def _to_resume(store: Path, named: "Sequence[str]") -> Path:
@@ -284,11 +284,12 @@ def _measured_by(file: "SuiteFile", baseline: Path | None, directory: Path) -> N
                 print_error(str(exc))
             if chosen is not None:
                 file.measure.cases |= chosen.cases
+                file.measure.whole &= chosen.whole
         return
     said = file.baseline if named is None else named
     if said is None:
         return
-    chosen = choose(Path(said), names, store, print_error, directory.name)
+    chosen = choose(Path(said), names, store, print_error, directory.name, file.called)
     if chosen is not None:
         file.measure = chosen
         if named is not None and named != file.baseline:

@@ -1,7 +1,7 @@
 """Two sets of runs side by side: which verdicts changed, what became slower, and which settings differ."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
@@ -23,6 +23,10 @@ _NOISE = {"loss": 0.01, "unavailable": 5.0, "recovery": 5.0, "p50": 3.0, "p99": 
 _TOLD = 0.1
 #: What of a scenario does not decide what happens in a run.
 _DESCRIPTIVE = ("name", "source", "claim", "notes", "tags", "expect", "requires", "limits")
+
+
+#: Of a case that its suite had before.
+_GONE = "gone: its suite had it before, and has it no more"
 
 
 @dataclass(frozen=True)
@@ -61,15 +65,23 @@ class Compared:
     changed: Sequence[str]
 
 
-def compare(old: Mapping[str, Runs], new: Mapping[str, Runs], tolerance: float) -> list[Compared]:
-    """Every case of either, the worse first. ``tolerance``: by which factor a figure may grow."""
-    compared = [_compared(name, old.get(name), new.get(name), tolerance) for name in {**old, **new}]
+def compare(
+    old: Mapping[str, Runs], new: Mapping[str, Runs], tolerance: float, gone: Collection[str] = ()
+) -> list[Compared]:
+    """Every case of either, the worse first. ``tolerance``: by which factor a figure may grow. ``gone``: the cases that
+    a suite had, and has no more."""
+    compared = [_compared(name, old.get(name), new.get(name), tolerance) for name in {**old, **new} if name not in gone]
+    compared += [_without(name, old.get(name, Runs())) for name in gone]
     return sorted(compared, key=lambda one: (not one.worse, one.name))
+
+
+def _without(name: str, old: Runs) -> Compared:
+    return Compared(name, figures(old) if old.any else None, None, [_GONE], _not_compared(old, None))
 
 
 def _compared(name: str, old: Runs | None, new: Runs | None, tolerance: float) -> Compared:
     if old is None or new is None or not old.any or not new.any:
-        lacks = new is None or new.cannot_run or new.unreadable
+        lacks = new is None or new.cannot_run or new.unreadable or new.removed
         gone = [_gone(new)] if old is not None and old.any and lacks else []
         before, after = (figures(side) if side is not None and side.any else None for side in (old, new))
         return Compared(name, before, after, gone, _not_compared(old, new))
@@ -82,7 +94,9 @@ def _compared(name: str, old: Runs | None, new: Runs | None, tolerance: float) -
 def _gone(new: Runs | None) -> str:
     if new is None:
         return "it was run before, and is not any more"
-    return "cannot run now, was run before" if new.cannot_run else "its runs cannot be read now, could before"
+    if new.cannot_run:
+        return "cannot run now, was run before"
+    return "its runs cannot be read now, could before" if new.unreadable else "gone: its runs were removed since"
 
 
 def _not_compared(old: Runs | None, new: Runs | None) -> list[str]:
@@ -94,18 +108,18 @@ def _not_compared(old: Runs | None, new: Runs | None) -> list[str]:
 
 def figures(runs: Runs) -> Figures:
     """What is compared of these runs. One that crashed was not as expected, and has no other figure; of one that cannot
-    be read, its suite says whether it was."""
+    be read, or was removed, its suite says whether it was."""
     judged = [(run, run.verdict) for run in runs.judged if run.verdict is not None]
-    outcomes = (
-        [str(verdict.verdict) for _, verdict in judged] + ["crashed"] * runs.crashed + ["unreadable"] * len(runs.unread)
-    )
+    outcomes = [str(verdict.verdict) for _, verdict in judged]
+    for count, what in ((runs.crashed, "crashed"), (runs.unreadable, "unreadable"), (runs.removed, "removed")):
+        outcomes += [what] * count
     found = [(name, anomaly) for _, verdict in judged for name, anomaly in verdict.anomalies.items()]
     latencies = [_latency(run) for run, _ in judged]
     heals = [_heals(verdict.availability) for _, verdict in judged]
     expects = [run.file.expect for run, _ in judged]
     return Figures(
-        runs=len(judged) + runs.crashed + len(runs.unread),
-        as_expected=sum(verdict.expected for _, verdict in judged) + sum(runs.unread),
+        runs=len(judged) + runs.crashed + len(runs.noted),
+        as_expected=sum(verdict.expected for _, verdict in judged) + sum(runs.noted),
         verdicts=Counter(outcomes),
         loss=_median([verdict.summary.loss_rate for _, verdict in judged]),
         unavailable=_median([_unavailable(verdict.availability) for _, verdict in judged]),
@@ -126,7 +140,7 @@ def worse(old: Figures, new: Figures, tolerance: float) -> Iterator[str]:
     """In which ways ``new`` is worse, a line each."""
     if new.as_expected * old.runs < old.as_expected * new.runs:
         yield f"as expected: {old.as_expected} of {old.runs} before, {new.as_expected} of {new.runs} now"
-    if old.verdicts.keys() <= {"crashed", "unreadable"}:
+    if old.verdicts.keys() <= {"crashed", "unreadable", "removed"}:
         return  # There is nothing that these were better in.
     # What the scenario names may be found in one run and not in the next: that is chance, and so is how it stands
     # where it expects a violation.

@@ -15,9 +15,11 @@ _SKIPPED = frozenset({Outcome.CANNOT_RUN, Outcome.NOT_STARTED, Outcome.WAITING})
 
 def render(file: SuiteFile) -> str:
     """JUnit XML. What cannot run or never started is ``skipped``, but where ``cannot_run: fail`` makes it an error. Of
-    what is worse than the baseline, the first run that would be no failure is one."""
+    what is worse than the baseline, the first run that would be no failure is one, and so is what the suite has no
+    more."""
     worse = dict(file.worse)
     cases = [_case(file, run, worse.pop(run.name, []) if _passes(file, run) else []) for run in file.runs]
+    cases += [_gone(file, name, lines) for name, lines in worse.items() if name not in file.by_name()]
     suite = ET.Element(
         "testsuite",
         name=file.suite,
@@ -30,6 +32,17 @@ def render(file: SuiteFile) -> str:
     )
     suite.extend(cases)
     return document(suite)
+
+
+def _gone(file: SuiteFile, name: str, worse: Sequence[str]) -> ET.Element:
+    case = ET.Element("testcase", name=printable(name), classname=file.suite, time="0.000")
+    _add_worse(case, file, worse)
+    return case
+
+
+def _add_worse(case: ET.Element, file: SuiteFile, worse: Sequence[str]) -> None:
+    message = printable("; ".join(worse))
+    ET.SubElement(case, "failure", type="worse", message=message).text = f"worse than {file.baseline}: {message}"
 
 
 def _passes(file: SuiteFile, run: Result) -> bool:
@@ -45,8 +58,7 @@ def _case(file: SuiteFile, run: Result, worse: Sequence[str]) -> ET.Element:
     elif run.outcome is Outcome.CANNOT_RUN and not file.skips(run):
         ET.SubElement(case, "error", type=str(run.outcome), message=why).text = said
     elif worse:
-        message = printable("; ".join(worse))
-        ET.SubElement(case, "failure", type="worse", message=message).text = f"worse than {file.baseline}: {message}"
+        _add_worse(case, file, worse)
     elif run.outcome in _SKIPPED:
         ET.SubElement(case, "skipped", message=said)
     elif run.outcome is not Outcome.EXPECTED:

@@ -11,30 +11,40 @@ from harness.history.paths import is_there
 from harness.history.run_file import RUN_FILE
 from harness.suite.comparing import Compared, compare
 from harness.suite.results import Before, Measure, SuiteFile, relative
-from harness.suite.stored import Runs, Say, by_case, of_suite, with_verdict
+from harness.suite.stored import Runs, Say, by_case, listed, of_suite, with_verdict
 
 
-def choose(baseline: Path, names: Collection[str], store: Path, say: Say, without: str | None = None) -> Measure | None:
-    """The runs of a suite or store that a suite in ``store`` is compared with, of the cases that it has: ``names``.
-    ``without``: its own directory's name, where it may have runs already. None, and a line, where nothing there can be
-    compared.
+def choose(
+    baseline: Path,
+    names: Collection[str],
+    store: Path,
+    say: Say,
+    without: str | None = None,
+    called: tuple[str, ...] | None = None,
+) -> Measure | None:
+    """The runs of a suite or store that a suite in ``store`` is compared with, of the cases that it has: ``names``; and
+    which of them it has no more where it is ``called`` so. ``without``: its own directory's name, where it may have
+    runs already. None, and a line, where nothing there can be compared; what this user may not look into is no such
+    thing.
 
     Raises HistoryError where there is no such directory.
     """
     if not baseline.is_dir():
         raise HistoryError(f"{baseline}: no such directory: name a store, a suite or a run")
-    lines = list[str]()
+    lines, closed = list[str](), list[str]()
+    found: dict[str, Runs] = {}
     try:
-        found = by_case(baseline, lines.append, baseline=True, without=without)
+        found = by_case(baseline, lines.append, baseline=True, without=without, closed=closed.append)
     except HistoryError as exc:
-        say(f"nothing is compared with {baseline}: {lines[0] if lines else exc}")
-        return None
-    for line in lines:
+        if not closed:
+            say(f"nothing is compared with {baseline}: {lines[0] if lines else exc}")
+            return None
+    for line in (*lines, *closed):
         say(line)
-    return Measure(
-        said=os.path.realpath(baseline),
-        cases={name: _noted(runs, store, say) for name, runs in found.items() if name in names},
-    )
+    gone = listed(baseline, baseline=True, without=without).get(called or (), set()).difference(names)
+    cases = {name: _noted(runs, store, say) for name, runs in found.items() if name in names or name in gone}
+    lacking = any(found[name].lacking for name in cases)
+    return Measure(said=os.path.realpath(baseline), cases=cases, gone=sorted(gone), whole=not closed and not lacking)
 
 
 def gone(measure: Measure, store: Path) -> list[str]:
@@ -52,7 +62,7 @@ def measured(file: SuiteFile, measure: Measure, directory: Path, tolerance: floa
     before = {name: _read(noted, directory.parent, say) for name, noted in measure.cases.items()}
     compared = [
         replace(case, worse=file.worse[case.name]) if case.old is None and case.name in file.worse else case
-        for case in compare(before, of_suite(directory, say), tolerance)
+        for case in compare(before, of_suite(directory, say), tolerance, measure.gone)
     ]
     file.baseline, file.worse = measure.said, {case.name: list(case.worse) for case in compared if case.worse}
     lost = gone(measure, directory.parent)
@@ -75,6 +85,7 @@ def _noted(runs: Runs, store: Path, say: Say) -> Before:
         removed=runs.removed,
         unreadable=runs.unreadable + len(unnoted),
         cannot_run=runs.cannot_run,
+        noted=list(runs.noted),
     )
 
 
@@ -88,4 +99,5 @@ def _read(noted: Before, store: Path, say: Say) -> Runs:
         noted.removed + len(noted.judged) - len(there),
         noted.unreadable + len(there) - len(judged),
         noted.cannot_run,
+        noted.noted,
     )

@@ -15,6 +15,9 @@ from harness.scenario.loading import named as scenarios
 from harness.scenario.problems import near
 from harness.scenario.written import Written, read
 
+#: The name of a suite of which only scenarios were named.
+UNNAMED = "scenarios"
+
 _SUFFIX = ".yaml"
 _WANTED = "a suite is a mapping with a list of runs; a scenario is one of cluster, topic, workload, timeline"
 
@@ -94,7 +97,7 @@ def load_suite(named: Sequence[str]) -> Suite:
         raise ScenarioError(f"{suites_named[0]!r} is a suite: name it alone, or write a suite of your own")
     if len(named) == 1 and "/" not in named[0] and "*" not in named[0] and not Path(named[0]).exists():
         raise ScenarioError(f"no suite is called {named[0]!r}, and no file; {near(named[0], list(known))}")
-    return Suite(name="scenarios", runs=[Entry(scenarios=list(named))])
+    return Suite(name=UNNAMED, runs=[Entry(scenarios=list(named))])
 
 
 def _validated(written: Written) -> Suite:

@@ -75,8 +75,10 @@ def append_summary(file: SuiteFile, environment: Mapping[str, str]) -> None:
 
 def compared(file: SuiteFile) -> str:
     """``2 of 8 scenarios are worse than /store/suite-…``."""
-    more = ", and not all are compared" if file.is_to_compare else ""
-    return f"{len(file.worse)} of {len(file.by_name())} scenarios are worse than {file.baseline}{more}"
+    whole = not file.is_to_compare and (file.measure is None or file.measure.whole)
+    more = "" if whole else ", and not all are compared"
+    scenarios = file.by_name().keys() | file.worse.keys()
+    return f"{len(file.worse)} of {len(scenarios)} scenarios are worse than {file.baseline}{more}"
 
 
 def verdicts(runs: list[Result]) -> str:

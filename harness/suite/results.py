@@ -19,7 +19,7 @@ from harness.core.verdict import Judgement, Verdict
 from harness.history.lock import RecordingLock, is_recorded
 from harness.history.writing import write_file
 from harness.scenario.loading import named as scenarios
-from harness.suite.model import suites
+from harness.suite.model import UNNAMED, suites
 from harness.suite.plan import DRAIN, Case
 
 SUITE_FILE = "suite.json"
@@ -124,6 +124,7 @@ class Before(_Part):
     removed: int = 0
     unreadable: int = 0
     cannot_run: int = 0
+    noted: list[bool] = []
 
 
 class Measure(_Part):
@@ -131,6 +132,8 @@ class Measure(_Part):
 
     said: _Path = Field(description="the path that was named, whole")
     cases: dict[str, Before]
+    gone: list[str] = Field([], description="the names of cases that its suite has, and this one has not")
+    whole: bool = Field(True, description="whether all of it could be seen, of each case a run that can be read")
     compared: bool = Field(False, description="whether all that was run since is compared with it")
 
 
@@ -170,6 +173,11 @@ class SuiteFile(_Part):
     def skips(self, run: Result) -> bool:
         """Whether a run may be skipped: this machine cannot run it, and the suite takes that for no failure."""
         return run.outcome is Outcome.CANNOT_RUN and self.cannot_run == "skip" and not run.needed
+
+    @property
+    def called(self) -> tuple[str, ...]:
+        """What others are called that are the same suite: its name, or the scenarios that were named instead."""
+        return (self.suite, *(self.named if self.suite == UNNAMED else ()))
 
     def is_measure(self, name: str) -> bool:
         """Whether others may be compared with its runs of a case: not where they are worse than those before, nor

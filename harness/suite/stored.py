@@ -36,19 +36,24 @@ class Stored:
 class Runs:
     """The runs of one case: those with a verdict, how many came to none (they crashed, or the judge did), how many were
     removed since, cannot be read, and could not run. None of it: the suite's time budget left all of them out.
-    ``unread``: of those that cannot be read, whether they were as expected, as their suite noted it."""
+    ``noted``: of those removed or not to be read, whether they were as expected, as their suite noted it."""
 
     judged: Sequence[Stored] = ()
     crashed: int = 0
     removed: int = 0
     unreadable: int = 0
     cannot_run: int = 0
-    unread: Sequence[bool] = ()
+    noted: Sequence[bool] = ()
 
     @property
     def any(self) -> bool:
         """Whether there is one to compare."""
         return bool(self.judged or self.crashed)
+
+    @property
+    def lacking(self) -> bool:
+        """Whether there was one, and there is none to compare any more."""
+        return not self.any and bool(self.removed or self.unreadable)
 
 
 def read_run(directory: Path) -> Stored:
@@ -142,13 +147,13 @@ def of_suite(directory: Path, say: Say) -> dict[str, Runs]:
             found[result.name] = replace(runs, crashed=runs.crashed + 1)
         elif result.verdict is not None and result.directory is not None:
             run = directory.parent / result.directory
+            noted = (*runs.noted, result.outcome is Outcome.EXPECTED)
             if not is_there(run / RUN_FILE):
-                found[result.name] = replace(runs, removed=runs.removed + 1)
+                found[result.name] = replace(runs, removed=runs.removed + 1, noted=noted)
             elif read := list(with_verdict([run], say)):
                 found[result.name] = replace(runs, judged=(*runs.judged, *read))
             else:
-                unread = (*runs.unread, result.outcome is Outcome.EXPECTED)
-                found[result.name] = replace(runs, unreadable=runs.unreadable + 1, unread=unread)
+                found[result.name] = replace(runs, unreadable=runs.unreadable + 1, noted=noted)
         elif result.outcome is Outcome.CANNOT_RUN:
             found[result.name] = replace(runs, cannot_run=runs.cannot_run + 1)
         elif result.outcome is Outcome.NOT_STARTED:
@@ -156,28 +161,76 @@ def of_suite(directory: Path, say: Say) -> dict[str, Runs]:
     return found
 
 
+def listed(folder: Path, baseline: bool = False, without: str | None = None) -> dict[tuple[str, ...], set[str]]:
+    """By what a suite is called, the names of the cases of the suite in ``folder``, or of the newest of each in a
+    store, with ``baseline`` also those that it was found to lack; none where there is a run alone. ``without``: as of
+    ``by_case``."""
+    found: dict[tuple[str, ...], set[str]] = {}
+    is_suite = (folder / SUITE_FILE).is_file()
+    for directory in [folder] if is_suite else stored_suites(folder):
+        with suppress(HistoryError):  # (Who looks for its runs says so.)
+            file = SuiteFile.read(directory)
+            if directory.name != without:
+                found[file.called] = _listed(file, baseline and not is_suite)
+    return found
+
+
+def _listed(file: SuiteFile, baseline: bool) -> set[str]:
+    lacks = set[str]()
+    if baseline:
+        # (To lack a case is to be worse: it is no measure in that.)
+        lacks |= file.worse.keys() | set(file.measure.gone if file.measure is not None and file.is_to_compare else ())
+    return {run.name for run in file.runs} | lacks
+
+
 def _newest(folder: Path, say: Say, baseline: bool, without: str | None, closed: Say) -> dict[str, Runs]:
     began: dict[str, float] = {}
     newest: dict[str, Runs] = {}
+    lacking: dict[str, Runs] = {}
     of_suites: set[Path] = set()
+    has = listed(folder, baseline, without)
     for directory in stored_suites(folder):
         try:
             file = SuiteFile.read(directory)
             of = {} if directory.name == without else of_suite(directory, say)
-        except HistoryError:
-            continue  # Of another version: its runs are like any other.
+        except HistoryError as exc:
+            # One of another version: its runs are like any other.
+            if isinstance(exc.__cause__, PermissionError):
+                closed(str(exc))
+            continue
+        # What the suite has no more is none of its cases.
+        of = {name: runs for name, runs in of.items() if name in has[file.called]}
         found = {
             name: runs
             for name, runs in of.items()
-            if (runs.judged and file.is_measure(name) if baseline else runs.any or runs.unreadable)
+            if (runs.judged and file.is_measure(name) if baseline else runs.any or runs.lacking)
         }
+        lacking |= {name: runs for name, runs in of.items() if baseline and runs.unreadable and not runs.any}
         newest |= found
         began |= dict.fromkeys(found, file.began)
         of_suites |= {(folder / one).resolve() for run in file.runs for one in (run.directory, *run.abandoned) if one}
-    others = (directory for directory in runs_below(folder, closed) if directory.resolve() not in of_suites)
-    for run in readable(others, say):
+    for directory in runs_below(folder, closed):
+        if directory.resolve() in of_suites:
+            continue
+        run, torn = _apart(directory, say)
+        if run is None or (torn and baseline):
+            name = os.path.relpath(directory.parent, folder) if run is None else run.file.scenario_name
+            lacking.setdefault(name, Runs(unreadable=1))
+            continue
         name = run.file.scenario_name
-        ended = run.verdict is not None or (run.file.state is State.CRASHED and not baseline)
+        ended = torn or run.verdict is not None or (run.file.state is State.CRASHED and not baseline)
         if ended and began.get(name, float("-inf")) < run.began:
-            newest[name], began[name] = Runs(crashed=1) if run.verdict is None else Runs((run,)), run.began
-    return newest
+            without_verdict = Runs(unreadable=1) if torn else Runs(crashed=1)
+            newest[name], began[name] = without_verdict if run.verdict is None else Runs((run,)), run.began
+    return {**lacking, **newest} if baseline else newest
+
+
+def _apart(directory: Path, say: Say) -> tuple[Stored | None, bool]:
+    """A run that is of no suite, as far as it can be read, and whether that is not whole, which is reported."""
+    try:
+        return read_run(directory), False
+    except HistoryError as exc:
+        say(str(exc))
+    with suppress(HistoryError):
+        return Stored(directory, RunFile.read(directory), None), True
+    return None, True

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -1107,6 +1108,134 @@ def test_a_comparison_without_one_scenario_of_before_is_no_success(tmp_path: Pat
     assert (done.code, done.out.splitlines()[-1]) == (codes.CANNOT_RUN, "0 of 2 worse")
 
 
+def test_a_store_of_which_one_scenario_cannot_be_read_at_all_is_not_compared_whole(
+    tmp_path: Path, kafka_trial: Invoke
+) -> None:
+    """Its one run is torn; and its twin, where an older one can be read."""
+    for store in (tmp_path / "old", tmp_path / "new"):
+        for name in "ab":
+            judged(store, name)
+    (tmp_path / "old" / "a" / "20260101-1" / "verdict.json").write_text("{")
+    assert kafka_trial("compare", tmp_path / "old", tmp_path / "new").code == codes.CANNOT_RUN
+    assert kafka_trial("compare", tmp_path / "new", tmp_path / "new").code == codes.MET
+    judged(tmp_path / "old", "a", 2)
+    assert kafka_trial("compare", tmp_path / "old", tmp_path / "new").code == codes.MET
+
+
+GONE = "gone: its suite had it before, and has it no more"
+
+
+def nights(tmp_path: Path, kafka_trial: Invoke) -> tuple[Callable[..., Any], Path, Path]:
+    """Runs a night of a suite of one's own, of these scenarios; and its file and its store."""
+    written, store = tmp_path / "mine.yaml", tmp_path / "store"
+
+    def night(day: int, *names: str, of: Path = written, **world: Any) -> Callable[..., Any]:
+        of.write_text(json.dumps({"runs": list(names)}))
+
+        def run(*options: object) -> tuple[int, dict[str, list[str]]]:
+            backend = backends(World(store, **{"moment": f"2026010{day}", **world}))
+            done = kafka_trial("suite", of, "--store", store, *options, backends=backend)
+            return done.code, the_last(store).worse
+
+        return run
+
+    return night, written, store
+
+
+def test_a_scenario_that_vanished_from_its_suite_makes_no_night_green_until_that_is_accepted(
+    tmp_path: Path, kafka_trial: Invoke
+) -> None:
+    night, _, store = nights(tmp_path, kafka_trial)
+    assert night(1, *TWO)("--baseline", tmp_path) == (codes.MET, {})
+    gone = codes.NOT_MET, {TWO[1]: [GONE]}
+    for day in (2, 3):
+        assert night(day, TWO[0])("--baseline", store) == gone
+        kafka_trial("prune", store, "--days", "0", "--unexpected")
+    [directory] = stored_suites(store)[-1:]
+    assert GONE in (directory / "summary.md").read_text()
+    assert "1 of 2 scenarios are worse" in (directory / "index.html").read_text()
+    [failed] = [one for one in ET.parse(directory / "junit.xml").iter("testcase") if one.find("failure") is not None]
+    assert failed.get("name") == TWO[1]
+    assert night(4, TWO[0])("--baseline", directory) == (codes.MET, {}), "accepted"
+    assert night(5, TWO[0])("--baseline", store) == (codes.MET, {})
+    assert night(6, *TWO)("--baseline", store) == (codes.MET, {}), "a new one"
+    other = night(7, TWO[0], of=tmp_path / "other.yaml")
+    assert other("--baseline", store) == (codes.MET, {}), "another suite need not have it"
+
+
+def test_a_scenario_that_vanished_is_told_by_a_suite_that_was_broken_off_before(
+    tmp_path: Path, kafka_trial: Invoke
+) -> None:
+    night, _, store = nights(tmp_path, kafka_trial)
+    night(1, *TWO)()
+    hangs = {TWO[0]: [Event(kind="failed", text="hangs")]}
+    assert night(2, TWO[0], ends=hangs, interrupts=True)("--baseline", store)[0] == codes.CRASHED
+    assert night(3, TWO[0])("--baseline", store) == (codes.NOT_MET, {TWO[1]: [GONE]})
+    shutil.rmtree(stored_suites(store)[-1])
+    assert night(4, TWO[0])("--resume") == (codes.NOT_MET, {TWO[1]: [GONE]})
+
+
+@pytest.mark.parametrize("removed", [False, True])
+def test_compare_tells_a_scenario_that_vanished_from_its_suite_though_its_run_was_removed_since(
+    removed: bool, tmp_path: Path, kafka_trial: Invoke
+) -> None:
+    night, _, store = nights(tmp_path, kafka_trial)
+    night(1, *TWO)()
+    night(2, TWO[0])()
+    night(3, *TWO, of=tmp_path / "other.yaml")()
+    old, new, other = stored_suites(store)
+    [run] = store.glob(f"{TWO[1]}/20260101*")
+    if removed:
+        shutil.rmtree(run)
+    done = kafka_trial("compare", old, new)
+    assert (done.code, done.out.count(f"  {TWO[1]}: {GONE}\n")) == (codes.NOT_MET, 1)
+    assert kafka_trial("compare", old, other).code == (codes.CANNOT_RUN if removed else codes.MET)
+    assert kafka_trial("compare", new, old).code == codes.MET
+    shutil.copytree(old, tmp_path / "before" / old.name)
+    for each in store.glob("*/*/20260101*"):
+        shutil.copytree(each, tmp_path / "before" / each.relative_to(store))
+    shutil.rmtree(other)
+    shutil.rmtree(next(store.glob(f"{TWO[1]}/20260103*")))
+    done = kafka_trial("compare", tmp_path / "before", store)
+    assert (done.code, GONE in done.out) == (codes.NOT_MET, True), "its run of before is in the store, too"
+    assert kafka_trial("compare", store, store).code == codes.MET, "the newest suite has it no more"
+
+
+def test_a_pruned_baseline_accuses_nobody(tmp_path: Path, kafka_trial: Invoke) -> None:
+    night, _, store = nights(tmp_path, kafka_trial)
+    for day in (1, 2):
+        night(day, *TWO)()
+    old = stored_suites(store)[0]
+    shutil.copytree(store, tmp_path / "whole")
+    kafka_trial("prune", store, "--size", "0kb")
+    assert kafka_trial("compare", store, tmp_path / "whole").code == codes.MET
+    assert night(3, *TWO)("--baseline", store) == (codes.MET, {})
+    done = kafka_trial("compare", tmp_path / "whole" / old.name, store)
+    assert (done.code, done.out.splitlines()[-1]) == (codes.MET, "0 of 2 worse")
+
+
+@pytest.mark.parametrize("left", [0, 1])
+def test_a_run_that_was_removed_counts_as_its_suite_noted_it(left: int, tmp_path: Path, kafka_trial: Invoke) -> None:
+    """Cleaned by hand: what was not as expected is not forgotten with it, and what nothing is left of is told."""
+    bad = verdict(Judgement.INVALID, expected=False)
+    suites = {}
+    for name, verdicts in (("old", []), ("new", [bad, verdict()])):
+        store = tmp_path / name
+        arguments = ["suite", TWO[0], TWO[1], "--times", "2", "--store", store]
+        kafka_trial(*arguments, backends=backends(World(store, verdicts=verdicts)))
+        [suites[name]] = stored_suites(store)
+    first = [run for run in SuiteFile.read(suites["new"]).runs if run.name == TWO[0]]
+    for run in first[: 2 - left]:
+        shutil.rmtree(tmp_path / "new" / str(run.directory))
+    says = "as expected: 2 of 2 before, 1 of 2 now" if left else "gone: its runs were removed since"
+    for new in (suites["new"], tmp_path / "new"):
+        done = kafka_trial("compare", suites["old"], new)
+        assert (done.code, f"  {TWO[0]}: {says}\n" in done.out) == (codes.NOT_MET, True)
+    # As what is compared with: nothing is worse than that, and without any of it not all is compared.
+    done = kafka_trial("compare", suites["new"], suites["old"])
+    assert (done.code, "0 of 2 worse" in done.out) == (codes.MET if left else codes.CANNOT_RUN, True)
+
+
 def test_prune_keeps_a_store_within_bounds(tmp_path: Path, kafka_trial: Invoke) -> None:
     good, bad = judged(tmp_path, "a"), judged(tmp_path, "b", judged=Judgement.INVALID, expected=False)
     for run in (good, bad):
@@ -1188,3 +1317,40 @@ def test_what_cannot_be_looked_into_is_told_and_hides_nothing_else(tmp_path: Pat
     for path in reversed(closed):
         path.chmod(0o700)
     assert all(path.exists() for path in closed)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("closed", ["a folder", "all", "a suite", "nothing"])
+def test_a_baseline_that_may_not_be_looked_into_makes_no_night_green(closed: str, tmp_path: Path) -> None:
+    """As `compare` has it: the same code, and the night is run all the same."""
+    old, store = tmp_path / "old", tmp_path / "new"
+    for name in TWO:
+        judged(old, name)
+    directory = old / "suite-scenarios-20260101T000000.000Z"
+    directory.mkdir()
+    suite_file(case("a"), ended=1.0).write(directory)
+    folders = {"a folder": old / TWO[0], "all": old / "delivery", "a suite": directory / "suite.json"}
+    program = f"""
+import sys
+from pathlib import Path
+from harness.cli.main import main
+from tests.cli.test_suites import World, backends
+main(sys.argv[1:], backends(World(Path({str(store)!r}))))
+"""
+
+    def as_any(*arguments: object) -> subprocess.CompletedProcess[str]:
+        command = [*WITHOUT_PRIVILEGES, sys.executable, "-c", program, *map(str, arguments)]
+        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+    if folder := folders.get(closed):
+        folder.chmod(0)
+    done = as_any("suite", *TWO, "--store", store, "--baseline", old)
+    again = as_any("suite", *TWO, "--store", store, "--baseline", old / "nowhere")
+    if folder:
+        assert (done.returncode, "Permission denied" in done.stderr) == (codes.CANNOT_RUN, True)
+        assert "and not all are compared" in (stored_suites(store)[-1] / "summary.md").read_text()
+        folder.chmod(0o700)
+    else:
+        assert done.returncode == codes.MET
+    assert "2 of 2 runs as expected" in done.stdout
+    assert again.returncode == codes.BAD_INPUT

@@ -13,7 +13,7 @@ from harness.report import write as write_reports
 from harness.suite.comparing import Figures, changes, compare, figures, grown, worse
 from harness.suite.measure import choose, measured
 from harness.suite.results import Outcome, Result, SuiteFile
-from harness.suite.stored import Runs, Stored, by_case, of_suite, read_run
+from harness.suite.stored import Runs, Stored, by_case, listed, of_suite, read_run
 from tests.report.verdicts import lost, verdict
 from tests.suite.fakes import case, record, suite_file
 
@@ -242,10 +242,11 @@ def test_of_a_suite_the_runs_of_each_case_are_compared(tmp_path: Path) -> None:
     assert {name: len(runs.judged) for name, runs in by_case(directory, print).items()} == {"a (one)": 2}
 
 
-def suite_of(store: Path, number: int, *runs: tuple[str, Stored]) -> None:
+def suite_of(store: Path, number: int, *runs: tuple[str, Stored], suite: str = "some") -> None:
     """A suite in a store: by their names, the cases that these runs are of."""
     names = [name for name, _ in runs]
-    file = suite_file(*(case(name, names[: at + 1].count(name)) for at, name in enumerate(names)), began=float(number))
+    cases = [case(name, names[: at + 1].count(name)) for at, name in enumerate(names)]
+    file = suite_file(*cases, began=float(number), suite=suite)
     for result, (_, run) in zip(file.runs, runs, strict=True):
         result.judged(verdict())
         result.directory = str(run.directory.relative_to(store))
@@ -258,7 +259,7 @@ def test_of_a_store_the_runs_of_a_suite_are_its_cases(tmp_path: Path) -> None:
     """A scenario in two variants, each twice: neither is the scenario itself, nor stands for the other."""
     runs = [judged(tmp_path, "a", seed) for seed in range(5)]
     suite_of(tmp_path, 1, ("a (one)", runs[0]), ("a (one)", runs[1]), ("a (two)", runs[2]))
-    suite_of(tmp_path, 2, ("a (two)", runs[3]))
+    suite_of(tmp_path, 2, ("a (two)", runs[3]), suite="another")
     found = by_case(tmp_path, print)
     seeds = {name: [run.file.seed for run in of.judged] for name, of in found.items()}
     assert seeds == {"a (one)": [0, 1], "a (two)": [3], "a": [4]}
@@ -313,7 +314,7 @@ def test_what_was_removed_of_a_suite_is_told_and_the_rest_is_compared(tmp_path: 
     for run in runs[:2]:
         shutil.rmtree(run.directory)
     found = by_case(tmp_path / "suite-some-1", print)
-    assert found["a (one)"] == Runs(removed=1)
+    assert found["a (one)"] == Runs(removed=1, noted=(True,))
     assert ([run.file.seed for run in found["a (two)"].judged], found["a (two)"].removed) == ([2], 1)
     told = compare(found, {name: Runs([runs[2]]) for name in found}, 1.5)
     assert [(one.name, one.worse, list(one.changed)) for one in told] == [
@@ -331,7 +332,7 @@ def test_a_suite_of_which_a_run_was_removed_keeps_its_other_cases_in_its_store(t
     suite_of(tmp_path, 1, ("a (one)", runs[0]), ("a (two)", runs[1]))
     shutil.rmtree(runs[0].directory)
     found = by_case(tmp_path, print)
-    assert {name: [run.file.seed for run in of.judged] for name, of in found.items()} == {"a (two)": [1]}
+    assert {name: [run.file.seed for run in of.judged] for name, of in found.items()} == {"a (one)": [], "a (two)": [1]}
 
 
 def test_a_run_that_cannot_be_read_is_told_and_the_rest_is_compared(tmp_path: Path) -> None:
@@ -342,11 +343,35 @@ def test_a_run_that_cannot_be_read_is_told_and_the_rest_is_compared(tmp_path: Pa
         (run.directory / "verdict.json").write_text('{"schema": 0}')
     said: list[str] = []
     found = by_case(tmp_path, said.append)
-    assert {name: [run.file.seed for run in of.judged] for name, of in found.items()} == {"a (one)": [1], "a": [2]}
+    assert {name: [run.file.seed for run in of.judged] for name, of in found.items()} == {
+        "a (one)": [1],
+        "a": [2],
+        "b": [],
+    }
     assert [line.partition(": ")[0] for line in said] == [f"{run.directory}/verdict.json" for run in (runs[0], apart)]
     said.clear()
     assert [run.file.seed for run in by_case(tmp_path / "suite-some-1", said.append)["a (one)"].judged] == [1]
     assert len(said) == 1
+
+
+@pytest.mark.parametrize("baseline", [False, True])
+def test_of_a_store_what_the_newest_suite_of_a_name_has_no_more_is_none_of_its_cases(
+    baseline: bool, tmp_path: Path
+) -> None:
+    runs = [judged(tmp_path, name, seed) for seed, name in enumerate("abcb")]
+    suite_of(tmp_path, 1, ("a", runs[0]), ("b", runs[1]))
+    suite_of(tmp_path, 2, ("b", runs[1]), suite="another")
+    suite_of(tmp_path, 3, ("c", runs[2]))
+    found = by_case(tmp_path, print, baseline)
+    assert {name: [run.file.seed for run in of.judged] for name, of in found.items()} == {"b": [3], "c": [2]}
+    assert listed(tmp_path) == {("some",): {"c"}, ("another",): {"b"}}
+    directory = tmp_path / "suite-some-3"
+    file = SuiteFile.read(directory)
+    file.worse = {"a": ["gone"]}
+    file.write(directory)
+    assert listed(tmp_path, baseline)["some",] == ({"a", "c"} if baseline else {"c"})
+    assert listed(directory, baseline) == {("some",): {"c"}}
+    assert ("a" in by_case(tmp_path, print, baseline)) is baseline
 
 
 def test_a_case_that_is_not_judged_any_more_is_worse_and_a_new_one_is_not(tmp_path: Path) -> None:
