@@ -50,6 +50,11 @@ class Workers:
         return {f"{spec.role} {spec.worker}": dict(spec.config) for spec in self._specs}
 
     @property
+    def writes(self) -> dict[str, tuple[str, ...]]:
+        """The tables of the history that each client writes, for run.json."""
+        return {f"{spec.role} {spec.worker}": spec.tables for spec in self._specs}
+
+    @property
     def workers(self) -> list[Worker]:
         """The processes."""
         return list(self._workers)

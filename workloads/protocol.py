@@ -14,12 +14,14 @@ _TAKEN_WITHIN_S = 3.0
 
 class Spec(BaseModel):
     """What any worker needs. ``client``: ``module:function`` that does its work, of a spec, its commands and an
-    ExitStack, and returns its last report. ``writes``: it finishes before those that read."""
+    ExitStack, and returns its last report. ``writes``: it finishes before those that read. ``tables``: those of the
+    history that it writes."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     client: ClassVar[str]
     writes: ClassVar[bool] = False
+    tables: ClassVar[tuple[str, ...]]
 
     worker: int
     role: str = Field(description="what its work is called; its client in run.json by this and its number")
@@ -49,6 +51,7 @@ class WriterSpec(Spec):
     """Any producer. Each process of one worker has numbers of its own."""
 
     writes: ClassVar[bool] = True
+    tables: ClassVar[tuple[str, ...]] = ("sends",)
 
     rate: float | None
     record_size: int
@@ -85,6 +88,7 @@ class TransactorSpec(WriterSpec):
     """A producer of transactions of ``records`` each, ``aborted`` of them (a share) on purpose."""
 
     client: ClassVar[str] = "workloads.clients.transacting:transact"
+    tables: ClassVar[tuple[str, ...]] = ("sends", "transactions")
 
     role: Literal["transactor"] = "transactor"
     records: int
@@ -99,6 +103,7 @@ class ConsumerSpec(Spec):
     """
 
     client: ClassVar[str] = "workloads.clients.consuming:consume"
+    tables: ClassVar[tuple[str, ...]] = ("reads", "positions")
 
     role: Literal["consumer"] = "consumer"
     grouped: bool

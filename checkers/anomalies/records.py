@@ -239,7 +239,7 @@ def _recorded(history: History, reads: DataFrame) -> DataFrame:
     before it journalled anything."""
     if not history.run_file.partial:
         return reads
-    producers = ", ".join(map(str, history.run_file.workers("producer", "transactor"))) or "null"
+    producers = ", ".join(map(str, history.run_file.workers("sends"))) or "null"
     journalled = history.sends.groupBy("worker").agg(F.max("sequence").alias("last_sequence"))
     return (
         reads.selectExpr("*", _WORKER, _SEQUENCE)

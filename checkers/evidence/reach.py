@@ -48,7 +48,7 @@ def faulted(history: History, faults: Iterable[Row]) -> bool:
     """Whether brokers were under a fault each time that two members had one partition, or a session before it."""
     brokers = frozenset(history.stored.brokers.values())
     hits = [row for row in faults if hit(row, brokers)]
-    configured = (client.get("session.timeout.ms") for client in history.run_file.workers("consumer").values())
+    configured = (client.get("session.timeout.ms") for client in history.run_file.workers("positions").values())
     session_ns = max([_SESSION_MS, *(int(ms) for ms in configured if ms is not None)]) * _NS_PER_MS
     for piece in pieces(directory_of(history.results, TWO_OWNERS.name)):
         since, until = piece["since_ns"].to_numpy() - session_ns, piece["other_until_ns"].to_numpy()
@@ -148,7 +148,7 @@ def disturbances(history: History, faults: Sequence[Row]) -> "_Each":
     known = elections(
         history.stored.table("observations"), history.seen, history.stored.brokers, history.run_file.configuration
     )
-    configured = (client.get("request.timeout.ms") for client in history.run_file.workers("producer").values())
+    configured = (client.get("request.timeout.ms") for client in history.run_file.workers("sends").values())
     timeout_ns = min([_REQUEST_MS, *(int(ms) for ms in configured if ms is not None)]) * _NS_PER_MS
     brokers = frozenset(history.stored.brokers.values())
 

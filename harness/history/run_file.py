@@ -21,6 +21,15 @@ TIMELINE = "timeline"
 #: The last second of the year 9999: there is no later date.
 _LAST_DATE_NS = 253_402_300_799 * 10**9
 
+#: The tables that clients write, by their role, in runs of earlier versions, which do not say it (``writes``).
+_WROTE: dict[str, tuple[str, ...]] = {
+    "producer": ("sends",),
+    "transactor": ("sends", "transactions"),
+    "consumer": ("reads", "positions"),
+    "final": ("reads", "log_ends"),
+    "replica": ("reads",),
+}
+
 #: What run.json had before, and nothing read.
 _DROPPED = frozenset({"origin_monotonic_ns"})
 
@@ -128,6 +137,9 @@ class RunFile(_Part):
     versions: dict[str, str] = {}
     features: dict[str, int] = {}
     clients: dict[str, dict[str, Any]] = Field({}, description="settings as passed to librdkafka, by role and number")
+    writes: dict[str, tuple[str, ...]] = Field(
+        {}, description="the tables that each client writes; older runs do not say it"
+    )
     nodes: list[NodeAddress] = []
     clocks: list[ClockReport] = Field([], description="of nodes on machines with clocks of their own")
     phases: list[PhaseReport] = []
@@ -166,7 +178,7 @@ class RunFile(_Part):
     def _killed_by_its_steps(self) -> Self:
         """In runs of earlier versions, only the steps of the timeline say which members were killed."""
         if "killed" not in self.model_fields_set:
-            self.killed = _killed(self.timeline, sorted(self.workers("consumer")))
+            self.killed = _killed(self.timeline, sorted(self.workers("positions")))
         return self
 
     @property
@@ -194,10 +206,18 @@ class RunFile(_Part):
         """The name of a broker by its id."""
         return self.brokers.get(number, f"broker {number}")
 
-    def workers(self, *roles: str) -> dict[int, dict[str, Any]]:
-        """The clients of these ``roles``, or all, by their numbers: the settings of each."""
-        clients = ((name.split(), settings) for name, settings in self.clients.items())
-        return {int(number): settings for (role, number), settings in clients if not roles or role in roles}
+    def written_by(self, client: str) -> tuple[str, ...]:
+        """The tables that a client writes: a key of ``clients``."""
+        role = client.split(maxsplit=1)[0]
+        return self.writes.get(client, _WROTE.get(role, ()))
+
+    def workers(self, writing: str | None = None) -> dict[int, dict[str, Any]]:
+        """The clients that write one table, or all, by their numbers: the settings of each."""
+        return {
+            int(client.split()[1]): settings
+            for client, settings in self.clients.items()
+            if writing is None or writing in self.written_by(client)
+        }
 
     def text(self) -> str:
         """The text of run.json."""

@@ -27,15 +27,8 @@ OPTIONAL = frozenset({"positions", "transactions"})
 #: How the names of files begin that Spark takes for its own, and passes over (HadoopFSUtils.shouldFilterOutPathName).
 _UNREAD = ("_", ".")
 
-#: What a client writes by its role in run.json, and which column of it has the client's number. (There is one final
-#: read.)
-_WRITES: dict[str, dict[str, str | None]] = {
-    "producer": {"sends": "worker"},
-    "transactor": {"sends": "worker", "transactions": "worker"},
-    "consumer": {"reads": "reader", "positions": "reader"},
-    "final": {"reads": "reader", "log_ends": None},
-    "replica": {"reads": "reader"},
-}
+#: The columns that have the number of the client that wrote a row. (A table without one has one writer.)
+_WRITERS = ("worker", "reader")
 
 Row = dict[str, Any]
 
@@ -109,12 +102,12 @@ class StoredRun:
         return [
             f"{table} of {client} are not there"
             for client in self.file.clients
-            for role, number in [client.split()]
-            for table, column in _WRITES.get(role, {}).items()
-            if not self._has(table, column, int(number))
+            for table in self.file.written_by(client)
+            if not self._has(table, int(client.split()[1]))
         ]
 
-    def _has(self, table: str, column: str | None, writer: int) -> bool:
+    def _has(self, table: str, writer: int) -> bool:
+        column = next((name for name in _WRITERS if name in TABLES[table].names), None)
         named = {path.name.split(".")[0] for path in self._footers[table]}
         footers = self.footers(table)
         if column is None:

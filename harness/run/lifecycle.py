@@ -134,7 +134,7 @@ def record_run(
             topics = dict.fromkeys(scenario.topic.names, scenario.topic.partitions)
             plan = Plan(cluster.topology.bootstrap, topics, record.journals, record.clock, seed)
             workload = stack.enter_context(start(scenario.workload, plan))
-            record.file.clients = workload.clients
+            record.file.clients, record.file.writes = workload.clients, workload.writes
             before_timeline()
             workload.begin()
             stage = Stage(

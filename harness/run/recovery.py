@@ -109,7 +109,8 @@ def read_finally(stage: Stage, topics: Mapping[str, int], isolation_level: Isola
     read = read_to_end(
         ends, topics, isolation_level, record.journals, record.clock, _READ_SECONDS, led=stage.observer.led
     )
-    record.file.clients[f"final {FINAL_READER}"] = dict(read.config)
+    reader = f"final {FINAL_READER}"
+    record.file.clients[reader], record.file.writes[reader] = dict(read.config), ("reads", "log_ends")
     stage.report("every log read to its end", at_ns, met=not read.missed, detail="; ".join(read.missed))
     return read.rows
 
@@ -123,7 +124,8 @@ def look_into_replicas(stage: Stage, ends: Sequence[Mapping[str, Any]], isolatio
             followers.setdefault(broker, []).append(tp)
     for broker, partitions in followers.items():
         settings = replica_reader_config(stage.topology.bootstrap, isolation_level, broker, len(partitions))
-        record.file.clients[f"replica {FINAL_READER + broker}"] = dict(settings)
+        reader = f"replica {FINAL_READER + broker}"
+        record.file.clients[reader], record.file.writes[reader] = dict(settings), ("reads",)
     missed = read_replicas(
         stage.topology.bootstrap, followers, ends, isolation_level, record.journals, record.clock, _READ_SECONDS
     )

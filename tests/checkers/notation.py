@@ -256,7 +256,7 @@ def write(run: Path, told: Iterable[HandHistory], **settings: Any) -> RunFile:
         }
     )
     file.write(run)
-    for reader in file.workers("consumer"):
+    for reader in file.workers("positions"):
         for table in ("reads", "positions"):
             write_table(run, table, TABLES[table].empty_table(), str(reader))
     return file

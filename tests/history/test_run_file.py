@@ -100,3 +100,16 @@ def test_what_an_earlier_run_had_and_nothing_reads_is_left_out(tmp_path: Path) -
     path = tmp_path / RUN_FILE
     path.write_text(path.read_text().replace('"seed":', '"origin_monotonic_ns": 5, "seed":'))
     assert RunFile.read(tmp_path) == run_file()
+
+
+def test_who_writes_a_table_is_known_by_what_the_run_says_and_of_an_earlier_one_by_its_roles() -> None:
+    clients: dict[str, dict[str, object]] = {
+        "ticker 1": {},
+        "transactor 2": {"acks": "all"},
+        "consumer 3": {},
+        "admin 0": {},
+    }
+    told = run_file(clients=clients, writes={"ticker 1": ("sends",)})
+    assert told.workers("sends") == {1: {}, 2: {"acks": "all"}}
+    assert [*told.workers("positions")] == [3]
+    assert [*told.workers()] == [1, 2, 3, 0]

@@ -74,6 +74,8 @@ def test_a_part_that_run_json_names_the_writer_of_and_that_is_not_there_is_named
         "sends of producer 1 are not there",
         "transactions of transactor 0 are not there",
     ]
+    run_file(clients={"ticker 4": {}}, writes={"ticker 4": ("sends",)}).write(tmp_path)
+    assert StoredRun.open(tmp_path).missing == ["sends of ticker 4 are not there"]
 
 
 @pytest.mark.parametrize(

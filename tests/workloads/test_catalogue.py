@@ -37,6 +37,7 @@ def test_a_workload_of_one_line_is_loaded_planned_and_run(plan: Plan, tmp_path: 
     assert ran.returncode == 0, ran.stderr
     told = json.loads(ran.stdout)
     assert told["clients"] == ["consumer 2", "ticker 1"]
+    assert told["writes"] == {"ticker 1": ["sends"], "consumer 2": ["reads", "positions"]}
     assert re.fullmatch(r"killed process \d+, started process \d+", told["done"][0])
     assert told["notes"] == []
     sends = journalled("sends").to_pylist()

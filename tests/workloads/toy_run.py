@@ -41,7 +41,7 @@ def main() -> None:
             done.append(step.play(workers))
         go_on(workers)
         notes = workers.finish(within=30)
-    print(json.dumps({"clients": sorted(workers.clients), "done": done, "notes": notes}))
+    print(json.dumps({"clients": sorted(workers.clients), "writes": workers.writes, "done": done, "notes": notes}))
 
 
 if __name__ == "__main__":
