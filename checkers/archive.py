@@ -108,4 +108,4 @@ class Archive(StoredRun):
             first = exc.errors()[0]
             where = ".".join(map(str, first["loc"])) or "whole file"
             why = f"{where}: {first['msg']}"
-            raise HistoryError(f"{path}: not a verdict ({why}); `kafka-trial check` writes it anew") from exc
+            raise HistoryError(f"{path}: not a verdict ({why}); `kafka-trial check` writes it again") from exc

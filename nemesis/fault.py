@@ -103,7 +103,7 @@ class Fault(BaseModel, ABC):
     def check(self, aim: Aim, topology: Topology) -> None:  # noqa: ARG002 - for those who override it
         """Raise a KafkaTrialError, before anything is done, where this cannot hit what it is aimed at."""
         if not aim.nodes:
-            raise ScenarioError(f"{aim.name}: there is no node to hit; the clients' machine is none")
+            raise ScenarioError(f"{aim.name}: there is no node to hit: the clients' machine is not a node")
 
     @property
     def shapes(self) -> Plane | None:

@@ -25,7 +25,7 @@ NEEDS: dict[str, Need] = {
     "netem": Need(
         "tc qdisc add dev lo root netem delay 1ms",
         "this kernel has no sch_netem",
-        "`duplicate` and `corrupt` are netem's alone",
+        "`duplicate` and `corrupt` need it",
         _NETEM,
     ),
     "nfqueue": Need(

@@ -99,7 +99,7 @@ def _resolve(part: str, view: View, topology: Topology, pins: Pins, random: Rand
         return pins[part]
     if part in _MOVING:
         if not (now := _MOVING[part](view)):
-            raise ClusterError(f"target {part!r}: nobody has this role now")
+            raise ClusterError(f"target {part!r}: no node has this role now")
         return now
     if part in _FIXED:
         if not (nodes := _FIXED[part](topology)):

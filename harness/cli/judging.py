@@ -50,8 +50,8 @@ class Case:
 def check(backends: Backends, runs: tuple[str, ...], as_json: bool, master: str | None, conf: tuple[str, ...]) -> int:
     """Judge stored runs again: each RUN_DIR, or every run below it, or of the suite in it.
 
-    The exit code is that of the worst run. A run that was interrupted before anything was sent is skipped, and one that
-    is removed meanwhile.
+    The exit code is that of the worst run. Skipped are runs that were interrupted before anything was sent, and runs
+    that are removed meanwhile.
     """
     settings = dict(_setting(text) for text in conf)
     results: list[int] = []

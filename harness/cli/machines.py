@@ -19,12 +19,12 @@ def machine_options(command: Command) -> Command:
         "--machines",
         type=click.Path(dir_okay=False, path_type=Path),
         metavar="INVENTORY",
-        help="A file of machines, reached by SSH, to have the nodes on (docs/machines.md).",
+        help="Run the nodes on machines, by SSH: the file that lists them (docs/machines.md).",
     )
     accept = click.option(
         "--accept-new",
         is_flag=True,
-        help="Accept keys of machines that known_hosts does not have, and write them there.",
+        help="Add the keys of machines that are not in known_hosts yet to it.",
     )
     return machines(accept(command))
 
@@ -35,7 +35,7 @@ def images_option(command: Command) -> Command:
         "--images",
         type=click.Choice(["registry", "build"]),
         help="Build images from a registry's Debian, or from one made here by mmdebstrap."
-        " [default: $KAFKA_TRIAL_IMAGES, else what is there, else registry where one answers]",
+        " [default: $KAFKA_TRIAL_IMAGES, else the images there are, else registry where one answers]",
     )(command)
 
 

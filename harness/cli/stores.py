@@ -59,8 +59,7 @@ class _SizeType(click.ParamType[int]):
 def runs(store: Path, as_json: bool) -> int:
     """List the runs of a STORE, or of a suite in it: when, which scenario, Kafka's version, seed, state and verdict.
 
-    The oldest comes first. `time` is that of the timeline, and what the cluster and the final read took besides, in
-    seconds.
+    The oldest comes first. `time` is in seconds: the timeline, plus what cluster and final read took.
     """
     from rich.table import Table
     from rich.text import Text
@@ -97,7 +96,7 @@ def runs(store: Path, as_json: bool) -> int:
         table.add_row(began, *cells[:3], time_, *cells[3:], odd)
     if not as_json:
         console().print(table)
-        console().print(f"{len(listed)} runs in {store}")
+        console().print(f"{_number(len(listed), 'run', 'runs')} in {store}")
     return codes.MET
 
 
@@ -115,14 +114,15 @@ def _besides(run: "Stored") -> float | None:
     type=click.FloatRange(min=1),
     default=TOLERANCE,
     show_default=True,
-    help="By which factor a figure may grow before it counts as worse; what is chance never does.",
+    help="The factor by which a figure may grow before it counts as worse. What may be chance never counts.",
 )
 def compare(old: Path, new: Path, tolerance: float) -> int:
     """Compare two runs, suites or stores: verdicts, loss, availability and latency, and what changed in settings.
 
-    Of a store, the newest run of each scenario; as OLD, the newest that no suite found worse. A scenario that a suite
-    of OLD has, and that of the same name in NEW has not, is gone, and worse. Exits with 1 where NEW is worse, else with
-    3 where a folder of either is not yours to look into, or of a scenario in OLD no run can be read, or none is left.
+    Of a store, the newest run of each scenario is compared; in OLD, the newest that no suite found worse. A scenario
+    that is in a suite of OLD, but not in NEW's suite of the same name, is gone, which counts as worse. Exits with 1
+    where NEW is worse; else with 3 where not all of it could be compared: a folder that you may not read, or a scenario
+    in OLD without a readable run.
     """
     from harness.suite.comparing import compare as compared
     from harness.suite.stored import by_case, listed
@@ -195,10 +195,10 @@ def print_comparison(cases: "list[Compared]", err: bool = False) -> None:
 
 @click.command()
 @click.argument("store", type=click.Path(path_type=Path), default=Path("store"))
-@click.option("--days", type=click.FloatRange(min=0), help="Remove what is older.")
-@click.option("--size", "most", type=_SizeType(), metavar="SIZE", help="Remove the oldest until no more is kept: 20GB.")
+@click.option("--days", type=click.FloatRange(min=0), help="Remove what is older than this.")
+@click.option("--size", "most", type=_SizeType(), metavar="SIZE", help="Remove the oldest until the rest fits: 20GB.")
 @click.option(
-    "--unexpected", is_flag=True, help="Remove runs without a verdict that can be read, or not as expected, too."
+    "--unexpected", is_flag=True, help="Also remove runs that were not as expected, or have no readable verdict."
 )
 @click.option("--dry-run", is_flag=True, help="Remove nothing: list what would go.")
 @click.pass_obj
@@ -207,10 +207,10 @@ def prune(
 ) -> int:
     """Keep a STORE within days or bytes. A run that was not as expected is kept unless --unexpected.
 
-    Kept in any case are the runs of suites that are going on, and of each suite's name the newest judged of each case,
-    to compare with; and all of a store where a suite is not yours to read. Of a suite older than --days of which no run
-    is left, its own directory goes, too, unless it is the newest of its name. Exits with 3 where there is one that may
-    go, and is not yours to remove, or a folder, or a suite, that is not yours to look into.
+    Always kept: the runs of suites that are going on; of each suite's name, the newest judged run of each case, to
+    compare with; and every run of a store that has a suite you may not read. The directory of a suite without a run
+    left is removed, too, where it is older than --days and not the newest of its name. Exits with 3 where something
+    should go that you may not remove, or where a folder or a suite is there that you may not read.
     """
     from harness.suite.pruning import (
         Kept,
@@ -228,7 +228,7 @@ def prune(
     from harness.suite.stored import readable, runs_below
 
     if days is None and most is None:
-        raise click.UsageError("say what may go: --days, --size, or both")
+        raise click.UsageError("say what to remove: --days, --size, or both")
     # A link, or `.`, is what it stands for.
     store = Path(os.path.realpath(store))
     if (store / SUITE_FILE).is_file():
@@ -259,21 +259,25 @@ def prune(
     empty = without_runs(store, time.time(), days, [one.run.directory for one in gone])
     empty = [directory for directory in empty if not _is_of(directory, unread)]
     for directory, why in suites_removed(empty, dry_run, backends.writable):
-        click.echo(_became(f"{directory} (a suite of which no run is left)", why, dry_run))
+        click.echo(_became(f"{directory} (a suite without a run left)", why, dry_run))
         suites += why is None
         locked = locked or (why is not None and why.why is Why.NOT_YOURS)
     left = sum(one.size for one in kept) - sum(one.size for one in gone)
     compared = f", {of_suites} of them as the newest of their suites, or of one that is going on" if of_suites else ""
-    emptied = f"; {suites} {'suite' if suites == 1 else 'suites'} of which no run is left" if suites else ""
+    emptied = f"; {_number(suites, 'suite', 'suites')} without a run left" if suites else ""
     emptied += " would go" if suites and dry_run else " went" if suites else ""
-    click.echo(f"{len(kept) - len(gone)} runs stay, {left / 1e6:.1f} MB{compared}{emptied}")
+    click.echo(f"{_number(len(kept) - len(gone), 'run stays', 'runs stay')}, {left / 1e6:.1f} MB{compared}{emptied}")
     if most is not None and left > most:
         numbers = [(alone[why], why) for why in Why if alone[why]]
-        reasons = [f"{number} {'run is' if number == 1 else 'runs are'} {why}" for number, why in numbers]
+        reasons = [f"{_number(number, 'run is', 'runs are')} {why}" for number, why in numbers]
         if len(kept) - len(gone) > alone.total():
             reasons.append("what stays must, or was not as expected")
         print_error(f"more than the {most / 1e6:.1f} MB of --size: {'; '.join(reasons)}")
     return codes.CANNOT_RUN if alone[Why.NOT_YOURS] or locked or closed or unread else codes.MET
+
+
+def _number(of: int, one: str, several: str) -> str:
+    return f"{of} {one if of == 1 else several}"
 
 
 def _is_of(directory: Path, suites: "Sequence[Path]") -> bool:

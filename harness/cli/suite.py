@@ -56,7 +56,7 @@ class _DurationType(click.ParamType[float]):
     "--time-budget",
     type=_DurationType(),
     metavar="TIME",
-    help="Start no run that would end later: 90m, 2h. Those left out are named, and fail nothing.",
+    help="Start no run that would end after this time: 90m, 2h. Runs left out are listed, and are no failure.",
 )
 @click.option(
     "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Timelines at once; each takes two cores."
@@ -64,18 +64,19 @@ class _DurationType(click.ParamType[float]):
 @click.option("--times", type=click.IntRange(min=1), default=1, show_default=True, help="How often each is run.")
 @click.option("--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Change a setting of every scenario.")
 @images_option
-@click.option("--seed", type=click.IntRange(min=0), help="Of the runs' seeds; a fresh one is drawn.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), help="Seed that the runs' seeds are drawn from (default: a fresh one)."
+)
 @store_option
 @click.option(
     "--resume",
     is_flag=True,
-    help="Go on with the newest suite of this name, or that in DIRECTORY, that was broken off, left runs out, or could"
-    " not run some.",
+    help="Continue the newest suite of this name, or the one in DIRECTORY: run what was not run, or could not.",
 )
 @click.option(
     "--baseline",
     type=click.Path(path_type=Path),
-    help="A suite or store to compare with; worse than that is a failure.",
+    help="Compare with this suite or store; a case that became worse is a failure.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print suite.json as one line.")
 @click.pass_obj

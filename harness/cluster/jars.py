@@ -31,4 +31,4 @@ def run_tool(command: Sequence[str], wanted: str) -> None:
         ) from exc
     except subprocess.CalledProcessError as exc:
         said = [line for line in (exc.stdout + exc.stderr).splitlines() if "ERROR" in line or line.startswith("E:")]
-        raise EnvironmentLacks(f"{wanted} cannot be had: {said[0] if said else exc}") from exc
+        raise EnvironmentLacks(f"{wanted} cannot be downloaded or built: {said[0] if said else exc}") from exc

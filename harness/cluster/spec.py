@@ -90,7 +90,9 @@ class TopicSpec(Part):
     def _names_that_kafka_takes(self) -> Self:
         wrong = next((name for name in self.names if len(name) > _LONGEST_NAME or name in {".", ".."}), None)
         if wrong is not None:
-            raise ValueError(f"{wrong!r} is no name of a topic: at most {_LONGEST_NAME} characters, and not . or ..")
+            raise ValueError(
+                f"{wrong!r} is not a valid name for a topic: at most {_LONGEST_NAME} characters, and not . or .."
+            )
         if self.name.startswith("__"):
             raise ValueError(f"{self.name!r}: topics that begin with __ are Kafka's own: choose another name")
         return self

@@ -62,7 +62,7 @@ class EdnFile:
         except OSError as exc:
             raise HistoryError(f"{self.path}: cannot be read ({exc.strerror})") from exc
         except UnicodeDecodeError as exc:
-            raise HistoryError(f"{self.path}: is no text, and no EDN") from exc
+            raise HistoryError(f"{self.path}: is not text, so no EDN") from exc
 
     def _forms(self, file: TextIO) -> Iterator[Any]:  # noqa: PLR0912, PLR0915 - one loop, no call for a token
         line = 1

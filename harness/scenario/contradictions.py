@@ -153,7 +153,7 @@ def _of_the_elections(scenario: Scenario) -> Iterator[Problem]:
         if isinstance(step, Elect):
             yield Problem(
                 ("timeline", index),
-                f"Kafka {version} elects nobody when asked (KIP-460 came with 2.4): use 2.4 or later",
+                f"Kafka {version} cannot elect when asked (KIP-460 came with 2.4): use 2.4 or later",
             )
 
 
@@ -162,7 +162,7 @@ def _of_the_final_read(scenario: Scenario) -> Iterator[Problem]:
     if not scenario.final_read.replicas:
         return
     if parse_version(version) < _FOLLOWERS_READ_SINCE:
-        yield Problem(where, f"Kafka {version} lets nobody read from a follower (KIP-392): use 2.4 or later")
+        yield Problem(where, f"Kafka {version} cannot read from a follower (KIP-392): use 2.4 or later")
     if scenario.topic.replication == 1:
         yield Problem(where, "with replication 1 there is no follower: raise topic.replication, or remove it")
 

@@ -57,7 +57,7 @@ def kafka_settings(scenario: Scenario) -> Iterator[Problem]:
         for key in getattr(scenario, of).config:
             where = (of, "config", key)
             if not re.fullmatch(r"[A-Za-z0-9._-]+", key):
-                yield Problem(where, f"{key!r} is no name of a Kafka setting")
+                yield Problem(where, f"{key!r} is not a valid name for a Kafka setting")
             elif key in OF_THE_TOPIC:
                 yield Problem(where, f"{key} has a key of its own: write it as topic.{key}")
             elif of == "cluster" and key in RESERVED:
@@ -74,7 +74,7 @@ def _unclean(scenario: Scenario) -> Iterator[Problem]:
     if settings.unclean_election and not settings.elects_uncleanly and not by_hand:
         yield Problem(
             ("topic", "unclean.leader.election.enable"),
-            f"KRaft in Kafka {settings.version} elects nobody uncleanly by itself (KAFKA-12670): use 3.9 or later, "
+            f"KRaft in Kafka {settings.version} makes no unclean election by itself (KAFKA-12670): use 3.9 or later, "
             "metadata: zookeeper, or a step `elect: unclean`",
         )
 

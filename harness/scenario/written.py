@@ -86,7 +86,7 @@ def read_text(path: Path) -> str:
     except OSError as exc:
         raise ScenarioError(f"{path}: cannot be read ({exc.strerror})") from exc
     except UnicodeDecodeError as exc:
-        raise ScenarioError(f"{path}: is no text in UTF-8") from exc
+        raise ScenarioError(f"{path}: is not text in UTF-8") from exc
 
 
 def _plain(loader: yaml.SafeLoader, node: yaml.Node, keys: KeyPath, written: Written) -> Any:

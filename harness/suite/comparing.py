@@ -26,7 +26,7 @@ _DESCRIPTIVE = ("name", "source", "claim", "notes", "tags", "expect", "requires"
 
 
 #: Of a case that its suite had before.
-_GONE = "gone: its suite had it before, and has it no more"
+_GONE = "gone: its suite ran it before, and no longer does"
 
 
 @dataclass(frozen=True)

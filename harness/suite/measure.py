@@ -67,7 +67,7 @@ def measured(file: SuiteFile, measure: Measure, directory: Path, tolerance: floa
     file.baseline, file.worse = measure.said, {case.name: list(case.worse) for case in compared if case.worse}
     lost = gone(measure, directory.parent)
     for name in lost:
-        say(f"{name}: not compared: what it was to be compared with, of {measure.said}, can be read no more")
+        say(f"{name}: not compared: what it was to be compared with, of {measure.said}, can no longer be read")
     measure.compared = not lost
     return compared
 

@@ -101,7 +101,7 @@ def record(order: Order, events: EventWriter, signals: Mapping[str, threading.Ev
     try:
         scenario = load(order.written, order.overrides, order.text)
         if digest(scenario) != order.digest:
-            return Event(kind="failed", text=f"{order.written} changed since the suite began: start the suite anew")
+            return Event(kind="failed", text=f"{order.written} changed since the suite began: start the suite again")
         directory = record_run(
             scenario,
             order.store,

@@ -210,7 +210,7 @@ class SuiteFile(_Part):
 
     @property
     def cost(self) -> str:
-        """``4 min 2 s, of which 2 min 44 s were timelines: 13.0 s a run besides``."""
+        """``4 min 2 s, of which 2 min 44 s were timelines: 13.0 s more for each run``."""
         timelines = [run.timeline_seconds for run in self.runs if run.timeline_seconds is not None]
         besides = self.spent - sum(timelines)
         # (With several clusters at once there may be nothing besides.)
@@ -218,7 +218,7 @@ class SuiteFile(_Part):
             return clock(self.spent)
         return (
             f"{clock(self.spent)}, of which {clock(sum(timelines))} were timelines:"
-            f" {besides / len(timelines):.1f} s a run besides"
+            f" {besides / len(timelines):.1f} s more for each run"
         )
 
     def by_name(self) -> dict[str, list[Result]]:

@@ -185,7 +185,7 @@ class Queue:
         self._send(_CONFIG, _REQUEST | _ACK, attributes)
         [code] = struct.unpack_from("i", self.socket.recv(4096), 16)
         if code:
-            raise OSError(-code, f"queue {self._number} cannot be had")
+            raise OSError(-code, f"queue {self._number} cannot be opened")
 
     def _send(self, kind: int, flags: int, attributes: bytes) -> None:
         self._sequence += 1

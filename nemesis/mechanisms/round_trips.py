@@ -43,7 +43,7 @@ def read(listing: str, tried: int) -> dict[str, Any]:
     Raises ClusterError where none could be timed.
     """
     if "KT-BEGAN" not in listing:
-        raise ClusterError("round trips are timed by bash, 5 or later, and there is none")
+        raise ClusterError("round trips are timed by bash 5 or later, which is not there")
     took = sorted(
         int(found["us"]) / 1e3
         for found in _TRIED.finditer(listing)

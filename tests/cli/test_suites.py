@@ -168,7 +168,7 @@ def test_suite_refuses_what_is_wrong_before_anything_is_started(tmp_path: Path, 
 UNREADABLE = {
     "missing": (None, "the inventory cannot be read (No such file or directory): see docs/machines.md"),
     "broken": (b"hosts: [", "no YAML"),
-    "binary": (b"\xff", "no YAML, or no text in UTF-8"),
+    "binary": (b"\xff", "no YAML, or not text in UTF-8"),
     "empty": (b"", "an inventory is a mapping with a list of hosts"),
 }
 
@@ -577,14 +577,14 @@ def test_prune_removes_the_suites_of_which_no_run_is_left_and_counts_them(tmp_pa
         kafka_trial(*arguments, backends=backends(World(tmp_path, moment=f"2026010{day}")))
     suites = stored_suites(tmp_path)
     would = kafka_trial("prune", tmp_path, "--days", "0", "--dry-run").out
-    assert [f"would remove {one} (a suite of which no run is left)" in would for one in suites] == [True, True, False]
-    assert would.endswith("; 2 suites of which no run is left would go\n")
+    assert [f"would remove {one} (a suite without a run left)" in would for one in suites] == [True, True, False]
+    assert would.endswith("; 2 suites without a run left would go\n")
     assert stored_suites(tmp_path) == suites
     theirs = Backends(writable=lambda folder: folder != suites[0])
     done = kafka_trial("prune", tmp_path, "--days", "0", backends=theirs)
     assert (done.code, stored_suites(tmp_path)) == (codes.CANNOT_RUN, [suites[0], suites[2]])
-    assert f"left {suites[0]} (a suite of which no run is left) alone: {suites[0]} is not yours to empty\n" in done.out
-    assert done.out.endswith("; 1 suite of which no run is left went\n")
+    assert f"left {suites[0]} (a suite without a run left) alone: {suites[0]} is not yours to empty\n" in done.out
+    assert done.out.endswith("; 1 suite without a run left went\n")
     assert kafka_trial("prune", tmp_path, "--days", "1").out.endswith("or of one that is going on\n"), "it is younger"
     done = kafka_trial("prune", tmp_path, "--days", "0")
     assert (done.code, stored_suites(tmp_path)) == (codes.MET, [suites[2]])
@@ -638,7 +638,7 @@ def test_prune_counts_what_it_left_alone(tmp_path: Path, kafka_trial: Invoke) ->
     lock = RecordingLock(judged(tmp_path, "a"))
     done = kafka_trial("prune", str(tmp_path), "--size", "0kb")
     lock.release()
-    assert done.out.splitlines()[-1].startswith("1 runs stay")
+    assert done.out.splitlines()[-1].startswith("1 run stays")
 
 
 @pytest.mark.parametrize("locked", ["", "history", ".."])
@@ -1122,7 +1122,7 @@ def test_a_store_of_which_one_scenario_cannot_be_read_at_all_is_not_compared_who
     assert kafka_trial("compare", tmp_path / "old", tmp_path / "new").code == codes.MET
 
 
-GONE = "gone: its suite had it before, and has it no more"
+GONE = "gone: its suite ran it before, and no longer does"
 
 
 def nights(tmp_path: Path, kafka_trial: Invoke) -> tuple[Callable[..., Any], Path, Path]:
@@ -1246,7 +1246,7 @@ def test_prune_keeps_a_store_within_bounds(tmp_path: Path, kafka_trial: Invoke) 
     assert good.is_dir()
     done = kafka_trial("prune", str(tmp_path), "--size", "0kb")
     assert (done.code, good.exists(), bad.exists()) == (0, False, True)
-    assert done.out.splitlines()[-1].startswith("1 runs stay")
+    assert done.out.splitlines()[-1].startswith("1 run stays")
     kafka_trial("prune", str(tmp_path), "--days", "1", "--unexpected")
     assert not bad.exists()
 
@@ -1258,7 +1258,7 @@ def test_prune_takes_a_run_whose_verdict_cannot_be_read_for_one_without(tmp_path
     (run / "verdict.json").write_text('{"schema": 0}')
     size = size_of(run)
     done = kafka_trial("prune", tmp_path, "--days", "1")
-    assert (run.is_dir(), done.out) == (True, f"1 runs stay, {size / 1e6:.1f} MB\n")
+    assert (run.is_dir(), done.out) == (True, f"1 run stays, {size / 1e6:.1f} MB\n")
     assert "not a verdict of this version" in done.err
     assert kafka_trial("prune", tmp_path, "--size", "0kb").err.count("more than the 0.0 MB of --size") == 1
     assert kafka_trial("prune", tmp_path, "--days", "1", "--unexpected").out.startswith(f"removed {run} (")
@@ -1303,7 +1303,7 @@ def test_what_cannot_be_looked_into_is_told_and_hides_nothing_else(tmp_path: Pat
     ]
 
     listed = as_any_user("runs", store)
-    assert (listed.returncode, listed.stdout.splitlines()[-1]) == (codes.MET, f"1 runs in {store}")
+    assert (listed.returncode, listed.stdout.splitlines()[-1]) == (codes.MET, f"1 run in {store}")
     assert all(f"kafka-trial: {line}\n" in listed.stderr for line in told)
     compared = as_any_user("compare", apart, store)
     assert (compared.returncode, compared.stdout.splitlines()[-1]) == (codes.CANNOT_RUN, "0 of 4 worse")

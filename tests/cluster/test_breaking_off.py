@@ -142,7 +142,7 @@ def test_an_image_that_cannot_be_had_is_told(tmp_path: Path, kafka_trial: Invoke
         "run", scenario(tmp_path, QUICK), "--set", "cluster.image=localhost/no/such:image", "--store", tmp_path / "s"
     )
     assert done.code == 3
-    assert "cluster.image localhost/no/such:image cannot be had" in done.err.splitlines()[-1]
+    assert "cluster.image localhost/no/such:image cannot be pulled" in done.err.splitlines()[-1]
 
 
 @pytest.mark.usefixtures("spark")

@@ -87,7 +87,7 @@ def test_what_is_no_edn_is_told_with_its_line(text: str, says: str, tmp_path: Pa
 def test_what_is_no_text_is_told(tmp_path: Path) -> None:
     path = tmp_path / "a.edn"
     path.write_bytes(b"\x1f\x8b\x08\x00\xff\xfe")
-    with pytest.raises(HistoryError, match="no text"):
+    with pytest.raises(HistoryError, match="not text"):
         list(EdnFile(path))
     with pytest.raises(HistoryError, match="No such file"):
         list(EdnFile(tmp_path / "none.edn"))

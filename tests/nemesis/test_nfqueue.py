@@ -157,7 +157,7 @@ def test_a_queue_that_another_serves_is_no_fault_of_ours(nemesis: Nemesis, shell
     shell.start_helper(b1, "other", f"exec {nfqueue.program('hold', 'other', '--queue', str(queue))}")
     shell.in_network_of(b1, nfqueue.program("ask", "other", "--within", "10"))
     try:
-        with pytest.raises(ClusterError, match=f"queue {queue} cannot be had"), nemesis:
+        with pytest.raises(ClusterError, match=f"queue {queue} cannot be opened"), nemesis:
             nemesis.inject(by("nfqueue", "slow", target="b1", delay="50ms"), "late")
     finally:
         shell.stop_helper(b1, "other")

@@ -65,7 +65,7 @@ def test_one_of_draws_from_the_seed() -> None:
 
 @pytest.mark.parametrize("role", ["leader", "followers", "controller", "coordinator", "one-of followers"])
 def test_a_role_that_nobody_has_now_is_the_clusters_error(role: str) -> None:
-    with pytest.raises(ClusterError, match="nobody has this role now"):
+    with pytest.raises(ClusterError, match="no node has this role now"):
         who(role, LEADERLESS)
 
 

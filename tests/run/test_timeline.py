@@ -133,7 +133,7 @@ def test_a_role_that_nobody_has_just_then_is_passed_over(play: Play) -> None:
     play.told.seen = View(None, PAPER.replicas, (), PAPER.controller)
     reports = play.follow(random_step(fault="kill", target="leader"))
     assert not reports[-1].met
-    assert "nobody has this role now" in reports[-1].detail
+    assert "no node has this role now" in reports[-1].detail
 
 
 def test_an_injection_that_failed_half_way_is_not_passed_over(play: Play) -> None:

@@ -85,7 +85,7 @@ REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
     "followers that lead": (("timeline.1.until.leader=followers",), "followers: none of them can lead: name brokers"),
     "controllers that lead": (("timeline.1.until.leader=[c1, one-of followers]",), "none of them can lead"),
     "one of Kafka's own topics": (("topic.name=__consumer_offsets",), "topics that begin with __ are Kafka's own"),
-    "a topic called ..": (("topic.name=..",), "'..' is no name of a topic"),
+    "a topic called ..": (("topic.name=..",), "'..' is not a valid name for a topic"),
     "topics with too long a name": (("topic.count=11", f"topic.name={'t' * 247}"), "at most 249 characters"),
     "permitted loss without unclean election": (
         ("topic.unclean.leader.election.enable=null", "timeline=[wait: 1s]"),
@@ -133,7 +133,7 @@ REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
     "an assignment to one broker twice": (("topic.assignment=[[1, 2, 2]]",), "[1, 2, 2] are not 3 different brokers"),
     "replicas that nobody may read": (
         ("cluster={version: 2.3.1, metadata: zookeeper}", "final_read.replicas=true"),
-        "final_read.replicas: Kafka 2.3.1 lets nobody read from a follower (KIP-392): use 2.4 or later",
+        "final_read.replicas: Kafka 2.3.1 cannot read from a follower (KIP-392): use 2.4 or later",
     ),
     "replicas of one": (("topic.replication=1", "final_read.replicas=true"), "with replication 1 there is no follower"),
     "an assignment to nobody": (("topic.assignment=[[1, 2, 4]]",), "there is no broker 4: they are 1 to 3"),
@@ -190,12 +190,12 @@ REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
 REFUSED |= {
     "unclean election in KRaft before it elects so": (
         ("cluster.version=3.8.1",),
-        "topic.unclean.leader.election.enable: KRaft in Kafka 3.8.1 elects nobody uncleanly by itself (KAFKA-12670): "
+        "topic.unclean.leader.election.enable: KRaft in Kafka 3.8.1 makes no unclean election by itself (KAFKA-12670): "
         "use 3.9 or later, metadata: zookeeper, or a step `elect: unclean`",
     ),
     "an election by hand before there was one": (
         ("cluster={version: 2.3.1, metadata: zookeeper}", "timeline.1={elect: unclean}"),
-        "timeline.1: Kafka 2.3.1 elects nobody when asked (KIP-460 came with 2.4)",
+        "timeline.1: Kafka 2.3.1 cannot elect when asked (KIP-460 came with 2.4)",
     ),
     "another election": (("timeline.1={elect: preferred}",), "timeline.1.elect: should be 'unclean'"),
     "a name that elections have": (
@@ -264,8 +264,14 @@ REFUSED |= {
         ("workload.config={topic.metadata.refresh.fast.cnt: 99999}",),
         'librdkafka refuses it: Configuration property "topic.metadata.refresh.fast.cnt" value 99999 is',
     ),
-    "a setting with a space": (('cluster.config={" log.dirs": /tmp}',), "' log.dirs' is no name of a Kafka setting"),
-    "a setting of the topic with a colon": (('topic.config={"a:b": 1}',), "'a:b' is no name of a Kafka setting"),
+    "a setting with a space": (
+        ('cluster.config={" log.dirs": /tmp}',),
+        "' log.dirs' is not a valid name for a Kafka setting",
+    ),
+    "a setting of the topic with a colon": (
+        ('topic.config={"a:b": 1}',),
+        "'a:b' is not a valid name for a Kafka setting",
+    ),
     "a plane where there is one listener": (
         ("cluster={version: 0.10.1.1, metadata: zookeeper}", f"timeline.1={PARTITION % ('b1', 'b2, plane: client')}"),
         "timeline.1.inject.plane: Kafka 0.10.1.1 has one listener for all",

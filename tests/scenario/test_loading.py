@@ -63,7 +63,7 @@ def test_a_file_that_is_not_there_is_told_as_a_file() -> None:
 def test_a_file_that_is_no_text_is_told(tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
     path.write_bytes(b"\xff\xfe\x00")
-    assert why(str(path)) == f"{path}: is no text in UTF-8"
+    assert why(str(path)) == f"{path}: is not text in UTF-8"
 
 
 # what is written wrongly

@@ -48,7 +48,7 @@ def test_what_the_machine_lacks_is_told_and_no_directory_is_left(tmp_path: Path)
 
 def test_a_scenario_that_changed_since_is_not_recorded(tmp_path: Path) -> None:
     [event] = followed(order(tmp_path, digest="another"), tmp_path / "log")
-    assert event == Event(kind="failed", text=f"{NAME} changed since the suite began: start the suite anew")
+    assert event == Event(kind="failed", text=f"{NAME} changed since the suite began: start the suite again")
 
 
 def test_what_was_in_a_file_is_recorded_though_the_file_is_gone(tmp_path: Path) -> None:

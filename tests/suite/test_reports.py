@@ -163,7 +163,7 @@ def test_what_runs_cost_besides_their_timelines_is_said() -> None:
     file = suite_file(case("a"), case("b"), case("c"), spent=90.0)
     assert file.cost == "1 min 30 s"
     file.runs[0].timeline_seconds, file.runs[1].timeline_seconds = 30.0, 31.0
-    assert file.cost == "1 min 30 s, of which 1 min 1 s were timelines: 14.5 s a run besides"
+    assert file.cost == "1 min 30 s, of which 1 min 1 s were timelines: 14.5 s more for each run"
     assert file.cost in markdown(file)
     assert file.cost in page(file)
     file.spent = 40.0

@@ -247,7 +247,7 @@ class _Reading:
                 others = ", ".join(str(broker) for broker in sorted(served - {begun.leader})) or "unknown"
                 self._give_up(tp, f"was read from broker {others}, and is led by broker {begun.leader}")
             elif now is None:
-                self._give_up(tp, f"was led by broker {begun.leader}, which answers no more")
+                self._give_up(tp, f"was led by broker {begun.leader}, which no longer answers")
             elif (now.leader, now.epoch) != (begun.leader, begun.epoch):
                 self._give_up(tp, f"was led by {_leader(begun)}, and is led by {_leader(now)} by now")
 

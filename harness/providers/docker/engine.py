@@ -48,7 +48,7 @@ def connect(environment: Mapping[str, str] = os.environ) -> DockerClient:
         if "Permission denied" in str(exc):
             raise NothingRuns(
                 f"this user may not talk to the Docker engine{f' at DOCKER_HOST={host}' if host else ''}: `sudo usermod"
-                " -aG docker $USER`, and log in anew, or have one of your own (rootless Docker)"
+                " -aG docker $USER`, and log in again, or use rootless Docker"
             ) from exc
         at, cure = (f" at DOCKER_HOST={host}", "correct or unset it, or start") if host else ("", "start")
         raise NothingRuns(

@@ -118,7 +118,7 @@ def _pull(client: DockerClient, image: str) -> None:
     except DockerException as exc:
         reason = str(exc).splitlines()[0]
         raise EnvironmentLacks(
-            f"cluster.image {image} cannot be had ({reason}): name one that `docker pull` gets, or leave it out"
+            f"cluster.image {image} cannot be pulled ({reason}): name one that `docker pull` gets, or leave it out"
         ) from exc
 
 

@@ -156,7 +156,7 @@ def _written(path: Path) -> Any:
         problem = exc.problem if exc.problem and "'" not in exc.problem else "what is here cannot be read: quote it"
         raise ScenarioError(f"{path}:{line}: no YAML ({problem})") from exc
     except (yaml.YAMLError, ValueError, RecursionError) as exc:
-        raise ScenarioError(f"{path}: no YAML, or no text in UTF-8 ({type(exc).__name__})") from exc
+        raise ScenarioError(f"{path}: no YAML, or not text in UTF-8 ({type(exc).__name__})") from exc
 
 
 def _refuse_twice(path: Path, node: yaml.Node, seen: set[int]) -> None:

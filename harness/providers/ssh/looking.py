@@ -118,7 +118,7 @@ class Facts:
         if address.startswith("127.") or not self.devices or device not in {None, "lo"}:
             return None
         if device == "lo":
-            return f"its address {address} is one of lo, where no fault finds its traffic: name it by one of a network"
+            return f"its address {address} is on the loopback interface, where no fault acts: name one of a network"
         has = ", ".join(sorted(other for other in self.devices if not other.startswith("127.")))
         return (
             f"it has not the address {address} itself (it has {has or 'none'}), and no fault finds its traffic: name it"

@@ -265,7 +265,7 @@ class Machine:
                 giving_up.cancel()
         except paramiko.ChannelException as exc:
             raise ClusterError(
-                f"{self.called}: its sshd opens no more sessions on one connection ({exc.text}): set MaxSessions 10,"
+                f"{self.called}: its sshd allows no more sessions on one connection ({exc.text}): set MaxSessions 10,"
                 " the default, in its sshd_config"
             ) from exc
         except paramiko.SSHException as exc:

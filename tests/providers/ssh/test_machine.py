@@ -128,7 +128,7 @@ def test_what_a_users_shell_prints_first_is_nobodys_answer(machine: Machine, lab
 
 def test_an_sshd_of_few_sessions_is_told_of(machine: Machine, lab: Lab) -> None:
     lab.server.sessions = 0
-    with pytest.raises(ClusterError, match=r"^m1: its sshd opens no more sessions .*MaxSessions 10"):
+    with pytest.raises(ClusterError, match=r"^m1: its sshd allows no more sessions .*MaxSessions 10"):
         machine.run("echo one", "try")
 
 

@@ -123,7 +123,7 @@ def test_what_is_taken_is_told_where_the_kernel_would_use_it(has: str, taken: bo
     [
         ("10.0.0.1", None),
         ("10.0.0.9", "it has not the address 10.0.0.9 itself (it has 10.0.0.1, 10.1.0.1, 10.2.0.1), and no fault"),
-        ("10.2.0.1", "its address 10.2.0.1 is one of lo, where no fault finds its traffic"),
+        ("10.2.0.1", "its address 10.2.0.1 is on the loopback interface, where no fault acts"),
         ("127.0.1.1", None),
     ],
 )
