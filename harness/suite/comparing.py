@@ -81,7 +81,7 @@ def _without(name: str, old: Runs) -> Compared:
 
 def _compared(name: str, old: Runs | None, new: Runs | None, tolerance: float) -> Compared:
     if old is None or new is None or not old.any or not new.any:
-        lacks = new is None or new.cannot_run or new.unreadable or new.removed
+        lacks = new is None or new.cannot_run or new.unreadable or new.removed or new.waiting
         gone = [_gone(new)] if old is not None and old.any and lacks else []
         before, after = (figures(side) if side is not None and side.any else None for side in (old, new))
         return Compared(name, before, after, gone, _not_compared(old, new))
@@ -96,7 +96,9 @@ def _gone(new: Runs | None) -> str:
         return "it was run before, and is not any more"
     if new.cannot_run:
         return "cannot run now, was run before"
-    return "its runs cannot be read now, could before" if new.unreadable else "gone: its runs were removed since"
+    if new.unreadable or new.removed:
+        return "its runs cannot be read now, could before" if new.unreadable else "gone: its runs were removed since"
+    return "its suite goes on, or was broken off, before it was run"
 
 
 def _not_compared(old: Runs | None, new: Runs | None) -> list[str]:

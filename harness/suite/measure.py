@@ -32,16 +32,16 @@ def choose(
     if not baseline.is_dir():
         raise HistoryError(f"{baseline}: no such directory: name a store, a suite or a run")
     lines, closed = list[str](), list[str]()
+    gone = listed(baseline, baseline=True, without=without).get(called or (), set()).difference(names)
     found: dict[str, Runs] = {}
     try:
         found = by_case(baseline, lines.append, baseline=True, without=without, closed=closed.append)
     except HistoryError as exc:
-        if not closed:
+        if not closed and not gone:
             say(f"nothing is compared with {baseline}: {lines[0] if lines else exc}")
             return None
     for line in (*lines, *closed):
         say(line)
-    gone = listed(baseline, baseline=True, without=without).get(called or (), set()).difference(names)
     cases = {name: _noted(runs, store, say) for name, runs in found.items() if name in names or name in gone}
     lacking = any(found[name].lacking for name in cases)
     return Measure(said=os.path.realpath(baseline), cases=cases, gone=sorted(gone), whole=not closed and not lacking)
@@ -99,5 +99,5 @@ def _read(noted: Before, store: Path, say: Say) -> Runs:
         noted.removed + len(noted.judged) - len(there),
         noted.unreadable + len(there) - len(judged),
         noted.cannot_run,
-        noted.noted,
+        noted=noted.noted,
     )

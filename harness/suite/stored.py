@@ -35,7 +35,8 @@ class Stored:
 @dataclass(frozen=True)
 class Runs:
     """The runs of one case: those with a verdict, how many came to none (they crashed, or the judge did), how many were
-    removed since, cannot be read, and could not run. None of it: the suite's time budget left all of them out.
+    removed since, cannot be read, could not run, and wait or were broken off. None of it: the suite's time budget left
+    all of them out.
     ``noted``: of those removed or not to be read, whether they were as expected, as their suite noted it."""
 
     judged: Sequence[Stored] = ()
@@ -43,6 +44,7 @@ class Runs:
     removed: int = 0
     unreadable: int = 0
     cannot_run: int = 0
+    waiting: int = 0
     noted: Sequence[bool] = ()
 
     @property
@@ -137,7 +139,7 @@ def by_case(
 
 
 def of_suite(directory: Path, say: Say) -> dict[str, Runs]:
-    """The runs of the suite in ``directory`` by the names of their cases, as far as they ended. A run that cannot be
+    """The runs of the suite in ``directory`` by the names of their cases, as far as they came. A run that cannot be
     read is reported, and left out. Raises HistoryError where the suite cannot."""
     found: dict[str, Runs] = {}
     file = SuiteFile.read(directory)
@@ -158,6 +160,8 @@ def of_suite(directory: Path, say: Say) -> dict[str, Runs]:
             found[result.name] = replace(runs, cannot_run=runs.cannot_run + 1)
         elif result.outcome is Outcome.NOT_STARTED:
             found[result.name] = runs
+        else:
+            found[result.name] = replace(runs, waiting=runs.waiting + 1)
     return found
 
 

@@ -1175,6 +1175,24 @@ def test_a_scenario_that_vanished_is_told_by_a_suite_that_was_broken_off_before(
     assert night(4, TWO[0])("--resume") == (codes.NOT_MET, {TWO[1]: [GONE]})
 
 
+def test_a_scenario_that_vanished_is_told_though_nothing_was_judged_before(tmp_path: Path, kafka_trial: Invoke) -> None:
+    night, _, store = nights(tmp_path, kafka_trial)
+    crashes = {name: [Event(kind="failed", text="does not come up")] for name in TWO}
+    assert night(1, *TWO, ends=crashes)()[0] == codes.CRASHED
+    assert night(2, TWO[0])("--baseline", store) == (codes.NOT_MET, {TWO[1]: [GONE]})
+
+
+def test_compare_tells_of_a_suite_that_was_broken_off_which_were_not_run(tmp_path: Path, kafka_trial: Invoke) -> None:
+    night, _, store = nights(tmp_path, kafka_trial)
+    night(1, *TWO)()
+    hangs = {TWO[1]: [Event(kind="failed", text="hangs")]}
+    assert night(2, *TWO, ends=hangs, interrupts=True)()[0] == codes.CRASHED
+    done = kafka_trial("compare", *stored_suites(store))
+    assert (done.code, done.out.splitlines()[-1]) == (codes.NOT_MET, "1 of 2 worse")
+    assert f"  {TWO[1]}: its suite goes on, or was broken off, before it was run\n" in done.out
+    assert kafka_trial("compare", stored_suites(store)[0], store).code == codes.MET, "of before it is there"
+
+
 @pytest.mark.parametrize("removed", [False, True])
 def test_compare_tells_a_scenario_that_vanished_from_its_suite_though_its_run_was_removed_since(
     removed: bool, tmp_path: Path, kafka_trial: Invoke

@@ -239,7 +239,7 @@ def test_of_a_suite_the_runs_of_each_case_are_compared(tmp_path: Path) -> None:
     directory = tmp_path / "suite-some-1"
     directory.mkdir()
     file.write(directory)
-    assert {name: len(runs.judged) for name, runs in by_case(directory, print).items()} == {"a (one)": 2}
+    assert {name: len(runs.judged) for name, runs in by_case(directory, print).items()} == {"a (one)": 2, "a (two)": 0}
 
 
 def suite_of(store: Path, number: int, *runs: tuple[str, Stored], suite: str = "some") -> None:
