@@ -2,14 +2,21 @@
 
 import re
 import shlex
+import subprocess
+from io import StringIO
 from pathlib import Path
 
 import click
 import pytest
+from rich.console import Console
 
 from harness.cli import codes
 from harness.cli.main import cli
+from harness.core.verdict import Verdict
+from harness.history.paths import VERDICT_FILE
+from harness.history.run_file import RunFile
 from harness.providers.ssh.inventory import Host, Inventory, read_inventory
+from harness.report import show
 from harness.scenario.loading import load
 
 ROOT = Path(__file__).parent.parent
@@ -36,6 +43,26 @@ def test_every_page_that_it_names_is_there() -> None:
     pages = re.findall(r"\]\(([^)]+)\)", README)
     assert len(pages) >= 4
     assert [page for page in pages if not (ROOT / page).exists()] == []
+
+
+def test_the_verdict_that_it_shows_is_the_one_that_is_printed() -> None:
+    [shown] = re.findall(r"^```\n\$ kafka-trial check examples/ .*\n((?:.*\n)*?)```", README, re.MULTILINE)
+    [file] = (ROOT / "examples").rglob(VERDICT_FILE)
+    text = StringIO()
+    verdict = Verdict.model_validate_json(file.read_text())
+    show(verdict, Console(file=text, width=160), run=RunFile.read(file.parent))
+    printed = " ".join(text.getvalue().split())
+    parts = [" ".join(part.split()) for part in shown.split("\n…\n")]
+    assert len(parts) > 1
+    assert [part for part in parts if part not in printed] == []
+
+
+def test_its_commands_are_found_as_it_says() -> None:
+    [line] = re.findall(r"`(export PATH=[^`]+)`", README)
+    version = ["bash", "-c", f"{line}; cd /; kafka-trial --version"]
+    assert subprocess.run(version, cwd=ROOT, capture_output=True, text=True, check=True).stdout.startswith(
+        "kafka-trial"
+    )
 
 
 def command_lines(page: Path) -> list[str]:
