@@ -1,0 +1,185 @@
+"""What the faults of a run did to a partition's brokers: asked at the edges of the times, and of the nodes, they hit."""
+
+from typing import Any
+
+import pytest
+
+from checkers.evidence.acting import Acting
+from checkers.evidence.elections import BEFORE, NEVER
+from harness.core.faults import Row
+from tests.checkers.notation import SECOND, by_hand
+from tests.checkers.test_holders import ALONE, TRIAL, evidence, saw
+
+#: b1 led with all in the ISR, and said so until 20 s; b2 leads since 26 s.
+TWO_TERMS = [
+    *saw("b1", "0..20", 1, 0, "1,2,3"),
+    *saw("b2,b3", "0..25", 1, 0, "1,2,3"),
+    *saw("b2,b3", "26..60", 2, 1, "2,3"),
+]
+WITHOUT_EPOCHS = [
+    *saw("b1", "0..8", 1, None, "1,2,3"),
+    *saw("b1", "9..20", 1, None, "1"),
+    *saw("b2", "0..30", 1, None, "1"),
+    *saw("b2,b3", "40..60", 2, None, "2,3"),
+]
+
+
+def acting(*faults: str, told: list[str] = TWO_TERMS, kraft: bool = True, **of_each: Any) -> Acting:
+    """What they did; ``of_each``: what their rows tell otherwise."""
+    rows: list[Row] = [{**row, **of_each} for row in by_hand(*faults).rows["faults"]]
+    return Acting(evidence(by_hand(*told), **ALONE).elections[TRIAL], rows, kraft)
+
+
+@pytest.mark.parametrize(
+    ("faults", "ended"),
+    [
+        ([], NEVER),
+        (["fault k b1 25..50 kind=kill"], 26),
+        (["fault k b1 20..50 kind=kill"], 21),
+        (["fault k b1 10..11 kind=kill"], NEVER),
+        (["fault k b1 10..11 kind=kill", "fault l b1 25..50 kind=kill"], 26),
+        (["fault k b1 25..50 kind=kill", "fault l b1 55..58 kind=kill"], 26),
+        (["fault k b1 25..50 kind=pause"], NEVER),
+        (["fault k b2 25..50 kind=kill"], NEVER),
+    ],
+    ids=[
+        *("nothing", "killed", "as it said it for the last time", "before", "before and after", "twice"),
+        *("halted", "another"),
+    ],
+)
+def test_a_leader_is_over_with_its_process_once_it_said_for_the_last_time_that_it_leads(
+    faults: list[str], ended: int
+) -> None:
+    assert acting(*faults).ended_ns(0) == (ended if ended == NEVER else ended * SECOND)
+
+
+@pytest.mark.parametrize(
+    ("back", "ended"), [("30", 26), ("29", NEVER), ("31", 26), ("", 26)], ids=["then", "before", "later", "never"]
+)
+def test_without_epochs_it_is_if_it_was_not_begun_again_before_others_said_so_for_the_last_time(
+    back: str, ended: int
+) -> None:
+    known = acting(f"fault k b1 25..{back} kind=kill", told=WITHOUT_EPOCHS)
+    assert known.ended_ns(0) == (ended if ended == NEVER else ended * SECOND)
+
+
+def test_without_epochs_what_was_killed_before_it_last_said_so_led_on() -> None:
+    assert acting("fault k b1 10..50 kind=kill", told=WITHOUT_EPOCHS).ended_ns(0) == NEVER
+
+
+@pytest.mark.parametrize(("healing", "ended"), [(29 * SECOND, NEVER), (30 * SECOND, 26 * SECOND), (None, 26 * SECOND)])
+def test_it_may_have_begun_again_as_soon_as_it_was_being_healed(healing: int | None, ended: int) -> None:
+    known = acting("fault k b1 25..35 kind=kill", told=WITHOUT_EPOCHS, healing_ns=healing)
+    assert known.ended_ns(0) == ended
+
+
+def test_what_was_never_injected_ended_nothing() -> None:
+    never = acting("fault k b1 25..35 kind=kill", injected_ns=None, nodes_without_effect=[])
+    assert never.ended_ns(0) == NEVER
+    assert not never.down(1, 25 * SECOND, 26 * SECOND)
+
+
+@pytest.mark.parametrize(
+    ("fault", "behind"),
+    [
+        ("fault f b1 10..12 kind=isolate", True),
+        ("fault f b1 10..12 kind=kill", True),
+        ("fault f b1 10..12 kind=pause", True),
+        ("fault f b1 10..12 kind=slow", True),
+        ("fault f b1 10..12 kind=wipe", False),
+        ("fault f c1 10..12 kind=isolate", True),
+        ("fault f c1 10..12 kind=wipe", False),
+        ("fault f b2 10..12 kind=isolate", False),
+        ("fault f b1,b2,b3,b4 10..12 kind=partition", False),
+        ("fault f b1 10..12 kind=isolate missed", False),
+    ],
+    ids=[
+        *("cut off", "dead", "halted", "late", "without its disk", "the controller", "that without its disk"),
+        *("another", "brokers from each other", "in vain"),
+    ],
+)
+def test_a_broker_may_be_behind_where_it_or_the_controllers_may_not_be_heard(fault: str, behind: bool) -> None:
+    known = acting(fault)
+    assert known.behind("b1", 11 * SECOND, 11 * SECOND) is behind
+    # A lag after it was healed it is behind still, and no longer.
+    assert known.behind("b1", 13 * SECOND, 20 * SECOND) is behind
+    assert not known.behind("b1", 13 * SECOND + 1, 20 * SECOND)
+    assert not known.behind("b1", 0, 10 * SECOND - 1)
+
+
+def test_brokers_of_zookeeper_are_behind_where_they_are_cut_from_each_other() -> None:
+    """One of them is the controller."""
+    assert acting("fault f b1,b2 10..12 kind=partition", kraft=False).behind("b1", 11 * SECOND, 11 * SECOND)
+
+
+@pytest.mark.parametrize(
+    ("when", "under"),
+    [("26..27", True), ("27..28", False), ("26.001..27", False), ("10..16", True), ("10..15.999", False), ("10..", True)],
+    ids=["from then on", "later", "a moment later", "just not back", "back", "never healed"],
+)
+def test_a_broker_is_under_a_fault_from_its_injection_until_ten_seconds_after_it_was_healed(
+    when: str, under: bool
+) -> None:
+    """b2 was first seen to lead at 26 s."""
+    known = acting(f"fault f b1 {when} kind=isolate")
+    assert known.all_under(frozenset({1}), 1) is under
+    assert not known.all_under(frozenset({1, 3}), 1)
+
+
+@pytest.mark.parametrize(
+    ("cut", "kraft", "under"),
+    [
+        ((["b1"], ["c1"]), True, True),
+        ((["b1"], ["b2", "b3"]), True, False),
+        ((["b1"], ["b2", "b3", "b4"]), True, False),
+        ((["b1"], ["b2", "b3"]), False, True),
+        ((None, None), True, True),
+    ],
+    ids=["the controller", "others", "all others", "others of ZooKeeper", "no two sides"],
+)
+def test_brokers_that_are_cut_from_each_other_are_led_by_kraft_all_the_same(
+    cut: tuple[list[str] | None, list[str] | None], kraft: bool, under: bool
+) -> None:
+    nodes = sorted({name for side in cut for name in side or ["b1"]})
+    known = acting(f"fault f {','.join(nodes)} 20..30", kraft=kraft, cut_from=cut[0], cut_to=cut[1])
+    assert known.all_under(frozenset({1}), 1) is under
+    assert not known.all_under(frozenset({2}), 1)
+
+
+def test_of_the_isr_before_the_first_term_nobody_knows_whether_faults_hit_it() -> None:
+    known = acting("fault f b1,b3 20..30 kind=isolate")
+    assert not known.isr_faulted(0)
+    assert known.isr_faulted(1)
+    assert not acting("fault f b1 20..30 kind=isolate").isr_faulted(1)
+
+
+@pytest.mark.parametrize(
+    ("asked", "made"),
+    [
+        ("25..26", True),
+        ("26..27", True),
+        ("26.001..27", False),
+        ("20..23", True),
+        ("20..22.999", False),
+    ],
+    ids=["before it was seen", "as it was seen", "later", "as it may have begun", "too early"],
+)
+def test_an_election_by_hand_made_the_first_term_that_was_seen_after_it(asked: str, made: bool) -> None:
+    """b2 was first seen to lead at 26 s, and may have begun from 24 s on."""
+    known = acting(f"fault e - {asked} unclean")
+    assert known.any_by_hand
+    assert known.by_hand(1) is made
+    assert not known.by_hand(0)
+    assert known.unseen_by_hand is not made
+
+
+def test_of_two_elections_by_hand_one_may_not_have_been_seen() -> None:
+    known = acting("fault e - 25..26 unclean", "fault f - 50..51 unclean")
+    assert (known.by_hand(1), known.unseen_by_hand) == (True, True)
+    assert not acting("fault e - 25..26 unclean missed").any_by_hand
+    assert not acting("fault e - 25..26 p1 unclean").any_by_hand
+
+
+def test_all_is_healed_when_the_last_was() -> None:
+    assert acting("fault f b1 3..9", "fault g b1 4..7", "fault h b2 5..").healed_ns == 9 * SECOND
+    assert acting("fault h b2 5..").healed_ns == BEFORE
