@@ -77,6 +77,10 @@ def found(spark: SparkSession, run: Path, *lines: str, **settings: object) -> di
 
 def test_a_hole_is_what_is_missing_between_records_of_one_epoch(spark: SparkSession, tmp_path: Path) -> None:
     several = ["final a @0 e0", "final b @5 e0", "final c @6 e0", "final d @9 e0", "final e @12 e1", "final f @13 e1"]
+    only_once_read = ["live lost @2 e0", "live gone @7 e0"]
+    each_of_its_own = ["final s @0 p7 e0", "final t @2 p7 e0", "final u @5 p7 e1", "final v @7 p7 e1"]
+    epochs_fall = ["final w @0 p8 e1", "final x @2 p8 e1", "final y @5 p8 e0", "final z @7 p8 e0"]
+    far = ["final far @0 p9 e0", "final farther @9223372036854775807 p9 e0"]
     whole = ["final g @0 p1 e0", "final h @1 p1 e0", "final i @2 p1 e1"]
     a_later_leader_may_have_begun_below = ["final j @0 p2 e0", "final k @2 p2 e1"]
     nobody_told_the_epochs = ["final l @0 p3", "final m @2 p3"]
@@ -91,12 +95,22 @@ def test_a_hole_is_what_is_missing_between_records_of_one_epoch(spark: SparkSess
         "end 0..3 p4",
         "end 0..4 p5 read 3",
         "end 7..9 p6",
+        "end 0..8 p7",
+        "end 0..8 p8",
+        "end 0..9223372036854775807 p9",
     ]
     lines = [
         *several, *whole, *a_later_leader_may_have_begun_below, *nobody_told_the_epochs, *read_twice_is_not_two,
-        *not_read_to_the_end, *the_start_moved, *ends,
+        *not_read_to_the_end, *the_start_moved, *only_once_read, *each_of_its_own, *epochs_fall, *far, *ends,
     ]  # fmt: skip
-    assert found(spark, tmp_path, *lines) == {0: [(1, 4), (7, 8)], 3: [(1, 1)], 4: [(1, 1)]}
+    assert found(spark, tmp_path, *lines) == {
+        0: [(1, 4), (7, 8)],
+        3: [(1, 1)],
+        4: [(1, 1)],
+        7: [(1, 1), (6, 6)],
+        8: [(1, 1), (6, 6)],
+        9: [(1, 9223372036854775806)],
+    }
 
 
 def test_of_each_epoch_it_is_told_from_where_to_where_it_stands_and_whether_it_is_broken(
@@ -109,8 +123,10 @@ def test_of_each_epoch_it_is_told_from_where_to_where_it_stands_and_whether_it_i
     far_apart = [f"final r{offset} @{offset} p4 e0" for offset in (0, 1, 62, 63, 64, 65, 127, 128)]
     words = [f"final s{offset} @{offset} p5 e0" for offset in range(60, 200)]
     not_whole = ["final p @0 p3 e0"]
+    twice_and_whole = ["final t @0 p6 e0", "final t @0 p6 e0", "final u @1 p6 e0"]
     ends = ["end 3..9", "end 1..9 p1", "end 0..4 p2", "end 0..4 p3 read 1", "end 0..129 p4", "end 60..200 p5"]
-    write(tmp_path, [by_hand(*two, *uneven, *ends_twice, *far_apart, *words, *not_whole, *ends)])
+    more = [*not_whole, *twice_and_whole, *ends, "end 0..2 p6"]
+    write(tmp_path, [by_hand(*two, *uneven, *ends_twice, *far_apart, *words, *more)])
     rows = epochs(History.read(tmp_path, spark)).to_pylist()
     names = ("partition", "leader_epoch", "first", "last", "broken")
     assert [tuple(row[name] for name in names) for row in rows] == [
@@ -121,6 +137,7 @@ def test_of_each_epoch_it_is_told_from_where_to_where_it_stands_and_whether_it_i
         (2, 0, 0, 3, True),
         (4, 0, 0, 128, True),
         (5, 0, 60, 199, False),
+        (6, 0, 0, 1, False),
     ]
 
 
