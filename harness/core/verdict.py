@@ -158,7 +158,7 @@ class Expectation(_Part):
 
     verdict: Judgement | list[Judgement] = Field(Judgement.VALID, description="the verdict, or those that meet it")
     anomalies: list[str] = Field([], description="anomalies that must be found")
-    allowed: list[str] = Field([], description="anomalies that may be found besides")
+    allowed: list[str] = Field([], description="anomalies that may be found, too")
     standing: Literal[Standing.PERMITTED, Standing.VIOLATION] | None = Field(
         None, description="the standing that every anomaly found must have; without it, none may be a violation"
     )

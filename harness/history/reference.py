@@ -31,7 +31,7 @@ _HEAD = f"""\
 `<run>/history/<table>/*.parquet`, one file for each writer. Made from the code by
 `python -m harness.history.reference`, and held to it by a test. Times that end in `_ns` are nanoseconds since the run's
 origin on a monotonic clock; `run.json` has the origin's wall-clock time. A column marked *later*
-may be missing in an older run, which may have {_FORMER} besides: nothing reads those.
+may be missing in an older run. One may also have {_FORMER}, which nothing reads.
 
 With DuckDB:
 
@@ -54,10 +54,10 @@ ROWS = {
     "transactions": "one transaction, from begin to commit or abort",
     "faults": "one injection of a fault, and its heal",
     "observations": "the state of a partition as one broker reported it",
-    "log_ends": "where the final read of a partition had to reach, and did",
+    "log_ends": "how far the final read of a partition had to come, and how far it came",
 }
 
-#: What a column means, in whichever table it is.
+#: What a column means, in whichever table it is, or in one: `table.column`.
 COLUMNS = {
     "worker": "number of the producer",
     "reader": "number of the reader: 1000 is the final read, 1000 + n the read of broker n's own log",
@@ -65,28 +65,36 @@ COLUMNS = {
     "sequence": "which of the worker's records, from 0 on",
     "topic": "topic",
     "partition": "partition",
-    "record_id": "worker * 2^40 + sequence; of a read null where the payload is none of ours",
+    "record_id": "worker * 2^40 + sequence",
+    "reads.record_id": "worker * 2^40 + sequence; null where no worker wrote the payload",
     "key": "the record's key as text; null for none",
     "invoked_ns": "when it was handed to the client",
     "completed_ns": "when its answer came; null while none had",
-    "outcome": "ok: acknowledged (of a transaction: ended as asked); fail: it cannot have happened; info: nobody knows",
+    "outcome": "ok: acknowledged; fail: it can never have been written; info: nobody knows",
+    "transactions.outcome": "ok: ended as asked; fail: it cannot have been committed; info: nobody knows",
     "error": "the error's name; null for none",
-    "offset": "offset; null, or -1 in an imported history, where it is unknown",
-    "transaction": "number of the worker's transaction, of a read of the reader's; null outside of one",
+    "offset": "its offset; null where Kafka reported none",
+    "reads.offset": "its offset; -1 where an imported history has none",
+    "positions.offset": "the offset that the event is about; null where it is not known",
+    "transaction": "number of the worker's transaction; null outside of one",
+    "reads.transaction": "number of the reader's transaction in which it was polled; null outside of one",
+    "transactions.transaction": "number of the worker's transaction",
     "phase": "live: by a consumer during the run; final: by the final read; replica: from one broker's own log",
-    "poll": "number of the reader's poll; of a position the next one's, null where times show the order",
+    "poll": "number of the reader's poll; null where `read_ns` shows the order",
+    "positions.poll": "number of the reader's next poll; null where `at_ns` shows the order",
     "leader_epoch": "leader epoch; null where the broker's version reports none",
     "intact": "whether the payload's checksum is right",
     "timestamp_ms": "the record's timestamp, in milliseconds since 1970",
     "read_ns": "when the poll that brought it returned",
-    "at_ns": "when it happened; of an observation, when the broker reported it",
+    "at_ns": "when it happened",
+    "observations.at_ns": "when the broker reported it",
     "event": "assign, revoke, lost, seek, committing (asked), commit (answered), end-of-partition, error; of the final "
     "read: last-stable, high-watermark; of an imported history: may-have-moved (by a group)",
     "intent": "commit or abort",
     "began_ns": "when it began",
     "ending_ns": "when its end was asked for; null where it never was",
     "ended_ns": "when the answer came; null where none did",
-    "fault": "the same as `injection`; what that was called before",
+    "fault": "the same as `injection`, under its older name",
     "kind": "the fault's name in the catalogue",
     "nodes": "the nodes that it names",
     "injecting_ns": "when the injection began",
@@ -95,8 +103,8 @@ COLUMNS = {
     "healed_ns": "when it was done",
     "effective": "whether it acted on every node that it names",
     "evidence": "JSON: packet counters, process states, exit codes, by node",
-    "nodes_without_effect": "on which nodes it is not known to have acted",
-    "nodes_not_known": "on which of these it may have acted: nothing was measured there when it was over",
+    "nodes_without_effect": "the nodes on which it is not known to have acted",
+    "nodes_not_known": "those of them on which it may have acted: its effect there was not measured",
     Does.ENDS_PROCESS: "whether it ends the nodes' processes",
     Does.HALTS_PROCESS: "whether it halts them",
     Does.DESTROYS_DATA: "whether it destroys their data",
@@ -114,9 +122,9 @@ COLUMNS = {
     "high_epoch": "leader epoch that the leader reported for `high` (ListOffsets from version 4 on)",
     "elr": "ids of the eligible leader replicas (KIP-966); null where the broker's version reports none",
     "log_start": "first offset of the log",
-    "log_end": "the offset behind its last record",
+    "log_end": "the offset after its last record",
     "read_to": "how far the final read came",
-    "complete": "whether that is the end",
+    "complete": "whether it came to the end",
 }
 
 
@@ -126,14 +134,16 @@ def page() -> str:
 
 
 def _table(name: str, schema: pa.Schema) -> str:
-    rows = "".join(_row(field, field.name in LATER.get(name, ())) for field in schema)
+    rows = "".join(_row(name, field) for field in schema)
     return f"\n## {name}\n\nA row is {ROWS[name]}.\n\n| column | type | meaning |\n|---|---|---|\n{rows}"
 
 
-def _row(field: pa.Field, later: bool) -> str:
+def _row(table: str, field: pa.Field) -> str:
+    later = field.name in LATER.get(table, ())
+    meaning = COLUMNS.get(f"{table}.{field.name}") or COLUMNS[field.name]
     kind = str(field.type).replace("<item: ", " of ").replace("<element: ", " of ").rstrip(">")
     marks = ", null" if field.nullable else ""
-    return f"| `{field.name}` | {kind}{marks}{', later' if later else ''} | {COLUMNS[field.name]} |\n"
+    return f"| `{field.name}` | {kind}{marks}{', later' if later else ''} | {meaning} |\n"
 
 
 if __name__ == "__main__":

@@ -69,7 +69,7 @@ class Requirements(_Part):
 
 
 class Limits(_Part):
-    """How long service may be gone (a scenario's ``limits:``), in seconds; None where the scenario does not say."""
+    """How long service may be gone (a scenario's ``limits:``)."""
 
     unavailable: Duration | None = Field(None, description="the longest time that a partition acknowledges nothing")
     recovery: Duration | None = Field(None, description="the same, from a heal to the next injection")

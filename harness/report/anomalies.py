@@ -25,8 +25,8 @@ them, the worst first. Terminal, page, JUnit and a suite's summary tell findings
 """
 
 _PLACES = """
-Of more than 20 places of which nothing is known, the smallest are listed together. A verdict of an older version has no
-`findings`, and its anomalies are shown instead.
+Where nothing is known of more than 20 places, the smallest are listed as one finding. A verdict of an older version has
+no `findings`; its anomalies are shown instead.
 
 """
 
@@ -37,12 +37,12 @@ KEYS: dict[str, str] = {
     "cause": "what took the records, as facts: `event`; of an election or a loss of disks `from_ns`, `to_ns` and the "
     "`faults` then; of an election its `leaders`, whether they were in the ISR (`in_isr`, where that is the same of "
     "all), the number of `partitions`, and the first 20 `elections`",
-    "evidence": "of its first run that has its standing: who `must` have had the records, who `need_not`, of whom that "
-    "is `unknown`, and what they were `taken_by`",
+    "evidence": "of the first run with that standing: the brokers that `must` have had the records, that `need_not`, "
+    "and of which it is `unknown`; and what the records were `taken_by`",
     "anomalies": "its consequences, and how many of each: it is named after the first. Over all findings they add up "
     "to the counts of the verdict's `anomalies`",
     "runs": "the offsets in each partition, each with its own `anomalies`, standing and evidence: at most 20",
-    "more_runs": "how many runs there are besides",
+    "more_runs": "the number of other runs",
     "text": "the cause as a sentence",
 }
 
@@ -62,7 +62,7 @@ _PROOF = """\
 ## How each is known to be found
 
 Each anomaly is planted at least 400 times in 200 histories that are otherwise legal, beside its *twin*, the nearest
-history that is legal, and some times more in a recorded run: all are found, and nothing else is. Every test run prints
+history that is legal, and a few times in a recorded run, too: all are found, and nothing else is. Every test run prints
 the table of what was planted and what was found (`tests/planted`). A second judge, slow and obvious, agrees with the
 checkers on 4,000 random histories, set by set (`tests/planted/oracle.py`). A transaction that hangs is also brought
 about on real brokers (`tests/cluster/test_hanging.py`), and so is a follower with records of its own
@@ -70,7 +70,7 @@ about on real brokers (`tests/cluster/test_hanging.py`), and so is a follower wi
 
 Whether a loss is permitted is tried on clusters that are simulated (`tests/simulated`): replication under random
 faults, with bugs planted and without, where it is known of each lost record what took it.
-`python -m tests.simulated --seeds 0-99 --fast` prints where the judge says otherwise. With `--isolating`, brokers are
+`python -m tests.simulated --seeds 0-99 --fast` prints where the judge disagrees. With `--isolating`, brokers are
 cut off again and again, mostly from observer and clients, too.
 
 Some losses stay undecided, however well a cluster is observed:

@@ -88,7 +88,7 @@ def _workload(part: Schema, definitions: Schema) -> Schema:
     for kind, model in WORKLOADS.items():
         definition = definitions[model.__name__]
         of = definition["properties"]
-        of |= {other: of[key] for key, other in _ALSO.items()}
+        of |= {other: {**of[key], "description": f"another name for {key}"} for key, other in _ALSO.items()}
         of["acks"]["enum"] = ["0", "1", "all", "-1", 0, 1, -1]
         of["acks"].pop("type")
         own = own_keys(model)

@@ -22,9 +22,8 @@ a test; `kafka-trial schema` prints the same for editors, `kafka-trial scenarios
 Settings have the names that Kafka gives them. A duration has a unit (`250ms`, `10s`, `2m`), a share is written `2%`, a
 rate `10kbit`. `--set PATH=VALUE` changes one key: `--set topic.min.insync.replicas=2`, `--set timeline.0.wait=3s`.
 
-The named scenarios are of Jepsen (Kafka, 2013), of Vanlightly (How to Lose Messages on a Kafka Cluster, 2018), and our
-own; of Vanlightly's two parts only the first was found in three searches of the stored references, so that what is said
-of his scenarios 8 to 11, those of part 2, is as others quote it.
+The named scenarios are from Jepsen (Kafka, 2013), from Vanlightly (How to Lose Messages on a Kafka Cluster, 2018), and
+our own. Vanlightly's scenarios 8 to 11 are in his part 2, which was not at hand: they follow what others quote of it.
 """
 
 _PARTS = (

@@ -189,9 +189,10 @@ class Flaky(_Traffic):
 
 
 class Duplicate(_Traffic):
-    """Some of the packets that leave the nodes hit are sent twice (tc netem alone). The kernel does not count them: it
-    is taken to have acted when 14 are to be expected, of what left as far as it surely was one by one (TCP hands down
-    many segments in one piece). Beside it, a node has no other fault of netem's: kernels refuse that."""
+    """Some of the packets that leave the nodes hit are sent twice (tc netem alone). The kernel does not count these.
+    The fault counts as effective when so many packets have left that 14 copies are to be expected; TCP segments that
+    it hands down in one piece count as one. A node cannot have another fault of netem at the same time: kernels refuse
+    that."""
 
     doubles: ClassVar[bool] = True
 

@@ -36,7 +36,10 @@ class ClientSettings(BaseModel):
         description="requests without an answer yet",
     )
     delivery_timeout_ms: int = Field(
-        30_000, ge=1, alias="delivery.timeout.ms", description="also accepted as message.timeout.ms"
+        30_000,
+        ge=1,
+        alias="delivery.timeout.ms",
+        description="how long a record may take to be delivered; message.timeout.ms is another name for it",
     )
     linger_ms: int = Field(
         5, ge=0, le=900_000, alias="linger.ms", description="how long a batch waits for more records"
