@@ -60,8 +60,9 @@ returns.
 ```python
 {checker}```
 
-What settings permit it is a row in `harness/core/guarantees.py`. Plant it (`tests/planted/plots.py`) beside its nearest
-legal twin. Run: `tests/checkers/test_judge.py`.
+The row stands in `BY_NAME` there, too. What settings permit it is a row in `harness/core/guarantees.py`. Who else looks
+for it is a row in `harness/report/anomalies.py`, which makes `docs/anomalies.md`. Plant it (`tests/planted/plots.py`)
+beside its nearest legal twin. Run: `tests/checkers/test_judge.py`.
 
 ## A provider
 

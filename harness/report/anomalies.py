@@ -3,7 +3,34 @@
 import sys
 from collections.abc import Iterable, Iterator
 
-from harness.core.anomalies import BY_NAME, Anomaly
+from harness.core.anomalies import (
+    ABORTED_READ,
+    ACKNOWLEDGED_ELSEWHERE,
+    BY_NAME,
+    COMMITTED_LOST,
+    CORRUPTED,
+    DIVERGED,
+    DUPLICATED,
+    EARLY_READ,
+    EPOCH_FELL,
+    FAILED_BUT_PRESENT,
+    FRACTURED,
+    HANGING_TRANSACTION,
+    LOST,
+    MISPLACED,
+    MISSED,
+    PHANTOM,
+    READ_CYCLE,
+    REAL_TIME_ORDER,
+    REORDERED,
+    REWRITTEN_OFFSET,
+    SKIPPED,
+    TWO_OWNERS,
+    UNSEEN,
+    VANISHED,
+    WENT_BACK,
+    Anomaly,
+)
 from harness.core.verdict import CauseOf
 
 _HEAD = """\
@@ -106,86 +133,86 @@ Not looked for here: cycles of writes alone (Elle's G0), which Kafka permits, co
 `VerifiableConsumer`), compacted topics (`tx_compact`).
 """
 
-#: By anomaly, where Jepsen, Redpanda's chaos, and Kafka's system tests detect it.
-ELSEWHERE: dict[str, tuple[str, str, str]] = {
-    "lost": (
+#: Where Jepsen, Redpanda's chaos and Kafka's system tests detect an anomaly; one that was not looked up has no row.
+ELSEWHERE: dict[Anomaly, tuple[str, str, str]] = {
+    LOST: (
         "yes, below what was read: `lost-write-cases`",
         "yes: `writes/consistency.py`",
         "yes: `validate_delivery`",
     ),
-    "vanished": ("no: what was read once counts as there", "yes: `reads_writes/consistency.py` reads again", "no"),
-    "failed_but_present": ("yes: `g1a-cases`", "no: an error leaves it open", "no"),
-    "duplicated": (
+    VANISHED: ("no: what was read once counts as there", "yes: `reads_writes/consistency.py` reads again", "no"),
+    FAILED_BUT_PRESENT: ("yes: `g1a-cases`", "no: an error leaves it open", "no"),
+    DUPLICATED: (
         "yes: `duplicate-cases`",
         "yes, as unknown: `writes/consistency.py`",
         "yes, fails with idempotence: `validate_delivery`",
     ),
-    "phantom": (
+    PHANTOM: (
         "partly: `no-writer-of-value` ends the analysis",
         "yes: `writes/consistency.py`",
         "partly, of transactions: `transactions_test`",
     ),
-    "misplaced": ("partly: the same", "partly: keys, in one partition", "partly: `group_mode_transactions_test`"),
-    "corrupted": ("no", "no", "partly: not a number, `is_int`"),
-    "rewritten_offset": (
+    MISPLACED: ("partly: the same", "partly: keys, in one partition", "partly: `group_mode_transactions_test`"),
+    CORRUPTED: ("no", "no", "partly: not a number, `is_int`"),
+    REWRITTEN_OFFSET: (
         "yes: `version-orders`, inconsistent-offsets",
         "yes: `reads_writes` (consistency, `Workload`)",
         "no",
     ),
-    "diverged": ("no", "no", "no: a tool's lag, `replica_verification_test`"),
-    "epoch_fell": ("no", "no", "no"),
-    "acknowledged_elsewhere": ("yes, as duplicate", "yes: `reads_writes/Workload`", "no"),
-    "reordered": (
+    DIVERGED: ("no", "no", "no: a tool's lag, `replica_verification_test`"),
+    EPOCH_FELL: ("no", "no", "no"),
+    ACKNOWLEDGED_ELSEWHERE: ("yes, as duplicate", "yes: `reads_writes/Workload`", "no"),
+    REORDERED: (
         "yes: `nonmonotonic-send-cases`",
         "partly, in transactions: `tx_single_reads_writes`",
         "partly, in one partition: `transactions_test`",
     ),
-    "real_time_order": (
+    REAL_TIME_ORDER: (
         "partly: G0-realtime is looked for, and allowed",
         'yes, "lesser offset": `writes/consistency.py`',
         "no",
     ),
-    "skipped": (
+    SKIPPED: (
         "yes, with assign: `poll-skip+nonmonotonic-cases`",
         "yes: `reads_writes/Workload`",
         "yes: `handle_records_consumed`",
     ),
-    "went_back": ("yes, with assign: the same", 'yes, "must be monotonic": `reads_writes/Workload`', "yes: the same"),
-    "two_owners": ("no", "no", "partly, by assignment: `_valid_assignment`"),
-    "aborted_read": (
+    WENT_BACK: ("yes, with assign: the same", 'yes, "must be monotonic": `reads_writes/Workload`', "yes: the same"),
+    TWO_OWNERS: ("no", "no", "partly, by assignment: `_valid_assignment`"),
+    ABORTED_READ: (
         "yes: `g1a-cases`",
         "yes: `tx_single_reads_writes/Workload`",
         "partly, as a copy too many: `transactions_test`",
     ),
-    "early_read": (
+    EARLY_READ: (
         "partly, its own: `precommitted-read-cases`; others': Elle's G1c-realtime",
         'yes, "before commit": `tx_single_reads_writes`',
         "no",
     ),
-    "read_cycle": ("yes: Elle's G1c, and with real time", "no", "no"),
-    "fractured": (
+    READ_CYCLE: ("yes: Elle's G1c, and with real time", "no", "no"),
+    FRACTURED: (
         "yes, as lost: `must-have-committed?`",
         "yes: `tx_single_reads_writes`; a sum: `tx_money`",
         "partly, as a copy missing: `transactions_test`",
     ),
-    "committed_lost": (
+    COMMITTED_LOST: (
         "yes, as lost: `lost-write-cases`",
         'yes, "skipped over": `tx_single_reads_writes`',
         "partly: the same",
     ),
-    "hanging_transaction": ("partly, as `unseen`", "no", "no: a timeout"),
-    "missed": (
+    HANGING_TRANSACTION: ("partly, as `unseen`", "no", "no: a timeout"),
+    MISSED: (
         "partly, as `unseen`",
         "yes, as a start that nobody committed: `rw_subscribe/Workload`",
         "yes, as lost: `validate_delivery`",
     ),
-    "unseen": ("yes: `unseen`", "–", "–"),
+    UNSEEN: ("yes: `unseen`", "–", "–"),
 }
 
 
 def page() -> str:
     """docs/anomalies.md."""
-    rows = "".join(f"| {name} | {' | '.join(others)} |\n" for name, others in ELSEWHERE.items())
+    rows = "".join(f"| {anomaly.name} | {' | '.join(others)} |\n" for anomaly, others in ELSEWHERE.items())
     anomalies = "".join(map(_section, BY_NAME.values()))
     keys, events = (
         _table("key of a finding", "what it has", KEYS.items()),

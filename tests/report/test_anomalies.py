@@ -18,8 +18,8 @@ def test_every_anomaly_has_its_place() -> None:
     assert {f"## {name}" for name in BY_NAME} <= set(page().splitlines())
 
 
-def test_its_table_of_others_is_the_catalogue() -> None:
-    assert set(ELSEWHERE) == {checker.anomaly.name for checker in (*CHECKERS, *WITHOUT_FINAL_READ)}
+def test_its_table_of_others_has_what_checkers_find() -> None:
+    assert set(ELSEWHERE) <= {checker.anomaly for checker in (*CHECKERS, *WITHOUT_FINAL_READ)}
 
 
 def test_every_key_of_a_finding_and_every_event_has_its_row() -> None:
