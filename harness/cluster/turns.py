@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from harness.core.errors import NothingRuns
+from harness.core.errors import EnvironmentLacks
 
 CACHE = Path("~/.cache/kafka-trial").expanduser()
 
@@ -14,13 +14,13 @@ CACHE = Path("~/.cache/kafka-trial").expanduser()
 def alone(doing: str, folder: Path = CACHE) -> Iterator[None]:
     """Wait until no other process does what is called so, and let none begin it until the block ends.
 
-    Raises NothingRuns where ``folder`` cannot be written.
+    Raises EnvironmentLacks where ``folder`` cannot be written.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = (folder / f"{doing}.lock").open("w", encoding="utf-8")
     except OSError as exc:
-        raise NothingRuns(
+        raise EnvironmentLacks(
             f"{folder}: cannot be written ({exc.strerror}): set HOME to a folder that is yours, or make room"
         ) from exc
     with lock:

@@ -13,8 +13,9 @@ class EnvironmentLacks(KafkaTrialError):  # noqa: N818 - reads as the sentence i
     """This machine cannot run it: says what is missing and how to get it."""
 
 
-class NothingRuns(EnvironmentLacks):
-    """What every run needs is not there now: no engine answers, the store takes no run."""
+class NoMeans(EnvironmentLacks):
+    """A scenario asks for what this machine, or an inventory, has not, however often it is tried: the means of a fault,
+    or machines enough."""
 
 
 class ClusterError(KafkaTrialError):

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from harness.core.clock import Clock
-from harness.core.errors import NothingRuns
+from harness.core.errors import EnvironmentLacks
 from harness.history.paths import JOURNALS, LOGS
 from harness.history.run_file import RUN_FILE, RunFile
 from harness.history.store import RunRecord
@@ -17,7 +17,7 @@ from harness.scenario.model import Scenario
 
 
 def new_run(scenario: Scenario, seed: int, store: Path) -> RunRecord:
-    """A fresh ``<store>/<scenario>/<UTC time>-<seed>``. Raises NothingRuns where the store is not writable."""
+    """A fresh ``<store>/<scenario>/<UTC time>-<seed>``. Raises EnvironmentLacks where the store is not writable."""
     now = time.time_ns()
     moment = datetime.fromtimestamp(now / 1e9, UTC).strftime("%Y%m%dT%H%M%S.%f")[:-3]
     name = f"{scenario.name}/{moment}Z-{seed}"
@@ -48,7 +48,7 @@ def new_run(scenario: Scenario, seed: int, store: Path) -> RunRecord:
     except OSError as exc:
         if not (directory / RUN_FILE).exists():
             shutil.rmtree(directory, ignore_errors=True)
-        raise NothingRuns(f"{store}: runs cannot be kept there ({exc.strerror}): name another --store") from exc
+        raise EnvironmentLacks(f"{store}: runs cannot be kept there ({exc.strerror}): name another --store") from exc
     return record
 
 

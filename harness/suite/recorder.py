@@ -18,7 +18,7 @@ from typing import Literal, TextIO
 from pydantic import BaseModel, Field
 
 from harness.core.children import without_pandas
-from harness.core.errors import EnvironmentLacks, KafkaTrialError, NothingRuns, ScenarioError
+from harness.core.errors import EnvironmentLacks, KafkaTrialError, NoMeans, ScenarioError
 from harness.scenario.loading import load
 
 
@@ -40,7 +40,7 @@ class Event(BaseModel):
 
     kind: Literal["phase", "step", "status", "line", "stands by", "ready", "recorded", "cannot run", "failed"]
     text: str = ""
-    needed: bool = Field(False, description="of ``cannot run``: every run needs what is missing")
+    needed: bool = Field(False, description="of ``cannot run``: what is missing is no more than that, and to be mended")
 
 
 ENDS = frozenset({"recorded", "cannot run", "failed"})
@@ -111,9 +111,8 @@ def record(order: Order, events: EventWriter, signals: Mapping[str, threading.Ev
             before_timeline=wait_for_go,
         )
     except (EnvironmentLacks, ScenarioError) as exc:
-        # (What cannot be read any more, an inventory perhaps, is for its user to mend: that is never skipped.)
-        needed = isinstance(exc, NothingRuns | ScenarioError)
-        return Event(kind="cannot run", text=_said(exc), needed=needed)
+        # (What is not there now, an image or a machine perhaps, or cannot be read any more, is for its user to mend.)
+        return Event(kind="cannot run", text=_said(exc), needed=not isinstance(exc, NoMeans))
     except KafkaTrialError as exc:
         return Event(kind="failed", text=_said(exc))
     except KeyboardInterrupt as exc:

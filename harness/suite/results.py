@@ -71,7 +71,7 @@ class Result(_Part):
     measured_until: str = Field(DRAIN, description="the phase from which on nothing of it is measured any more")
     outcome: Outcome = Outcome.WAITING
     why: str = Field("", description="the headline of its verdict, behind what was expected; or what kept it from one")
-    needed: bool = Field(False, description="it cannot run for want of what every run needs: that is never skipped")
+    needed: bool = Field(False, description="what it cannot run without is to be mended: that is never skipped")
     refused: int = Field(0, description="how often it was tried, and could not run")
     unjudged: int = Field(0, description="how often its judge failed")
     verdict: Judgement | None = None

@@ -6,7 +6,7 @@ from threading import Thread
 import pytest
 
 from harness.cluster.turns import alone
-from harness.core.errors import NothingRuns
+from harness.core.errors import EnvironmentLacks
 
 
 def test_one_waits_for_the_other(tmp_path: Path) -> None:
@@ -29,7 +29,7 @@ def test_one_waits_for_the_other(tmp_path: Path) -> None:
 def test_a_home_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "home").touch()
     with (
-        pytest.raises(NothingRuns, match=r"home/cache: cannot be written \(Not a directory\): set HOME"),
+        pytest.raises(EnvironmentLacks, match=r"home/cache: cannot be written \(Not a directory\): set HOME"),
         alone("addresses", tmp_path / "home" / "cache"),
     ):
         raise AssertionError("it went on")

@@ -10,7 +10,7 @@ from queue import Queue
 
 import pytest
 
-from harness.core.errors import ClusterError, EnvironmentLacks, ScenarioError
+from harness.core.errors import ClusterError, EnvironmentLacks, NoMeans, ScenarioError
 from harness.run import lifecycle
 from harness.scenario.loading import load
 from harness.suite.following import Recorder
@@ -89,6 +89,21 @@ def test_what_was_noted_of_an_error_is_in_its_line(
     event = record(order(tmp_path), EventWriter(io.StringIO()), {})
     first = "interrupted" if error is KeyboardInterrupt else "one; two"
     assert event.text == f"{first}; what was recorded is kept in store/a/1"
+
+
+@pytest.mark.parametrize(
+    ("error", "needed"),
+    [(NoMeans("no sch_netem"), False), (EnvironmentLacks("Kafka 3.9.2 cannot be downloaded"), True)],
+)
+def test_what_a_suite_may_skip_is_what_the_machine_has_no_means_for_and_nothing_that_failed_tonight(
+    error: Exception, needed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def breaks(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(lifecycle, "record_run", breaks)
+    event = record(order(tmp_path), EventWriter(io.StringIO()), {})
+    assert event == Event(kind="cannot run", text=str(error), needed=needed)
 
 
 def test_one_that_is_killed_ends_too(tmp_path: Path) -> None:

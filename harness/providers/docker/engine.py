@@ -19,7 +19,7 @@ from docker.errors import DockerException
 from requests.exceptions import RequestException
 from urllib3.exceptions import HTTPError
 
-from harness.core.errors import ClusterError, EnvironmentLacks, NothingRuns
+from harness.core.errors import ClusterError, EnvironmentLacks
 
 #: How the engine's client fails; urllib3's own errors where an answer is read in pieces, as a log is.
 ENGINE_FAILS = (DockerException, RequestException, HTTPError)
@@ -46,12 +46,12 @@ def connect(environment: Mapping[str, str] = os.environ) -> DockerClient:
         # (A port that is no number, a bracket that is not closed: ValueError of urllib.)
         host = environment.get("DOCKER_HOST")
         if "Permission denied" in str(exc):
-            raise NothingRuns(
+            raise EnvironmentLacks(
                 f"this user may not talk to the Docker engine{f' at DOCKER_HOST={host}' if host else ''}: `sudo usermod"
                 " -aG docker $USER`, and log in again, or use rootless Docker"
             ) from exc
         at, cure = (f" at DOCKER_HOST={host}", "correct or unset it, or start") if host else ("", "start")
-        raise NothingRuns(
+        raise EnvironmentLacks(
             f"no Docker engine answers{at} ({_short(exc)}): {cure} one, or run scripts/setup on Debian or Ubuntu"
         ) from exc
     return client

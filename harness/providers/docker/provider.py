@@ -15,7 +15,7 @@ from harness.cluster.provider import Finding, last_words
 from harness.cluster.spec import ClusterSpec, own_spec
 from harness.cluster.turns import alone
 from harness.core.clock import ClockOffset
-from harness.core.errors import ClusterError, EnvironmentLacks
+from harness.core.errors import ClusterError, NoMeans
 from harness.core.topology import Node, Topology
 from harness.history.paths import LOGS
 from harness.providers.docker import compose
@@ -95,7 +95,7 @@ class Docker:
             with answering("what faults need"), labels_of_no_run() as labels:
                 missing = lacking(wanted, without_network(client, toolbox_image(client, allowed), labels))
             if missing:
-                raise EnvironmentLacks("; ".join(missing))
+                raise NoMeans("; ".join(missing))
         if wanted_clients(own.clients) is None:
             with answering("images"):
                 self._reaches(toolbox_image(client, allowed))

@@ -10,7 +10,7 @@ import yaml
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from harness.cluster.spec import ClusterSpec, Part
-from harness.core.errors import EnvironmentLacks, ScenarioError
+from harness.core.errors import NoMeans, ScenarioError
 from harness.core.quantities import WRITTEN, Duration
 from harness.core.topology import Ports, Role
 
@@ -184,12 +184,12 @@ def _said(error: Any) -> str:
 
 def placed(spec: ClusterSpec, hosts: Sequence[Host]) -> dict[str, Host]:
     """The host of each node of a cluster, by the node's name: of those that may have it the one that may have least
-    else, in the order of the inventory. Raises EnvironmentLacks where there are too few."""
+    else, in the order of the inventory. Raises NoMeans where there are too few."""
     chosen: dict[str, Host] = {}
     for name, role, _ in spec.roster:
         free = [host for host in hosts if role in host.roles and host not in chosen.values()]
         if not free:
-            raise EnvironmentLacks(_too_few(spec, role, hosts))
+            raise NoMeans(_too_few(spec, role, hosts))
         chosen[name] = min(free, key=lambda host: len(host.roles))
     return chosen
 

@@ -3,7 +3,7 @@
 import shlex
 import socket
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,7 +16,7 @@ from harness.cluster.kafka_config import properties, settings_of
 from harness.cluster.provider import Finding, last_words
 from harness.cluster.spec import ClusterSpec, own_spec
 from harness.core.clock import ClockOffset
-from harness.core.errors import ClusterError, EnvironmentLacks, KafkaTrialError, ScenarioError
+from harness.core.errors import ClusterError, EnvironmentLacks, KafkaTrialError, NoMeans, ScenarioError
 from harness.core.topology import Node, Role, Topology
 from harness.history.paths import LOGS
 from harness.providers.ssh import text
@@ -108,25 +108,24 @@ class Ssh:
         inventory, own, wanted = self._inventory(spec), own_spec(spec, SshSpec), list(needs)
         with connected(placed(spec, inventory.hosts), self._known(inventory, own)) as machines:
 
-            def lacks(machine: Machine) -> tuple[Facts, list[str]]:
+            def lacks(machine: Machine) -> tuple[Facts, list[str], Sequence[str]]:
                 facts = look(machine)
                 there = left_there(machine, facts)
-                return facts, [
-                    *facts.lacks(machine.host, inventory.node_ports),
-                    *([] if there is None else [there]),
-                    *([] if facts.missing else lacking_for_faults(machine, facts, wanted)),
-                ]
+                mended = [*facts.lacks(machine.host, inventory.node_ports), *([] if there is None else [there])]
+                return facts, mended, [] if facts.missing else lacking_for_faults(machine, facts, wanted)
 
             tried = on_all(machines, lacks)
-        lines, facts = list[str](), dict[str, Facts]()
+        lines, without, facts = list[str](), list[str](), dict[str, Facts]()
         for name, found in tried.items():
             if isinstance(found, KafkaTrialError):
                 lines.append(str(found))
             else:
-                facts[machines[name].called], missing = found
-                lines += missing
-        if lines := [*named_twice(facts), *lines, *loopbacks(placed(spec, inventory.hosts).values())]:
-            raise EnvironmentLacks("; ".join(dict.fromkeys(lines)))
+                facts[machines[name].called], mended, means = found
+                lines += mended
+                without += means
+        lines = [*named_twice(facts), *lines, *loopbacks(placed(spec, inventory.hosts).values())]
+        if lines or without:
+            raise (EnvironmentLacks if lines else NoMeans)("; ".join(dict.fromkeys([*lines, *without])))
 
     @contextmanager
     def up(

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from harness.cluster.spec import ClusterSpec
-from harness.core.errors import EnvironmentLacks, ScenarioError
+from harness.core.errors import NoMeans, ScenarioError
 from harness.providers.ssh.inventory import Host, placed, read_inventory
 
 
@@ -113,7 +113,7 @@ def test_each_node_is_on_a_machine_of_its_own(spec: dict[str, Any], hosts: list[
 
 def test_too_few_machines_are_said_to_be_so() -> None:
     hosts = [host("m1", "broker"), host("m2", "broker"), host("m3", "controller")]
-    with pytest.raises(EnvironmentLacks, match=r"4 nodes, 3 of them brokers, .* of the 3 machines .* 2 may be brokers"):
+    with pytest.raises(NoMeans, match=r"4 nodes, 3 of them brokers, .* of the 3 machines .* 2 may be brokers"):
         placed(ClusterSpec(brokers=3), hosts)
 
 
