@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from harness.cluster.spec import ClusterSpec
     from harness.suite.plan import Case
-    from harness.suite.results import Result, SuiteFile
+    from harness.suite.results import Measure, Result, SuiteFile
 
 
 #: What a cluster of three and its clients take. With less a run is no slower, but late: leaders are elected because
@@ -174,7 +174,6 @@ def _planned(
 ) -> "SuiteFile":
     """A suite that is begun: all of its runs wait."""
     from harness.run.versions import versions
-    from harness.suite.measure import choose
     from harness.suite.model import load_suite
     from harness.suite.plan import in_order, plan
     from harness.suite.results import SUITE_FILE, Result, SuiteFile, asked, failed_last
@@ -203,7 +202,7 @@ def _planned(
     )
     if baseline is not None:
         # Chosen first: it must not depend on the runs that are compared with it, which may be in its store.
-        file.measure = choose(baseline, {case.name for case in cases}, store, print_error, called=file.called)
+        file.measure = _chosen(file, baseline, store)
     return file
 
 
@@ -273,7 +272,7 @@ def _measured_by(file: "SuiteFile", baseline: Path | None, directory: Path) -> N
     is named now; of a case of which these are gone, those that would be chosen now."""
     from harness.suite.measure import choose, gone
 
-    store, names = directory.parent, {run.name for run in file.runs}
+    store = directory.parent
     named = None if baseline is None else os.path.realpath(baseline)
     if file.measure is not None and named in {None, file.measure.said}:
         file.measure.compared = False
@@ -290,13 +289,28 @@ def _measured_by(file: "SuiteFile", baseline: Path | None, directory: Path) -> N
     said = file.baseline if named is None else named
     if said is None:
         return
-    chosen = choose(Path(said), names, store, print_error, directory.name, file.called)
+    chosen = _chosen(file, Path(said), store, directory.name)
     if chosen is not None:
         file.measure = chosen
         if named is not None and named != file.baseline:
             file.baseline, file.worse = None, {}
     elif file.measure is not None:
         file.measure.compared = False
+
+
+def _chosen(file: "SuiteFile", baseline: Path, store: Path, without: str | None = None) -> "Measure | None":
+    """What a suite is compared with; where that is nothing, it is noted why."""
+    from harness.suite.measure import choose
+
+    lines = list[str]()
+
+    def say(line: str) -> None:
+        lines.append(line)
+        print_error(line)
+
+    chosen = choose(baseline, {run.name for run in file.runs}, store, say, without, file.called)
+    file.uncompared = lines[-1] if chosen is None else ""
+    return chosen
 
 
 def _refuse_what_json_cannot_say(*paths: str) -> None:

@@ -43,7 +43,7 @@ def choose(
     for line in (*lines, *closed):
         say(line)
     cases = {name: _noted(runs, store, say) for name, runs in found.items() if name in names or name in gone}
-    lacking = any(found[name].lacking for name in cases)
+    lacking = any(noted.lacking for noted in cases.values())
     return Measure(said=os.path.realpath(baseline), cases=cases, gone=sorted(gone), whole=not closed and not lacking)
 
 

@@ -41,6 +41,7 @@ def markdown(file: SuiteFile) -> str:
     if file.baseline is not None:
         lines += ["", f"### {_cell(compared(file))}", ""]
         lines += [f"- {_cell(f'{name}: {line}')}" for name, worse in file.worse.items() for line in worse]
+    lines += ["", f"{_cell(file.uncompared)}."] if file.uncompared else []
     return "\n".join(lines) + "\n"
 
 
@@ -57,6 +58,7 @@ def annotations(file: SuiteFile) -> list[str]:
     was not run."""
     worse = ((name, line) for name, lines in file.worse.items() for line in lines)
     lines = [f"::error title={_escaped(name, ',:')}::{_escaped(f'worse: {line}')}" for name, line in worse]
+    lines += [f"::warning title={_escaped(file.suite, ',:')}::{_escaped(file.uncompared)}"] if file.uncompared else []
     for run in file.runs:
         if run.outcome is Outcome.EXPECTED:
             continue

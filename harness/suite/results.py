@@ -126,6 +126,11 @@ class Before(_Part):
     cannot_run: int = 0
     noted: list[bool] = []
 
+    @property
+    def lacking(self) -> bool:
+        """Whether there was one to compare with, and there is none."""
+        return not self.judged and not self.crashed and bool(self.removed or self.unreadable)
+
 
 class Measure(_Part):
     """What a suite is compared with when it ends: chosen when it begins, and the same when it goes on."""
@@ -153,6 +158,7 @@ class SuiteFile(_Part):
     baseline: _Path | None = Field(None, description="what it was compared with")
     worse: dict[str, list[str]] = Field({}, description="by a case's name, in which ways it is worse than the baseline")
     measure: Measure | None = Field(None, description="what it is to be compared with")
+    uncompared: str = Field("", description="where that was asked for, and there is nothing, why")
     texts: dict[str, str] = Field({}, description="by its path, what was in each file of a scenario when it began")
     runs: list[Result]
 

@@ -327,7 +327,7 @@ def test_a_run_of_a_baseline_that_cannot_be_noted_is_told_and_left_out(tmp_path:
     (judged(tmp_path / "other", TWO[0]).parents[2]).rename(odd)
     arguments = ["suite", *TWO, "--store", store, "--baseline", tmp_path / "old"]
     done = kafka_trial(*arguments, backends=backends(World(store)))
-    assert done.code == codes.MET
+    assert done.code == codes.CANNOT_RUN, "there is one, and it is not compared"
     assert f"/a\\udcff/{TWO[0]}/20260101-1: not compared with: its name is not UTF-8\n" in done.err
     measure = the_last(store).measure
     assert measure is not None
@@ -945,9 +945,13 @@ def test_a_baseline_that_has_nothing_to_compare_with_is_a_line_and_keeps_no_nigh
     assert line.startswith(f"kafka-trial: nothing is compared with {named}: ")
     assert says in line
     assert "worse" not in done.out
+    directory = stored_suites(store)[-1]
+    assert all("nothing is compared with" in (directory / name).read_text() for name in ("summary.md", "index.html"))
+    assert annotations(the_last(store))[0].startswith(f"::warning title=scenarios::nothing is compared with {named}")
     world = World(store, verdicts=[slow()], moment="20260102")
     again = kafka_trial("suite", *TWO, "--store", store, "--baseline", store, backends=backends(world))
     assert again.code == codes.NOT_MET, "that night is the measure for the next"
+    assert "nothing is compared" not in (stored_suites(store)[-1] / "summary.md").read_text()
 
 
 def test_a_baseline_that_is_none_is_told_before_anything_is_started(tmp_path: Path, kafka_trial: Invoke) -> None:
