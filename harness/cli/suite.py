@@ -176,7 +176,7 @@ def _planned(
     from harness.run.versions import versions
     from harness.suite.model import load_suite
     from harness.suite.plan import in_order, plan
-    from harness.suite.results import SUITE_FILE, Result, SuiteFile, asked, failed_last
+    from harness.suite.results import SUITE_FILE, Result, SuiteFile, asked, urgency
 
     if len(named) == 1 and (Path(named[0]) / SUITE_FILE).is_file():
         file = SuiteFile.read(Path(named[0]))
@@ -184,7 +184,8 @@ def _planned(
         raise ScenarioError(f"{named[0]}: a suite that was begun: {more}")
     wanted = load_suite(named)
     backends.look()
-    cases = in_order(plan(wanted, overrides, times, _draws(seed)), failed_last(store))
+    # (What a night's own store does not know, since it is new, that of the nights before does.)
+    cases = in_order(plan(wanted, overrides, times, _draws(seed)), urgency({store, baseline or store}))
     whole = "" if baseline is None else os.path.realpath(baseline)
     _refuse_what_json_cannot_say(*named, *(case.written for case in cases), str(store), whole)
     texts = {case.written: case.text for case in cases if case.text is not None}

@@ -4,6 +4,7 @@ import hashlib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import IntEnum
 from fnmatch import fnmatchcase
 from pathlib import Path
 from random import Random
@@ -29,6 +30,14 @@ DRAIN = "drain"
 _FINAL_READ = "final read"
 
 _MOST_SEED = 1 << 31
+
+
+class Urgency(IntEnum):
+    """What became of a case last time: a time budget that is too short must not leave out the same each night."""
+
+    FAILED = 0
+    LEFT_OUT = 1
+    NONE = 2
 
 
 @dataclass(frozen=True)
@@ -106,12 +115,9 @@ def _expected(step: TimelineStep) -> float:
     return step.longest * (_SHARE_OF_UNTIL if isinstance(step, Until) else 1.0)
 
 
-def in_order(cases: Iterable[Case], failed: Mapping[str, bool]) -> list[Case]:
-    """What did not go as expected last time first, then the longest; runs of one name one after the other.
-
-    ``failed``: by a case's name, whether its last run was other than expected.
-    """
-    return sorted(cases, key=lambda case: (not failed.get(case.name, False), -case.seconds))
+def in_order(cases: Iterable[Case], urgency: Mapping[str, Urgency]) -> list[Case]:
+    """The most urgent first, of these the longest; runs of one name one after the other."""
+    return sorted(cases, key=lambda case: (urgency.get(case.name, Urgency.NONE), -case.seconds))
 
 
 def _loaded(

@@ -4,7 +4,7 @@ import json
 import math
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -20,7 +20,7 @@ from harness.history.lock import RecordingLock, is_recorded
 from harness.history.writing import write_file
 from harness.scenario.loading import named as scenarios
 from harness.suite.model import UNNAMED, suites
-from harness.suite.plan import DRAIN, Case
+from harness.suite.plan import DRAIN, Case, Urgency
 
 SUITE_FILE = "suite.json"
 SCHEMA = 1
@@ -333,21 +333,22 @@ def _still_going(directory: Path) -> str:
     return f"{directory}: this suite is still going: wait for its end, or interrupt it"
 
 
-def failed_last(store: Path) -> dict[str, bool]:
-    """By a case's name, whether its last judged run of any suite in the store was other than expected.
+def urgency(stores: Iterable[Path]) -> dict[str, Urgency]:
+    """By a case's name, how urgent it is by the last suite in these stores that has it.
 
     It only decides an order: a suite that cannot be read (of another version) keeps no other from being run.
     """
-    failed: dict[str, bool] = {}
-    for directory in stored_suites(store):
-        try:
-            file = SuiteFile.read(directory)
-        except HistoryError:
-            continue
-        for run in file.runs:
-            if run.outcome in OVER:
-                failed[run.name] = run.outcome is not Outcome.EXPECTED
-    return failed
+    found: dict[str, Urgency] = {}
+    files = [file for store in stores for _, file in _newest_first(store)]
+    for file in sorted(files, key=lambda file: file.began):
+        for name, runs in file.by_name().items():
+            if any(run.outcome in OVER - {Outcome.EXPECTED} for run in runs):
+                found[name] = Urgency.FAILED
+            elif any(run.outcome is Outcome.NOT_STARTED for run in runs):
+                found[name] = Urgency.LEFT_OUT
+            elif any(run.outcome is Outcome.EXPECTED for run in runs):
+                found[name] = Urgency.NONE
+    return found
 
 
 def relative(directory: Path, store: Path) -> str:

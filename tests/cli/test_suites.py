@@ -702,6 +702,19 @@ def test_what_a_budget_left_out_fails_nothing_and_is_run_by_who_goes_on(tmp_path
     assert len([line for line in later.log if line.startswith("up")]) == 1
 
 
+def test_what_failed_the_night_before_comes_first_though_each_night_has_a_store_of_its_own(
+    tmp_path: Path, kafka_trial: Invoke
+) -> None:
+    def night(store: Path, *options: object) -> list[str]:
+        world = World(store, verdicts=[verdict(), verdict(Judgement.INVALID, expected=False)])
+        kafka_trial("suite", *TWO, "--store", store, *options, backends=backends(world))
+        return [run.name for run in the_last(store).runs]
+
+    assert night(tmp_path / "1") == [TWO[0], TWO[1]]
+    assert night(tmp_path / "2", "--baseline", tmp_path / "1") == [TWO[1], TWO[0]]
+    assert night(tmp_path / "3") == [TWO[0], TWO[1]]
+
+
 def test_what_a_budget_left_out_is_no_worse_than_a_baseline(tmp_path: Path, kafka_trial: Invoke) -> None:
     for name in TWO:
         judged(tmp_path / "old", name)

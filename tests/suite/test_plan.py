@@ -8,7 +8,7 @@ import pytest
 from harness.core.errors import ScenarioError
 from harness.scenario.loading import load, named
 from harness.suite.model import Suite, load_suite, suites
-from harness.suite.plan import Case, digest, in_order, plan, seconds
+from harness.suite.plan import Case, Urgency, digest, in_order, plan, seconds
 from tests.suite.fakes import case
 
 
@@ -287,9 +287,10 @@ def test_some_scenarios_are_a_suite_themselves() -> None:
     ]
 
 
-def test_what_failed_comes_first_then_the_longest() -> None:
-    order = in_order([case("a", seconds=10), case("b", seconds=20), case("c", seconds=5)], {"c": True, "b": False})
-    assert [one.name for one in order] == ["c", "b", "a"]
+def test_what_failed_comes_first_then_what_was_left_out_then_the_longest() -> None:
+    each = [case("a", seconds=10), case("b", seconds=20), case("c", seconds=5), case("d", seconds=1)]
+    order = in_order(each, {"d": Urgency.FAILED, "c": Urgency.LEFT_OUT, "b": Urgency.NONE})
+    assert [one.name for one in order] == ["d", "c", "b", "a"]
 
 
 def test_a_longer_timeline_takes_longer() -> None:

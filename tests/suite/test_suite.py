@@ -13,8 +13,9 @@ from harness.core.errors import HistoryError, ScenarioError
 from harness.core.verdict import Judgement
 from harness.history.lock import RecordingLock
 from harness.history.run_file import RunFile, State
+from harness.suite.plan import Urgency
 from harness.suite.recorder import Event
-from harness.suite.results import Outcome, SuiteFile, failed_last, to_resume, worked_on
+from harness.suite.results import Outcome, SuiteFile, to_resume, urgency, worked_on
 from harness.suite.stored import of_suite
 from harness.suite.suite import resume
 from tests.report.verdicts import verdict
@@ -588,12 +589,24 @@ def test_what_goes_on_is_the_suite_that_was_asked_for(tmp_path: Path) -> None:
     assert to_resume(tmp_path, ["b/*"]) is None
 
 
-def test_what_failed_last_time_is_known(tmp_path: Path) -> None:
-    World(tmp_path, verdicts=[verdict(Judgement.INVALID, expected=False)]).run(suite_file(case("a"), case("b")))
+def test_what_failed_last_time_or_was_left_out_is_known(tmp_path: Path) -> None:
+    bad = verdict(Judgement.INVALID, expected=False)
+    file = suite_file(case("a"), case("a", 2), case("b"), case("c", seconds=999), time_budget=500)
+    World(tmp_path, verdicts=[bad, verdict()]).run(file)
     other = tmp_path / "suite-other-1"
     other.mkdir()
     (other / "suite.json").write_text("{}")
-    assert failed_last(tmp_path) == {"a": True, "b": False}, "a suite of another version keeps nobody from running"
+    before = tmp_path / "before"
+    (before / "suite-some-0").mkdir(parents=True)
+    ran = suite_file(case("a"), case("d"), began=-1.0)
+    ran.runs[1].outcome, ran.runs[0].outcome = Outcome.NOT_STARTED, Outcome.EXPECTED
+    ran.write(before / "suite-some-0")
+    assert urgency([tmp_path, before]) == {
+        "a": Urgency.FAILED,
+        "b": Urgency.NONE,
+        "c": Urgency.LEFT_OUT,
+        "d": Urgency.LEFT_OUT,
+    }, "a suite of another version keeps nobody from running"
 
 
 def test_a_suite_file_that_is_none_is_one_line(tmp_path: Path) -> None:
