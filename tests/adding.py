@@ -36,9 +36,9 @@ timeline:
   - heal: asleep
 ```
 
-What acts in a node's network is a `NetworkFault` made of mechanisms (`nemesis/mechanisms/`). Add a row to
-`tests/nemesis/controls.py`: a case in which the fault acts, and those in which it cannot have acted. Run:
-`tests/nemesis/test_catalogue.py`.
+What acts in a node's network is a `NetworkFault` made of mechanisms (`nemesis/mechanisms/`). Add its rows to
+`tests/nemesis/controls.py`: how a scenario writes it, a case in which it acts, and those in which it cannot have acted.
+Make `docs/scenarios.md` again (CONTRIBUTING.md). Run: `tests/nemesis`.
 
 ## A workload
 
@@ -48,7 +48,8 @@ it adds to a timeline, and what contradicts what. A spec names the worker's clie
 ```python
 {workload}```
 
-The line, in `workloads/catalogue.py`: the class. Run: `tests/workloads/test_catalogue.py`.
+The line, in `workloads/catalogue.py`: `"toy": Toy`. The client (here `tick`) goes into a module of its own: a scenario
+is read without librdkafka. Make `docs/scenarios.md` again. Run: `tests/workloads/test_catalogue.py`.
 
 ## A checker
 
@@ -78,6 +79,9 @@ The line, in `harness/providers/catalogue.py`:
 ```python
     "toy": Row(ToySpec, Toy),
 ```
+
+There `Toy` is a function that imports the class when it is asked for it: a scenario is read without what the provider
+needs, and `spec.py` is apart for the same reason.
 
 Run: `tests/providers/test_catalogue.py`.
 

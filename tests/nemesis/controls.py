@@ -1,4 +1,5 @@
-"""For each fault of the catalogue how it acts, and a case in which it cannot have acted: on three nodes b1, b2, b3."""
+"""The rows that tests need of each fault of the catalogue: how a scenario writes it; on three nodes b1, b2, b3 how it
+acts, and a case in which it cannot have acted."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,28 @@ class Control:
     speak: int = 0
     until_healed: bool = False
 
+
+#: A fault as a scenario writes it, by kind.
+WRITTEN: dict[str, dict[str, Any]] = {
+    "partition": {"from": "leader", "to": "followers"},
+    "isolate": {"target": "leader"},
+    "kill": {"target": "leader"},
+    "stop": {"target": "leader"},
+    "restart": {"target": "leader"},
+    "start": {"target": "leader"},
+    "pause": {"target": "leader"},
+    "resume": {"target": "leader"},
+    "slow": {"target": "followers", "delay": "250ms"},
+    "flaky": {"target": "brokers", "loss": "2%"},
+    "throttle": {"target": "followers", "rate": "10kbit", "plane": "replication"},
+    "reorder": {"target": "followers", "share": "25%"},
+    "duplicate": {"target": "followers", "share": "5%"},
+    "corrupt": {"target": "followers", "share": "5%"},
+    "wipe": {"target": "leader"},
+}
+
+#: What has to go before.
+PRESUMED = {"start": "kill", "resume": "pause", "wipe": "kill"}
 
 KILLED: Written = ("kill", {"target": "b1"})
 PAUSED: Written = ("pause", {"target": "b1"})

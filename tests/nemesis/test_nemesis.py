@@ -20,34 +20,16 @@ from nemesis.nemesis import Nemesis
 from nemesis.shell import NodeShell, ProcessState, Signal
 
 from .conftest import B1, B2, B3, C1, CLIENTS, TOPOLOGY, VIEW, FakeShell, FullDisk, Rows
-
-#: A fault as a scenario writes it, by kind.
-WRITTEN: dict[str, dict[str, Any]] = {
-    "partition": {"from": "leader", "to": "followers"},
-    "isolate": {"target": "leader"},
-    "kill": {"target": "leader"},
-    "stop": {"target": "leader"},
-    "restart": {"target": "leader"},
-    "start": {"target": "leader"},
-    "pause": {"target": "leader"},
-    "resume": {"target": "leader"},
-    "slow": {"target": "followers", "delay": "250ms"},
-    "flaky": {"target": "brokers", "loss": "2%"},
-    "throttle": {"target": "followers", "rate": "10kbit", "plane": "replication"},
-    "reorder": {"target": "followers", "share": "25%"},
-    "duplicate": {"target": "followers", "share": "5%"},
-    "corrupt": {"target": "followers", "share": "5%"},
-    "wipe": {"target": "leader"},
-}
+from .controls import PRESUMED, WRITTEN
 
 #: What acts on the traffic of nodes.
 TRAFFIC = ("slow", "flaky", "throttle", "reorder", "duplicate", "corrupt")
 
-#: What no history has that lacks these columns.
-LATER = ("reorder", "duplicate", "corrupt")
-
-#: What has to go before.
-PRESUMED = {"start": "kill", "resume": "pause", "wipe": "kill"}
+#: What a history may have that lacks these columns.
+WHEN_NO_COLUMN_SAID_IT = {
+    *("partition", "isolate", "slow", "flaky", "throttle"),
+    *("kill", "stop", "restart", "start", "pause", "resume", "wipe"),
+}
 
 
 def fault(kind: str, **parameters: Any) -> Fault:
@@ -95,7 +77,7 @@ def test_what_a_fault_does_and_its_sides_are_columns(kind: str, nemesis: Nemesis
     nemesis.inject(fault(kind), "it")
     row = rows.last("it")
     assert {what: row[what] for what in Does} == {what: getattr(FAULTS[kind], what) for what in Does}
-    if kind not in LATER:
+    if kind in WHEN_NO_COLUMN_SAID_IT:
         assert {what for what in Does if row[what]} == {what for what in Does if does({"kind": kind}, what)}
     cut = (["b1"], ["b2", "b3"]) if kind == "partition" else (None, None)
     assert (row["cut_from"], row["cut_to"]) == cut

@@ -6,7 +6,7 @@ from harness.core.errors import ClusterError
 from nemesis.catalogue import FAULTS
 from nemesis.preflight import NEEDS, Kernel, lacking
 
-from .test_nemesis import WRITTEN
+from .controls import WRITTEN
 
 
 def without(*missing: str) -> object:

@@ -13,6 +13,7 @@ from harness.core.errors import ScenarioError
 from harness.scenario.configuration import configuration
 from harness.scenario.loading import load
 from harness.scenario.model import Scenario
+from harness.scenario.steps import STEPS
 
 File = Callable[[str], Path]
 
@@ -96,8 +97,7 @@ WRONG: dict[str, tuple[str, str]] = {
     ),
     "an unknown step": (
         "timeline:\n  - explode: b1\n",
-        "2: timeline.0: unknown step `explode`; known: wait, until, inject, heal, elect, kill, leave, join, replace, "
-        "random",
+        f"2: timeline.0: unknown step `explode`; known: {', '.join(STEPS)}",
     ),
     "a step of other tools": (
         "timeline:\n  - sleep: 5s\n",
