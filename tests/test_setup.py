@@ -112,6 +112,21 @@ def test_an_engine_that_is_not_started_is_not_called_missing(machine: Machine) -
     assert said == ["no Docker engine answers: start it (as root: systemctl start docker), and run this again."]
 
 
+def test_an_engine_that_a_variable_names_and_does_not_answer_is_named_and_none_is_started(machine: Machine) -> None:
+    stopped = 'case "$1" in compose) exit 0 ;; esac; echo "is the docker daemon running?" >&2; exit 1'
+    log = machine.home / "log"
+    machine.put("docker", stopped).put("dockerd", f"echo started >{log}").put("apt-get", f"echo got >{log}")
+    machine.put("sudo", f'[ "$1" = -n ] && shift; [ "$1" = true ] || echo "$@" >>{log}')
+    assert machine.setup(DOCKER_HOST="tcp://127.0.0.1:1") == (
+        1,
+        [
+            "no Docker engine answers at DOCKER_HOST=tcp://127.0.0.1:1: correct it, unset it or start that one, and run"
+            " this again."
+        ],
+    )
+    assert not log.exists()
+
+
 def test_sudo_is_asked_only_for_packages_and_that_is_said_first(machine: Machine) -> None:
     log = machine.home / "log"
     machine.put("sudo", f'[ "$1" = -n ] && shift; [ "$1" = true ] || echo "$@" >>{log}')
