@@ -69,7 +69,7 @@ def check(backends: Backends, runs: tuple[str, ...], as_json: bool, master: str 
         for number, directory in enumerate(directories, 1):
             with (
                 _reported([directory], as_json, results, skipped),
-                busy(f"looking at {directory} ({number} of {len(directories)})"),
+                busy(f"looking at {number} of {len(directories)}: {directory}"),
             ):
                 one = stack.enter_context(case(directory, backends.writable))
                 if one is None:
@@ -97,7 +97,7 @@ def _judge_each(
     verdicts = []
     for number, one in enumerate(cases, 1):
         with _reported([one.directory], as_json, results, skipped):
-            with busy(f"judging {one.directory} ({number} of {len(cases)}), {one.rows:,} rows"):
+            with busy(f"judging {number} of {len(cases)}, {one.rows:,} rows: {one.directory}"):
                 verdict, page = judged(one, judge)
             if several and as_json:
                 print_line(verdict, {"directory": str(one.directory)})
