@@ -1,13 +1,14 @@
 """``kafka-trial runs``, ``compare`` and ``prune``: what lies in a store."""
 
 import json
+import math
 import os
 import re
 import time
 from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -51,6 +52,16 @@ class _SizeType(click.ParamType[int]):
         if size == float("inf"):
             self.fail(f"{value!r} is more than there can be", param, ctx)
         return round(size)
+
+
+class _NumberType(click.FloatRange):
+    """(``nan`` is in no range, nor out of one.)"""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number = float(super().convert(value, param, ctx))
+        if math.isnan(number):
+            self.fail(f"{value!r} is no number", param, ctx)
+        return number
 
 
 @click.command()
@@ -111,7 +122,7 @@ def _besides(run: "Stored") -> float | None:
 @click.argument("new", type=click.Path(path_type=Path))
 @click.option(
     "--tolerance",
-    type=click.FloatRange(min=1),
+    type=_NumberType(min=1),
     default=TOLERANCE,
     show_default=True,
     help="The factor by which a figure may grow before it counts as worse. What may be chance never counts.",
@@ -195,7 +206,7 @@ def print_comparison(cases: "list[Compared]", err: bool = False) -> None:
 
 @click.command()
 @click.argument("store", type=click.Path(path_type=Path), default=Path("store"))
-@click.option("--days", type=click.FloatRange(min=0), help="Remove what is older than this.")
+@click.option("--days", type=_NumberType(min=0), help="Remove what is older than this.")
 @click.option("--size", "most", type=_SizeType(), metavar="SIZE", help="Remove the oldest until the rest fits: 20GB.")
 @click.option(
     "--unexpected", is_flag=True, help="Also remove runs that were not as expected, or have no readable verdict."

@@ -544,6 +544,8 @@ def test_a_store_that_is_no_place_or_a_size_beyond_numbers_is_one_line(tmp_path:
         (["check", str(loop)], codes.BAD_INPUT),
         (["prune", str(tmp_path), "--size", "9" * 400 + "TB"], codes.BAD_INPUT),
         (["prune", str(tmp_path), "--size", "9" * 300 + "TB"], codes.BAD_INPUT),
+        (["prune", str(tmp_path), "--days", "nan"], codes.BAD_INPUT),
+        (["compare", str(tmp_path), str(tmp_path), "--tolerance", "nan"], codes.BAD_INPUT),
     ):
         done = kafka_trial(*arguments, backends=backends(World(tmp_path)))
         assert (done.code, done.err.count("\n"), "Traceback" in done.err) == (code, 1, False)
