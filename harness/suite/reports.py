@@ -54,10 +54,12 @@ def page(file: SuiteFile) -> str:
 
 
 def annotations(file: SuiteFile) -> list[str]:
-    """GitHub's workflow commands: an error for what is not as expected, or worse than the baseline, a warning for what
-    was not run."""
+    """GitHub's workflow commands: an error for what is not as expected, is worse than the baseline, or was not compared
+    with it, a warning for what was not run, or where there is no baseline."""
     worse = ((name, line) for name, lines in file.worse.items() for line in lines)
     lines = [f"::error title={_escaped(name, ',:')}::{_escaped(f'worse: {line}')}" for name, line in worse]
+    if file.baseline is not None and not _is_whole(file):
+        lines.append(f"::error title={_escaped(file.suite, ',:')}::{_escaped(compared(file))}")
     lines += [f"::warning title={_escaped(file.suite, ',:')}::{_escaped(file.uncompared)}"] if file.uncompared else []
     for run in file.runs:
         if run.outcome is Outcome.EXPECTED:
@@ -77,10 +79,14 @@ def append_summary(file: SuiteFile, environment: Mapping[str, str]) -> None:
 
 def compared(file: SuiteFile) -> str:
     """``2 of 8 scenarios are worse than /store/suite-…``."""
-    whole = not file.is_to_compare and (file.measure is None or file.measure.whole)
-    more = "" if whole else ", and not all are compared"
+    more = "" if _is_whole(file) else ", and not all are compared"
     scenarios = file.by_name().keys() | file.worse.keys()
     return f"{len(file.worse)} of {len(scenarios)} scenarios are worse than {file.baseline}{more}"
+
+
+def _is_whole(file: SuiteFile) -> bool:
+    """Whether all that was to be compared is."""
+    return not file.is_to_compare and (file.measure is None or file.measure.whole)
 
 
 def verdicts(runs: list[Result]) -> str:

@@ -1386,6 +1386,9 @@ main(sys.argv[1:], backends(World(Path({str(store)!r}))))
     if folder:
         assert (done.returncode, "Permission denied" in done.stderr) == (codes.CANNOT_RUN, True)
         assert "and not all are compared" in (stored_suites(store)[-1] / "summary.md").read_text()
+        assert annotations(the_last(store)) == [
+            f"::error title=scenarios::0 of 2 scenarios are worse than {old}, and not all are compared"
+        ]
         folder.chmod(0o700)
     else:
         assert done.returncode == codes.MET
