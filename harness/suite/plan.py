@@ -68,7 +68,7 @@ def plan(suite: Suite, overrides: Sequence[str], times: int, draws: Random) -> l
     wrong: list[str] = []
     for entry in suite.runs:
         try:
-            found = list(_loaded(entry, suite.folder, overrides))
+            found = list(_loaded(entry, suite, overrides))
         except ScenarioError as exc:
             wrong += str(exc).splitlines()
             continue
@@ -121,13 +121,13 @@ def in_order(cases: Iterable[Case], urgency: Mapping[str, Urgency]) -> list[Case
 
 
 def _loaded(
-    entry: Entry, folder: Path, overrides: Sequence[str]
+    entry: Entry, suite: Suite, overrides: Sequence[str]
 ) -> Iterator[tuple[str, str, str | None, tuple[str, ...], Scenario]]:
     """The name of each case, what it is loaded from, the text of that where it is a file, its settings, and the
     scenario."""
     variants = entry.variants or {"": []}
     versions = entry.versions or [""]
-    for written in _matching(entry.scenarios, folder):
+    for written in _matching(entry.scenarios, suite.folder):
         text = text_of(written)
         plain = load(written, text=text)
         if not set(entry.tags) <= set(plain.tags) or set(entry.without_tags) & set(plain.tags):
@@ -135,13 +135,24 @@ def _loaded(
         for version in versions:
             for variant, changed in variants.items():
                 own = [*entry.set, *([f"cluster.version={version}"] if version else []), *changed]
-                settings = [
-                    *(from_anywhere(setting, folder) for setting in own),
-                    *(from_anywhere(setting, Path()) for setting in overrides),
-                ]
+                written_in_it = [from_anywhere(setting, suite.folder) for setting in own]
+                settings = [*written_in_it, *(from_anywhere(setting, Path()) for setting in overrides)]
                 labels = [label for label in (version, variant or " ".join([*entry.set, *changed])) if label]
                 name = " ".join([plain.name, *([f"({', '.join(labels)})"] if labels else [])])
-                yield name, written, text, tuple(settings), load(written, settings, text)
+                try:
+                    scenario = load(written, settings, text)
+                except ScenarioError:
+                    _refuse_own(f"suite {suite.name}: {name}", written, written_in_it, text)
+                    raise
+                yield name, written, text, tuple(settings), scenario
+
+
+def _refuse_own(what: str, written: str, settings: Sequence[str], text: str | None) -> None:
+    """Nobody typed what a suite's file sets. Raises ScenarioError where it is that which does not load."""
+    try:
+        load(written, settings, text)
+    except ScenarioError as exc:
+        raise ScenarioError("\n".join(f"{what}: {line}" for line in str(exc).splitlines())) from exc
 
 
 def _matching(patterns: Sequence[str], folder: Path) -> list[str]:

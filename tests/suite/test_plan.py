@@ -287,6 +287,18 @@ def test_some_scenarios_are_a_suite_themselves() -> None:
     ]
 
 
+def test_what_a_suite_sets_wrongly_is_told_with_the_case_and_what_was_typed_is_not() -> None:
+    wrong = {"scenarios": "delivery/*", "variants": {"good": "workload.rate=7", "bad": "nope.x=1"}}
+    with pytest.raises(ScenarioError) as told:
+        cases(wrong)
+    [line] = str(told.value).splitlines()
+    assert line.startswith("suite s: delivery/at-least-once (bad): --set nope.x: no such key")
+    with pytest.raises(ScenarioError) as told:
+        cases({"scenarios": "delivery/*", "versions": "4.3.1"}, overrides=("nope.x=1",))
+    [line] = str(told.value).splitlines()
+    assert line.startswith("--set nope.x: no such key")
+
+
 def test_what_failed_comes_first_then_what_was_left_out_then_the_longest() -> None:
     each = [case("a", seconds=10), case("b", seconds=20), case("c", seconds=5), case("d", seconds=1)]
     order = in_order(each, {"d": Urgency.FAILED, "c": Urgency.LEFT_OUT, "b": Urgency.NONE})
