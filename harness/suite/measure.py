@@ -37,9 +37,11 @@ def choose(
     try:
         found = by_case(baseline, lines.append, baseline=True, without=without, closed=closed.append)
     except HistoryError as exc:
+        nothing = f"nothing is compared with {baseline}: {lines[0] if lines else exc}"
         if not closed and not gone:
-            say(f"nothing is compared with {baseline}: {lines[0] if lines else exc}")
+            say(nothing)
             return None
+        lines.append(nothing)
     for line in (*lines, *closed):
         say(line)
     cases = {name: _noted(runs, store, say) for name, runs in found.items() if name in names or name in gone}

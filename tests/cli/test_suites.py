@@ -23,6 +23,7 @@ from harness.history.run_file import PhaseReport, RunFile
 from harness.report import write as write_reports
 from harness.scenario.model import Scenario
 from harness.suite.junit import render
+from harness.suite.measure import choose
 from harness.suite.pruning import size_of
 from harness.suite.recorder import Event, Order
 from harness.suite.reports import annotations
@@ -1199,6 +1200,12 @@ def test_a_scenario_that_vanished_is_told_though_nothing_was_judged_before(tmp_p
     crashes = {name: [Event(kind="failed", text="does not come up")] for name in TWO}
     assert night(1, *TWO, ends=crashes)()[0] == codes.CRASHED
     assert night(2, TWO[0])("--baseline", store) == (codes.NOT_MET, {TWO[1]: [GONE]})
+    said: list[str] = []
+    assert choose(stored_suites(store)[0], {TWO[0]}, store, said.append, called=("mine",)) is not None
+    assert said == [
+        f"nothing is compared with {stored_suites(store)[0]}: {stored_suites(store)[0]}: no judged run here:"
+        f" `kafka-trial check {stored_suites(store)[0]}` judges what is recorded"
+    ]
 
 
 def test_compare_tells_of_a_suite_that_was_broken_off_which_were_not_run(tmp_path: Path, kafka_trial: Invoke) -> None:
