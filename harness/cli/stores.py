@@ -17,6 +17,7 @@ from harness.cli.backends import Backends
 from harness.cli.errors import print_error
 from harness.cli.printing import console
 from harness.core.errors import HistoryError
+from harness.core.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -102,7 +103,7 @@ def runs(store: Path, as_json: bool) -> int:
             click.echo(json.dumps(row))
             continue
         odd = "" if run.verdict is None or run.verdict.expected else Text("not as expected", "bold red")
-        cells = [str(row[key] or "") for key in ("scenario", "kafka", "seed", "state", "verdict")]
+        cells = [printable(str(row[key] or "")) for key in ("scenario", "kafka", "seed", "state", "verdict")]
         time_ = "" if _besides(run) is None else f"{run.file.timeline_lasted:.0f} + {_besides(run):.0f} s"
         table.add_row(began, *cells[:3], time_, *cells[3:], odd)
     if not as_json:
@@ -180,11 +181,11 @@ def print_comparison(cases: "list[Compared]", err: bool = False) -> None:
     for case in cases:
         for label, side in (("old", case.old), ("new", case.new)):
             if side is None:
-                table.add_row(case.name if label == "old" else "", label, "none to compare")
+                table.add_row(printable(case.name) if label == "old" else "", label, "none to compare")
                 continue
             verdicts = ", ".join(f"{n} {one}" if side.runs > 1 else one for one, n in side.verdicts.items())
             table.add_row(
-                case.name if label == "old" else "",
+                printable(case.name) if label == "old" else "",
                 label,
                 verdicts,
                 f"{side.as_expected} of {side.runs}",
@@ -193,8 +194,8 @@ def print_comparison(cases: "list[Compared]", err: bool = False) -> None:
             )
     out.print(table)
     for title, style, lines in (
-        ("Worse", "bold red", [f"{case.name}: {line}" for case in cases for line in case.worse]),
-        ("Changed", "bold", [f"{case.name}: {line}" for case in cases for line in case.changed]),
+        ("Worse", "bold red", [printable(f"{case.name}: {line}") for case in cases for line in case.worse]),
+        ("Changed", "bold", [printable(f"{case.name}: {line}") for case in cases for line in case.changed]),
     ):
         if lines:
             out.print(Text(title, style))

@@ -472,8 +472,8 @@ def _print(file: "SuiteFile", index: Path) -> None:
         odd = next((run for run in runs if run.outcome is not Outcome.EXPECTED), None)
         took = clock(sum(run.seconds or 0 for run in runs))
         style = STYLES.get(odd.outcome if odd else Outcome.EXPECTED, "")
-        table.add_row(name, verdicts(runs), Text(share(runs), style), took)
-        why += [] if odd is None or not odd.why else [Text(f"  {name}: {odd.why}", style)]
+        table.add_row(printable(name), verdicts(runs), Text(share(runs), style), took)
+        why += [] if odd is None or not odd.why else [Text(printable(f"  {name}: {odd.why}"), style)]
     out.print(table)
     for line in why:
         out.print(line, soft_wrap=True)

@@ -93,6 +93,26 @@ def test_what_others_wrote_is_printed_as_it_is(tmp_path: Path, kafka_trial: Invo
     assert "x[/b]y" in compared.out
 
 
+def test_a_name_that_somebody_else_wrote_is_no_line_of_ours(tmp_path: Path, kafka_trial: Invoke) -> None:
+    for store, name in (("old", "a\n0 of 9 worse"), ("new", "b")):
+        run = judged(tmp_path / store, store)
+        file = read_run(run).file
+        file.scenario_name = name
+        file.write(run)
+        suite_ = suite_file(case(name), ended=1.0)
+        suite_.runs[0].judged(verdict())
+        suite_.runs[0].directory = str(run.relative_to(tmp_path / store))
+        directory = tmp_path / store / "suite-some-20260101T000000.000Z"
+        directory.mkdir()
+        suite_.write(directory)
+    done = kafka_trial("compare", tmp_path / "old", tmp_path / "new")
+    assert (done.code, done.out.splitlines()[-1]) == (codes.NOT_MET, "1 of 2 worse")
+    listed = kafka_trial("runs", tmp_path / "old")
+    for out in (done.out, listed.out):
+        assert not [line for line in out.splitlines() if line.startswith("0 of 9")]
+        assert "a\\n0 of 9 worse" in out
+
+
 def test_why_a_run_stands_as_it_does_is_a_line_of_its_own_below_the_table(tmp_path: Path, kafka_trial: Invoke) -> None:
     why = "no engine answers, " * 20 + "start one"
     world = World(tmp_path, {TWO[0]: [Event(kind="cannot run", text=why)]})
