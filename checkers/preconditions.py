@@ -188,14 +188,14 @@ def _over(fault: Row, drained_ns: int | None) -> int | None:
 
 def finished(run: RunFile) -> Precondition:
     """Every worker came to the end of its work: no consumer was stuck before the end of the log."""
-    detail = "every worker that was left finished, and every consumer read to the end"
+    detail = "every worker that was not killed finished, and every consumer read to the end"
     return _held("workers finished", not run.unfinished, detail, "; ".join(run.unfinished))
 
 
 def read_on(behind: Sequence[str]) -> Precondition:
     """Every consumer that had a partition with records received some of them and came to their end, or is known to
     have died."""
-    detail = "each came to the end of what it was to read, or is known to have died"
+    detail = "each read to the end, or is known to have died"
     return _held("consumers read to the end", not behind, detail, "; ".join(behind))
 
 
@@ -233,17 +233,15 @@ def retained(ends: Iterable[Row], maybe_deleted: int = 0) -> Precondition:
     """No log lost its beginning to retention: what is below its start cannot be judged. ``maybe_deleted``: acknowledged
     records that are not there, and that retention may have deleted, for their offset is unknown."""
     cut = [f"{_name(row)} begins at {row['log_start']}" for row in ends if row["log_start"] > 0]
-    cut += (
-        [f"of {maybe_deleted} acknowledged writes without an offset nobody knows whether it was deleted"]
-        if maybe_deleted
-        else []
-    )
+    cut += [f"{maybe_deleted} acknowledged writes without an offset may have been deleted"] if maybe_deleted else []
     return _held("log retained", not cut, "every log begins at 0", _all(cut))
 
 
 def limited(undecided: Sequence[str]) -> Precondition:
     """It is known of each of the scenario's limits whether it was broken."""
-    return _held("limits judged", not undecided, "each limit was kept, or broken, for certain", "; ".join(undecided))
+    return _held(
+        "limits judged", not undecided, "it is certain of each limit whether it was kept", "; ".join(undecided)
+    )
 
 
 def _held(name: str, met: bool, detail: str, otherwise: str | None = None) -> Precondition:

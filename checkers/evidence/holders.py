@@ -278,7 +278,7 @@ class Evidence:
         names = " or ".join(dict.fromkeys(self._name(elections.terms[number].leader) for number in numbers))
         why = f"either of two leaders may have acknowledged it: {names}"
         if unseen is not None:
-            why = f"a leader whom nobody reported may have acknowledged it, and not {names}"
+            why = f"a leader that nobody reported may have acknowledged it, instead of {names}"
         if standings == {Standing.UNDECIDED}:
             why = each[0].ruling.because
         takers = {one.event.term for one in each if one.event and one.standing is Standing.PERMITTED}
@@ -599,7 +599,7 @@ class _Walk:
         event = self._event(n)
         ruling = standing(self.anomaly, self.evidence.configuration, happened)
         if has is Has.WIPED and ruling.standing is Standing.PERMITTED and self._older_survived():
-            return self._undecided("every disk was wiped, and the log of before goes on all the same", [n])
+            return self._undecided("every disk was wiped, and yet the log of before continues", [n])
         log = self.evidence.logs.get(self.case.of)
         placed = log is None or log.tells_cut(self.elections.terms[self.number].epoch, self.case.first_offset)
         if ruling.standing is Standing.PERMITTED and not placed and not self._disks_lost():
@@ -619,7 +619,7 @@ class _Walk:
         if ruling.standing is not Standing.VIOLATION:
             return None
         if not happened.uncleanly and self.elections.isr_missed(n) and permits(uncleanly=True, isr_faulted=True):
-            return f"nobody told by then the ISR out of which {self._who(n)} was elected"
+            return f"nobody had reported by then the ISR from which {self._who(n)} was elected"
         if happened.uncleanly and permits(isr_faulted=True):
             return f"nobody knows why no broker of the ISR was elected in place of {self._who(n)}"
         if happened.uncleanly and permits(uncleanly=False) and not self._isr_lasted(n):
@@ -639,7 +639,7 @@ class _Walk:
             happened = Circumstances(disks_lost=True, committed=self.committed is not None)
             lost = standing(self.anomaly, self.evidence.configuration, happened)
             if lost.standing is Standing.PERMITTED and self._older_survived():
-                return self._undecided("every disk was wiped, and the log of before goes on all the same", [])
+                return self._undecided("every disk was wiped, and yet the log of before continues", [])
             if lost.standing is Standing.PERMITTED and not perhaps and Has.MAY not in self.state.values():
                 return self.decided(lost, Event(max(map(self._wiped_ns, self.wiped))))
             return self._undecided("all that must have had it lost their disks, and others may have had it", perhaps)
@@ -651,7 +651,7 @@ class _Walk:
         emptied = Has.WIPED in self.state.values()
         forbidden = self.committed is not None and not self._may_elect_uncleanly() and not emptied
         if not forbidden and not (known and self.elections.seen_whole(self.number, until, self.acting.behind)):
-            return self._undecided("an election may have come that nobody reported", [])
+            return self._undecided("there may have been an election that nobody reported", [])
         return self.decided(promise, self._event(later[0]) if later else None)
 
     @property

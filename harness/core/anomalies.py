@@ -91,7 +91,7 @@ MISPLACED = Anomaly(
 )
 CORRUPTED = Anomaly(
     "corrupted",
-    "records fail their checksum, or are none of ours",
+    "records fail their checksum, or are not in the harness's format",
     Promise("a record is read as it was written: batches carry a CRC that is checked", "KIP-98"),
 )
 REWRITTEN_OFFSET = Anomaly(
@@ -112,9 +112,9 @@ DIVERGED = Anomaly(
 )
 EPOCH_FELL = Anomaly(
     "epoch_fell",
-    "records stand in a log behind those of a later leader epoch",
+    "records stand in a log after records of a later leader epoch",
     Promise(
-        "leader epochs only grow along a log: a leader appends under its own behind all that those before it wrote",
+        "leader epochs only grow along a log: a leader appends under its own, after all that earlier leaders wrote",
         "KIP-101",
     ),
 )
@@ -133,7 +133,7 @@ REORDERED = Anomaly(
 )
 REAL_TIME_ORDER = Anomaly(
     "real_time_order",
-    "records stand in the log after what was sent when they were acknowledged",
+    "records stand in the log after others that were sent after their acknowledgement",
     Promise("what a leader acknowledges is in its log, and what comes later is appended after it", _REPLICATION),
 )
 SKIPPED = Anomaly(
@@ -172,10 +172,10 @@ EARLY_READ = Anomaly(
 )
 READ_CYCLE = Anomaly(
     "read_cycle",
-    "times transactions got each other's records in a circle",
+    "times a transaction got a record of one that depends on it",
     Promise(
-        "with isolation.level=read_committed, a record is returned after its transaction is committed: of two "
-        "transactions, each of which got what the other sent, one got it before (Adya's G1c)",
+        "with isolation.level=read_committed, a record is returned after its transaction is committed: if two "
+        "transactions each got what the other sent, one got it before that (Adya's G1c)",
         f"{_ISOLATION}; Adya 1999, Weak Consistency, 4.2.3",
     ),
 )

@@ -206,7 +206,7 @@ PERMISSIONS: tuple[Permission, ...] = (
         "acks without replication",
         _UNREAD_LOSS,
         lambda c, seen: not c.acks_all and not seen.committed and (_allowed(c, seen) or seen.disks_lost),
-        "acks=1 (or 0): the leader acknowledges alone, and what no follower fetched goes when another leads",
+        "acks=1 (or 0): the leader acknowledges alone; what no follower has fetched is lost when another broker leads",
         f"{_PRODUCER}, acks; Vanlightly 2018, How to Lose Messages on a Kafka Cluster",
         "acks=all",
     ),
@@ -262,7 +262,7 @@ PERMISSIONS: tuple[Permission, ...] = (
         "the last eligible replica lost its disk and was elected all the same, as the last known leader: the followers "
         "truncate to its empty log",
         "Kafka documentation, Operations, Eligible Leader Replicas",
-        "min.insync.replicas=2: who leaves an ISR that is smaller remains eligible",
+        "min.insync.replicas=2: a replica that leaves an ISR smaller than that remains eligible",
     ),
     Permission(
         "retries without idempotence",
@@ -276,8 +276,8 @@ PERMISSIONS: tuple[Permission, ...] = (
         "sent again to another leader",
         (DUPLICATED,),
         lambda c, seen: not c.idempotence and seen.elected and seen.resent,
-        "without idempotence librdkafka sends again, whatever retries says, what a leader refused as one that leads no "
-        "more, and that leader may have appended it",
+        "without idempotence librdkafka resends what a deposed leader refused, whatever retries says, and that leader "
+        "may have appended it",
         _RESENT,
         "enable.idempotence=true",
     ),
@@ -286,7 +286,7 @@ PERMISSIONS: tuple[Permission, ...] = (
         (DUPLICATED,),
         lambda c, seen: c.idempotence and seen.given_up_beside,
         "a record of the same batch was given up when delivery.timeout.ms was over: an idempotent producer then begins "
-        "a new epoch, under which a broker does not know again what it had written",
+        "a new epoch, in which brokers do not recognise what it had written",
         "librdkafka#4953, #2188; KIP-98 (a sequence is of one producer epoch)",
         "a delivery.timeout.ms above the longest time without a leader",
     ),
@@ -310,8 +310,8 @@ PERMISSIONS: tuple[Permission, ...] = (
         "sent again to another leader, several in flight",
         (REORDERED,),
         lambda c, seen: not c.idempotence and seen.elected and c.max_in_flight > 1 and seen.resent,
-        "without idempotence and with several requests in flight: what a leader refused as one that leads no more is "
-        "sent again, whatever retries says, and comes after the next",
+        "without idempotence and with several requests in flight: what a deposed leader refused is resent, whatever "
+        "retries says, and comes after the next",
         _RESENT,
         "enable.idempotence=true, or max.in.flight.requests.per.connection=1",
     ),
@@ -319,8 +319,8 @@ PERMISSIONS: tuple[Permission, ...] = (
         "moved by a group",
         (SKIPPED, WENT_BACK),
         lambda _, seen: seen.moved_unseen,
-        "a partition that a group gives to a member is read from where the group had committed, which may be before or "
-        "behind what that member got before",
+        "a member reads a partition that it is assigned from the group's committed offset, which may be before or "
+        "after what that member got earlier",
         "Kafka javadoc, KafkaConsumer, Offsets and Consumer Position",
         "none: record the rebalances (:rebalance-log)",
     ),
@@ -328,8 +328,8 @@ PERMISSIONS: tuple[Permission, ...] = (
         "read before they are committed",
         (READ_CYCLE,),
         lambda c, _: not c.read_committed,
-        "isolation.level=read_uncommitted: what a transaction sends is delivered before it is committed, also to one "
-        "whose records it gets then",
+        "isolation.level=read_uncommitted: records of a transaction are delivered before it is committed, so that two "
+        "transactions can get each other's",
         "Kafka documentation, consumer configuration, isolation.level",
         "isolation.level=read_committed",
     ),
@@ -338,8 +338,7 @@ PERMISSIONS: tuple[Permission, ...] = (
         (HANGING_TRANSACTION,),
         lambda c, _: not c.verifies_partitions,
         "partitions of transactions are not verified (before 3.6, or switched off): a write that reaches its leader "
-        "after the end of its "
-        "transaction begins one there that no coordinator knows of, and nobody ends",
+        "after the end of its transaction begins another there, which no coordinator knows of and nobody ends",
         "KIP-890; KAFKA-14402; Kafka documentation, broker configuration, transaction.partition.verification.enable",
         "transaction.partition.verification.enable=true, the default from 3.6 on",
     ),
@@ -348,7 +347,7 @@ PERMISSIONS: tuple[Permission, ...] = (
         (MISSED,),
         lambda c, seen: c.commits_first and seen.missed_by_the_living == 0,
         "commit before processing (at-most-once): what a member had committed and not processed yet when it was "
-        "killed, or had asked to commit without an answer while the partition was its own, is processed by nobody",
+        "killed, or had asked to commit without an answer while it owned the partition, is processed by nobody",
         "Kafka documentation, Design, Message Delivery Semantics",
         "commit after processing",
     ),

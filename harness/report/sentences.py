@@ -10,7 +10,7 @@ from harness.report.words import broker, from_to, in_order, seconds
 Row = Mapping[str, Any]
 
 #: Where a broker that was elected had stood.
-_STOOD = {True: "in the ISR", False: "not in the ISR", None: "of whose ISR nothing was seen"}
+_STOOD = {True: "in the ISR", False: "not in the ISR", None: "perhaps in the ISR"}
 
 
 def with_sentences(verdict: Verdict) -> Verdict:
@@ -90,11 +90,11 @@ HELD: dict[str, str] = {
     "perhaps joined": "{who} may have had it: reported in the ISR of {leader}, which does not prove it",
     "still told": "{who} may have had it again: still reported in the ISR of {leader} long after the disk was wiped",
     "unheard": "{who} may have had it: may have joined the ISR of {leader} while no broker reported",
-    "wiped": "{who} had it no more, if ever: {fault} wiped the disk",
+    "wiped": "{who} no longer had it, if ever: {fault} wiped the disk",
     "wiped in flight": "{who} may have lost it: {fault} wiped the disk before anybody knew it written",
-    "doubted": "{who} may have had it no more: {leader}, which may have lacked it, was elected",
-    "followed": "{who} had it no more: joined the ISR of {leader}, which lacked it",
-    "perhaps followed": "{who} may have had it no more: up while {leader} led, which lacked it",
+    "doubted": "{who} may no longer have had it: {leader}, which may have lacked it, was elected",
+    "followed": "{who} no longer had it: joined the ISR of {leader}, which lacked it",
+    "perhaps followed": "{who} may no longer have had it: up while {leader} led, which lacked it",
     "elected": "{leader} was elected, and must have had it",
     "elected cleanly": "{leader} was elected cleanly, so it must have had it",
     "perhaps elected": "{leader} was elected, and may have had it",

@@ -170,7 +170,7 @@ def test_explain_tells_who_had_a_record_that_is_gone(tmp_path: Path, kafka_trial
         "                  11.000 s  b1 (epoch 0) led, and must have had it\n"
         "                  11.000 s  b2 and b3 need not have had it\n"
         "                  26.000 s  b2 (epoch 1) was elected, and need not have had it: this took it\n"
-        "                  40.000 s  b1 may have had it no more: up while b2 (epoch 1) led, which lacked it\n"
+        "                  40.000 s  b1 may no longer have had it: up while b2 (epoch 1) led, which lacked it\n"
         "    anomaly:  lost (permitted)\n"
     ) in kafka_trial("explain", run, "--record", 0).out
     assert "holders:" not in kafka_trial("explain", run, "--record", 1).out
