@@ -7,8 +7,8 @@ from enum import StrEnum
 
 from pyspark.sql import DataFrame
 
-from checkers.anomalies.order import log_order
 from checkers.history import History
+from checkers.scan.log_order import log_order
 from checkers.scan.record_bits import UNSETTLED, Candidates, candidates
 from checkers.summary import COUNTS, COUNTS_OF_READERS, DAMAGED
 from harness.core.errors import HistoryError
@@ -16,7 +16,7 @@ from harness.core.errors import HistoryError
 
 class Scan(StrEnum):
     """What is scanned: records, 64 to a row (checkers/scan/record_bits.py); the order of the log
-    (checkers/anomalies/order.py); polls (checkers/scan/polls.py)."""
+    (checkers/scan/log_order.py); polls (checkers/scan/polls.py)."""
 
     RECORD_BITS = "record bits"
     LOG_ORDER = "log order"

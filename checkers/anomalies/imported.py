@@ -9,8 +9,9 @@ proves nothing.
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
-from checkers.anomalies.records import OF_READ, OF_SEND, origins, proven
+from checkers.anomalies.records import OF_READ, OF_SEND, origins
 from checkers.history import PARTITION
+from checkers.scan.in_log import proven
 from checkers.scan.record_bits import Candidates
 
 

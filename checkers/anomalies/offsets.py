@@ -7,8 +7,9 @@ design, Replication).
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
-from checkers.anomalies.records import OF_SEND, proven, retained
+from checkers.anomalies.records import OF_SEND
 from checkers.history import PARTITION, History
+from checkers.scan.in_log import proven, retained
 from checkers.scan.record_bits import BIT, BLOCK, OF_BLOCK, Candidates, computed_once
 from harness.history.schema import FINAL_READER, UNKNOWN_OFFSET
 

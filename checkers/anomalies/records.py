@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
 from checkers.history import PARTITION, History
+from checkers.scan.in_log import STANDING, proven, retained
 from checkers.scan.record_bits import Candidates
 from harness.history.schema import SEQUENCE_BITS
 
@@ -21,9 +22,6 @@ ASKED_TO_COMMIT = "intent = 'commit' and ending_ns is not null and outcome != 'f
 
 #: SQL on reads: the least and the greatest leader epoch that consumers received.
 _FIRST, _LAST = (f"{which}(leader_epoch) filter (where phase = 'live')" for which in ("min", "max"))
-
-#: What identifies a record at an offset.
-_STANDING = [*PARTITION, "record_id", "offset"]
 
 OF_WORKER = f"cast(shiftright(record_id, {SEQUENCE_BITS}) as int)"
 _WORKER = f"{OF_WORKER} as worker"
@@ -49,13 +47,13 @@ def lost(candidates: Candidates) -> DataFrame:
     telling = "phase = 'final' and not intact or phase = 'live' and intact and leader_epoch >= 0"
     there = (
         candidates.reads(telling)
-        .groupBy(*_STANDING)
+        .groupBy(*STANDING)
         .agg(
             F.expr("bool_or(phase = 'final') as damaged"),
             F.expr(f"if({_FIRST} = {_LAST}, {_FIRST}, null) as read_epoch"),
         )
     )
-    gone = acknowledged.join(there, on=_STANDING, how="left").where("not coalesce(damaged, false)")
+    gone = acknowledged.join(there, on=STANDING, how="left").where("not coalesce(damaged, false)")
     return gone.selectExpr(*OF_SEND, "read_epoch")
 
 
@@ -87,7 +85,7 @@ def duplicated(candidates: Candidates) -> DataFrame:
     """
     found = proven(candidates.reads("phase in ('final', 'live')"), candidates.sends())
     copies = (
-        found.groupBy(*_STANDING)
+        found.groupBy(*STANDING)
         .agg(F.expr("bool_or(phase = 'final')").alias("stands"))
         .groupBy("topic", "partition", "record_id")
         .agg(
@@ -163,21 +161,10 @@ def vanished(candidates: Candidates) -> DataFrame:
     """
     history, sends = candidates.history, candidates.sends()
     read = _deliveries(proven(_lasting(candidates), sends))
-    found_by = [*PARTITION, "record_id"] if history.run_file.compacted else _STANDING
+    found_by = [*PARTITION, "record_id"] if history.run_file.compacted else STANDING
     there = proven(candidates.reads("phase = 'final'"), sends).select(*found_by)
     gone = retained(history, read.join(there, on=found_by, how="left_anti").select(*read.columns))
     return with_times(gone, sends).selectExpr(*OF_READ, "read_ns", "read_epoch")
-
-
-def proven(reads: DataFrame, sends: DataFrame) -> DataFrame:
-    """The ``reads`` that prove of a record that it was there: those that are whole, and where one of ``sends`` was
-    acknowledged, damaged ones that show its id. Elsewhere the id that damaged bytes show proves nothing.
-
-    Returns: the columns of ``reads``
-    """
-    own = sends.where("outcome = 'ok'").select(*_STANDING)
-    damaged = reads.where("not intact").join(own, on=_STANDING, how="left_semi")
-    return reads.where("intact").unionByName(damaged.select(*reads.columns))
 
 
 def damaged_in_place(candidates: Candidates) -> int:
@@ -202,19 +189,6 @@ def _lasting(candidates: Candidates) -> DataFrame:
     hidden = candidates.sends("transaction is not null").join(asked, on=asked.columns, how="left_anti")
     committed = live.where(history.read_committed).join(hidden, on=[*PARTITION, "record_id"], how="left_anti")
     return committed.unionByName(seen)
-
-
-def retained(history: History, rows: DataFrame, maybe_deleted: bool = True) -> DataFrame:
-    """``rows`` without those below the start of the log; ``maybe_deleted``: with those whose offset is unknown, though
-    their log does not begin at 0."""
-    if not any(row["log_start"] for row in history.ends):
-        return rows
-    starts = history.log_ends.select(*PARTITION, "log_start")
-    return (
-        rows.join(F.broadcast(starts), on=PARTITION, how="inner")
-        .where("offset is null or offset >= log_start" if maybe_deleted else "coalesce(offset, 0) >= log_start")
-        .select(*rows.columns)
-    )
 
 
 def origins(candidates: Candidates) -> DataFrame:

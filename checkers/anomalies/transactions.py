@@ -12,8 +12,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
 from checkers.anomalies import cycles
-from checkers.anomalies.records import ASKED_TO_COMMIT, OF_READ, OF_WORKER, proven
+from checkers.anomalies.records import ASKED_TO_COMMIT, OF_READ, OF_WORKER
 from checkers.history import PARTITION, History
+from checkers.scan.in_log import proven
 
 _KEY = ["worker", "transaction"]
 _HANGING = pa.schema(

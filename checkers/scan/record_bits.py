@@ -78,7 +78,7 @@ _COUNTED = {
 #: The final log has a record of the block more than once.
 HAS_COPIES = "copies > bit_count(found)"
 COPIED = f"if({HAS_COPIES}, found, 0L)"
-#: Bytes that are damaged prove a record where it was acknowledged (anomalies.records.proven).
+#: Bytes that are damaged prove a record where it was acknowledged (scan.in_log.proven).
 MAY_BE_DAMAGED_IN_PLACE = "acknowledged & damaged"
 #: Read whole, though no worker sent it to this partition.
 UNSENT = "whole & ~(acknowledged | failed | undecided)"

@@ -10,10 +10,10 @@ from py4j.java_gateway import JavaObject
 from pyspark.sql import DataFrame, SparkSession
 
 from checkers.anomalies import groups
-from checkers.anomalies.order import log_order
 from checkers.catalogue import CHECKERS, WITHOUT_FINAL_READ
 from checkers.checker import Checker, OrderChecker, PollChecker, RecordChecker, TableChecker
 from checkers.history import History
+from checkers.scan.log_order import log_order
 from checkers.scan.polls import polls
 from checkers.scan.record_bits import EVERY, UNSETTLED, Candidates, candidates, record_bits
 from tests.checkers.notation import by_hand, write
