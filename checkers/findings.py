@@ -21,6 +21,7 @@ from checkers.evidence.leadership import FRESH_NS, LeaderTerm, Partition, Span, 
 from checkers.evidence.standing import WORST_FIRST, worst_ruling
 from harness.core.anomalies import BY_NAME
 from harness.core.faults import Row
+from harness.core.topology import broker_name
 from harness.core.verdict import CauseOf, Finding, FoundAnomaly, Standing
 
 #: So many findings whose cause nobody knows are listed apart, the worst and biggest first; all others are one.
@@ -62,7 +63,7 @@ class Observed:
 
     def name(self, broker: int) -> str:
         """A broker's name."""
-        return self.names.get(broker, f"broker {broker}")
+        return broker_name(broker, self.names)
 
 
 @dataclass

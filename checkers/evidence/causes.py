@@ -23,6 +23,7 @@ from checkers.evidence.holders import Case, Decision, Evidence
 from checkers.evidence.leadership import LeaderTerm, Partition, Span, isr_before, leader_terms
 from checkers.evidence.store import directory_of, each_partition, extent, pieces
 from harness.core.anomalies import ACKNOWLEDGED_ELSEWHERE, LOST, Anomaly
+from harness.core.topology import broker_name
 from harness.core.verdict import Standing
 
 if TYPE_CHECKING:
@@ -514,7 +515,7 @@ def facts(
             "leader_epoch": following.leader_epoch,
             "at_ns": following.from_ns,
             "in_isr": None if before is None else following.leader in before,
-            "name": _name(following.leader, names),
+            "name": broker_name(following.leader, names),
             "faults": active(faults, following.from_ns),
         }
     since, until = (
@@ -537,8 +538,8 @@ def facts(
         "faults": overlapping(faults, min(since, until), until),
         "acknowledged": record_range.acknowledged,
         "again_to": record_range.again_to,
-        "leader_name": None if term is None else _name(term.leader, names),
-        "isr_names": [[_name(broker, names) for broker in isr] for isr in isrs],
+        "leader_name": None if term is None else broker_name(term.leader, names),
+        "isr_names": [[broker_name(broker, names) for broker in isr] for isr in isrs],
         "hole": record_range.hole,
         **({} if decision is None else _decided(decision, names)),
     }
@@ -551,7 +552,7 @@ def _decided(decision: Decision, names: Mapping[int, str]) -> dict[str, Any]:
     taken_by = None
     if event is not None:
         elected = (
-            {"leader": event.leader, "leader_epoch": event.epoch, "name": _name(event.leader, names)}
+            {"leader": event.leader, "leader_epoch": event.epoch, "name": broker_name(event.leader, names)}
             if event.leader is not None
             else {}
         )
@@ -560,7 +561,7 @@ def _decided(decision: Decision, names: Mapping[int, str]) -> dict[str, Any]:
         "standing": ruling.standing,
         "because": ruling.because,
         "source": ruling.source,
-        **{name: [_name(broker, names) for broker in sorted(brokers)] for name, brokers in groups.items()},
+        **{name: [broker_name(broker, names) for broker in sorted(brokers)] for name, brokers in groups.items()},
         "taken_by": taken_by,
     }
 
@@ -608,7 +609,3 @@ def _sum(one: RecordRange, other: RecordRange) -> RecordRange:
         first_ns=min(part.first_ns for part in kinds),
         last_ns=max(part.last_ns for part in kinds),
     )
-
-
-def _name(broker: int, names: Mapping[int, str]) -> str:
-    return names.get(broker, f"broker {broker}")

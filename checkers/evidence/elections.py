@@ -29,6 +29,7 @@ from checkers.evidence.leadership import (
 )
 from harness.core.faults import Does, Row, acted_on, cuts_only, does
 from harness.core.guarantees import Configuration
+from harness.core.topology import broker_name
 
 LAG_NS = 1_000_000_000
 _LATE_LAG_NS = 65_000_000_000
@@ -262,7 +263,7 @@ class Elections:
 
     def name(self, broker: int) -> str:
         """The name of a broker."""
-        return self.names.get(broker, f"broker {broker}")
+        return broker_name(broker, self.names)
 
     def seen_whole(self, number: int, until_ns: int, behind: Behind) -> bool:
         """Whether no election after a term, and until a time, can have been missed.

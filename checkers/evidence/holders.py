@@ -28,6 +28,7 @@ from checkers.evidence.leadership import Partition, Span, known_epoch
 from harness.core.anomalies import COMMITTED_LOST, FRACTURED, HANGING_TRANSACTION, LOST, Anomaly
 from harness.core.faults import Does, Row, acted_on, does, injection_of
 from harness.core.guarantees import Circumstances, Configuration, Ruling, asked_by_hand, standing
+from harness.core.topology import broker_name
 from harness.core.verdict import Standing
 
 #: What the log of the transactions' coordinator decides at any isolation level: how a transaction ends.
@@ -343,7 +344,7 @@ class Evidence:
         return min((at for at in known if at is not None), default=None)
 
     def _name(self, broker: int) -> str:
-        return self.names.get(broker, f"broker {broker}")
+        return broker_name(broker, self.names)
 
 
 def _as_acknowledged(anomaly: Anomaly, case: Case) -> Case:

@@ -1,5 +1,6 @@
 """Nodes, the planes they talk on, and the addresses they have. Plain data: nothing here touches a network."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -95,6 +96,11 @@ class Topology:
     def bootstrap(self) -> str:
         """``bootstrap.servers`` for clients on this machine."""
         return ",".join(n.endpoint for n in self.brokers)
+
+
+def broker_name(number: int, names: Mapping[int, str]) -> str:
+    """The name of a broker by its id; ``names`` has those that are known."""
+    return names.get(number, f"broker {number}")
 
 
 @dataclass(frozen=True)

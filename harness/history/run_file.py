@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from harness.core.errors import HistoryError
 from harness.core.guarantees import Configuration
 from harness.core.quantities import Duration
+from harness.core.topology import broker_name
 from harness.core.verdict import Expectation
 from harness.history.writing import write_file
 
@@ -204,7 +205,7 @@ class RunFile(_Part):
 
     def broker(self, number: int) -> str:
         """The name of a broker by its id."""
-        return self.brokers.get(number, f"broker {number}")
+        return broker_name(number, self.brokers)
 
     def written_by(self, client: str) -> tuple[str, ...]:
         """The tables that a client writes: a key of ``clients``."""
