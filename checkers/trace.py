@@ -1,4 +1,4 @@
-"""The life of one record: sent, acknowledged, read, how its transaction ended, when readers came to its partition and
+"""The trace of one record: sent, acknowledged, read, how its transaction ended, when readers came to its partition and
 a group committed past it; and what the brokers reported and which faults were active at each.
 
 Judges nothing, and reads only the rows that it needs, without Spark.
@@ -28,7 +28,7 @@ _MOVES = {
 
 
 @dataclass(frozen=True)
-class View:
+class BrokerReport:
     """What one broker reported of a partition: ``leader`` is its name, or None where it knew of none."""
 
     observer: str
@@ -48,12 +48,12 @@ class Moment:
     topic: str
     partition: int
     offset: int | None
-    views: list[View]
+    views: list[BrokerReport]
     faults: list[str]
 
 
 @dataclass(frozen=True)
-class Life:
+class RecordTrace:
     """All that is known of a record. ``anomalies`` are {name, standing, run, finding}: the last three only of a judged
     run; ``finding`` numbers the verdict's findings, from 0.
 
@@ -71,8 +71,8 @@ class Life:
     holders: list[Held] = field(default_factory=list)
 
 
-def by_record(archive: Archive, record: int) -> Life:
-    """The life of the record of this id. Raises HistoryError where the run knows of none."""
+def by_record(archive: Archive, record: int) -> RecordTrace:
+    """The trace of the record of this id. Raises HistoryError where the run knows of none."""
     mine = pc.field("record_id") == record
     sends, reads = archive.rows("sends", mine), archive.rows("reads", mine)
     if not sends and not reads:
@@ -87,7 +87,7 @@ def by_record(archive: Archive, record: int) -> Life:
     moments += [moment for row in sends for moment in _of_transaction(archive, row)]
     moments += [moment for row in sends for moment in _of_positions(archive, row, [*sends, *reads])]
     found, not_known = _anomalies(archive, record)
-    return Life(
+    return RecordTrace(
         record_id=record,
         worker=worker_of(record),
         sequence=sequence_of(record),
@@ -99,8 +99,8 @@ def by_record(archive: Archive, record: int) -> Life:
     )
 
 
-def by_offset(archive: Archive, of: Partition, offset: int) -> list[Life]:
-    """The lives of all records that were acknowledged or read at an offset, the first to be there first.
+def by_offset(archive: Archive, of: Partition, offset: int) -> list[RecordTrace]:
+    """The traces of all records that were acknowledged or read at an offset, the first to be there first.
 
     Raises HistoryError where nothing was.
     """
@@ -226,7 +226,7 @@ def _from_where(archive: Archive, event: str) -> str:
 def _moment(archive: Archive, row: Row, at_ns: int, event: str, said: str, offset: int | None) -> Moment:
     of = (row["topic"], row["partition"])
     seen = [
-        View(
+        BrokerReport(
             span.observer,
             None if span.leader < 0 else archive.file.broker(span.leader),
             span.leader_epoch,

@@ -104,7 +104,7 @@ class Elections:
         times += [at for _, window in self.untold for at in window]
         return np.unique(np.array([*times, *(at - self.lag_ns for at in times)], np.int64))
 
-    def reign(self, number: int) -> range:
+    def terms_of_one_leader(self, number: int) -> range:
         """The terms one behind the other, this one among them, in which the same broker led."""
         first = last = number
         while first and self.terms[first - 1].leader == self.terms[number].leader:
@@ -121,7 +121,7 @@ class Elections:
         do.
         """
         leader, until = self.names.get(self.terms[number].leader), to_ns + self.lag_ns
-        reports = [report for n in self.reign(number) for report in self.terms[n].reports]
+        reports = [report for n in self.terms_of_one_leader(number) for report in self.terms[n].reports]
         from_ns = self._appended_from(reports, from_ns, to_ns)
         of_each = {
             by: [report for report in reports if report.observer == by]

@@ -701,7 +701,7 @@ class _Walk:
                 self._heard(n, report, earlier, at, here is not None)
             else:
                 self._still_reported(n, what, at)
-        if here is not None or n not in self.elections.reign(self.number):
+        if here is not None or n not in self.elections.terms_of_one_leader(self.number):
             self._unheard(n, from_ns, to_ns)
 
     def _still_reported(self, n: int, broker: int, at_ns: int) -> None:
@@ -762,7 +762,7 @@ class _Walk:
                     self.in_doubt.add(broker)
             elif leader is Has.MAY or late:
                 self._now(at_ns, broker, has or Has.MAY, Why.PERHAPS_JOINED, n)
-            elif committed or (joined and n not in self.elections.reign(self.number)):
+            elif committed or (joined and n not in self.elections.terms_of_one_leader(self.number)):
                 self._now(at_ns, broker, Has.MUST, Why.JOINED, n)
 
     def _wiped_ns(self, broker: int) -> int:

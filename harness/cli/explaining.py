@@ -18,7 +18,7 @@ from harness.core.verdict import Standing
 if TYPE_CHECKING:
     from checkers.archive import Archive, FindingEntry, Row
     from checkers.stories import Held
-    from checkers.trace import Life, Moment, View
+    from checkers.trace import BrokerReport, Moment, RecordTrace
 
 _OFFSET = re.compile(r"(?P<topic>.+)-(?P<partition>\d+):(?P<offset>\d+)")
 #: So many runs are named to one who named none; and so many leaders that may have appended a record.
@@ -88,42 +88,42 @@ def explain(
         _causes(archive, runs(archive), as_json)
         return
     if offset is not None:
-        lives = by_offset(archive, *offset)
+        traces = by_offset(archive, *offset)
     elif record is not None:
-        lives = [by_record(archive, record)]
+        traces = [by_record(archive, record)]
     else:
-        lives = [by_record(archive, record_id(worker or 0, sequence or 0))]
+        traces = [by_record(archive, record_id(worker or 0, sequence or 0))]
     if as_json:
-        click.echo(json.dumps({"run": archive.file.run, "records": [asdict(life) for life in lives]}))
+        click.echo(json.dumps({"run": archive.file.run, "records": [asdict(trace) for trace in traces]}))
         return
-    click.echo("\n\n".join("\n".join(map(printable, lines(life, archive))) for life in lives))
+    click.echo("\n\n".join("\n".join(map(printable, lines(trace, archive))) for trace in traces))
 
 
-def lines(life: "Life", archive: "Archive") -> list[str]:
-    """A life as text: one line for each thing that happened, under it what the brokers said where that changed."""
+def lines(trace: "RecordTrace", archive: "Archive") -> list[str]:
+    """A trace as text: one line for each thing that happened, under it what the brokers said where that changed."""
     from harness.history.paths import checking
     from harness.report.words import seconds
 
-    text = [f"worker {life.worker} #{life.sequence} (record {life.record_id})"]
+    text = [f"worker {trace.worker} #{trace.sequence} (record {trace.record_id})"]
     before: Moment | None = None
-    for moment in life.moments:
+    for moment in trace.moments:
         text.append(f"{seconds(moment.at_ns):>12}  {moment.said}")
         if before is None or (moment.views, moment.faults) != (before.views, before.faults):
             text += [f"{'':14}{view}" for view in _views(moment.views)]
             text.append(f"{'':14}faults active: {', '.join(moment.faults) or 'none'}")
         before = moment
-    text += [f"{'ended:':>12}  {line}" for line in life.ended]
-    text += _holders(life.holders, {one["standing"] for one in life.anomalies})
-    for together in _of_one_cause(life.anomalies):
+    text += [f"{'ended:':>12}  {line}" for line in trace.ended]
+    text += _holders(trace.holders, {one["standing"] for one in trace.anomalies})
+    for together in _of_one_cause(trace.anomalies):
         standing = f" ({together[0]['standing']})" if together[0]["standing"] else ""
         text.append(f"{'anomaly:':>12}  {', '.join(one['name'] for one in together)}{standing}")
         text += [f"{'':14}{one['run']}" for one in together if one["run"]][:1]
     if archive.verdict is None:
         text.append(f"{'anomaly:':>12}  not judged yet: {checking(archive.directory)} does that")
-    elif life.not_known:
-        text.append(f"{'anomaly:':>12}  not known of {', '.join(life.not_known)}, whose records are not kept here:")
+    elif trace.not_known:
+        text.append(f"{'anomaly:':>12}  not known of {', '.join(trace.not_known)}, whose records are not kept here:")
         text.append(f"{'':14}{checking(archive.directory)} finds them")
-    elif not life.anomalies:
+    elif not trace.anomalies:
         text.append(f"{'anomaly:':>12}  none")
     return text
 
@@ -158,7 +158,7 @@ def _of_one_cause(anomalies: "list[Row]") -> "list[list[Row]]":
     return list(together.values())
 
 
-def _views(views: "list[View]") -> list[str]:
+def _views(views: "list[BrokerReport]") -> list[str]:
     """What the brokers said, a line for each version of it."""
     versions: dict[str, list[str]] = {}
     for view in views:

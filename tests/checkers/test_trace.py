@@ -1,4 +1,4 @@
-"""The life of a record, from the rows that tell of it."""
+"""The trace of a record, from the rows that tell of it."""
 
 import json
 import shutil
@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from checkers.archive import Archive
-from checkers.trace import View, by_offset, by_record, runs
+from checkers.trace import BrokerReport, by_offset, by_record, runs
 from harness.core.errors import HistoryError
 from harness.history.run_file import Origin
 from harness.history.schema import record_id
@@ -41,17 +41,17 @@ def archive(tmp_path: Path) -> Archive:
 
 
 def test_a_record_was_sent_acknowledged_read_and_is_gone(archive: Archive) -> None:
-    life = by_record(archive, 1)
-    assert [(moment.event, moment.at_ns // SECOND) for moment in life.moments] == [
+    trace = by_record(archive, 1)
+    assert [(moment.event, moment.at_ns // SECOND) for moment in trace.moments] == [
         ("sent", 4),
         ("acknowledged", 5),
         ("read live", 50),
     ]
-    assert life.moments[1].said == "acknowledged at offset 1"
-    assert life.moments[0].faults == ["cut"]
-    assert life.moments[0].views == [View("b1", "b1", 0, ["b1"]), View("b2", None, 1, ["b1", "b2"])]
-    assert life.moments[2].views == []
-    assert life.ended == [
+    assert trace.moments[1].said == "acknowledged at offset 1"
+    assert trace.moments[0].faults == ["cut"]
+    assert trace.moments[0].views == [BrokerReport("b1", "b1", 0, ["b1"]), BrokerReport("b2", None, 1, ["b1", "b2"])]
+    assert trace.moments[2].views == []
+    assert trace.ended == [
         "not in the final log of trial-0 (from 0, ends before 3, read whole); at offset 1 stands worker 0 #2"
     ]
 
@@ -64,8 +64,8 @@ def test_a_record_s_transaction_and_its_group_s_places_are_a_part_of_its_life(tm
         "place r2 seek @-2 t11",
     )
     write(tmp_path, [by_hand(*story)])
-    life = by_record(Archive.open(tmp_path), 0)
-    assert [(moment.at_ns // SECOND, moment.event, moment.said) for moment in life.moments] == [
+    trace = by_record(Archive.open(tmp_path), 0)
+    assert [(moment.at_ns // SECOND, moment.event, moment.said) for moment in trace.moments] == [
         (1, "sent", "sent by worker 0 (incarnation 0) to trial-0"),
         (1, "began", "transaction 7 of worker 0 (incarnation 0) began"),
         (2, "acknowledged", "acknowledged at offset 3"),
@@ -144,15 +144,15 @@ def test_a_key_that_a_record_was_not_sent_with_is_told(tmp_path: Path) -> None:
 
 
 def test_a_record_that_was_never_acknowledged_may_be_there(archive: Archive) -> None:
-    life = by_record(archive, 2)
-    assert [moment.event for moment in life.moments] == ["sent", "read final"]
-    assert life.ended[0].endswith("read whole), at offset 1")
+    trace = by_record(archive, 2)
+    assert [moment.event for moment in trace.moments] == ["sent", "read final"]
+    assert trace.ended[0].endswith("read whole), at offset 1")
 
 
 def test_a_failed_record_ends_nowhere(archive: Archive) -> None:
-    life = by_record(archive, 3)
-    assert life.moments[1].event == "failed"
-    assert life.ended == ["not in the final log of trial-0 (from 0, ends before 3, read whole)"]
+    trace = by_record(archive, 3)
+    assert trace.moments[1].event == "failed"
+    assert trace.ended == ["not in the final log of trial-0 (from 0, ends before 3, read whole)"]
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_nor_of_what_stands_behind_the_place_that_it_was_read_to(tmp_path: Path)
 
 
 def test_what_stood_at_an_offset_comes_in_the_order_of_its_coming(archive: Archive) -> None:
-    assert [life.record_id for life in by_offset(archive, ("trial", 0), 1)] == [1, 2]
+    assert [trace.record_id for trace in by_offset(archive, ("trial", 0), 1)] == [1, 2]
 
 
 @pytest.mark.parametrize(
@@ -301,9 +301,9 @@ def test_where_anomalies_are_not_kept_the_examples_tell_and_the_rest_is_not_know
     judged = {"anomalies": {"lost": {"count": count, "standing": "permitted", "examples": [example]}}}
     (tmp_path / "verdict.json").write_text(json.dumps(judged))
     (tmp_path / "anomalies" / "lost").mkdir(parents=True)
-    life, other = by_record(archive, 1), by_record(archive, 0)
+    trace, other = by_record(archive, 1), by_record(archive, 0)
     found = {"name": "lost", "standing": "permitted", "run": None, "finding": None}
-    assert (life.anomalies, life.not_known) == ([found], [])
+    assert (trace.anomalies, trace.not_known) == ([found], [])
     assert (other.anomalies, other.not_known) == ([], not_known)
 
 
