@@ -98,7 +98,7 @@ class Archive(StoredRun):
 
     @cached_property
     def verdict(self) -> VerdictFile | None:
-        """verdict.json; None of a run that was not judged. Raises HistoryError where it is none of ours."""
+        """verdict.json; None of a run that was not judged. Raises HistoryError where it is not one of ours."""
         path = self.directory / VERDICT_FILE
         if not path.is_file():
             return None

@@ -131,7 +131,7 @@ class Fault(BaseModel, ABC):
         """Make it so; what it changed itself is evidence. What is there already stays so. Raises ClusterError."""
 
     def apply_again(self, shell: NodeShell, aim: Aim, nodes: Iterable[Node]) -> Evidence:  # noqa: ARG002
-        """Apply to those of ``nodes``, started anew, what ended with their networks. Raises ClusterError."""
+        """Apply to those of ``nodes``, started again, what ended with their networks. Raises ClusterError."""
         return {}
 
     @abstractmethod

@@ -69,7 +69,7 @@ class Join(_OfAMember):
 
 
 class Groups(Appending):
-    """What a scenario's ``workload:`` with ``kind: groups`` may say, besides the client settings."""
+    """What a scenario's ``workload:`` with ``kind: groups`` may say in addition to the client settings."""
 
     steps: ClassVar = (Kill, Leave, Join)
 

@@ -32,7 +32,7 @@ class Appending(Workload):
 
 
 class Queue(Appending):
-    """What a scenario's ``workload:`` with ``kind: queue`` may say, besides the client settings."""
+    """What a scenario's ``workload:`` with ``kind: queue`` may say in addition to the client settings."""
 
     kind: Literal["queue"] = "queue"
     consumers: int = Field(1, ge=0, le=99, description="processes that read while the run lasts")

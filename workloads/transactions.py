@@ -46,7 +46,7 @@ class Replace(WorkloadStep):
 
 
 class Transactions(Workload):
-    """What a scenario's ``workload:`` with ``kind: transactions`` may say, besides the client settings."""
+    """What a scenario's ``workload:`` with ``kind: transactions`` may say in addition to the client settings."""
 
     steps: ClassVar = (Replace,)
 

@@ -62,7 +62,7 @@ class Contradiction:
 
 
 class Workload(ClientSettings):
-    """What a scenario's ``workload:`` may say of any kind, besides the client settings.
+    """What a scenario's ``workload:`` may say of any kind, in addition to the client settings.
 
     A workload is a class and a line in workloads/catalogue.py. Its ``kind`` is its name there.
     """

@@ -32,7 +32,7 @@ def began_ahead(history: History) -> bool:
 
 
 def ahead(history: History) -> list[dict[str, Any]]:
-    """What members of a group that began anew skipped: where each was assigned a partition behind all that anyone
+    """What members of a group that began again skipped: where each was assigned a partition behind all that anyone
     had asked to commit of it until then. (Of a group that nobody is known to have asked anything, none.)
 
     Of a group that commits first nobody knows what it had committed where the history does not say what was asked: the
@@ -76,7 +76,7 @@ def missed(history: History, polls: DataFrame) -> DataFrame:
     Returns: topic, partition, offset, record_id, committed (the furthest offset that the group committed), died
     (whether a member that commits first was killed between its commit and the record), unanswered (whether one asked to
     commit past the record and had no answer while the partition was its own); neither where a member ever went past the
-    record, or one to which it was left anew committed past it
+    record, or one to which it was left again committed past it
     """
     judged = history.reads.where("phase in ('final', 'live')").join(
         F.broadcast(committed(history)), on=PARTITION, how="inner"

@@ -30,7 +30,7 @@ _RESETS = "('assign', 'revoke', 'lost', 'seek')"
 _BEFORE = "r.at_ns < at_ns or r.at_ns = at_ns and r.poll <= poll"
 #: What one task sorts at a time: a second of a reader's polls.
 _BUCKET = "at_ns div 1000000000"
-#: The order of rows of one moment: a start, the poll, then ends of the partition. An end that was reported amid the
+#: The order of rows of one moment: a start, the poll, then ends of the partition. An end that was reported within the
 #: poll's records puts nobody behind those that came after it.
 _ORDER_WITHIN_NS = "case when first is not null then 1 when arrived is null then 0 else 2 end"
 

@@ -87,7 +87,7 @@ _LOCAL = {
 
 _CORES = os.cpu_count() or 1
 #: What a small run takes is a hundred queries' planning and hardly any data: it is judged in a quarter less without
-#: plans made anew after each stage, parts for more than the cores there are, and pages of 64 MiB.
+#: plans made again after each stage, parts for more than the cores there are, and pages of 64 MiB.
 _OF_SMALL_RUNS = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": str(_CORES),
@@ -210,7 +210,7 @@ def _end(gateway: Any) -> None:
 
 
 def _worth_logging(record: logging.LogRecord) -> bool:
-    """py4j logs a trace of each call that its Java process does not answer any more, and raises an error besides."""
+    """py4j logs a trace of each call that its Java process does not answer any more, and also raises an error."""
     return "py4j" not in Path(record.pathname).parts
 
 

@@ -142,7 +142,7 @@ def _there(directory: Path) -> bool:
 def below(named: Sequence[str], unreadable: Callable[[Path, KafkaTrialError], None]) -> list[Path]:
     """The runs that these are, or hold somewhere below, each once.
 
-    A glob that the shell left alone is expanded. What one names besides is skipped: files, and directories inside
+    A glob that the shell left alone is expanded. What else it names is skipped: files, and directories inside
     a run or below another that is named. A suite whose suite.json is not of this version is ``unreadable``
     (HistoryError), and so is, once, a folder that cannot be looked into (EnvironmentLacks). Raises HistoryError where
     there is no run.

@@ -113,7 +113,7 @@ def runs(store: Path, as_json: bool) -> int:
 
 
 def _besides(run: "Stored") -> float | None:
-    """Seconds besides its timeline; None where that did not come to its end."""
+    """Seconds in addition to its timeline; None where that did not come to its end."""
     timeline = run.file.timeline_lasted
     return None if timeline is None else run.file.lasted - timeline
 
@@ -161,7 +161,7 @@ def compare(old: Path, new: Path, tolerance: float) -> int:
 
 
 def of_comparison(worse: bool, whole: bool) -> int:
-    """The exit code: what is worse is told by it, and else that not all of it could be seen."""
+    """The exit code: it says what is worse, or else that not all could be seen."""
     if worse:
         return codes.NOT_MET
     return codes.MET if whole else codes.CANNOT_RUN

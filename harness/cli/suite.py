@@ -344,7 +344,7 @@ def _told_apart(
 
 def _look_again(backends: Backends, file: "SuiteFile") -> None:
     """What the clusters of those runs that are left have to themselves: what says so may have been mended meanwhile.
-    What cannot be read is told by the recorder of the run that needs it, and keeps no other from going on.
+    What cannot be read is reported by the recorder of the run that needs it, and keeps no other from going on.
 
     Raises ScenarioError where nobody could tell which of the others exclude each other.
     """

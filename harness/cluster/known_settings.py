@@ -27,7 +27,7 @@ _KAFKA_S_OWN = ("org.apache.kafka.", "kafka.")
 #: How a setting ends that names a class, though its type is a string (authorizer.class.name).
 _NAMES_A_CLASS = (".class", ".class.name")
 
-#: What Kafka's own code reads besides the settings that it defines: of one listener (KIP-103), of providers of values
+#: What Kafka's own code reads beyond the settings that it defines: of one listener (KIP-103), of providers of values
 #: (KIP-421), of its metrics (kafka.metrics.KafkaMetricsConfig); and, where there is an authorizer, what its own read.
 _READ_BESIDES = ("listener.name.", "config.providers.", "kafka.metrics.", "kafka.csv.metrics.")
 _AUTHORIZER = "authorizer.class.name"

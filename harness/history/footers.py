@@ -79,7 +79,7 @@ def differences(
 ) -> list[str]:
     """What keeps ``found`` from being read as ``wanted``, one phrase for each column; order does not matter.
 
-    ``lacking``: columns that it need not have; ``former``: those that it may have besides.
+    ``lacking``: columns that it need not have; ``former``: those that it may also have.
     """
     missing = [f"no column {name}" for name in wanted.names if name not in found.names and name not in lacking]
     unknown = [f"unknown column {name}" for name in found.names if name not in {*wanted.names, *former}]

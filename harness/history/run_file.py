@@ -1,4 +1,4 @@
-"""run.json: all that a stored run says of itself besides its tables."""
+"""run.json: all that a stored run says of itself apart from its tables."""
 
 import re
 from enum import StrEnum

@@ -80,7 +80,7 @@ class Conversion:
         self._operations = 0
 
     def summary(self) -> dict[str, Any]:
-        """What run.json says of the history besides its tables."""
+        """What run.json says of the history apart from its tables."""
         return {
             "operations": self._operations,
             "concurrency": self._threads.concurrency,

@@ -35,7 +35,7 @@ class Reader:
         """It assigns itself partitions, or subscribes to their topics: the events, each with its partition.
 
         What it had and has still keeps its place (SubscriptionState.assignFromUser); so does what it got records
-        of and was never seen to choose. But to go from one way to the other is to begin anew: they are mutually
+        of and was never seen to choose. But to go from one way to the other is to begin again: they are mutually
         exclusive.
         """
         if self.subscribed is not None and self.subscribed != subscribed:
@@ -55,7 +55,7 @@ class Reader:
         return events
 
     def moves(self, partitions: Collection[int]) -> None:
-        """A group moved these partitions: what comes next of them begins anew."""
+        """A group moved these partitions: what comes next of them begins again."""
         self.places |= {partition: Place(moved=self.moved - 1) for partition in partitions}
 
     def arrives(self, partition: int, offsets: Sequence[int | None]) -> Event | None:

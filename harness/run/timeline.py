@@ -171,7 +171,7 @@ def _await(step: steps.Until, number: int, stage: Stage) -> str | None:
         view = stage.observer.view()
 
         def nodes(expression: Expression) -> frozenset[Node] | None:
-            # Each look draws anew, and the same: how often was looked must not matter.
+            # Each look draws again, and the same: how often was looked must not matter.
             random = generator(stage.record.file.seed, number)
             try:
                 return frozenset(resolve(expression, view, stage.topology, stage.nemesis.pins, random))

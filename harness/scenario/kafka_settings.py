@@ -46,7 +46,7 @@ OF_THE_TOPIC = ("min.insync.replicas", "unclean.leader.election.enable")
 
 #: After the timeline: the waits for a whole ISR and for writes, the drain, and the final reads, each with its limit.
 _AFTER_S = 600.0
-#: Of a record in the log besides its value: its own header, its key, and a batch header where a batch holds one alone.
+#: Of a record in the log beside its value: its own header, its key, and a batch header where a batch holds one alone.
 _OVERHEAD = 128
 _MS = {"log.retention.ms": 1, "log.retention.minutes": 60_000, "log.retention.hours": 3_600_000}
 

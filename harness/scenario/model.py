@@ -30,7 +30,7 @@ else:
     ]
 
 
-#: What any cluster has, and what each provider of the catalogue knows besides.
+#: What any cluster has, and what each provider of the catalogue adds.
 if TYPE_CHECKING:
     AnyCluster = ClusterSpec
 else:

@@ -85,7 +85,7 @@ def _lines(schema: Schema, definitions: Schema) -> Iterator[str]:
 
 
 def _common(definitions: Schema) -> Schema:
-    """What may be said of every injection, besides the parameters of its fault."""
+    """What may be said of every injection, in addition to the parameters of its fault."""
     of = definitions[f"fault-{next(iter(FAULTS))}"]["properties"]
     fault = {"description": "which: see Faults", "enum": [*FAULTS]}
     return {"properties": {"fault": fault, "as": of["as"], "pin": of["pin"]}, "required": ["fault"]}

@@ -20,7 +20,7 @@ class _Part(BaseModel):
 
 
 class Named(_Part):
-    """What ``inject:`` may say besides the fault's own parameters."""
+    """What ``inject:`` may say in addition to the fault's own parameters."""
 
     fault: str
     name: str | None = Field(None, alias="as", description="the injection's name: heals it, and means the nodes it hit")

@@ -18,7 +18,7 @@ from harness.scenario.model import Scenario
 from harness.scenario.steps import Until
 from harness.suite.model import Entry, Suite
 
-#: Seconds of a run besides its timeline: the cluster comes up, all is healed and read, the cluster goes down.
+#: Seconds of a run in addition to its timeline: the cluster comes up, all is healed and read, the cluster goes down.
 #: Measured: 30 to 45 s with three brokers on two cores.
 _AROUND_SECONDS = 40.0
 #: An `until` is over when its condition comes: as a rule within this share of what it may take.

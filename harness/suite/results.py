@@ -1,4 +1,4 @@
-"""suite.json: every run of a suite, how far it came, and what it ended with. It is written anew at each change."""
+"""suite.json: every run of a suite, how far it came, and what it ended with. It is rewritten at each change."""
 
 import json
 import math
@@ -219,7 +219,7 @@ class SuiteFile(_Part):
         """``4 min 2 s, of which 2 min 44 s were timelines: 13.0 s more for each run``."""
         timelines = [run.timeline_seconds for run in self.runs if run.timeline_seconds is not None]
         besides = self.spent - sum(timelines)
-        # (With several clusters at once there may be nothing besides.)
+        # (With several clusters at once there may be nothing more.)
         if not timelines or besides < 0:
             return clock(self.spent)
         return (

@@ -174,7 +174,7 @@ class Consuming:
     def caught_up(self) -> bool:
         """Whether all was read that was in its partitions' logs when this was first asked of each.
 
-        A member of a group that does not know its partitions (yet, or anew after a rebalance took those it had) has
+        A member of a group that does not know its partitions (yet, or again after a rebalance took those it had) has
         caught up with nothing.
         """
         for tp in self._next:
@@ -239,7 +239,7 @@ class Consuming:
             return
         self._positions.happened("error", topic, partition, now, offset, error.name())
         if error.code() in _POSITION_LOST and tp in self._next:
-            # librdkafka has stopped fetching it and refuses to seek: assign anew, the others from where they stand.
+            # librdkafka has stopped fetching it and refuses to seek: assign again, the others from where they stand.
             self._to_commit.pop(tp, None)
             self._next[tp] = Position(OFFSET_BEGINNING)
             self._consumer.assign(topic_partitions(self._next))

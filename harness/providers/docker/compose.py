@@ -52,7 +52,7 @@ def document(
 
     ``mounts`` maps files of this machine to where every node shall find them (the start script, for an image not ours);
     ``libraries``: the folder of Kafka's jars in the image, where it is not that of ours;
-    each node's settings are mounted from ``./config/<node>.properties`` besides.
+    each node's settings are mounted from ``./config/<node>.properties`` as well.
     """
     marked = {name: value for name, value in labels.items() if name != PROJECT_LABEL}  # which Compose sets itself
     nodes = {node.name: _service(run, node, topology, image, mounts, libraries) for node in topology.nodes}

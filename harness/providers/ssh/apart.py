@@ -13,7 +13,7 @@ from harness.providers.ssh.spec import SshSpec
 
 
 def told_apart(clusters: Sequence[SshSpec], report: Callable[[str], None]) -> None:
-    """Look at the machines of all inventories, where there are several. One that does not answer is told of by the runs
+    """Look at the machines of all inventories, if there are several. One that does not answer is reported by the runs
     that need it. ``report`` gets a line for each host key that is accepted.
 
     Raises ScenarioError: a line for each inventory that cannot be read, and for each two that name a machine by two

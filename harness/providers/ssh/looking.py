@@ -40,7 +40,7 @@ class Owner:
 
     @classmethod
     def read(cls, line: str) -> "Owner":
-        """Raises HistoryError where it is none of ours."""
+        """Raises HistoryError where it is not one of ours."""
         try:
             return cls(**{key: str(value) for key, value in json.loads(line).items()})
         except (ValueError, TypeError, AttributeError) as exc:

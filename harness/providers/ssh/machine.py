@@ -1,4 +1,4 @@
-"""One machine, over one SSH connection that is kept, and made anew when it broke."""
+"""One machine, over one SSH connection that is kept, and made again when it broke."""
 
 import logging
 import secrets
@@ -323,7 +323,7 @@ class Machine:
         except paramiko.BadHostKeyException as exc:
             raise ClusterError(
                 f"{called}: its host key has CHANGED to {fingerprint(exc.key)}: another machine answers at"
-                f" {host.address}, or it was set up anew; if so remove its line from {self._known.path}"
+                f" {host.address}, or it was set up again; if so remove its line from {self._known.path}"
             ) from exc
         except paramiko.AuthenticationException as exc:
             if "timeout" in str(exc).lower():

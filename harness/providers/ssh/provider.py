@@ -281,7 +281,7 @@ def _begin(machine: Machine, node: Node, nodes: Topology, spec: ClusterSpec, own
         text.written(f"{paths.node}/{name}", content)
         for name, content in (("node.properties", settings), ("keeper", keeper))
     )
-    # (One that is booted anew in the middle of a fault is to be started again when that is healed.)
+    # (One that is booted again in the middle of a fault is to be started again when that is healed.)
     kept = f"{text.quoted('sync', *(f'{paths.node}/{name}' for name in ('node.properties', 'keeper')))} || sync\n"
     with room_for("a node", machine):
         machine.run(written + kept + text.start(paths, held=False), f"{node.name}: start")

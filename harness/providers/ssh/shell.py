@@ -85,7 +85,7 @@ class SshShell:
         self._run(node, "stop", undo + text.stop(paths, grace), within=grace + 60.0)
 
     def process(self, node: Node) -> ProcessState:
-        """What its process does now. That of a machine that was booted anew has exited."""
+        """What its process does now. That of a machine that was booted again has exited."""
         return ProcessState(self._run(node, "look at its process", text.process(self._paths(node))).strip())
 
     def exit_code(self, node: Node) -> int:
