@@ -6,7 +6,7 @@ from functools import cached_property
 
 from checkers.evidence.elections import BEFORE, LAG_NS, NEVER, Elections
 from checkers.evidence.intervals import Intervals
-from harness.core.faults import Does, Row, acted_on, cuts_only, does, hit, sides
+from harness.core.faults import Does, Row, acted_on, cuts_only, does, hit, keeps_apart, sides
 from harness.core.guarantees import asked_by_hand
 
 #: What keeps a process from doing anything.
@@ -28,6 +28,7 @@ class Acting:
         self._kraft = kraft
         self._brokers = frozenset(elections.names.values())
         self._downs: dict[tuple[int, tuple[Does, ...]], Intervals] = {}
+        self._aparts: dict[tuple[int, int], Intervals] = {}
         self._behinds: dict[str, Intervals] = {}
         self._ends: dict[int, int] = {}
         self._isr: dict[int, bool] = {}
@@ -48,9 +49,20 @@ class Acting:
             begun = row["injected_ns"]
             if begun is None or not any(does(row, what) for what in by) or name not in acted_on(row):
                 continue
-            until = min(over(row), NEVER if row.get("healing_ns") is None else int(row["healing_ns"]))
+            until = _begun_to_heal(row)
             if self._elections.reported_nothing(name, begun, until):
                 yield int(begun), until
+
+    def apart(self, broker: int, other: int, from_ns: int, to_ns: int) -> bool:
+        """Whether two brokers were cut from each other all that time: neither fetched anything of the other's."""
+        if (broker, other) not in self._aparts:
+            names = self._elections.name(broker), self._elections.name(other)
+            self._aparts[broker, other] = Intervals(
+                (int(row["injected_ns"]), _begun_to_heal(row))
+                for row in self._faults
+                if row["injected_ns"] is not None and keeps_apart(row, *names)
+            )
+        return self._aparts[broker, other].cover(from_ns, to_ns)
 
     def up_ns(self, broker: int, at_ns: int) -> int:
         """When a broker's process first did anything from a time on."""
@@ -77,9 +89,8 @@ class Acting:
         found: dict[str, list[tuple[int, int]]] = {}
         for row in self._faults:
             if does(row, Does.ENDS_PROCESS) and row["injected_ns"] is not None:
-                back = min(over(row), NEVER if row.get("healing_ns") is None else int(row["healing_ns"]))
                 for name in acted_on(row):
-                    found.setdefault(name, []).append((int(row["injected_ns"]), back))
+                    found.setdefault(name, []).append((int(row["injected_ns"]), _begun_to_heal(row)))
         return {name: sorted(times) for name, times in found.items()}
 
     def wipes(self, from_ns: int, to_ns: int) -> list[tuple[Row, int]]:
@@ -178,3 +189,8 @@ class Acting:
 def over(row: Row) -> int:
     """When a fault was over; NEVER where it was not."""
     return NEVER if row["healed_ns"] is None else int(row["healed_ns"])
+
+
+def _begun_to_heal(row: Row) -> int:
+    """When a fault was in force no more for certain: its heal had begun; NEVER where it did not."""
+    return min(over(row), NEVER if row.get("healing_ns") is None else int(row["healing_ns"]))

@@ -13,7 +13,7 @@ had it, or nothing can have taken it; *undecided* where too little was seen.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,7 +21,7 @@ import numpy as np
 
 from checkers.evidence.acting import Acting, over
 from checkers.evidence.again import Again, Gone
-from checkers.evidence.elections import BEFORE, NEVER, Elections, InSync
+from checkers.evidence.elections import BEFORE, NEVER, Elections
 from checkers.evidence.final_logs import Log, Offsets
 from checkers.evidence.holding import AT_FIRST, Change, Has, Holding, Story, Why
 from checkers.evidence.leadership import Partition, Span, known_epoch
@@ -33,6 +33,8 @@ from harness.core.verdict import Standing
 
 #: What the log of the transactions' coordinator decides at any isolation level: how a transaction ends.
 _ASK_COORDINATOR = frozenset({HANGING_TRANSACTION, FRACTURED, COMMITTED_LOST})
+
+_TIMES_OF_FAULT = ("injecting_ns", "injected_ns", "healing_ns", "healed_ns")
 
 
 @dataclass(frozen=True)
@@ -137,7 +139,7 @@ class Evidence:
         """The times of a partition between two of which all records are alike."""
         if of not in self._moments:
             known = self.elections.get(of)
-            faults = [at for row in self.faults[-1] for at in (row["injecting_ns"], row["healed_ns"]) if at is not None]
+            faults = [row[at] for row in self.faults[-1] for at in _TIMES_OF_FAULT if row.get(at) is not None]
             faults += [] if of not in self.again else self.again[of].sent_ns.tolist()
             observed = np.empty(0, np.int64) if known is None else known.moments
             self._moments[of] = np.unique(np.concatenate([observed, np.array(faults, np.int64)]))
@@ -407,12 +409,9 @@ class _Walk:
             in_sync = self.elections.in_sync(self.number, sent, max(self.committed, sent), self.acting.behind)
             self.observed = in_sync is not None
             self.held |= frozenset() if in_sync is None else in_sync.every
-            may = self.elections.replicas if in_sync is None or self._too_few(in_sync) else in_sync.any
-            # A process that had ended before it was sent, and had not begun again, has fetched nothing.
-            self.may |= {
-                broker for broker in may if not self.acting.down(broker, sent, self.committed, Does.ENDS_PROCESS)
-            }
-            self.may |= self.held
+            may = self.elections.replicas if in_sync is None or self._too_few(in_sync.any) else in_sync.any
+            able = {broker for broker in may if not self._fetched_nothing(broker, sent, self.committed)} | self.held
+            self.may |= may | self.held if self._too_few(able) else able
         self._begin(leader)
 
     def _begin(self, leader: int) -> None:
@@ -427,11 +426,19 @@ class _Walk:
         for broker in sorted(self.elections.replicas - self.may):
             self._now(at_ns, broker, None, Why.NOT_IN_SYNC, self.number)
 
-    def _too_few(self, in_sync: InSync) -> bool:
-        """Whether fewer were in sync than an acknowledgement with acks=all needs: another may have joined unseen, or it
-        came too early."""
+    def _fetched_nothing(self, broker: int, from_ns: int, to_ns: int) -> bool:
+        """Whether a broker cannot have fetched anything of the leader of the term all that time: its process had ended
+        before and had not begun again, or the two were cut from each other."""
+        leader = self.elections.terms[self.number].leader
+        return self.acting.down(broker, from_ns, to_ns, Does.ENDS_PROCESS) or self.acting.apart(
+            broker, leader, from_ns, to_ns
+        )
+
+    def _too_few(self, brokers: Set[int]) -> bool:
+        """Whether these are fewer than an acknowledgement with acks=all needs in sync: another was, unseen, or it came
+        too early."""
         by_all = self.case.acknowledged and (self.evidence.configuration.acks_all or self.evidence.coordinated)
-        return by_all and len(in_sync.any) < self.evidence.configuration.min_insync_replicas
+        return by_all and len(brokers) < self.evidence.configuration.min_insync_replicas
 
     def decided(self, ruling: Ruling, event: Event | None = None, may_have: Iterable[int] = ()) -> Decision:
         """A decision with who must have had the records when they were acknowledged or committed."""

@@ -7,7 +7,10 @@ recorded show it by the fault's kind then, and the sides of a cut in its evidenc
 import json
 from collections.abc import Mapping
 from enum import StrEnum
+from itertools import permutations
 from typing import Any
+
+from harness.core.topology import Plane
 
 Row = Mapping[str, Any]
 
@@ -30,6 +33,10 @@ _KINDS_THEN: dict[Does, frozenset[str]] = {
     Does.CUTS: frozenset({"partition", "isolate"}),
     Does.DELAYS: frozenset({"slow"}),
 }
+
+
+#: What is cut where no follower can fetch.
+_REPLICATES = frozenset({Plane.ALL, Plane.REPLICATION})
 
 
 def injection_of(row: Row) -> str:
@@ -75,6 +82,14 @@ def sides(row: Row) -> tuple[frozenset[str], ...]:
     if one is not None and other is not None:
         return frozenset(one), frozenset(other)
     return tuple(frozenset(side) for side in json.loads(row["evidence"]).get("sides", {}).values())
+
+
+def keeps_apart(row: Row, one: str, other: str) -> bool:
+    """Whether a cut is known to have kept two nodes from replicating from each other, as long as it was in force. (Of
+    one that was recorded without its ``plane`` nobody knows what it cut.)"""
+    if not does(row, Does.CUTS) or row.get("plane") not in _REPLICATES or not {one, other} <= acted_on(row):
+        return False
+    return any(one in near and other in far for near, far in permutations(sides(row), 2))
 
 
 def cuts_only(row: Row, nodes: frozenset[str]) -> bool:

@@ -112,6 +112,7 @@ COLUMNS = {
     Does.DELAYS: "whether it delays packets",
     "cut_from": "of a cut: the nodes on one side",
     "cut_to": "of a cut: those on the other",
+    "plane": "of a fault in networks: which traffic it hits: all, replication, controller or client",
     "injection": "name of the injection: the scenario's `as:`, or one that the harness made; null in older runs",
     "observer": "the broker that reported it",
     "leader": "id of the leader; -1 where that broker knows none",

@@ -109,6 +109,90 @@ def test_who_was_down_in_a_silence_joined_no_isr(lines: list[str], standing: Sta
     assert decided("send r ok @5 t10..11", *lines, **UNCLEAN).standing is standing
 
 
+def alone_since(cut: str, isr: str = "1") -> list[str]:
+    """b1 told of the ISR 1,2,3 until 10 s, and from 11 s on that it was in it alone; b2 leads since 26 s."""
+    return [
+        *saw("b1,b2,b3", "0..10", 1, 0, "1,2,3"),
+        *saw("b1,b2,b3", "11..20", 1, 0, isr),
+        f"fault cut b1,b2,b3 {cut}",
+        "fault killed b1 20..60 kind=kill",
+        *saw("b2,b3", "26..60", 2, 1, "2"),
+        *CUT,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("cut", "standing"),
+    [
+        ("5..15 from=b1 to=b2,b3 plane=all", PERMITTED),
+        ("5..15 from=b1 to=b2,b3 plane=replication", PERMITTED),
+        ("5..15 from=b3,b2 to=b1 plane=replication", PERMITTED),
+        ("8..12 from=b1 to=b2,b3 plane=all", PERMITTED),
+        ("5.. from=b1 to=b2,b3 plane=all", PERMITTED),
+        ("5..15 from=b1 to=b2,b3 plane=controller", UNDECIDED),
+        ("5..15 from=b1 to=b2,b3 plane=client", UNDECIDED),
+        ("5..15 from=b1 to=b2,b3", UNDECIDED),
+        ("5..15 plane=all", UNDECIDED),
+        ("5..15 from=b1 to=b3 plane=all", UNDECIDED),
+        ("5..15 from=b3 to=b1,b2 plane=all", UNDECIDED),
+        ("8.001..15 from=b1 to=b2,b3 plane=all", UNDECIDED),
+        ("5..11.999 from=b1 to=b2,b3 plane=all", UNDECIDED),
+        ("5..15 from=b1 to=b2,b3 plane=all without=b2", UNDECIDED),
+        ("5..15 from=b1 to=b2,b3 plane=all without=b1", UNDECIDED),
+        ("5..15 from=b1 to=b2,b3 plane=all unknown=b2", UNDECIDED),
+        ("5..15 from=b1 to=b2,b3 plane=all kind=slow", UNDECIDED),
+    ],
+    ids=[
+        *("all traffic", "replication", "either way", "just then", "never healed", "from the controller"),
+        *("from clients", "nobody knows of what", "no two sides", "another", "both from another", "sent before"),
+        *("healed before", "in vain", "in vain for its leader", "perhaps", "it was late only"),
+    ],
+)
+def test_who_was_cut_from_its_leader_all_the_while_was_in_no_isr_that_had_it(cut: str, standing: Standing) -> None:
+    """r was sent at 8 s, and committed by 12 s; nobody saw whether b2 was in the ISR then."""
+    assert decided("send r ok @5 t8..12", *alone_since(cut), **UNCLEAN).standing is standing
+
+
+def test_who_was_in_every_isr_that_was_told_must_have_had_it_cut_off_or_not() -> None:
+    """It was acknowledged too early."""
+    lines = alone_since("5..15 from=b1 to=b2,b3 plane=all", isr="1,2,3")
+    assert decided("send r ok @5 t8..12", *lines, **UNCLEAN).standing is VIOLATION
+    lines = alone_since("5..15 from=b1 to=b2,b3 plane=all")
+    assert decided("send r ok @5 t8..12", *lines, **ALONE | {"acks": "all"}).standing is VIOLATION
+
+
+@pytest.mark.parametrize(("least", "standing"), [(1, PERMITTED), (2, UNDECIDED)])
+def test_where_too_few_could_have_fetched_it_one_of_the_others_may_have_been_in_sync(
+    least: int, standing: Standing
+) -> None:
+    """Two had to have it. It was acknowledged too early, or the cut, or who killed them, did less than is told."""
+    dead = [
+        *saw("b1", "0..10", 1, 0, "1,2,3"),
+        *saw("b2,b3", "0..4", 1, 0, "1,2,3"),
+        "fault dead b2,b3 5..15 kind=kill",
+        *saw("b1", "11..20", 1, 0, "1"),
+        *saw("b2,b3", "16..20", 1, 0, "1"),
+        "fault killed b1 20..60 kind=kill",
+        *saw("b2,b3", "26..60", 2, 1, "2"),
+        *CUT,
+    ]
+    for lines in (alone_since("5..15 from=b1 to=b2,b3 plane=all"), dead):
+        found = decided("send r ok @5 t8..12", *lines, min_insync_replicas=least, **UNCLEAN)
+        assert found.standing is standing
+        assert found.unknown == (frozenset({2, 3}) if least == 2 else frozenset())
+
+
+def test_what_was_sent_while_the_cut_was_being_made_is_not_judged_as_what_was_sent_after_it() -> None:
+    told = by_hand(*alone_since("5..15 from=b1 to=b2,b3 plane=all"))
+    [row, *_] = told.rows["faults"]
+    row |= {"injecting_ns": 5 * SECOND, "injected_ns": 8 * SECOND, "healing_ns": 13 * SECOND, "healed_ns": 15 * SECOND}
+    known = evidence(told, **UNCLEAN)
+    sent_and_by = [(7, 12), (8, 12), (9, 12), (9, 13.5)]
+    cases = [Case(TRIAL, int(sent * SECOND), int(by * SECOND), True, 5, 5) for sent, by in sent_and_by]
+    assert [known.decided(LOST, case).standing for case in cases] == [UNDECIDED, PERMITTED, PERMITTED, UNDECIDED]
+    assert len({known.alike(case) for case in (cases[0], cases[2], cases[3])}) == 3
+
+
 def shrank(*down: str) -> list[str]:
     """acks=1; b1 told of the ISR 1,2,3 until 12 s, and then that it was in it alone and r was committed; b2 leads since
     26 s."""

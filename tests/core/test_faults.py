@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from harness.core.faults import Does, acted_on, cuts_only, does, hit, in_doubt, sides, supposing_it_acted
+from harness.core.faults import Does, acted_on, cuts_only, does, hit, in_doubt, keeps_apart, sides, supposing_it_acted
 
 
 def row(kind: str = "kill", effective: bool = True, **more: Any) -> dict[str, Any]:
@@ -117,3 +117,34 @@ def test_a_fault_hits_what_it_acted_on_and_a_cut_the_smaller_side(row: dict[str,
 )
 def test_a_cut_may_be_between_brokers_alone(more: dict[str, Any], only: bool) -> None:
     assert cuts_only(row(**more), frozenset({"b1", "b2", "b3"})) is only
+
+
+@pytest.mark.parametrize(
+    ("more", "apart"),
+    [
+        ({"plane": "all"}, True),
+        ({"plane": "replication"}, True),
+        ({"plane": "controller"}, False),
+        ({"plane": "client"}, False),
+        ({}, False),
+        ({"plane": "all", "cuts": False}, False),
+        ({"plane": "all", "cut_from": None}, False),
+        ({"plane": "all", "cut_to": ["b3"]}, False),
+        ({"plane": "all", "cut_from": ["b3"]}, False),
+        ({"plane": "all", "cut_from": ["b1", "b2"], "cut_to": ["b3"]}, False),
+        ({"plane": "all", "nodes_without_effect": ["b1"]}, False),
+        ({"plane": "all", "nodes_without_effect": ["b2"]}, False),
+        ({"plane": "all", "nodes_without_effect": ["b3"]}, True),
+    ],
+    ids=[
+        *("all", "replication", "of the controller", "of clients", "not recorded", "late", "one side", "another side"),
+        *("from another", "both from another", "not on one", "not on the other", "not on another"),
+    ],
+)
+def test_a_cut_keeps_two_from_replicating_where_it_is_known_to_act_on_both_sides(
+    more: dict[str, Any], apart: bool
+) -> None:
+    cut = {"nodes": ["b1", "b2", "b3"], "cuts": True, "cut_from": ["b1"], "cut_to": ["b2", "b3"]}
+    one = row(**cut | {"nodes_without_effect": []} | more)
+    assert keeps_apart(one, "b1", "b2") is apart
+    assert keeps_apart(one, "b2", "b1") is apart

@@ -7,6 +7,7 @@ from typing import Any
 
 from harness.core.faults import Does
 from harness.core.guarantees import UNCLEAN
+from harness.core.topology import Plane
 from tests.simulated.chronicle import Place, Why
 from tests.simulated.controller import NOBODY
 from tests.simulated.replication import Cluster, Replica
@@ -56,17 +57,17 @@ class Nemesis:
         """Cut a broker from all others and the controller, and maybe from its clients."""
         others = [one.process.name for one in self._cluster.brokers.values() if one.id != broker]
         others += [CONTROLLER, *([CLIENTS] if clients_too else [])]
-        return self._cut("isolate", [broker], [frozenset({f"b{broker}", other}) for other in others])
+        return self._cut("isolate", Plane.ALL, [broker], [frozenset({f"b{broker}", other}) for other in others])
 
     def cut_from_controller(self, broker: int) -> str:
         """Cut a broker from the controller alone."""
-        return self._cut("isolate", [broker], [frozenset({f"b{broker}", CONTROLLER})])
+        return self._cut("isolate", Plane.CONTROLLER, [broker], [frozenset({f"b{broker}", CONTROLLER})])
 
     def cut(self, one: Iterable[int], other: Iterable[int]) -> str:
         """Cut the replication between two groups of brokers."""
         sides = [*one], [*other]
         links = [frozenset({f"b{a}", f"b{b}"}) for a in sides[0] for b in sides[1]]
-        name = self._cut("partition", [*sides[0], *sides[1]], links)
+        name = self._cut("partition", Plane.REPLICATION, [*sides[0], *sides[1]], links)
         named = ("cut_from", "cut_to")
         self._lasting[name][0].update({key: [f"b{n}" for n in side] for key, side in zip(named, sides, strict=True)})
         return name
@@ -102,10 +103,12 @@ class Nemesis:
                 self.heal(name)
         return self._lasts(kind, [broker], partial(self._cluster.start, broker), {Does.ENDS_PROCESS})
 
-    def _cut(self, kind: str, nodes: list[int], links: list[Link]) -> str:
+    def _cut(self, kind: str, plane: Plane, nodes: list[int], links: list[Link]) -> str:
         name = f"{self._prefix}-{kind}-{len(self.rows)}"
         self._cluster.world.cut(name, links)
-        return self._lasts(kind, nodes, partial(self._cluster.world.mend, name), {Does.CUTS})
+        lasting = self._lasts(kind, nodes, partial(self._cluster.world.mend, name), {Does.CUTS})
+        self._lasting[lasting][0]["plane"] = plane
+        return lasting
 
     def _lasts(self, kind: str, nodes: list[int], undo: Callable[[], None], does: set[Does]) -> str:
         row = self._row(kind, nodes, does)
