@@ -1,0 +1,215 @@
+"""Who must have had a record that is gone, and what took it: more histories that each rule must not reach, or must."""
+
+import pytest
+
+from checkers.evidence.elections import NEVER
+from checkers.evidence.holders import Case, candidates
+from harness.core.anomalies import HANGING_TRANSACTION, VANISHED
+from harness.core.verdict import Standing
+from tests.checkers.notation import SECOND, by_hand
+from tests.checkers.test_holders import (
+    ALONE,
+    CUT,
+    LONELY,
+    PERMITTED,
+    TRIAL,
+    UNCLEAN,
+    UNDECIDED,
+    VIOLATION,
+    WHOLE,
+    decided,
+    evidence,
+    saw,
+)
+
+SENT = "send r ok @5 t10..11"
+WIPES = [f"fault w{n} b{n} 21..22 kind=wipe" for n in (1, 2, 3)]
+#: b1 leads in one term. All are killed at 20 s, and wiped.
+ALL_WIPED = [
+    *saw("b1,b2,b3", "0..19", 1, 0, "1,2,3"),
+    "fault k b1,b2,b3 20..25 kind=kill",
+    *WIPES,
+    *saw("b1,b2,b3", "30..60", 1, 0, "1,2,3"),
+]
+
+
+@pytest.mark.parametrize(
+    ("log", "standing"),
+    [
+        (["end 0..0"], PERMITTED),
+        (["final a @0 e0", "end 0..1"], UNDECIDED),
+        (["final a @3 e1", "end 0..4"], UNDECIDED),
+        (["final a @0 e1", "end 0..1"], PERMITTED),
+        (["final a @3 e1", "end 3..4"], PERMITTED),
+    ],
+    ids=["empty", "of its epoch", "it goes on", "begun anew", "retention took what stood below"],
+)
+def test_where_every_disk_was_wiped_and_nobody_else_led_the_log_of_before_may_not_go_on(
+    log: list[str], standing: Standing
+) -> None:
+    found = decided(SENT, *ALL_WIPED, *log)
+    assert found.standing is standing
+    if standing is PERMITTED:
+        assert found.ruling.because.startswith("all disks")
+        assert found.event is not None
+        assert (found.event.leader, found.event.at_ns) == (None, 22 * SECOND)
+        assert decided(SENT, *ALL_WIPED, *log, **ALONE).ruling.because.startswith("acks=1")
+
+
+def test_a_wipe_that_was_never_over_took_them_when_it_began() -> None:
+    lines = [line.replace("21..22", "21..") for line in ALL_WIPED]
+    found = decided(SENT, *lines, "end 0..0")
+    assert found.event is not None
+    assert found.event.at_ns == 21 * SECOND
+
+
+def test_where_another_may_have_had_it_the_disk_that_must_have_is_not_all_that_had_it() -> None:
+    """The ISR shrank while r was in flight."""
+    lines = [
+        *saw("b1,b2,b3", "0..10", 1, 0, "1,2"),
+        *saw("b1,b2,b3", "11..19", 1, 0, "1"),
+        "fault k b1 20..25 kind=kill",
+        WIPES[0],
+        *saw("b1,b2,b3", "30..60", 1, 0, "1"),
+    ]
+    assert decided(SENT, *lines, "end 0..0").standing is UNDECIDED
+    assert decided("send r ok @5 t14..15", *lines, "end 0..0").standing is PERMITTED
+
+
+def test_what_was_delivered_and_never_known_to_be_sent_goes_with_the_disks_too() -> None:
+    known = evidence(by_hand(*ALL_WIPED, "end 0..0"))
+    delivered = Case(TRIAL, None, 12 * SECOND, False, 5, 5, 0, 12 * SECOND)
+    assert known.decided(VANISHED, delivered).standing is PERMITTED
+
+
+def test_a_disk_that_was_wiped_before_it_was_sent_takes_nothing_acknowledged_by_one_alone() -> None:
+    lines = [
+        "fault before b1 2..4 kind=kill",
+        "fault w b1 3..3 kind=wipe",
+        *saw("b2,b3", "0..20", 1, 0, "1"),
+        *saw("b1", "5..20", 1, 0, "1"),
+        "fault killed b1 20..25 kind=kill",
+        *saw("b1,b2,b3", "26..60", 1, 1, "1"),
+        *CUT,
+    ]
+    assert decided(SENT, *lines, **ALONE).standing is VIOLATION
+    during = [line.replace("w b1 3..3", "w b1 21..21") for line in lines]
+    assert decided(SENT, *during, **ALONE).standing is PERMITTED
+
+
+def test_a_holder_stays_one_whatever_one_that_may_be_behind_tells_of_it() -> None:
+    lines = [
+        *saw("b2,b3", "0..25", 1, 0, "1,2,3"),
+        "fault late b3 11.5..12 kind=isolate",
+        "fault killed b1 20..60 kind=kill",
+        *saw("b2,b3", "26..60", 2, 1, "2,3"),
+        *CUT,
+    ]
+    assert decided(SENT, *lines, **UNCLEAN).standing is VIOLATION
+
+
+def test_a_holder_stays_one_while_nobody_reports_anything() -> None:
+    lines = [
+        *saw("b1,b2,b3", "0..15", 1, 0, "1,2"),
+        "fault killed b1 25..60 kind=kill",
+        *saw("b2,b3", "26..60", 2, 1, "2"),
+        *CUT,
+    ]
+    assert decided(SENT, *lines, **UNCLEAN).standing is VIOLATION
+
+
+def test_without_a_final_log_an_election_may_have_taken_it_all_the_same() -> None:
+    assert decided(SENT, *LONELY, **UNCLEAN).standing is PERMITTED
+
+
+def test_what_is_of_two_leaders_may_be_attached_to_the_elections_alone_that_would_be_permitted() -> None:
+    """b1 was deposed by b2, and goes on until it hears of it; then b3 leads. b2 alone had what it acknowledged."""
+    lines = [
+        *saw("b1", "0..12", 1, 0, "1,2,3"),
+        *saw("b2,b3", "0..9", 1, 0, "1,2,3"),
+        *saw("b2,b3", "10..60", 2, 1, "2,3"),
+        *saw("b1", "13..60", 2, 1, "2,3"),
+        *["final a @4 e0", "final b @5 e1", "end 0..6"],
+    ]
+    found = decided("send r ok @5 t11..12", *lines, **ALONE)
+    assert [(one.term, one.standing) for one in found.candidates] == [(0, PERMITTED), (1, VIOLATION)]
+    assert (found.standing, found.may_have) == (UNDECIDED, frozenset({1}))
+
+
+def two_terms(*more: str) -> list[str]:
+    """b1 is killed at 20 s, and b2 leads from 22 s on."""
+    return [
+        *saw("b1", "0..19", 1, 0, "1,2,3"),
+        *saw("b2,b3", "0..21", 1, 0, "1,2,3"),
+        "fault killed b1 20..60 kind=kill",
+        *saw("b2,b3", "22..60", 2, 1, "2,3"),
+        *more,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sent", "until", "terms"),
+    [
+        (10.0, 11.0, [0]),
+        (10.0, None, [0, 1]),
+        (None, 11.0, [0]),
+        (21.0, 23.0, [0, 1]),
+        (21.001, 23.0, [1]),
+    ],
+    ids=["between", "never acknowledged", "nobody knows when it was sent", "as its process ended", "later"],
+)
+def test_who_may_have_acknowledged_it_led_between_its_send_and_its_acknowledgement(
+    sent: float | None, until: float | None, terms: list[int]
+) -> None:
+    """(A broker is heard of for a second.)"""
+    known = evidence(by_hand(*two_terms()))
+    elections = known.elections[TRIAL]
+    sent_ns, until_ns = (None if at is None else int(at * SECOND) for at in (sent, until))
+    assert candidates(elections, Case(TRIAL, sent_ns, until_ns, True, 5, 5), known.acting(elections)) == terms
+
+
+def test_when_a_marker_was_written_is_not_told_where_nobody_knows_it() -> None:
+    known = evidence(by_hand(*two_terms()))
+    stories = known.stories(HANGING_TRANSACTION, Case(TRIAL, 10 * SECOND, None, False, 5, 5))
+    assert stories
+    assert all(0 <= change.at_ns < NEVER for story in stories for change in story.changes)
+
+
+def test_in_a_run_that_nothing_disturbed_no_coordinator_lost_anything() -> None:
+    """Nobody observes the log of the transactions' coordinator: what it lost may hide what was committed."""
+    committed = {"isolation_level": "read_committed", "unclean_election": True}
+    calm = [*saw("b1,b2,b3", "0..60", 1, 0, "1,2,3"), "txn 1 commit ok 0..5..6", "final a @6 e0", "end 0..7"]
+    assert decided(SENT, *calm, **committed).standing is VIOLATION
+    for more in ("fault elect-1 - 8..8 p1 unclean", "fault f b3 8..9 kind=pause"):
+        assert decided(SENT, *calm, more, **committed).standing is UNDECIDED
+        assert decided(SENT, *calm, f"{more} missed", **committed).standing is VIOLATION
+
+
+def test_without_an_observer_a_wipe_that_did_not_act_permits_nothing() -> None:
+    assert decided(SENT, "fault w b1 20..21 kind=wipe", *CUT).standing is UNDECIDED
+    assert decided(SENT, "fault w b1 20..21 kind=wipe missed", *CUT).standing is VIOLATION
+    assert decided(SENT, "fault w c1 20..21 kind=wipe", *CUT).standing is VIOLATION
+    assert decided(SENT, "fault w b1 5..6 kind=wipe", *CUT).standing is VIOLATION
+
+
+def test_of_what_a_consumer_got_with_an_epoch_and_nobody_acknowledged_no_unseen_leader_is_asked() -> None:
+    """Nobody reported who led in epoch 1."""
+    lines = [line.replace("epoch=1", "epoch=2") for line in LONELY]
+    cut = [line.replace("e1", "e2") for line in CUT]
+    got = ["send r info t19..", "live r @5 e0 t25"]
+    found = decided(*got, *lines, *cut, anomaly=VANISHED, **UNCLEAN)
+    assert [one.term for one in found.candidates] == [0]
+    acknowledged = decided("send r ok @5 t19..26", *lines, *cut, **UNCLEAN)
+    assert [one.term for one in acknowledged.candidates] == [0, 1, None]
+
+
+def test_who_must_have_had_what_is_in_a_hole_of_a_log_without_epochs_is_not_told_of_two_leaders() -> None:
+    lines = [line.replace("epoch=0", "").replace("epoch=1", "") for line in WHOLE]
+    hole = ["final a @4", "final b @6", "end 0..7"]
+    both, first = (
+        decided(f"send r ok @5 t{when}", *lines, *hole, **ALONE | {"version": "0.10.2.2"})
+        for when in ("19..27", "8..9")
+    )
+    assert (both.standing, first.standing) == (VIOLATION, VIOLATION)
+    assert both.must == frozenset()
+    assert first.must == frozenset({1})
