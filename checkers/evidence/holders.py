@@ -427,11 +427,14 @@ class _Walk:
             self._now(at_ns, broker, None, Why.NOT_IN_SYNC, self.number)
 
     def _fetched_nothing(self, broker: int, from_ns: int, to_ns: int) -> bool:
-        """Whether a broker cannot have fetched anything of the leader of the term all that time: its process had ended
-        before and had not begun again, or the two were cut from each other."""
-        leader = self.elections.terms[self.number].leader
-        return self.acting.down(broker, from_ns, to_ns, Does.ENDS_PROCESS) or self.acting.apart(
-            broker, leader, from_ns, to_ns
+        """Whether a broker cannot have fetched anything all that time: its process had ended before and had not begun
+        again, or it was cut from whoever led, of this term and of those that may have begun by then."""
+        if self.acting.down(broker, from_ns, to_ns, Does.ENDS_PROCESS):
+            return True
+        own, *later = self.elections.terms[self.number :]
+        leaders = {own.leader, *(term.leader for term in later if term.begins_ns <= to_ns)}
+        return not self.elections.unseen(from_ns, to_ns, self.number + 1) and all(
+            self.acting.apart(broker, leader, from_ns, to_ns) for leader in leaders
         )
 
     def _too_few(self, brokers: Set[int]) -> bool:

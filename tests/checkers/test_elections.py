@@ -18,7 +18,7 @@ from checkers.evidence.final_logs import Log
 from checkers.evidence.holders import Case
 from checkers.evidence.leadership import Span
 from checkers.evidence.standing import over_ns
-from harness.core.anomalies import LOST
+from harness.core.anomalies import LOST, VANISHED
 from harness.core.guarantees import Configuration
 from harness.core.verdict import Standing
 from harness.history.run_file import PhaseReport, RunFile
@@ -159,6 +159,28 @@ def test_who_was_in_every_isr_that_was_told_must_have_had_it_cut_off_or_not() ->
     assert decided("send r ok @5 t8..12", *lines, **UNCLEAN).standing is VIOLATION
     lines = alone_since("5..15 from=b1 to=b2,b3 plane=all")
     assert decided("send r ok @5 t8..12", *lines, **ALONE | {"acks": "all"}).standing is VIOLATION
+
+
+@pytest.mark.parametrize(
+    ("cut", "epoch", "unknown"),
+    [("from=b1 to=b2", 1, {2, 3}), ("from=b1,b3 to=b2", 1, {3}), ("from=b1,b3 to=b2", 2, {2, 3})],
+    ids=["not from the next leader", "from that, too", "from whoever led in between nobody knows"],
+)
+def test_who_was_cut_from_its_leader_may_have_got_it_from_the_next(cut: str, epoch: int, unknown: set[int]) -> None:
+    """b1 wrote r at 8 s, and was killed; b3 has it, leads since 10 s, and gave it to a consumer at 12 s."""
+    lines = [
+        *saw("b1", "0..8", 1, 0, "1,2,3"),
+        *saw("b2,b3", "0..9", 1, 0, "1,2,3"),
+        f"fault cut b1,b2,b3 5..15 {cut} plane=all",
+        "fault killed b1 9..60 kind=kill",
+        *saw("b2,b3", "10..12", 3, epoch, "2,3"),
+        *saw("b2,b3", "13..20", 3, epoch, "3"),
+        "fault gone b3 20..60 kind=kill",
+        *saw("b2", "26..60", 2, 3, "2"),
+        *["final a @4 e0", "final b @5 e3", "end 0..6"],
+    ]
+    got = ["send r info @5 t8..", "live r @5 e0 t12"]
+    assert decided(*got, *lines, anomaly=VANISHED, **UNCLEAN).unknown == unknown
 
 
 @pytest.mark.parametrize(("least", "standing"), [(1, PERMITTED), (2, UNDECIDED)])
