@@ -125,19 +125,24 @@ class Resent:
     held: bool = False
 
 
-def resent(history: History, anomaly: Anomaly, faults: Sequence[Row]) -> Resent:
+def resent(
+    history: History,
+    anomaly: Anomaly,
+    faults: Sequence[Row],
+    copies: Callable[[History, Anomaly], pa.Table] | None = None,
+) -> Resent:
     """Whether records that are there twice, or late, are so by being sent again.
 
     A copy that was appended when its acknowledgement had come is none that was sent again for want of it: but where a
     fault held requests back, the first of them may have come after the second. A history that others recorded does not
-    tell its faults.
+    tell its faults. ``copies``: which were appended late, by default ``late_copies``.
     """
     if history.run_file.origin is not Origin.KAFKA_TRIAL:
         return Resent(again=True, elected=True)
     each = disturbances(history, faults)
     stored = list(pieces(directory_of(history.results, anomaly.name), _IN_FLIGHT))
     again, elected = (_of_all(stored, each, which) for which in (Disturbances.resent, Disturbances.refused))
-    late = [late_copies(history, anomaly)] if again else []
+    late = [(copies or late_copies)(history, anomaly)] if again else []
     if not any(map(len, late)):
         return Resent(again, elected)
     return Resent(again=False, elected=elected, held=_of_all(late, each, Disturbances.held_back))

@@ -10,7 +10,7 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Literal, TextIO
@@ -85,8 +85,13 @@ class EventWriter:
         self.write(Event(kind="line", text=text))
 
 
-def record(order: Order, events: EventWriter, signals: Mapping[str, threading.Event]) -> Event:
-    """Record one run; returns how it ended."""
+def record(
+    order: Order,
+    events: EventWriter,
+    signals: Mapping[str, threading.Event],
+    recorded: Callable[..., Path] | None = None,
+) -> Event:
+    """Record one run; returns how it ended. ``recorded``: what records it, by default ``record_run``."""
     from harness.run.lifecycle import record_run
     from harness.suite.plan import digest
 
@@ -102,7 +107,7 @@ def record(order: Order, events: EventWriter, signals: Mapping[str, threading.Ev
         scenario = load(order.written, order.overrides, order.text)
         if digest(scenario) != order.digest:
             return Event(kind="failed", text=f"{order.written} changed since the suite began: start the suite again")
-        directory = record_run(
+        directory = (recorded or record_run)(
             scenario,
             order.store,
             order.seed,

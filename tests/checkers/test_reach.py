@@ -9,17 +9,21 @@ import pytest
 from pyspark.sql import SparkSession
 
 from checkers.catalogue import CHECKERS
-from checkers.evidence import reach
 from checkers.evidence.elections import NEVER
 from checkers.evidence.reach import disturbances, faulted, given_up_beside, resent
 from checkers.evidence.store import directory_of
 from checkers.history import History
 from checkers.judge import judge
-from harness.core.anomalies import DUPLICATED
+from harness.core.anomalies import DUPLICATED, Anomaly
 from harness.core.verdict import Standing
 from harness.history.run_file import Origin
 from harness.history.stored_run import StoredRun
 from tests.checkers.notation import SECOND, by_hand, write
+
+
+def none_late(_history: History, _anomaly: Anomaly) -> pa.Table:
+    """No copy was appended late."""
+    return pa.table({"topic": []})
 
 
 def history(run: Path, anomaly: str, rows: list[dict[str, Any]], *lines: str, **settings: Any) -> History:
@@ -156,13 +160,12 @@ LED = ("saw b1 @0..40 leader=1 epoch=0 isr=1,2 replicas=1,2", ELSEWHERE)
     ],
 )
 def test_what_was_sent_again_met_something_before_it_was_acknowledged(
-    lines: list[str], row: dict[str, Any], reached: tuple[bool, bool], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    lines: list[str], row: dict[str, Any], reached: tuple[bool, bool], tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(reach, "late_copies", lambda *_: [])
     led = (ELSEWHERE,) if lines and lines[0].startswith("saw") else LED
     rows = [{**row, "worker": 0}, {**row, "worker": 0}]
     found = history(tmp_path, "duplicated", rows, "send a ok @0", "end 0..1", *led, *lines)
-    one = resent(found, DUPLICATED, found.faults)
+    one = resent(found, DUPLICATED, found.faults, none_late)
     assert (one.again, one.elected, one.held) == (*reached, False)
 
 
@@ -205,22 +208,16 @@ def test_an_election_is_from_when_the_next_leader_may_have_begun_to_when_the_las
 def again(run: Path, row: dict[str, Any], *lines: str, **settings: Any) -> tuple[bool, bool]:
     """Whether what is there twice may have been sent again, and met an election."""
     found = history(run, "duplicated", [row], "send a ok @0", "end 0..1", *lines, **settings)
-    one = resent(found, DUPLICATED, found.faults)
+    one = resent(found, DUPLICATED, found.faults, none_late)
     return one.again, one.elected
 
 
-def test_of_a_partition_of_which_nobody_told_anything_each_broker_may_have_a_replica(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(reach, "late_copies", lambda *_: [])
+def test_of_a_partition_of_which_nobody_told_anything_each_broker_may_have_a_replica(tmp_path: Path) -> None:
     assert again(tmp_path / "a", COPIED, "fault cut b3 9..15") == (True, False)
     assert again(tmp_path / "b", COPIED, *LED, "fault cut b3 9..15") == (False, False)
 
 
-def test_what_is_not_answered_in_its_producers_time_is_sent_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(reach, "late_copies", lambda *_: [])
+def test_what_is_not_answered_in_its_producers_time_is_sent_again(tmp_path: Path) -> None:
     for timeout_ms, sent_again in ((2_000, True), (2_001, False), (60_000, False)):
         clients = {"producer 0": {"request.timeout.ms": timeout_ms}, "producer 1": {}}
         assert again(tmp_path / str(timeout_ms), COPIED, *LED, clients=clients) == (sent_again, False)
@@ -230,11 +227,10 @@ def test_others_do_not_tell_what_was_in_the_way(tmp_path: Path) -> None:
     assert again(tmp_path, COPIED, *LED, origin=Origin.JEPSEN) == (True, True)
 
 
-def test_each_of_them_did(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reach, "late_copies", lambda *_: [])
+def test_each_of_them_did(tmp_path: Path) -> None:
     rows = [COPIED, COPIED | {"sent_ns": 30 * SECOND, "acknowledged_ns": 31 * SECOND}]
     found = history(tmp_path, "duplicated", rows, "send a ok @0", "end 0..1", *LED, "fault cut b1 9..15")
-    assert not resent(found, DUPLICATED, found.faults).again
+    assert not resent(found, DUPLICATED, found.faults, none_late).again
 
 
 #: b is sent when a was acknowledged; a is at 0, and once more at 2.

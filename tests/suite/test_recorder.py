@@ -11,7 +11,6 @@ from queue import Queue
 import pytest
 
 from harness.core.errors import ClusterError, EnvironmentLacks, NoMeans, ScenarioError
-from harness.run import lifecycle
 from harness.scenario.loading import load
 from harness.suite.following import Recorder
 from harness.suite.plan import digest
@@ -76,17 +75,14 @@ def test_an_inventory_that_cannot_be_read_any_more_is_a_line_and_its_users_to_me
 
 
 @pytest.mark.parametrize("error", [ScenarioError, EnvironmentLacks, ClusterError, KeyboardInterrupt])
-def test_what_was_noted_of_an_error_is_in_its_line(
-    error: type[BaseException], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_was_noted_of_an_error_is_in_its_line(error: type[BaseException], tmp_path: Path) -> None:
     exc = error("interrupted" if error is KeyboardInterrupt else "one\ntwo")
     exc.add_note("what was recorded is kept in store/a/1")
 
-    def breaks(*_: object, **__: object) -> None:
+    def breaks(*_: object, **__: object) -> Path:
         raise exc
 
-    monkeypatch.setattr(lifecycle, "record_run", breaks)
-    event = record(order(tmp_path), EventWriter(io.StringIO()), {})
+    event = record(order(tmp_path), EventWriter(io.StringIO()), {}, breaks)
     first = "interrupted" if error is KeyboardInterrupt else "one; two"
     assert event.text == f"{first}; what was recorded is kept in store/a/1"
 
@@ -96,13 +92,12 @@ def test_what_was_noted_of_an_error_is_in_its_line(
     [(NoMeans("no sch_netem"), False), (EnvironmentLacks("Kafka 3.9.2 cannot be downloaded"), True)],
 )
 def test_what_a_suite_may_skip_is_what_the_machine_has_no_means_for_and_nothing_that_failed_tonight(
-    error: Exception, needed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    error: Exception, needed: bool, tmp_path: Path
 ) -> None:
-    def breaks(*_: object, **__: object) -> None:
+    def breaks(*_: object, **__: object) -> Path:
         raise error
 
-    monkeypatch.setattr(lifecycle, "record_run", breaks)
-    event = record(order(tmp_path), EventWriter(io.StringIO()), {})
+    event = record(order(tmp_path), EventWriter(io.StringIO()), {}, breaks)
     assert event == Event(kind="cannot run", text=str(error), needed=needed)
 
 
