@@ -43,7 +43,7 @@ def of_error(error: KafkaTrialError) -> int:
 
 
 def of_verdict(verdict: "Verdict") -> int:
-    """What was expected is success, whatever the verdict."""
+    """A verdict that was expected is success, whichever it is."""
     if verdict.expected:
         return MET
     return UNKNOWN if verdict.verdict == "unknown" else NOT_MET

@@ -1,4 +1,4 @@
-"""The program's two outputs where whoever read them is gone: a pipe that was closed, a terminal that hung up."""
+"""Standard output and standard error when their reader is gone: a closed pipe, a terminal that hung up."""
 
 import os
 from io import TextIOWrapper
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 
 def closed(number: int, access: int) -> "TextIO":
-    """What stands for an output that was closed before the program began: it takes everything, and keeps nothing, or
-    with O_RDONLY nothing at all. It has its number, which no file that is opened later must have."""
+    """A stand-in for an output that was closed before the program began: it accepts everything and keeps nothing, or
+    with O_RDONLY accepts nothing. It takes the output's file number, which no file that is opened later may get."""
     nowhere = os.open(os.devnull, access)
     os.dup2(nowhere, number)
     if nowhere == number:
-        # (As a copy is: what is started has it, too.)
+        # (As a copy is: child processes get it, too.)
         os.set_inheritable(number, True)
     else:
         os.close(nowhere)
@@ -25,7 +25,7 @@ def closed(number: int, access: int) -> "TextIO":
 
 
 class Progress:
-    """Standard error: where nobody can be shown anything any more, what is written goes nowhere."""
+    """Standard error: once it can no longer be written, what is written is dropped."""
 
     def __init__(self, stream: "TextIO") -> None:
         self._stream = stream

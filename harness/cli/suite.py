@@ -435,7 +435,7 @@ def _annotate(file: "SuiteFile", err: bool) -> None:
 
 
 def exit_code(file: "SuiteFile") -> int:
-    """The worst of the runs that were not as expected. A suite of which nothing came out as expected is no success."""
+    """The worst of the runs that were not as expected. A suite without any run that was as expected is no success."""
     from harness.suite.results import Outcome
 
     code_of = {

@@ -116,7 +116,7 @@ class Observer:
         return {tp: sight for tp, sight in found.items() if sight is not None}
 
     def led(self, partition: tuple[str, int]) -> bool:
-        """Whether a partition has a leader, as far as anybody answered."""
+        """Whether a partition has a leader, by the brokers that answered."""
         sight = prevailing(self.sights(*partition), self._clock.now())
         return sight is None or sight.leader >= 0
 

@@ -385,7 +385,7 @@ def standing(anomaly: Anomaly, configuration: Configuration, *possible: Circumst
 
 
 def undecided(row: Permission, why: str = "nobody knows whether every fault acted") -> Ruling:
-    """What is permitted by a row only if something was so of which nobody knows."""
+    """The ruling where a row permits it only under a condition that nobody knows to hold."""
     return Ruling(Standing.UNDECIDED, f"{why}; if it did, this is permitted: {row.because}", row.source, row.remedy)
 
 

@@ -1,4 +1,4 @@
-"""Text of anybody's, such as the names in a stored run: made so that a terminal shows it, and obeys nothing in it."""
+"""Text from others, such as names in a stored run: escaped, so that a terminal shows it and obeys nothing in it."""
 
 import re
 from typing import Any

@@ -1,4 +1,4 @@
-"""What every step of a timeline is, whoever has it."""
+"""The base of every step of a timeline, of the scenario's own and of workloads'."""
 
 from pydantic import BaseModel, ConfigDict
 

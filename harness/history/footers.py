@@ -96,7 +96,7 @@ def _groups(footer: pq.FileMetaData) -> Iterator[pq.RowGroupMetaData]:
 
 
 def _values(column: pq.ColumnChunkMetaData) -> set[Any]:
-    """The one value of a column in a row group; or else more than that, whichever they are."""
+    """The one value of a column in a row group; several values, whichever they are, where it has more than one."""
     statistics = column.statistics
     if statistics is None or not statistics.has_null_count:
         return {_VARIOUS}

@@ -17,7 +17,7 @@ from harness.core.errors import HistoryError
 #: A string that goes on for longer is none, but a file that is not EDN.
 _LONGEST_TOKEN = 1 << 26
 
-#: Nothing that Clojure prints of a test is as deep; and what is would overflow the stack of whoever looks at it.
+#: Nothing that Clojure prints of a test is nested deeper; what is would overflow the stack of a reader.
 _DEEPEST = 500
 #: As many digits Python reads.
 _MOST_DIGITS = 4_000

@@ -16,7 +16,7 @@ _LEAP = 1 << 12
 
 
 class Threads:
-    """Which process is which incarnation of which thread.
+    """Which thread a process belongs to, and which incarnation of it the process is.
 
     Where a process crashed, its thread goes on as the process whose number is higher by the number of threads (Jepsen's
     ``concurrency``; jepsen.generator.context, with-next-process). The file does not have that number: it shows when the

@@ -1,4 +1,4 @@
-"""Where a Jepsen client's consumer stands in each key, as far as its operations tell (docs/jepsen.md)."""
+"""The position of a Jepsen client's consumer in each key, as its operations show it (docs/jepsen.md)."""
 
 from collections.abc import Collection, Iterable, Sequence, Set
 from dataclasses import dataclass, field

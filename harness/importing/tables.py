@@ -13,7 +13,7 @@ from harness.history.schema import TABLES
 #: Rows that are held before they are written: a row group.
 _BATCH = 1 << 16
 
-#: Columns that no imported history has: left out, so that nothing is asked of them. (What a poll brought has no key
+#: Columns that no imported history has: left out, so that no checker reads them. (What a poll brought has no key
 #: but the value, by which the record is known.)
 LEFT_OUT = {"reads": frozenset({"key"})}
 

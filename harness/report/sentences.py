@@ -114,7 +114,7 @@ def _with_texts(name: str, found: FoundAnomaly) -> FoundAnomaly:
 
 
 def sentence(anomaly: Anomaly, run: Row) -> str:
-    """What came of one run of an anomaly's records, and why as far as it was seen (checkers/evidence/causes.py)."""
+    """What became of one run of records, and why, if that was seen (checkers/evidence/causes.py)."""
     where = f"{run['topic']}-{run['partition']}: {_offsets(run)}"
     return f"{where}, {_acknowledged(run)}{_deposed(run)}, {_fate(anomaly, run)}"
 

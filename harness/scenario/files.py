@@ -56,7 +56,7 @@ def from_anywhere(setting: str, folder: Path) -> str:
 
 
 def as_yaml(value: object) -> str:
-    """A value that was read as YAML, so that it is read as the same again; JSON has fewer values, and other escapes."""
+    """A value that was read from YAML, as YAML that gives the same value; JSON has fewer values, and other escapes."""
     text = yaml.safe_dump([value], default_flow_style=True, allow_unicode=True, sort_keys=False, width=float("inf"))
     return text.strip()[1:-1]
 

@@ -41,7 +41,7 @@ RESERVED = frozenset(
         "zookeeper.metadata.migration.enable",
     }
 )
-#: Always set for the topic, so that a broker's default of it would mean nothing.
+#: Always set for the topic: a broker's default for these would have no effect.
 OF_THE_TOPIC = ("min.insync.replicas", "unclean.leader.election.enable")
 
 #: After the timeline: the waits for a whole ISR and for writes, the drain, and the final reads, each with its limit.

@@ -18,7 +18,7 @@ _OF_BROKERS = {"leader", "followers", "coordinator"}
 
 
 def cannot_act(fault: Injection, cluster: ClusterSpec, where: KeyPath) -> Iterator[Problem]:
-    """What keeps one fault from acting as it says, whatever happens in the run."""
+    """Why one fault can never act as it says, whatever happens in the run."""
     if says := _no_plane(getattr(fault, "plane", Plane.ALL), cluster):
         yield Problem((*where, "plane"), says)
     sides = fault.targets()
@@ -30,7 +30,7 @@ def cannot_act(fault: Injection, cluster: ClusterSpec, where: KeyPath) -> Iterat
 
 
 def never_comes(condition: Condition, cluster: ClusterSpec, replication: int, where: KeyPath) -> Iterator[Problem]:
-    """Why what a step awaits cannot come, whoever has which role by then."""
+    """Why the condition that a step waits for can never hold, whichever nodes have the roles by then."""
     groups = groups_of(cluster)
 
     def certain(expression: Expression) -> frozenset[str]:
@@ -94,7 +94,7 @@ class ShapedTraffic:
         self.lasting = [other for other in self.lasting if name not in {"all", other.name}]
 
     def _meet(self, one: Injection, other: Injection) -> bool:
-        """Whether some node is hit by both, whoever has which role by then."""
+        """Whether both hit some node, whichever nodes have the roles by then."""
         (mine, my_roles), (theirs, their_roles) = self._hit(one), self._hit(other)
         brokers = groups_of(self.cluster)["brokers"]
         return bool(mine & theirs) or (brokers <= mine and bool(their_roles)) or (brokers <= theirs and bool(my_roles))

@@ -50,7 +50,7 @@ def choose(
 
 
 def gone(measure: Measure, store: Path) -> list[str]:
-    """The names of the cases of which no run that was judged, and was to be compared with, can be read any more."""
+    """The names of the cases that had judged runs to compare with, none of which can be read any longer."""
 
     def readable(noted: Before) -> bool:
         return any(with_verdict((store / run for run in noted.judged), lambda _: None))

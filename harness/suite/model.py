@@ -15,7 +15,7 @@ from harness.scenario.loading import named as scenarios
 from harness.scenario.problems import near
 from harness.scenario.written import Written, read
 
-#: The name of a suite of which only scenarios were named.
+#: The name of a suite that was given as scenarios alone.
 UNNAMED = "scenarios"
 
 _SUFFIX = ".yaml"

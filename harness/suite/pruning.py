@@ -32,7 +32,7 @@ class Why(StrEnum):
 
 @dataclass(frozen=True)
 class LeftAlone:
-    """A run is left alone: why, and for the sake of which folder of it, where it is not the whole."""
+    """Why a run is left alone; and because of which folder in it, where it is not the whole run."""
 
     why: Why
     folder: Path | None = None

@@ -21,7 +21,7 @@ _WAYS = ("direct", "published")
 _PORT = 9092
 _SECONDS = 5.0
 
-#: Sends a word to whoever connects. It ends by itself where nobody removes it.
+#: Sends a word to every client that connects. It ends by itself if it is not removed.
 _SERVER = (
     "import signal, socket, sys\n"
     "signal.alarm(30)\n"

@@ -39,7 +39,7 @@ def told_apart(clusters: Sequence[SshSpec], report: Callable[[str], None]) -> No
 def _machines(
     read: Mapping[str, Inventory], accept: Collection[str], report: Callable[[str], None]
 ) -> dict[str, Facts]:
-    """What each address answered that did. ``accept``: the inventories of which new host keys are accepted."""
+    """The answer of each address that answered. ``accept``: the inventories whose new host keys are accepted."""
     found = dict[str, Facts]()
     for path, inventory in read.items():
         hosts = {host.called: host for host in inventory.hosts if host.address.lower() not in found}

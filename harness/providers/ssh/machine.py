@@ -437,7 +437,7 @@ class _Session:
 
 
 def _close(channel: paramiko.Channel) -> None:
-    """Close a channel, whatever its connection has come to."""
+    """Close a channel, whatever the state of its connection."""
     with suppress(OSError, EOFError, paramiko.SSHException):
         channel.close()
 
