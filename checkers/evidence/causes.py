@@ -6,6 +6,7 @@ share a bucket, or stand in neighbouring ones no farther apart than a bucket is 
 acknowledged ones stand others that were not.
 """
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -42,12 +43,13 @@ COLUMNS = pa.schema(
     + [(name, pa.int64()) for name in ("offset", "sent_ns", "acknowledged_ns", "read_ns", "last_offset")]
     + [("read_epoch", pa.int32())]
 )
-_BUCKET = ["topic", "partition", "term", "hole", "bucket", "read_epoch", "sent_at", "until_at", "of_epoch", "has_time"]
+_BUCKET = ["topic", "partition", "term", "hole", "bucket", "read_epoch", "sent_at", "until_at", "read_at", "of_epoch"]
+_BUCKET += ["has_time"]
 #: What is known of the records of a bucket, and how it is folded.
 _FOLDS = {
     **{"first_offset": "min", "last_offset": "max", "again_to": "max", "count": "sum", "acknowledged": "sum"},
     **{"from_ns": "min", "to_ns": "max", "acknowledged_from_ns": "min", "acknowledged_to_ns": "max"},
-    **{"sent_ns": "min", "until_ns": "max", "read_ns": "max"},
+    **{"sent_ns": "min", "until_ns": "max", "read_ns": "max", "last_sent_ns": "max", "first_until_ns": "min"},
 }
 
 
@@ -255,8 +257,8 @@ def _fits(crowd: RecordRange) -> bool:
 
 def _apart(found: Sequence[RecordRange], width: int) -> list[bool]:
     """Which of these, in order, no election took alone, or are of another leader's log than what stands above them, or
-    continue what is: it was acknowledged before they were sent, and nothing permitted that was sent later stands in
-    between."""
+    continue what is: some was acknowledged before some of them was sent, and nothing permitted that was sent later
+    stands in between."""
     above, apart = _acknowledged_above(found), [False] * len(found)
     # (Of others that stand below, those that were acknowledged later than one above them show nothing more.)
     others: dict[Partition, list[RecordRange]] = {}
@@ -265,11 +267,11 @@ def _apart(found: Sequence[RecordRange], width: int) -> list[bool]:
         if case is None:
             continue
         own[:] = [other for other in own if _near(other, part, width)]
-        apart[n] = case.hole or _later(case, above[n]) or any(_later(case, _until(other)) for other in own)
+        apart[n] = case.hole or above[n] or any(_last_sent(case) > _first_until(other.case) for other in own)
         if _standing(part) is Standing.PERMITTED:
-            own[:] = [other for other in own if not _later(case, _until(other))]
+            own[:] = [other for other in own if _sent(case) <= _until(other.case)]
         elif apart[n] and not case.hole:
-            while own and _until(own[-1]) >= _until(part):
+            while own and _is_no_earlier(own[-1].case, case):
                 own.pop()
             own.append(part)
     return apart
@@ -279,24 +281,49 @@ def _standing(part: RecordRange) -> Standing | None:
     return None if part.decision is None else part.decision.standing
 
 
-def _until(part: RecordRange) -> int:
-    return NEVER if part.case is None or part.case.until_ns is None else part.case.until_ns
+def _sent(case: Case) -> int:
+    return BEFORE if case.sent_ns is None else case.sent_ns
 
 
-def _acknowledged_above(found: Sequence[RecordRange]) -> list[int]:
-    """For each of these, in order, the first time by which all of a range at higher offsets was acknowledged."""
-    earliest = [NEVER] * len(found)
-    for n in range(len(found) - 2, -1, -1):
-        part, following = found[n], found[n + 1]
-        if part.of == following.of and following.case is not None:
-            until = NEVER if following.case.until_ns is None else following.case.until_ns
-            apart = (following.first_offset or 0) > (part.last_offset or 0)
-            earliest[n] = min(earliest[n + 1], until if apart else NEVER)
-    return earliest
+def _last_sent(case: Case) -> int:
+    return _sent(case) if case.last_sent_ns is None else case.last_sent_ns
 
 
-def _later(case: Case, above_ns: int) -> bool:
-    return case.sent_ns is not None and case.sent_ns > above_ns
+def _until(case: Case | None) -> int:
+    return NEVER if case is None or case.until_ns is None else case.until_ns
+
+
+def _first_until(case: Case | None) -> int:
+    return _until(case) if case is None or case.first_until_ns is None else case.first_until_ns
+
+
+def _is_no_earlier(one: Case | None, other: Case) -> bool:
+    """Whether neither the first nor the last of some records was acknowledged before that of others."""
+    return _first_until(one) >= _first_until(other) and _until(one) >= _until(other)
+
+
+def _acknowledged_above(found: Sequence[RecordRange]) -> list[bool]:
+    """For each of these, in order, whether some of it was sent after something at a higher offset was acknowledged.
+    (Which offsets of a range were sent late is not known: of what stands above its first alone, that counts after
+    which all of it was sent.)"""
+    places = [(part.of, -1 if part.first_offset is None else part.first_offset) for part in found]
+    earliest = [NEVER] * (len(found) + 1)
+    for n in range(len(found) - 1, -1, -1):
+        goes_on = n + 1 < len(found) and found[n + 1].of == found[n].of
+        earliest[n] = min(_first_until(found[n].case), earliest[n + 1] if goes_on else NEVER)
+
+    def from_(of: Partition, offset: int) -> int:
+        n = bisect_right(places, (of, offset))
+        return earliest[n] if n < len(found) and found[n].of == of else NEVER
+
+    return [
+        part.case is not None
+        and (
+            _last_sent(part.case) > from_(part.of, place if part.last_offset is None else part.last_offset)
+            or _sent(part.case) > from_(part.of, place)
+        )
+        for part, (_, place) in zip(found, places, strict=True)
+    ]
 
 
 def _near(one: RecordRange, other: RecordRange, width: int) -> bool:
@@ -366,10 +393,11 @@ def _marked(
     at_ns = pc.coalesce(acknowledged_ns, sent_ns, read_ns, 0)
     until_ns = pc.coalesce(acknowledged_ns, read_ns)
     length = len(piece)
-    term, sent_at, until_at, of_epoch = (np.zeros(length, np.int64) for _ in range(4))
+    term, sent_at, until_at, read_at, of_epoch = (np.zeros(length, np.int64) for _ in range(5))
     hole = np.zeros(length, bool)
     at, offsets = at_ns.to_numpy(), pc.fill_null(offset, -1).to_numpy()
     sent, until = pc.fill_null(sent_ns, BEFORE).to_numpy(), pc.fill_null(until_ns, NEVER).to_numpy()
+    read = pc.fill_null(read_ns, NEVER).to_numpy()
     for of, here in each_partition(topic, partition):
         own = led.get(of, [])
         # (The first began before it was first seen.)
@@ -381,12 +409,14 @@ def _marked(
             moments, edges = evidence.moments(of), evidence.edges(of)
             sent_at[here] = np.searchsorted(moments, sent[here], side="right")
             until_at[here] = np.searchsorted(moments, until[here], side="right")
+            read_at[here] = np.searchsorted(moments, read[here], side="right")
             of_epoch[here] = np.searchsorted(edges, offsets[here], side="right")
     has_time = pc.is_valid(acknowledged_ns)
     of_bucket = [topic, partition, term, hole, pc.divide(offset, width), read_epoch]
-    keys = [*of_bucket, sent_at, until_at, of_epoch, has_time]
+    keys = [*of_bucket, sent_at, until_at, read_at, of_epoch, has_time]
     columns = [offset, offset, last_offset, pa.repeat(1, length), has_time.cast(pa.int64())]
     times = [at_ns, at_ns, acknowledged_ns, acknowledged_ns, sent_ns, until_ns, read_ns]
+    times += [sent_ns, until_ns]
     return pa.table([*keys, *columns, *times], [*_BUCKET, *_FOLDS])
 
 
@@ -410,6 +440,8 @@ def _record_range(row: Mapping[str, Any]) -> RecordRange:
         row["read_epoch"],
         row["read_ns"],
         row["hole"],
+        row["last_sent_ns"],
+        row["first_until_ns"],
     )
     return RecordRange(**{name: row[name] for name in columns}, first_ns=first_ns, last_ns=last_ns, case=case)
 

@@ -13,7 +13,7 @@ had it, or nothing can have taken it; *undecided* where too little was seen.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -42,7 +42,8 @@ class Case:
     """Records of a partition that are gone, alike in all that is known of them.
 
     They were sent from ``sent_ns`` on, and acknowledged, or delivered to a consumer, by ``until_ns``; either is None
-    where it is not known. ``epoch``: the leader epoch that a consumer got with them. ``hole``: the final log has
+    where it is not known. Of several, the last was sent at ``last_sent_ns``, and the first acknowledged, or delivered,
+    at ``first_until_ns``. ``epoch``: the leader epoch that a consumer got with them. ``hole``: the final log has
     records of one epoch below and above them. (If theirs is an earlier one, that need not be what took them.)
     """
 
@@ -55,6 +56,8 @@ class Case:
     epoch: int | None = None
     delivered_ns: int | None = None
     hole: bool = False
+    last_sent_ns: int | None = None
+    first_until_ns: int | None = None
 
 
 @dataclass(frozen=True)
@@ -146,21 +149,27 @@ class Evidence:
         return self._moments[of]
 
     def edges(self, of: Partition) -> Offsets:
-        """The offsets of a partition between two of which all records are alike to its final log, and to what was
-        acknowledged again."""
+        """The offsets of a partition between two of which all records are alike to its final log, to what was
+        acknowledged again, and to what tells when they were committed."""
         if of not in self._edges:
             log, again = self.logs.get(of), self.again.get(of)
             edges = [] if log is None else [*log.first.tolist(), *(log.last + 1).tolist(), log.end]
             edges += [] if again is None else again.lowest.tolist()
-            self._edges[of] = np.unique(np.array(edges, np.int64))
+            self._edges[of] = np.unique(np.concatenate([np.array(edges, np.int64), *self._committed(of)]))
         return self._edges[of]
+
+    def _committed(self, of: Partition) -> Iterator[Offsets]:
+        """The offsets below which all was committed, as any term told, by each time at which anything changed."""
+        terms = () if of not in self.elections else self.elections[of].terms
+        given = (self.delivered.get((of, known_epoch(term.epoch))) for term in terms)
+        below = ((by, offsets + 1) for offsets, by in filter(None, given))
+        for by, offsets in (*(term.highs for term in terms), *below):
+            at = np.searchsorted(self.moments(of), by, side="right")
+            yield offsets[np.append(at[1:] != at[:-1], True)[: len(at)]]
 
     def alike(self, case: Case) -> tuple[object, ...]:
         """What is the same of all records that are decided alike."""
-        elections = self.elections.get(case.of)
-        numbers = [] if elections is None else candidates(elections, case, self.acting(elections))
-        committed = [] if elections is None else [self.committed_ns(elections, n, case) for n in numbers]
-        times = [case.sent_ns, case.until_ns, case.delivered_ns, *committed]
+        times = [case.sent_ns, case.until_ns, case.delivered_ns]
         moments = self.moments(case.of)
         places = [None if at is None else int(np.searchsorted(moments, at, side="right")) for at in times]
         offset = case.first_offset

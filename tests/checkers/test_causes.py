@@ -593,8 +593,11 @@ def test_what_was_sent_after_something_above_it_was_acknowledged_is_of_another_l
     assert (10, Standing.UNDECIDED) in found
     elsewhere = standings(part(0, 9, TAKEN), part(10, 14, UNSURE, 20, 21), part(15, 19, UNSURE, 6, 7, partition=1))
     assert (10, Standing.PERMITTED) in elsewhere
-    among = standings(part(0, 9, TAKEN), part(10, 14, UNSURE, 20, 21), part(14, 14, TAKEN, 6, 7))
-    assert (10, Standing.PERMITTED) in among
+    above_its_first = standings(part(0, 9, TAKEN), part(10, 14, UNSURE, 20, 21), part(14, 14, TAKEN, 6, 7))
+    assert (10, Standing.UNDECIDED) in above_its_first
+    some = part(10, 14, UNSURE, 20, 21, count=3)
+    at_its_first = standings(part(0, 9, TAKEN), some, part(10, 10, TAKEN, 6, 7))
+    assert (10, Standing.UNDECIDED) not in at_its_first
 
 
 @pytest.mark.parametrize(

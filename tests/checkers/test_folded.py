@@ -1,0 +1,156 @@
+"""Records that share a bucket of offsets: what is folded together is decided as each alone."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from checkers.evidence.causes import COLUMNS, RecordRange, attached, decided, record_ranges
+from checkers.evidence.holders import Evidence
+from harness.core.anomalies import LOST, VANISHED, Anomaly
+from harness.core.verdict import Standing
+from tests.checkers.notation import SECOND, by_hand
+from tests.checkers.test_holders import ALONE, CUT, PERMITTED, TRIAL, UNDECIDED, VIOLATION, evidence, saw
+
+WIDTH = 64
+UNCLEAN_ALONE: dict[str, Any] = {"acks": "1", "unclean_election": True}
+
+
+def gone(
+    offset: int, sent: float, acknowledged: float | None, read: float | None = None, epoch: int | None = None
+) -> dict[str, Any]:
+    at = {"sent_ns": sent, "acknowledged_ns": acknowledged, "read_ns": read}
+    times = {name: None if second is None else int(second * SECOND) for name, second in at.items()}
+    return {"topic": "trial", "partition": 0, "offset": offset, **times, "read_epoch": epoch}
+
+
+def ranges(known: Evidence, anomaly: Anomaly, rows: Iterable[dict[str, Any]]) -> list[RecordRange]:
+    table = pa.Table.from_pylist([{name: row.get(name) for name in COLUMNS.names} for row in rows], COLUMNS)
+    return decided(record_ranges([table], {}, WIDTH, {}, known), anomaly, known)
+
+
+def standings(parts: Iterable[RecordRange]) -> list[Standing]:
+    return [part.decision.standing for part in parts if part.decision is not None]
+
+
+def alone_and_together(
+    known: Evidence, anomaly: Anomaly, rows: Sequence[dict[str, Any]]
+) -> tuple[list[Standing], list[Standing]]:
+    """The standing of each record alone, in the order of their offsets, and of all that are told together."""
+    alone = [standing for row in rows for standing in standings(ranges(known, anomaly, [row]))]
+    together = ranges(known, anomaly, rows)
+    return alone, [standing for part in together for standing in [*standings([part])] * part.count]
+
+
+#: b1 led, and told a high watermark of 20 at 12 s; b2, in sync, leads since 26 s.
+TOLD_ONCE = [
+    *saw("b1", "0..11", 1, 0, "1,2,3"),
+    *saw("b1", "12..20", 1, 0, "1,2,3", "high=20"),
+    *saw("b2,b3", "0..25", 1, 0, "1,2,3"),
+    "fault killed b1 20..40 kind=kill",
+    *saw("b2,b3", "26..60", 2, 1, "2,3"),
+    *CUT,
+]
+#: b1 led, and told a high watermark of 20 while b2 was in sync, and one of 40 when it was not. b2 leads since 46 s.
+TOLD_TWICE = [
+    *saw("b1", "0..11", 1, 0, "1,2,3"),
+    *saw("b1", "12..14", 1, 0, "1,2,3", "high=20"),
+    *saw("b1", "15..30", 1, 0, "1,3", "high=20"),
+    *saw("b1", "31..40", 1, 0, "1,3", "high=40"),
+    *saw("b2,b3", "0..14", 1, 0, "1,2,3"),
+    *saw("b2", "15..45", 1, 0, "1,3"),
+    *saw("b3", "15..40", 1, 0, "1,3"),
+    "fault killed b1,b3 40..90 kind=kill",
+    *saw("b2", "46..60", 2, 1, "2"),
+    *CUT,
+]
+
+
+def test_what_is_below_a_high_watermark_is_decided_apart_from_what_is_not() -> None:
+    known = evidence(by_hand(*TOLD_ONCE), **ALONE)
+    rows = [gone(offset, 10, 11) for offset in (10, 19, 20, 30)]
+    expected = [VIOLATION, VIOLATION, PERMITTED, PERMITTED]
+    assert alone_and_together(known, LOST, rows) == (expected, expected)
+
+
+def test_and_from_what_was_committed_when_others_were_in_sync() -> None:
+    known = evidence(by_hand(*TOLD_TWICE), **UNCLEAN_ALONE)
+    rows = [gone(10, 10, 11), gone(30, 10.1, 11.1)]
+    assert alone_and_together(known, LOST, rows) == ([VIOLATION, UNDECIDED], [VIOLATION, UNDECIDED])
+
+
+def test_and_from_what_its_leader_told_to_be_committed_in_a_later_term() -> None:
+    lines = [
+        *saw("b1", "0..14", 1, 0, "1,2"),
+        *saw("b1", "15..17", 1, 1, "1,2"),
+        *saw("b1", "18..30", 1, 1, "1,2", "high=20"),
+        *saw("b2,b3", "0..14", 1, 0, "1,2"),
+        *saw("b2,b3", "15..35", 1, 1, "1,2"),
+        "fault killed b1 30..90 kind=kill",
+        *saw("b2,b3", "36..60", 2, 2, "2"),
+        *("final a @4 e0", "final b @5 e2", "send late ok @6 t50..51", "final late @6 e2", "end 0..7"),
+    ]
+    known = evidence(by_hand(*lines), **ALONE)
+    rows = [gone(10, 5, 6), gone(30, 5, 6)]
+    assert alone_and_together(known, LOST, rows) == ([VIOLATION, PERMITTED], [VIOLATION, PERMITTED])
+
+
+def test_what_was_below_what_a_consumer_was_given_is_decided_apart_from_what_was_not() -> None:
+    known = evidence(by_hand(*[line.replace("high=20", "") for line in TOLD_ONCE]), **ALONE)
+    given = {(TRIAL, 0): (np.array([19]), np.array([12 * SECOND]))}
+    known = replace(known, delivered=given, _edges={}, _moments={})
+    rows = [gone(offset, 10, 11) for offset in (10, 19, 20, 30)]
+    expected = [VIOLATION, VIOLATION, PERMITTED, PERMITTED]
+    assert alone_and_together(known, LOST, rows) == (expected, expected)
+
+
+def test_only_the_last_high_watermark_between_two_changes_parts_them() -> None:
+    told = [line for line in TOLD_ONCE if "high=20" not in line]
+    rising = [f"saw b1 @{12 + n / 100} leader=1 epoch=0 isr=1,2,3 high={10 + n}" for n in range(700)]
+    known = evidence(by_hand(*told, *rising, *saw("b1", "19..20", 1, 0, "1,2,3", "high=709")), **ALONE)
+    assert len(known.elections[TRIAL].terms[0].highs[0]) == 700
+    assert 709 in known.edges(TRIAL)
+    assert len(known.edges(TRIAL)) < 12
+
+
+@pytest.mark.parametrize("acknowledged", [11.0, None])
+def test_what_consumers_were_given_when_others_were_in_sync_is_decided_apart(acknowledged: float | None) -> None:
+    lines = [
+        *saw("b1", "0..14", 1, 0, "1,2"),
+        *saw("b1", "15..40", 1, 0, "1"),
+        *saw("b2,b3", "0..14", 1, 0, "1,2"),
+        *saw("b2,b3", "15..45", 1, 0, "1"),
+        "fault k b1 40..90 kind=kill",
+        *saw("b2,b3", "46..60", 2, 1, "2"),
+        *CUT,
+    ]
+    known = evidence(by_hand(*lines), **UNCLEAN_ALONE)
+    rows = [gone(10, 10, acknowledged, 12, 0), gone(30, 10, acknowledged, 30, 0)]
+    assert alone_and_together(known, VANISHED, rows) == ([VIOLATION, UNDECIDED], [VIOLATION, UNDECIDED])
+
+
+def test_one_of_a_bucket_that_is_of_another_log_is_not_taken_with_those_that_are_not() -> None:
+    """b1, cut off, goes on until 40 s; b2 leads since 20 s. What was sent at 26 s stands below what was acknowledged
+    by 25.2 s, and is of another log; what was sent at 24 s shares its bucket."""
+    lines = [
+        *saw("b1", "0..40", 1, 0, "1"),
+        *saw("b2,b3", "0..19", 1, 0, "1"),
+        "fault c b1 19..40 kind=isolate",
+        *saw("b2,b3", "20..60", 2, 1, "2,3"),
+        *saw("b1", "41..60", 2, 1, "2,3"),
+        *("send late ok @1 t50..51", "final a @4 e0", "final b @5 e1", "final c @40 e1", "end 0..41"),
+    ]
+    known = evidence(by_hand(*lines), **UNCLEAN_ALONE)
+    taken = [gone(offset, 10 + offset / 10, 10.05 + offset / 10) for offset in range(5, 9)]
+    before, after, above = gone(9, 24, 24.5), gone(10, 26, 26.5), gone(70, 24.8, 25.2)
+
+    def judged(*rows: dict[str, Any]) -> dict[int | None, Standing]:
+        parts = attached(ranges(known, LOST, [*taken, *rows]), WIDTH, known.logs)
+        return {part.first_offset: part.decision.standing for part in parts if part.decision is not None}
+
+    assert judged(after, above)[10] is UNDECIDED
+    assert judged(before, above)[9] is PERMITTED
+    assert judged(before, after, above)[9] is UNDECIDED
