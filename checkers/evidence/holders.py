@@ -34,6 +34,8 @@ from harness.core.verdict import Standing
 #: What the log of the transactions' coordinator decides at any isolation level: how a transaction ends.
 _ASK_COORDINATOR = frozenset({HANGING_TRANSACTION, FRACTURED, COMMITTED_LOST})
 
+_OTHERS_MAY_HAVE_HAD_IT = "all that must have had it lost their disks, and others may have had it"
+
 _TIMES_OF_FAULT = ("injecting_ns", "injected_ns", "healing_ns", "healed_ns")
 
 
@@ -346,12 +348,17 @@ class Evidence:
         """By when records of a term were committed for certain; None where that is not known of any time."""
         if case.acknowledged and (self.configuration.acks_all or self.coordinated):
             return NEVER if case.until_ns is None else case.until_ns
-        known = [case.delivered_ns]
-        if case.last_offset is not None:
-            known.append(elections.committed_ns(number, case.last_offset))
-            offsets, by = self.delivered.get((case.of, known_epoch(elections.terms[number].epoch)), ((), ()))
-            above = int(np.searchsorted(offsets, case.last_offset))
-            known += [int(by[above])] if above < len(offsets) else []
+        known = [case.delivered_ns, self.told_committed_ns(elections, number, case.last_offset)]
+        return min((at for at in known if at is not None), default=None)
+
+    def told_committed_ns(self, elections: Elections, number: int, offset: int | None) -> int | None:
+        """By when all up to an offset of the log of a term's leader was committed for certain, by what that leader
+        reported in that term, and what of it was delivered; None where that is not known of any time."""
+        if offset is None:
+            return None
+        offsets, by = self.delivered.get((elections.of, known_epoch(elections.terms[number].epoch)), ((), ()))
+        above = int(np.searchsorted(offsets, offset))
+        known = [elections.committed_ns(number, offset), int(by[above]) if above < len(offsets) else None]
         return min((at for at in known if at is not None), default=None)
 
     def _name(self, broker: int) -> str:
@@ -505,6 +512,7 @@ class _Walk:
         """What becomes of them in the elections after their term."""
         terms, promise = self.elections.terms, _untaken(self.anomaly, self.evidence.configuration)
         perhaps: list[int] = []
+        back: list[int] = []
         taken: Decision | None = None
         since = self._since()
         for n in later:
@@ -514,21 +522,23 @@ class _Walk:
                 continue
             has = self._of_elected(n, all_led_have_it=taken is None and not perhaps)
             if has is Has.MUST:
-                taken = None
+                taken, perhaps, back = None, [*perhaps, *back], []
             elif has is Has.MAY:
                 self._elected(n, Why.PERHAPS_ELECTED)
-                if taken is not None and n == later[-1]:
-                    return self._again(n, taken, perhaps)
-                perhaps.append(n)
+                (perhaps if taken is None else back).append(n)
                 for broker in [broker for broker, known in self.state.items() if known is Has.MUST]:
                     self._now(terms[n].seen_ns, broker, Has.MAY, Why.DOUBTED, n)
             else:
                 if taken is None:
                     self._elected(n, Why.TOOK)
-                taken = taken or self._taken(n, has, perhaps)
+                if taken is None or back:
+                    found = self._taken(n, has, perhaps)
+                    if taken is not None and found.standing is not taken.standing:
+                        return self._again(back, taken, [*perhaps, n])
+                    taken, back = taken or found, []
                 self._followed(n)
         if taken is not None:
-            return taken
+            return self._again(back, taken, perhaps) if back else taken
         if not any(by is not None and terms[n].epoch == by for n in later):
             self._go_on(later[-1] if later else self.number, since, NEVER)
         return self._not_taken(perhaps, by, promise, later)
@@ -543,10 +553,10 @@ class _Walk:
         term = self.elections.terms[n]
         self.state.note(term.seen_ns, term.leader, why, term.epoch)
 
-    def _again(self, n: int, taken: Decision, perhaps: Iterable[int]) -> Decision:
-        """The last leader, whose log lacks it, may have had it all along, though one before lacked it."""
-        may_have = {n, *perhaps} if taken.event is None or taken.event.term is None else {n, *perhaps, taken.event.term}
-        return self._undecided(f"{self._who(n)} was elected again, and may have had it", may_have)
+    def _again(self, back: Sequence[int], taken: Decision, others: Iterable[int]) -> Decision:
+        """Leaders may have had it all along, though one before lacked it: the log is theirs, or another took it."""
+        took = [] if taken.event is None or taken.event.term is None else [taken.event.term]
+        return self._undecided(f"{self._who(back[-1])} was elected again, and may have had it", {*back, *others, *took})
 
     def _followed(self, n: int) -> None:
         """A leader lacked it: a holder that was up in its term may have followed it, and then lacks it, too (a follower
@@ -626,8 +636,15 @@ class _Walk:
             return self._undecided("nobody knows where it stood, or whether an election cut the log there", [n])
         if perhaps:
             return self._undecided(f"{self._who(perhaps[0])} was elected, and may have had it", [*perhaps, n])
-        doubt = self._doubt(ruling, happened, n, last_known)
+        doubt = self._doubt(ruling, happened, n, last_known) or self._doubt_of_disks(ruling, happened)
         return self.decided(ruling, event, [n]) if doubt is None else self._undecided(doubt, [n])
+
+    def _doubt_of_disks(self, ruling: Ruling, happened: Circumstances) -> str | None:
+        """Who may have had it besides those that lost their disks, where it is their loss alone that permits it."""
+        if ruling.standing is not Standing.PERMITTED or not happened.disks_lost or Has.MAY not in self.state.values():
+            return None
+        otherwise = standing(self.anomaly, self.evidence.configuration, replace(happened, disks_lost=False))
+        return None if otherwise.standing is Standing.PERMITTED else _OTHERS_MAY_HAVE_HAD_IT
 
     def _doubt(self, ruling: Ruling, happened: Circumstances, n: int, last_known: bool | None) -> str | None:
         """What nobody knows of an election, where that would permit what is a violation without it."""
@@ -662,7 +679,7 @@ class _Walk:
                 return self._undecided("every disk was wiped, and yet the log of before continues", [])
             if lost.standing is Standing.PERMITTED and not perhaps and Has.MAY not in self.state.values():
                 return self.decided(lost, Event(max(map(self._wiped_ns, self.wiped))))
-            return self._undecided("all that must have had it lost their disks, and others may have had it", perhaps)
+            return self._undecided(_OTHERS_MAY_HAVE_HAD_IT, perhaps)
         if perhaps:
             return self._undecided(f"{self._who(perhaps[0])} was elected, and may have had it", perhaps)
         terms = self.elections.terms
@@ -685,12 +702,16 @@ class _Walk:
     def _go_on(self, n: int, from_ns: int, to_ns: int) -> None:
         """What became known of who has it while a term went on: who joined the ISR, and whose disk was wiped."""
         term = self.elections.terms[n]
+        reports, wipes = self.elections.reports_of(n), self.acting.wipes(from_ns, to_ns)
+        if self.committed is None and self.state.get(term.leader) is Has.MUST:
+            told_ns = self.evidence.told_committed_ns(self.elections, n, self.case.last_offset)
+            if told_ns is not None and not any(
+                broker == term.leader and row["injecting_ns"] <= told_ns for row, broker in wipes
+            ):
+                self.committed = told_ns
         here = self.committed
-        if here is None and self.case.last_offset is not None and self.state.get(term.leader) is Has.MUST:
-            here = self.elections.committed_ns(n, self.case.last_offset)
         happened: list[tuple[int, int, Any]] = []
         before: dict[str, frozenset[int]] = {}
-        reports, wipes = self.elections.reports_of(n), self.acting.wipes(from_ns, to_ns)
         emptied = [(broker, row) for broker, row in self.wiped.items() if self.state.get(broker) is Has.WIPED]
         emptied += [(broker, row) for row, broker in wipes]
         filled = [(self.acting.up_ns(broker, over(row)) + self.elections.lag_ns, broker) for broker, row in emptied]

@@ -1,10 +1,13 @@
 """Who must have had a record that is gone, and what took it: more histories that each rule must not reach, or must."""
 
+from dataclasses import replace
+
 import pytest
 
 from checkers.evidence.elections import NEVER
 from checkers.evidence.holders import Case, candidates
-from harness.core.anomalies import HANGING_TRANSACTION, VANISHED
+from checkers.evidence.standing import delivered
+from harness.core.anomalies import HANGING_TRANSACTION, LOST, VANISHED
 from harness.core.verdict import Standing
 from tests.checkers.notation import SECOND, by_hand
 from tests.checkers.test_holders import (
@@ -213,3 +216,70 @@ def test_who_must_have_had_what_is_in_a_hole_of_a_log_without_epochs_is_not_told
     assert (both.standing, first.standing) == (VIOLATION, VIOLATION)
     assert both.must == frozenset()
     assert first.must == frozenset({1})
+
+
+@pytest.mark.parametrize(
+    ("wiped", "joined", "standing"),
+    [("b1", "1,2", UNDECIDED), ("b3", "1,2", UNDECIDED), ("b1", "1", PERMITTED), ("b1,b2", "1,2", PERMITTED)],
+    ids=["who must have had it", "who was elected", "nobody else may have", "all that may have, too"],
+)
+def test_the_disks_of_all_that_must_have_had_it_are_not_all_disks_where_another_may_have_it(
+    wiped: str, joined: str, standing: Standing
+) -> None:
+    """The ISR grew while it was in flight; then b3 is elected, outside of it."""
+    lines = [
+        *saw("b1,b2,b3", "0..4", 1, 0, "1"),
+        *saw("b2,b3", "5..9", 1, 0, joined),
+        f"fault k {'b1,b2' if wiped == 'b1,b2' else 'b1'} 4.9..20 kind=kill",
+        f"fault w {wiped} 6..7 kind=wipe",
+        *saw("b3", "10..60", 3, 1, "3"),
+        *CUT,
+    ]
+    assert decided("send r ok @5 t4.2..4.8", *lines, **UNCLEAN).standing is standing
+
+
+@pytest.mark.parametrize(("down", "standing"), [(30, UNDECIDED), (36, VIOLATION)])
+@pytest.mark.parametrize("last", [(), saw("b1,b2,b3", "56..60", 1, 4, "1,2")], ids=["who took it", "another"])
+def test_who_was_elected_again_and_may_have_it_may_have_brought_back_what_one_before_took(
+    down: int, standing: Standing, last: list[str]
+) -> None:
+    """b2 took it; b1 may have followed it, if it was back by then, and leads; then b2 is elected, nobody knows why."""
+    hand = ["fault e1 - 25..25.5 p0 unclean", "fault e2 - 35.2..35.5 p0 unclean"]
+    lines = [
+        *[*saw("b1", "0..20", 1, 0, "1"), *saw("b2,b3", "0..25", 1, 0, "1"), f"fault killed b1 20..{down} kind=kill"],
+        *[*saw("b2,b3", "26..35", 2, 1, "2"), "fault killed2 b2 35..37 kind=kill", *saw("b1,b3", "36..50", 1, 2, "1")],
+        *[*saw("b1,b2,b3", "51..55", 2, 3, "2"), *last, "final a @4 e0", "final b @5 e3", "end 0..6", *hand],
+    ]
+    assert decided(SENT, *lines, unclean_election=False).standing is standing
+
+
+@pytest.mark.parametrize(
+    ("high", "more", "standing"),
+    [
+        ("", [], PERMITTED),
+        ("high=5", [], PERMITTED),
+        ("high=6", [], VIOLATION),
+        ("", ["live x @7 e1 t9.2"], VIOLATION),
+        ("", ["live x @4 e1 t9.2"], PERMITTED),
+        ("high=6", ["fault w b1 8.6..8.7 kind=wipe"], PERMITTED),
+    ],
+    ids=["not told", "below it", "told", "delivered above", "delivered below", "its disk was wiped before"],
+)
+def test_what_its_leader_tells_committed_in_its_next_epoch_no_clean_election_takes(
+    high: str, more: list[str], standing: Standing
+) -> None:
+    lines = [
+        *saw("b1,b2,b3", "0..8", 1, 0, "1,2,3"),
+        *[*saw("b1", "9..9", 1, 1, "1,2,3", high), *saw("b2,b3", "9..14", 1, 1, "1,2,3")],
+        *["fault killed b1 9.5..40 kind=kill", *saw("b2,b3", "15..60", 2, 2, "2,3")],
+        *["final a @4 e0", "final b @5 e2", "end 0..6"],
+    ]
+    known = evidence(by_hand("send r ok @5 t3..4", "send x ok @7 t8..8.5", *lines, *more), **ALONE)
+    read = [Case(TRIAL, None, int(9.2 * SECOND), False, at, at, 1, int(9.2 * SECOND)) for at in delivered_at(more)]
+    known = replace(known, delivered=delivered(read), _edges={}, _moments={})
+    case = Case(TRIAL, 3 * SECOND, 4 * SECOND, True, 5, 5)
+    assert known.decided(LOST, case).standing is standing
+
+
+def delivered_at(lines: list[str]) -> list[int]:
+    return [int(line.split("@")[1].split()[0]) for line in lines if line.startswith("live")]
