@@ -144,11 +144,12 @@ class Elections:
         return max(sent_ns, first_ns) if to_ns >= first_ns and not self.unheard(sent_ns, first_ns) else sent_ns
 
     def reports_of(self, number: int) -> list[Span]:
-        """What was reported in a term, by its leader itself where it reported anything."""
+        """What was reported in a term, by its leader itself as far as it reported anything, and by others since."""
         if number not in self._reports_of:
-            term = self.terms[number]
-            own = [report for report in term.reports if report.observer == self.names.get(term.leader)]
-            self._reports_of[number] = own or list(term.reports)
+            term, leader = self.terms[number], self.names.get(self.terms[number].leader)
+            last_ns = max((report.to_ns for report in term.reports if report.observer == leader), default=BEFORE)
+            counted = (report for report in term.reports if report.observer == leader or report.from_ns > last_ns)
+            self._reports_of[number] = list(counted)
         return self._reports_of[number]
 
     @cached_property

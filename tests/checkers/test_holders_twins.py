@@ -283,3 +283,23 @@ def test_what_its_leader_tells_committed_in_its_next_epoch_no_clean_election_tak
 
 def delivered_at(lines: list[str]) -> list[int]:
     return [int(line.split("@")[1].split()[0]) for line in lines if line.startswith("live")]
+
+
+@pytest.mark.parametrize(
+    ("wipe", "told", "standing"),
+    [
+        (["fault w b3 6..8 kind=wipe"], saw("b2,b3", "20..25", 1, 0, "1,3"), UNDECIDED),
+        (["fault w b3 6..8 kind=wipe"], ["saw b1 @19.4 leader=1 epoch=0 isr=1,3"], VIOLATION),
+        (["fault w b3 22..24.5 kind=wipe"], saw("b2,b3", "20..25", 1, 0, "1,3"), PERMITTED),
+        ([], saw("b2,b3", "20..25", 1, 0, "1,3"), VIOLATION),
+    ],
+    ids=["before it joined", "its leader told that it joined", "since it joined", "never"],
+)
+def test_who_is_told_to_join_the_isr_when_its_leader_tells_nothing_more_has_filled_its_disk(
+    wipe: list[str], told: list[str], standing: Standing
+) -> None:
+    lines = [
+        *[*saw("b1,b2", "0..19", 1, 0, "1"), *saw("b3", "0..5", 1, 0, "1"), *saw("b3", "9..19", 1, 0, "1"), *told],
+        *["fault k b3 6..8 kind=kill", *wipe, "fault killed b1 19.6..90 kind=kill", *saw("b2,b3", "26..60", 3, 1, "3")],
+    ]
+    assert decided("send r ok @5 t3..4", *lines, *CUT, unclean_election=False).standing is standing
