@@ -141,7 +141,7 @@ def attached(
     width: int,
     logs: Mapping[Partition, Log],
     others: Iterable[RecordRange] = (),
-    spare: Mapping[Partition, int] = MappingProxyType({}),
+    spare: Mapping[tuple[Partition, int], int] = MappingProxyType({}),
 ) -> list[RecordRange]:
     """Undecided record ranges that stand next to what an event took that is permitted, and may have been taken by it,
     were taken by it: an election cuts a log at one offset, and takes all from there on. ``logs``: the final ones.
@@ -153,7 +153,7 @@ def attached(
     of that one's epoch there or above: then the end of what that one wrote may have been lost, by whatever took it.
     But if that one is the leader whom the event made, it came that far only if it wrote all offsets again in between.
     It did not where fewer writes can stand there that nobody knows of: ``spare`` of a partition
-    (checkers/evidence/spare_offsets.py; none: any number).
+    and term (checkers/evidence/spare_offsets.py; none: any number).
     """
     ordered = sorted(
         [*((part, True) for part in parts), *((part, False) for part in others)],
@@ -172,8 +172,8 @@ def attached(
             assert decision is not None
             if decision.standing is Standing.UNDECIDED and not apart[n]:
                 for term in sorted(decision.may_have):
-                    chain = chains.get((part.of, term)) if upwards and part.of in spare else None
-                    unknown = 0 if chain is None else spare[part.of] + below[part.of] - chain.count
+                    chain = chains.get((part.of, term)) if upwards and (part.of, term) in spare else None
+                    unknown = 0 if chain is None else spare[part.of, term] + below[part.of] - chain.count
                     if _may_be_anothers(part, decision, term, logs.get(part.of), chain, unknown):
                         continue
                     beside = permitted.get((part.of, term))

@@ -118,8 +118,8 @@ class Evidence:
     """All that a decision rests on. ``faults``: as known, and, where nobody knows whether some acted, as if they had.
 
     ``delivered``: for each partition and epoch, offsets in order and by when a consumer had one at or above each.
-    ``again``: what was acknowledged where something had been before. ``spare``: how many offsets writes may have taken
-    of which nobody knows (checkers/evidence/spare_offsets.py).
+    ``again``: what was acknowledged where something had been before. ``spare``: how many offsets of a term
+    writes may have taken of which nobody knows (checkers/evidence/spare_offsets.py).
     ``end_ns``: when nothing was written any more. ``coordinated``: there were transactions, and nobody observes the log
     of their coordinator.
     """
@@ -131,7 +131,7 @@ class Evidence:
     logs: Mapping[Partition, Log] = field(default_factory=dict)
     delivered: Mapping[tuple[Partition, int], tuple[Offsets, Offsets]] = field(default_factory=dict)
     again: Mapping[Partition, Again] = field(default_factory=dict)
-    spare: Mapping[Partition, int] = field(default_factory=dict)
+    spare: Mapping[tuple[Partition, int], int] = field(default_factory=dict)
     end_ns: int = 0
     last_replica_guarded: bool = False
     coordinated: bool = False

@@ -21,7 +21,7 @@ from checkers.evidence.final_logs import Log, Offsets
 from checkers.evidence.holders import Case, Evidence
 from checkers.evidence.leadership import Partition, Span
 from checkers.evidence.spare_offsets import COLUMNS as COLUMNS_OF_SPARE
-from checkers.evidence.spare_offsets import spare_offsets, unacknowledged
+from checkers.evidence.spare_offsets import InFlight, spare_offsets, unacknowledged
 from checkers.evidence.store import directory_of, extent, pieces
 from harness.core.anomalies import ACKNOWLEDGED_ELSEWHERE, LOST, VANISHED
 from harness.core.faults import Row, in_doubt, supposing_it_acted
@@ -61,19 +61,22 @@ def beside(known: Evidence, stored: StoredRun, logs: Mapping[Partition, Log], re
     columns, done = COLUMNS_OF_SENDS, None
     if known.configuration.read_committed and stored.count("transactions"):
         columns, done = [*COLUMNS_OF_SENDS, *TRANSACTION], stored.pieces("transactions", committed(), TRANSACTION)
-    sends = stored.pieces("sends", acknowledged(), columns)
+    in_flight = InFlight(known.elections, known.acting)
+    sends = in_flight.counting(stored.pieces("sends", acknowledged(), columns))
     gone = (piece for anomaly in _NOT_THERE for piece in pieces(directory_of(results, anomaly.name), COLUMNS_OF_GONE))
     read = pieces(directory_of(results, VANISHED.name), COLUMNS_OF_VANISHED)
     again = acknowledged_again(sends, gone, read, known.elections, known.acting, logs, known.end_ns, done)
     whole, given = begun_at(logs, vanished), delivered(vanished)
-    spare = {} if stored.count("transactions") else _spare(known, stored, results)
+    spare = {} if stored.count("transactions") else _spare(known, stored, results, in_flight)
     return replace(known, logs=whole, delivered=given, again=again, spare=spare, _edges={}, _moments={})
 
 
-def _spare(known: Evidence, stored: StoredRun, results: Path) -> Mapping[Partition, int]:
+def _spare(
+    known: Evidence, stored: StoredRun, results: Path, in_flight: InFlight
+) -> Mapping[tuple[Partition, int], int]:
     unanswered = stored.pieces("sends", unacknowledged(), COLUMNS_OF_SPARE.names)
     elsewhere = pieces(directory_of(results, ACKNOWLEDGED_ELSEWHERE.name), COLUMNS_OF_SPARE)
-    return spare_offsets(unanswered, elsewhere, known.elections, known.configuration)
+    return spare_offsets(unanswered, elsewhere, in_flight.after(), known.configuration)
 
 
 def over_ns(run: RunFile, last_ns: int) -> int:

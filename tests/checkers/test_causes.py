@@ -501,7 +501,7 @@ def standing_above(
 ) -> Standing:
     """How what stands at 70 does, above what an election took, where so many writes are not known."""
     parts = [*taken, part(70, 79, unsure), *besides]
-    found = attached(parts, 64, {TRIAL: log}, spare={} if spare is None else {TRIAL: spare})
+    found = attached(parts, 64, {TRIAL: log}, spare={} if spare is None else {(TRIAL, 1): spare})
     [own] = [one.decision for one in found if one.first_offset == 70]
     assert own is not None
     return own.standing
@@ -515,7 +515,7 @@ def test_the_leader_whom_it_made_came_no_further_than_writes_are_not_known() -> 
 
 def test_what_is_so_far_above_goes_on_where_that_stands() -> None:
     parts = [part(5, 69, TAKEN), part(70, 79, EITHER), part(80, 89, EITHER, 6, 7)]
-    found = attached(parts, 64, {TRIAL: ENDED_AT_9}, spare={TRIAL: FAR - 1})
+    found = attached(parts, 64, {TRIAL: ENDED_AT_9}, spare={(TRIAL, 1): FAR - 1})
     assert [one.decision.standing for one in found if one.decision] == [Standing.PERMITTED] * 3
 
 
@@ -560,7 +560,7 @@ def test_what_else_was_acknowledged_below_may_be_of_its_log(offset: int) -> None
 @pytest.mark.parametrize(("spare", "standing"), [(4, Standing.PERMITTED), (5, Standing.UNDECIDED)])
 def test_from_what_it_took_far_below_nobody_counts(spare: int, standing: Standing) -> None:
     parts = [part(5, 9, TAKEN), part(200, 209, TAKEN), part(210, 219, EITHER)]
-    found = attached(parts, 64, {TRIAL: ENDED_AT_9}, spare={TRIAL: spare})
+    found = attached(parts, 64, {TRIAL: ENDED_AT_9}, spare={(TRIAL, 1): spare})
     own = found[-1].decision
     assert own is not None
     assert own.standing is standing

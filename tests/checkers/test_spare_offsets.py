@@ -5,16 +5,24 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pytest
 
-from checkers.evidence.spare_offsets import COLUMNS, spare_offsets, unacknowledged
+from checkers.evidence.causes import COLUMNS as RANGES
+from checkers.evidence.causes import attached, decided, record_ranges
+from checkers.evidence.spare_offsets import COLUMNS, InFlight, spare_offsets, unacknowledged
+from harness.core.anomalies import LOST
 from harness.core.guarantees import Configuration
+from harness.core.verdict import Standing
 from harness.history.schema import SENDS
 from tests.checkers.notation import by_hand
+from tests.checkers.test_holders import evidence, saw
 
 ONE, OTHER = ("trial", 0), ("trial", 1)
 
 
 def writes(*partitions: int | None) -> list[pa.Table]:
     return [pa.Table.from_pylist([{"topic": "trial", "partition": one}], COLUMNS) for one in partitions]
+
+
+NOTHING = {(ONE, 0): 0, (OTHER, 0): 0}
 
 
 @pytest.mark.parametrize(
@@ -25,15 +33,94 @@ def writes(*partitions: int | None) -> list[pa.Table]:
 def test_a_write_that_is_not_known_takes_an_offset(
     silent: Sequence[int | None], elsewhere: Sequence[int | None], found: list[int]
 ) -> None:
-    told = spare_offsets(writes(*silent), writes(*elsewhere), [ONE, OTHER], Configuration(version="4.3.1"))
-    assert [told[ONE], told[OTHER]] == found
+    told = spare_offsets(writes(*silent), writes(*elsewhere), NOTHING, Configuration(version="4.3.1"))
+    assert [told[ONE, 0], told[OTHER, 0]] == found
 
 
-def test_without_idempotence_it_may_have_been_appended_more_than_once_and_what_is_known_too() -> None:
+def test_without_idempotence_it_may_have_been_appended_more_than_once() -> None:
     plain = Configuration(version="4.3.1", idempotence=False)
-    nothing, one = (spare_offsets(writes(*of), [], [ONE], plain)[ONE] for of in ((), (0,)))
-    assert nothing >= 1000
-    assert one - nothing > 1
+    none, one = (spare_offsets(writes(*of), [], NOTHING, plain)[ONE, 0] for of in ((), (0,)))
+    assert (none, one > 1) == (0, True)
+    sent_again = spare_offsets([], [], {(ONE, 0): 1200}, plain)[ONE, 0]
+    assert sent_again > 1200
+    assert spare_offsets([], [], {(ONE, 0): 1200}, Configuration(version="4.3.1")) == {(ONE, 0): 1200}
+
+
+#: b1 leads to 19 s, b2 from 22 s, and b3 from 40 s on; b2 is heard to know of it at 45 s.
+ELECTED = [
+    *[*saw("b1,b2,b3", "0..19", 1, 0, "1,2,3"), "fault k b1 20..90 kind=kill", *saw("b2,b3", "22..39", 2, 1, "2,3")],
+    *[*saw("b2", "40..44", 2, 1, "2,3"), *saw("b2", "45..60", 3, 2, "3"), *saw("b3", "40..60", 3, 2, "3")],
+]
+
+
+@pytest.mark.parametrize(
+    ("times", "after"),
+    [
+        ("10..11", [0, 0, 0]),
+        ("10..21", [1, 0, 0]),
+        ("21..23", [1, 0, 0]),
+        ("25..36", [0, 0, 0]),
+        ("25..41", [1, 1, 0]),
+        ("10..41", [1, 1, 0]),
+        ("44..47", [1, 1, 0]),
+        ("50..51", [0, 0, 0]),
+        ("50..70", [1, 1, 1]),
+    ],
+    ids=[
+        *("before", "across the first", "sent as nobody knew yet", "between", "across the second", "across both"),
+        *("sent to who does not know yet", "after", "acknowledged when nobody reported any more"),
+    ],
+)
+def test_what_was_in_flight_across_an_election_may_stand_in_the_log_of_who_led_before(
+    times: str, after: list[int]
+) -> None:
+    """(Of another partition nobody reported anything.)"""
+    told = by_hand(f"send a ok @5 t{times}", *ELECTED)
+    known = evidence(told)
+    in_flight = InFlight(known.elections, known.acting)
+    [row] = told.rows["sends"]
+    pieces = [pa.Table.from_pylist([{**row, "partition": partition}], SENDS) for partition in (0, 1)]
+    assert [*in_flight.counting(pieces)] == pieces
+    assert in_flight.after() == {(ONE, term): count for term, count in enumerate(after)}
+
+
+@pytest.mark.parametrize("idempotence", [True, False])
+@pytest.mark.parametrize("count", [5, 1100])
+def test_what_was_sent_again_to_the_next_leader_does_not_tell_how_far_the_one_before_wrote(
+    count: int, idempotence: bool
+) -> None:
+    """b2 leads from offset 5 on beside b1, who does not know yet. What it wrote from 10 on stands where b3 wrote it,
+    and above that stood r, which only b2 can have lost, if it was its own."""
+    end = 10 + count
+    lines = [
+        *[*saw("b1", "0..40", 1, 0, "1"), *saw("b2,b3", "0..19", 1, 0, "1"), "fault c b1 19..40 kind=isolate"],
+        *[*saw("b2,b3", "20..44", 2, 1, "2,3"), *saw("b1", "41..44", 2, 1, "2,3"), "fault k b2 44..70 kind=kill"],
+        *[*saw("b1,b3", "46..60", 3, 2, "3"), "final a @4 e0"],
+        *[f"send l{n} ok @{n} t{10 + n / 1000}..{10.05 + n / 1000}" for n in range(5, end)],
+        *[f"send k{n} ok @{n} w1 t{21 + n / 10}..{21.05 + n / 10}" for n in range(5, 10)],
+        *[f"final k{n} @{n} e1" for n in range(5, 10)],
+        *[f"send x{n} ok @{n} w1 t{24 + n / 100000}..47" for n in range(10, end)],
+        *[f"final x{n} @{n} e2" for n in range(10, end)],
+        *[f"send r ok @{end} w2 t24.5..25", f"send late ok @{end} w1 t50..51"],
+        *[f"final late @{end} e2", f"end 0..{end + 1}"],
+    ]
+    told = by_hand(*lines)
+    known = evidence(told, unclean_election=True, idempotence=idempotence)
+    in_flight = InFlight(known.elections, known.acting)
+    assert [*in_flight.counting([pa.Table.from_pylist(told.rows["sends"], SENDS)])]
+    spare = spare_offsets([], [], in_flight.after(), known.configuration)
+    lost = [row for row in told.rows["sends"] if row["record_id"] in {told.ids[f"l{n}"] for n in range(5, end)}]
+    lost += [row for row in told.rows["sends"] if row["record_id"] == told.ids["r"]]
+    rows = [{**row, "sent_ns": row["invoked_ns"], "acknowledged_ns": row["completed_ns"]} for row in lost]
+    table = pa.Table.from_pylist([{name: row.get(name) for name in RANGES.names} for row in rows], RANGES)
+    parts = decided(record_ranges([table], {}, 64, {}, known), LOST, known)
+    standings = [part.decision.standing for part in attached(parts, 64, known.logs, (), spare) if part.decision]
+    assert {*standings[:-1]} == {Standing.PERMITTED}
+    assert standings[-1] is Standing.UNDECIDED
+    few = [
+        part.decision.standing for part in attached(parts, 64, known.logs, (), dict.fromkeys(spare, 0)) if part.decision
+    ]
+    assert few[-1] is Standing.PERMITTED
 
 
 def test_unacknowledged_is_what_has_no_answer_or_no_offset() -> None:

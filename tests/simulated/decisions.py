@@ -13,7 +13,7 @@ from checkers.evidence.final_logs import Log
 from checkers.evidence.holders import Case, Decision, Evidence
 from checkers.evidence.leadership import Partition, spans
 from checkers.evidence.spare_offsets import COLUMNS as COLUMNS_OF_SPARE
-from checkers.evidence.spare_offsets import spare_offsets
+from checkers.evidence.spare_offsets import InFlight, spare_offsets
 from checkers.evidence.standing import begun_at, delivered, possible_faults
 from harness.core.anomalies import LOST, VANISHED, Anomaly
 from harness.history.schema import OBSERVATIONS, SENDS, Outcome, Phase
@@ -49,11 +49,13 @@ def evidence(played: Played) -> Evidence:
     gone = pa.Table.from_pylist(_not_there(played, told), COLUMNS_OF_GONE)
     read = [{name: row[name] for name in COLUMNS_OF_VANISHED.names} for row in _gone(played)]
     given = pa.Table.from_pylist(read, COLUMNS_OF_VANISHED)
-    again = acknowledged_again([sent], [gone], [given], known.elections, known.acting, logs, known.end_ns)
-    return replace(known, again=again, spare=_spare(played, known), _edges={}, _moments={})
+    in_flight = InFlight(known.elections, known.acting)
+    counted = in_flight.counting([sent])
+    again = acknowledged_again(counted, [gone], [given], known.elections, known.acting, logs, known.end_ns)
+    return replace(known, again=again, spare=_spare(played, known, in_flight), _edges={}, _moments={})
 
 
-def _spare(played: Played, known: Evidence) -> Mapping[Partition, int]:
+def _spare(played: Played, known: Evidence, in_flight: InFlight) -> Mapping[tuple[Partition, int], int]:
     stands = {(place, record.id): record.offset for place, log in played.final.items() for record in log}
     sends = played.tables["sends"]
     silent = [row for row in sends if row["outcome"] != Outcome.OK or row["offset"] is None]
@@ -64,7 +66,7 @@ def _spare(played: Played, known: Evidence) -> Mapping[Partition, int]:
         and stands.get(((row["topic"], row["partition"]), row["record_id"]), row["offset"]) != row["offset"]
     ]
     tables = ([pa.Table.from_pylist(rows, COLUMNS_OF_SPARE)] for rows in (silent, elsewhere))
-    return spare_offsets(*tables, known.elections, known.configuration)
+    return spare_offsets(*tables, in_flight.after(), known.configuration)
 
 
 def _not_there(played: Played, sends: list[dict[str, object]]) -> list[dict[str, object]]:
