@@ -827,12 +827,23 @@ class _Walk:
         return self.elections.terms[n].leader in self.elections.eligible(n)
 
     def _isr_lasted(self, n: int) -> bool:
-        """Whether the last ISR before an election had been reported for long enough, and until then, to be the last."""
+        """Whether the last ISR before an election had been reported for long enough, and until then, to be the last; or
+        whoever joined it later has the records: when they had been acknowledged, their leader alone was in it."""
         before = self.elections.last_before(n)
         if before is None or before.to_ns - before.from_ns < self.elections.lag_ns:
             return False
         until = min(self.elections.terms[n].seen_ns, self.acting.ended_ns(n - 1))
-        return not self.elections.unheard(before.to_ns, until)
+        if self.elections.unheard(before.to_ns, until):
+            return False
+        last_ns = before.to_ns - self.elections.lag_ns
+        alone = set(before.isr) == {before.leader} and self.state.get(before.leader) is Has.MUST
+        written = self.case.until_ns is not None and self.case.until_ns <= last_ns
+        return (alone and written) or self._had_no_leader_to_follow(n, before.leader, last_ns)
+
+    def _had_no_leader_to_follow(self, n: int, leader: int, from_ns: int) -> bool:
+        """Whether who was elected fetched nothing of the leader before it from some time on, and so joined no ISR."""
+        elected, until = self.elections.terms[n].leader, self.elections.terms[n].seen_ns
+        return self.acting.down(leader, from_ns, until) or self.acting.apart(elected, leader, from_ns, until)
 
     def _may_elect_uncleanly(self) -> bool:
         return self.evidence.configuration.elects_uncleanly or self.acting.any_by_hand

@@ -303,3 +303,33 @@ def test_who_is_told_to_join_the_isr_when_its_leader_tells_nothing_more_has_fill
         *["fault k b3 6..8 kind=kill", *wipe, "fault killed b1 19.6..90 kind=kill", *saw("b2,b3", "26..60", 3, 1, "3")],
     ]
     assert decided("send r ok @5 t3..4", *lines, *CUT, unclean_election=False).standing is standing
+
+
+@pytest.mark.parametrize(
+    ("sent", "isr", "fault", "last", "standing"),
+    [
+        ("18.1..18.3", "1", "stopped b1 19.6..40 kind=stop", 19, UNDECIDED),
+        ("17..17.2", "1", "stopped b1 19.6..40 kind=stop", 19, VIOLATION),
+        ("17..17.2", "1,3", "stopped b1 19.6..40 kind=stop", 19, UNDECIDED),
+        ("3..3.2", "1", "stopped b1 19.6..40 kind=stop", 19, VIOLATION),
+        ("17..17.2", "1,3", "killed b1 19.2..40 kind=kill", 24, VIOLATION),
+        ("17..17.2", "1,3", "killed b1 19.2..40 kind=kill", 20, UNDECIDED),
+        ("17..17.2", "1,3", "cut b1,b2 19.2..40 from=b1 to=b2 plane=all", 24, VIOLATION),
+        ("17..17.2", "1,3", "cut b1,b2 19.2..40 from=b1 to=b2 plane=all", 20, UNDECIDED),
+        ("17..17.2", "1,3", "cut b1,b2 19.2..40 from=b1 to=b2 plane=all missed", 24, UNDECIDED),
+        ("17..17.2", "1,3", "cut b1,b3 19.2..40 from=b1 to=b3 plane=all", 24, UNDECIDED),
+    ],
+    ids=[
+        *("as it may have grown", "it had been before", "its ISR's others may lack it", "before the ISR shrank"),
+        *("its process had ended before", "it ended then", "it was cut off before", "it was cut off then"),
+        *("it was not cut off", "another was"),
+    ],
+)
+def test_an_isr_may_grow_after_its_last_report_where_that_would_not_have_what_was_acknowledged_then(
+    sent: str, isr: str, fault: str, last: int, standing: Standing
+) -> None:
+    lines = [
+        *[*saw("b1,b2,b3", "0..4", 1, 0, "1,2,3"), *saw("b1", "5..19", 1, 0, isr)],
+        *[*saw("b2,b3", f"5..{last}", 1, 0, isr), f"fault {fault}", *saw("b2,b3", f"{last + 1}..60", 2, 1, "2"), *CUT],
+    ]
+    assert decided(f"send r ok @5 t{sent}", *lines, **ALONE).standing is standing
