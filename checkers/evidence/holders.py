@@ -782,28 +782,31 @@ class _Walk:
         """An ISR of a term was reported: who is in that of a leader that has the record has it, once it was committed,
         and whoever joins it in a later term (KIP-101: not before its log has reached that term's beginning).
 
-        One that lost its disk has it once it was seen to join since. Who may not have heard of the controller may
+        One that lost its disk has it once it was so seen to join since. Who may not have heard of the controller may
         report what was before."""
         leader, isr = self.state.get(self.elections.terms[n].leader), frozenset(report.isr)
         own = report.observer == self._who(n)
         late = not own and self.acting.behind(report.observer, at_ns - self.elections.lag_ns, at_ns)
+        later = n not in self.elections.terms_of_one_leader(self.number)
+        caught_up = later and self.evidence.configuration.joins_isr_after_term_began
         for broker in isr.union(report.elr or ()) if committed else isr:
             has = self.state.get(broker)
             joined = before is not None and broker not in before
+            sure = leader is Has.MUST and not late
             if leader not in {Has.MUST, Has.MAY}:
                 continue
             if has is Has.WIPED or broker in self.in_doubt:
                 since = self._wiped_ns(broker) + self.elections.lag_ns
-                if joined and report.from_ns > since and not late and leader is Has.MUST:
+                if joined and report.from_ns > since and sure and (committed or caught_up):
                     self._now(at_ns, broker, Has.MUST, Why.JOINED, n)
                     self.in_doubt.discard(broker)
                 elif joined and report.from_ns > since:
                     self._now(at_ns, broker, Has.MAY, Why.PERHAPS_JOINED, n)
                     self.in_doubt.add(broker)
-            elif leader is Has.MAY or late:
-                self._now(at_ns, broker, has or Has.MAY, Why.PERHAPS_JOINED, n)
-            elif committed or (joined and n not in self.elections.terms_of_one_leader(self.number)):
+            elif sure and (committed or (joined and caught_up)):
                 self._now(at_ns, broker, Has.MUST, Why.JOINED, n)
+            elif not sure or (joined and later):
+                self._now(at_ns, broker, has or Has.MAY, Why.PERHAPS_JOINED, n)
 
     def _wiped_ns(self, broker: int) -> int:
         row = self.wiped[broker]
@@ -828,7 +831,7 @@ class _Walk:
 
     def _isr_lasted(self, n: int) -> bool:
         """Whether the last ISR before an election had been reported for long enough, and until then, to be the last; or
-        whoever joined it later has the records: when they had been acknowledged, their leader alone was in it."""
+        whoever joined it later has the records, as they had been committed."""
         before = self.elections.last_before(n)
         if before is None or before.to_ns - before.from_ns < self.elections.lag_ns:
             return False
@@ -836,14 +839,18 @@ class _Walk:
         if self.elections.unheard(before.to_ns, until):
             return False
         last_ns = before.to_ns - self.elections.lag_ns
-        alone = set(before.isr) == {before.leader} and self.state.get(before.leader) is Has.MUST
-        written = self.case.until_ns is not None and self.case.until_ns <= last_ns
-        return (alone and written) or self._had_no_leader_to_follow(n, before.leader, last_ns)
+        leader, elected = before.leader, self.elections.terms[n].leader
+        # (Who is alone in the ISR commits at once.)
+        known = self.committed if self.committed is not None or set(before.isr) != {leader} else self.case.until_ns
+        written = known is not None and known <= last_ns and self.state.get(leader) is Has.MUST
+        emptied = elected in self.wiped and self.wiped[elected]["injecting_ns"] > last_ns
+        return (written and not emptied) or self._had_no_leader_to_follow(n, leader, last_ns)
 
     def _had_no_leader_to_follow(self, n: int, leader: int, from_ns: int) -> bool:
         """Whether who was elected fetched nothing of the leader before it from some time on, and so joined no ISR."""
         elected, until = self.elections.terms[n].leader, self.elections.terms[n].seen_ns
-        return self.acting.down(leader, from_ns, until) or self.acting.apart(elected, leader, from_ns, until)
+        gone = leader < 0 or self.acting.down(leader, from_ns, until)
+        return gone or self.acting.apart(elected, leader, from_ns, until)
 
     def _may_elect_uncleanly(self) -> bool:
         return self.evidence.configuration.elects_uncleanly or self.acting.any_by_hand

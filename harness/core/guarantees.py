@@ -38,6 +38,7 @@ from harness.core.version import Version, parse_version
 _KRAFT_ELECTS_UNCLEANLY_SINCE: Version = (3, 9)
 _PARTITIONS_VERIFIED_SINCE: Version = (3, 6)
 _CONTROLLER_DECIDES_ISR_SINCE: Version = (2, 7)
+_JOINS_ISR_AFTER_TERM_BEGAN_SINCE: Version = (2, 0, 1)
 
 
 class Configuration(BaseModel):
@@ -82,6 +83,12 @@ class Configuration(BaseModel):
         """Whether the controller decides each ISR, and tells it: in KRaft, and from 2.7 on (KIP-497). Before, a leader
         does, and the controller tells of it later."""
         return self.metadata == "kraft" or self._has(_CONTROLLER_DECIDES_ISR_SINCE)
+
+    @property
+    def joins_isr_after_term_began(self) -> bool:
+        """Whether who joins an ISR has all that stood in its leader's log when that one's term began: from 2.0.1 on
+        (KAFKA-7128). Before, it had come to the high watermark, and no further."""
+        return self._has(_JOINS_ISR_AFTER_TERM_BEGAN_SINCE)
 
     @property
     def verifies_partitions(self) -> bool:

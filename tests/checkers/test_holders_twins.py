@@ -333,3 +333,43 @@ def test_an_isr_may_grow_after_its_last_report_where_that_would_not_have_what_wa
         *[*saw("b2,b3", f"5..{last}", 1, 0, isr), f"fault {fault}", *saw("b2,b3", f"{last + 1}..60", 2, 1, "2"), *CUT],
     ]
     assert decided(f"send r ok @5 t{sent}", *lines, **ALONE).standing is standing
+
+
+@pytest.mark.parametrize(
+    ("version", "high", "standing"),
+    [("1.0.2", "", UNDECIDED), ("2.0.0", "", UNDECIDED), ("2.0.1", "", VIOLATION), ("1.0.2", "high=6", VIOLATION)],
+)
+def test_who_joins_the_isr_of_a_later_term_has_what_stood_there_as_it_began_since_2_0_1(
+    version: str, high: str, standing: Standing
+) -> None:
+    """b2 leads while b1 is down, then b1 again; b3 joins its ISR, and is elected. (An ISR is told a minute late.)"""
+    lines = [
+        *[
+            *saw("b1,b2,b3", "0..70", 1, 0, "1,2,3"),
+            *saw("b1", "71..160", 1, 0, "1"),
+            *saw("b2,b3", "71..165", 1, 0, "1"),
+        ],
+        *["fault k b1 160..200 kind=kill", *saw("b2,b3", "166..190", 2, 1, "2"), "fault k2 b2 190..400 kind=kill"],
+        *[*saw("b3", "191..199", -1, 1, "2"), *saw("b1,b3", "200..280", 1, 2, "1", high)],
+        *[
+            *saw("b1,b3", "281..283", 1, 2, "1,3"),
+            "fault k3 b1 283.5..700 kind=kill",
+            *saw("b3", "290..500", 3, 3, "3"),
+        ],
+        *["final a @4 e0", "final b @5 e3", "send late ok @6 t455..456", "final late @6 e3", "end 0..7"],
+    ]
+    found = decided("send r ok @5 t80..81", *lines, **ALONE, version=version, metadata="zookeeper")
+    assert found.standing is standing
+
+
+@pytest.mark.parametrize(("sent", "standing"), [("3..4", UNDECIDED), ("12..13", PERMITTED)])
+def test_who_lost_its_disk_and_joined_the_isr_need_not_have_what_only_its_leader_acknowledged(
+    sent: str, standing: Standing
+) -> None:
+    lines = [
+        *[*saw("b1,b2", "0..5", 1, 0, "1,2,3"), *saw("b3", "0..5", 1, 0, "1,2,3"), "fault k b3 5.5..8 kind=kill"],
+        *["fault w b3 6..7 kind=wipe", *saw("b1,b2", "6..14", 1, 0, "1,2"), *saw("b3", "9..14", 1, 0, "1,2")],
+        *[*saw("b1,b2,b3", "15..20", 1, 0, "1,2,3"), "fault killed b1 20.5..90 kind=kill"],
+        *[*saw("b2,b3", "26..60", 3, 1, "2,3"), *CUT],
+    ]
+    assert decided(f"send r ok @5 t{sent}", *lines, **ALONE).standing is standing
