@@ -134,6 +134,10 @@ class Elections:
         counted = [report for by in observers for report in of_each[by]]
         if leader not in observers:
             counted += [report for report in of_each.get(leader or "", ()) if report.from_ns <= until]
+            # (Who fell silent may have told of an ISR that those did not see.)
+            partly = (by for by in of_each if by not in {*whole, leader} and not behind(by, from_ns, until))
+            told = (report for by in partly for report in of_each[by])
+            counted += [report for report in told if report.from_ns <= until and report.to_ns >= from_ns]
         isrs = [frozenset(report.isr) for report in _around(counted, from_ns, until)]
         return InSync(frozenset.intersection(*isrs), frozenset.union(*isrs))
 

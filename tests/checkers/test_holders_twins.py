@@ -226,12 +226,12 @@ def test_who_must_have_had_what_is_in_a_hole_of_a_log_without_epochs_is_not_told
 def test_the_disks_of_all_that_must_have_had_it_are_not_all_disks_where_another_may_have_it(
     wiped: str, joined: str, standing: Standing
 ) -> None:
-    """The ISR grew while it was in flight; then b3 is elected, outside of it."""
+    """The ISR grew while it was in flight, as b2 alone tells; then b3 is elected, outside of it."""
     lines = [
         *saw("b1,b2,b3", "0..4", 1, 0, "1"),
-        *saw("b2,b3", "5..9", 1, 0, joined),
+        *[*saw("b2", "5..5", 1, 0, joined), *saw("b3", "5..9", 1, 0, "1")],
         f"fault k {'b1,b2' if wiped == 'b1,b2' else 'b1'} 4.9..20 kind=kill",
-        f"fault w {wiped} 6..7 kind=wipe",
+        f"fault w {wiped} 5.6..6.6 kind=wipe",
         *saw("b3", "10..60", 3, 1, "3"),
         *CUT,
     ]
