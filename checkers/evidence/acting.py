@@ -1,7 +1,7 @@
 """What the faults of a run did to the brokers of one partition, looked up by time."""
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from functools import cached_property
 
 from checkers.evidence.elections import BEFORE, LAG_NS, NEVER, Elections
@@ -125,16 +125,36 @@ class Acting:
         return self._behinds[observer].meet(from_ns, to_ns)
 
     def isr_faulted(self, number: int) -> bool:
-        """Whether whoever else was in the ISR or the ELR at an election was under a fault, or had just been healed."""
+        """Whether whoever else was in the ISR or the ELR was under a fault, or had just been healed, whenever an
+        election came: as it was seen, and as early as it may have been."""
         if number not in self._isr:
-            others = self._elections.eligible(number) - {self._elections.terms[number].leader}
-            self._isr[number] = self._elections.last_before(number) is not None and self.all_under(others, number)
+            under = self._under(self._earliest_ns(number)) if self.isr_may_be_faulted(number) else frozenset()
+            self._isr[number] = bool(under) and self._all_among(self._others(number), under)
         return self._isr[number]
 
+    def isr_may_be_faulted(self, number: int) -> bool:
+        """Whether they were as the election was seen. (It may have come before.)"""
+        known = self._elections.last_before(number) is not None
+        return known and self.all_under(self._others(number), number)
+
+    def _others(self, number: int) -> frozenset[int]:
+        return self._elections.eligible(number) - {self._elections.terms[number].leader}
+
+    def _earliest_ns(self, number: int) -> int:
+        """When an election came at the earliest: nobody is elected in place of a leader before a fault is upon it."""
+        terms, begins = self._elections.terms, self._elections.terms[number].begins_ns
+        leader = self._elections.names.get(terms[number - 1].leader)
+        if leader in self._under(begins):
+            return begins
+        struck = (row["injecting_ns"] for row in self._faults if leader in hit(row, self._brokers))
+        return min((at for at in struck if begins < at <= terms[number].seen_ns), default=begins)
+
     def all_under(self, brokers: frozenset[int], number: int) -> bool:
-        """Whether each of these was under a fault at an election, or had just been healed."""
-        under = self._under(self._elections.terms[number].seen_ns)
-        return all(self._elections.names.get(broker) in under for broker in brokers)
+        """Whether each of these was under a fault, or had just been healed, as an election was seen."""
+        return self._all_among(brokers, self._under(self._elections.terms[number].seen_ns))
+
+    def _all_among(self, brokers: frozenset[int], names: Set[str]) -> bool:
+        return all(self._elections.names.get(broker) in names for broker in brokers)
 
     def _under(self, at_ns: int) -> set[str]:
         return {
@@ -154,7 +174,11 @@ class Acting:
 
     def by_hand(self, number: int) -> bool:
         """Whether an unclean election that was asked for by hand made a term: the first that was seen after it."""
-        return number in self._made_by_hand
+        return any(made == {number} for made, _ in self._made)
+
+    def may_be_by_hand(self, number: int) -> bool:
+        """Whether it made that term, or another that was first seen at the same time."""
+        return any(number in made for made, _ in self._made)
 
     @property
     def any_by_hand(self) -> bool:
@@ -168,22 +192,21 @@ class Acting:
     @property
     def unseen_by_hand(self) -> bool:
         """Whether nobody reported the term that an unclean election by hand made."""
-        return any(made is None for made, _ in self._made)
+        return any(not made for made, _ in self._made)
 
     @cached_property
-    def _made_by_hand(self) -> frozenset[int]:
-        return frozenset(made for made, _ in self._made if made is not None)
+    def _made(self) -> list[tuple[frozenset[int], Row]]:
+        """Each unclean election by hand that came, and the term that it made: several, where any of them may be it;
+        none, where that was not seen."""
+        return [(self._made_by(row), row) for row in self._asked]
 
-    @cached_property
-    def _made(self) -> list[tuple[int | None, Row]]:
-        """Each unclean election by hand that came, and the term that it made; None where that was not seen."""
+    def _made_by(self, row: Row) -> frozenset[int]:
         terms = self._elections.terms
-        found: list[tuple[int | None, Row]] = []
-        for row in self._asked:
-            first = next((n for n, term in enumerate(terms) if term.seen_ns >= row["injecting_ns"]), None)
-            made = first if first is not None and terms[first].begins_ns <= over(row) + LAG_NS else None
-            found.append((made, row))
-        return found
+        seen_ns = min((term.seen_ns for term in terms if term.seen_ns >= row["injecting_ns"]), default=NEVER)
+        at_once = [n for n, term in enumerate(terms) if term.seen_ns == seen_ns]
+        # (One that is told late is said to be seen when a later one was.)
+        told = [n for n in at_once if any(report.from_ns <= seen_ns for report in terms[n].reports)]
+        return frozenset(n for n in told or at_once if terms[n].begins_ns <= over(row) + LAG_NS)
 
 
 def over(row: Row) -> int:

@@ -502,7 +502,7 @@ class _Walk:
             return self.decided(promise)
         later = self._later(by)
         wiped = self.acting.wipes(BEFORE if self.case.sent_ns is None else self.case.sent_ns, NEVER)
-        by_hand = self.acting.unseen_by_hand or any(self.acting.by_hand(n) for n in later)
+        by_hand = self.acting.unseen_by_hand or any(self.acting.may_be_by_hand(n) for n in later)
         uncleanly = self.evidence.configuration.elects_uncleanly
         if self.committed is not None and not wiped and not by_hand and not uncleanly:
             return self.decided(promise, self._event(later[0]) if later else None)
@@ -599,7 +599,7 @@ class _Walk:
         committed, whatever was reported of the ISR: as long as every leader before had it."""
         leader = self.elections.terms[n].leader
         has = self.state.get(leader)
-        clean = not self.evidence.configuration.elects_uncleanly and not self.acting.by_hand(n)
+        clean = not self.evidence.configuration.elects_uncleanly and not self.acting.may_be_by_hand(n)
         if self.committed is not None and clean and all_led_have_it and self._kept_its_disk(leader):
             has = Has.MUST
             if self.state.get(leader) is not has:
@@ -636,7 +636,8 @@ class _Walk:
             return self._undecided("nobody knows where it stood, or whether an election cut the log there", [n])
         if perhaps:
             return self._undecided(f"{self._who(perhaps[0])} was elected, and may have had it", [*perhaps, n])
-        doubt = self._doubt(ruling, happened, n, last_known) or self._doubt_of_disks(ruling, happened)
+        doubt = next(self._doubts(happened, n, last_known), None) if ruling.standing is Standing.VIOLATION else None
+        doubt = doubt or self._doubt_of_disks(ruling, happened)
         return self.decided(ruling, event, [n]) if doubt is None else self._undecided(doubt, [n])
 
     def _doubt_of_disks(self, ruling: Ruling, happened: Circumstances) -> str | None:
@@ -646,24 +647,25 @@ class _Walk:
         otherwise = standing(self.anomaly, self.evidence.configuration, replace(happened, disks_lost=False))
         return None if otherwise.standing is Standing.PERMITTED else _OTHERS_MAY_HAVE_HAD_IT
 
-    def _doubt(self, ruling: Ruling, happened: Circumstances, n: int, last_known: bool | None) -> str | None:
+    def _doubts(self, happened: Circumstances, n: int, last_known: bool | None) -> Iterator[str]:
         """What nobody knows of an election, where that would permit what is a violation without it."""
 
         def permits(**otherwise: bool) -> bool:
             if_so = standing(self.anomaly, self.evidence.configuration, replace(happened, **otherwise))
             return if_so.standing is Standing.PERMITTED
 
-        if ruling.standing is not Standing.VIOLATION:
-            return None
+        if not happened.by_hand and self.acting.may_be_by_hand(n) and permits(by_hand=True):
+            yield f"nobody knows which of several elections, that of {self._who(n)} among them, was asked for by hand"
+        if not happened.uncleanly and self.acting.isr_may_be_faulted(n) and permits(isr_faulted=True):
+            yield f"nobody knows whether the rest of the ISR was faulted before {self._who(n)} was elected, or after"
         if not happened.uncleanly and self.elections.isr_missed(n) and permits(uncleanly=True, isr_faulted=True):
-            return f"nobody had reported by then the ISR from which {self._who(n)} was elected"
+            yield f"nobody had reported by then the ISR from which {self._who(n)} was elected"
         if happened.uncleanly and permits(isr_faulted=True):
-            return f"nobody knows why no broker of the ISR was elected in place of {self._who(n)}"
+            yield f"nobody knows why no broker of the ISR was elected in place of {self._who(n)}"
         if happened.uncleanly and permits(uncleanly=False) and not self._isr_lasted(n):
-            return f"nobody knows whether {self._who(n)} was in the ISR when it was elected"
+            yield f"nobody knows whether {self._who(n)} was in the ISR when it was elected"
         if last_known is None and self._all_else_may_have_left(n) and permits(uncleanly=True, last_known=True):
-            return f"nobody knows whether {self._who(n)} was elected as the last known leader"
-        return None
+            yield f"nobody knows whether {self._who(n)} was elected as the last known leader"
 
     def _all_else_may_have_left(self, n: int) -> bool:
         """Whether, with eligible leader replicas, whoever else could be elected may have ceased to be eligible unseen,

@@ -157,6 +157,30 @@ def test_of_the_isr_before_the_first_term_nobody_knows_whether_faults_hit_it() -
 
 
 @pytest.mark.parametrize(
+    ("leader", "other", "faulted"),
+    [
+        ("19..90", "19..90", True),
+        ("20.1..90", "20.1..90", True),
+        ("20.5..90", "20.1..90", True),
+        ("20.1..90", "20.9..90", False),
+        ("20.1..90", "21.1..90", False),
+        ("10..12", "18..90", True),
+        ("50..90", "20.9..90", False),
+    ],
+    ids=["before", "at once", "the other first", "the other later", "after it was seen", "healed", "no reason"],
+)
+def test_a_fault_that_began_after_an_election_may_have_come_does_not_excuse_it(
+    leader: str, other: str, faulted: bool
+) -> None:
+    """b2, of the ISR as b1 was, was passed over for b3: between two samples, at 20 s and 21 s."""
+    lines = [f"fault k b1 {leader} kind=stop", f"fault k2 b2 {other} kind=stop", *saw("b3", "21..60", 3, 1, "3")]
+    told = by_hand(*saw("b1,b2,b3", "0..20", 1, 0, "1,2"), *lines)
+    known = Acting(evidence(told).elections[TRIAL], told.rows["faults"], kraft=True)
+    assert known.isr_faulted(1) is faulted
+    assert known.isr_may_be_faulted(1) is (other != "21.1..90" and leader != "50..90")
+
+
+@pytest.mark.parametrize(
     ("asked", "made"),
     [
         ("25..26", True),
@@ -174,6 +198,19 @@ def test_an_election_by_hand_made_the_first_term_that_was_seen_after_it(asked: s
     assert known.by_hand(1) is made
     assert not known.by_hand(0)
     assert known.unseen_by_hand is not made
+
+
+@pytest.mark.parametrize(
+    ("told", "made"), [("26..30", {1, 2}), ("25..30", {1}), ("40..45", {2})], ids=["at once", "before", "late"]
+)
+def test_an_election_by_hand_made_the_term_that_was_told_then(told: str, made: set[int]) -> None:
+    """b3 was first seen to lead at 26 s in epoch 2; b2 led in epoch 1."""
+    lines = ["fault e - 24..25 unclean", *saw("b3", "26..60", 3, 2, "3"), *saw("b2", told, 2, 1, "2")]
+    seen = by_hand(*saw("b1", "0..23", 1, 0, "1,2"), *lines)
+    known = Acting(evidence(seen).elections[TRIAL], seen.rows["faults"], kraft=True)
+    assert {n for n in range(3) if known.may_be_by_hand(n)} == made
+    assert {n for n in range(3) if known.by_hand(n)} == (made if len(made) == 1 else set())
+    assert not known.unseen_by_hand
 
 
 def test_of_two_elections_by_hand_one_may_not_have_been_seen() -> None:

@@ -1588,20 +1588,20 @@ _THEN_B2 = saw("b2", "26..60", 2, 2, "2")
 
 @pytest.mark.parametrize("epochs", [True, False])
 @pytest.mark.parametrize(
-    ("between", "x", "standing"),
+    ("between", "died", "x", "standing"),
     [
-        ([], "t22..23", UNDECIDED),
-        (["saw b3 @21 leader=3 epoch=1 isr=3"], "t22..23", UNDECIDED),
-        ([], "t26.1..27", PERMITTED),
+        ([], 24, "t22..23", UNDECIDED),
+        (["saw b3 @21 leader=3 epoch=1 isr=3"], 24, "t22..23", UNDECIDED),
+        ([], 20, "t26.1..27", PERMITTED),
     ],
     ids=["nobody told of b3", "it was told of", "b2 was seen"],
 )
 def test_a_leader_whom_nobody_reported_may_have_acknowledged_that_in_its_place(
-    epochs: bool, between: list[str], x: str, standing: Standing
+    epochs: bool, between: list[str], died: int, x: str, standing: Standing
 ) -> None:
     """b3 had r, and may have acknowledged x in its place: then its log was cut before b2 was elected."""
     log = ["final a @4 e0", "final c @5 e2", "send late ok @6 t50..51", "final late @6 e2", "end 0..7"]
-    lines = [*_UNHEARD, *between, *_THEN_B2, *log]
+    lines = [*(line.replace("b3 24..", f"b3 {died}..") for line in _UNHEARD), *between, *_THEN_B2, *log]
     told = [line if epochs else re.sub(r" e(poch=)?\d\b", "", line) for line in lines]
     assert decided("send r ok @5 t10..11", *told, f"send x ok @5 {x}", **UNCLEAN).standing is standing
 
