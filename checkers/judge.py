@@ -48,6 +48,11 @@ from harness.history.run_file import RunFile
 #: So many findings have a line among the reasons, the worst first.
 _MOST_FINDINGS = 10
 
+_VANISHED = pa.schema(
+    [("topic", pa.string()), ("partition", pa.int32()), ("record_id", pa.int64()), ("offset", pa.int64())]
+)
+_COPIES = pa.schema([*_VANISHED, ("copies", pa.int64()), ("in_log", pa.int64())])
+
 
 def judge(
     directory: Path, spark: SparkSession, results: Path | None = None, checkers: Sequence[Checker] | None = None
@@ -157,9 +162,18 @@ def _missed_by_the_living(results: Path) -> int:
     return sum(len(piece) - pc.sum(pc.or_(piece["died"], piece["unanswered"])).as_py() for piece in found)
 
 
-def _copies_stand(results: Path) -> bool:
-    found = pieces(directory_of(results, DUPLICATED.name), pa.schema([("in_log", pa.int64())]))
-    return any(pc.any(pc.greater(piece["in_log"], 1)).as_py() for piece in found)
+def copies_vanished(results: Path) -> bool:
+    """Whether of each record at several offsets the final log has one at most, and all others vanished: each from where
+    it was."""
+    found = [*pieces(directory_of(results, DUPLICATED.name), _COPIES)]
+    gone = [*pieces(directory_of(results, VANISHED.name), _VANISHED)]
+    if not found or not gone:
+        return False
+    copies, record = pa.concat_tables(found), ["topic", "partition", "record_id"]
+    there = pa.concat_tables(gone).join(copies.select(record), record, join_type="left semi")
+    there = there.group_by(_VANISHED.names).aggregate([])
+    stands, missing = pc.max(copies["in_log"]).as_py(), pc.sum(pc.subtract(copies["copies"], copies["in_log"])).as_py()
+    return stands is not None and stands <= 1 and len(there) == missing
 
 
 def all_may_have_moved(history: History, anomaly: str) -> bool:
@@ -202,7 +216,7 @@ def explained(
     gone = anomaly in LOSS
     ranges = found_ranges(history, anomaly, missing if gone else {}, known if gone else None)
     ruling = rule(history, anomaly, ranges)
-    if anomaly is DUPLICATED and ruling.standing is Standing.VIOLATION and not _copies_stand(history.results):
+    if anomaly is DUPLICATED and ruling.standing is Standing.VIOLATION and copies_vanished(history.results):
         # Copies that consumers received and that are gone were lost, and sent again for that: what excuses that does.
         lost = found_ranges(history, VANISHED, missing, known) if known else []
         ruling = worst_ruling(lost)[0] if lost else ruling

@@ -13,9 +13,10 @@ from pyspark.sql import DataFrame, SparkSession
 from checkers.catalogue import CHECKERS, WITHOUT_FINAL_READ
 from checkers.checker import Checker
 from checkers.evidence.causes import found_ranges, runs
+from checkers.evidence.store import directory_of
 from checkers.findings import Observed, findings
 from checkers.history import History
-from checkers.judge import active, circumstances, judge, moment, reasons
+from checkers.judge import active, circumstances, copies_vanished, judge, moment, reasons
 from checkers.screening import records
 from checkers.summary import summary
 from harness.core.anomalies import BY_NAME
@@ -476,3 +477,46 @@ def test_a_finder_without_candidates_is_not_asked_and_cannot_fail(spark: SparkSe
     write(tmp_path, [by_hand(*CLEAN)])
     verdict = judge(tmp_path, spark, checkers=failing("lost"))
     assert verdict.verdict is Judgement.VALID
+
+
+def stored(results: Path, anomaly: str, *rows: dict[str, Any]) -> None:
+    directory_of(results, anomaly).mkdir(parents=True)
+    for n, row in enumerate(rows):
+        pq.write_table(pa.Table.from_pylist([row]), directory_of(results, anomaly) / f"{n}.parquet")
+
+
+COPIES = {"topic": "trial", "partition": 0, "record_id": 7, "offset": 5, "copies": 2, "in_log": 1}
+
+
+@pytest.mark.parametrize(
+    ("gone", "excused"),
+    [
+        ([(0, 7, 5)], True),
+        ([(0, 7, 5), (1, 8, 3)], True),
+        ([(1, 7, 5)], False),
+        ([(0, 8, 5)], False),
+        ([], False),
+    ],
+    ids=["it", "another, too", "another partition's", "another record", "nothing"],
+)
+def test_copies_that_are_gone_are_excused_where_each_of_them_vanished(
+    gone: list[tuple[int, int, int]], excused: bool, tmp_path: Path
+) -> None:
+    """Record 7 was read at two offsets; the final log has it at one."""
+    vanished = [{"topic": "trial", "partition": p, "record_id": record, "offset": at} for p, record, at in gone]
+    stored(tmp_path, "duplicated", COPIES)
+    stored(tmp_path, "vanished", *vanished)
+    assert copies_vanished(tmp_path) is excused
+
+
+@pytest.mark.parametrize(
+    ("copies", "in_log", "excused"), [(2, 1, True), (3, 1, False), (2, 0, False), (3, 2, False), (2, None, False)]
+)
+def test_of_each_record_all_copies_but_one_vanished(
+    copies: int, in_log: int | None, excused: bool, tmp_path: Path
+) -> None:
+    """One place is told twice: its record was handed over by two producers."""
+    one = {name: COPIES[name] for name in ("topic", "partition", "record_id", "offset")}
+    stored(tmp_path, "duplicated", COPIES | {"copies": copies, "in_log": in_log})
+    stored(tmp_path, "vanished", one, one)
+    assert copies_vanished(tmp_path) is excused
