@@ -7,7 +7,7 @@ design, Replication).
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
-from checkers.anomalies.records import OF_SEND
+from checkers.anomalies.records import OF_SEND, in_transaction
 from checkers.history import PARTITION, History
 from checkers.scan.in_log import proven, retained
 from checkers.scan.record_bits import BIT, BLOCK, OF_BLOCK, Candidates, computed_once
@@ -70,7 +70,7 @@ def acknowledged_elsewhere(unsettled: Candidates) -> DataFrame:
     there, but at others only. (What stood below the log's start was deleted by retention.)
 
     Guarantee: the offset in an acknowledgement is where the record is (RecordMetadata.offset). Returns: RECORD (as
-    acknowledged), read_offset
+    acknowledged), read_offset, in_transaction (as of what is lost)
     """
     history = unsettled.history
     whole = F.broadcast(history.log_ends.where("complete").select(*PARTITION))
@@ -83,7 +83,10 @@ def acknowledged_elsewhere(unsettled: Candidates) -> DataFrame:
     return (
         acknowledged.join(there, on=["topic", "partition", "record_id"], how="inner")
         .join(whole, on=PARTITION, how="left_semi")
-        .selectExpr(*OF_SEND, "if(array_contains(offsets, offset), offset, array_min(offsets)) as read_offset")
+        .selectExpr(
+            *(*OF_SEND, "if(array_contains(offsets, offset), offset, array_min(offsets)) as read_offset"),
+            *in_transaction(history),
+        )
     )
 
 

@@ -41,7 +41,8 @@ def lost(candidates: Candidates) -> DataFrame:
     offset, in a log that does not begin at 0, nobody knows (``maybe_deleted``).
     Guarantee: a committed message is not lost as long as one in-sync replica is alive (Kafka design, Replication).
     Returns: RECORD, read_epoch (the leader epoch that consumers received with it where it was acknowledged, if they all
-    received one: that leader wrote it, and that one or a later one acknowledged it)
+    received one: that leader wrote it, and that one or a later one acknowledged it), in_transaction (beside
+    transactions, where acks is not all)
     """
     acknowledged = retained(candidates.history, candidates.sends("outcome = 'ok'"), maybe_deleted=False)
     telling = "phase = 'final' and not intact or phase = 'live' and intact and leader_epoch >= 0"
@@ -54,7 +55,13 @@ def lost(candidates: Candidates) -> DataFrame:
         )
     )
     gone = acknowledged.join(there, on=STANDING, how="left").where("not coalesce(damaged, false)")
-    return gone.selectExpr(*OF_SEND, "read_epoch")
+    return gone.selectExpr(*OF_SEND, "read_epoch", *in_transaction(candidates.history))
+
+
+def in_transaction(history: History) -> list[str]:
+    """The column ``in_transaction`` of sends, where what is in none may be acknowledged otherwise."""
+    mixed = history.transactional and not history.run_file.configuration.acks_all
+    return ["transaction is not null as in_transaction"] if mixed else []
 
 
 def maybe_deleted(candidates: Candidates) -> int:
@@ -157,14 +164,16 @@ def vanished(candidates: Candidates) -> DataFrame:
 
     Guarantee: only committed messages are served to consumers (Kafka design, Replication): they read below the high
     watermark, and what is below it is not to be lost. Returns: RECORD, read_ns, read_epoch (the leader epoch that the
-    consumer received with it)
+    consumer received with it), in_transaction (as of what is lost)
     """
     history, sends = candidates.history, candidates.sends()
     read = _deliveries(proven(_lasting(candidates), sends))
     found_by = [*PARTITION, "record_id"] if history.run_file.compacted else STANDING
     there = proven(candidates.reads("phase = 'final'"), sends).select(*found_by)
     gone = retained(history, read.join(there, on=found_by, how="left_anti").select(*read.columns))
-    return with_times(gone, sends).selectExpr(*OF_READ, "read_ns", "read_epoch")
+    also = in_transaction(history)
+    told = with_times(gone, sends, also)
+    return told.selectExpr(*OF_READ, "read_ns", "read_epoch", *(["in_transaction"] if also else []))
 
 
 def damaged_in_place(candidates: Candidates) -> int:
@@ -239,6 +248,7 @@ def timed(history: History, found: DataFrame) -> DataFrame:
     return with_times(found, sends).selectExpr(*OF_READ, *others)
 
 
-def with_times(found: DataFrame, sends: DataFrame) -> DataFrame:
-    """``found`` and, of the sends of each record, sent_ns and acknowledged_ns; null where there are none."""
-    return found.join(sends.selectExpr("record_id", _SENT, _ACKNOWLEDGED), on="record_id", how="left")
+def with_times(found: DataFrame, sends: DataFrame, also: Sequence[str] = ()) -> DataFrame:
+    """``found`` and, of the sends of each record, sent_ns and acknowledged_ns, and ``also``; null where there are
+    none."""
+    return found.join(sends.selectExpr("record_id", _SENT, _ACKNOWLEDGED, *also), on="record_id", how="left")

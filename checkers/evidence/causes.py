@@ -41,10 +41,10 @@ _WIDEST = 1 << 62
 COLUMNS = pa.schema(
     [("topic", pa.string()), ("partition", pa.int32())]
     + [(name, pa.int64()) for name in ("offset", "sent_ns", "acknowledged_ns", "read_ns", "last_offset")]
-    + [("read_epoch", pa.int32())]
+    + [("read_epoch", pa.int32()), ("in_transaction", pa.bool_())]
 )
 _BUCKET = ["topic", "partition", "term", "hole", "bucket", "read_epoch", "sent_at", "until_at", "read_at", "of_epoch"]
-_BUCKET += ["has_time"]
+_BUCKET += ["has_time", "in_transaction"]
 #: What is known of the records of a bucket, and how it is folded.
 _FOLDS = {
     **{"first_offset": "min", "last_offset": "max", "again_to": "max", "count": "sum", "acknowledged": "sum"},
@@ -389,7 +389,7 @@ def _marked(
     evidence: Evidence | None,
 ) -> pa.Table:
     """A row for each record: the bucket that it belongs to, and what is folded."""
-    topic, partition, offset, sent_ns, acknowledged_ns, read_ns, last_offset, read_epoch = piece.columns
+    topic, partition, offset, sent_ns, acknowledged_ns, read_ns, last_offset, read_epoch, in_transaction = piece.columns
     at_ns = pc.coalesce(acknowledged_ns, sent_ns, read_ns, 0)
     until_ns = pc.coalesce(acknowledged_ns, read_ns)
     length = len(piece)
@@ -413,7 +413,7 @@ def _marked(
             of_epoch[here] = np.searchsorted(edges, offsets[here], side="right")
     has_time = pc.is_valid(acknowledged_ns)
     of_bucket = [topic, partition, term, hole, pc.divide(offset, width), read_epoch]
-    keys = [*of_bucket, sent_at, until_at, read_at, of_epoch, has_time]
+    keys = [*of_bucket, sent_at, until_at, read_at, of_epoch, has_time, in_transaction]
     columns = [offset, offset, last_offset, pa.repeat(1, length), has_time.cast(pa.int64())]
     times = [at_ns, at_ns, acknowledged_ns, acknowledged_ns, sent_ns, until_ns, read_ns]
     times += [sent_ns, until_ns]
@@ -442,6 +442,7 @@ def _record_range(row: Mapping[str, Any]) -> RecordRange:
         row["hole"],
         row["last_sent_ns"],
         row["first_until_ns"],
+        row["in_transaction"],
     )
     return RecordRange(**{name: row[name] for name in columns}, first_ns=first_ns, last_ns=last_ns, case=case)
 

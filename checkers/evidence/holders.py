@@ -47,6 +47,7 @@ class Case:
     where it is not known. Of several, the last was sent at ``last_sent_ns``, and the first acknowledged, or delivered,
     at ``first_until_ns``. ``epoch``: the leader epoch that a consumer got with them. ``hole``: the final log has
     records of one epoch below and above them. (If theirs is an earlier one, that need not be what took them.)
+    ``in_transaction``: they were sent in one (None: nobody knows).
     """
 
     of: Partition
@@ -60,6 +61,7 @@ class Case:
     hole: bool = False
     last_sent_ns: int | None = None
     first_until_ns: int | None = None
+    in_transaction: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -176,7 +178,7 @@ class Evidence:
         places = [None if at is None else int(np.searchsorted(moments, at, side="right")) for at in times]
         offset = case.first_offset
         segment = None if offset is None else int(np.searchsorted(self.edges(case.of), offset, side="right"))
-        return case.of, case.acknowledged, case.epoch, case.hole, segment, *places
+        return case.of, case.acknowledged, case.in_transaction, case.epoch, case.hole, segment, *places
 
     def had_to_have(self, case: Case) -> list[frozenset[int]]:
         """The brokers that must have had these records: for each term that they may be of, and whose ISR anybody
@@ -313,8 +315,12 @@ class Evidence:
         )
 
     def _acks_all(self, case: Case) -> bool:
-        all_in_sync = self.configuration.acks_all or self.coordinated
-        return case.delivered_ns is not None or (case.acknowledged and all_in_sync)
+        return case.delivered_ns is not None or self.acknowledged_by_all(case)
+
+    def acknowledged_by_all(self, case: Case) -> bool:
+        """Whether the whole ISR acknowledged records. What is sent in a transaction always is (KIP-98)."""
+        transactional = self.coordinated and case.in_transaction is not False
+        return case.acknowledged and (self.configuration.acks_all or transactional)
 
     def _may_lose_committed(self, case: Case, supposed: int) -> bool:
         """Whether the settings, or a fault, allow at all that a committed record of some broker goes."""
@@ -346,7 +352,7 @@ class Evidence:
 
     def committed_ns(self, elections: Elections, number: int, case: Case) -> int | None:
         """By when records of a term were committed for certain; None where that is not known of any time."""
-        if case.acknowledged and (self.configuration.acks_all or self.coordinated):
+        if self.acknowledged_by_all(case):
             return NEVER if case.until_ns is None else case.until_ns
         known = [case.delivered_ns, self.told_committed_ns(elections, number, case.last_offset)]
         return min((at for at in known if at is not None), default=None)
@@ -456,7 +462,7 @@ class _Walk:
     def _too_few(self, brokers: Set[int]) -> bool:
         """Whether these are fewer than an acknowledgement with acks=all needs in sync: another was, unseen, or it came
         too early."""
-        by_all = self.case.acknowledged and (self.evidence.configuration.acks_all or self.evidence.coordinated)
+        by_all = self.evidence.acknowledged_by_all(self.case)
         return by_all and len(brokers) < self.evidence.configuration.min_insync_replicas
 
     def decided(self, ruling: Ruling, event: Event | None = None, may_have: Iterable[int] = ()) -> Decision:

@@ -13,7 +13,7 @@ from checkers.evidence.holders import Evidence
 from harness.core.anomalies import LOST, VANISHED, Anomaly
 from harness.core.verdict import Standing
 from tests.checkers.notation import SECOND, by_hand
-from tests.checkers.test_holders import ALONE, CUT, PERMITTED, TRIAL, UNDECIDED, VIOLATION, evidence, saw
+from tests.checkers.test_holders import ALONE, CUT, PERMITTED, TRIAL, UNDECIDED, VIOLATION, WHOLE, evidence, saw
 
 WIDTH = 64
 UNCLEAN_ALONE: dict[str, Any] = {"acks": "1", "unclean_election": True}
@@ -154,3 +154,13 @@ def test_one_of_a_bucket_that_is_of_another_log_is_not_taken_with_those_that_are
     assert judged(after, above)[10] is UNDECIDED
     assert judged(before, above)[9] is PERMITTED
     assert judged(before, after, above)[9] is UNDECIDED
+
+
+def test_what_is_in_no_transaction_was_acknowledged_as_its_producer_asked() -> None:
+    """b2, in sync, need not have had what b1 alone acknowledged; what was sent in a transaction it must."""
+    known = evidence(by_hand(*WHOLE, *CUT, "txn 1 commit ok 0..5..6 w3"), **ALONE)
+    rows = [{**gone(offset, 10, 11), "in_transaction": within} for offset, within in ((5, False), (6, True), (7, None))]
+    expected = [PERMITTED, VIOLATION, VIOLATION]
+    assert alone_and_together(known, LOST, rows) == (expected, expected)
+    everywhere = evidence(by_hand(*WHOLE, *CUT, "txn 1 commit ok 0..5..6 w3"), acks="all")
+    assert {*alone_and_together(everywhere, LOST, rows)[0]} == {VIOLATION}

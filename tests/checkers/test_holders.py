@@ -140,6 +140,7 @@ def decided(*lines: str, anomaly: Anomaly = LOST, guarded: bool = False, **setti
         read[0]["leader_epoch"] if read and (anomaly is VANISHED or read[0]["offset"] == send["offset"]) else None,
         delivered,
         in_hole(told, send),
+        in_transaction=send["transaction"] is not None,
     )
     return Evidence(**{**vars(known), "last_replica_guarded": guarded}).decided(anomaly, case)
 

@@ -28,6 +28,8 @@ from harness.history.run_file import RunFile, State
 from harness.history.schema import TABLES
 from harness.report.sentences import sentence
 from tests.checkers.notation import SECOND, by_hand, without_keys, write
+from tests.checkers.test_holders import CUT as LOG_OF_B2
+from tests.checkers.test_holders import WHOLE
 from tests.checkers.toy import CHECKER, EVEN
 
 Judge = Callable[..., Verdict]
@@ -477,6 +479,17 @@ def test_a_finder_without_candidates_is_not_asked_and_cannot_fail(spark: SparkSe
     write(tmp_path, [by_hand(*CLEAN)])
     verdict = judge(tmp_path, spark, checkers=failing("lost"))
     assert verdict.verdict is Judgement.VALID
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize(("within", "stands"), [("", Standing.PERMITTED), ("x1", Standing.VIOLATION)])
+def test_beside_transactions_what_is_in_none_was_acknowledged_by_its_leader_alone(
+    within: str, stands: Standing, judged: Judge
+) -> None:
+    """b2, in sync, was elected; r is gone."""
+    lines = [f"send r ok @5 {within} t10..11", *WHOLE, *LOG_OF_B2, "txn 1 commit ok 9..12..13"]
+    verdict = judged(*lines, acks="1", idempotence=False)
+    assert verdict.anomalies["lost"].standing is stands
 
 
 def stored(results: Path, anomaly: str, *rows: dict[str, Any]) -> None:
