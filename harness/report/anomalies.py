@@ -106,6 +106,9 @@ Some losses stay undecided, however well a cluster is observed:
   two may have acknowledged a record, and each continues a log of its own. A consumer that was given it there tells
   whose it is, by its leader epoch. So does a log of which more was lost beside it, but not where the final log ends:
   there its own leader may have lost it.
+- While an ISR changes between two samples, nobody knows who was in it when a record was committed. It is known of a
+  replica that cannot have fetched the record, as its process had ended, or a `partition` kept it from whoever led, from
+  before the record was sent until it was committed. (Not where too few would be left for acks=all.)
 - With ZooKeeper before 2.7, a leader writes its ISR to ZooKeeper, and what brokers report follows by up to 65 s. A
   record's ISR is known where it stayed the same from before the record was sent until 65 s after it was acknowledged.
   An unclean election comes sooner than that after the ISR shrank, as a rule: which replicas had to have the record is

@@ -234,7 +234,7 @@ def test_a_leader_that_answers_no_more_when_all_is_read_makes_it_incomplete(plan
     written(plan, Encoder(64)(0, 10))
     done = read(plan, Ends(plan, lambda asked, told: {} if asked else told), within=3)
     assert [row["complete"] for row in done.rows] == [False] * 4
-    assert all(line.endswith("which answers no more") for line in done.missed)
+    assert all(line.endswith("which no longer answers") for line in done.missed)
 
 
 def test_a_partition_that_does_not_exist_is_incomplete_and_the_others_are_read(plan: Plan) -> None:
