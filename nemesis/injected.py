@@ -57,6 +57,7 @@ class InjectedFault:
             "nodes_not_known": self.not_known,
             **{what: getattr(self.fault, what) for what in Does},
             **self._sides,
+            "both_ways": getattr(self.fault, "both_ways", None),
             "plane": getattr(self.fault, "plane", None),
             "injection": self.aim.name,
         }

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from checkers.evidence.elections import BEFORE, LAG_NS, NEVER, Elections
 from checkers.evidence.intervals import Intervals
-from harness.core.faults import Does, Row, acted_on, cuts_only, does, hit, keeps_apart, sides
+from harness.core.faults import Does, Row, acted_on, cuts_only, does, hit, sides, stops_fetching
 from harness.core.guarantees import asked_by_hand
 
 #: What keeps a process from doing anything.
@@ -28,7 +28,7 @@ class Acting:
         self._kraft = kraft
         self._brokers = frozenset(elections.names.values())
         self._downs: dict[tuple[int, tuple[Does, ...]], Intervals] = {}
-        self._aparts: dict[tuple[int, int], Intervals] = {}
+        self._cuts: dict[tuple[int, int], Intervals] = {}
         self._behinds: dict[str, Intervals] = {}
         self._ends: dict[int, int] = {}
         self._isr: dict[int, bool] = {}
@@ -53,16 +53,16 @@ class Acting:
             if self._elections.reported_nothing(name, begun, until):
                 yield int(begun), until
 
-    def apart(self, broker: int, other: int, from_ns: int, to_ns: int) -> bool:
-        """Whether two brokers were cut from each other all that time: neither fetched anything of the other's."""
-        if (broker, other) not in self._aparts:
-            names = self._elections.name(broker), self._elections.name(other)
-            self._aparts[broker, other] = Intervals(
+    def cannot_fetch(self, follower: int, leader: int, from_ns: int, to_ns: int) -> bool:
+        """Whether a follower was cut from a leader all that time, and fetched nothing of it."""
+        if (follower, leader) not in self._cuts:
+            names = self._elections.name(follower), self._elections.name(leader)
+            self._cuts[follower, leader] = Intervals(
                 (int(row["injected_ns"]), _begun_to_heal(row))
                 for row in self._faults
-                if row["injected_ns"] is not None and keeps_apart(row, *names)
+                if row["injected_ns"] is not None and stops_fetching(row, *names)
             )
-        return self._aparts[broker, other].cover(from_ns, to_ns)
+        return self._cuts[follower, leader].cover(from_ns, to_ns)
 
     def up_ns(self, broker: int, at_ns: int) -> int:
         """When a broker's process first did anything from a time on."""

@@ -456,7 +456,7 @@ class _Walk:
         own, *later = self.elections.terms[self.number :]
         leaders = {own.leader, *(term.leader for term in later if term.begins_ns <= to_ns)}
         return not self.elections.unseen(from_ns, to_ns, self.number + 1) and all(
-            self.acting.apart(broker, leader, from_ns, to_ns) for leader in leaders
+            self.acting.cannot_fetch(broker, leader, from_ns, to_ns) for leader in leaders
         )
 
     def _too_few(self, brokers: Set[int]) -> bool:
@@ -858,7 +858,7 @@ class _Walk:
         """Whether who was elected fetched nothing of the leader before it from some time on, and so joined no ISR."""
         elected, until = self.elections.terms[n].leader, self.elections.terms[n].seen_ns
         gone = leader < 0 or self.acting.down(leader, from_ns, until)
-        return gone or self.acting.apart(elected, leader, from_ns, until)
+        return gone or self.acting.cannot_fetch(elected, leader, from_ns, until)
 
     def _may_elect_uncleanly(self) -> bool:
         return self.evidence.configuration.elects_uncleanly or self.acting.any_by_hand

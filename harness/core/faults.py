@@ -7,7 +7,6 @@ recorded show it by the fault's kind then, and the sides of a cut in its evidenc
 import json
 from collections.abc import Mapping
 from enum import StrEnum
-from itertools import permutations
 from typing import Any
 
 from harness.core.topology import Plane
@@ -84,12 +83,17 @@ def sides(row: Row) -> tuple[frozenset[str], ...]:
     return tuple(frozenset(side) for side in json.loads(row["evidence"]).get("sides", {}).values())
 
 
-def keeps_apart(row: Row, one: str, other: str) -> bool:
-    """Whether a cut is known to have kept two nodes from replicating from each other, as long as it was in force. (Of
-    one that was recorded without its ``plane`` nobody knows what it cut.)"""
-    if not does(row, Does.CUTS) or row.get("plane") not in _REPLICATES or not {one, other} <= acted_on(row):
+def stops_fetching(row: Row, follower: str, leader: str) -> bool:
+    """Whether a cut is known to have kept a follower from fetching anything of its leader, as long as it was in force.
+
+    What ``cut_from`` sends is lost. One way alone, a leader on the other side still answers the fetch that had reached
+    it before, with what was appended since. (Of a cut that was recorded without its ``plane``, or without
+    ``both_ways``, nobody knows what else was lost.)
+    """
+    if not does(row, Does.CUTS) or row.get("plane") not in _REPLICATES or not {follower, leader} <= acted_on(row):
         return False
-    return any(one in near and other in far for near, far in permutations(sides(row), 2))
+    lost = [sides(row), sides(row)[::-1] if row.get("both_ways") else ()]
+    return any(leader in senders and follower in receivers for senders, receivers in filter(None, lost))
 
 
 def cuts_only(row: Row, nodes: frozenset[str]) -> bool:

@@ -121,7 +121,8 @@ TRANSACTIONS = pa.schema(
 #: names. On which of them it is not known to have acted is ``nodes_without_effect``; on which of these it may have, for
 #: nothing was measured there when it was over, is ``nodes_not_known``. ``evidence`` is JSON: packet counters of rules
 #: and queues, process states. What the fault does to nodes are columns (core.faults: Does); of a cut between two groups
-#: of nodes ``cut_from`` and ``cut_to`` are those. ``plane``: which traffic it hits.
+#: of nodes ``cut_from`` and ``cut_to`` are those; what the former send is lost, and ``both_ways`` what the latter
+#: send, too. ``plane``: which traffic it hits.
 FAULTS = pa.schema(
     [
         _required("fault", pa.string()),
@@ -138,6 +139,7 @@ FAULTS = pa.schema(
         *(pa.field(column, pa.bool_()) for column in Does),
         pa.field("cut_from", pa.list_(pa.string())),
         pa.field("cut_to", pa.list_(pa.string())),
+        pa.field("both_ways", pa.bool_()),
         pa.field("plane", pa.string()),
         pa.field("injection", pa.string()),
     ]
@@ -195,7 +197,8 @@ LATER: dict[str, frozenset[str]] = {
     "reads": frozenset({"key", "poll", "transaction"}),
     "positions": frozenset({"poll"}),
     "observations": frozenset({"high_epoch", "elr"}),
-    "faults": frozenset({"nodes_without_effect", "nodes_not_known", *Does, "cut_from", "cut_to", "plane", "injection"}),
+    "faults": frozenset({"nodes_without_effect", "nodes_not_known", *Does, "injection"})
+    | {"cut_from", "cut_to", "both_ways", "plane"},
 }
 
 #: Columns that earlier versions recorded. Nothing reads them.

@@ -17,6 +17,7 @@ end 0..2                  the log of p0 began at 0 and ended at 2, and was read 
 fault cut b1,b2 3..9      injected at 3 s, healed at 9 s (3.. never was); also: kind=wipe, missed, without=b2
                           … unknown=b2: nobody knows whether it acted there; unknown: whether it was injected
 fault cut b1,b2 3..9 from=b1 to=b2 plane=all    … a cut between two sides, of all traffic
+                          … one-way: of what b1 sends alone
 fault elect-1 - 8..8 p0 unclean  an unclean election asked for by hand; `missed` where it did not come
 txn 1 commit ok 0..5..6   worker 0's transaction 1: intent, outcome, begun at 0 s, to end from 5 s on, over at 6 s
 send a ok @0 x1           record a was sent in transaction 1 of its worker
@@ -195,6 +196,7 @@ class HandHistory:
                 **({"nodes_without_effect": without} if without else {}),
                 **({"nodes_not_known": unknown} if unknown else {}),
                 **{f"cut_{word.split('=')[0]}": word.split("=")[1].split(",") for word in more if _is_side(word)},
+                "both_ways": "one-way" not in more if any(map(_is_side, more)) else None,
                 "plane": next((word[6:] for word in more if word.startswith("plane=")), None),
                 "evidence": json.dumps({"election": "unclean", **self._place(more)} if "unclean" in more else {}),
             }

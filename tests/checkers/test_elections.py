@@ -127,6 +127,8 @@ def alone_since(cut: str, isr: str = "1") -> list[str]:
         ("5..15 from=b1 to=b2,b3 plane=all", PERMITTED),
         ("5..15 from=b1 to=b2,b3 plane=replication", PERMITTED),
         ("5..15 from=b3,b2 to=b1 plane=replication", PERMITTED),
+        ("5..15 from=b1 to=b2,b3 plane=all one-way", PERMITTED),
+        ("5..15 from=b3,b2 to=b1 plane=all one-way", UNDECIDED),
         ("8..12 from=b1 to=b2,b3 plane=all", PERMITTED),
         ("5.. from=b1 to=b2,b3 plane=all", PERMITTED),
         ("5..15 from=b1 to=b2,b3 plane=controller", UNDECIDED),
@@ -143,7 +145,8 @@ def alone_since(cut: str, isr: str = "1") -> list[str]:
         ("5..15 from=b1 to=b2,b3 plane=all kind=slow", UNDECIDED),
     ],
     ids=[
-        *("all traffic", "replication", "either way", "just then", "never healed", "from the controller"),
+        *("all traffic", "replication", "either way", "what it sends"),
+        *("what it hears", "just then", "never healed", "from the controller"),
         *("from clients", "nobody knows of what", "no two sides", "another", "both from another", "sent before"),
         *("healed before", "in vain", "in vain for its leader", "perhaps", "it was late only"),
     ],

@@ -5,7 +5,17 @@ from typing import Any
 
 import pytest
 
-from harness.core.faults import Does, acted_on, cuts_only, does, hit, in_doubt, keeps_apart, sides, supposing_it_acted
+from harness.core.faults import (
+    Does,
+    acted_on,
+    cuts_only,
+    does,
+    hit,
+    in_doubt,
+    sides,
+    stops_fetching,
+    supposing_it_acted,
+)
 
 
 def row(kind: str = "kill", effective: bool = True, **more: Any) -> dict[str, Any]:
@@ -144,7 +154,14 @@ def test_a_cut_may_be_between_brokers_alone(more: dict[str, Any], only: bool) ->
 def test_a_cut_keeps_two_from_replicating_where_it_is_known_to_act_on_both_sides(
     more: dict[str, Any], apart: bool
 ) -> None:
-    cut = {"nodes": ["b1", "b2", "b3"], "cuts": True, "cut_from": ["b1"], "cut_to": ["b2", "b3"]}
+    cut = {"nodes": ["b1", "b2", "b3"], "cuts": True, "cut_from": ["b1"], "cut_to": ["b2", "b3"], "both_ways": True}
     one = row(**cut | {"nodes_without_effect": []} | more)
-    assert keeps_apart(one, "b1", "b2") is apart
-    assert keeps_apart(one, "b2", "b1") is apart
+    assert stops_fetching(one, "b1", "b2") is apart
+    assert stops_fetching(one, "b2", "b1") is apart
+
+
+@pytest.mark.parametrize("both_ways", [False, None])
+def test_who_is_cut_one_way_is_still_answered_what_it_asked_for_before(both_ways: bool | None) -> None:
+    cut = {"cuts": True, "plane": "all", "cut_from": ["b1"], "cut_to": ["b2"], "both_ways": both_ways}
+    assert stops_fetching(row(**cut), "b2", "b1")
+    assert not stops_fetching(row(**cut), "b1", "b2")

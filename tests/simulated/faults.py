@@ -69,7 +69,8 @@ class Nemesis:
         links = [frozenset({f"b{a}", f"b{b}"}) for a in sides[0] for b in sides[1]]
         name = self._cut("partition", Plane.REPLICATION, [*sides[0], *sides[1]], links)
         named = ("cut_from", "cut_to")
-        self._lasting[name][0].update({key: [f"b{n}" for n in side] for key, side in zip(named, sides, strict=True)})
+        both = {key: [f"b{n}" for n in side] for key, side in zip(named, sides, strict=True)}
+        self._lasting[name][0].update({**both, "both_ways": True})
         return name
 
     def elect(self, place: Place) -> None:
