@@ -26,6 +26,11 @@ _EXACT = "decimal(20,0)"
 
 _EPOCH = [*PARTITION, "leader_epoch"]
 
+#: SQL on a word: from where to where its offsets stand without a hole. A word that has one is told offset by offset.
+_STRETCHES = """if(bit_count(bits) = last - first + 1, array(struct(first, last)), transform(
+    filter(sequence(0, 63), n -> bits & shiftleft(1L, n) != 0),
+    n -> struct(word * 64 + n AS first, word * 64 + n AS last)))"""
+
 
 def left(history: History, observed: Evidence) -> tuple[Evidence, Holes]:
     """All that decides what took a record of a run; and the holes of its final logs. ``observed``: what decides it
@@ -41,19 +46,11 @@ def epochs(history: History) -> pa.Table:
 
     Returns: topic, partition, leader_epoch (-1 where records have none), first, last, broken (records between these are
     missing)
-
-    A bit for each offset tells, 64 in a word: a record that was read twice does not stand in for one that is not there.
     """
-    final = _final(history).selectExpr(
-        *_EPOCH, "offset", "offset div 64 AS word", "shiftleft(1L, int(offset % 64)) AS bit"
-    )
-    words = final.groupBy(*_EPOCH, "word").agg(
-        F.min("offset").alias("first"), F.max("offset").alias("last"), F.bit_or("bit").alias("bits")
-    )
     first, last = F.min("first"), F.max("last")
     # (How far it is between two offsets may not fit into a long.)
     gap = F.sum(F.bit_count("bits")) < last.cast(_EXACT) - first.cast(_EXACT) + 1
-    folded = words.groupBy(*_EPOCH).agg(first.alias("first"), last.alias("last"), gap.alias("broken"))
+    folded = _words(history).groupBy(*_EPOCH).agg(first.alias("first"), last.alias("last"), gap.alias("broken"))
     whole = {(row["topic"], row["partition"]) for row in history.ends if row["complete"]}
     found = folded.orderBy(*_EPOCH).toArrow()
     places = zip(found["topic"].to_pylist(), found["partition"].to_pylist(), strict=True)
@@ -70,22 +67,34 @@ def holes(history: History, found: pa.Table) -> Holes:
     broken = found.filter(found["broken"]).select(_EPOCH)
     if sparse(history.stored) or not len(broken):
         return {}
-    between = _between(_final(history).join(F.broadcast(history.local(broken)), _EPOCH, "left_semi"))
+    between = _between(_words(history).join(F.broadcast(history.local(broken)), _EPOCH, "left_semi"))
     return _by_partition(between.orderBy("first").toArrow())
 
 
-def _final(history: History) -> DataFrame:
-    epoch = F.expr(f"greatest(coalesce(leader_epoch, {NO_EPOCH}), {NO_EPOCH})")
-    return history.reads.where("phase = 'final'").withColumn("leader_epoch", epoch)
+def _words(history: History) -> DataFrame:
+    """The offsets of the final logs, a bit for each, 64 in a word: a record that was read twice does not stand in for
+    one that is not there.
+
+    Returns: topic, partition, leader_epoch, word, first, last, bits
+    """
+    epoch = f"greatest(coalesce(leader_epoch, {NO_EPOCH}), {NO_EPOCH})"
+    final = history.reads.where("phase = 'final'").selectExpr(
+        *(*PARTITION, f"{epoch} AS leader_epoch", "offset"),
+        *("offset div 64 AS word", "shiftleft(1L, int(offset % 64)) AS bit"),
+    )
+    return final.groupBy(*_EPOCH, "word").agg(
+        F.min("offset").alias("first"), F.max("offset").alias("last"), F.bit_or("bit").alias("bits")
+    )
 
 
-def _between(final: DataFrame) -> DataFrame:
+def _between(words: DataFrame) -> DataFrame:
     """The holes between records of one epoch: (topic, partition, first, last)."""
-    behind = F.lead("offset").over(Window.partitionBy(*_EPOCH).orderBy("offset"))
+    behind = F.lead("first").over(Window.partitionBy(*_EPOCH).orderBy("first"))
     return (
-        final.select(*_EPOCH, "offset", behind.alias("next"))
-        .where("next > offset + 1")
-        .selectExpr(*PARTITION, "offset + 1 as first", "next - 1 as last")
+        words.selectExpr(*_EPOCH, f"inline({_STRETCHES})")
+        .select(*_EPOCH, "last", behind.alias("next"))
+        .where("next - 1 > last")
+        .selectExpr(*PARTITION, "last + 1 AS first", "next - 1 AS last")
     )
 
 

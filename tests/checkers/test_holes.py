@@ -81,6 +81,9 @@ def test_a_hole_is_what_is_missing_between_records_of_one_epoch(spark: SparkSess
     each_of_its_own = ["final s @0 p7 e0", "final t @2 p7 e0", "final u @5 p7 e1", "final v @7 p7 e1"]
     epochs_fall = ["final w @0 p8 e1", "final x @2 p8 e1", "final y @5 p8 e0", "final z @7 p8 e0"]
     far = ["final far @0 p9 e0", "final farther @9223372036854775807 p9 e0"]
+    # 64 offsets are one word of bits.
+    across_words = [f"final o{offset} @{offset} p10 e0" for offset in (0, 1, 62, 63, 64, 65, 127, 128, 130)]
+    whole_words = [f"final p{offset} @{offset} p11 e0" for offset in (*range(64), *range(128, 193))]
     whole = ["final g @0 p1 e0", "final h @1 p1 e0", "final i @2 p1 e1"]
     a_later_leader_may_have_begun_below = ["final j @0 p2 e0", "final k @2 p2 e1"]
     nobody_told_the_epochs = ["final l @0 p3", "final m @2 p3"]
@@ -98,10 +101,13 @@ def test_a_hole_is_what_is_missing_between_records_of_one_epoch(spark: SparkSess
         "end 0..8 p7",
         "end 0..8 p8",
         "end 0..9223372036854775807 p9",
+        "end 0..131 p10",
+        "end 0..193 p11",
     ]
     lines = [
         *several, *whole, *a_later_leader_may_have_begun_below, *nobody_told_the_epochs, *read_twice_is_not_two,
-        *not_read_to_the_end, *the_start_moved, *only_once_read, *each_of_its_own, *epochs_fall, *far, *ends,
+        *not_read_to_the_end, *the_start_moved, *only_once_read, *each_of_its_own, *epochs_fall, *far, *across_words,
+        *whole_words, *ends,
     ]  # fmt: skip
     assert found(spark, tmp_path, *lines) == {
         0: [(1, 4), (7, 8)],
@@ -110,6 +116,8 @@ def test_a_hole_is_what_is_missing_between_records_of_one_epoch(spark: SparkSess
         7: [(1, 1), (6, 6)],
         8: [(1, 1), (6, 6)],
         9: [(1, 9223372036854775806)],
+        10: [(2, 61), (66, 126), (129, 129)],
+        11: [(64, 127)],
     }
 
 
