@@ -84,7 +84,7 @@ def check(backends: Backends, runs: tuple[str, ...], as_json: bool, master: str 
                     judge = backends.judge(master, settings, [one.rows for one in cases])
                 verdicts = _judge_each(cases, judge, several, as_json, results, skipped)
                 if several and not as_json:
-                    print_several(verdicts, len(directories), len(skipped))
+                    print_several(directories, verdicts, skipped)
     if not results:
         raise HistoryError("nothing was judged: there is no run that sent anything")
     return codes.worst(results)
@@ -92,9 +92,9 @@ def check(backends: Backends, runs: tuple[str, ...], as_json: bool, master: str 
 
 def _judge_each(
     cases: Sequence[Case], judge: "Judge", several: bool, as_json: bool, results: list[int], skipped: list[Path]
-) -> list[tuple[Path, "Verdict"]]:
+) -> dict[Path, "Verdict"]:
     """Judge and print each; returns those that could be judged."""
-    verdicts = []
+    verdicts = {}
     for number, one in enumerate(cases, 1):
         with _reported([one.directory], as_json, results, skipped):
             with busy(f"judging {number} of {len(cases)}, {one.rows:,} rows: {one.directory}"):
@@ -104,7 +104,7 @@ def _judge_each(
             else:
                 print_verdict(verdict, one.directory, page, as_json)
             results.append(codes.of_verdict(verdict))
-            verdicts.append((one.directory, verdict))
+            verdicts[one.directory] = verdict
     return verdicts
 
 

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,21 +37,25 @@ def print_verdict(verdict: "Verdict", directory: Path, report: Path | None, as_j
     show(verdict, console(), directory, report, run=RunFile.read(directory))
 
 
-def print_several(verdicts: "Sequence[tuple[Path, Verdict]]", runs: int, skipped: int) -> None:
-    """Print a row for each of several runs, and how many were as expected. ``runs``: all of them, those too that were
-    ``skipped`` or could not be judged."""
+def print_several(runs: Sequence[Path], verdicts: "Mapping[Path, Verdict]", skipped: Collection[Path]) -> None:
+    """Print a row for each of several runs, and how many were as expected."""
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     for header in ("run", "verdict", ""):
         table.add_column(header, no_wrap=True)
-    for directory, verdict in verdicts:
-        odd = "" if verdict.expected else Text("not as expected", "bold red")
-        table.add_row(Text(str(directory)), str(verdict.verdict), odd)
-    failed = runs - skipped - len(verdicts)
-    counts = [f"{sum(verdict.expected for _, verdict in verdicts)} of {runs} runs as expected"]
-    counts += [f"{skipped} skipped"] * bool(skipped) + [f"{failed} could not be judged"] * bool(failed)
+    for run in runs:
+        verdict = verdicts.get(run)
+        if verdict is not None:
+            odd = "" if verdict.expected else Text("not as expected", "bold red")
+            table.add_row(Text(str(run)), str(verdict.verdict), odd)
+        else:
+            odd = "skipped" if run in skipped else Text("could not be judged", "bold red")
+            table.add_row(Text(str(run)), "none", odd)
+    failed = len(runs) - len(skipped) - len(verdicts)
+    counts = [f"{sum(verdict.expected for verdict in verdicts.values())} of {len(runs)} runs as expected"]
+    counts += [f"{len(skipped)} skipped"] * bool(skipped) + [f"{failed} could not be judged"] * bool(failed)
     out = console()
     out.print()
     out.print(table)
