@@ -1,4 +1,4 @@
-"""How a cluster is given up, against an engine of plain data: whatever happens to its logs, nothing stays."""
+"""How a machine is looked at and a cluster given up, against engines of plain data: whatever happens, nothing stays."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -13,11 +13,12 @@ from requests.exceptions import ConnectionError as NoConnection
 from urllib3.exceptions import ReadTimeoutError
 
 from harness.cluster.spec import ClusterSpec
-from harness.core.errors import ClusterError
+from harness.core.errors import ClusterError, NoMeans
 from harness.core.topology import Node, Role
 from harness.providers.catalogue import PROVIDERS, composed
 from harness.providers.docker.compose import container_name, labels_of, project_of
 from harness.providers.docker.provider import Docker, DockerCluster, released
+from nemesis.fault import Needs
 
 RUN = "s/1"
 NAMES = ("b1", "b2")
@@ -92,6 +93,73 @@ def test_an_engine_that_fails_is_one_line_whatever_is_asked(fails: Exception, tm
     for ask in asked:
         with pytest.raises(ClusterError, match=r"the Docker engine failed \((read timed out|broken)\)"):
             ask()
+
+
+@dataclass
+class Trial:
+    """A toolbox container of a kernel without netem."""
+
+    engine: "KernelWithoutNetem"
+    script: str
+
+    def start(self) -> None:
+        self.engine.running += 1
+
+    def wait(self) -> dict[str, int]:
+        return {"StatusCode": int("netem" in self.script)}
+
+    def logs(self, stdout: bool, stderr: bool) -> bytes:
+        return b"Error: Specified qdisc kind is unknown.\n" if stderr and "netem" in self.script else b""
+
+    def remove(self, force: bool) -> None:
+        self.engine.running -= 1
+
+
+@dataclass
+class KernelWithoutNetem:
+    """An engine that has every image."""
+
+    running: int = 0
+    tried: list[str] = field(default_factory=list)
+
+    @property
+    def images(self) -> SimpleNamespace:
+        return SimpleNamespace(get=lambda tag: tag)
+
+    @property
+    def containers(self) -> "KernelWithoutNetem":
+        return self
+
+    def create(self, image: str, command: list[str], **options: object) -> Trial:
+        assert image.startswith("kafka-trial/toolbox:")
+        assert options["network_mode"] == "none"
+        self.tried.append(command[-1])
+        return Trial(self, command[-1])
+
+
+NETEM, IPTABLES = frozenset({"netem"}), frozenset({"iptables"})
+
+
+def test_a_machine_is_refused_for_what_its_kernel_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KAFKA_TRIAL_CLIENTS", "published")
+    engine = KernelWithoutNetem()
+    with pytest.raises(NoMeans) as refused:
+        Docker(lambda: cast(DockerClient, engine)).check(ClusterSpec(), [(IPTABLES,), (NETEM,), (NETEM,)])
+    assert str(refused.value).startswith("this kernel has no sch_netem (tc: Specified qdisc kind is unknown): ")
+    assert str(refused.value).count("netem (tc") == 1
+    assert len(engine.tried) == 2
+    assert engine.running == 0
+
+
+@pytest.mark.parametrize("needs", [[], [()], [(IPTABLES,)], [(NETEM, IPTABLES)]])
+def test_a_machine_that_lacks_what_no_fault_needs_is_not_refused(
+    needs: list[Needs], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KAFKA_TRIAL_CLIENTS", "published")
+    engine = KernelWithoutNetem()
+    Docker(lambda: cast(DockerClient, engine)).check(ClusterSpec(), needs)
+    assert len(engine.tried) == len({name for alternatives in needs for each in alternatives for name in each})
+    assert engine.running == 0
 
 
 def test_the_logs_of_all_nodes_are_kept_and_the_cluster_is_removed(tmp_path: Path) -> None:
