@@ -57,15 +57,17 @@ def program(store: Path, ignored: int | None = None, **pipes: int) -> Iterator[s
     """A run that waits for its lines."""
     scenario = store.with_name("mine.yaml")
     scenario.write_text("name: mine\n")
-    before = None if ignored is None else signal.signal(ignored, signal.SIG_IGN)
+    # (Where these tests are run by nohup, they inherit that SIGHUP is ignored.)
+    handled = {signal.SIGHUP: signal.SIG_DFL, **({} if ignored is None else {ignored: signal.SIG_IGN})}
+    before = {number: signal.signal(number, how) for number, how in handled.items()}
     child = subprocess.Popen(
         [sys.executable, "-c", CHILD, "run", str(scenario), "--store", str(store), "--json"],
         stdin=subprocess.PIPE,
         text=True,
         **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **pipes},
     )
-    if ignored is not None:
-        signal.signal(ignored, before)
+    for number, how in before.items():
+        signal.signal(number, how)
     try:
         yield child
     finally:
