@@ -2,13 +2,18 @@
 
 import os
 import re
+import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
+from xml.etree import ElementTree
 
 from harness.core.errors import EnvironmentLacks
 
+_EMPTY = "<settings/>"
 _PACKAGES = {"mvn": "maven", "mmdebstrap": "mmdebstrap"}
 #: Maven's colours, which it does not leave out everywhere.
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
@@ -21,33 +26,83 @@ def fetch_jars(version: str, project: str, directory: Path) -> Path:
     """
     (directory / "pom.xml").write_text(project, encoding="utf-8")
     libraries = directory / "libs"
-    goal = ["dependency:copy-dependencies", f"-DoutputDirectory={libraries}", "-DincludeScope=runtime"]
-    proxies = by_proxy(os.environ)
-    run_tool(["mvn", "-q", "-B", "-f", str(directory / "pom.xml"), *proxies, *goal], f"Kafka {version}")
+    goal = [
+        "org.apache.maven.plugins:maven-dependency-plugin:copy-dependencies",
+        f"-DoutputDirectory={libraries}",
+        "-DincludeScope=runtime",
+    ]
+    with _taking_the_proxy() as options:
+        run_tool(["mvn", "-q", "-B", "-f", str(directory / "pom.xml"), *options, *goal], f"Kafka {version}")
     return libraries
 
 
-def by_proxy(environment: Mapping[str, str]) -> list[str]:
-    """The options by which Java takes the proxy that others take from ``http_proxy``, ``https_proxy`` and ``no_proxy``:
-    it does not read them. Raises EnvironmentLacks where one is none."""
-    options = [option for scheme in ("http", "https") for option in _proxy(scheme, environment)]
-    but = [host.strip().lstrip("*") for host in _either(environment, "no_proxy").split(",") if host.strip()]
-    if options and but:
-        hosts = (f"*{host}" if host.startswith(".") or not host else f"{host}|*.{host}" for host in but)
-        options.append(f"-Dhttp.nonProxyHosts={'|'.join(hosts)}")
-    return options
+@contextmanager
+def _taking_the_proxy() -> Iterator[list[str]]:
+    """The options by which Maven takes the environment's proxy. A password is seen neither on the command line nor by
+    other users."""
+    settings = with_proxies(os.environ, _installed_settings())
+    if settings is None:
+        yield []
+        return
+    with tempfile.NamedTemporaryFile("w", prefix="kafka-trial-", suffix=".xml", encoding="utf-8") as file:
+        file.write(settings)
+        file.flush()
+        # Maven 3.9 gives a proxy its password on the first connection alone.
+        yield ["-gs", file.name, "-Dmaven.artifact.threads=1"]
 
 
-def _proxy(scheme: str, environment: Mapping[str, str]) -> Iterator[str]:
+def _installed_settings() -> str:
+    """The settings of this machine's Maven for all users, which those of ``-gs`` replace."""
+    program = shutil.which("mvn")
+    if program is None:
+        return _EMPTY
+    file = Path(program).resolve().parent.parent / "conf" / "settings.xml"
+    return file.read_text(encoding="utf-8") if file.is_file() else _EMPTY
+
+
+def with_proxies(environment: Mapping[str, str], settings: str = _EMPTY) -> str | None:
+    """Maven's settings with the proxy that others take from ``http_proxy``, ``https_proxy`` and ``no_proxy``, which it
+    does not read; None where there is none. (``docker/kafka/settings`` does so where an image is built.)
+
+    Raises EnvironmentLacks where one is no proxy.
+    """
+    proxies = [_proxy(scheme, environment) for scheme in ("http", "https")]
+    if not any(proxies):
+        return None
+    root = ElementTree.fromstring(settings)
+    space = root.tag.removesuffix("settings")
+    ElementTree.register_namespace("", space.strip("{}"))
+    all_ = root.find(f"{space}proxies")
+    if all_ is None:
+        all_ = ElementTree.SubElement(root, f"{space}proxies")
+    for proxy in filter(None, proxies):
+        row = ElementTree.SubElement(all_, f"{space}proxy")
+        for name, value in proxy.items():
+            ElementTree.SubElement(row, f"{space}{name}").text = value
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def _proxy(scheme: str, environment: Mapping[str, str]) -> dict[str, str]:
+    """What Maven calls its parts; nothing where there is none."""
     named = _either(environment, f"{scheme}_proxy")
     try:
         proxy = urlsplit(named if "://" in named else f"//{named}")
         host, port = proxy.hostname, proxy.port or (443 if proxy.scheme == "https" else 80)
     except ValueError as exc:
-        raise EnvironmentLacks(f"{scheme}_proxy is no proxy ({exc}): set it to http://host:port, or unset it") from exc
-    if host:
-        yield f"-D{scheme}.proxyHost={host}"
-        yield f"-D{scheme}.proxyPort={port}"
+        raise EnvironmentLacks(
+            f"{scheme}_proxy is no proxy: set it to http://host:port, or to http://user:password@host:port where / is"
+            " written %2F and # is written %23, or unset it"
+        ) from exc
+    if not host:
+        return {}
+    parts = {"id": f"kafka-trial-{scheme}", "protocol": scheme, "host": host, "port": str(port)}
+    if proxy.username is not None:
+        parts |= {"username": unquote(proxy.username), "password": unquote(proxy.password or "")}
+    but = [host.strip().lstrip("*") for host in _either(environment, "no_proxy").split(",") if host.strip()]
+    if but:
+        hosts = (f"*{host}" if host.startswith(".") or not host else f"{host}|*.{host}" for host in but)
+        parts["nonProxyHosts"] = "|".join(hosts)
+    return parts
 
 
 def _either(environment: Mapping[str, str], name: str) -> str:
@@ -64,5 +119,6 @@ def run_tool(command: Sequence[str], wanted: str) -> None:
         ) from exc
     except subprocess.CalledProcessError as exc:
         lines = _COLOUR.sub("", exc.stdout + exc.stderr).splitlines()
-        said = [line.removeprefix("[ERROR] ") for line in lines if "ERROR" in line or line.startswith("E:")]
-        raise EnvironmentLacks(f"{wanted} cannot be downloaded or built: {said[0] if said else exc}") from exc
+        said = [line.removeprefix("[ERROR]").strip() for line in lines if "ERROR" in line or line.startswith("E:")]
+        why = " ".join(said[:2] if said and said[0].endswith(":") else said[:1]).removesuffix(" -> [Help 1]")
+        raise EnvironmentLacks(f"{wanted} cannot be downloaded or built: {why or exc}") from exc
