@@ -660,7 +660,7 @@ class _Walk:
             if_so = standing(self.anomaly, self.evidence.configuration, replace(happened, **otherwise))
             return if_so.standing is Standing.PERMITTED
 
-        if not happened.by_hand and self.acting.may_be_by_hand(n) and permits(by_hand=True):
+        if not happened.by_hand and self.acting.may_be_by_hand(n) and permits(by_hand=True, isr_faulted=True):
             yield f"nobody knows which of several elections, that of {self._who(n)} among them, was asked for by hand"
         if not happened.uncleanly and self.acting.isr_may_be_faulted(n) and permits(isr_faulted=True):
             yield f"nobody knows whether the rest of the ISR was faulted before {self._who(n)} was elected, or after"

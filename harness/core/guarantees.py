@@ -238,9 +238,9 @@ PERMISSIONS: tuple[Permission, ...] = (
     Permission(
         "unclean election by hand",
         _LOSS,
-        lambda _, seen: seen.elected and seen.by_hand,
-        "an unclean election was asked for by hand: a replica that was not in sync was elected, whatever "
-        "unclean.leader.election.enable says",
+        lambda _, seen: seen.elected and seen.by_hand and seen.isr_faulted,
+        "an unclean election was asked for by hand while every broker of the ISR was faulted: a replica that was not "
+        "in sync was elected, whatever unclean.leader.election.enable says",
         "KIP-460; Kafka javadoc, Admin.electLeaders, ElectionType.UNCLEAN",
         "no election of type UNCLEAN: wait for a replica of the ISR",
     ),
@@ -412,8 +412,9 @@ def _permission(anomaly: Anomaly, configuration: Configuration, happened: Circum
 
 def _allowed(configuration: Configuration, seen: Circumstances) -> bool:
     """Whether an election came that the settings allow: a clean one, or another where that may come by itself or was
-    asked for."""
-    return seen.elected and (not seen.uncleanly or configuration.elects_uncleanly or seen.by_hand)
+    asked for, and no broker of the ISR could be elected."""
+    by_hand = seen.by_hand and seen.isr_faulted
+    return seen.elected and (not seen.uncleanly or configuration.elects_uncleanly or by_hand)
 
 
 def _unclean(seen: Circumstances) -> bool:

@@ -920,6 +920,28 @@ def test_an_election_by_hand_of_one_that_must_have_it_excuses_nothing() -> None:
     assert decided("send r ok @5 t10..11", *WHOLE, *CUT, BY_HAND, unclean_election=False).standing is VIOLATION
 
 
+@pytest.mark.parametrize(
+    ("of_b2", "standing"),
+    [
+        ([], UNDECIDED),
+        (["fault f b2 5..8 kind=kill"], UNDECIDED),
+        (["fault f b2 20..60 kind=kill"], PERMITTED),
+        (["fault f b2 20..60 kind=kill without=b2"], UNDECIDED),
+        (["fault f b2 20..60 kind=kill unknown=b2"], UNDECIDED),
+    ],
+    ids=["alive", "back long before", "dead", "in vain", "perhaps"],
+)
+@pytest.mark.parametrize("settings", [{}, {"min_insync_replicas": 2}, {"acks": "1"}], ids=["all", "all of 2", "acks=1"])
+def test_an_election_by_hand_of_another_while_one_of_the_isr_lives_excuses_nothing(
+    of_b2: list[str], standing: Standing, settings: dict[str, Any]
+) -> None:
+    """b1 was killed; b2 is in the ISR; b3, of outside it, was elected: Kafka takes one of the ISR first, if it can."""
+    told = [*saw("b1", "0..20", 1, 0, "1,2"), *saw("b3", "0..25", 1, 0, "1,2"), *saw("b3", "26..60", 3, 1, "3")]
+    lines = ["send r ok @5 t10..11", *told, "fault killed b1 20..60 kind=kill", *of_b2, *CUT]
+    assert decided(*lines, BY_HAND, unclean_election=False, **settings).standing is standing
+    assert decided(*lines, unclean_election=False, **settings).standing is VIOLATION
+
+
 #: Before KIP-497 what is told of an ISR may be a minute old; before KIP-320 no epoch is told.
 OLD: dict[str, Any] = {"version": "0.10.2.2", "metadata": "zookeeper"}
 

@@ -83,8 +83,8 @@ ROWS: list[tuple[str, dict, Circumstances, list[dict]]] = [
     (
         "unclean election by hand",
         {"version": "3.8.1"},
-        Circumstances(elected=True, by_hand=True),
-        [{"elected": False}, {"by_hand": False}],
+        Circumstances(elected=True, by_hand=True, isr_faulted=True),
+        [{"elected": False}, {"by_hand": False}, {"isr_faulted": False}],
     ),
     (
         "every disk lost",
