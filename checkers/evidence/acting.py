@@ -173,11 +173,12 @@ class Acting:
         return max((int(row["healed_ns"]) for row in self._faults if row["healed_ns"] is not None), default=BEFORE)
 
     def by_hand(self, number: int) -> bool:
-        """Whether an unclean election that was asked for by hand made a term: the first that was seen after it."""
-        return any(made == {number} for made, _ in self._made)
+        """Whether an unclean election that was asked for by hand made a term: the first that was seen after it, if
+        nobody may have led in between."""
+        return any(made == {number} and not missed for made, missed in self._made)
 
     def may_be_by_hand(self, number: int) -> bool:
-        """Whether it made that term, or another that was first seen at the same time."""
+        """Whether it may have made that term."""
         return any(number in made for made, _ in self._made)
 
     @property
@@ -191,14 +192,15 @@ class Acting:
 
     @property
     def unseen_by_hand(self) -> bool:
-        """Whether nobody reported the term that an unclean election by hand made."""
-        return any(not made for made, _ in self._made)
+        """Whether an unclean election by hand may have made a term that nobody reported."""
+        return any(missed or not made for made, missed in self._made)
 
     @cached_property
-    def _made(self) -> list[tuple[frozenset[int], Row]]:
-        """Each unclean election by hand that came, and the term that it made: several, where any of them may be it;
-        none, where that was not seen."""
-        return [(self._made_by(row), row) for row in self._asked]
+    def _made(self) -> list[tuple[frozenset[int], bool]]:
+        """The terms that each unclean election by hand may have made, and whether it may as well be one that nobody
+        reported."""
+        each = [self._made_by(row) for row in self._asked]
+        return [(made, any(self._elections.missed_before(n) for n in made)) for made in each]
 
     def _made_by(self, row: Row) -> frozenset[int]:
         terms = self._elections.terms

@@ -181,6 +181,10 @@ class Elections:
         told_ns = min((report.from_ns for report in self.terms[number - 1].reports), default=NEVER)
         return self._missed(number) or told_ns > self.terms[number].seen_ns
 
+    def missed_before(self, number: int) -> bool:
+        """Whether epochs show that somebody may have led right before a term, and nobody reported it."""
+        return number > 0 and self.terms[number].epoch is not None and self._missed(number)
+
     def last_known(self, number: int) -> bool | None:
         """Whether the leader of a term was elected as the last known leader: nobody was in sync or eligible then, and
         it had led last. None where nobody reported it; who was eligible may have left between two samples."""

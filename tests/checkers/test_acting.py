@@ -213,6 +213,25 @@ def test_an_election_by_hand_made_the_term_that_was_told_then(told: str, made: s
     assert not known.unseen_by_hand
 
 
+@pytest.mark.parametrize(
+    ("epoch", "more", "made", "unseen"),
+    [
+        (1, [], True, False),
+        (2, [], False, True),
+        (2, ["saw b2 @24 leader=-1 epoch=1 isr=1,2"], True, False),
+        (3, ["saw b2 @24 leader=-1 epoch=1 isr=1,2"], False, True),
+    ],
+    ids=["the next epoch", "one is missing", "nobody led in it", "another is missing"],
+)
+def test_an_election_by_hand_made_no_term_for_certain_where_an_epoch_before_it_is_missing(
+    epoch: int, more: list[str], made: bool, unseen: bool
+) -> None:
+    lines = [*saw("b1", "0..23", 1, 0, "1,2"), *more, "fault e - 24.5..25 unclean", *saw("b3", "26..60", 3, epoch, "3")]
+    seen = by_hand(*lines)
+    known = Acting(evidence(seen).elections[TRIAL], seen.rows["faults"], kraft=True)
+    assert (known.by_hand(1), known.may_be_by_hand(1), known.unseen_by_hand) == (made, True, unseen)
+
+
 def test_of_two_elections_by_hand_one_may_not_have_been_seen() -> None:
     known = acting("fault e - 25..26 unclean", "fault f - 50..51 unclean")
     assert (known.by_hand(1), known.unseen_by_hand) == (True, True)

@@ -942,6 +942,28 @@ def test_an_election_by_hand_of_another_while_one_of_the_isr_lives_excuses_nothi
     assert decided(*lines, unclean_election=False, **settings).standing is VIOLATION
 
 
+@pytest.mark.parametrize(
+    ("epoch", "more", "standing"),
+    [
+        (1, [], PERMITTED),
+        (2, [], UNDECIDED),
+        (2, ["saw b3 @23.5 leader=-1 epoch=1 isr=1"], PERMITTED),
+        (2, ["saw b3 @25.5 leader=2 epoch=1 isr=2"], VIOLATION),
+    ],
+    ids=["the next epoch", "one is missing", "nobody led in it", "the one by hand is told"],
+)
+def test_an_election_by_hand_excuses_no_other_that_came_after_one_that_nobody_saw(
+    epoch: int, more: list[str], standing: Standing
+) -> None:
+    """b1, alone in the ISR, was killed; an election by hand came at 25 s; b3 was seen to lead from 26 s on, and lacks
+    it. (If b2 was seen to lead first, and must have it, b3 was elected by itself.)"""
+    isr = "1,2" if standing is VIOLATION else "1"
+    told = [*saw("b1", "0..20", 1, 0, isr), *saw("b3", "0..23", 1, 0, isr), *saw("b3", "26..60", 3, epoch, "3")]
+    log = ["final a @4 e0", f"final b @5 e{epoch}", "send late ok @6 t50..51", f"final late @6 e{epoch}", "end 0..7"]
+    lines = ["send r ok @5 t10..11", *told, "fault k b1 20..60 kind=kill", BY_HAND, *more, *log]
+    assert decided(*lines, unclean_election=False).standing is standing
+
+
 #: Before KIP-497 what is told of an ISR may be a minute old; before KIP-320 no epoch is told.
 OLD: dict[str, Any] = {"version": "0.10.2.2", "metadata": "zookeeper"}
 
