@@ -848,8 +848,9 @@ class _Walk:
             return False
         last_ns = before.to_ns - self.elections.lag_ns
         leader, elected = before.leader, self.elections.terms[n].leader
-        # (Who is alone in the ISR commits at once.)
-        known = self.committed if self.committed is not None or set(before.isr) != {leader} else self.case.until_ns
+        # (Who is alone in the ISR commits at once, if it may.)
+        at_once = set(before.isr) == {leader} and self.evidence.configuration.commits_alone
+        known = self.case.until_ns if at_once and self.committed is None else self.committed
         written = known is not None and known <= last_ns and self.state.get(leader) is Has.MUST
         emptied = elected in self.wiped and self.wiped[elected]["injecting_ns"] > last_ns
         return (written and not emptied) or self._had_no_leader_to_follow(n, leader, last_ns)

@@ -39,6 +39,7 @@ _KRAFT_ELECTS_UNCLEANLY_SINCE: Version = (3, 9)
 _PARTITIONS_VERIFIED_SINCE: Version = (3, 6)
 _CONTROLLER_DECIDES_ISR_SINCE: Version = (2, 7)
 _JOINS_ISR_AFTER_TERM_BEGAN_SINCE: Version = (2, 0, 1)
+_COMMITS_NOTHING_BELOW_MIN_INSYNC_SINCE: Version = (3, 7)
 
 
 class Configuration(BaseModel):
@@ -89,6 +90,12 @@ class Configuration(BaseModel):
         """Whether who joins an ISR has all that stood in its leader's log when that one's term began: from 2.0.1 on
         (KAFKA-7128). Before, it had come to the high watermark, and no further."""
         return self._has(_JOINS_ISR_AFTER_TERM_BEGAN_SINCE)
+
+    @property
+    def commits_alone(self) -> bool:
+        """Whether a leader that is alone in the ISR commits what it writes: from 3.7 on not below min.insync.replicas
+        (KAFKA-15583)."""
+        return self.min_insync_replicas <= 1 or not self._has(_COMMITS_NOTHING_BELOW_MIN_INSYNC_SINCE)
 
     @property
     def verifies_partitions(self) -> bool:

@@ -964,6 +964,27 @@ def test_an_election_by_hand_excuses_no_other_that_came_after_one_that_nobody_sa
     assert decided(*lines, unclean_election=False).standing is standing
 
 
+@pytest.mark.parametrize(
+    ("minimum", "version", "high", "standing"),
+    [
+        (1, "4.3.1", "", VIOLATION),
+        (2, "4.3.1", "", UNDECIDED),
+        (2, "3.7.0", "", UNDECIDED),
+        (2, "3.6.2", "", VIOLATION),
+        (2, "4.3.1", "high=6", VIOLATION),
+    ],
+    ids=["at its minimum", "below it", "since 3.7", "before 3.7", "told to be committed"],
+)
+def test_who_is_alone_in_the_isr_commits_at_once_unless_that_is_below_the_minimum(
+    minimum: int, version: str, high: str, standing: Standing
+) -> None:
+    """b1, alone in the ISR, was killed right after it was last heard; b2 may have joined the ISR by then, at the high
+    watermark, and lack what was not committed (acks=1)."""
+    told = [*saw("b1", "0..20", 1, 0, "1", high), *saw("b2,b3", "0..20", 1, 0, "1"), "fault k b1 20.9..60 kind=kill"]
+    lines = ["send r ok @5 t18..18.5", *told, *saw("b2,b3", "21..60", 2, 1, "2"), *CUT]
+    assert decided(*lines, **ALONE, min_insync_replicas=minimum, version=version).standing is standing
+
+
 #: Before KIP-497 what is told of an ISR may be a minute old; before KIP-320 no epoch is told.
 OLD: dict[str, Any] = {"version": "0.10.2.2", "metadata": "zookeeper"}
 

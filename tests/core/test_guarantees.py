@@ -302,3 +302,13 @@ def test_an_unclean_election_was_asked_for_by_hand_where_its_evidence_says_so_an
 )
 def test_from_when_on_an_isr_is_told_at_once(version: str, metadata: str, at_once: bool) -> None:
     assert Configuration(version=version, metadata=metadata).tells_isr_at_once is at_once
+
+
+@pytest.mark.parametrize(
+    ("version", "minimum", "commits"),
+    [("4.3.1", 1, True), ("4.3.1", 2, False), ("3.7.0", 2, False), ("3.6.2", 2, True), ("?", 2, False)],
+)
+def test_from_when_on_a_leader_alone_commits_nothing_below_the_minimum(
+    version: str, minimum: int, commits: bool
+) -> None:
+    assert Configuration(version=version, min_insync_replicas=minimum).commits_alone is commits
