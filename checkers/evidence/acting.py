@@ -6,7 +6,7 @@ from functools import cached_property
 
 from checkers.evidence.elections import BEFORE, LAG_NS, NEVER, Elections
 from checkers.evidence.intervals import Intervals
-from harness.core.faults import Does, Row, acted_on, cuts_only, does, hit, sides, stops_fetching
+from harness.core.faults import Does, Row, acted_on, cuts_only, does, hit, sides, started, stops_fetching
 from harness.core.guarantees import asked_by_hand
 
 #: What keeps a process from doing anything.
@@ -38,8 +38,11 @@ class Acting:
         return self.down_times(broker, *by).cover(from_ns, to_ns)
 
     def down_times(self, broker: int, *by: Does) -> Intervals:
-        """When a broker's process had ended, or was halted, and reported nothing more. (A fault of several nodes may
-        have been healed on one of them before.)"""
+        """When a broker's process had ended, or was halted, and reported nothing more.
+
+        A fault of several nodes may have been healed on one of them before. Where it was not recorded when that one
+        began again, a broker that was never heard any more may have been that one.
+        """
         if (broker, by) not in self._downs:
             self._downs[broker, by] = Intervals(self._down_times(self._elections.name(broker), by or _DOWN))
         return self._downs[broker, by]
@@ -49,9 +52,22 @@ class Acting:
             begun = row["injected_ns"]
             if begun is None or not any(does(row, what) for what in by) or name not in acted_on(row):
                 continue
-            until = _begun_to_heal(row)
-            if self._elections.reported_nothing(name, begun, until):
+            started_ns = next((at for at in self._started.get(name, ()) if at >= begun), None)
+            until = min(_begun_to_heal(row), NEVER if started_ns is None else started_ns)
+            told = started_ns is not None or len(row["nodes"]) == 1 or until == NEVER
+            if self._elections.reported_nothing(name, begun, until) and (
+                told or self._elections.reported_since(name, begun)
+            ):
                 yield int(begun), until
+
+    @cached_property
+    def _started(self) -> dict[str, list[int]]:
+        """By when the process of each node had been begun again, in order, as far as that was recorded."""
+        found: dict[str, list[int]] = {}
+        for row in self._faults:
+            for name, at_ns in started(row).items():
+                found.setdefault(name, []).append(at_ns)
+        return {name: sorted(times) for name, times in found.items()}
 
     def cannot_fetch(self, follower: int, leader: int, from_ns: int, to_ns: int) -> bool:
         """Whether a follower was cut from a leader all that time, and fetched nothing of it."""

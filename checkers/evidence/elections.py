@@ -251,6 +251,10 @@ class Elections:
         first_ns, last_ns = self._reported[observer]
         return to_ns <= first_ns or last_ns <= from_ns or self._silent(observer).cover(from_ns, to_ns)
 
+    def reported_since(self, observer: str, at_ns: int) -> bool:
+        """Whether a broker reported anything after a time."""
+        return observer in self._reported and self._reported[observer][1] > at_ns
+
     @cached_property
     def _reported(self) -> dict[str, tuple[int, int]]:
         """When each observer reported something for the first time, and for the last."""

@@ -26,7 +26,7 @@ from checkers.evidence.final_logs import Log, Offsets
 from checkers.evidence.holding import AT_FIRST, Change, Has, Holding, Story, Why
 from checkers.evidence.leadership import Partition, Span, known_epoch
 from harness.core.anomalies import COMMITTED_LOST, FRACTURED, HANGING_TRANSACTION, LOST, Anomaly
-from harness.core.faults import Does, Row, acted_on, does, injection_of
+from harness.core.faults import Does, Row, acted_on, does, injection_of, started
 from harness.core.guarantees import Circumstances, Configuration, Ruling, asked_by_hand, standing
 from harness.core.topology import broker_name
 from harness.core.verdict import Standing
@@ -147,6 +147,7 @@ class Evidence:
         if of not in self._moments:
             known = self.elections.get(of)
             faults = [row[at] for row in self.faults[-1] for at in _TIMES_OF_FAULT if row.get(at) is not None]
+            faults += [at for row in self.faults[-1] for at in started(row).values()]
             faults += [] if of not in self.again else self.again[of].sent_ns.tolist()
             observed = np.empty(0, np.int64) if known is None else known.moments
             self._moments[of] = np.unique(np.concatenate([observed, np.array(faults, np.int64)]))

@@ -75,6 +75,13 @@ def supposing_it_acted(row: Row) -> Row:
     return {**row, "effective": not left, "nodes_without_effect": sorted(left)}
 
 
+def started(row: Row) -> dict[str, int]:
+    """By when the processes of nodes that it had ended, or that it was to start, had been begun again: of each node by
+    itself, as far as that was recorded."""
+    nodes = json.loads(row["evidence"]).get("released", {})
+    return {name: int(seen["at_ns"]) for name, seen in nodes.items()}
+
+
 def sides(row: Row) -> tuple[frozenset[str], ...]:
     """Of a cut between two groups of nodes both; of any other fault none."""
     one, other = row.get("cut_from"), row.get("cut_to")

@@ -1,5 +1,6 @@
 """What the faults of a run did to a partition's brokers, at the edges of their times and of the nodes that they hit."""
 
+import json
 from typing import Any
 
 import pytest
@@ -77,6 +78,54 @@ def test_what_was_never_injected_ended_nothing() -> None:
     never = acting("fault k b1 25..35 kind=kill", injected_ns=None, nodes_without_effect=[])
     assert never.ended_ns(0) == NEVER
     assert not never.down(1, 25 * SECOND, 26 * SECOND)
+
+
+#: b2 was not heard after 4 s, and is heard again from 24 s on, or never.
+NOT_HEARD = [*saw("b1", "0..60", 1, 0, "1,2"), *saw("b2", "0..4", 1, 0, "1,2")]
+HEARD_AGAIN = [*NOT_HEARD, *saw("b2", "24..60", 1, 0, "1")]
+
+
+@pytest.mark.parametrize(
+    ("told", "nodes", "started", "down_until"),
+    [
+        (NOT_HEARD, "b2", {}, 23),
+        (NOT_HEARD, "b2,b3", {}, None),
+        (HEARD_AGAIN, "b2,b3", {}, 23),
+        (NOT_HEARD, "b2,b3", {"b2": 23.5, "b3": 8}, 23),
+        (NOT_HEARD, "b2,b3", {"b2": 8, "b3": 23.5}, 8),
+        (HEARD_AGAIN, "b2,b3", {"b2": 8, "b3": 23.5}, 8),
+        (NOT_HEARD, "b2,b3", {"b3": 8}, None),
+        (HEARD_AGAIN, "b2,b3", {"b2": 4}, 23),
+    ],
+    ids=[
+        *("alone", "one of two", "one of two, heard again", "begun again with it", "begun again before"),
+        *("begun again before, unheard for long", "the other alone", "begun again before it was killed"),
+    ],
+)
+def test_one_of_several_that_were_killed_is_down_no_longer_than_until_it_was_begun_again(
+    told: list[str], nodes: str, started: dict[str, float], down_until: int | None
+) -> None:
+    """Killed at 5 s; the heal of the last of them had begun at 23 s."""
+    evidence = json.dumps({"released": {name: {"at_ns": int(at * SECOND)} for name, at in started.items()}})
+    known = acting(f"fault k {nodes} 5..23 kind=kill", told=told, evidence=evidence)
+    assert list(known.down_times(2)) == ([] if down_until is None else [(5 * SECOND, down_until * SECOND)])
+
+
+def test_another_fault_tells_when_one_of_several_was_begun_again() -> None:
+    rows = by_hand("fault k b2,b3 5..23 kind=kill", "fault s b2 8..8 kind=start").rows["faults"]
+    rows[1]["evidence"] = json.dumps({"released": {"b2": {"at_ns": 8 * SECOND}}})
+    known = Acting(evidence(by_hand(*NOT_HEARD), **ALONE).elections[TRIAL], rows, kraft=True)
+    assert list(known.down_times(2)) == [(5 * SECOND, 8 * SECOND)]
+
+
+def test_what_was_written_before_one_of_several_was_begun_again_is_not_alike_to_what_was_after() -> None:
+    told = by_hand(*NOT_HEARD, "fault k b2,b3 5..23 kind=kill")
+    told.rows["faults"][0]["evidence"] = json.dumps({"released": {"b2": {"at_ns": 8_500_000_000}}})
+    assert 8_500_000_000 in evidence(told, **ALONE).moments(TRIAL)
+
+
+def test_several_that_were_never_healed_are_down_for_ever() -> None:
+    assert acting("fault k b2,b3 5.. kind=kill", told=NOT_HEARD).down(2, 5 * SECOND, 60 * SECOND)
 
 
 @pytest.mark.parametrize(
