@@ -102,7 +102,7 @@ class Elections:
         times += [at for term in self.terms for at in (term.begins_ns, term.ends_ns)]
         times += [at for _, more in self.again for at in more]
         times += [at for _, window in self.untold for at in window]
-        return np.unique(np.array([*times, *(at - self.lag_ns for at in times)], np.int64))
+        return np.unique(np.array([at - early for early in (0, self.lag_ns, FRESH_NS) for at in times], np.int64))
 
     def terms_of_one_leader(self, number: int) -> range:
         """The terms one behind the other, this one among them, in which the same broker led."""

@@ -21,10 +21,10 @@ import numpy as np
 
 from checkers.evidence.acting import Acting, over
 from checkers.evidence.again import Again, Gone
-from checkers.evidence.elections import BEFORE, NEVER, Elections
+from checkers.evidence.elections import BEFORE, LAG_NS, NEVER, Elections
 from checkers.evidence.final_logs import Log, Offsets
 from checkers.evidence.holding import AT_FIRST, Change, Has, Holding, Story, Why
-from checkers.evidence.leadership import Partition, Span, known_epoch
+from checkers.evidence.leadership import FRESH_NS, Partition, Span, known_epoch
 from harness.core.anomalies import COMMITTED_LOST, FRACTURED, HANGING_TRANSACTION, LOST, Anomaly
 from harness.core.faults import Does, Row, acted_on, does, injection_of, started
 from harness.core.guarantees import Circumstances, Configuration, Ruling, asked_by_hand, standing
@@ -143,15 +143,23 @@ class Evidence:
     _losing: dict[tuple[Partition, int], tuple[int, bool]] = field(default_factory=dict)
 
     def moments(self, of: Partition) -> Offsets:
-        """The times of a partition between two of which all records are alike."""
+        """The times of a partition between two of which all records are alike: a fault acts for a while after it is
+        over, and a silence counts where enough is left of it."""
         if of not in self._moments:
             known = self.elections.get(of)
             faults = [row[at] for row in self.faults[-1] for at in _TIMES_OF_FAULT if row.get(at) is not None]
             faults += [at for row in self.faults[-1] for at in started(row).values()]
-            faults += [] if of not in self.again else self.again[of].sent_ns.tolist()
+            lag_ns = LAG_NS if known is None else known.lag_ns
+            times = [at + more for at in faults for more in (0, lag_ns, -lag_ns, LAG_NS, LAG_NS - FRESH_NS)]
+            times += [] if of not in self.again else self.again[of].sent_ns.tolist()
             observed = np.empty(0, np.int64) if known is None else known.moments
-            self._moments[of] = np.unique(np.concatenate([observed, np.array(faults, np.int64)]))
+            self._moments[of] = np.unique(np.concatenate([observed, np.array(times, np.int64)]))
         return self._moments[of]
+
+    def moment(self, of: Partition, at_ns: int) -> int:
+        """The last of these by a time; the time itself before the first."""
+        n = int(np.searchsorted(self.moments(of), at_ns, side="right"))
+        return int(self.moments(of)[n - 1]) if n else at_ns
 
     def edges(self, of: Partition) -> Offsets:
         """The offsets of a partition between two of which all records are alike to its final log, to what was
@@ -768,10 +776,12 @@ class _Walk:
         if self.state.get(self.elections.terms[n].leader) in {Has.MUST, Has.MAY} and (
             self.elections.unheard(from_ns, until)
         ):
+            # (How long a broker was up in the rest of a silence is the same for all that are alike.)
+            since = self.evidence.moment(self.case.of, from_ns)
             for broker in self.elections.replicas:
                 if self.state.get(broker) not in {None, Has.WIPED}:
                     continue
-                if not self.elections.unheard(from_ns, until, without=self.acting.down_times(broker)):
+                if not self.elections.unheard(since, until, without=self.acting.down_times(broker)):
                     continue
                 if self.state.get(broker) is Has.WIPED:
                     self.in_doubt.add(broker)

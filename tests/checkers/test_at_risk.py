@@ -95,8 +95,8 @@ def test_with_acks_1_the_leader_alone_had_to_have_it() -> None:
 def test_the_leader_s_word_counts_and_no_stale_one() -> None:
     deposed = isr("b1", 0, 10, 1, 1) + isr("b2", 10, 100, 2, 2, 3, epoch=1) + isr("b3", 0, 100, 1, 1, 2, 3)
     assert told(deposed + isr("b1", 12, 100, 2, 2, 3, epoch=1), fault(20, 25, "b1")) == {2: 5}
-    # (Nobody knows when it ceased to lead.)
-    assert told(deposed, fault(20, 25, "b1")) == {1: 5}
+    # (Nobody knows when it ceased to lead, before it was killed.)
+    assert told(deposed, fault(20, 25, "b1")) == {1: 1, 2: 4}
     assert told(isr("b3", 0, 100, 1, 1, 2, 3), fault(20, 25, "b1")) == {3: 5}
 
 

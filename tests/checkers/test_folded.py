@@ -9,11 +9,22 @@ import pyarrow as pa
 import pytest
 
 from checkers.evidence.causes import COLUMNS, RecordRange, attached, decided, record_ranges
-from checkers.evidence.holders import Evidence
+from checkers.evidence.holders import Case, Evidence
 from harness.core.anomalies import LOST, VANISHED, Anomaly
 from harness.core.verdict import Standing
 from tests.checkers.notation import SECOND, by_hand
-from tests.checkers.test_holders import ALONE, CUT, PERMITTED, TRIAL, UNDECIDED, VIOLATION, WHOLE, evidence, saw
+from tests.checkers.test_holders import (
+    ALONE,
+    CUT,
+    PERMITTED,
+    TRIAL,
+    UNCLEAN,
+    UNDECIDED,
+    VIOLATION,
+    WHOLE,
+    evidence,
+    saw,
+)
 
 WIDTH = 64
 UNCLEAN_ALONE: dict[str, Any] = {"acks": "1", "unclean_election": True}
@@ -105,6 +116,65 @@ def test_what_was_below_what_a_consumer_was_given_is_decided_apart_from_what_was
     rows = [gone(offset, 10, 11) for offset in (10, 19, 20, 30)]
     expected = [VIOLATION, VIOLATION, PERMITTED, PERMITTED]
     assert alone_and_together(known, LOST, rows) == (expected, expected)
+
+
+#: b1, killed at 20.5 s, may have acknowledged what was sent by 21.5 s. b3 leads since 27 s.
+KILLED = [
+    *saw("b1", "0..20", 1, 0, "1,2"),
+    *saw("b2,b3", "0..21", 1, 0, "1,2"),
+    "fault k b1 20.5..60 kind=kill",
+    *saw("b2,b3", "27..60", 3, 1, "3"),
+    *CUT,
+]
+#: b1 led alone in the ISR and told so until 9 s, and b3 until 25 s; b2, which may be slow, tells another one.
+BEHIND = [
+    *saw("b1", "0..9", 1, 0, "1"),
+    *saw("b3", "0..25", 1, 0, "1"),
+    *saw("b2", "0..25", 1, 0, "1,2"),
+    "fault s b2 13.3..15.3 kind=slow",
+    "fault killed b1 20..60 kind=kill",
+    *saw("b2,b3", "26..60", 2, 1, "2,3"),
+    *CUT,
+]
+#: Nobody tells anything from 5.25 s on until 20 s; b2 is dead but from 9.6 s to 12 s, and leads since 26 s.
+UNHEARD = [
+    *saw("b1", "0..5", 1, 0, "1"),
+    *saw("b1", "20..21", 1, 0, "1"),
+    *("fault k b2 3.3..9.6 kind=kill", "fault l b2 12.0..16.3 kind=kill", "fault m b1 21.5..60 kind=kill"),
+    *saw("b2,b3", "26..60", 2, 1, "2,3"),
+    *CUT,
+]
+
+
+@pytest.mark.parametrize(
+    ("lines", "settings", "times", "expected"),
+    [
+        ([*WHOLE, *CUT], ALONE, [(20.3, 20.6), (21.3, 21.6)], [PERMITTED, UNDECIDED]),
+        (KILLED, UNCLEAN, [(21.2, 21.35), (21.7, 21.9)], [UNDECIDED, VIOLATION]),
+        (BEHIND, UNCLEAN, [(9.1, 12.1), (9.3, 12.35)], [UNDECIDED, PERMITTED]),
+    ],
+    ids=["after all may have told of it", "after its leader had ended", "as who tells another ISR was behind"],
+)
+def test_what_was_sent_longer_after_a_fault_is_decided_apart(
+    lines: list[str], settings: dict[str, Any], times: list[tuple[float, float]], expected: list[Standing]
+) -> None:
+    rows = [gone(10 + n, *at) for n, at in enumerate(times)]
+    assert alone_and_together(evidence(by_hand(*lines), **settings), LOST, rows) == (expected, expected)
+
+
+@pytest.mark.parametrize("settings", [UNCLEAN, ALONE, UNCLEAN_ALONE])
+@pytest.mark.parametrize(
+    "lines", [KILLED, BEHIND, UNHEARD, TOLD_ONCE, [*WHOLE, *CUT]], ids=["killed", "behind", "unheard", "told", "whole"]
+)
+def test_all_that_is_alike_is_decided_alike(lines: list[str], settings: dict[str, Any]) -> None:
+    known = evidence(by_hand(*lines), **settings)
+    found: dict[object, set[Standing]] = {}
+    for sent in (3.07 + n / 8 for n in range(200)):
+        for until in (sent + 0.21, sent + 1.13, sent + 3.03, sent + 6.05):
+            times = int(sent * SECOND), int(until * SECOND)
+            case = Case(TRIAL, *times, acknowledged=True, first_offset=10, last_offset=10)
+            found.setdefault(known.alike(case), set()).add(known.decided(LOST, case).standing)
+    assert {len(standings) for standings in found.values()} == {1}
 
 
 def test_only_the_last_high_watermark_between_two_changes_parts_them() -> None:
