@@ -6,7 +6,18 @@ from functools import cached_property
 
 from checkers.evidence.elections import BEFORE, LAG_NS, NEVER, Elections
 from checkers.evidence.intervals import Intervals
-from harness.core.faults import Does, Row, acted_on, cuts_only, does, hit, sides, started, stops_fetching
+from harness.core.faults import (
+    Does,
+    Row,
+    acted_on,
+    cuts_only,
+    does,
+    hit,
+    may_be_unfit,
+    started,
+    stops_fetching,
+    unfit,
+)
 from harness.core.guarantees import asked_by_hand
 
 #: What keeps a process from doing anything.
@@ -20,12 +31,16 @@ _COMES_BACK_NS = 10_000_000_000
 
 
 class Acting:
-    """The faults of a run, as they acted on the brokers of one partition. ``kraft``: KRaft leads the cluster."""
+    """The faults of a run, as they acted on the brokers of one partition. ``kraft``: KRaft leads the cluster.
+    ``controllers``: by their names, or, of ZooKeeper, its nodes."""
 
-    def __init__(self, elections: Elections, faults: Sequence[Row], kraft: bool) -> None:
+    def __init__(
+        self, elections: Elections, faults: Sequence[Row], kraft: bool, controllers: frozenset[str] = frozenset()
+    ) -> None:
         self._elections = elections
         self._faults = faults
         self._kraft = kraft
+        self._controllers = controllers
         self._brokers = frozenset(elections.names.values())
         self._downs: dict[tuple[int, tuple[Does, ...]], Intervals] = {}
         self._cuts: dict[tuple[int, int], Intervals] = {}
@@ -141,15 +156,17 @@ class Acting:
         return self._behinds[observer].meet(from_ns, to_ns)
 
     def isr_faulted(self, number: int) -> bool:
-        """Whether whoever else was in the ISR or the ELR was under a fault, or had just been healed, whenever an
+        """Whether whoever else was in the ISR or the ELR could not be elected, or had just been healed, whenever an
         election came: as it was seen, and as early as it may have been."""
         if number not in self._isr:
-            under = self._under(self._earliest_ns(number)) if self.isr_may_be_faulted(number) else frozenset()
-            self._isr[number] = bool(under) and self._all_among(self._others(number), under)
+            times = self._earliest_ns(number), self._elections.terms[number].seen_ns
+            self._isr[number] = self.isr_may_be_faulted(number) and all(
+                self._all_among(self._others(number), self._unfit(at_ns)) for at_ns in times
+            )
         return self._isr[number]
 
     def isr_may_be_faulted(self, number: int) -> bool:
-        """Whether they were as the election was seen. (It may have come before.)"""
+        """Whether that may be so as the election was seen. (It may have come before.)"""
         known = self._elections.last_before(number) is not None
         return known and self.all_under(self._others(number), number)
 
@@ -160,28 +177,30 @@ class Acting:
         """When an election came at the earliest: nobody is elected in place of a leader before a fault is upon it."""
         terms, begins = self._elections.terms, self._elections.terms[number].begins_ns
         leader = self._elections.names.get(terms[number - 1].leader)
-        if leader in self._under(begins):
+        if leader in self._may_be_unfit(begins):
             return begins
         struck = (row["injecting_ns"] for row in self._faults if leader in hit(row, self._brokers))
         return min((at for at in struck if begins < at <= terms[number].seen_ns), default=begins)
 
     def all_under(self, brokers: frozenset[int], number: int) -> bool:
-        """Whether each of these was under a fault, or had just been healed, as an election was seen."""
-        return self._all_among(brokers, self._under(self._elections.terms[number].seen_ns))
+        """Whether a fault may have kept each of these from being elected, or had just been healed, as an election was
+        seen."""
+        return self._all_among(brokers, self._may_be_unfit(self._elections.terms[number].seen_ns))
 
     def _all_among(self, brokers: frozenset[int], names: Set[str]) -> bool:
         return all(self._elections.names.get(broker) in names for broker in brokers)
 
-    def _under(self, at_ns: int) -> set[str]:
-        return {
-            name
-            for row in self._faults
-            if row["injecting_ns"] <= at_ns
-            and over(row) >= at_ns - _COMES_BACK_NS
-            # Brokers that are cut from each other are no less led by the quorum of KRaft.
-            and not (self._kraft and sides(row) and frozenset().union(*sides(row)) <= self._brokers)
-            for name in hit(row, self._brokers)
-        }
+    def _unfit(self, at_ns: int) -> set[str]:
+        return {name for row in self._upon(at_ns) for name in unfit(row, self._brokers, self._controllers)}
+
+    def _may_be_unfit(self, at_ns: int) -> set[str]:
+        return {name for row in self._upon(at_ns) for name in may_be_unfit(row, self._brokers, self._kraft)}
+
+    def _upon(self, at_ns: int) -> Iterator[Row]:
+        """The faults that were in force at a time, or had just been healed."""
+        for row in self._faults:
+            if row["injecting_ns"] <= at_ns and over(row) >= at_ns - _COMES_BACK_NS:
+                yield row
 
     @cached_property
     def healed_ns(self) -> int:

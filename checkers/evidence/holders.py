@@ -123,7 +123,7 @@ class Evidence:
     ``again``: what was acknowledged where something had been before. ``spare``: how many offsets of a term
     writes may have taken of which nobody knows (checkers/evidence/spare_offsets.py).
     ``end_ns``: when nothing was written any more. ``coordinated``: there were transactions, and nobody observes the log
-    of their coordinator.
+    of their coordinator. ``controllers``: their names, or those of ZooKeeper's nodes.
     """
 
     configuration: Configuration
@@ -137,6 +137,7 @@ class Evidence:
     end_ns: int = 0
     last_replica_guarded: bool = False
     coordinated: bool = False
+    controllers: frozenset[str] = frozenset()
     _moments: dict[Partition, Offsets] = field(default_factory=dict)
     _edges: dict[Partition, Offsets] = field(default_factory=dict)
     _acting: dict[tuple[Partition, int], Acting] = field(default_factory=dict)
@@ -203,7 +204,8 @@ class Evidence:
         """The faults as they acted on a partition; ``supposed``: of which of ``faults``."""
         key = elections.of, supposed
         if key not in self._acting:
-            self._acting[key] = Acting(elections, self.faults[supposed], self.configuration.metadata == "kraft")
+            kraft = self.configuration.metadata == "kraft"
+            self._acting[key] = Acting(elections, self.faults[supposed], kraft, self.controllers)
         return self._acting[key]
 
     def decided(self, anomaly: Anomaly, case: Case) -> Decision:

@@ -51,6 +51,7 @@ def observed(stored: StoredRun, seen: Sequence[Span]) -> Evidence:
         end_ns=over_ns(run, stored.last_ns),
         coordinated=stored.count("transactions") > 0,
         last_replica_guarded=run.features.get(_ELR, 0) > 0,
+        controllers=run.controllers,
     )
 
 

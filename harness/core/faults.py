@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
-from harness.core.topology import Plane
+from harness.core.topology import Plane, Role
 
 Row = Mapping[str, Any]
 
@@ -34,6 +34,10 @@ _KINDS_THEN: dict[Does, frozenset[str]] = {
 }
 
 
+#: What stops, or loses, what a broker has to have to be elected.
+_UNFIT = (Does.ENDS_PROCESS, Does.HALTS_PROCESS, Does.DESTROYS_DATA)
+#: What is hit where a broker may not be heard by the controller. (None: it was not recorded.)
+_HEARTBEATS = frozenset({Plane.ALL, Plane.CONTROLLER, None})
 #: What is cut where no follower can fetch.
 _REPLICATES = frozenset({Plane.ALL, Plane.REPLICATION})
 
@@ -109,6 +113,41 @@ def cuts_only(row: Row, nodes: frozenset[str]) -> bool:
     if sides(row):
         return frozenset().union(*sides(row)) <= nodes
     return row["kind"] == "partition" and frozenset(row["nodes"]) <= nodes
+
+
+def unfit(row: Row, brokers: frozenset[str], controllers: frozenset[str]) -> frozenset[str]:
+    """The brokers that a fault is known to keep from being elected, as long as it is in force: their process does
+    nothing, they lost their disk, or they are cut from all ``controllers`` (of ZooKeeper: its nodes, which keep their
+    sessions)."""
+    acted = brokers & acted_on(row)
+    if any(does(row, what) for what in _UNFIT):
+        return acted
+    if not does(row, Does.CUTS) or row.get("plane") not in _HEARTBEATS:
+        return frozenset()
+    if not sides(row):
+        return frozenset() if row["kind"] == "partition" else acted
+    cut = (one for one, other in _both(row) if controllers and controllers <= other)
+    return acted & frozenset[str]().union(*cut)
+
+
+def may_be_unfit(row: Row, brokers: frozenset[str], kraft: bool) -> frozenset[str]:
+    """The brokers that a fault may keep from being elected: it may not be heard who they are cut from. (Brokers that
+    are cut from each other are led by the quorum of KRaft all the same; of ZooKeeper one of them is the
+    controller.)"""
+    acted = brokers & acted_on(row)
+    if any(does(row, what) for what in _UNFIT):
+        return acted
+    if row.get("plane") not in _HEARTBEATS:
+        return frozenset()
+    if not sides(row):
+        return acted
+    cut = acted & frozenset[str]().union(*(one for one, other in _both(row) if other - brokers - {Role.CLIENTS}))
+    return cut if kraft else cut | hit(row, brokers)
+
+
+def _both(row: Row) -> tuple[tuple[frozenset[str], frozenset[str]], ...]:
+    one, other = sides(row)
+    return (one, other), (other, one)
 
 
 def hit(row: Row, nodes: frozenset[str]) -> frozenset[str]:

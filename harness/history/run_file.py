@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from harness.core.errors import HistoryError
 from harness.core.guarantees import Configuration
 from harness.core.quantities import Duration
-from harness.core.topology import broker_name
+from harness.core.topology import Role, broker_name
 from harness.core.verdict import Expectation
 from harness.history.writing import write_file
 
@@ -202,6 +202,11 @@ class RunFile(_Part):
     def brokers(self) -> dict[int, str]:
         """The names of the brokers by their ids."""
         return {node.id: node.name for node in self.nodes if node.role == "broker"}
+
+    @property
+    def controllers(self) -> frozenset[str]:
+        """The names of the controllers, or of ZooKeeper's nodes."""
+        return frozenset(node.name for node in self.nodes if node.role in {Role.CONTROLLER, Role.ZOOKEEPER})
 
     def broker(self, number: int) -> str:
         """The name of a broker by its id."""

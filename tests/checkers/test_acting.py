@@ -28,7 +28,7 @@ WITHOUT_EPOCHS = [
 def acting(*faults: str, told: list[str] = TWO_TERMS, kraft: bool = True, **of_each: Any) -> Acting:
     """What they did; ``of_each``: what their rows tell otherwise."""
     rows: list[Row] = [{**row, **of_each} for row in by_hand(*faults).rows["faults"]]
-    return Acting(evidence(by_hand(*told), **ALONE).elections[TRIAL], rows, kraft)
+    return Acting(evidence(by_hand(*told), **ALONE).elections[TRIAL], rows, kraft, frozenset({"c1"}))
 
 
 @pytest.mark.parametrize(
@@ -196,6 +196,58 @@ def test_brokers_that_are_cut_from_each_other_are_led_by_kraft_all_the_same(
     known = acting(f"fault f {','.join(nodes)} 20..30", kraft=kraft, cut_from=cut[0], cut_to=cut[1])
     assert known.all_under(frozenset({1}), 1) is under
     assert not known.all_under(frozenset({2}), 1)
+
+
+@pytest.mark.parametrize(
+    ("fault", "faulted", "maybe"),
+    [
+        ("b1,b3 20..30 kind=kill", True, True),
+        ("b1,b3 20..30 kind=pause plane=client", True, True),
+        ("b1,b3 20..30 kind=wipe", True, True),
+        ("b1,b3 20..30 kind=isolate", True, True),
+        ("b1,b3 20..30 kind=isolate plane=controller", True, True),
+        ("b1,b3 20..30 kind=isolate plane=replication", False, False),
+        ("b1,b3 20..30 kind=isolate plane=client", False, False),
+        ("b1,b3 20..30 kind=slow plane=all", False, True),
+        ("b1,b3 20..30 kind=slow plane=client", False, False),
+        ("b1,b3 20..30 kind=duplicate plane=client", False, False),
+        ("b1,b3,c1 20..30 from=b1,b3 to=c1 plane=controller", True, True),
+        ("b1,b3,c1 20..30 from=c1,b2 to=b1,b3 plane=all", True, True),
+        ("b1,b3,c1 20..30 from=c1,b1,b3 to=b2 plane=all", False, False),
+        ("b1,b3,c2 20..30 from=b1,b3 to=c2 plane=controller", False, True),
+        ("b1,b3,c1 20..30 from=b1,b3 to=c1 plane=replication", False, False),
+        ("b1,b3,clients 20..30 from=b1,b3 to=clients plane=all", False, False),
+        ("b1,b3 5..16 kind=slow plane=client", False, False),
+    ],
+    ids=[
+        *("dead", "halted", "without their disks", "cut off", "from the controller", "from other brokers"),
+        *("from clients", "late", "to clients", "twice to clients", "two sides", "the other way round"),
+        *("on its side", "from one that is not all", "of what they replicate", "from clients alone", "healed"),
+    ],
+)
+def test_who_of_the_isr_could_be_elected_was_not_faulted(fault: str, faulted: bool, maybe: bool) -> None:
+    known = acting(f"fault f {fault}")
+    assert known.isr_faulted(1) is faulted
+    assert known.isr_may_be_faulted(1) is maybe
+
+
+def test_who_is_cut_from_none_of_the_controllers_that_are_known_may_be_cut_from_them() -> None:
+    told, cut = by_hand(*TWO_TERMS), by_hand("fault f b1,b3,c1 20..30 from=b1,b3 to=c1 plane=all").rows["faults"]
+    known = Acting(evidence(told, **ALONE).elections[TRIAL], cut, kraft=True)
+    assert (known.isr_faulted(1), known.isr_may_be_faulted(1)) == (False, True)
+
+
+def test_of_a_cut_without_its_sides_nobody_knows_whom_it_kept_from_the_controller() -> None:
+    known = acting("fault f b1,b3 20..30")
+    assert (known.isr_faulted(1), known.isr_may_be_faulted(1)) == (False, True)
+
+
+def test_with_zookeeper_who_is_cut_from_its_nodes_cannot_be_elected() -> None:
+    told = by_hand(*TWO_TERMS)
+    for other, faulted in (("z1", True), ("b2", False)):
+        cut = by_hand(f"fault f b1,b3,{other} 20..30 from=b1,b3 to={other} plane=all").rows["faults"]
+        known = Acting(evidence(told, **ALONE).elections[TRIAL], cut, False, frozenset({"z1"}))
+        assert (known.isr_faulted(1), known.all_under(frozenset({1}), 1)) == (faulted, faulted)
 
 
 def test_of_the_isr_before_the_first_term_nobody_knows_whether_faults_hit_it() -> None:

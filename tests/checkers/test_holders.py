@@ -57,6 +57,7 @@ def evidence(told: HandHistory, **settings: Any) -> Evidence:
         logs={(end["topic"], end["partition"]): log_of(told, end) for end in told.rows["log_ends"]},
         end_ns=max(sent, default=0),
         coordinated=bool(told.rows["transactions"]),
+        controllers=frozenset({"c1"}),
     )
     again = [row for row in told.rows["sends"] if row["outcome"] == "ok" and row["offset"] is not None]
     table = pa.Table.from_pylist([{name: row[name] for name in _SENT.names} for row in again], _SENT)
@@ -222,6 +223,30 @@ def test_while_an_isr_changed_between_two_samples_it_is_unknown_who_had_it(
 ) -> None:
     found = decided(f"send r ok @5 {when}", *LONELY, *CUT, **UNCLEAN)
     assert (found.standing, names(found.unknown)) == (standing, unknown)
+
+
+@pytest.mark.parametrize(
+    ("fault", "standing"),
+    [
+        ("b2 18..40 kind=pause", PERMITTED),
+        ("b2 18..40 kind=slow plane=client", UNDECIDED),
+        ("b2,c1 18..40 from=b2 to=c1 plane=controller", PERMITTED),
+        ("b2,c2 18..40 from=b2 to=c2 plane=controller", UNDECIDED),
+    ],
+    ids=["halted", "late to clients", "cut from the controller", "cut from another"],
+)
+@pytest.mark.parametrize("least", [1, 2])
+def test_one_outside_the_isr_is_elected_where_nobody_of_it_could_be(fault: str, standing: Standing, least: int) -> None:
+    lines = [
+        *saw("b1,b2,b3", "0..20", 1, 0, "1,2"),
+        "fault k b1 20..60 kind=kill",
+        f"fault f {fault}",
+        *saw("b2,b3", "21..25", 1, 0, "1,2"),
+        *saw("b2,b3", "26..60", 3, 1, "3"),
+        *CUT,
+    ]
+    found = decided("send r ok @5 t10..11", *lines, unclean_election=True, min_insync_replicas=least)
+    assert found.standing is standing
 
 
 def test_what_nobody_watched_is_unknown() -> None:

@@ -17,6 +17,7 @@ from checkers.evidence.spare_offsets import InFlight, spare_offsets
 from checkers.evidence.standing import begun_at, delivered, possible_faults
 from harness.core.anomalies import LOST, VANISHED, Anomaly
 from harness.history.schema import OBSERVATIONS, SENDS, Outcome, Phase
+from tests.simulated.faults import CONTROLLER
 from tests.simulated.play import Played
 from tests.simulated.truth import Loss, losses
 
@@ -43,6 +44,7 @@ def evidence(played: Played) -> Evidence:
         delivered=delivered(vanished),
         end_ns=max(times, default=0),
         last_replica_guarded=played.settings.elr,
+        controllers=frozenset({CONTROLLER}),
     )
     told = [row for row in sends if row["outcome"] == Outcome.OK and row["offset"] is not None]
     sent = pa.Table.from_pylist([{name: row[name] for name in COLUMNS} for row in told], _SENT)
