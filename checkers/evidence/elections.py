@@ -27,7 +27,7 @@ from checkers.evidence.leadership import (
     last_before,
     leader_terms,
 )
-from harness.core.faults import Does, Row, acted_on, cuts_only, does
+from harness.core.faults import Does, Row, acted_on, does, unreached
 from harness.core.guarantees import Configuration
 from harness.core.topology import broker_name
 
@@ -404,7 +404,7 @@ def elections(
     for span in seen:
         apart.setdefault((span.topic, span.partition), []).append(span)
     quiet, highs, replicas = silences(observations), _highs(observations, names), _replicas(observations)
-    kept = _kept(faults, frozenset(names.values()))
+    kept = _kept(faults)
     found = {}
     for of, spans in apart.items():
         own = _own(spans, kept, names.values())
@@ -575,17 +575,16 @@ class _Own:
         return (*found, (since_ns, over)) if since_ns < over else tuple(found)
 
 
-def _kept(faults: Iterable[Row], brokers: frozenset[str]) -> dict[str, list[Kept]]:
-    """What faults kept each broker from, in order: its process had ended or was halted, or it was cut off from more
-    than other brokers."""
+def _kept(faults: Iterable[Row]) -> dict[str, list[Kept]]:
+    """What faults kept each broker from, in order: its process had ended or was halted, or no client could reach it."""
     found: dict[str, list[Kept]] = {}
     for row in faults:
         ends = does(row, Does.ENDS_PROCESS)
-        cut = does(row, Does.CUTS) and not cuts_only(row, brokers)
-        if row["injected_ns"] is None or not (ends or cut or does(row, Does.HALTS_PROCESS)):
+        kept = acted_on(row) if ends or does(row, Does.HALTS_PROCESS) else unreached(row)
+        if row["injected_ns"] is None or not kept:
             continue
         over = min((int(at) for at in (row.get("healing_ns"), row["healed_ns"]) if at is not None), default=NEVER)
-        for name in acted_on(row):
+        for name in kept:
             found.setdefault(name, []).append((int(row["injected_ns"]), over, ends))
     return {name: sorted(times) for name, times in found.items()}
 

@@ -38,6 +38,8 @@ _KINDS_THEN: dict[Does, frozenset[str]] = {
 _UNFIT = (Does.ENDS_PROCESS, Does.HALTS_PROCESS, Does.DESTROYS_DATA)
 #: What is hit where a broker may not be heard by the controller. (None: it was not recorded.)
 _HEARTBEATS = frozenset({Plane.ALL, Plane.CONTROLLER, None})
+#: What is cut where clients cannot reach a broker.
+_SERVES = frozenset({Plane.ALL, Plane.CLIENT, None})
 #: What is cut where no follower can fetch.
 _REPLICATES = frozenset({Plane.ALL, Plane.REPLICATION})
 
@@ -143,6 +145,15 @@ def may_be_unfit(row: Row, brokers: frozenset[str], kraft: bool) -> frozenset[st
         return acted
     cut = acted & frozenset[str]().union(*(one for one, other in _both(row) if other - brokers - {Role.CLIENTS}))
     return cut if kraft else cut | hit(row, brokers)
+
+
+def unreached(row: Row) -> frozenset[str]:
+    """The nodes that a cut is known to keep from the clients."""
+    if not does(row, Does.CUTS) or row.get("plane") not in _SERVES:
+        return frozenset()
+    if not sides(row):
+        return frozenset() if row["kind"] == "partition" else acted_on(row)
+    return acted_on(row) & frozenset[str]().union(*(one for one, other in _both(row) if Role.CLIENTS in other))
 
 
 def _both(row: Row) -> tuple[tuple[frozenset[str], frozenset[str]], ...]:

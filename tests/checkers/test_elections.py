@@ -585,6 +585,36 @@ def test_a_leader_that_tells_nothing_any_more_acknowledges_nothing_any_more() ->
 
 
 @pytest.mark.parametrize(
+    ("fault", "standing"),
+    [
+        ("b1 20..60 kind=isolate plane=all", VIOLATION),
+        ("b1 20..60 kind=isolate plane=client", VIOLATION),
+        ("b1 20..60 kind=isolate plane=controller", UNDECIDED),
+        ("b1 20..60 kind=isolate plane=replication", UNDECIDED),
+        ("b1,b2,clients 20..60 from=b1 to=b2,clients plane=all", VIOLATION),
+        ("b1,c1 20..60 from=b1 to=c1 plane=all", UNDECIDED),
+        ("b1,c1,clients 20..60 from=b1,clients to=c1 plane=all", UNDECIDED),
+        ("b1,c1 20..60 kind=partition", UNDECIDED),
+    ],
+    ids=[
+        *("from all", "from its clients", "from the controller", "from followers", "from its clients, too"),
+        *("from the controller alone", "with its clients", "nobody knows from whom"),
+    ],
+)
+def test_a_leader_that_is_cut_off_goes_on_acknowledging_to_clients_that_reach_it(
+    fault: str, standing: Standing
+) -> None:
+    """b1, whose observer died at 19 s, may have acknowledged r at 33 s; b2 leads since 30 s."""
+    lines = [
+        *saw("b1", "0..19", 1, 0, "1,2,3"),
+        *saw("b2,b3", "0..29", 1, 0, "1,2,3"),
+        *saw("b2,b3", "30..80", 2, 1, "2,3"),
+        f"fault i {fault}",
+    ]
+    assert decided("send r ok @6 t33..33.5", *lines, *CUT, **ALONE).standing is standing
+
+
+@pytest.mark.parametrize(
     ("when", "told", "fault", "leaders"),
     [
         ("t30..40.2", 41, "p b1 20..40 kind=pause", {0, 1}),
