@@ -31,6 +31,14 @@ BASE = "kafka-trial.base"
 _PROXIES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 
 
+#: Gets a line for what takes long.
+Tell = Callable[[str], None]
+
+
+def _nobody(_line: str) -> None:
+    return
+
+
 @dataclass(frozen=True)
 class Built:
     """An image that is there, and the source of its base."""
@@ -39,25 +47,25 @@ class Built:
     source: Source
 
 
-def kafka_image(client: DockerClient, version: str, wanted: Sources | None = None) -> str:
+def kafka_image(client: DockerClient, version: str, wanted: Sources | None = None, tell: Tell = _nobody) -> str:
     """The tag of our image that runs this version, built where it is not cached yet. Raises EnvironmentLacks."""
     wanted = wanted or sources()
     digest = _digest(recipes() / "kafka", recipes() / "java", extra=pom(version))
 
     def make(name: Callable[[Source], str]) -> Built:
-        base = _base(client, "java", wanted)
+        base = _base(client, "java", wanted, tell)
         build_kafka(client, name(base.source), version, base.tag, maven=shutil.which("mvn") is not None)
         return Built(name(base.source), base.source)
 
-    return _cached_or_made(client, f"kafka:{version}", digest, wanted, make).tag
+    return _cached_or_made(client, f"kafka:{version}", digest, wanted, make, tell).tag
 
 
-def toolbox_image(client: DockerClient, wanted: Sources | None = None) -> str:
+def toolbox_image(client: DockerClient, wanted: Sources | None = None, tell: Tell = _nobody) -> str:
     """The tag of the image that faults come from (iptables, tc, ping), built where it is not cached yet.
 
     Raises EnvironmentLacks where it cannot be had.
     """
-    return _base(client, "toolbox", wanted or sources()).tag
+    return _base(client, "toolbox", wanted or sources(), tell).tag
 
 
 def cached(client: DockerClient) -> list[str]:
@@ -98,7 +106,7 @@ def java_image(client: DockerClient, wanted: Sources | None = None) -> str:
     return _base(client, "java", wanted or sources()).tag
 
 
-def _base(client: DockerClient, recipe: str, wanted: Sources) -> Built:
+def _base(client: DockerClient, recipe: str, wanted: Sources, tell: Tell = _nobody) -> Built:
     packages = recipes() / recipe / "packages"
 
     def make(name: Callable[[Source], str]) -> Built:
@@ -117,18 +125,27 @@ def _base(client: DockerClient, recipe: str, wanted: Sources) -> Built:
             client.api.import_image_from_file(str(archive), repository, version, [label])
         return Built(tag, Source.BUILD)
 
-    return _cached_or_made(client, f"{recipe}:{SUITE}", _digest_of_base(recipe), wanted, make)
+    return _cached_or_made(client, f"{recipe}:{SUITE}", _digest_of_base(recipe), wanted, make, tell)
 
 
 def _cached_or_made(
-    client: DockerClient, name: str, digest: str, wanted: Sources, make: Callable[[Callable[[Source], str]], Built]
+    client: DockerClient,
+    name: str,
+    digest: str,
+    wanted: Sources,
+    make: Callable[[Callable[[Source], str]], Built],
+    tell: Tell,
 ) -> Built:
     """An image of ours of a source that is wanted; two runs that want it wait for each other.
 
     ``make`` takes the tag of each source, and makes the image from one.
     """
     with alone(f"{name}-{digest}".replace(":", "_")):
-        return _found(client, name, digest, wanted) or make(lambda source: _tag(name, source, digest))
+        found = _found(client, name, digest, wanted)
+        if found is not None:
+            return found
+        tell(f"building the image {name}, which is kept: it takes a minute or more")
+        return make(lambda source: _tag(name, source, digest))
 
 
 def _found(client: DockerClient, name: str, digest: str, wanted: Sources) -> Built | None:

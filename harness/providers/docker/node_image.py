@@ -9,7 +9,7 @@ from docker.errors import DockerException
 
 from harness.core.errors import ClusterError, EnvironmentLacks, ScenarioError
 from harness.core.version import parse_version
-from harness.providers.docker.images import LIBRARIES, image_of, kafka_image
+from harness.providers.docker.images import LIBRARIES, Tell, image_of, kafka_image
 from harness.providers.docker.shell import labels_of_no_run, run_toolbox
 from harness.providers.docker.sources import Sources
 from harness.providers.docker.spec import OFFICIAL
@@ -40,13 +40,15 @@ class NodeImage:
     ours: bool = True
 
 
-def node_image(client: DockerClient, version: str, asked: str | None, sources: Sources) -> NodeImage:
+def node_image(
+    client: DockerClient, version: str, asked: str | None, sources: Sources, tell: Tell = lambda _: None
+) -> NodeImage:
     """The image for nodes of a version: the one ``asked`` for (``cluster.image``), pulled if missing, else our own.
 
     Raises EnvironmentLacks where it cannot be had or is no node, ScenarioError where it holds another version.
     """
     if asked is None:
-        return NodeImage(kafka_image(client, version, sources))
+        return NodeImage(kafka_image(client, version, sources, tell))
     name = sources.reference(official(version)) if asked == OFFICIAL else asked
     _pull(client, name)
     folder, held = looked_into(_look(client, name), name)

@@ -108,14 +108,14 @@ class Docker:
         directory: Path,
         note: Callable[[str], None],
         keep: bool = False,
-        progress: Callable[[str], None] = lambda _: None,  # noqa: ARG002 - images are built by scripts/setup
+        progress: Callable[[str], None] = lambda _: None,
     ) -> Iterator[DockerCluster]:
         """Start a cluster; its ``compose.yaml`` and ``config/`` are put in ``directory``, too."""
         client, own = self._client(), own_spec(spec, DockerSpec)
         with answering("images"):
             allowed = sources(own.images)
-            image = node_image(client, spec.version, own.image, allowed)
-            toolbox = toolbox_image(client, allowed)
+            image = node_image(client, spec.version, own.image, allowed, progress)
+            toolbox = toolbox_image(client, allowed, progress)
             clients = wanted_clients(own.clients) or ("direct" if self._reaches(toolbox) else "published")
             versions = {
                 "image of nodes": origin(client, image.tag),

@@ -8,12 +8,13 @@ from typing import Any, cast
 
 import pytest
 from docker import DockerClient
-from docker.errors import APIError
+from docker.errors import APIError, ImageNotFound
+from requests import Response
 from requests.exceptions import ConnectionError as NoConnection
 from urllib3.exceptions import ReadTimeoutError
 
 from harness.cluster.spec import ClusterSpec
-from harness.core.errors import ClusterError, NoMeans
+from harness.core.errors import ClusterError, EnvironmentLacks, NoMeans
 from harness.core.topology import Node, Role
 from harness.providers.catalogue import PROVIDERS, composed
 from harness.providers.docker.compose import container_name, labels_of, project_of
@@ -137,6 +138,19 @@ class KernelWithoutNetem:
         return Trial(self, command[-1])
 
 
+class WithoutImages(KernelWithoutNetem):
+    """An engine that has no image, and reaches no registry."""
+
+    @property
+    def images(self) -> SimpleNamespace:
+        def missing(name: str) -> None:
+            answer = Response()
+            answer.status_code = 404
+            raise ImageNotFound(name, answer)
+
+        return SimpleNamespace(get=missing, get_registry_data=missing)
+
+
 NETEM, IPTABLES = frozenset({"netem"}), frozenset({"iptables"})
 
 
@@ -160,6 +174,15 @@ def test_a_machine_that_lacks_what_no_fault_needs_is_not_refused(
     Docker(lambda: cast(DockerClient, engine)).check(ClusterSpec(), needs)
     assert len(engine.tried) == len({name for alternatives in needs for each in alternatives for name in each})
     assert engine.running == 0
+
+
+def test_a_run_that_waits_for_an_image_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KAFKA_TRIAL_IMAGES", "registry")
+    docker, said = Docker(lambda: cast(DockerClient, WithoutImages())), list[str]()
+    with pytest.raises(EnvironmentLacks, match="no registry answers"):
+        docker.up(ClusterSpec(version="4.3.1"), RUN, tmp_path, print, progress=said.append).__enter__()
+    built = ["kafka:4.3.1", "java:bookworm"]
+    assert said == [f"building the image {name}, which is kept: it takes a minute or more" for name in built]
 
 
 def test_the_logs_of_all_nodes_are_kept_and_the_cluster_is_removed(tmp_path: Path) -> None:
