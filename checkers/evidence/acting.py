@@ -19,12 +19,16 @@ from harness.core.faults import (
     unfit,
 )
 from harness.core.guarantees import asked_by_hand
+from harness.core.topology import Plane
 
 #: What keeps a process from doing anything.
 _DOWN = (Does.ENDS_PROCESS, Does.HALTS_PROCESS)
 
 #: What may keep a node from hearing of the controller in time.
 _KEEPS_BEHIND = (*_DOWN, Does.CUTS, Does.DELAYS)
+
+#: The planes that no client has a part in.
+_BETWEEN_NODES = frozenset({Plane.REPLICATION, Plane.CONTROLLER})
 
 #: A broker that was healed is no candidate for so long: it has to start, to register and to be let in again.
 _COMES_BACK_NS = 10_000_000_000
@@ -154,6 +158,20 @@ class Acting:
                 and not (self._kraft and cuts_only(row, self._brokers))
             )
         return self._behinds[observer].meet(from_ns, to_ns)
+
+    def keeps_answers(self, number: int, from_ns: int, to_ns: int, of_all: bool) -> bool:
+        """Whether a fault may have kept the answers of a term's leader from its producers at some time between two, or
+        may be felt then: one of that leader, or of no broker, that reached more than brokers; or, if all in sync have
+        to answer, of any replica."""
+        replicas = {self._elections.name(broker) for broker in self._elections.replicas}
+        reached = replicas if of_all else {self._elections.name(self._elections.terms[number].leader)}
+        return any(
+            row["injecting_ns"] <= to_ns
+            and over(row) + _COMES_BACK_NS >= from_ns
+            and (acted_on(row) & reached or acted_on(row) - self._brokers)
+            and (of_all or not (row.get("plane") in _BETWEEN_NODES or cuts_only(row, self._brokers)))
+            for row in self._faults
+        )
 
     def isr_faulted(self, number: int) -> bool:
         """Whether whoever else was in the ISR or the ELR could not be elected, or had just been healed, whenever an

@@ -26,9 +26,6 @@ from harness.history.run_file import Origin
 _SESSION_MS = 45_000
 _NS_PER_MS = 1_000_000
 
-#: The default of request.timeout.ms: a producer sends again what nobody answered for so long.
-_REQUEST_MS = 30_000
-
 #: A fault that is over may be felt for so long: brokers start, leaders change, clients connect again.
 _FELT_NS = 10_000_000_000
 
@@ -153,8 +150,7 @@ def disturbances(history: History, faults: Sequence[Row]) -> "_Each":
     known = elections(
         history.stored.table("observations"), history.seen, history.stored.brokers, history.run_file.configuration
     )
-    configured = (client.get("request.timeout.ms") for client in history.run_file.workers("sends").values())
-    timeout_ns = min([_REQUEST_MS, *(int(ms) for ms in configured if ms is not None)]) * _NS_PER_MS
+    timeout_ns = history.run_file.request_timeout_ns
     brokers = frozenset(history.stored.brokers.values())
 
     def of(partition: Partition) -> Disturbances:

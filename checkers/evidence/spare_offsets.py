@@ -2,11 +2,13 @@
 
 Those are writes that nobody acknowledged, those that survive elsewhere, and those that were in flight across a later
 election: they may have been appended before it, without an answer, and sent again to whoever led next, in whose log
-they stand. What a producer that is not idempotent sends again may be appended more than once (KIP-98).
+they stand. What a producer that is not idempotent sends again may be appended more than once (KIP-98), and it sends
+again what nobody answered in time, be it acknowledged by the same leader. Where a fault may have kept answers from
+producers, nobody knows how many writes they sent again.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 import numpy as np
 import pyarrow as pa
@@ -32,10 +34,19 @@ _FEWEST_ROWS = 1 << 17
 
 
 class InFlight:
-    """How many acknowledged writes were in flight across the elections of their partition."""
+    """How many acknowledged writes were in flight across the elections of their partition, or for so long that
+    producers sent them again (``timeout_ns``; NEVER: that takes no offset more)."""
 
-    def __init__(self, elections: Mapping[Partition, Elections], acting: Callable[[Elections], Acting]) -> None:
-        self._windows = {of: _windows(own, acting(own)) for of, own in elections.items()}
+    def __init__(
+        self,
+        elections: Mapping[Partition, Elections],
+        acting: Callable[[Elections], Acting],
+        timeout_ns: int = NEVER,
+    ) -> None:
+        self._timeout_ns = timeout_ns
+        self._led = {of: _led(own, acting(own)) for of, own in elections.items()}
+        self._windows = {of: _windows(own, self._led[of][1]) for of, own in elections.items()}
+        self._slow = {of: np.zeros(len(begins), np.int64) for of, (begins, _) in self._led.items()}
         self._counts = {of: np.zeros(len(begins) + 1, np.int64) for of, (begins, _) in self._windows.items()}
         self._any = _united(self._windows.values())
         self._held: list[pa.Table] = []
@@ -43,7 +54,8 @@ class InFlight:
     def counting(self, sends: Iterable[pa.Table]) -> Iterator[pa.Table]:
         """The same pieces of ``sends``, with COLUMNS_OF_SENT and more, counted as they pass."""
         for piece in sends:
-            across = _across(*self._any, piece["invoked_ns"].to_numpy(), piece["completed_ns"].to_numpy()) > 0
+            sent, until = piece["invoked_ns"].to_numpy(), piece["completed_ns"].to_numpy()
+            across = (_across(*self._any, sent, until) > 0) | (until - sent >= self._timeout_ns)
             if across.any():
                 self._held.append(piece.select(COLUMNS_OF_SENT).filter(pa.array(across)))
             if sum(map(len, self._held)) >= _FEWEST_ROWS:
@@ -51,10 +63,10 @@ class InFlight:
             yield piece
 
     def after(self) -> dict[tuple[Partition, int], int]:
-        """Of each term of each partition, how many were in flight across an election after it."""
+        """Of each term of each partition, how many were in flight across an election after it, or long in it."""
         self._count()
         return {
-            (of, term): int(counts[term + 1 :].sum())
+            (of, term): int(counts[term + 1 :].sum() + self._slow[of][term])
             for of, counts in self._counts.items()
             for term in range(len(counts) - 1)
         }
@@ -69,15 +81,34 @@ class InFlight:
             if of in self._windows:
                 last = _across(*self._windows[of], sent[here], until[here])
                 self._counts[of] += np.bincount(last, minlength=len(self._counts[of]))
+                slow = here[until[here] - sent[here] >= self._timeout_ns]
+                for n, (begins, over) in enumerate(zip(*self._led[of], strict=True) if len(slow) else ()):
+                    self._slow[of][n] += np.count_nonzero((until[slow] >= begins) & (sent[slow] <= over))
 
 
-def _windows(elections: Elections, acting: Acting) -> tuple[Times, Times]:
-    """When each election after the first term began, and when no leader of before it acknowledged anything more; and
-    one after the last report."""
+def _led(elections: Elections, acting: Acting) -> tuple[Times, Times]:
+    """When each term began, and when its leader acknowledged nothing more."""
     begins, ends = elections.begins_and_ends
     over = np.minimum(ends, [acting.ended_ns(n) for n in range(len(ends))])
     for n, (_, to) in elections.again:
         over[n] = max(over[n], min(to, acting.ended_ns(n)))
+    return begins, over
+
+
+def disturbed(elections: Elections, acting: Acting, configuration: Configuration) -> list[int]:
+    """The terms in which faults may have kept answers from producers, so that those sent again what its leader had
+    appended: with acks=all that one refuses what it had appended where too few were left in sync."""
+    if configuration.idempotence:
+        return []
+    of_all = configuration.acks_all and configuration.min_insync_replicas > 1
+    led = zip(*_led(elections, acting), strict=True)
+    return [n for n, (begins, over) in enumerate(led) if acting.keeps_answers(n, int(begins), int(over), of_all)]
+
+
+def _windows(elections: Elections, over: Times) -> tuple[Times, Times]:
+    """When each election after the first term began, and when no leader of before it acknowledged anything more; and
+    one after the last report. ``over``: when each term was."""
+    begins, _ = elections.begins_and_ends
     seen = np.array([term.seen_ns for term in elections.terms[1:]], np.int64)
     last_ns = max(span.to_ns for span in elections.spans)
     return np.append(begins[1:], last_ns), np.append(np.maximum.accumulate(np.maximum(over[:-1], seen)), NEVER)
@@ -110,16 +141,22 @@ def spare_offsets(
     elsewhere: Iterable[pa.Table],
     in_flight: Mapping[tuple[Partition, int], int],
     configuration: Configuration,
+    without: Collection[tuple[Partition, int]] = (),
 ) -> Mapping[tuple[Partition, int], int]:
-    """For each partition and term, the most offsets that such writes take in its leader's log. Both kinds come piece by
-    piece, with COLUMNS; a write whose partition is not known may be of any. ``in_flight``: across later elections."""
+    """For each partition and term, but those of which nobody knows (``without``), the most offsets that such writes
+    take in its leader's log. Both kinds come piece by piece, with COLUMNS; a write whose partition is not known may be
+    of any. ``in_flight``: across later elections, or for long."""
     found: Counter[Partition | None] = Counter()
     for piece in (*unacknowledged, *elsewhere):
         counts = piece.group_by(COLUMNS.names).aggregate([([], "count_all")])
         for topic, partition, count in zip(*(column.to_pylist() for column in counts.columns), strict=True):
             found[None if partition is None else (topic, partition)] += count
     times = 1 if configuration.idempotence else _TIMES
-    return {(of, term): times * (found[of] + found[None] + count) for (of, term), count in in_flight.items()}
+    return {
+        (of, term): times * (found[of] + found[None] + count)
+        for (of, term), count in in_flight.items()
+        if (of, term) not in without
+    }
 
 
 def unacknowledged() -> pc.Expression:

@@ -16,12 +16,12 @@ from checkers.evidence.again import (
     committed,
 )
 from checkers.evidence.causes import COLUMNS, RecordRange, bucket_width, record_ranges
-from checkers.evidence.elections import elections
+from checkers.evidence.elections import NEVER, elections
 from checkers.evidence.final_logs import Log, Offsets
 from checkers.evidence.holders import Case, Evidence
 from checkers.evidence.leadership import Partition, Span
 from checkers.evidence.spare_offsets import COLUMNS as COLUMNS_OF_SPARE
-from checkers.evidence.spare_offsets import InFlight, spare_offsets, unacknowledged
+from checkers.evidence.spare_offsets import InFlight, disturbed, spare_offsets, unacknowledged
 from checkers.evidence.store import directory_of, extent, pieces
 from harness.core.anomalies import ACKNOWLEDGED_ELSEWHERE, LOST, VANISHED
 from harness.core.faults import Row, in_doubt, supposing_it_acted
@@ -62,7 +62,8 @@ def beside(known: Evidence, stored: StoredRun, logs: Mapping[Partition, Log], re
     columns, done = COLUMNS_OF_SENDS, None
     if known.configuration.read_committed and stored.count("transactions"):
         columns, done = [*COLUMNS_OF_SENDS, *TRANSACTION], stored.pieces("transactions", committed(), TRANSACTION)
-    in_flight = InFlight(known.elections, known.acting)
+    timeout_ns = NEVER if known.configuration.idempotence else stored.file.request_timeout_ns
+    in_flight = InFlight(known.elections, known.acting, timeout_ns)
     sends = in_flight.counting(stored.pieces("sends", acknowledged(), columns))
     gone = (piece for anomaly in _NOT_THERE for piece in pieces(directory_of(results, anomaly.name), COLUMNS_OF_GONE))
     read = pieces(directory_of(results, VANISHED.name), COLUMNS_OF_VANISHED)
@@ -77,7 +78,11 @@ def _spare(
 ) -> Mapping[tuple[Partition, int], int]:
     unanswered = stored.pieces("sends", unacknowledged(), COLUMNS_OF_SPARE.names)
     elsewhere = pieces(directory_of(results, ACKNOWLEDGED_ELSEWHERE.name), COLUMNS_OF_SPARE)
-    return spare_offsets(unanswered, elsewhere, in_flight.after(), known.configuration)
+    supposed = {of: known.acting(own, len(known.faults) - 1) for of, own in known.elections.items()}
+    without = {
+        (of, n) for of, own in known.elections.items() for n in disturbed(own, supposed[of], known.configuration)
+    }
+    return spare_offsets(unanswered, elsewhere, in_flight.after(), known.configuration, without)
 
 
 def over_ns(run: RunFile, last_ns: int) -> int:

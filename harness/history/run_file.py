@@ -19,6 +19,9 @@ RUN_FILE = "run.json"
 #: The phase of a run in which its scenario's timeline is followed.
 TIMELINE = "timeline"
 
+#: The default of request.timeout.ms.
+_REQUEST_MS = 30_000
+
 #: The last second of the year 9999: there is no later date.
 _LAST_DATE_NS = 253_402_300_799 * 10**9
 
@@ -224,6 +227,12 @@ class RunFile(_Part):
             for client, settings in self.clients.items()
             if writing is None or writing in self.written_by(client)
         }
+
+    @property
+    def request_timeout_ns(self) -> int:
+        """How long a producer waits at least before it sends again what nobody answered."""
+        configured = (settings.get("request.timeout.ms") for settings in self.workers("sends").values())
+        return min([_REQUEST_MS, *(int(ms) for ms in configured if ms is not None)]) * 1_000_000
 
     def text(self) -> str:
         """The text of run.json."""

@@ -1,18 +1,20 @@
 """How many offsets writes may have taken of which nobody knows that they did."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from checkers.evidence.causes import COLUMNS as RANGES
 from checkers.evidence.causes import attached, decided, record_ranges
-from checkers.evidence.spare_offsets import COLUMNS, InFlight, spare_offsets, unacknowledged
+from checkers.evidence.elections import NEVER
+from checkers.evidence.spare_offsets import COLUMNS, InFlight, disturbed, spare_offsets, unacknowledged
 from harness.core.anomalies import LOST
 from harness.core.guarantees import Configuration
 from harness.core.verdict import Standing
 from harness.history.schema import SENDS
-from tests.checkers.notation import by_hand
+from tests.checkers.notation import SECOND, by_hand
 from tests.checkers.test_holders import evidence, saw
 
 ONE, OTHER = ("trial", 0), ("trial", 1)
@@ -82,6 +84,71 @@ def test_what_was_in_flight_across_an_election_may_stand_in_the_log_of_who_led_b
     pieces = [pa.Table.from_pylist([{**row, "partition": partition}], SENDS) for partition in (0, 1)]
     assert [*in_flight.counting(pieces)] == pieces
     assert in_flight.after() == {(ONE, term): count for term, count in enumerate(after)}
+
+
+@pytest.mark.parametrize(
+    ("times", "timeout", "after"),
+    [
+        ("10..15", 5, [1, 0, 0]),
+        ("10..14.9", 5, [0, 0, 0]),
+        ("10..15", NEVER, [0, 0, 0]),
+        ("25..36", 5, [0, 1, 0]),
+        ("50..56", 5, [0, 0, 1]),
+        ("10..21", 5, [2, 1, 0]),
+    ],
+    ids=["for long", "not so long", "by who sends nothing twice", "in the second", "in the last", "and across one"],
+)
+def test_what_nobody_answered_for_long_was_sent_again_to_who_leads_still(
+    times: str, timeout: int, after: list[int]
+) -> None:
+    told = by_hand(f"send a ok @5 t{times}", *ELECTED)
+    known = evidence(told)
+    in_flight = InFlight(known.elections, known.acting, min(timeout * SECOND, NEVER))
+    assert [*in_flight.counting([pa.Table.from_pylist(told.rows["sends"], SENDS)])]
+    assert in_flight.after() == {(ONE, term): count for term, count in enumerate(after)}
+
+
+#: b1 leads until b2 does, from 26 s on.
+LED = [*saw("b1,b2,b3", "0..20", 1, 0, "1,2,3"), *saw("b1,b2,b3", "21..60", 2, 1, "2,3")]
+
+
+@pytest.mark.parametrize(
+    ("fault", "settings", "terms"),
+    [
+        ("b2 30..40 kind=slow plane=client", {}, [1]),
+        ("b2 30..40 kind=pause", {}, [1]),
+        ("b2 30..40 kind=slow plane=client", {"idempotence": True}, []),
+        ("b2 30..40 kind=slow plane=replication", {}, []),
+        ("b2 30..40 kind=isolate plane=controller", {}, []),
+        ("b2,b3 30..40 from=b2 to=b3 plane=all", {}, []),
+        ("b2,clients 30..40 from=b2 to=clients plane=all", {}, [1]),
+        ("b2 5..6 kind=pause", {}, []),
+        ("b2 5..15 kind=pause", {}, [1]),
+        ("b1 10..11 kind=pause", {}, [0]),
+        ("b3 30..40 kind=pause", {}, []),
+        ("b3 30..40 kind=pause", {"acks": "all"}, []),
+        ("b3 30..40 kind=pause", {"acks": "all", "min_insync_replicas": 2}, [1]),
+        ("b3 30..40 kind=pause", {"min_insync_replicas": 2}, []),
+        ("b2 30..40 kind=pause missed", {}, []),
+    ],
+    ids=[
+        *("its clients are late", "it is halted", "idempotent", "followers are late", "it hears no controller"),
+        *("cut from a follower", "cut from clients", "over long before", "felt still", "of the one before"),
+        *("of another", "of another, alone in the end", "of a follower that is waited for", "that is not waited for"),
+        "in vain",
+    ],
+)
+def test_where_a_fault_kept_answers_from_producers_nobody_knows_what_they_sent_again(
+    fault: str, settings: dict[str, Any], terms: list[int]
+) -> None:
+    configuration = Configuration(**{"version": "4.3.1", "acks": "1", "idempotence": False, **settings})
+    told = by_hand(*LED, f"fault f {fault}")
+    known = evidence(told)
+    own = known.elections[ONE]
+    assert disturbed(own, known.acting(own), configuration) == terms
+    in_flight = {(ONE, n): 3 for n in range(2)}
+    left = spare_offsets([], [], in_flight, configuration, {(ONE, n) for n in terms})
+    assert {n for _, n in left} == {0, 1} - {*terms}
 
 
 @pytest.mark.parametrize("idempotence", [True, False])
