@@ -141,6 +141,15 @@ def test_sudo_is_asked_only_for_packages_and_that_is_said_first(machine: Machine
     assert code == 1, "what was installed is looked at again"
 
 
+@pytest.mark.parametrize("name", ["http_proxy", "https_proxy", "no_proxy"])
+def test_sudo_keeps_the_proxy_by_which_packages_are_had(name: str, machine: Machine) -> None:
+    log = machine.home / "log"
+    machine.put("sudo", f'[ "$1" = -n ] && shift; [ "$1" = true ] || echo "$@" >>{log}')
+    machine.put("apt-get", "exit 1").put("java", JAVA.format("11.0.2")).setup(**{name: "http://me:secret@proxy:1"})
+    kept = "--preserve-env=http_proxy,https_proxy,no_proxy apt-get update -qq"
+    assert [log.read_text().splitlines()[0], "secret" in log.read_text()] == [kept, False]
+
+
 def test_a_compose_that_does_not_run_is_replaced_by_the_one_that_this_system_has(machine: Machine) -> None:
     """As on Ubuntu 24.04: its docker-compose imports what its Python has not; docker-compose-v2 is the plugin."""
     log = machine.home / "log"
