@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 from pydantic import BaseModel, ValidationError
 
 from checkers.evidence.leadership import Span, spans
+from checkers.evidence.store import AnomalyStore
 from harness.core.errors import HistoryError
 from harness.history.journal import SUFFIX
 from harness.history.paths import HISTORY, JOURNALS, VERDICT_FILE, checking
@@ -95,6 +96,11 @@ class Archive(StoredRun):
     def seen(self) -> list[Span]:
         """What the brokers reported, folded."""
         return spans(self.table("observations"))
+
+    @cached_property
+    def found(self) -> AnomalyStore:
+        """What its last judgement stored beside it."""
+        return AnomalyStore.read(self.directory)
 
     @cached_property
     def verdict(self) -> VerdictFile | None:

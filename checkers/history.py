@@ -87,7 +87,7 @@ class History:
         Where there are none, Spark knows so as it plans, and leaves out what depends on them.
         """
         schema = spark_schema(TABLES[name])
-        files = [_literal(path) for path in self.stored.files(name)]
+        files = [literal_path(path) for path in self.stored.files(name)]
         if not files:
             return self.local(TABLES[name].empty_table())
         found = self.spark.read.schema(schema).parquet(*files)
@@ -243,7 +243,7 @@ def _in_sql(value: str | int | bool | None) -> str:
     return str(value).lower()
 
 
-def _literal(path: Path) -> str:
+def literal_path(path: Path) -> str:
     """The name of a file as Spark takes it for that file's alone: it expands its input paths as globs."""
     return re.sub(r"[{}\[\]*?\\]", r"\\\g<0>", str(path.absolute()))
 

@@ -29,15 +29,15 @@ from checkers.evidence.reach import Resent, faulted, given_up_beside, resent
 from checkers.evidence.readers import behind
 from checkers.evidence.silence import silences
 from checkers.evidence.standing import observed, possible_faults, worst_ruling
-from checkers.evidence.store import directory_of, pieces
+from checkers.evidence.store import AnomalyStore, StoredRows
 from checkers.findings import Observed, findings
 from checkers.history import History, damaged_file
 from checkers.limits import limits_of, overrun, undecided
 from checkers.preconditions import Seen, preconditions
 from checkers.scan.polls import polls
-from checkers.screening import AT_ONCE, Found, records
+from checkers.screening import AT_ONCE, Found, records, stored
 from checkers.summary import summary
-from harness.core.anomalies import BY_NAME, DUPLICATED, LOST, MISSED, REORDERED, VANISHED, Anomaly
+from harness.core.anomalies import BY_NAME, DUPLICATED, LOST, MISSED, REORDERED, TWO_OWNERS, VANISHED, Anomaly
 from harness.core.errors import HistoryError
 from harness.core.faults import Row
 from harness.core.guarantees import LOSS, Circumstances, Ruling, standing
@@ -94,9 +94,10 @@ def _judged(history: History, checkers: Sequence[Checker]) -> Verdict:
     failures = {f.checker.anomaly.name: f.failure for f in answered if f.failure is not None}
     sizes = {f.checker.anomaly.name: f.count for f in found} | dict.fromkeys(failures)
     report = summary(counts, lost=sizes.get(LOST.name, 0), duplicated=sizes.get(DUPLICATED.name, 0))
-    known, missing = left(history, seen) if any(f.checker.anomaly in LOSS for f in found) else (None, {})
+    kept = stored(found)
+    known, missing = left(history, seen, kept) if any(f.checker.anomaly in LOSS for f in found) else (None, {})
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
-        explanations = list(pool.map(lambda one: explained(history, one, missing, known), found))
+        explanations = list(pool.map(lambda one: explained(history, one, kept, missing, known), found))
     names = [f.checker.anomaly.name for f in found]
     ranges = {name: one for name, (_, one) in zip(names, explanations, strict=True)}
     anomalies = {name: one for name, (one, _) in zip(names, explanations, strict=True)}
@@ -142,31 +143,33 @@ def _unanswered(results: Path, failures: Mapping[str, Exception]) -> list[Precon
     return [Precondition(name="checkers answered", met=False, detail=f"failed: {failed}: see {CHECKERS_LOG}")]
 
 
-def circumstances(history: History, faults: Sequence[Row], anomaly: Anomaly) -> Circumstances:
-    """What happened in a run of these faults, as far as promises depend on it that no record decides by itself."""
+def circumstances(history: History, faults: Sequence[Row], anomaly: Anomaly, found: AnomalyStore) -> Circumstances:
+    """What happened in a run of these faults, as far as promises depend on it that no record decides by itself.
+
+    ``found``: what its checkers found.
+    """
     may_be_resent = anomaly in {DUPLICATED, REORDERED} and not history.run_file.configuration.idempotence
-    sent = resent(history, anomaly, faults) if may_be_resent else Resent(again=False, elected=False)
+    sent = resent(history, anomaly, found.of(anomaly), faults) if may_be_resent else Resent(again=False, elected=False)
     return Circumstances(
         elected=sent.elected,
         resent=sent.again,
         held_back=sent.held,
-        given_up_beside=anomaly is DUPLICATED and given_up_beside(history),
-        faulted=faulted(history, faults),
+        given_up_beside=anomaly is DUPLICATED and given_up_beside(history, found.of(DUPLICATED)),
+        faulted=faulted(history, faults, found.of(TWO_OWNERS)),
         final_read=history.run_file.final_read,
-        missed_by_the_living=_missed_by_the_living(history.results),
+        missed_by_the_living=_missed_by_the_living(found.of(MISSED)),
     )
 
 
-def _missed_by_the_living(results: Path) -> int:
-    found = pieces(directory_of(results, MISSED.name))
-    return sum(len(piece) - pc.sum(pc.or_(piece["died"], piece["unanswered"])).as_py() for piece in found)
+def _missed_by_the_living(missed: StoredRows) -> int:
+    return sum(len(piece) - pc.sum(pc.or_(piece["died"], piece["unanswered"])).as_py() for piece in missed.pieces())
 
 
-def copies_vanished(results: Path) -> bool:
+def copies_vanished(duplicated: StoredRows, vanished: StoredRows) -> bool:
     """Whether of each record at several offsets the final log has one at most, and all others vanished: each from where
     it was."""
-    found = [*pieces(directory_of(results, DUPLICATED.name), _COPIES)]
-    gone = [*pieces(directory_of(results, VANISHED.name), _VANISHED)]
+    found = [*duplicated.pieces(_COPIES)]
+    gone = [*vanished.pieces(_VANISHED)]
     if not found or not gone:
         return False
     copies, record = pa.concat_tables(found), ["topic", "partition", "record_id"]
@@ -176,32 +179,32 @@ def copies_vanished(results: Path) -> bool:
     return stands is not None and stands <= 1 and len(there) == missing
 
 
-def all_may_have_moved(history: History, anomaly: str) -> bool:
+def all_may_have_moved(history: History, found: StoredRows) -> bool:
     """Whether of each row of an anomaly a group may have moved the partition right before it, unseen."""
-    found = pieces(directory_of(history.results, anomaly)) if history.moved_unseen else ()
-    columns = [piece["may_have_moved"] for piece in found if "may_have_moved" in piece.column_names]
+    rows = found.pieces() if history.moved_unseen else ()
+    columns = [piece["may_have_moved"] for piece in rows if "may_have_moved" in piece.column_names]
     return bool(columns) and all(pc.all(one).as_py() for one in columns)
 
 
-def rule(history: History, anomaly: Anomaly, found: Sequence[RecordRange]) -> Ruling:
+def rule(history: History, anomaly: Anomaly, found: AnomalyStore, ranges: Sequence[RecordRange]) -> Ruling:
     """The standing of an anomaly under the run's configuration: where its records are gone, the worst of theirs."""
     if anomaly not in LOSS:
-        possible = [circumstances(history, faults, anomaly) for faults in possible_faults(history.faults)]
-        if all_may_have_moved(history, anomaly.name):
+        possible = [circumstances(history, faults, anomaly, found) for faults in possible_faults(history.faults)]
+        if all_may_have_moved(history, found.of(anomaly)):
             possible.append(replace(possible[0], moved_unseen=True))
         return standing(anomaly, history.run_file.configuration, *possible)
-    ruling, count, total = worst_ruling(found)
+    ruling, count, total = worst_ruling(ranges)
     of_some = f"{count} of them: " if count < total else ""
     return replace(ruling, because=f"{of_some}{ruling.because}")
 
 
 def explained(
-    history: History, found: Found, missing: Holes, known: Evidence | None
+    history: History, found: Found, kept: AnomalyStore, missing: Holes, known: Evidence | None
 ) -> tuple[FoundAnomaly, list[RecordRange]]:
     """What a checker found, with its standing; its runs, each with one of its own; and its examples with who led and
     which faults were active at that moment. And all of its runs.
 
-    What is in a hole of the final log nothing permits.
+    ``kept``: what all checkers found. What is in a hole of the final log nothing permits.
     """
     names, anomaly = history.stored.brokers, found.checker.anomaly
     examples = [
@@ -214,11 +217,12 @@ def explained(
         for at in [moment(row)]
     ]
     gone = anomaly in LOSS
-    ranges = found_ranges(history, anomaly, missing if gone else {}, known if gone else None)
-    ruling = rule(history, anomaly, ranges)
-    if anomaly is DUPLICATED and ruling.standing is Standing.VIOLATION and copies_vanished(history.results):
+    ranges = found_ranges(history, anomaly, kept, missing if gone else {}, known if gone else None)
+    ruling = rule(history, anomaly, kept, ranges)
+    accused = anomaly is DUPLICATED and ruling.standing is Standing.VIOLATION
+    if accused and copies_vanished(kept.of(DUPLICATED), kept.of(VANISHED)):
         # Copies that consumers received and that are gone were lost, and sent again for that: what excuses that does.
-        lost = found_ranges(history, VANISHED, missing, known) if known else []
+        lost = found_ranges(history, VANISHED, kept, missing, known) if known else []
         ruling = worst_ruling(lost)[0] if lost else ruling
     ruled = {"standing": ruling.standing}
     with_standing = FoundAnomaly(

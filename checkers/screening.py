@@ -1,7 +1,7 @@
 """Run every checker. Three cheap scans first find candidates; a checker whose candidates are empty is skipped."""
 
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from checkers.anomalies.records import damaged_in_place, maybe_deleted, timed
 from checkers.catalogue import CHECKERS
 from checkers.checker import Checker, Question
-from checkers.evidence.store import directory_of, first, store
+from checkers.evidence.store import NO_ROWS, AnomalyStore, StoredRows, discard, store
 from checkers.history import History, damaged_file
 from checkers.scan.polls import polls
 from checkers.scan.record_bits import candidates, computed_once, record_bits
@@ -29,11 +29,12 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Found:
-    """All records of one anomaly: how many, and the first of them; or why its checker failed."""
+    """All records of one anomaly: how many, the first of them, and all of them, stored; or why its checker failed."""
 
     checker: Checker
     count: int
     examples: list[Row]
+    stored: StoredRows = NO_ROWS
     failure: Exception | None = None
 
 
@@ -68,6 +69,11 @@ def records(
     return counts, found
 
 
+def stored(found: Iterable[Found]) -> AnomalyStore:
+    """All records that checkers found."""
+    return AnomalyStore({one.checker.name: one.stored for one in found})
+
+
 def answer(checker: Checker, scans: Scans) -> Found:
     """What a checker finds.
 
@@ -81,20 +87,20 @@ def answer(checker: Checker, scans: Scans) -> Found:
     except Exception as exc:
         if isinstance(exc, HistoryError) or damaged_file(exc):
             raise
-        shutil.rmtree(directory_of(scans.history.results, checker.name), ignore_errors=True)
-        return Found(checker, 0, [], exc)
+        discard(scans.history.results, checker.name)
+        return Found(checker, 0, [], failure=exc)
 
 
 def find(checker: Checker, history: History, question: Question) -> Found:
     """Run a finder, and store all records of its anomaly beside the run."""
-    rows = question()
-    if rows is None:
+    asked = question()
+    if asked is None:
         return Found(checker, 0, [])
-    found = rows.where(checker.rule)
+    found = asked.where(checker.rule)
     if not checker.timed:
         without_times = computed_once(found)
         if without_times is None:
             return Found(checker, 0, [])
         found = timed(history, without_times)
-    stored = directory_of(history.results, checker.name)
-    return Found(checker, store(found, stored), first(stored, _EXAMPLES))
+    rows = store(found, history.results, checker.name)
+    return Found(checker, rows.count, rows.first(_EXAMPLES), rows)

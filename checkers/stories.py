@@ -47,7 +47,7 @@ def held(archive: Archive, found: Mapping[str, Row]) -> list[Held]:
     for name, row in gone.items():
         of = (row["topic"], row["partition"])
         epochs, holes = _final_log(archive, of)
-        known = beside(seen, archive, logs(archive, epochs) if archive.file.final_read else {}, archive.directory)
+        known = beside(seen, archive, logs(archive, epochs) if archive.file.final_read else {}, archive.found)
         for story in known.stories(BY_NAME[name], _case(row, holes)):
             by_story.setdefault(story, []).append(name)
     return [

@@ -5,17 +5,16 @@ Judges nothing, and reads only the rows that it needs, without Spark.
 """
 
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pyarrow.compute as pc
 
 from checkers.archive import AnomalyEntry, AnomalyRun, Archive, Row
 from checkers.evidence.faults import active
 from checkers.evidence.leadership import Partition, views
-from checkers.evidence.store import directory_of, pieces
+from checkers.evidence.store import StoredRows
 from checkers.stories import Held, held
 from harness.core.errors import HistoryError
-from harness.history.paths import ANOMALIES, VERDICT_FILE
+from harness.history.paths import VERDICT_FILE
 from harness.history.schema import FINAL_READER, UNKNOWN_OFFSET, Outcome, Phase, sequence_of, worker_of
 
 _ENDS = {Outcome.OK: "succeeded", Outcome.FAIL: "failed", Outcome.INFO: "was abandoned, outcome unknown"}
@@ -300,10 +299,10 @@ def _instead(archive: Archive, record: int, of: Partition, rows: list[Row]) -> s
     return f"; nothing of ours stands at offset {offset}"
 
 
-def _stored_of(stored: Path, record: int) -> list[Row]:
+def _stored_of(stored: StoredRows, record: int) -> list[Row]:
     """The rows of an anomaly that a record is in: as their subject, or among the ``records`` of an offset."""
-    rows = [row for piece in pieces(stored, wanted=pc.field("record_id") == record) for row in piece.to_pylist()]
-    for piece in () if rows else pieces(stored):
+    rows = [row for piece in stored.pieces(wanted=pc.field("record_id") == record) for row in piece.to_pylist()]
+    for piece in () if rows else stored.pieces():
         if "records" not in piece.column_names:
             break
         of = piece["records"].combine_chunks()
@@ -318,13 +317,13 @@ def _anomalies(archive: Archive, record: int) -> tuple[dict[str, Row], list[str]
     An anomaly need not be stored beside its verdict: then the examples are all that there is.
     """
     judged = archive.verdict.anomalies if archive.verdict else {}
-    stored = {part.parent.name for part in (archive.directory / ANOMALIES).glob("*/*.parquet")}
+    stored = archive.found.rows
     found: dict[str, Row] = {}
     not_known = []
-    for name in sorted(stored | judged.keys()):
+    for name in sorted(stored.keys() | judged.keys()):
         anomaly = judged.get(name, AnomalyEntry())
         if name in stored:
-            rows = _stored_of(directory_of(archive.directory, name), record)
+            rows = _stored_of(stored[name], record)
         else:
             rows = [row for row in anomaly.examples if record in {row.get("record_id"), *row.get("records", [])}]
         if rows:

@@ -22,7 +22,7 @@ from checkers.evidence.faults import active, overlapping
 from checkers.evidence.final_logs import Holes, Log, inside
 from checkers.evidence.holders import Case, Decision, Evidence
 from checkers.evidence.leadership import LeaderTerm, Partition, Span, isr_before, leader_terms
-from checkers.evidence.store import directory_of, each_partition, extent, pieces
+from checkers.evidence.store import AnomalyStore, StoredRows, each_partition
 from harness.core.anomalies import ACKNOWLEDGED_ELSEWHERE, LOST, Anomaly
 from harness.core.topology import broker_name
 from harness.core.verdict import Standing
@@ -84,32 +84,30 @@ class RecordRange:
 
 
 def found_ranges(
-    history: "History", anomaly: Anomaly, holes: Holes, evidence: Evidence | None = None
+    history: "History", anomaly: Anomaly, found: AnomalyStore, holes: Holes, evidence: Evidence | None = None
 ) -> list[RecordRange]:
-    """The records of an anomaly that was found in ``history`` and stored, where there is anything to tell of them
-    together; with ``evidence``, each with the decision what took it."""
+    """The records of an anomaly that was ``found`` in ``history``, where there is anything to tell of them together;
+    with ``evidence``, each with the decision what took it."""
     if not anomaly.comes_in_runs and evidence is None:
         return []
-    stored, led = directory_of(history.results, anomaly.name), terms_led(history)
-    width = bucket_width(extent(stored), len(led))
-    parts = record_ranges(pieces(stored, COLUMNS), led, width, holes, evidence)
+    stored, led = found.of(anomaly), terms_led(history)
+    width = bucket_width(stored.extent(), len(led))
+    parts = record_ranges(stored.pieces(COLUMNS), led, width, holes, evidence)
     if evidence is not None:
-        found = decided(parts, anomaly, evidence)
-        others = _lost_beside(history, anomaly, found, holes, evidence)
-        parts = attached(found, width, evidence.logs, others, evidence.spare if anomaly is LOST else {})
+        known = decided(parts, anomaly, evidence)
+        # Of another anomaly its records may be the same ones that are lost.
+        beside = anomaly is ACKNOWLEDGED_ELSEWHERE and any(_is_undecided(part) for part in known)
+        others = _lost_beside(found.of(LOST), led, holes, evidence) if beside else []
+        parts = attached(known, width, evidence.logs, others, evidence.spare if anomaly is LOST else {})
     return joined(reattributed(joined(parts, width), width, led, claims(history.seen, history.stored.brokers)), width)
 
 
 def _lost_beside(
-    history: "History", anomaly: Anomaly, found: Iterable[RecordRange], holes: Holes, evidence: Evidence
+    lost: StoredRows, led: Mapping[Partition, Sequence[LeaderTerm]], holes: Holes, evidence: Evidence
 ) -> list[RecordRange]:
-    """What was lost, where a cut that took it may have taken what is undecided and stands elsewhere, too. (Records of
-    other anomalies may be the same ones that are lost.)"""
-    if anomaly is not ACKNOWLEDGED_ELSEWHERE or not any(_is_undecided(part) for part in found):
-        return []
-    stored, led = directory_of(history.results, LOST.name), terms_led(history)
-    width = bucket_width(extent(stored), len(led))
-    return decided(record_ranges(pieces(stored, COLUMNS), led, width, holes, evidence), LOST, evidence)
+    """What was lost: a cut that took it may have taken what is undecided and stands elsewhere, too."""
+    width = bucket_width(lost.extent(), len(led))
+    return decided(record_ranges(lost.pieces(COLUMNS), led, width, holes, evidence), LOST, evidence)
 
 
 def decided(parts: Iterable[RecordRange], anomaly: Anomaly, evidence: Evidence) -> list[RecordRange]:

@@ -19,6 +19,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from checkers.evidence.final_logs import NO_EPOCH, Holes, logs, sparse
 from checkers.evidence.holders import Evidence
 from checkers.evidence.standing import beside
+from checkers.evidence.store import AnomalyStore
 from checkers.history import PARTITION, History
 
 #: Holds every difference of two longs.
@@ -32,13 +33,13 @@ _STRETCHES = """if(bit_count(bits) = last - first + 1, array(struct(first, last)
     n -> struct(word * 64 + n AS first, word * 64 + n AS last)))"""
 
 
-def left(history: History, observed: Evidence) -> tuple[Evidence, Holes]:
+def left(history: History, observed: Evidence, found: AnomalyStore) -> tuple[Evidence, Holes]:
     """All that decides what took a record of a run; and the holes of its final logs. ``observed``: what decides it
-    without what is left of the run."""
+    without what is left of the run. ``found``: all that checkers found."""
     if not history.run_file.final_read:
-        return beside(observed, history.stored, {}, history.results), {}
-    found = epochs(history)
-    return beside(observed, history.stored, logs(history.stored, found), history.results), holes(history, found)
+        return beside(observed, history.stored, {}, found), {}
+    each = epochs(history)
+    return beside(observed, history.stored, logs(history.stored, each), found), holes(history, each)
 
 
 def epochs(history: History) -> pa.Table:

@@ -15,10 +15,10 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from checkers.evidence.elections import LAG_NS, NEVER, elections
 from checkers.evidence.leadership import Partition
-from checkers.evidence.store import directory_of, pieces
-from checkers.history import PARTITION, History
+from checkers.evidence.store import StoredRows
+from checkers.history import PARTITION, History, literal_path
 from checkers.scan.running_max import greatest_before
-from harness.core.anomalies import DUPLICATED, TWO_OWNERS, Anomaly
+from harness.core.anomalies import DUPLICATED, Anomaly
 from harness.core.faults import Does, Row, acted_on, does, hit
 from harness.history.run_file import Origin
 
@@ -41,13 +41,13 @@ _HOLDS_BACK = (Does.CUTS, Does.DELAYS, Does.HALTS_PROCESS)
 _GIVEN_UP = "_MSG_TIMED_OUT"
 
 
-def faulted(history: History, faults: Iterable[Row]) -> bool:
+def faulted(history: History, faults: Iterable[Row], two_owners: StoredRows) -> bool:
     """Whether brokers were under a fault each time that two members had one partition, or a session before it."""
     brokers = frozenset(history.stored.brokers.values())
     hits = [row for row in faults if hit(row, brokers)]
     configured = (client.get("session.timeout.ms") for client in history.run_file.workers("positions").values())
     session_ns = max([_SESSION_MS, *(int(ms) for ms in configured if ms is not None)]) * _NS_PER_MS
-    for piece in pieces(directory_of(history.results, TWO_OWNERS.name)):
+    for piece in two_owners.pieces():
         since, until = piece["since_ns"].to_numpy() - session_ns, piece["other_until_ns"].to_numpy()
         reached = np.zeros(len(piece), bool)
         for row in hits:
@@ -58,13 +58,12 @@ def faulted(history: History, faults: Iterable[Row]) -> bool:
     return bool(hits)
 
 
-def given_up_beside(history: History) -> bool:
+def given_up_beside(history: History, duplicated: StoredRows) -> bool:
     """Whether each record that is there twice was in flight when its producer gave up another one.
 
     An idempotent producer of librdkafka then begins a new epoch, and sends what is left of a batch under it: a broker
     that had written the batch does not know it again (librdkafka#4953; #2188).
     """
-    stored = directory_of(history.results, DUPLICATED.name)
     given_up = history.stored.table("sends", pc.field("error") == _GIVEN_UP, ["worker", "completed_ns"])
     given_up = given_up.filter(pc.is_valid(given_up["completed_ns"]))
     if not len(given_up):
@@ -73,7 +72,7 @@ def given_up_beside(history: History) -> bool:
     at = {int(worker): np.sort(ended[workers == worker]) for worker in np.unique(workers)}
     return all(
         _amid(at.get(row["worker"], ended[:0]), row["sent_ns"], row["acknowledged_ns"])
-        for piece in pieces(stored)
+        for piece in duplicated.pieces()
         for row in piece.select(["worker", "sent_ns", "acknowledged_ns"]).to_pylist()
     )
 
@@ -125,10 +124,11 @@ class Resent:
 def resent(
     history: History,
     anomaly: Anomaly,
+    found: StoredRows,
     faults: Sequence[Row],
-    copies: Callable[[History, Anomaly], pa.Table] | None = None,
+    copies: Callable[[History, Anomaly, StoredRows], pa.Table] | None = None,
 ) -> Resent:
-    """Whether records that are there twice, or late, are so by being sent again.
+    """Whether records that were ``found`` twice, or late, are so by being sent again.
 
     A copy that was appended when its acknowledgement had come is none that was sent again for want of it: but where a
     fault held requests back, the first of them may have come after the second. A history that others recorded does not
@@ -137,9 +137,9 @@ def resent(
     if history.run_file.origin is not Origin.KAFKA_TRIAL:
         return Resent(again=True, elected=True)
     each = disturbances(history, faults)
-    stored = list(pieces(directory_of(history.results, anomaly.name), _IN_FLIGHT))
+    stored = list(found.pieces(_IN_FLIGHT))
     again, elected = (_of_all(stored, each, which) for which in (Disturbances.resent, Disturbances.refused))
-    late = [(copies or late_copies)(history, anomaly)] if again else []
+    late = [(copies or late_copies)(history, anomaly, found)] if again else []
     if not any(map(len, late)):
         return Resent(again, elected)
     return Resent(again=False, elected=elected, held=_of_all(late, each, Disturbances.held_back))
@@ -176,13 +176,13 @@ class _Each(dict[Partition, Disturbances]):
         return found
 
 
-def late_copies(history: History, anomaly: Anomaly) -> pa.Table:
+def late_copies(history: History, anomaly: Anomaly, stored: StoredRows) -> pa.Table:
     """The records of an anomaly that stand, once more or for the first time, behind one that was sent when they had
     been acknowledged. (What a producer handed over again that replaced another is its own doing.)
 
     Returns: topic, partition, sent_ns, acknowledged_ns
     """
-    found = history.spark.read.parquet(str(directory_of(history.results, anomaly.name).absolute()))
+    found = history.spark.read.parquet(*map(literal_path, stored.files))
     found = found.where("acknowledged_ns is not null")
     sent = history.sends.groupBy("record_id").agg(F.min("invoked_ns").alias("invoked_ns"))
     late = _again(history, found, sent) if anomaly is DUPLICATED else _after(found, sent)

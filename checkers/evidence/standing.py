@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
@@ -22,7 +21,7 @@ from checkers.evidence.holders import Case, Evidence
 from checkers.evidence.leadership import Partition, Span
 from checkers.evidence.spare_offsets import COLUMNS as COLUMNS_OF_SPARE
 from checkers.evidence.spare_offsets import InFlight, disturbed, spare_offsets, unacknowledged
-from checkers.evidence.store import directory_of, extent, pieces
+from checkers.evidence.store import AnomalyStore, StoredRows
 from harness.core.anomalies import ACKNOWLEDGED_ELSEWHERE, LOST, VANISHED
 from harness.core.faults import Row, in_doubt, supposing_it_acted
 from harness.core.guarantees import Ruling
@@ -55,34 +54,35 @@ def observed(stored: StoredRun, seen: Sequence[Span]) -> Evidence:
     )
 
 
-def beside(known: Evidence, stored: StoredRun, logs: Mapping[Partition, Log], results: Path) -> Evidence:
-    """What was observed, beside what is left: the final logs, what vanished of them, among the ``results``, and what
+def beside(known: Evidence, stored: StoredRun, logs: Mapping[Partition, Log], found: AnomalyStore) -> Evidence:
+    """What was observed, beside what is left: the final logs, what vanished of them, as it was ``found``, and what
     was acknowledged again where something had been."""
-    vanished = _vanished(results)
+    vanished = _vanished(found.of(VANISHED))
     columns, done = COLUMNS_OF_SENDS, None
     if known.configuration.read_committed and stored.count("transactions"):
         columns, done = [*COLUMNS_OF_SENDS, *TRANSACTION], stored.pieces("transactions", committed(), TRANSACTION)
     timeout_ns = NEVER if known.configuration.idempotence else stored.file.request_timeout_ns
     in_flight = InFlight(known.elections, known.acting, timeout_ns)
     sends = in_flight.counting(stored.pieces("sends", acknowledged(), columns))
-    gone = (piece for anomaly in _NOT_THERE for piece in pieces(directory_of(results, anomaly.name), COLUMNS_OF_GONE))
-    read = pieces(directory_of(results, VANISHED.name), COLUMNS_OF_VANISHED)
+    gone = (piece for anomaly in _NOT_THERE for piece in found.of(anomaly).pieces(COLUMNS_OF_GONE))
+    read = found.of(VANISHED).pieces(COLUMNS_OF_VANISHED)
     again = acknowledged_again(sends, gone, read, known.elections, known.acting, logs, known.end_ns, done)
     whole, given = begun_at(logs, vanished), delivered(vanished)
-    spare = {} if stored.count("transactions") else _spare(known, stored, results, in_flight)
+    spare = {} if stored.count("transactions") else _spare(known, stored, found.of(ACKNOWLEDGED_ELSEWHERE), in_flight)
     return replace(known, logs=whole, delivered=given, again=again, spare=spare, _edges={}, _moments={})
 
 
 def _spare(
-    known: Evidence, stored: StoredRun, results: Path, in_flight: InFlight
+    known: Evidence, stored: StoredRun, elsewhere: StoredRows, in_flight: InFlight
 ) -> Mapping[tuple[Partition, int], int]:
     unanswered = stored.pieces("sends", unacknowledged(), COLUMNS_OF_SPARE.names)
-    elsewhere = pieces(directory_of(results, ACKNOWLEDGED_ELSEWHERE.name), COLUMNS_OF_SPARE)
     supposed = {of: known.acting(own, len(known.faults) - 1) for of, own in known.elections.items()}
     without = {
         (of, n) for of, own in known.elections.items() for n in disturbed(own, supposed[of], known.configuration)
     }
-    return spare_offsets(unanswered, elsewhere, in_flight.after(), known.configuration, without)
+    return spare_offsets(
+        unanswered, elsewhere.pieces(COLUMNS_OF_SPARE), in_flight.after(), known.configuration, without
+    )
 
 
 def over_ns(run: RunFile, last_ns: int) -> int:
@@ -96,10 +96,9 @@ def possible_faults(faults: Sequence[Row]) -> list[Sequence[Row]]:
     return [faults, *([[supposing_it_acted(row) for row in faults]] if doubtful else [])]
 
 
-def _vanished(results: Path) -> list[Case]:
+def _vanished(found: StoredRows) -> list[Case]:
     """What was delivered and is gone, of which the leader epoch is known."""
-    stored = directory_of(results, VANISHED.name)
-    parts = record_ranges(pieces(stored, COLUMNS), {}, bucket_width(extent(stored), 1))
+    parts = record_ranges(found.pieces(COLUMNS), {}, bucket_width(found.extent(), 1))
     cases = (part.case for part in parts if part.case is not None)
     return [case for case in cases if None not in (case.epoch, case.last_offset, case.delivered_ns)]
 

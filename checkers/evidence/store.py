@@ -1,7 +1,8 @@
 """The anomaly store: all records of an anomaly, ``<results>/anomalies/<name>/*.parquet``."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from checkers.evidence.leadership import Partition
+from harness.core.anomalies import Anomaly
 from harness.history.paths import ANOMALIES
 
 if TYPE_CHECKING:
@@ -21,37 +23,84 @@ if TYPE_CHECKING:
 _ORDER = ("topic", "partition", "sent_ns", "record_id", "offset")
 
 
-def directory_of(results: Path, anomaly: str) -> Path:
-    """The directory of an anomaly among the results of a judgement."""
-    return results / ANOMALIES / anomaly
+@dataclass(frozen=True)
+class StoredRows:
+    """All rows of one anomaly, in the files that hold them. Without files there are none."""
+
+    files: tuple[Path, ...] = ()
+
+    @property
+    def count(self) -> int:
+        """How many rows they are."""
+        return sum(pq.read_metadata(file).num_rows for file in self.files)
+
+    def pieces(self, schema: pa.Schema | None = None, wanted: pc.Expression | None = None) -> Iterator[pa.Table]:
+        """The rows that meet an expression, piece by piece, with the columns of ``schema`` where one is given (null
+        where an anomaly has none)."""
+        if self.files:
+            files = [str(file) for file in self.files]
+            for batch in ds.dataset(files, schema, format="parquet").to_batches(filter=wanted):
+                # (Of a part without rows there is a batch without rows.)
+                if batch.num_rows:
+                    yield pa.Table.from_batches([batch])
+
+    def first(self, number: int) -> list[dict[str, Any]]:
+        """The first so many rows."""
+        least: pa.Table | None = None
+        for piece in self.pieces():
+            least = _sorted(piece if least is None else pa.concat_tables([least, piece])).slice(0, number)
+        return [] if least is None else least.to_pylist()
+
+    def extent(self) -> int:
+        """From the lowest to the highest offset, by the statistics in the files' footers; 0 where none is."""
+        lowest: list[int] = []
+        highest: list[int] = []
+        for file in self.files:
+            footer = pq.read_metadata(file)
+            column = footer.schema.to_arrow_schema().get_field_index("offset")
+            for group in range(footer.num_row_groups):
+                statistics = footer.row_group(group).column(column).statistics
+                if statistics is not None and statistics.has_min_max:
+                    lowest.append(statistics.min)
+                    highest.append(statistics.max)
+        return max(highest) - min(lowest) + 1 if lowest else 0
 
 
-def store(found: "DataFrame", stored: Path) -> int:
-    """Store all rows of ``found``. Returns: how many they are. Without rows, nothing is stored."""
-    found.write.parquet(str(stored.absolute()))
-    number: int = sum(pq.read_metadata(part).num_rows for part in _parts(stored))
-    if not number:
-        shutil.rmtree(stored)
-    return number
+#: Of an anomaly that was not found.
+NO_ROWS = StoredRows()
 
 
-def pieces(stored: Path, schema: pa.Schema | None = None, wanted: pc.Expression | None = None) -> Iterator[pa.Table]:
-    """The stored rows that meet an expression, piece by piece, with the columns of ``schema`` where one is given (null
-    where an anomaly has none)."""
-    files = [str(part) for part in _parts(stored)]
-    if files:
-        for batch in ds.dataset(files, schema, format="parquet").to_batches(filter=wanted):
-            # (Of a part without rows there is a batch without rows.)
-            if batch.num_rows:
-                yield pa.Table.from_batches([batch])
+@dataclass(frozen=True)
+class AnomalyStore:
+    """What was found in a run and stored, by the name of its anomaly."""
+
+    rows: Mapping[str, StoredRows] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, results: Path) -> "AnomalyStore":
+        """What an earlier judgement stored among its ``results``."""
+        names = sorted({file.parent.name for file in (results / ANOMALIES).glob("*/*.parquet")})
+        return cls({name: _rows_in(_directory(results, name)) for name in names})
+
+    def of(self, anomaly: Anomaly) -> StoredRows:
+        """The rows of an anomaly; of one that was not found, none."""
+        return self.rows.get(anomaly.name, NO_ROWS)
 
 
-def first(stored: Path, number: int) -> list[dict[str, Any]]:
-    """The first so many stored rows."""
-    least: pa.Table | None = None
-    for piece in pieces(stored):
-        least = _sorted(piece if least is None else pa.concat_tables([least, piece])).slice(0, number)
-    return [] if least is None else least.to_pylist()
+def store(found: "DataFrame", results: Path, anomaly: str) -> StoredRows:
+    """Store all rows of ``found``. Without rows, nothing is stored."""
+    directory = _directory(results, anomaly)
+    found.write.parquet(str(directory.absolute()))
+    rows = _rows_in(directory)
+    if not rows.count:
+        shutil.rmtree(directory)
+        return NO_ROWS
+    return rows
+
+
+def discard(results: Path, anomaly: str) -> None:
+    """Remove what was stored of an anomaly whose checker failed."""
+    shutil.rmtree(_directory(results, anomaly), ignore_errors=True)
 
 
 def each_partition(topic: Any, partition: Any) -> Iterator[tuple[Partition, np.ndarray]]:
@@ -64,26 +113,15 @@ def each_partition(topic: Any, partition: Any) -> Iterator[tuple[Partition, np.n
         yield (topics.dictionary[lane >> 32].as_py(), int(lane & 0xFFFFFFFF)), here
 
 
-def extent(stored: Path) -> int:
-    """From the lowest to the highest offset, by the statistics in the files' footers; 0 where none is."""
-    lowest: list[int] = []
-    highest: list[int] = []
-    for part in _parts(stored):
-        footer = pq.read_metadata(part)
-        column = footer.schema.to_arrow_schema().get_field_index("offset")
-        for group in range(footer.num_row_groups):
-            statistics = footer.row_group(group).column(column).statistics
-            if statistics is not None and statistics.has_min_max:
-                lowest.append(statistics.min)
-                highest.append(statistics.max)
-    return max(highest) - min(lowest) + 1 if lowest else 0
-
-
 def _sorted(piece: pa.Table) -> pa.Table:
     flat = (field.name for field in piece.schema if not pa.types.is_nested(field.type))
     keys = [(name, "ascending", "at_start") for name in dict.fromkeys((*_ORDER, *flat))]
     return piece.take(pc.sort_indices(piece, keys))
 
 
-def _parts(stored: Path) -> list[Path]:
-    return sorted(stored.glob("*.parquet"))
+def _directory(results: Path, anomaly: str) -> Path:
+    return results / ANOMALIES / anomaly
+
+
+def _rows_in(directory: Path) -> StoredRows:
+    return StoredRows(tuple(sorted(directory.glob("*.parquet"))))

@@ -13,11 +13,11 @@ from pyspark.sql import DataFrame, SparkSession
 from checkers.catalogue import CHECKERS, WITHOUT_FINAL_READ
 from checkers.checker import Checker
 from checkers.evidence.causes import found_ranges, runs
-from checkers.evidence.store import directory_of
+from checkers.evidence.store import StoredRows
 from checkers.findings import Observed, findings
 from checkers.history import History
 from checkers.judge import active, circumstances, copies_vanished, judge, moment, reasons
-from checkers.screening import records
+from checkers.screening import records, stored
 from checkers.summary import summary
 from harness.core.anomalies import BY_NAME
 from harness.core.errors import HistoryError
@@ -362,10 +362,12 @@ def test_an_anomaly_is_a_row_and_a_checker(spark: SparkSession, tmp_path: Path) 
     write(tmp_path, [by_hand(*CLEAN)])
     history = History.read(tmp_path, spark)
     _, [found] = records(history, [CHECKER])
-    ruling = standing(EVEN, history.run_file.configuration, circumstances(history, history.faults, EVEN))
+    ruling = standing(
+        EVEN, history.run_file.configuration, circumstances(history, history.faults, EVEN, stored([found]))
+    )
     assert (found.count, ruling.standing) == (1, Standing.VIOLATION)
     assert ruling.because == "Kafka promises: no promise at all"
-    [run] = runs(history, found_ranges(history, EVEN, {}))
+    [run] = runs(history, found_ranges(history, EVEN, stored([found]), {}))
     assert ", even; no election was seen after them" in sentence(EVEN, run)
 
 
@@ -492,10 +494,13 @@ def test_beside_transactions_what_is_in_none_was_acknowledged_by_its_leader_alon
     assert verdict.anomalies["lost"].standing is stands
 
 
-def stored(results: Path, anomaly: str, *rows: dict[str, Any]) -> None:
-    directory_of(results, anomaly).mkdir(parents=True)
-    for n, row in enumerate(rows):
-        pq.write_table(pa.Table.from_pylist([row]), directory_of(results, anomaly) / f"{n}.parquet")
+def rows_in(directory: Path, *rows: dict[str, Any]) -> StoredRows:
+    """Rows of an anomaly, each in a file of its own."""
+    directory.mkdir()
+    files = [directory / f"{n}.parquet" for n in range(len(rows))]
+    for file, row in zip(files, rows, strict=True):
+        pq.write_table(pa.Table.from_pylist([row]), file)
+    return StoredRows(tuple(files))
 
 
 COPIES = {"topic": "trial", "partition": 0, "record_id": 7, "offset": 5, "copies": 2, "in_log": 1}
@@ -517,9 +522,8 @@ def test_copies_that_are_gone_are_excused_where_each_of_them_vanished(
 ) -> None:
     """Record 7 was read at two offsets; the final log has it at one."""
     vanished = [{"topic": "trial", "partition": p, "record_id": record, "offset": at} for p, record, at in gone]
-    stored(tmp_path, "duplicated", COPIES)
-    stored(tmp_path, "vanished", *vanished)
-    assert copies_vanished(tmp_path) is excused
+    duplicated = rows_in(tmp_path / "duplicated", COPIES)
+    assert copies_vanished(duplicated, rows_in(tmp_path / "vanished", *vanished)) is excused
 
 
 @pytest.mark.parametrize(
@@ -530,6 +534,5 @@ def test_of_each_record_all_copies_but_one_vanished(
 ) -> None:
     """One place is told twice: its record was handed over by two producers."""
     one = {name: COPIES[name] for name in ("topic", "partition", "record_id", "offset")}
-    stored(tmp_path, "duplicated", COPIES | {"copies": copies, "in_log": in_log})
-    stored(tmp_path, "vanished", one, one)
-    assert copies_vanished(tmp_path) is excused
+    duplicated = rows_in(tmp_path / "duplicated", COPIES | {"copies": copies, "in_log": in_log})
+    assert copies_vanished(duplicated, rows_in(tmp_path / "vanished", one, one)) is excused

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from checkers.catalogue import CHECKERS
 from checkers.evidence.elections import NEVER
 from checkers.evidence.reach import disturbances, faulted, given_up_beside, resent
-from checkers.evidence.store import directory_of
+from checkers.evidence.store import StoredRows
 from checkers.history import History
 from checkers.judge import judge
 from harness.core.anomalies import DUPLICATED, Anomaly
@@ -21,21 +21,20 @@ from harness.history.stored_run import StoredRun
 from tests.checkers.notation import SECOND, by_hand, write
 
 
-def none_late(_history: History, _anomaly: Anomaly) -> pa.Table:
+def none_late(_history: History, _anomaly: Anomaly, _found: StoredRows) -> pa.Table:
     """No copy was appended late."""
     return pa.table({"topic": []})
 
 
-def history(run: Path, anomaly: str, rows: list[dict[str, Any]], *lines: str, **settings: Any) -> History:
-    """A hand history in which an anomaly was found."""
+def history(run: Path, rows: list[dict[str, Any]], *lines: str, **settings: Any) -> tuple[History, StoredRows]:
+    """A hand history, and the rows of an anomaly that was found in it."""
     told = by_hand(*lines)
     for row in told.rows["sends"]:
         row["error"] = "_MSG_TIMED_OUT" if row["outcome"] == "info" else None
     write(run, [told], **settings)
-    stored = directory_of(run, anomaly)
-    stored.mkdir(parents=True)
-    pq.write_table(pa.Table.from_pylist(rows), stored / "rows.parquet")
-    return History(StoredRun.open(run), cast(SparkSession, None), run, one_task=True)
+    pq.write_table(pa.Table.from_pylist(rows), run / "rows.parquet")
+    found = StoredRows((run / "rows.parquet",))
+    return History(StoredRun.open(run), cast(SparkSession, None), run, one_task=True), found
 
 
 #: Two members had a partition from 100 to 110 s.
@@ -61,14 +60,14 @@ OWNED = {"topic": "trial", "partition": 0, "since_ns": 100 * SECOND, "other_unti
     ],
 )
 def test_a_fault_excuses_two_owners_that_it_reached(fault: str, reached: bool, tmp_path: Path) -> None:
-    found = history(tmp_path, "two_owners", [OWNED], "send a ok @0", "end 0..1", fault)
-    assert faulted(found, found.faults) is reached
+    told, found = history(tmp_path, [OWNED], "send a ok @0", "end 0..1", fault)
+    assert faulted(told, told.faults, found) is reached
 
 
 def test_a_fault_excuses_no_other_time_that_two_had_one_partition(tmp_path: Path) -> None:
     later = OWNED | {"since_ns": 300 * SECOND, "other_until_ns": 310 * SECOND}
-    found = history(tmp_path, "two_owners", [OWNED, later], "send a ok @0", "end 0..1", "fault cut b1 95..105")
-    assert not faulted(found, found.faults)
+    told, found = history(tmp_path, [OWNED, later], "send a ok @0", "end 0..1", "fault cut b1 95..105")
+    assert not faulted(told, told.faults, found)
 
 
 #: A record of worker 0 that was in flight from 10 to 40 s, and is there twice.
@@ -90,28 +89,28 @@ TWICE = {"worker": 0, "sent_ns": 10 * SECOND, "acknowledged_ns": 40 * SECOND}
 def test_a_record_that_was_given_up_excuses_the_copies_of_what_was_in_flight(
     lines: list[str], excused: bool, tmp_path: Path
 ) -> None:
-    assert given_up_beside(history(tmp_path, "duplicated", [TWICE], *lines, "end 0..3")) is excused
+    assert given_up_beside(*history(tmp_path, [TWICE], *lines, "end 0..3")) is excused
 
 
 def test_it_excuses_no_record_that_was_not(tmp_path: Path) -> None:
     other = {"worker": 0, "sent_ns": 50 * SECOND, "acknowledged_ns": 51 * SECOND}
     lines = ["send x info t9..39", "send r ok @1 t10..40", "end 0..3"]
-    assert not given_up_beside(history(tmp_path / "a", "duplicated", [TWICE, other], *lines))
+    assert not given_up_beside(*history(tmp_path / "a", [TWICE, other], *lines))
     unanswered = TWICE | {"acknowledged_ns": None}
-    assert given_up_beside(history(tmp_path / "b", "duplicated", [TWICE, unanswered], *lines))
+    assert given_up_beside(*history(tmp_path / "b", [TWICE, unanswered], *lines))
 
 
 def test_what_nobody_sent_no_record_that_was_given_up_excuses(tmp_path: Path) -> None:
     lines = ["send x info t9..39", "send r ok @1 t10..40", "end 0..3"]
-    assert not given_up_beside(history(tmp_path, "duplicated", [TWICE | {"sent_ns": None}], *lines))
+    assert not given_up_beside(*history(tmp_path, [TWICE | {"sent_ns": None}], *lines))
 
 
 def test_a_session_is_as_long_as_its_member_says_if_that_is_longer(tmp_path: Path) -> None:
     def reached(timeout_ms: int) -> bool:
         clients = {"consumer 101": {"session.timeout.ms": timeout_ms}, "consumer 102": {}}
         lines = ("send a ok @0", "end 0..1", "fault cut b1 30..40")
-        found = history(tmp_path / str(timeout_ms), "two_owners", [OWNED], *lines, clients=clients)
-        return faulted(found, found.faults)
+        told, found = history(tmp_path / str(timeout_ms), [OWNED], *lines, clients=clients)
+        return faulted(told, told.faults, found)
 
     assert (reached(70_000), reached(45_000), reached(1_000)) == (True, False, False)
 
@@ -164,8 +163,8 @@ def test_what_was_sent_again_met_something_before_it_was_acknowledged(
 ) -> None:
     led = (ELSEWHERE,) if lines and lines[0].startswith("saw") else LED
     rows = [{**row, "worker": 0}, {**row, "worker": 0}]
-    found = history(tmp_path, "duplicated", rows, "send a ok @0", "end 0..1", *led, *lines)
-    one = resent(found, DUPLICATED, found.faults, none_late)
+    told, found = history(tmp_path, rows, "send a ok @0", "end 0..1", *led, *lines)
+    one = resent(told, DUPLICATED, found, told.faults, none_late)
     assert (one.again, one.elected, one.held) == (*reached, False)
 
 
@@ -183,8 +182,8 @@ def test_what_was_sent_again_met_something_before_it_was_acknowledged(
 def test_what_cuts_delays_or_halts_may_hold_requests_back(
     fault: str, felt: tuple[int, int | None], held: bool, tmp_path: Path
 ) -> None:
-    found = history(tmp_path, "duplicated", [COPIED], "send a ok @0", "end 0..1", *LED, fault)
-    one = disturbances(found, found.faults)["trial", 0]
+    told, _ = history(tmp_path, [COPIED], "send a ok @0", "end 0..1", *LED, fault)
+    one = disturbances(told, told.faults)["trial", 0]
     window = felt[0] * SECOND, NEVER if felt[1] is None else felt[1] * SECOND
     assert (one.faults, one.held) == ([window], [window] if held else [])
 
@@ -201,14 +200,14 @@ def test_an_election_is_from_when_the_next_leader_may_have_begun_to_when_the_las
     led: list[str], window: tuple[int, int], tmp_path: Path
 ) -> None:
     later = ["saw b2 @20..40 leader=2 epoch=1 isr=2"] if "b3" in led[1] else []
-    found = history(tmp_path, "duplicated", [COPIED], "send a ok @0", "end 0..1", *led, *later)
-    assert disturbances(found, found.faults)["trial", 0].elections == [(window[0] * SECOND, window[1] * SECOND)]
+    told, _ = history(tmp_path, [COPIED], "send a ok @0", "end 0..1", *led, *later)
+    assert disturbances(told, told.faults)["trial", 0].elections == [(window[0] * SECOND, window[1] * SECOND)]
 
 
 def again(run: Path, row: dict[str, Any], *lines: str, **settings: Any) -> tuple[bool, bool]:
     """Whether what is there twice may have been sent again, and met an election."""
-    found = history(run, "duplicated", [row], "send a ok @0", "end 0..1", *lines, **settings)
-    one = resent(found, DUPLICATED, found.faults, none_late)
+    told, found = history(run, [row], "send a ok @0", "end 0..1", *lines, **settings)
+    one = resent(told, DUPLICATED, found, told.faults, none_late)
     return one.again, one.elected
 
 
@@ -229,8 +228,8 @@ def test_others_do_not_tell_what_was_in_the_way(tmp_path: Path) -> None:
 
 def test_each_of_them_did(tmp_path: Path) -> None:
     rows = [COPIED, COPIED | {"sent_ns": 30 * SECOND, "acknowledged_ns": 31 * SECOND}]
-    found = history(tmp_path, "duplicated", rows, "send a ok @0", "end 0..1", *LED, "fault cut b1 9..15")
-    assert not resent(found, DUPLICATED, found.faults, none_late).again
+    told, found = history(tmp_path, rows, "send a ok @0", "end 0..1", *LED, "fault cut b1 9..15")
+    assert not resent(told, DUPLICATED, found, told.faults, none_late).again
 
 
 #: b is sent when a was acknowledged; a is at 0, and once more at 2.
@@ -273,6 +272,7 @@ def test_a_copy_is_permitted_where_it_may_have_been_sent_again(
     spark: SparkSession,
     tmp_path: Path,
 ) -> None:
-    write(tmp_path, [by_hand(*lines)], **{"idempotence": False, "retries": 5, **settings})
+    run = tmp_path / "[1] {a,b}"
+    write(run, [by_hand(*lines)], **{"idempotence": False, "retries": 5, **settings})
     checkers = [checker for checker in CHECKERS if checker.name == anomaly]
-    assert judge(tmp_path, spark, checkers=checkers).anomalies[anomaly].standing is standing
+    assert judge(run, spark, checkers=checkers).anomalies[anomaly].standing is standing

@@ -10,7 +10,7 @@ from checkers.evidence.causes import found_ranges
 from checkers.evidence.holes import left
 from checkers.evidence.standing import observed
 from checkers.history import History
-from checkers.screening import records
+from checkers.screening import records, stored
 from harness.core.anomalies import ACKNOWLEDGED_ELSEWHERE, LOST, VANISHED
 from harness.core.verdict import Standing
 
@@ -21,9 +21,10 @@ def standings(run: Path, spark: SparkSession, results: Path) -> list[tuple[int, 
     """How many records of a recorded run are lost in each run of them, and their standing. (What stands elsewhere or
     has vanished is evidence, too.)"""
     history = History.read(run, spark, results=results)
-    records(history, [one for one in CHECKERS if one.anomaly in {LOST, ACKNOWLEDGED_ELSEWHERE, VANISHED}])
-    known, holes = left(history, observed(history.stored, history.seen))
-    found = found_ranges(history, LOST, holes, known)
+    _, answered = records(history, [one for one in CHECKERS if one.anomaly in {LOST, ACKNOWLEDGED_ELSEWHERE, VANISHED}])
+    kept = stored(answered)
+    known, holes = left(history, observed(history.stored, history.seen), kept)
+    found = found_ranges(history, LOST, kept, holes, known)
     return [(one.count, one.decision.standing) for one in found if one.decision]
 
 

@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from checkers.evidence.store import extent, first, pieces
+from checkers.evidence.store import StoredRows
 
 _SCHEMA = pa.schema(
     [("topic", pa.string()), ("partition", pa.int32())]
@@ -29,12 +29,12 @@ _ROWS = [
 ]
 
 
-def _write(kept: Path, parts: list[list[int]]) -> Path:
-    kept.mkdir(exist_ok=True)
+def _write(directory: Path, parts: list[list[int]]) -> StoredRows:
+    files = []
     for number, part in enumerate(parts):
-        rows = pa.Table.from_pylist([_ROWS[n] for n in part], _SCHEMA)
-        pq.write_table(rows, kept / f"part-{number}.parquet", row_group_size=2)
-    return kept
+        files.append(directory / f"part-{number}.parquet")
+        pq.write_table(pa.Table.from_pylist([_ROWS[n] for n in part], _SCHEMA), files[-1], row_group_size=2)
+    return StoredRows(tuple(files))
 
 
 @pytest.mark.parametrize("parts", [[[0, 1, 2, 3, 4, 5, 6]], [[6, 5, 4], [3, 2, 1, 0]], [[2, 6], [], [0, 3, 5], [4, 1]]])
@@ -42,23 +42,24 @@ def _write(kept: Path, parts: list[list[int]]) -> Path:
 def test_the_first_are_the_same_in_whatever_parts_they_were_written(
     parts: list[list[int]], number: int, tmp_path: Path
 ) -> None:
-    assert first(_write(tmp_path, parts), number) == _ROWS[:number]
+    assert _write(tmp_path, parts).first(number) == _ROWS[:number]
 
 
-def test_of_nothing_there_is_nothing(tmp_path: Path) -> None:
-    assert (first(tmp_path, 20), list(pieces(tmp_path)), extent(tmp_path)) == ([], [], 0)
+def test_of_nothing_there_is_nothing() -> None:
+    none = StoredRows()
+    assert (none.count, none.first(20), list(none.pieces()), none.extent()) == (0, [], [], 0)
 
 
 def test_the_extent_is_of_all_parts(tmp_path: Path) -> None:
-    assert extent(_write(tmp_path, [[6], [0], [2, 5]])) == 10
+    assert _write(tmp_path, [[6], [0], [2, 5]]).extent() == 10
 
 
 def test_a_column_that_an_anomaly_has_not_is_null_and_only_what_is_wanted_is_read(tmp_path: Path) -> None:
     schema = pa.schema([("offset", pa.int64()), ("last_offset", pa.int64())])
-    told = pieces(_write(tmp_path, [[6, 2], [3]]), schema, pc.field("offset") < 9)
+    told = _write(tmp_path, [[6, 2], [3]]).pieces(schema, pc.field("offset") < 9)
     assert sorted(row["offset"] for piece in told for row in piece.to_pylist() if row["last_offset"] is None) == [4, 5]
 
 
 def test_a_part_without_rows_is_no_piece(tmp_path: Path) -> None:
-    kept = _write(tmp_path / "kept", [[], [6, 0], []])
-    assert [len(piece) for piece in pieces(kept)] == [2]
+    rows = _write(tmp_path, [[], [6, 0], []])
+    assert ([len(piece) for piece in rows.pieces()], rows.count) == ([2], 2)

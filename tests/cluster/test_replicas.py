@@ -13,7 +13,7 @@ import pytest
 from docker import DockerClient
 from docker.models.containers import Container
 
-from checkers.evidence.store import directory_of, pieces
+from checkers.evidence.store import AnomalyStore
 from harness.core.waiting import wait_for
 from harness.history.paths import stored
 from harness.history.run_file import RunFile
@@ -60,8 +60,9 @@ def test_a_follower_whose_log_has_another_order_is_found_and_nothing_else_is(
     assert verdict["anomalies"].keys() == {"rewritten_offset", "diverged"}
     assert [held["name"] for held in verdict["preconditions"] if not held["met"]] == []
     run = store / verdict["run"]
+    kept = AnomalyStore.read(run)
     rewritten, diverged = (
-        pa.concat_tables(pieces(directory_of(run, anomaly))).to_pylist() for anomaly in ("rewritten_offset", "diverged")
+        pa.concat_tables(kept.rows[anomaly].pieces()).to_pylist() for anomaly in ("rewritten_offset", "diverged")
     )
     for found in (rewritten, diverged):
         assert {(row["partition"], row["offset"]) for row in found} == {(0, offset) for offset in offsets}

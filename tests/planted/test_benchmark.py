@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from benchmarks.checking import FAMILY, JOIN, JOINED
 from benchmarks.histories import write_run
 from checkers.catalogue import DELIVERY
-from checkers.evidence.store import directory_of, pieces
+from checkers.evidence.store import AnomalyStore
 from checkers.history import History
 from checkers.scan.record_bits import record_bits
 from checkers.scans import count
@@ -32,7 +32,7 @@ def asked(judged: dict[str, Judged]) -> Iterator[duckdb.DuckDBPyConnection]:
 @pytest.mark.parametrize("anomaly", [checker.anomaly.name for checker in DELIVERY])
 def test_duckdb_finds_the_same(anomaly: str, asked: duckdb.DuckDBPyConnection, judged: dict[str, Judged]) -> None:
     run = judged[KINDS[0].name].run
-    stored = pieces(directory_of(run, anomaly))
+    stored = AnomalyStore.read(run).rows[anomaly].pieces()
     found = Counter(tuple(row.values()) for piece in stored for row in piece.select(COLUMNS).to_pylist())
     assert found
     assert Counter(asked.execute(f"select {', '.join(COLUMNS)} from {anomaly}").fetchall()) == found

@@ -15,7 +15,7 @@ from checkers.evidence.causes import RecordRange, found_ranges
 from checkers.evidence.final_logs import inside
 from checkers.evidence.holes import left
 from checkers.evidence.standing import observed
-from checkers.evidence.store import directory_of, pieces
+from checkers.evidence.store import AnomalyStore
 from checkers.history import History
 from checkers.judge import judge
 from harness.core.anomalies import LOST, VANISHED, Anomaly
@@ -137,11 +137,12 @@ def _told(history: History, anomaly: Anomaly, verdict: Verdict) -> Iterator[tupl
     """Each record that an anomaly tells, with the standing of the run of records that it is in."""
     if anomaly.name not in verdict.anomalies:
         return
-    known, missing = left(history, observed(history.stored, history.seen))
+    stored = AnomalyStore.read(history.results)
+    known, missing = left(history, observed(history.stored, history.seen), stored)
     ranges: dict[Where, list[RecordRange]] = {}
-    for one in found_ranges(history, anomaly, missing, known):
+    for one in found_ranges(history, anomaly, stored, missing, known):
         ranges.setdefault(one.of, []).append(one)
-    for piece in pieces(directory_of(history.results, anomaly.name)):
+    for piece in stored.of(anomaly).pieces():
         for row in piece.to_pylist():
             place = row["topic"], row["partition"]
             yield (
