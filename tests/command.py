@@ -1,9 +1,13 @@
 """What a command line came to, however it was run."""
 
 import json
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+
+#: Before a command: it may then do what any user may, and root no more.
+WITHOUT_PRIVILEGES = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"] if os.geteuid() == 0 else []
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,9 @@ The disks are in memory; to mount them takes root.
 
 import errno
 import json
+import os
 import re
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,16 +23,17 @@ from harness.history.run_file import RunFile, State
 from harness.history.schema import SENDS, TABLES, record_id
 from harness.history.store import ensure_sealed, seal
 from harness.history.stored_run import StoredRun
+from harness.report import write as write_reports
 from harness.run.new_run import new_run
 from harness.run.recording import recording
 from harness.scenario.model import Scenario
 from harness.suite.recorder import Event, Order
 from tests.checkers.notation import by_hand
 from tests.cli.conftest import judging
-from tests.command import Invoke
+from tests.command import Done, Invoke
 from tests.history.rows import send
 from tests.report.verdicts import verdict
-from tests.suite.fakes import FakeRecorder, World
+from tests.suite.fakes import FakeRecorder, World, record
 
 SCENARIO = Scenario(name="a/story")
 
@@ -53,6 +56,11 @@ class Disk:
     def empty(self) -> None:
         """Make room."""
         (self.path / "filler").unlink()
+
+    def free(self) -> int:
+        """The bytes that are left."""
+        said = os.statvfs(self.path)
+        return said.f_bfree * said.f_bsize
 
     def release(self) -> None:
         """Unmount it."""
@@ -185,6 +193,46 @@ def test_a_run_that_cannot_begin_says_so_and_leaves_nothing(disk: Disk) -> None:
     with pytest.raises(EnvironmentLacks, match="runs cannot be kept there"):
         new_run(SCENARIO, 7, disk.path)
     assert [path for path in disk.path.rglob("*") if path.is_file()] == [disk.path / "filler"]
+
+
+def suite_on(disk: Disk, kafka_trial: Invoke, then: Callable[[], object], *more: object) -> Done:
+    """A suite of one run on a disk, and what happens ``then``, before it is judged."""
+    actions = World(disk.path).actions()
+
+    def judge(*_: object) -> Callable[[Path, Path], Verdict]:
+        then()
+        return lambda run, results: verdict()
+
+    backends = Backends(recorder=actions.start, judge=judge, clean=actions.clean, abandon=actions.abandon)
+    return kafka_trial("suite", "delivery/at-least-once", "--store", disk.path, *more, backends=backends)
+
+
+@pytest.mark.parametrize("compared", [False, True])
+def test_a_suite_whose_reports_do_not_fit_says_how_to_go_on_only_where_something_is_left(
+    compared: bool, disk: Disk, tmp_path: Path, kafka_trial: Invoke
+) -> None:
+    """That it is compared with another is left, and nothing else."""
+    old = record(tmp_path / "old", "delivery/at-least-once", 1)
+    write_reports(old, verdict(), RunFile.read(old))
+    free: list[int] = []
+    assert suite_on(disk, kafka_trial, lambda: free.append(disk.free())).code == codes.MET
+    [directory] = disk.path.glob("suite-*")
+    reports = [directory / name for name in ("junit.xml", "summary.md", "index.html")]
+    for report in reports:
+        report.unlink()
+    taken = free[0] - disk.free()
+    for path in disk.path.iterdir():
+        shutil.rmtree(path)
+    # (One page more: for suite.json, which is made beside the old one, and then for the first report.)
+    more = ["--baseline", tmp_path / "old"] if compared else []
+    done = suite_on(disk, kafka_trial, lambda: disk.fill(leave=taken + 4096), *more)
+    assert (done.code, "goes on" in done.err) == (codes.CANNOT_RUN, compared)
+    assert "/summary.md: No space left on device; 1 of 1 runs as expected" in done.err.splitlines()[-1]
+    if compared:
+        disk.empty()
+        assert suite_on(disk, kafka_trial, list, "--resume").code == codes.MET
+        [suite] = disk.path.glob("suite-*/suite.json")
+        assert json.loads(suite.read_text())["measure"]["compared"]
 
 
 def test_a_suite_says_in_one_line_that_a_disk_is_full_and_goes_on_where_there_is_room(

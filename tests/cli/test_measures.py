@@ -1,14 +1,16 @@
 """What a suite that goes on is compared with: the same as when it began, wherever it lies and whoever asks."""
 
+import os
 import shutil
+import signal
+import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-import harness.suite.measure
-import harness.suite.reports
 from harness.cli import codes
-from harness.core.verdict import Judgement
+from harness.core.verdict import Judgement, Verdict
 from harness.suite.recorder import Event
 from harness.suite.results import SuiteFile, stored_suites
 from tests.cli.test_suites import TWO, backends, judged
@@ -102,38 +104,34 @@ def test_a_relative_baseline_is_the_one_of_the_directory_that_it_is_named_in(
     assert (measure.said, measure.cases[TWO[0]].judged) == (str(tmp_path / "B" / "old"), [str(runs["B"])])
 
 
-@pytest.mark.parametrize("where", ["comparing", "reporting"])
 def test_a_suite_whose_comparison_was_broken_off_is_compared_by_who_goes_on(
-    where: str, tmp_path: Path, kafka_trial: Invoke, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, kafka_trial: Invoke
 ) -> None:
+    """Ctrl-C comes while the old verdict is read: its reader waits for one who writes to a pipe of that name."""
     old, store = tmp_path / "old", tmp_path / "store"
-    judged(old, TWO[0])
+    path = judged(old, TWO[0]) / "verdict.json"
+    written = path.read_text()
 
-    def broken_off(*_: object) -> None:
-        if where == "comparing":
-            raise KeyboardInterrupt
-        raise OSError(28, "No space left on device", "junit.xml")
+    def interrupt() -> None:
+        with path.open("w"):
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+            broken.wait(60)
 
+    def judge(*_: object) -> Callable[[Path, Path], Verdict]:
+        path.unlink()
+        os.mkfifo(path)
+        writer.start()
+        return lambda directory, results: verdict(Judgement.INVALID)
+
+    broken, writer = threading.Event(), threading.Thread(target=interrupt, daemon=True)
     arguments = ["suite", TWO[0], "--store", store]
-    with monkeypatch.context() as broken:
-        if where == "comparing":
-            broken.setattr(harness.suite.measure, "measured", broken_off)
-        else:
-            broken.setattr(harness.suite.reports, "write_reports", broken_off)
-        done = kafka_trial(*arguments, "--baseline", old, backends=backends(worse(store)))
-    assert done.code == (codes.CRASHED if where == "comparing" else codes.CANNOT_RUN)
+    done = kafka_trial(*arguments, "--baseline", old, backends=backends(World(store), judge=judge))
+    broken.set()
+    assert done.code == codes.CRASHED
     [directory] = stored_suites(store)
     assert f"; `kafka-trial suite {directory} --resume` goes on\n" in done.err
+    path.unlink()
+    path.write_text(written)
     done = kafka_trial(*arguments, "--resume", backends=backends(World(store)))
     assert done.code == codes.NOT_MET
     assert SuiteFile.read(directory).worse[TWO[0]][0] == FOUND
-
-
-def test_who_cannot_go_on_is_not_told_how(tmp_path: Path, kafka_trial: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device", "junit.xml")
-
-    monkeypatch.setattr(harness.suite.reports, "write_reports", full)
-    done = kafka_trial("suite", TWO[0], "--store", tmp_path, backends=backends(World(tmp_path)))
-    assert (done.code, "goes on" in done.err) == (codes.CANNOT_RUN, False)
-    assert done.err.endswith("No space left on device; 1 of 1 runs as expected\n")

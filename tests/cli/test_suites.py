@@ -31,7 +31,7 @@ from harness.suite.results import Outcome, SuiteFile, stored_suites
 from harness.suite.stored import read_run
 from tests.cli.conftest import judging
 from tests.cli.test_commands import assert_one_line
-from tests.command import Invoke
+from tests.command import WITHOUT_PRIVILEGES, Invoke
 from tests.report.verdicts import verdict
 from tests.suite.fakes import World, case, record, suite_file
 
@@ -544,15 +544,23 @@ def test_a_path_that_is_none_in_suite_json_is_one_line(tmp_path: Path, kafka_tri
 
 
 def test_the_summary_of_a_job_is_written_though_nobody_reads_what_is_printed(
-    tmp_path: Path, kafka_trial: Invoke, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def gone(*_: object, **__: object) -> None:
-        raise BrokenPipeError
-
+    program = f"""
+import sys
+from pathlib import Path
+from harness.cli.main import main
+from tests.cli.test_suites import World, backends
+main(sys.argv[1:], backends(World(Path({str(tmp_path / "store")!r}))))
+"""
+    reader, writer = os.pipe()
+    os.close(reader)
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary"))
-    monkeypatch.setattr("harness.cli.suite.print_json", gone)
-    arguments = ["suite", TWO[0], "--store", tmp_path / "store", "--json"]
-    assert kafka_trial(*arguments, backends=backends(World(tmp_path / "store"))).code == codes.CRASHED
+    command = [sys.executable, "-c", program, "suite", TWO[0], "--store", tmp_path / "store", "--json"]
+    with os.fdopen(writer) as pipe:
+        done = subprocess.run(command, stdout=pipe, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    assert done.returncode == codes.OUTPUT_CLOSED
+    assert done.stderr.endswith("kafka-trial: standard output takes nothing more: Broken pipe\n")
     assert "1 of 1 runs as expected" in (tmp_path / "summary").read_text()
 
 
@@ -1328,9 +1336,6 @@ def test_prune_takes_a_run_whose_verdict_cannot_be_read_for_one_without(tmp_path
     assert kafka_trial("prune", tmp_path, "--days", "1", "--unexpected").out.startswith(f"removed {run} (")
     assert not run.exists()
 
-
-#: As any user: root may look everywhere.
-WITHOUT_PRIVILEGES = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"] if os.geteuid() == 0 else []
 
 PROGRAM = """
 import sys

@@ -2,7 +2,9 @@
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -27,6 +29,7 @@ from harness.suite.pruning import (
 )
 from harness.suite.results import Before, Measure, Outcome, Result, SuiteFile
 from harness.suite.stored import Stored, by_case, read_run, runs_below
+from tests.command import WITHOUT_PRIVILEGES
 from tests.report.verdicts import run_file, verdict
 from tests.suite.fakes import case, record, suite_file
 
@@ -121,34 +124,16 @@ def test_of_each_case_of_a_suite_the_newest_judged_runs_stay(tmp_path: Path) -> 
     assert protected(tmp_path) == {later, b}
 
 
-def test_what_is_removed_while_a_store_is_looked_at_is_passed_over(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A run that goes on, and another prune, remove files and whole runs."""
-    goes_on, gone = record(tmp_path, "a", 1), record(tmp_path, "b", 1)
-    (goes_on / "temporary").write_text("x")
-    whole = size_of(goes_on)
-    walk, scan = os.walk, os.scandir
-
-    def quicker(
-        folder: Path, onerror: Callable[[OSError], None] | None = None
-    ) -> Iterator[tuple[str, list[str], list[str]]]:
-        for at, below, files in walk(folder, onerror=onerror):
-            if "temporary" in files:
-                (goes_on / "temporary").unlink()
-            yield at, below, files
-
-    def vanished(folder: str | Path | int = ".") -> object:
-        if not isinstance(folder, int) and Path(folder) == gone:
-            shutil.rmtree(gone)
-        return scan(folder)
-
-    monkeypatch.setattr(os, "walk", quicker)
-    assert size_of(goes_on) == whole - 1
-    monkeypatch.setattr(os, "scandir", vanished)
-    assert runs_below(tmp_path) == [goes_on]
-    assert (protected(tmp_path), gone.exists()) == (set(), False)
-    assert remove(gone, tmp_path)
+def test_what_is_removed_while_a_store_is_looked_at_is_passed_over(tmp_path: Path) -> None:
+    """Another prune removes whole runs, each at another moment of this one."""
+    goes_on, other = record(tmp_path, "a", 1), record(tmp_path, "b", 1)
+    others = [other, *(Path(shutil.copytree(other, other.with_name(f"20260102-{n}"))) for n in range(100))]
+    with ThreadPoolExecutor() as pool:
+        done = pool.submit(lambda: [remove(run, tmp_path) for run in others])
+        while not done.done():
+            assert goes_on in runs_below(tmp_path)
+            assert size_of(tmp_path) >= size_of(goes_on)
+    assert (all(done.result()), runs_below(tmp_path)) == (True, [goes_on])
 
 
 def test_what_can_only_be_left_alone_frees_nothing() -> None:
@@ -185,23 +170,27 @@ def test_what_is_left_alone_says_why_and_what_is_not_goes(dry_run: bool, tmp_pat
     assert why_left_alone(lives, everywhere) is None
 
 
-def test_a_run_that_only_the_system_knows_to_be_anothers_keeps_no_other_from_going(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What a folder allows is not all that decides: a sticky bit, an attribute."""
+#: Removes these runs of a store, all of whose folders seem to allow it.
+PRUNES = """
+import sys
+from pathlib import Path
+from harness.suite.pruning import Kept, removed
+from harness.suite.stored import read_run
+store, *runs = map(Path, sys.argv[1:])
+for one in removed([Kept(read_run(run), 10) for run in runs], store, False, lambda _: True):
+    print(one.left and one.left.why)
+"""
+
+
+def test_a_run_that_only_the_system_knows_to_be_anothers_keeps_no_other_from_going(tmp_path: Path) -> None:
+    """What a folder seems to allow is not all that decides: a sticky bit, an attribute."""
     theirs, mine = (record(tmp_path, name, 1) for name in ("a", "b"))
-    every = [Kept(read_run(run), 10) for run in (theirs, mine)]
-    rmtree = shutil.rmtree
-
-    def refused(path: Path) -> None:
-        if path == theirs:
-            raise PermissionError(1, "Operation not permitted", "run.json")
-        rmtree(path)
-
-    monkeypatch.setattr(shutil, "rmtree", refused)
-    became = list(removed(every, tmp_path, False, everywhere))
-    assert [one.left for one in became] == [LeftAlone(Why.NOT_YOURS), None]
-    assert [run.exists() for run in (theirs, mine)] == [True, False]
+    theirs.chmod(0o500)
+    command = [*WITHOUT_PRIVILEGES, sys.executable, "-c", PRUNES, tmp_path, theirs, mine]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    theirs.chmod(0o700)
+    assert done.stdout.splitlines() == [Why.NOT_YOURS, "None"]
+    assert [(run / "run.json").exists() for run in (theirs, mine)] == [True, False]
 
 
 def suite(store: Path, name: str, began: float, *runs: Path, ended: bool = True) -> Path:

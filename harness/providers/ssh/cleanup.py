@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from harness.core.errors import ClusterError, HistoryError, KafkaTrialError, ScenarioError
 from harness.providers.ssh import text
 from harness.providers.ssh.fleet import on_all
-from harness.providers.ssh.looking import Owner, look
+from harness.providers.ssh.looking import Facts, Owner, look
 from harness.providers.ssh.machine import Machine
 
 #: What ``text.remove_node`` and ``text.remove_kafka`` print, in words.
@@ -24,7 +24,7 @@ def cleanup(machines: Mapping[str, Machine], run: str | None, force: bool, dry_r
     Returns a line for each thing. Raises ScenarioError where ``run`` is still going, ClusterError where something
     stays, or a machine does not answer, when all was tried; notes of it are the lines.
     """
-    tried = on_all(machines, lambda machine: _cleaned(machine, run, force, dry_run, here))
+    tried = on_all(machines, lambda machine: cleaned(machine, look(machine), run, force, dry_run, here))
     failed = [found for found in tried.values() if isinstance(found, KafkaTrialError)]
     lines = [line for found in tried.values() if isinstance(found, list) for line in found]
     if failed:
@@ -36,9 +36,9 @@ def cleanup(machines: Mapping[str, Machine], run: str | None, force: bool, dry_r
     return lines
 
 
-def _cleaned(machine: Machine, run: str | None, force: bool, dry_run: bool, here: str) -> list[str]:
-    called, data = machine.called, machine.host.data
-    there = look(machine).owner
+def cleaned(machine: Machine, seen: Facts, run: str | None, force: bool, dry_run: bool, here: str) -> list[str]:
+    """Remove from one machine what was ``seen`` there, and nothing that came after; as ``cleanup`` does of all."""
+    called, data, there = machine.called, machine.host.data, seen.owner
     owner = None
     if there is not None:
         try:
@@ -54,7 +54,6 @@ def _cleaned(machine: Machine, run: str | None, force: bool, dry_run: bool, here
         return [f"{called}: left {owner.run} alone: {why}"]
     if dry_run:
         return [] if there is None else [f"{called}: would remove the node of {owner.run if owner else 'no run'}"]
-    # (What was looked at is removed: another run may have come meanwhile.)
     paths = text.MachinePaths(data, None if owner is None else there)
     words = [] if there is None else machine.run(text.remove_node(paths), "remove its node", within=180.0).split()
     if run is None:

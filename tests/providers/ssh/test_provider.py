@@ -14,11 +14,12 @@ from harness.core.errors import ClusterError, EnvironmentLacks, HistoryError, Sc
 from harness.core.topology import Node, Role, Topology
 from harness.history.lock import RecordingLock
 from harness.providers.catalogue import PROVIDERS, composed
-from harness.providers.ssh import cleanup, looking, text
+from harness.providers.ssh import looking, text
+from harness.providers.ssh.cleanup import cleaned
 from harness.providers.ssh.fleet import connected
 from harness.providers.ssh.inventory import Host, Inventory
 from harness.providers.ssh.looking import Facts, Owner, java_version
-from harness.providers.ssh.machine import KnownHosts, Machine
+from harness.providers.ssh.machine import KnownHosts
 from harness.providers.ssh.provider import Ssh, SshCluster, alone, claimed, keep_logs, topology
 from harness.providers.ssh.shell import SshShell
 from nemesis.catalogue import FAULTS
@@ -284,19 +285,14 @@ def test_a_run_in_a_directory_of_any_name_is_removed(lab: Lab) -> None:
     assert not node.exists()
 
 
-def test_the_jars_of_a_run_that_came_while_the_last_was_removed_stay(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    spec, seen = spec_of(lab), looking.look
+def test_the_jars_of_a_run_that_came_while_the_last_was_removed_stay(lab: Lab) -> None:
     (lab.directory / "m1/kafka/4.3.1-abc").mkdir(parents=True)
     (lab.directory / "m1" / text.MARK).touch()
-
-    def late(machine: Machine) -> Facts:
-        found = seen(machine)
-        if machine.called == "m1":
-            claim(lab, "m1", "a/late", lab.directory)
-        return found
-
-    monkeypatch.setattr(cleanup, "look", late)
-    assert Ssh(here=HERE).cleanup(spec, None, force=False, dry_run=False) == []
+    with connected({"m1": lab.host(data=str(lab.directory / "m1"))}, KnownHosts(lab.known, False, print)) as machines:
+        seen = looking.look(machines["m1"])
+        late = claim(lab, "m1", "a/late", lab.directory)
+        assert cleaned(machines["m1"], seen, None, force=False, dry_run=False, here=HERE) == []
+    assert late.is_dir()
     assert (lab.directory / "m1/kafka/4.3.1-abc").is_dir()
 
 
