@@ -1,6 +1,7 @@
 """Whether judging became slower: ``python -m benchmarks.compare A B [--records N,N…] [--times N] [--json FILE]``.
 
 Two commits judge the same histories in turn, A B A B …, each time cold, in a fresh process of that commit's own code.
+The older of them writes the histories: what it records the other can judge, but not what it never heard of.
 Prints a table made from the JSON that is kept: medians of both, and how the pairs compare. A machine's slow minute hits
 both of a pair; B is called slower or faster only where all pairs agree.
 """
@@ -41,11 +42,28 @@ def checkout(commit: str, into: Path) -> Iterator[Path]:
         subprocess.run(["git", "worktree", "remove", "--force", str(into)], check=True)
 
 
-def in_tree(tree: Path, *command: str) -> str:
-    """What a Python command says that runs the code of ``tree``."""
+def in_tree(tree: Path, does: str, *command: str) -> str:
+    """What a Python command says that runs the code of ``tree``. Ends the program where it fails, with a line of what
+    it ``does`` and the last that it said."""
     environment = {**os.environ, "PYTHONPATH": str(tree)}
-    done = subprocess.run([sys.executable, *command], cwd=tree, env=environment, stdout=subprocess.PIPE, check=True)
+    done = subprocess.run([sys.executable, *command], cwd=tree, env=environment, capture_output=True, check=False)
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {done.returncode}"]
+        sys.exit(f"{does} failed: {said[-1]}")
     return done.stdout.decode()
+
+
+def older(repository: Path, a: str, b: str) -> str:
+    """``A`` or ``B``: whose commit comes first; of two branches, the one that was committed first."""
+    ancestor = subprocess.run(["git", "merge-base", "--is-ancestor", b, a], cwd=repository, check=False).returncode == 0
+    descendant = (
+        subprocess.run(["git", "merge-base", "--is-ancestor", a, b], cwd=repository, check=False).returncode == 0
+    )
+    if ancestor != descendant:
+        return "B" if ancestor else "A"
+    shown = ["git", "show", "--no-patch", "--format=%ct"]
+    at_a, at_b = (int(subprocess.check_output([*shown, one], cwd=repository)) for one in (a, b))
+    return "B" if at_b < at_a else "A"
 
 
 def compared(pairs: Sequence[Pair], figure: str) -> dict[str, Any]:
@@ -86,14 +104,20 @@ def main() -> None:
     results: dict[str, list[Pair]] = {}
     with tempfile.TemporaryDirectory(prefix="kafka-trial-compare-") as scratch:
         place = Path(scratch)
+        commits = dict(zip("AB", asked.commits, strict=True))
+        first = older(Path.cwd(), *asked.commits)
         with checkout(asked.commits[0], place / "A") as a, checkout(asked.commits[1], place / "B") as b:
+            trees = {"A": a, "B": b}
             for records in asked.records.split(","):
                 run = place / f"run-{records}"
-                # Written by A: what an earlier commit recorded, a later one has to judge.
-                in_tree(a, "-c", WRITE, str(run), records)
+                in_tree(trees[first], f"{commits[first]}: writing {records} records", "-c", WRITE, str(run), records)
                 measure = ("-m", "benchmarks.checking", "--measure", "all", str(run), "--memory", asked.memory)
+                says = f"judging {records} records that {commits[first]} wrote"
                 for _ in range(asked.times):
-                    pair = {side: json.loads(in_tree(tree, *measure)) for side, tree in (("A", a), ("B", b))}
+                    pair = {
+                        side: json.loads(in_tree(tree, f"{commits[side]}: {says}", *measure))
+                        for side, tree in trees.items()
+                    }
                     results.setdefault(records, []).append(pair)
                     print(f"{records}: {pair}", file=sys.stderr, flush=True)
     if asked.json:
