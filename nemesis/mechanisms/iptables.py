@@ -5,6 +5,7 @@ The rules of a node are there at one instant, and their packet counters are the 
 
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from harness.core.topology import Node, Plane, Ports
@@ -32,7 +33,6 @@ class _Rules(ABC):
         """Shell: all rules at once, or none; nothing where they are there already."""
         arriving, leaving = chains(tag)
         lines = [
-            "*filter",
             f":{arriving} - [0:0]",
             f":{leaving} - [0:0]",
             *spared(node, arriving, "dport"),
@@ -40,12 +40,8 @@ class _Rules(ABC):
             *self.rules(node, tag),
             f"-I INPUT -j {arriving}",
             f"-I OUTPUT -j {leaving}",
-            "COMMIT",
         ]
-        restore = "".join(f"{line}\n" for line in lines)
-        return (
-            f"iptables -w -nL {arriving} >/dev/null 2>&1 || iptables-restore -w --noflush <<'RULES'\n{restore}RULES\n"
-        )
+        return at_once("filter", arriving, lines)
 
     def helper(self, node: Node, tag: str, applied: str) -> Helper | None:  # noqa: ARG002 - rules act alone
         """None."""
@@ -130,6 +126,13 @@ def on_plane(plane: Plane, ports: Ports) -> str:
 def spared(node: Node, chain: str, end: str) -> list[str]:
     """First of a chain's rules: the harness's own connection to the node's machine goes on."""
     return [] if node.control is None else [f"-A {chain} -p tcp --{end} {node.control} -j RETURN"]
+
+
+def at_once(table: str, chain: str, lines: Iterable[str]) -> str:
+    """Shell: put these lines into a table, all or none; nothing where its ``chain`` is there already."""
+    rules = "".join(f"{line}\n" for line in (f"*{table}", *lines, "COMMIT"))
+    there = f"iptables -w -t {table} -nL {chain} >/dev/null 2>&1"
+    return f"{there} || iptables-restore -w --noflush <<'RULES'\n{rules}RULES\n"
 
 
 def none_left(name: str) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from harness.core.topology import Node, Plane
-from nemesis.mechanisms.iptables import none_left, on_plane, reached, spared
+from nemesis.mechanisms.iptables import at_once, none_left, on_plane, reached, spared
 from nemesis.mechanisms.mechanism import ARRIVING, Counted, Helper, Late, Overtaken
 
 _PROGRAM = Path(__file__).with_name("hold_packets.py").read_text(encoding="utf-8")
@@ -70,18 +70,12 @@ class _Held(ABC):
         chain = chain_of(tag)
         queue = f"-j NFQUEUE --queue-num {queue_of(tag)} --queue-bypass"
         lines = [
-            "*mangle",
             f":{chain} - [0:0]",
             *spared(node, chain, "dport"),
             f"-A {chain} ! -i lo {on_plane(self.plane, node.ports)}{queue}",
             f"-I PREROUTING -j {chain}",
-            "COMMIT",
         ]
-        restore = "".join(f"{line}\n" for line in lines)
-        return (
-            f"if ! iptables -w -t mangle -nL {chain} >/dev/null 2>&1; then\n"
-            f"iptables-restore -w --noflush <<'RULES'\n{restore}RULES\nfi\n"
-        )
+        return at_once("mangle", chain, lines)
 
     def count(self, tag: str) -> str:
         """Shell: the rule and the program's counters; nothing of what is not there."""

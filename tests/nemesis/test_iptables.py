@@ -12,7 +12,7 @@ LEAVING = "Chain KT-x-O (1 references)\n"
 
 def test_rules_drop_what_arrives_and_what_leaves_in_chains_of_their_own() -> None:
     assert iptables.Cut(severed([B1], [B2], Plane.CONTROLLER)).apply(B1, "0123abcd") == (
-        "iptables -w -nL KT-0123abcd-I >/dev/null 2>&1 || iptables-restore -w --noflush <<'RULES'\n"
+        "iptables -w -t filter -nL KT-0123abcd-I >/dev/null 2>&1 || iptables-restore -w --noflush <<'RULES'\n"
         "*filter\n"
         ":KT-0123abcd-I - [0:0]\n"
         ":KT-0123abcd-O - [0:0]\n"
