@@ -13,13 +13,16 @@ from harness.core.faults import (
     cuts_only,
     does,
     hit,
+    hits_heartbeats,
     may_be_unfit,
+    opposite,
+    sides,
     started,
     stops_fetching,
     unfit,
 )
 from harness.core.guarantees import asked_by_hand
-from harness.core.topology import Plane
+from harness.core.topology import Plane, Role
 
 #: What keeps a process from doing anything.
 _DOWN = (Does.ENDS_PROCESS, Does.HALTS_PROCESS)
@@ -50,6 +53,7 @@ class Acting:
         self._cuts: dict[tuple[int, int], Intervals] = {}
         self._behinds: dict[str, Intervals] = {}
         self._ends: dict[int, int] = {}
+        self._late: dict[int, Intervals] = {}
         self._isr: dict[int, bool] = {}
 
     def down(self, broker: int, from_ns: int, to_ns: int, *by: Does) -> bool:
@@ -172,6 +176,30 @@ class Acting:
             and (of_all or not (row.get("plane") in _BETWEEN_NODES or cuts_only(row, self._brokers)))
             for row in self._faults
         )
+
+    def asks_late(self, leader: int, from_ns: int, to_ns: int) -> bool:
+        """Whether what a leader had asked of the controller, such as a wider ISR, may have been decided late between
+        two times: a fault held it back, or kept the controllers from deciding."""
+        if leader not in self._late:
+            self._late[leader] = Intervals(self._late_times(self._elections.name(leader)))
+        return self._late[leader].meet(from_ns, to_ns)
+
+    def _late_times(self, leader: str) -> Iterator[tuple[int, int]]:
+        for row in self._faults:
+            # (Of ZooKeeper any broker may be the controller.)
+            deciding = acted_on(row) - {leader, Role.CLIENTS} - (self._brokers if self._kraft else frozenset())
+            down, cut = any(does(row, what) for what in _DOWN), does(row, Does.CUTS)
+            if not down and not (hits_heartbeats(row) and (cut or does(row, Does.DELAYS))):
+                continue
+            own = leader in acted_on(row) and not down
+            if cut and sides(row):
+                late = all(side & deciding - self._brokers for side in sides(row))
+                own = own and any(leader in one and other & deciding for one, other in opposite(row))
+            else:
+                late = bool(deciding) or (own and not cut)
+            if late or (own and not (self._kraft and cuts_only(row, self._brokers))):
+                # (What a cut held back comes once it is healed.)
+                yield int(row["injecting_ns"]) if late else over(row), over(row) + self._elections.lag_ns
 
     def isr_faulted(self, number: int) -> bool:
         """Whether whoever else was in the ISR or the ELR could not be elected, or had just been healed, whenever an

@@ -36,6 +36,9 @@ _ASK_COORDINATOR = frozenset({HANGING_TRANSACTION, FRACTURED, COMMITTED_LOST})
 
 _OTHERS_MAY_HAVE_HAD_IT = "all that must have had it lost their disks, and others may have had it"
 
+#: A leader asks the controller once more when it was not answered for so long (controller.socket.timeout.ms).
+_ASKS_NS = 30_000_000_000
+
 _TIMES_OF_FAULT = ("injecting_ns", "injected_ns", "healing_ns", "healed_ns")
 
 
@@ -861,12 +864,15 @@ class _Walk:
             return False
         last_ns = before.to_ns - self.elections.lag_ns
         leader, elected = before.leader, self.elections.terms[n].leader
+        # (It may have asked for a wider ISR, and then commits nothing that those who join lack: KIP-497.)
+        asked_ns = max(before.from_ns - self.elections.lag_ns, last_ns - _ASKS_NS)
+        asks = leader >= 0 and self.acting.asks_late(leader, asked_ns, self.elections.terms[n].seen_ns)
         # (Who is alone in the ISR commits at once, if it may.)
-        at_once = set(before.isr) == {leader} and self.evidence.configuration.commits_alone
+        at_once = set(before.isr) == {leader} and self.evidence.configuration.commits_alone and not asks
         known = self.case.until_ns if at_once and self.committed is None else self.committed
         written = known is not None and known <= last_ns and self.state.get(leader) is Has.MUST
         emptied = elected in self.wiped and self.wiped[elected]["injecting_ns"] > last_ns
-        return (written and not emptied) or self._had_no_leader_to_follow(n, leader, last_ns)
+        return (written and not emptied) or (not asks and self._had_no_leader_to_follow(n, leader, last_ns))
 
     def _had_no_leader_to_follow(self, n: int, leader: int, from_ns: int) -> bool:
         """Whether who was elected fetched nothing of the leader before it from some time on, and so joined no ISR."""

@@ -96,6 +96,12 @@ def sides(row: Row) -> tuple[frozenset[str], ...]:
     return tuple(frozenset(side) for side in json.loads(row["evidence"]).get("sides", {}).values())
 
 
+def opposite(row: Row) -> tuple[tuple[frozenset[str], frozenset[str]], ...]:
+    """Of a cut between two groups of nodes each, with the other; of any other fault none."""
+    both = sides(row)
+    return ((both[0], both[1]), (both[1], both[0])) if both else ()
+
+
 def stops_fetching(row: Row, follower: str, leader: str) -> bool:
     """Whether a cut is known to have kept a follower from fetching anything of its leader, as long as it was in force.
 
@@ -124,11 +130,11 @@ def unfit(row: Row, brokers: frozenset[str], controllers: frozenset[str]) -> fro
     acted = brokers & acted_on(row)
     if any(does(row, what) for what in _UNFIT):
         return acted
-    if not does(row, Does.CUTS) or row.get("plane") not in _HEARTBEATS:
+    if not does(row, Does.CUTS) or not hits_heartbeats(row):
         return frozenset()
     if not sides(row):
         return frozenset() if row["kind"] == "partition" else acted
-    cut = (one for one, other in _both(row) if controllers and controllers <= other)
+    cut = (one for one, other in opposite(row) if controllers and controllers <= other)
     return acted & frozenset[str]().union(*cut)
 
 
@@ -139,11 +145,11 @@ def may_be_unfit(row: Row, brokers: frozenset[str], kraft: bool) -> frozenset[st
     acted = brokers & acted_on(row)
     if any(does(row, what) for what in _UNFIT):
         return acted
-    if row.get("plane") not in _HEARTBEATS:
+    if not hits_heartbeats(row):
         return frozenset()
     if not sides(row):
         return acted
-    cut = acted & frozenset[str]().union(*(one for one, other in _both(row) if other - brokers - {Role.CLIENTS}))
+    cut = acted & frozenset[str]().union(*(one for one, other in opposite(row) if other - brokers - {Role.CLIENTS}))
     return cut if kraft else cut | hit(row, brokers)
 
 
@@ -153,12 +159,12 @@ def unreached(row: Row) -> frozenset[str]:
         return frozenset()
     if not sides(row):
         return frozenset() if row["kind"] == "partition" else acted_on(row)
-    return acted_on(row) & frozenset[str]().union(*(one for one, other in _both(row) if Role.CLIENTS in other))
+    return acted_on(row) & frozenset[str]().union(*(one for one, other in opposite(row) if Role.CLIENTS in other))
 
 
-def _both(row: Row) -> tuple[tuple[frozenset[str], frozenset[str]], ...]:
-    one, other = sides(row)
-    return (one, other), (other, one)
+def hits_heartbeats(row: Row) -> bool:
+    """Whether it is traffic between a broker and the controller that a fault hits, among others."""
+    return row.get("plane") in _HEARTBEATS
 
 
 def hit(row: Row, nodes: frozenset[str]) -> frozenset[str]:

@@ -343,3 +343,47 @@ def test_of_two_elections_by_hand_one_may_not_have_been_seen() -> None:
 def test_all_is_healed_when_the_last_was() -> None:
     assert acting("fault f b1 3..9", "fault g b1 4..7", "fault h b2 5..").healed_ns == 9 * SECOND
     assert acting("fault h b2 5..").healed_ns == BEFORE
+
+
+@pytest.mark.parametrize(
+    ("fault", "late"),
+    [
+        ("c1 12..25 kind=pause", True),
+        ("c1 12..25 kind=kill", True),
+        ("c1 12..25 kind=slow", True),
+        ("c1 12..25 kind=slow plane=client", False),
+        ("c1,c2 12..25 from=c1 to=c2 plane=all", True),
+        ("b1 12..25 kind=isolate", True),
+        ("b1 12..26 kind=isolate", True),
+        ("b1 12..27 kind=isolate", False),
+        ("b1 12.. kind=isolate", False),
+        ("b1 12..25 kind=isolate plane=replication", False),
+        ("b1,c1 12..25 from=b1 to=c1 plane=controller", True),
+        ("b1,c1 12..27 from=b1 to=c1 plane=controller", False),
+        ("b2,c1 12..25 from=b2 to=c1 plane=controller", False),
+        ("b1,b2 12..25 from=b1 to=b2 plane=all", False),
+        ("b1,clients 12..25 from=b1 to=clients plane=all", False),
+        ("b1,b2 12..25 kind=partition", False),
+        ("b1 12..27 kind=slow", True),
+        ("b1 12..25 kind=kill", False),
+        ("b1 12..25 kind=pause", False),
+        ("b2 12..25 kind=isolate", False),
+        ("c1 5..8 kind=pause", False),
+        ("c1 5..9 kind=pause", True),
+    ],
+    ids=[
+        *("controllers halted", "ended", "slow", "slow to clients", "cut from each other"),
+        *("cut off", "until it was elected", "longer", "for ever", "from followers", "from the controllers"),
+        *("from them for longer", "another from them", "brokers", "from clients", "brokers, as told before"),
+        *("slow itself", "dead", "halted", "another", "long before", "before"),
+    ],
+)
+def test_what_a_leader_asked_may_be_decided_late_where_it_was_held_back(fault: str, late: bool) -> None:
+    assert acting(f"fault f {fault}").asks_late(1, 10 * SECOND, 26 * SECOND) is late
+
+
+@pytest.mark.parametrize(("cut", "late"), [("from=b1 to=b2,b3", True), ("from=b2 to=b3", False)])
+def test_with_zookeeper_another_broker_may_be_the_controller_that_it_asked(cut: str, late: bool) -> None:
+    known = acting(f"fault f b1,b2,b3 12..25 {cut} plane=all", kraft=False)
+    assert known.asks_late(1, 10 * SECOND, 26 * SECOND) is late
+    assert acting("fault p b3 12..25 kind=pause", kraft=False).asks_late(1, 10 * SECOND, 26 * SECOND)

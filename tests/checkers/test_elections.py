@@ -587,6 +587,34 @@ def test_a_leader_that_tells_nothing_any_more_acknowledges_nothing_any_more() ->
 @pytest.mark.parametrize(
     ("fault", "standing"),
     [
+        ((), VIOLATION),
+        (("fault c c1 9..21 kind=pause",), UNDECIDED),
+        (("fault c c1 9..21 kind=slow",), UNDECIDED),
+        (("fault c b1,c1 9..21 from=b1 to=c1 plane=controller",), UNDECIDED),
+        (("fault c b2 9..21 kind=pause",), VIOLATION),
+    ],
+    ids=["nothing", "controllers halted", "late", "cut from the leader", "another broker halted"],
+)
+@pytest.mark.parametrize("isr", ["1,3", "1"])
+def test_a_leader_may_have_asked_for_a_wider_isr_that_the_controller_gave_it_later(
+    isr: str, fault: Sequence[str], standing: Standing
+) -> None:
+    """b1 wrote r alone, and was killed: b2, which is elected, had all that b1 had just before."""
+    lines = [*saw("b1", "0..10", 1, 0, isr), *saw("b2,b3", "0..21", 1, 0, isr), "fault k b1 10.5..60 kind=kill", *fault]
+    lines += [*saw("b2,b3", "22..60", 2, 1, "2,3"), *CUT]
+    assert decided("send r ok @5 t10.1..10.2", *lines, **ALONE).standing is standing
+
+
+@pytest.mark.parametrize("asked", [(), ("fault c c1 9..21 kind=pause",)])
+def test_what_was_committed_is_with_whoever_joined_the_isr_since(asked: Sequence[str]) -> None:
+    lines = [*saw("b1,b3", "0..20", 1, 0, "1,3"), *asked, "fault k b1 20.5..60 kind=kill", *CUT]
+    lines += [*saw("b2", "0..21", 1, 0, "1,3"), *saw("b2,b3", "22..60", 2, 1, "2,3")]
+    assert decided("send r ok @5 t10.1..10.2", *lines, unclean_election=False).standing is VIOLATION
+
+
+@pytest.mark.parametrize(
+    ("fault", "standing"),
+    [
         ("b1 20..60 kind=isolate plane=all", VIOLATION),
         ("b1 20..60 kind=isolate plane=client", VIOLATION),
         ("b1 20..60 kind=isolate plane=controller", UNDECIDED),
