@@ -14,11 +14,11 @@ from harness.core.faults import (
     does,
     hit,
     hits_heartbeats,
+    loses,
     may_be_unfit,
     opposite,
     sides,
     started,
-    stops_fetching,
     unfit,
 )
 from harness.core.guarantees import asked_by_hand
@@ -50,7 +50,7 @@ class Acting:
         self._controllers = controllers
         self._brokers = frozenset(elections.names.values())
         self._downs: dict[tuple[int, tuple[Does, ...]], Intervals] = {}
-        self._cuts: dict[tuple[int, int], Intervals] = {}
+        self._cuts: dict[tuple[int, int, tuple[int, ...]], Intervals] = {}
         self._behinds: dict[str, Intervals] = {}
         self._ends: dict[int, int] = {}
         self._late: dict[int, Intervals] = {}
@@ -93,15 +93,30 @@ class Acting:
         return {name: sorted(times) for name, times in found.items()}
 
     def cannot_fetch(self, follower: int, leader: int, from_ns: int, to_ns: int) -> bool:
-        """Whether a follower was cut from a leader all that time, and fetched nothing of it."""
-        if (follower, leader) not in self._cuts:
-            names = self._elections.name(follower), self._elections.name(leader)
-            self._cuts[follower, leader] = Intervals(
+        """Whether a follower got nothing of a leader all that time: what that one sent was lost, or its own process had
+        ended. (What it had asked for before may still be answered where it is cut off the other way.)"""
+        return self._apart(leader, follower, follower).cover(from_ns, to_ns)
+
+    def cannot_join(self, follower: int, leader: int, from_ns: int, to_ns: int) -> bool:
+        """Whether a follower asked nothing of a leader all that time, and so joined no ISR of it: what it sent was
+        lost, or the process of either had ended; or it was answered nothing, and could not ask once more. (What a cut
+        held back comes once it is healed.)"""
+        asked_nothing = self._apart(follower, leader, follower, leader).cover(from_ns, to_ns)
+        return asked_nothing or any(begun <= from_ns and to_ns <= over for begun, over in self._apart(leader, follower))
+
+    def _apart(self, sender: int, receiver: int, *unless_ended: int) -> Intervals:
+        """When nothing that one broker sent came to another; or some process had ended."""
+        key = sender, receiver, unless_ended
+        if key not in self._cuts:
+            names = self._elections.name(sender), self._elections.name(receiver)
+            cuts = [
                 (int(row["injected_ns"]), _begun_to_heal(row))
                 for row in self._faults
-                if row["injected_ns"] is not None and stops_fetching(row, *names)
-            )
-        return self._cuts[follower, leader].cover(from_ns, to_ns)
+                if row["injected_ns"] is not None and loses(row, *names)
+            ]
+            ended = (time for broker in unless_ended for time in self.down_times(broker, Does.ENDS_PROCESS))
+            self._cuts[key] = Intervals([*cuts, *ended])
+        return self._cuts[key]
 
     def up_ns(self, broker: int, at_ns: int) -> int:
         """When a broker's process first did anything from a time on."""

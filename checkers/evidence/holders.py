@@ -875,10 +875,10 @@ class _Walk:
         return (written and not emptied) or (not asks and self._had_no_leader_to_follow(n, leader, last_ns))
 
     def _had_no_leader_to_follow(self, n: int, leader: int, from_ns: int) -> bool:
-        """Whether who was elected fetched nothing of the leader before it from some time on, and so joined no ISR."""
+        """Whether who was elected asked nothing of the leader before it from some time on, and so joined no ISR."""
         elected, until = self.elections.terms[n].leader, self.elections.terms[n].seen_ns
         gone = leader < 0 or self.acting.down(leader, from_ns, until)
-        return gone or self.acting.cannot_fetch(elected, leader, from_ns, until)
+        return gone or self.acting.cannot_join(elected, leader, from_ns, until)
 
     def _may_elect_uncleanly(self) -> bool:
         return self.evidence.configuration.elects_uncleanly or self.acting.any_by_hand

@@ -1,6 +1,6 @@
 """Times from one instant to another, looked up without a walk through all of them. Pure."""
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from itertools import accumulate
 
@@ -22,8 +22,14 @@ class Intervals:
         return iter(self._times)
 
     def cover(self, from_ns: int, to_ns: int) -> bool:
-        """Whether one of them has all of a time."""
-        return self._latest_begun_by(from_ns) >= to_ns
+        """Whether they have all of a time: one of them, or several that overlap by more than an instant."""
+        latest = self._latest_begun_by(from_ns)
+        while latest < to_ns:
+            before = bisect_left(self._begun, latest)
+            if not before or self._latest[before - 1] <= latest:
+                return False
+            latest = self._latest[before - 1]
+        return True
 
     def meet(self, from_ns: int, to_ns: int) -> bool:
         """Whether one of them has any of a time, be it its first or last instant alone."""

@@ -102,17 +102,19 @@ def opposite(row: Row) -> tuple[tuple[frozenset[str], frozenset[str]], ...]:
     return ((both[0], both[1]), (both[1], both[0])) if both else ()
 
 
-def stops_fetching(row: Row, follower: str, leader: str) -> bool:
-    """Whether a cut is known to have kept a follower from fetching anything of its leader, as long as it was in force.
+def loses(row: Row, sender: str, receiver: str) -> bool:
+    """Whether a cut is known to have lost all that one broker sent to another to replicate, as long as it was in force.
 
-    What ``cut_from`` sends is lost. One way alone, a leader on the other side still answers the fetch that had reached
-    it before, with what was appended since. (Of a cut that was recorded without its ``plane``, or without
-    ``both_ways``, nobody knows what else was lost.)
+    (Of a cut that was recorded without its ``plane``, or without ``both_ways``, nobody knows what else was lost.)
     """
-    if not does(row, Does.CUTS) or row.get("plane") not in _REPLICATES or not {follower, leader} <= acted_on(row):
+    if not does(row, Does.CUTS) or row.get("plane") not in _REPLICATES:
         return False
-    lost = [sides(row), sides(row)[::-1] if row.get("both_ways") else ()]
-    return any(leader in senders and follower in receivers for senders, receivers in filter(None, lost))
+    if row.get("cut_from") is None and row.get("cut_to") is None and row["kind"] != "partition":
+        return not {sender, receiver}.isdisjoint(acted_on(row))
+    if not {sender, receiver} <= acted_on(row):
+        return False
+    lost = opposite(row) if row.get("both_ways") else opposite(row)[:1]
+    return any(sender in senders and receiver in receivers for senders, receivers in lost)
 
 
 def cuts_only(row: Row, nodes: frozenset[str]) -> bool:

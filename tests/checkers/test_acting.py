@@ -387,3 +387,46 @@ def test_with_zookeeper_another_broker_may_be_the_controller_that_it_asked(cut: 
     known = acting(f"fault f b1,b2,b3 12..25 {cut} plane=all", kraft=False)
     assert known.asks_late(1, 10 * SECOND, 26 * SECOND) is late
     assert acting("fault p b3 12..25 kind=pause", kraft=False).asks_late(1, 10 * SECOND, 26 * SECOND)
+
+
+@pytest.mark.parametrize(
+    ("faults", "got_nothing", "asked_nothing"),
+    [
+        (["c b1,b2 10..30 from=b1 to=b2 plane=all"], True, True),
+        (["c b1,b2 10..30 from=b1 to=b2 plane=all one-way"], True, True),
+        (["c b1,b2 10..30 from=b2 to=b1 plane=all one-way"], False, True),
+        (["c b2 10..30 kind=isolate plane=replication"], True, True),
+        (["c b1 10..30 kind=isolate plane=all"], True, True),
+        (["c b3 10..30 kind=isolate plane=all"], False, False),
+        (["c b1,b2 10..20.6 from=b1 to=b2 plane=all", "d b1,b2 20.4..30 from=b1 to=b2 plane=all"], True, True),
+        (["c b1,b2 10..20.4 from=b1 to=b2 plane=all", "d b1,b2 20.6..30 from=b1 to=b2 plane=all"], False, False),
+        (["k b2 10..20.6 kind=kill", "c b1,b2 20.4..30 from=b1 to=b2 plane=all"], True, True),
+        (["c b1,b2 10..20.6 from=b1 to=b2 plane=all", "k b1 20.4..30 kind=kill"], False, True),
+        (["p b1 10..20.6 kind=pause", "c b1,b2 20.4..30 from=b1 to=b2 plane=all"], False, False),
+        (
+            ["c b1,b2 10..20.6 from=b1 to=b2 plane=all", "d b1,b2 20.4..30 from=b1 to=b2 plane=all one-way"],
+            *(True, False),
+        ),
+        (
+            ["c b1,b2 10..20.6 from=b1 to=b2 plane=all", "d b1,b2 20.4..30 from=b2 to=b1 plane=all one-way"],
+            *(False, True),
+        ),
+        (
+            ["c b1,b2 10..20.6 from=b1 to=b2 plane=all one-way", "d b1,b2 20.4..30 from=b2 to=b1 plane=all one-way"],
+            *(False, False),
+        ),
+    ],
+    ids=[
+        *("both ways", "of the leader alone", "of the follower alone", "alone", "the leader alone", "another alone"),
+        *("two cuts", "a moment between", "dead, then cut", "cut, then the leader dead", "halted, then cut"),
+        *("then answered nothing", "then not heard", "the one, then the other"),
+    ],
+)
+def test_a_follower_gets_nothing_where_all_that_comes_from_its_leader_is_lost(
+    faults: list[str], got_nothing: bool, asked_nothing: bool
+) -> None:
+    """What a follower asks is held back by a cut, and comes to its leader when that is healed: it may join an ISR."""
+    told = [*saw("b1,b2,b3", "0..10", 1, 0, "1"), *saw("b3", "11..60", 1, 0, "1")]
+    known = acting(*(f"fault {fault}" for fault in faults), told=told)
+    assert known.cannot_fetch(2, 1, 12 * SECOND, 28 * SECOND) is got_nothing
+    assert known.cannot_join(2, 1, 12 * SECOND, 28 * SECOND) is asked_nothing

@@ -143,17 +143,45 @@ def alone_since(cut: str, isr: str = "1") -> list[str]:
         ("5..15 from=b1 to=b2,b3 plane=all without=b1", UNDECIDED),
         ("5..15 from=b1 to=b2,b3 plane=all unknown=b2", UNDECIDED),
         ("5..15 from=b1 to=b2,b3 plane=all kind=slow", UNDECIDED),
+        ("5..15 kind=isolate plane=all without=b1,b3", PERMITTED),
+        ("5..15 kind=isolate plane=replication without=b2,b3", PERMITTED),
+        ("5..15 kind=isolate plane=controller", UNDECIDED),
+        ("5..15 kind=isolate", UNDECIDED),
     ],
     ids=[
         *("all traffic", "replication", "either way", "what it sends"),
         *("what it hears", "just then", "never healed", "from the controller"),
         *("from clients", "nobody knows of what", "no two sides", "another", "both from another", "sent before"),
         *("healed before", "in vain", "in vain for its leader", "perhaps", "it was late only"),
+        *("alone", "its leader alone", "alone without controllers", "alone, nobody knows of what"),
     ],
 )
 def test_who_was_cut_from_its_leader_all_the_while_was_in_no_isr_that_had_it(cut: str, standing: Standing) -> None:
     """r was sent at 8 s, and committed by 12 s; nobody saw whether b2 was in the ISR then."""
     assert decided("send r ok @5 t8..12", *alone_since(cut), **UNCLEAN).standing is standing
+
+
+@pytest.mark.parametrize(
+    ("faults", "standing"),
+    [
+        (("c b1,b2 5..60 from=b1 to=b2 plane=all", "k b1 25.2..60 kind=kill"), VIOLATION),
+        (("c b1,b2 5..25.5 from=b1 to=b2 plane=all", "k b1 25.2..60 kind=kill"), VIOLATION),
+        (("c b1,b2 5..25.1 from=b1 to=b2 plane=all", "k b1 25.2..60 kind=kill"), UNDECIDED),
+        (("c b1,b2 5..60 from=b2 to=b1 plane=all one-way", "k b1 25.2..60 kind=kill"), VIOLATION),
+        (("c b2 5..60 kind=isolate plane=replication", "k b1 25.2..60 kind=kill"), VIOLATION),
+        (("c b2 5..60 kind=isolate plane=client", "k b1 25.2..60 kind=kill"), UNDECIDED),
+        (("k b1 25.2..60 kind=kill",), UNDECIDED),
+    ],
+    ids=[
+        *("all the while", "until its leader was dead", "until just before", "it was not heard", "alone"),
+        *("from clients", "only the leader was dead"),
+    ],
+)
+def test_who_asked_its_leader_nothing_joined_no_isr(faults: Sequence[str], standing: Standing) -> None:
+    """b1 wrote r alone at 15 s; b2, which was not in the ISR, is elected, though none may be that is not."""
+    lines = [*saw("b1", "0..20", 1, 0, "1,3"), *saw("b2,b3", "0..25", 1, 0, "1,3"), *(f"fault {f}" for f in faults)]
+    lines += [*saw("b2,b3", "26..60", 2, 1, "2,3"), *CUT]
+    assert decided("send r ok @5 t15..15.5", *lines, **ALONE).standing is standing
 
 
 def test_who_was_in_every_isr_that_was_told_must_have_had_it_cut_off_or_not() -> None:

@@ -12,9 +12,10 @@ from harness.core.faults import (
     does,
     hit,
     in_doubt,
+    loses,
     sides,
-    stops_fetching,
     supposing_it_acted,
+    unreached,
 )
 
 
@@ -156,12 +157,60 @@ def test_a_cut_keeps_two_from_replicating_where_it_is_known_to_act_on_both_sides
 ) -> None:
     cut = {"nodes": ["b1", "b2", "b3"], "cuts": True, "cut_from": ["b1"], "cut_to": ["b2", "b3"], "both_ways": True}
     one = row(**cut | {"nodes_without_effect": []} | more)
-    assert stops_fetching(one, "b1", "b2") is apart
-    assert stops_fetching(one, "b2", "b1") is apart
+    assert loses(one, "b1", "b2") is apart
+    assert loses(one, "b2", "b1") is apart
 
 
 @pytest.mark.parametrize("both_ways", [False, None])
-def test_who_is_cut_one_way_is_still_answered_what_it_asked_for_before(both_ways: bool | None) -> None:
+def test_of_what_is_cut_one_way_the_other_way_is_not_lost(both_ways: bool | None) -> None:
     cut = {"cuts": True, "plane": "all", "cut_from": ["b1"], "cut_to": ["b2"], "both_ways": both_ways}
-    assert stops_fetching(row(**cut), "b2", "b1")
-    assert not stops_fetching(row(**cut), "b1", "b2")
+    assert loses(row(**cut), "b1", "b2")
+    assert not loses(row(**cut), "b2", "b1")
+
+
+@pytest.mark.parametrize(
+    ("more", "lost"),
+    [
+        ({"plane": "all"}, True),
+        ({"plane": "replication"}, True),
+        ({"plane": "controller"}, False),
+        ({"plane": "client"}, False),
+        ({}, False),
+        ({"plane": "all", "nodes": ["b3"]}, False),
+        ({"plane": "all", "nodes_without_effect": ["b1"]}, False),
+        ({"plane": "all", "kind": "partition"}, False),
+        ({"plane": "all", "kind": "slow"}, False),
+    ],
+    ids=[
+        *("all", "replication", "of the controller", "of clients", "not recorded", "of another", "it did not act"),
+        *("two sides that nobody knows", "late"),
+    ],
+)
+def test_who_is_cut_from_all_others_gets_and_sends_nothing(more: dict[str, Any], lost: bool) -> None:
+    alone = row(**{"kind": "isolate", "nodes": ["b1"]} | more)
+    assert loses(alone, "b1", "b2") is lost
+    assert loses(alone, "b2", "b1") is lost
+    assert not loses(alone, "b2", "b4")
+
+
+@pytest.mark.parametrize(
+    ("more", "away"),
+    [
+        ({"kind": "isolate"}, {"b1", "b2"}),
+        ({"kind": "isolate", "plane": "all", "nodes_without_effect": ["b2"]}, {"b1"}),
+        ({"kind": "isolate", "plane": "client"}, {"b1", "b2"}),
+        ({"kind": "isolate", "plane": "controller"}, set()),
+        ({"kind": "isolate", "plane": "replication"}, set()),
+        ({"kind": "partition"}, set()),
+        ({"kind": "slow"}, set()),
+        ({"kind": "partition", "cut_from": ["b1"], "cut_to": ["clients", "b2"]}, {"b1"}),
+        ({"kind": "partition", "cut_from": ["clients", "b2"], "cut_to": ["b1"]}, {"b1"}),
+        ({"kind": "partition", "cut_from": ["b1"], "cut_to": ["b2"]}, set()),
+    ],
+    ids=[
+        *("alone", "one of them", "from clients", "from controllers", "from others", "two sides that nobody knows"),
+        *("late", "two sides", "the other way round", "from brokers alone"),
+    ],
+)
+def test_clients_reach_no_broker_that_is_cut_from_them(more: dict[str, Any], away: set[str]) -> None:
+    assert unreached(row(**more)) == away
