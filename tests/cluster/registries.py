@@ -1,5 +1,6 @@
 """A real registry on loopback, and images put into it."""
 
+import os
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from docker import DockerClient
 from docker.errors import APIError
 
 from harness.core.waiting import wait_for
-from harness.providers.docker.subnets import free_port
+from harness.providers.docker.subnets import free_ports
 
 _CONFIG = """
 version: 0.1
@@ -22,7 +23,7 @@ http: {{addr: "127.0.0.1:{port}"}}
 @contextmanager
 def registry(directory: Path) -> Iterator[str]:
     """An empty registry, until the block ends; yields its ``host:port``."""
-    port = free_port()
+    port = next(free_ports([], start=os.getpid()))
     config = directory / "registry.yml"
     config.write_text(_CONFIG.format(directory=directory, port=port))
     with (directory / "registry.log").open("wb") as log:

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
+from zlib import crc32
 
 from docker import DockerClient
 from docker.models.containers import Container
@@ -29,7 +30,7 @@ from harness.providers.docker.reaching import reaches_containers, wanted_clients
 from harness.providers.docker.shell import DockerShell, labels_of_no_run, without_network
 from harness.providers.docker.sources import sources
 from harness.providers.docker.spec import DockerSpec
-from harness.providers.docker.subnets import Subnet, chosen_subnet, free_port, topology
+from harness.providers.docker.subnets import Subnet, chosen_subnet, free_ports, published, topology
 from harness.resources import recipes
 from nemesis.fault import Needs
 from nemesis.preflight import lacking
@@ -127,7 +128,8 @@ class Docker:
             with alone("addresses"):  # two runs that start at once must not choose the same subnet
                 with answering("addresses"):
                     subnet = chosen_subnet(client, own.subnet, run)
-                nodes = topology(spec, subnet, free_port if clients == "published" else lambda: None)
+                    port = _ports(client, run) if clients == "published" else lambda: None
+                nodes = topology(spec, subnet, port)
                 _write(spec, run, nodes, subnet, image, directory)
                 run_compose(directory, project, "up", "--detach")
             containers = {node.name: compose.container_name(run, node) for node in nodes.nodes}
@@ -142,6 +144,10 @@ class Docker:
         """Compose, the engine, its images, and every fault of the catalogue."""
         with answering("doctor"):
             yield from doctor(self._client, sources(own_spec(spec, DockerSpec).images))
+
+
+def _ports(client: DockerClient, run: str) -> Callable[[], int]:
+    return partial(next, free_ports(published(client), start=crc32(run.encode())))
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 import ipaddress
 import socket
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable, Iterator
 from itertools import count
 from pathlib import Path
 
@@ -14,6 +14,10 @@ from harness.core.errors import EnvironmentLacks
 from harness.core.topology import Node, Role, Topology
 
 Subnet = ipaddress.IPv4Network
+
+#: The ports that nodes publish. From none of these does a system let clients call (Linux: from 32768 on, others 49152),
+#: or who tries to reach a node that is dead might hold its port as it comes back.
+_PORTS = range(20_000, 30_000)
 
 #: Where each role's addresses begin within the /24; .1 is the bridge, seen as the clients.
 _FIRST = {Role.BROKER: 11, Role.CONTROLLER: 101, Role.ZOOKEEPER: 201}
@@ -80,9 +84,33 @@ def _address(hexadecimal: str) -> str:
     return socket.inet_ntoa(bytes.fromhex(hexadecimal)[::-1])
 
 
-def free_port() -> int:
-    """A port of loopback that nobody listens on."""
+def free_ports(taken: Container[int], start: int) -> Iterator[int]:
+    """Ports of loopback that nobody listens on and are not ``taken``, from the ``start``-th candidate on.
+
+    Raises EnvironmentLacks where none is left.
+    """
+    for index in range(len(_PORTS)):
+        port = _PORTS[(start + index) % len(_PORTS)]
+        if port not in taken and _free(port):
+            yield port
+    raise EnvironmentLacks(f"no free port is left in {_PORTS[0]} – {_PORTS[-1]}: `kafka-trial cleanup` frees some")
+
+
+def published(client: DockerClient) -> set[int]:
+    """The ports that containers publish, those too that do not run now and may be started again."""
+    return {
+        int(binding["HostPort"])
+        for container in client.containers.list(all=True, ignore_removed=True)
+        for bindings in (container.attrs["HostConfig"]["PortBindings"] or {}).values()
+        for binding in bindings or []
+        if binding["HostPort"].isdecimal()
+    }
+
+
+def _free(port: int) -> bool:
     with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True

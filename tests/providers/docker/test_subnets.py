@@ -1,10 +1,18 @@
 """The addresses of a cluster's nodes."""
 
 import ipaddress
+import socket
+from itertools import islice
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+from docker import DockerClient
 
 from harness.cluster.spec import ClusterSpec
+from harness.core.errors import EnvironmentLacks
 from harness.core.topology import Role
-from harness.providers.docker.subnets import Subnet, free_subnet, topology
+from harness.providers.docker.subnets import Subnet, free_ports, free_subnet, published, topology
 from tests.providers.docker.nodes import SUBNET, nodes_of
 
 
@@ -37,3 +45,31 @@ def test_a_free_subnet_overlaps_nothing_that_is_taken() -> None:
 
 def test_no_subnet_is_free_where_all_are_taken() -> None:
     assert free_subnet([Subnet("10.0.0.0/8")], start=0) is None
+
+
+def test_published_ports_are_none_that_a_client_is_given_to_call_from() -> None:
+    """Or who tries to reach a dead node holds its port, and keeps it from coming back."""
+    found = list(islice(free_ports([], start=9_999), 100))
+    assert len(set(found)) == 100
+    assert all(20_000 <= port < 30_000 for port in found)
+
+
+def test_a_port_that_is_listened_on_or_a_dead_node_has_is_passed_over() -> None:
+    first, second, third = islice(free_ports([], start=77), 3)
+    with socket.create_server(("127.0.0.1", first)):
+        assert next(free_ports([second], start=77)) == third
+
+
+def test_where_no_port_is_left_it_says_so() -> None:
+    with pytest.raises(EnvironmentLacks, match="no free port is left in 20000 – 29999"):
+        next(free_ports(range(20_000, 30_000), start=0))
+
+
+def test_nodes_that_are_dead_keep_the_ports_that_they_publish() -> None:
+    def container(bindings: object) -> SimpleNamespace:
+        return SimpleNamespace(attrs={"HostConfig": {"PortBindings": bindings}})
+
+    dead = container({"9092/tcp": [{"HostIp": "127.0.0.1", "HostPort": "20001"}], "1/tcp": None})
+    listed = {True: [dead, container(None), container({"9092/tcp": [{"HostIp": "", "HostPort": ""}]})]}
+    engine = SimpleNamespace(containers=SimpleNamespace(list=lambda **asked: listed[asked["all"]]))
+    assert published(cast(DockerClient, engine)) == {20_001}
