@@ -11,7 +11,7 @@ from nemesis.mechanisms.tc import LOAD_IFB
 
 @dataclass(frozen=True)
 class Need:
-    """Something of the kernel: a script that works only where it is, who needs it, and how it is had."""
+    """A feature of the kernel: a script that works only with it, who needs it, and how to get it."""
 
     script: str
     missing: str
@@ -81,7 +81,7 @@ class Kernel:
     def lacking(self, needs: Iterable[Needs]) -> list[str]:
         """One line for each thing that it does not have, of what faults need.
 
-        Of alternatives one is enough; where it has none, it says what is lacking for the last.
+        One alternative is enough; if it has none, the lines are about the last.
         """
         missing: list[tuple[str, str]] = []
         for alternatives in needs:
@@ -90,8 +90,8 @@ class Kernel:
         return list(dict.fromkeys(f"{line}: {NEEDS[name].needed}; {NEEDS[name].get}" for name, line in missing))
 
     def means(self, needs: Needs) -> str:
-        """By which of alternatives a fault acts here, and how the first is had where it is another; nothing of a fault
-        that has no choice, or cannot act."""
+        """Which alternative a fault uses here, and how to get the first one if it uses another; empty for a fault that
+        has no alternatives, or cannot act."""
         used = self.used(needs)
         if used is None or len(needs) == 1:
             return ""
@@ -99,8 +99,8 @@ class Kernel:
         return "; ".join([_by(used), *(f"{line}: {NEEDS[name].get}" for name, line in better)])
 
     def report(self, fault: type[Fault]) -> tuple[list[str], str]:
-        """What is lacking for a fault in its simplest form; and by which means it acts, also in other forms where that
-        differs."""
+        """What a fault in its simplest form lacks; and what it acts by, with each other form that acts by something
+        else."""
         simplest = fault.model_construct().needs
         said = [self.means(simplest)]
         for form, needs in fault.forms.items():

@@ -17,7 +17,7 @@ class Planned:
 
 
 def generator(seed: int, *purpose: int | str) -> Random:
-    """The generator of one purpose (a step by its number, and what of it): no other purpose's draws change its own."""
+    """The generator of one purpose (a step by its number, and what in it): draws for others do not change its own."""
     return Random("/".join(map(str, (seed, *purpose))))
 
 

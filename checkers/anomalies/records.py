@@ -172,8 +172,8 @@ def vanished(candidates: Candidates) -> DataFrame:
     there = proven(candidates.reads("phase = 'final'"), sends).select(*found_by)
     gone = retained(history, read.join(there, on=found_by, how="left_anti").select(*read.columns))
     also = in_transaction(history)
-    told = with_times(gone, sends, also)
-    return told.selectExpr(*OF_READ, "read_ns", "read_epoch", *(["in_transaction"] if also else []))
+    rows = with_times(gone, sends, also)
+    return rows.selectExpr(*OF_READ, "read_ns", "read_epoch", *(["in_transaction"] if also else []))
 
 
 def damaged_in_place(candidates: Candidates) -> int:

@@ -102,7 +102,7 @@ class Again:
 
 
 class _Folding:
-    """Columns folded as they come, so that no more than some rows are held that were not. The first column names what
+    """Columns that are folded as they come, so that few unfolded rows are held at a time. The first column names what
     they are of."""
 
     def __init__(self, fold: Callable[[Columns], Columns], most: int) -> None:
@@ -137,8 +137,8 @@ def _highest(columns: Columns) -> Columns:
 
 
 def _lowest(columns: Columns) -> Columns:
-    """Of the writes of each slice and term those of which none that is as low was acknowledged as early. ``columns``:
-    of what, slice, term, offset, when acknowledged."""
+    """Of each slice and term, the writes for which no other at the same offset or below was acknowledged as early.
+    ``columns``: of what, slice, term, offset, when acknowledged."""
     order = np.lexsort(columns[2::-1])
     *keys, offset, by_ns = (column[order] for column in columns)
     begun = _begun(keys)
@@ -221,7 +221,7 @@ def acknowledged_again(
 def _each(sends: Iterable[pa.Table], gone: Iterable[pa.Table], done: Numbers | None) -> Iterator[tuple[pa.Table, bool]]:
     """All pieces with the same columns, and whether they are of what is gone.
 
-    (The final log has some record where another was acknowledged that is gone: this one is told once more.)
+    (Where a record that is gone was acknowledged, the final log may have another one: then the former comes twice.)
     """
     for piece in sends:
         epochs = np.full(len(piece), _STANDS, np.int64)
@@ -231,10 +231,10 @@ def _each(sends: Iterable[pa.Table], gone: Iterable[pa.Table], done: Numbers | N
         yield piece.select(COLUMNS).append_column("read_epoch", pa.array(epochs)), False
     for piece in gone:
         known = (pc.is_valid(pc.field(name)) for name in ("sent_ns", "acknowledged_ns", "offset"))
-        told = piece.select(COLUMNS_OF_GONE.names).filter(reduce(and_, known))
-        if len(told):
-            epochs = pc.fill_null(told["read_epoch"], _UNKNOWN)
-            yield told.set_column(len(told.columns) - 1, "read_epoch", epochs), True
+        rows = piece.select(COLUMNS_OF_GONE.names).filter(reduce(and_, known))
+        if len(rows):
+            epochs = pc.fill_null(rows["read_epoch"], _UNKNOWN)
+            yield rows.set_column(len(rows.columns) - 1, "read_epoch", epochs), True
 
 
 def _joined(pieces: Iterable[pa.Table], fewest_rows: int) -> Iterator[pa.Table]:
@@ -325,7 +325,7 @@ def _again(width: int, writes: Sequence[Numbers], until: Numbers, highest: Numbe
 
 
 def _telling(falls: Numbers, writes: Sequence[Numbers], until: Numbers, highest: Numbers) -> Iterator[int]:
-    """Those of the falls, in the order of their time, that show more than one before.
+    """The falls, in the order of their time, without those that show nothing more than an earlier one.
 
     All that a fall shows is shown by one before it that is as low, was over as early, and surely came after no later
     election, where nothing at or above it was acknowledged in between.

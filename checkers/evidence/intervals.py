@@ -1,4 +1,4 @@
-"""Times from one instant to another, looked up without a walk through all of them. Pure."""
+"""Intervals of time, looked up without a walk through all of them. Pure."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
@@ -8,7 +8,7 @@ _NONE = -(1 << 63)
 
 
 class Intervals:
-    """Some times from one instant to another, which may overlap, in the order of their beginnings."""
+    """Intervals of time, which may overlap, in the order of their beginnings."""
 
     def __init__(self, times: Iterable[tuple[int, int]]) -> None:
         each = sorted((begun, over, n) for n, (begun, over) in enumerate(times))
@@ -22,7 +22,7 @@ class Intervals:
         return iter(self._times)
 
     def cover(self, from_ns: int, to_ns: int) -> bool:
-        """Whether they have all of a time: one of them, or several that overlap by more than an instant."""
+        """Whether they have all of another interval: one of them, or several that overlap by more than an instant."""
         latest = self._latest_begun_by(from_ns)
         while latest < to_ns:
             before = bisect_left(self._begun, latest)
@@ -32,11 +32,11 @@ class Intervals:
         return True
 
     def meet(self, from_ns: int, to_ns: int) -> bool:
-        """Whether one of them has any of a time, be it its first or last instant alone."""
+        """Whether one of them overlaps another interval, or shares its first or last instant."""
         return self._latest_begun_by(to_ns) >= from_ns
 
     def meeting(self, from_ns: int, to_ns: int) -> list[tuple[int, int]]:
-        """Those that have any of a time, be it its first or last instant alone, in their order."""
+        """Those that overlap another interval, or share its first or last instant, in their order."""
         return [self._times[n] for n in self._meeting(from_ns, to_ns)]
 
     def which(self, from_ns: int, to_ns: int) -> list[int]:

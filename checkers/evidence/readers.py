@@ -17,8 +17,8 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Reader:
-    """Who was to read a partition to its end, and the offset ``at`` which he stood last: behind all that he got,
-    or else where he began; None where nothing is known of that."""
+    """A reader that had to read a partition to its end. ``at``: its last position: behind all that it got, or else
+    where it began; None if that is unknown."""
 
     topic: str
     partition: int
@@ -29,11 +29,11 @@ class Reader:
 def behind(history: History, polls: DataFrame) -> list[str]:
     """A line for each consumer that had a partition to the last and did not come to the end of its records.
 
-    Of a group whoever of its members had the partition last counts, and how far any of them came. Of one that was
-    killed, or died, nothing is asked; where a fault stays, which may keep the end from it, that it got anything.
+    In a group, the members that had the partition last count, with the furthest position of any member. A consumer that
+    was killed, or died, need not have got anything; one that a lasting fault may keep from the end, only something.
     ``polls`` as of checkers/scan/polls.py.
     """
-    doubtful = stopped(seats(history, polls), history)
+    doubtful = stopped(assignments(history, polls), history)
     if not doubtful:
         return []
     stood = history.local(pa.Table.from_pylist([vars(one) for one in doubtful], _STOOD))
@@ -56,7 +56,7 @@ def behind(history: History, polls: DataFrame) -> list[str]:
 _STOOD = pa.schema([("topic", pa.string()), ("partition", pa.int32()), ("reader", pa.int32()), ("at", pa.int64())])
 
 
-def seats(history: History, polls: DataFrame) -> list[Row]:
+def assignments(history: History, polls: DataFrame) -> list[Row]:
     """Every reader and partition that it was ever assigned. Returns: READER, since_ns (of its last assignment), begun
     (where an assignment began, as far as it is known), reached (how far it came; null where it got nothing),
     given (how many records)"""
@@ -74,15 +74,15 @@ def seats(history: History, polls: DataFrame) -> list[Row]:
     return [row.asDict() for row in F.broadcast(assigned).join(reached, on=READER, how="left").collect()]
 
 
-def stopped(seats: Iterable[Row], history: History) -> list[Reader]:
-    """Those of ``seats`` who were to read to the end of a log that was read whole, and stood before its end."""
+def stopped(assigned: Iterable[Row], history: History) -> list[Reader]:
+    """Those of ``assignments`` that had to read to the end of a log that was read whole, and stood before its end."""
     run, ends = history.run_file, {(row["topic"], row["partition"]): row for row in history.ends if row["complete"]}
     dead = {(one.worker, one.incarnation) for one in (*run.killed, *run.died)}
     parties: dict[tuple[Partition, int | None], list[Row]] = {}
-    for seat in seats:
-        of = (seat["topic"], seat["partition"])
+    for one in assigned:
+        of = (one["topic"], one["partition"])
         if of in ends:
-            parties.setdefault((of, None if run.configuration.grouped else seat["reader"]), []).append(seat)
+            parties.setdefault((of, None if run.configuration.grouped else one["reader"]), []).append(one)
     found = [(of, *_stood(members)) for (of, _), members in sorted(parties.items(), key=lambda item: str(item[0]))]
     return [
         Reader(*of, last["reader"], at)
@@ -94,6 +94,6 @@ def stopped(seats: Iterable[Row], history: History) -> list[Reader]:
 
 def _stood(members: Sequence[Row]) -> tuple[Row, int | None, bool]:
     """Who was assigned the partition last, how far any of them came, and whether any got anything."""
-    last = max(members, key=lambda seat: (seat["since_ns"], seat["reader"], seat["incarnation"]))
-    known = [at for seat in members for at in (seat["reached"], seat["begun"]) if at is not None]
-    return last, max(known, default=None), any(seat["given"] for seat in members)
+    last = max(members, key=lambda one: (one["since_ns"], one["reader"], one["incarnation"]))
+    known = [at for one in members for at in (one["reached"], one["begun"]) if at is not None]
+    return last, max(known, default=None), any(one["given"] for one in members)

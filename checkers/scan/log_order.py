@@ -15,10 +15,10 @@ def log_order(unsettled: Candidates) -> DataFrame:
 
     One sort of the log answers for all in one bucket; between buckets it is enough to compare extremes. The
     buckets of all partitions, and the producers, have one number each: rows of few numbers sort several times as fast.
-    (Of less than one pair of partitions in 2^40 do any buckets have one number.) ``unsettled`` as in ``in_log``.
+    (The chance that two partitions have buckets of the same number is less than 2^-40.) ``unsettled`` as in ``in_log``.
     Returns: lane, producer, moved (records that stand first where they were not acknowledged), shared (offsets where
-    two records stand at one offset), and how many records are in the anomaly, or at least 1 where any is: reordered,
-    overtaken
+    two records stand at one offset), reordered and overtaken (how many records are in that anomaly; at least 1 if any
+    is)
     """
     rows = in_log(unsettled).selectExpr(
         f"xxhash64(topic, partition) ^ {BUCKET} as lane",

@@ -21,8 +21,8 @@ def cleanup(
 ) -> None:
     """Remove what runs left on this machine, or on those of an inventory.
 
-    RUN is a run's name or its directory: its containers, networks and volumes, or its nodes, are removed. Without RUN,
-    those of every finished run are. What was recorded stays.
+    RUN is a run's name or its directory: its containers, networks and volumes, or its nodes on machines, are removed.
+    Without RUN, those of every finished run are removed. What was recorded stays.
     """
     from harness.providers.catalogue import provider_of
 

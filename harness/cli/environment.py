@@ -1,4 +1,4 @@
-"""What of the process that kafka-trial is started in keeps it from working, looked at before anything is begun."""
+"""What keeps kafka-trial from working in its own process: looked at before anything is begun."""
 
 import os
 import pwd
@@ -16,7 +16,7 @@ _JAVA = 17
 
 
 def look_at_directory(current: Callable[[], str] = os.getcwd) -> None:
-    """Raises EnvironmentLacks where the current directory is gone: neither a path nor Java can do without."""
+    """Raises EnvironmentLacks where the current directory is gone: neither paths nor Java work without it."""
     try:
         current()
     except OSError as exc:
@@ -30,7 +30,7 @@ def cores() -> int:
 
 def look_at_spark(user: int | None = None, imported: Path | None = None) -> None:
     """Raises EnvironmentLacks where ``imported`` is another pyspark than the one installed with kafka-trial, or Spark
-    could not start for ``user``. Without both: what this process would import, and who it is."""
+    could not start for ``user``. By default: what this process would import, and its user."""
     installed, found = _installed(), imported or _found()
     if installed is not None and found is not None and found.resolve() != installed.resolve():
         raise EnvironmentLacks(

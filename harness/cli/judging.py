@@ -32,8 +32,8 @@ _REMOVED = "it was removed meanwhile"
 
 @dataclass(frozen=True)
 class Case:
-    """A run to judge, and how many rows it has. ``bench`` is where it is judged: elsewhere where it cannot be written,
-    and ``unwritten`` says why not."""
+    """A run to judge, and how many rows it has. ``bench``: where it is judged, which is another directory if its own
+    cannot be written; ``unwritten`` says why."""
 
     directory: Path
     bench: Path
@@ -50,8 +50,8 @@ class Case:
 def check(backends: Backends, runs: tuple[str, ...], as_json: bool, master: str | None, conf: tuple[str, ...]) -> int:
     """Judge stored runs again: each RUN_DIR, or every run below it, or of the suite in it.
 
-    The exit code is that of the worst run. Skipped are runs that were interrupted before anything was sent, and runs
-    that are removed meanwhile.
+    The exit code is that of the worst run. Runs that were interrupted before anything was sent, or that are removed
+    meanwhile, are skipped.
     """
     settings = dict(_setting(text) for text in conf)
     results: list[int] = []
@@ -153,7 +153,7 @@ def below(named: Sequence[str], unreadable: Callable[[Path, KafkaTrialError], No
     found: dict[Path, Path] = {}
     closed, refused = set[str](), set[str]()
 
-    def told(name: str, above: Path, line: str) -> None:
+    def refuse(name: str, above: Path, line: str) -> None:
         refused.add(name)
         if line not in closed:
             closed.add(line)
@@ -164,7 +164,7 @@ def below(named: Sequence[str], unreadable: Callable[[Path, KafkaTrialError], No
         here = list[Path]()
         for path in filter(Path.is_dir, _matches(name)):
             try:
-                here += runs_below(path, partial(told, name, path))
+                here += runs_below(path, partial(refuse, name, path))
             except HistoryError as exc:
                 unreadable(path, exc)
                 refused.add(name)

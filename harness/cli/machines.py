@@ -19,7 +19,7 @@ def machine_options(command: Command) -> Command:
         "--machines",
         type=click.Path(dir_okay=False, path_type=Path),
         metavar="INVENTORY",
-        help="Run the nodes on machines, by SSH: the file that lists them (docs/machines.md).",
+        help="Use the machines that this file lists, by SSH (docs/machines.md).",
     )
     accept = click.option(
         "--accept-new",

@@ -9,8 +9,8 @@ import click
 def schema() -> None:
     """Print the JSON Schema of scenarios.
 
-    Editors complete and check scenarios with it, such as VS Code with the line
-    `# yaml-language-server: $schema=scenario.schema.json` at the top of a file.
+    Editors use it to complete and check scenarios. VS Code does if a file begins with the line
+    `# yaml-language-server: $schema=scenario.schema.json`.
     """
     from harness.scenario.json_schema import json_schema
 

@@ -219,10 +219,10 @@ def prune(
 ) -> int:
     """Keep a STORE within days or bytes. A run that was not as expected is kept unless --unexpected.
 
-    Always kept: the runs of suites that are going on; of each suite's name, the newest judged run of each case, to
-    compare with; and every run of a store that has a suite you may not read. The directory of a suite without a run
-    left is removed, too, where it is older than --days and not the newest of its name. Exits with 3 where something
-    should go that you may not remove, or where a folder or a suite is there that you may not read.
+    Always kept: the runs of suites that are going on; the newest judged run of each case of each suite, to compare
+    with; and every run of a store that has a suite you may not read. The directory of a suite that has no run left is
+    removed, too, if it is older than --days and not the newest of its name. Exits with 3 if you may not remove
+    something that should go, or may not read a folder or a suite.
     """
     from harness.suite.pruning import (
         Kept,

@@ -1,5 +1,5 @@
-"""What brokers run with, and whether they know the settings of a scenario: Kafka ignores what it does not know, without
-a word."""
+"""What brokers run with, and whether they know the settings of a scenario: Kafka silently ignores one that it does not
+know."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -17,7 +17,7 @@ from harness.core.version import parse_version
 SETTINGS_FILE = "settings.json"
 
 _ANSWER_S = 15.0
-#: How alike a name that nobody knows is to one that is meant: a letter or a word too much or too little.
+#: How similar an unknown name is to the one that was meant: a letter or a word too many or too few.
 _ALIKE = 0.85
 #: The types of settings of which Kafka loads what they name (DescribeConfigsResponse: LIST, CLASS), and how the names
 #: of such lists end.
@@ -63,8 +63,8 @@ def check_settings(
     each runs with; nothing where they did not answer, which is noted, or cannot list them (before 0.11, KIP-133).
 
     Raises ScenarioError for a name that they do not know; before 2.6 that is one that their version's jars do not
-    define. But a plugin's own settings are its own: where the scenario loads one, they are noted. So are, where brokers
-    that are none of Kafka's do not report types, names that are not nearly a setting's.
+    define. A name that may be a plugin's, because the scenario loads one, is only noted. So is a name that resembles no
+    setting, if the brokers are not Kafka's own and do not report types.
     """
     jars = of_jars(spec.version)
     try:
@@ -104,7 +104,8 @@ def of_jars(version: str) -> dict[str, Setting]:
 
 
 def known(settings: Mapping[str, Setting], open_alone: bool = False) -> frozenset[str]:
-    """The names among a broker's settings that Kafka knows; ``open_alone``: none that it keeps secret and has no type.
+    """The names among a broker's settings that Kafka knows. ``open_alone``: without those that are secret and have no
+    type.
 
     A broker lists unknown names of its file, too: they have no type, and are kept secret as a password is
     (kafka.server.KafkaConfig, maybeSensitive).
@@ -121,7 +122,7 @@ def known(settings: Mapping[str, Setting], open_alone: bool = False) -> frozense
 
 
 def loads_plugin(config: Mapping[str, object], settings: Mapping[str, Setting]) -> bool:
-    """Whether a scenario's settings name a class that is none of Kafka's: it may have settings of its own."""
+    """Whether a scenario's settings name a class that is not Kafka's: it may have settings of its own."""
     named = [
         str(value)
         for name, value in config.items()

@@ -57,9 +57,9 @@ class FoundAnomaly(_Part):
 
 
 class CauseOf(StrEnum):
-    """What took the records of a finding: an election; the loss of all disks that had them; nothing that was seen, and
-    all was; nobody knows. Or, of an anomaly that no record decides by itself: what happened in the run, or a limit of
-    the scenario."""
+    """What took the records of a finding: an election; the loss of all disks that had them; nothing, though everything
+    was observed; or it is unknown. Or, of an anomaly that no record decides by itself: what happened in the run, or a
+    limit of the scenario."""
 
     ELECTION = "election"
     DISKS_LOST = "disks lost"

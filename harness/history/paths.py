@@ -78,15 +78,15 @@ def _encoding(schema: pa.Schema) -> dict[str, Any]:
 
 def files_below(folder: Path, name: str, unreadable: Callable[[OSError], None], nested: bool = True) -> list[Path]:
     """Every file of this name at and below ``folder``, in order; unless ``nested``, none below a folder that has one.
-    What is removed meanwhile is passed over, and a volume's own `lost+found`; another folder that this user cannot look
-    into is ``unreadable``."""
+    What is removed meanwhile is skipped, and so is a volume's own `lost+found`; another folder that this user cannot
+    look into is ``unreadable``."""
 
-    def told(error: OSError) -> None:
+    def skip_or_report(error: OSError) -> None:
         if not isinstance(error, FileNotFoundError) and Path(error.filename).name != _OF_VOLUME:
             unreadable(error)
 
     found = []
-    for at, below, files in os.walk(folder, onerror=told):
+    for at, below, files in os.walk(folder, onerror=skip_or_report):
         if name in files:
             found.append(Path(at, name))
             if not nested:

@@ -197,7 +197,7 @@ class RunFile(_Part):
 
     @property
     def compacted(self) -> bool:
-        """Whether its topics are compacted: of a key their logs need to keep the last record alone."""
+        """Whether its topics are compacted: their logs need to keep only the last record of each key."""
         config = (self.scenario.get("topic") or {}).get("config") or {}
         return "compact" in str(config.get("cleanup.policy", ""))
 
@@ -230,7 +230,7 @@ class RunFile(_Part):
 
     @property
     def request_timeout_ns(self) -> int:
-        """How long a producer waits at least before it sends again what nobody answered."""
+        """The shortest time after which a producer sends again what nobody answered."""
         configured = (settings.get("request.timeout.ms") for settings in self.workers("sends").values())
         return min([_REQUEST_MS, *(int(ms) for ms in configured if ms is not None)]) * 1_000_000
 

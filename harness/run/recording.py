@@ -12,8 +12,8 @@ from harness.run.versions import versions
 
 @contextmanager
 def recording(record: RunRecord) -> Iterator[RunRecord]:
-    """Until the run is over: where it breaks off, run.json says so, and the journals stay for ``check`` to judge, where
-    anything was sent. (What was sealed before it broke off is whole.)"""
+    """Hold the record until the run is over. If the run breaks off, run.json says so; if anything was sent, the
+    journals stay, and ``check`` can judge them. (What was sealed before it broke off is whole.)"""
     record.file.versions = versions(record.file.configuration.version)
     try:
         yield record

@@ -275,7 +275,7 @@ def to_resume(store: Path, named: Sequence[str]) -> Path | None:
     """The newest suite, started with these arguments, in a store that did not end, or whose time budget did before all
     was run, or its judge before all was judged, or that could not run what it does not skip: a newer one that ended
     tried that again. Where that was tried twice, older ones come first that have something else left. One that cannot
-    be read (of another version) is passed over. None where there is none.
+    be read (of another version) is skipped. None where there is none.
 
     Raises ScenarioError where the newest is still going.
     """

@@ -120,7 +120,7 @@ def by_case(
     """The runs of a suite by the names of their cases. Of a store, for each case those of the newest suite that has
     it, or the one run outside of suites that is newer: its case has the scenario's name. Where others are compared with
     it (``baseline``), runs of which none was judged hide no older ones, and neither do those that were worse: a night
-    that crashed is no measure. ``without``: the name of a suite's directory that is passed over, as are copies of it.
+    that crashed is no measure. ``without``: the name of a suite's directory that is skipped, as are copies of it.
 
     Raises HistoryError where none was judged. A run that cannot be read is reported, and left out. A folder that cannot
     be looked into is reported to ``closed``, by default as a run is.

@@ -77,7 +77,7 @@ class _Late(_Traffic):
 
     @override
     def probe(self, shell: NodeShell, aim: Aim) -> Evidence:
-        """How long round trips take, as each node hit sees them, to who is not hit and lives."""
+        """How long round trips take from each node hit to the living nodes that are not hit."""
         within = self.longest + _MOMENT_S
         if within > round_trips.LONGEST_S:
             return {}

@@ -32,7 +32,7 @@ class Counted:
 
 @dataclass(frozen=True)
 class Late:
-    """Packets of a plane are ``seconds`` late, give or take ``jitter``: how each mechanism that delays is asked.
+    """Packets of a plane are ``seconds`` late, give or take ``jitter``: what each mechanism that delays is asked for.
 
     ``distribution``: how it varies; None for evenly.
     """
@@ -149,5 +149,5 @@ class Either:
         return self.first.remove(node, tag) + self.second.remove(node, tag)
 
 
-#: Parts the counters of one mechanism from those of the other.
+#: Separates the counters of one mechanism from those of the other.
 _OR = "KT-OR"

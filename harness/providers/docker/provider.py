@@ -156,8 +156,8 @@ def released(
 ) -> Iterator[None]:
     """In the end keep the logs of a run's containers in ``logs`` and remove all that the run has, however it ends.
 
-    What cannot be kept or removed is a line for ``note``: it keeps nothing else from being removed, and what was
-    recorded from nothing. ``keep`` removes nothing.
+    What cannot be kept or removed is a line for ``note``; all else is removed, and the run is judged, all the same.
+    ``keep`` removes nothing.
     """
     with ExitStack() as stack:
         if not keep:

@@ -183,8 +183,8 @@ def _said(error: Any) -> str:
 
 
 def placed(spec: ClusterSpec, hosts: Sequence[Host]) -> dict[str, Host]:
-    """The host of each node of a cluster, by the node's name: of those that may have it the one that may have least
-    else, in the order of the inventory. Raises NoMeans where there are too few."""
+    """The host of each node of a cluster, by the node's name: the first in the inventory of those with this role and
+    the fewest others. Raises NoMeans where there are too few."""
     chosen: dict[str, Host] = {}
     for name, role, _ in spec.roster:
         free = [host for host in hosts if role in host.roles and host not in chosen.values()]
