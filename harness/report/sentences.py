@@ -17,7 +17,7 @@ def with_sentences(verdict: Verdict) -> Verdict:
     """A verdict whose runs and findings have their ``text``, and whose reasons have that of each finding behind its
     own."""
     anomalies = {name: _with_texts(name, anomaly) for name, anomaly in verdict.anomalies.items()}
-    findings = [_told(finding) for finding in verdict.findings]
+    findings = [_with_its_texts(finding) for finding in verdict.findings]
     unsaid = list(findings)
     reasons: list[str] = []
     for reason in verdict.reasons:
@@ -38,7 +38,7 @@ def in_one_run(finding: Finding) -> bool:
     return len(finding.runs) == 1 and not finding.more_runs
 
 
-def _told(finding: Finding) -> Finding:
+def _with_its_texts(finding: Finding) -> Finding:
     runs = [{"text": sentence(BY_NAME[next(iter(run["anomalies"]))], run), **run} for run in finding.runs]
     return finding.model_copy(update={"runs": runs, "text": cause(finding.cause)})
 

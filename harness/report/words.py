@@ -130,16 +130,16 @@ def counted_lines(verdict: Verdict) -> list[str]:
     found = ", ".join(f"{count:,} {name}" for name, count in resolved.items() if count)
     later = f"; of the unknown found {found}" if found else ""
     again = [f"{count:,} ({cause})" for cause, count in verdict.redelivered.items()]
-    risked = [f"{count:,} by {_brokers(fewest)}" for fewest, count in sorted(verdict.at_risk.items())]
+    risked = [f"{count:,} on {_brokers(fewest)}" for fewest, count in sorted(verdict.at_risk.items())]
     return [
-        *([f"acknowledged while a fault could take it, by who had to have it: {', '.join(risked)}"] if risked else []),
+        *([f"acknowledged while a fault could take them: {', '.join(risked)}"] if risked else []),
         *([f"transactions: {', '.join(ended)}{later}"] if ended else []),
         *([f"delivered again, as at-least-once allows: {', '.join(again)}"] if again else []),
     ]
 
 
 def _brokers(number: int) -> str:
-    return "nobody knows how many" if not number else "1 broker" if number == 1 else f"{number} brokers"
+    return "an unknown number of brokers" if not number else "1 broker" if number == 1 else f"{number} brokers"
 
 
 def _after(ns: int | None) -> str:

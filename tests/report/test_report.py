@@ -123,9 +123,11 @@ def test_of_several_partitions_the_slowest_after_a_heal_is_told() -> None:
 def test_what_is_counted_and_no_anomaly_is_told_on_the_terminal_and_on_the_page() -> None:
     judged = verdict(
         redelivered={"crash": 1200, "rebalance": 3},
+        at_risk={0: 7, 1: 13943},
         transactions={"committed": 90, "aborted": 0, "unknown": 2, "unknown_resolved": {"whole": 2, "absent": 0}},
     )
     lines = [
+        "acknowledged while a fault could take them: 7 on an unknown number of brokers, 13,943 on 1 broker",
         "transactions: 90 committed, 2 unknown; of the unknown found 2 whole",
         "delivered again, as at-least-once allows: 1,200 (crash), 3 (rebalance)",
     ]
