@@ -1,4 +1,27 @@
-"""Errors a user can act on: ``str()`` is one clear line that says what to change. Any other exception is a defect."""
+"""Errors a user can act on: ``str()`` is one clear line that says what to change. Any other exception is a defect,
+unless the system refused something that lies in the machine, or in a path that was named."""
+
+import errno
+
+#: What the system refuses where nothing of ours is wrong.
+_REFUSED = frozenset(
+    {
+        errno.ENAMETOOLONG,
+        errno.ELOOP,
+        errno.ENOSPC,
+        errno.EDQUOT,
+        errno.EFBIG,
+        errno.EROFS,
+        errno.EACCES,
+        errno.EPERM,
+        errno.EMFILE,
+        errno.ENFILE,
+        errno.EIO,
+    }
+)
+
+#: How Java words ENOSPC, somewhere in a trace of Spark's.
+_FULL = "No space left on device"
 
 
 class KafkaTrialError(Exception):
@@ -32,3 +55,15 @@ class HistoryError(KafkaTrialError):
 
 class OutputClosed(KafkaTrialError):  # noqa: N818 - reads as the sentence it is
     """Standard output takes nothing more: says why. What was judged is stored all the same."""
+
+
+def line_of(error: BaseException) -> str | None:
+    """The line that says what is wrong and, where it can, what to change; None of a defect."""
+    if isinstance(error, KafkaTrialError):
+        return str(error)
+    if isinstance(error, OSError) and error.errno in _REFUSED:
+        named = f"{error.filename}: " if error.filename is not None else ""
+        return f"{named}{error.strerror}"
+    if _FULL in str(error):
+        return f"{_FULL}, in the store or where Spark keeps what it works on (TMPDIR): make room"
+    return None

@@ -18,7 +18,7 @@ from typing import Literal, TextIO
 from pydantic import BaseModel, Field
 
 from harness.core.children import without_pandas
-from harness.core.errors import EnvironmentLacks, KafkaTrialError, NoMeans, ScenarioError
+from harness.core.errors import EnvironmentLacks, KafkaTrialError, NoMeans, ScenarioError, line_of
 from harness.scenario.loading import load
 
 
@@ -122,9 +122,9 @@ def record(
         return Event(kind="failed", text=_said(exc))
     except KeyboardInterrupt as exc:
         return Event(kind="failed", text=_said(exc, "interrupted"))
-    except Exception as exc:  # noqa: BLE001 - a defect: shown whole in the recorder's log, and in one line
+    except Exception as exc:  # noqa: BLE001 - shown whole in the recorder's log, and in one line
         traceback.print_exception(exc)
-        return Event(kind="failed", text=f"defect: {type(exc).__name__}: {exc}")
+        return Event(kind="failed", text=_said(exc, line_of(exc) or f"defect: {type(exc).__name__}: {exc}"))
     return Event(kind="recorded", text=str(directory))
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from queue import Empty, Queue
 from typing import Protocol
 
-from harness.core.errors import HistoryError, KafkaTrialError
+from harness.core.errors import HistoryError, KafkaTrialError, line_of
 from harness.core.verdict import Verdict
 from harness.core.waiting import wait_for
 from harness.history.lock import is_recorded
@@ -295,9 +295,7 @@ class SuiteRun:
         log = self.directory / LOGS / f"{number + 1}.judge.log"
         with log.open("w", encoding="utf-8") as file:
             traceback.print_exception(error, file=file)
-        why = (
-            str(error) if isinstance(error, KafkaTrialError) else f"defect: {type(error).__name__}: {error}; see {log}"
-        )
+        why = line_of(error) or f"defect: {type(error).__name__}: {error}; see {log}"
         run.unjudged += 1
         if run.unjudged < _JUDGED_AT_MOST:
             # What is recorded stays so: who goes on judges it.

@@ -1,5 +1,6 @@
 """A recorder is a process of its own; whatever becomes of it, the suite gets one last event."""
 
+import errno
 import io
 import os
 import signal
@@ -85,6 +86,21 @@ def test_what_was_noted_of_an_error_is_in_its_line(error: type[BaseException], t
     event = record(order(tmp_path), EventWriter(io.StringIO()), {}, breaks)
     first = "interrupted" if error is KeyboardInterrupt else "one; two"
     assert event.text == f"{first}; what was recorded is kept in store/a/1"
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device", "a.parquet"), "a.parquet: No space left on device"),
+        (ZeroDivisionError("oops"), "defect: ZeroDivisionError: oops"),
+    ],
+)
+def test_what_the_system_refuses_is_no_defect(error: Exception, line: str, tmp_path: Path) -> None:
+    def breaks(*_: object, **__: object) -> Path:
+        raise error
+
+    event = record(order(tmp_path), EventWriter(io.StringIO()), {}, breaks)
+    assert (event.kind, event.text) == ("failed", line)
 
 
 @pytest.mark.parametrize(

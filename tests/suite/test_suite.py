@@ -1,5 +1,6 @@
 """A suite goes through all of its runs, whatever becomes of one, and can go on where it was broken off."""
 
+import errno
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -270,6 +271,12 @@ def test_a_verdict_that_was_not_expected_is_told_so(judged: Judgement, outcome: 
     file = suite_file(case("a"))
     World(tmp_path, verdicts=[verdict(judged, expected=False)]).run(file)
     assert outcomes(file) == [outcome]
+
+
+def test_a_disk_that_is_full_is_no_defect_of_the_judge(tmp_path: Path) -> None:
+    file = suite_file(case("a"))
+    World(tmp_path, verdicts=[OSError(errno.ENOSPC, "No space left on device", "verdict.json")]).run(file)
+    assert file.runs[0].why == "not judged, --resume tries again: verdict.json: No space left on device"
 
 
 def test_a_judge_that_fails_leaves_that_run_to_who_goes_on_and_judges_the_next(tmp_path: Path) -> None:
