@@ -27,7 +27,8 @@ def refusal(failed: str, master: str | None, conf: Mapping[str, str], log: Path)
         options = named or ["--master"] * bool(master) + ["--conf"] * bool(conf)
         change = f"change {' or '.join(options)}, or see" if options else "see"
         return f"Spark did not start ({said}): {change} {log}"
-    return f"Spark did not start ({said}); it needs Java 17 or later, see {log}"
+    whole = ", with all modules" if re.match("Module .* not found", said) else ""
+    return f"Spark did not start ({said}); it needs Java 17 or later{whole}, see {log}"
 
 
 def reason(text: str) -> str:

@@ -126,6 +126,13 @@ def test_the_reason_is_the_line_that_says_why(told: str, why: str) -> None:
         ("Too small maximum heap", None, {}, "(Too small maximum heap): see spark.log"),
         ('A.AError: "spark.a" is', "local", {"spark.b": "1", "spark.a": "2"}, "change --conf spark.a, or see"),
         ("ERROR All masters are unresponsive!", "spark://x:1", {}, "no Spark master answers at spark://x:1: start"),
+        (
+            "Error occurred during initialization of boot layer\n"
+            "java.lang.module.FindException: Module jdk.incubator.vector not found",
+            None,
+            {},
+            "(Module jdk.incubator.vector not found); it needs Java 17 or later, with all modules, see spark.log",
+        ),
         ("Error: UnsupportedClassVersionError", "local", {"spark.a": "1"}, "needs Java 17 or later, see spark.log"),
     ],
 )
