@@ -68,9 +68,14 @@ class Finding:
 class Provider(Protocol):
     """Brings up clusters in one way."""
 
-    def check(self, spec: ClusterSpec, needs: Iterable[Needs]) -> None:
+    def check(
+        self, spec: ClusterSpec, needs: Iterable[Needs], progress: Callable[[str], None] = lambda _: None
+    ) -> None:
         """Raise EnvironmentLacks, a line for each thing that this machine lacks for such a cluster and for faults that
-        have these needs, and ScenarioError where ``spec`` asks for what cannot be. Nothing is started that stays."""
+        have these needs, and ScenarioError where ``spec`` asks for what cannot be. Nothing is started that stays.
+
+        ``progress`` gets a line for what takes long.
+        """
 
     def up(
         self,

@@ -90,7 +90,7 @@ def record_run(
     Raises EnvironmentLacks before anything is started; ClusterError where the cluster did not come to serve.
     """
     provider = provider_of(scenario.cluster, providers)
-    provider.check(scenario.cluster, [fault.needs for fault in scenario.faults])
+    provider.check(scenario.cluster, [fault.needs for fault in scenario.faults], progress=display.line)
     before_cluster()
     with recording(new_run(scenario, seed, store)) as record:
         phase = partial(begin, record, display)

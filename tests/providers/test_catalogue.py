@@ -111,6 +111,7 @@ def test_a_run_brings_up_what_the_scenario_says_where_the_run_is_kept(tmp_path: 
     assert toy.asked == [("check", scenario.cluster, ()), ("up", scenario.cluster, file.run, directory, True)]
     assert file.state is State.INTERRUPTED
     assert file.notes == ["the bell is cracked", "broken off: ClusterError: the toy is broken"]
+    assert shown.getvalue().splitlines()[0].endswith("  the box is opened")
     assert "the bell is cracked" in shown.getvalue()
 
 

@@ -27,7 +27,10 @@ class Toy:
     lacks: str = ""
     asked: list[tuple[object, ...]] = field(default_factory=list)
 
-    def check(self, spec: ClusterSpec, needs: Iterable[Needs]) -> None:
+    def check(
+        self, spec: ClusterSpec, needs: Iterable[Needs], progress: Callable[[str], None] = lambda _: None
+    ) -> None:
+        progress("the box is opened")
         self.asked.append(("check", spec, tuple(needs)))
         if self.lacks:
             raise EnvironmentLacks(self.lacks)

@@ -50,7 +50,7 @@ def node_image(
     if asked is None:
         return NodeImage(kafka_image(client, version, sources, tell))
     name = sources.reference(official(version)) if asked == OFFICIAL else asked
-    _pull(client, name)
+    _pull(client, name, tell)
     folder, held = looked_into(_look(client, name), name)
     check_version(version, held, name)
     return NodeImage(name, folder, ours=False)
@@ -112,9 +112,10 @@ def check_version(wanted: str, held: Sequence[int], image: str) -> None:
         )
 
 
-def _pull(client: DockerClient, image: str) -> None:
+def _pull(client: DockerClient, image: str, tell: Tell) -> None:
     if image_of(client, image) is not None:
         return
+    tell(f"pulling the image {image}, which is kept")
     try:
         client.images.pull(image)
     except DockerException as exc:

@@ -84,22 +84,24 @@ class Docker:
         self._client = cache(connect)
         self._reaches = cache(lambda toolbox: reaches(self._client(), toolbox))
 
-    def check(self, spec: ClusterSpec, needs: Iterable[Needs]) -> None:
+    def check(
+        self, spec: ClusterSpec, needs: Iterable[Needs], progress: Callable[[str], None] = lambda _: None
+    ) -> None:
         """Whether the engine answers, can have the image that ``spec`` names, and this kernel has what faults need; and
         how nodes are reached."""
         client, own, wanted = self._client(), own_spec(spec, DockerSpec), [need for need in needs if need]
         allowed = sources(own.images)
         if own.image is not None:
             with answering(f"cluster.image {own.image}"):
-                node_image(client, spec.version, own.image, allowed)
+                node_image(client, spec.version, own.image, allowed, progress)
         if wanted:
             with answering("what faults need"), labels_of_no_run() as labels:
-                missing = lacking(wanted, without_network(client, toolbox_image(client, allowed), labels))
+                missing = lacking(wanted, without_network(client, toolbox_image(client, allowed, progress), labels))
             if missing:
                 raise NoMeans("; ".join(missing))
         if wanted_clients(own.clients) is None:
             with answering("images"):
-                self._reaches(toolbox_image(client, allowed))
+                self._reaches(toolbox_image(client, allowed, progress))
 
     @contextmanager
     def up(

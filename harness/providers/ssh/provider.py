@@ -103,7 +103,12 @@ class Ssh:
         self._report = report
         self._here = here or this_host()
 
-    def check(self, spec: ClusterSpec, needs: Iterable[Needs]) -> None:
+    def check(
+        self,
+        spec: ClusterSpec,
+        needs: Iterable[Needs],
+        progress: Callable[[str], None] = lambda _: None,  # noqa: ARG002 - machines answer within seconds
+    ) -> None:
         """Whether the inventory has machines for such a cluster, which answer, and have what nodes and faults need."""
         inventory, own, wanted = self._inventory(spec), own_spec(spec, SshSpec), list(needs)
         with connected(placed(spec, inventory.hosts), self._known(inventory, own)) as machines:
