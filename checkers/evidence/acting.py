@@ -33,6 +33,10 @@ _KEEPS_BEHIND = (*_DOWN, Does.CUTS, Does.DELAYS)
 #: The planes that no client has a part in.
 _BETWEEN_NODES = frozenset({Plane.REPLICATION, Plane.CONTROLLER})
 
+#: No controller takes a broker for dead that was kept silent for less than this. (Clusters that the harness brings up
+#: have sessions of 6 s, and a heartbeat each second.)
+_SESSION_NS = 2_000_000_000
+
 #: A broker that was healed is no candidate for so long: it has to start, to register and to be let in again.
 _COMES_BACK_NS = 10_000_000_000
 
@@ -252,7 +256,8 @@ class Acting:
         return all(self._elections.names.get(broker) in names for broker in brokers)
 
     def _unfit(self, at_ns: int) -> set[str]:
-        return {name for row in self._upon(at_ns) for name in unfit(row, self._brokers, self._controllers)}
+        long = (row for row in self._upon(at_ns) if not _went_unnoticed(row, at_ns))
+        return {name for row in long for name in unfit(row, self._brokers, self._controllers)}
 
     def _may_be_unfit(self, at_ns: int) -> set[str]:
         return {name for row in self._upon(at_ns) for name in may_be_unfit(row, self._brokers, self._kraft)}
@@ -310,6 +315,12 @@ class Acting:
 def over(row: Row) -> int:
     """When a fault was over; NEVER where it was not."""
     return NEVER if row["healed_ns"] is None else int(row["healed_ns"])
+
+
+def _went_unnoticed(row: Row, by_ns: int) -> bool:
+    """Whether a fault was healed by a time, and the sessions of those that it hit may have outlasted it."""
+    ended = does(row, Does.ENDS_PROCESS) or does(row, Does.DESTROYS_DATA)
+    return not ended and over(row) <= by_ns and over(row) - row["injecting_ns"] < _SESSION_NS
 
 
 def _begun_to_heal(row: Row) -> int:

@@ -218,11 +218,16 @@ def test_brokers_that_are_cut_from_each_other_are_led_by_kraft_all_the_same(
         ("b1,b3,c1 20..30 from=b1,b3 to=c1 plane=replication", False, False),
         ("b1,b3,clients 20..30 from=b1,b3 to=clients plane=all", False, False),
         ("b1,b3 5..16 kind=slow plane=client", False, False),
+        ("b1,b3 20..21.9 kind=pause", False, True),
+        ("b1,b3 20..22 kind=pause", True, True),
+        ("b1,b3 20..21.9 kind=isolate", False, True),
+        ("b1,b3 20..21.9 kind=kill", True, True),
     ],
     ids=[
         *("dead", "halted", "without their disks", "cut off", "from the controller", "from other brokers"),
         *("from clients", "late", "to clients", "twice to clients", "two sides", "the other way round"),
         *("on its side", "from one that is not all", "of what they replicate", "from clients alone", "healed"),
+        *("halted for a moment", "for longer", "cut off for a moment", "ended for a moment"),
     ],
 )
 def test_who_of_the_isr_could_be_elected_was_not_faulted(fault: str, faulted: bool, maybe: bool) -> None:
