@@ -1,4 +1,4 @@
-"""The folders that travel with the code: image recipes and scenarios, in a wheel (``harness/_data``) or in the repo."""
+"""The folders that come with the code: image recipes, scenarios, suites; in a wheel (``harness/_data``) or the repo."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ _HERE = Path(__file__).parent
 
 
 def folder(name: str) -> Path:
-    """``docker``, ``scenarios`` or ``suites``: from the wheel where there is one, else from this file's repo."""
+    """``docker``, ``scenarios`` or ``suites``: from the wheel if this is one, else from this file's repo."""
     packed = _HERE / "_data" / name
     return packed if packed.is_dir() else _HERE.parent / name
 

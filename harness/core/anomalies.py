@@ -1,7 +1,7 @@
-"""The kinds of anomalies: one row for each, and everything else in the tree refers to it.
+"""The kinds of anomalies: one row for each. All other code refers to these rows.
 
-What a checker finds has its name here, its sentence, and the promise that it breaks; what settings excuse of it
-is a table of its own (harness.core.guarantees, ``PERMISSIONS``).
+A row has the anomaly's name, its sentence, and the promise that it breaks. Which settings excuse an anomaly is a table
+of its own (harness.core.guarantees, ``PERMISSIONS``).
 """
 
 from dataclasses import dataclass
@@ -19,10 +19,10 @@ class Promise:
 class Anomaly:
     """One kind of anomaly.
 
-    ``name``: as in verdict.json. ``sentence``: what is counted of it, after a number. ``promise``: what it breaks; None
-    of a limit, which the scenario sets. ``is_loss``: whether its records are gone. ``of_acknowledged``: whether all of
-    them are acknowledged writes, so that its line says of how many. ``fate``: what became of each of its records, where
-    those that stand close together are reported as one run; None where they are not.
+    ``name``: as in verdict.json. ``sentence``: the words after the count. ``promise``: what it breaks; None if it
+    breaks a limit of the scenario instead. ``is_loss``: whether its records are gone. ``of_acknowledged``: whether all
+    its records are acknowledged writes; its line then also counts those. ``fate``: what happened to each record; None
+    if its records are not grouped into runs of neighbours.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Processes of our own beside this one, which get lines and answer in lines."""
+"""Child processes that run our own modules. They read lines and answer in lines."""
 
 import os
 import subprocess
@@ -12,9 +12,10 @@ Child = subprocess.Popen[bytes]
 
 
 def start(module: str, stderr: IO[bytes]) -> Child:
-    """Run a module of ours, in a session of its own: a Ctrl-C in the terminal is this process's to handle.
+    """Run one of our modules in a session of its own: Ctrl-C in the terminal reaches only this process.
 
-    It imports from where this process does: never from the current directory, where a user may have a ``yaml.py``.
+    The child has the same import path as this process. It never imports from the current directory, where a user may
+    have a ``yaml.py``.
     """
     return subprocess.Popen(
         [sys.executable, "-P", "-m", module],
@@ -33,13 +34,13 @@ class _WithoutPandas(MetaPathFinder):
 
 
 def without_pandas() -> None:
-    """Keep pyarrow from importing pandas when it is first given a list: half a second of a core, of each process, and
-    nothing of ours that is recorded needs it."""
+    """Keep pyarrow from importing pandas when it first converts a list. The import costs each process half a second of
+    a core, and recording does not need it."""
     sys.meta_path.insert(0, _WithoutPandas())
 
 
 def say(child: Child, line: str) -> bool:
-    """Write it a line. False where it is dead, or dying."""
+    """Write a line to the child. False if it has ended, or is about to."""
     assert child.stdin is not None
     try:
         child.stdin.write(line.encode() + b"\n")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class ClockOffset:
-    """How many seconds another wall clock is ahead of this machine's, and how far that may be wrong."""
+    """How many seconds another wall clock is ahead of this machine's, and the largest possible error."""
 
     seconds: float
     error: float
@@ -14,7 +14,7 @@ class ClockOffset:
 
 @dataclass(frozen=True)
 class Clock:
-    """CLOCK_MONOTONIC is the same for every process of a machine, so an origin is all that workers need to share."""
+    """CLOCK_MONOTONIC is the same for every process of a machine, so workers need to share only the origin."""
 
     origin_ns: int
 

@@ -1,9 +1,9 @@
 """Errors a user can act on: ``str()`` is one clear line that says what to change. Any other exception is a defect,
-unless the system refused something that lies in the machine, or in a path that was named."""
+unless the cause is the machine, or a path that the user gave."""
 
 import errno
 
-#: What the system refuses where nothing of ours is wrong.
+#: System errors whose cause is the machine or a user's path, and not our code.
 _REFUSED = frozenset(
     {
         errno.ENAMETOOLONG,
@@ -37,16 +37,16 @@ class EnvironmentLacks(KafkaTrialError):  # noqa: N818 - reads as the sentence i
 
 
 class NoMeans(EnvironmentLacks):
-    """A scenario asks for what this machine, or an inventory, has not, however often it is tried: the means of a fault,
-    or machines enough."""
+    """This machine, or the inventory, lacks what the scenario needs: a mechanism of a fault, or enough machines. Trying
+    again does not help."""
 
 
 class ClusterError(KafkaTrialError):
-    """The cluster did not do what was awaited: says what was seen last."""
+    """The cluster did not reach the awaited state: says what was seen last."""
 
 
 class NothingInjected(ClusterError):  # noqa: N818 - reads as the sentence it is
-    """A fault could not be injected, and nothing was done for it: says why."""
+    """A fault could not be injected, and no node was changed: says why."""
 
 
 class HistoryError(KafkaTrialError):
@@ -54,16 +54,16 @@ class HistoryError(KafkaTrialError):
 
 
 class OutputClosed(KafkaTrialError):  # noqa: N818 - reads as the sentence it is
-    """Standard output takes nothing more: says why. What was judged is stored all the same."""
+    """Standard output cannot be written any more: says why. All verdicts are stored nevertheless."""
 
 
 def line_of(error: BaseException) -> str | None:
-    """The line that says what is wrong and, where it can, what to change; None of a defect."""
+    """The line that says what is wrong and, if possible, what to change; None if the error is a defect."""
     if isinstance(error, KafkaTrialError):
         return str(error)
     if isinstance(error, OSError) and error.errno in _REFUSED:
         named = f"{error.filename}: " if error.filename is not None else ""
         return f"{named}{error.strerror}"
     if _FULL in str(error):
-        return f"{_FULL}, in the store or where Spark keeps what it works on (TMPDIR): make room"
+        return f"{_FULL}, in the store or in Spark's temporary folder (TMPDIR): make room"
     return None

@@ -1,7 +1,7 @@
-"""What a row of the table of faults says of its fault, whichever version recorded it.
+"""What a row of the table ``faults`` says about its fault, whichever version recorded it.
 
-No one who reads a history need know a fault by its name: what it does to nodes are columns. Runs of before these were
-recorded show it by the fault's kind then, and the sides of a cut in its evidence. ``injection`` was called ``fault``.
+Code that reads a history knows no fault by its name: columns say what a fault does to nodes. Older runs lack these
+columns: there the fault's kind says it, and the evidence has the sides of a cut. ``injection`` was called ``fault``.
 """
 
 import json
@@ -24,8 +24,8 @@ class Does(StrEnum):
     DELAYS = "delays"
 
 
-#: The kinds of fault that did so when no column said so.
-_KINDS_THEN: dict[Does, frozenset[str]] = {
+#: In runs without these columns: the kinds of fault that do so.
+_KINDS_OF_OLDER_RUNS: dict[Does, frozenset[str]] = {
     Does.ENDS_PROCESS: frozenset({"kill", "stop", "restart"}),
     Does.HALTS_PROCESS: frozenset({"pause"}),
     Does.DESTROYS_DATA: frozenset({"wipe"}),
@@ -34,13 +34,13 @@ _KINDS_THEN: dict[Does, frozenset[str]] = {
 }
 
 
-#: What stops, or loses, what a broker has to have to be elected.
+#: What takes from a broker what it needs to be elected: its process or its data.
 _UNFIT = (Does.ENDS_PROCESS, Does.HALTS_PROCESS, Does.DESTROYS_DATA)
-#: What is hit where a broker may not be heard by the controller. (None: it was not recorded.)
+#: The planes that carry heartbeats from brokers to the controller. (None: the plane was not recorded.)
 _HEARTBEATS = frozenset({Plane.ALL, Plane.CONTROLLER, None})
-#: What is cut where clients cannot reach a broker.
+#: The planes that carry the clients' requests.
 _SERVES = frozenset({Plane.ALL, Plane.CLIENT, None})
-#: What is cut where no follower can fetch.
+#: The planes that carry the followers' fetches.
 _REPLICATES = frozenset({Plane.ALL, Plane.REPLICATION})
 
 
@@ -52,11 +52,12 @@ def injection_of(row: Row) -> str:
 def does(row: Row, what: Does) -> bool:
     """Whether the fault does this to the nodes that it hits."""
     recorded = row.get(what)
-    return row["kind"] in _KINDS_THEN[what] if recorded is None else bool(recorded)
+    return row["kind"] in _KINDS_OF_OLDER_RUNS[what] if recorded is None else bool(recorded)
 
 
 def acted_on(row: Row) -> frozenset[str]:
-    """The nodes on which there is evidence that the fault acted: those of one that is not effective may be some."""
+    """The nodes on which there is evidence that the fault acted. A fault that is not effective may have acted on some
+    of its nodes."""
     without = row.get("nodes_without_effect")
     if without is None:
         return frozenset(row["nodes"]) if row["effective"] else frozenset()
@@ -64,7 +65,7 @@ def acted_on(row: Row) -> frozenset[str]:
 
 
 def in_doubt(row: Row) -> bool:
-    """Whether nobody knows of some node, or of an election, if the fault acted: its effect was never measured."""
+    """Whether the effect of the fault on some node, or of an election, was never measured: nobody knows if it acted."""
     recorded = row.get("nodes_not_known")
     if recorded is None:
         return not row["effective"] and row["injected_ns"] is None
@@ -72,24 +73,24 @@ def in_doubt(row: Row) -> bool:
 
 
 def supposing_it_acted(row: Row) -> Row:
-    """The row as it were if the fault had acted wherever nobody knows."""
+    """The row as it would be if the fault had acted on every node of which nobody knows."""
     if not in_doubt(row):
         return row
     without = frozenset(row["nodes"]) - acted_on(row)
     doubtful = row.get("nodes_not_known")
-    left = without - (without if doubtful is None else frozenset(doubtful))
-    return {**row, "effective": not left, "nodes_without_effect": sorted(left)}
+    spared = without - (without if doubtful is None else frozenset(doubtful))
+    return {**row, "effective": not spared, "nodes_without_effect": sorted(spared)}
 
 
 def started(row: Row) -> dict[str, int]:
-    """By when the processes of nodes that it had ended, or that it was to start, had been begun again: of each node by
-    itself, as far as that was recorded."""
+    """For each node whose process the fault ended, or started: the time at which that process was running again, if it
+    was recorded."""
     nodes = json.loads(row["evidence"]).get("released", {})
     return {name: int(seen["at_ns"]) for name, seen in nodes.items()}
 
 
 def sides(row: Row) -> tuple[frozenset[str], ...]:
-    """Of a cut between two groups of nodes both; of any other fault none."""
+    """The two groups of nodes of a cut between groups; empty for any other fault."""
     one, other = row.get("cut_from"), row.get("cut_to")
     if one is not None and other is not None:
         return frozenset(one), frozenset(other)
@@ -97,15 +98,15 @@ def sides(row: Row) -> tuple[frozenset[str], ...]:
 
 
 def opposite(row: Row) -> tuple[tuple[frozenset[str], frozenset[str]], ...]:
-    """Of a cut between two groups of nodes each, with the other; of any other fault none."""
+    """Each group of a cut between two groups, with the other group; empty for any other fault."""
     both = sides(row)
     return ((both[0], both[1]), (both[1], both[0])) if both else ()
 
 
 def loses(row: Row, sender: str, receiver: str) -> bool:
-    """Whether a cut is known to have lost all that one broker sent to another to replicate, as long as it was in force.
+    """Whether a cut in force is known to drop all replication traffic from one broker to another.
 
-    (Of a cut that was recorded without its ``plane``, or without ``both_ways``, nobody knows what else was lost.)
+    (If a row lacks ``plane`` or ``both_ways``, nobody knows what else the cut dropped.)
     """
     if not does(row, Does.CUTS) or row.get("plane") not in _REPLICATES:
         return False
@@ -118,17 +119,16 @@ def loses(row: Row, sender: str, receiver: str) -> bool:
 
 
 def cuts_only(row: Row, nodes: frozenset[str]) -> bool:
-    """Whether a fault does no more than cut some of ``nodes`` from each other. (A cut between two groups named the
-    nodes of both before their sides were recorded.)"""
+    """Whether a fault only cuts some of ``nodes`` from each other. (Older runs do not record the sides of a cut between
+    two groups: there its nodes are those of both groups.)"""
     if sides(row):
         return frozenset().union(*sides(row)) <= nodes
     return row["kind"] == "partition" and frozenset(row["nodes"]) <= nodes
 
 
 def unfit(row: Row, brokers: frozenset[str], controllers: frozenset[str]) -> frozenset[str]:
-    """The brokers that a fault is known to keep from being elected, as long as it is in force: their process does
-    nothing, they lost their disk, or they are cut from all ``controllers`` (of ZooKeeper: its nodes, which keep their
-    sessions)."""
+    """The brokers that cannot be elected while the fault is in force: their process does not run, they lost their disk,
+    or they are cut from all ``controllers`` (with ZooKeeper: from its nodes, which keep the brokers' sessions)."""
     acted = brokers & acted_on(row)
     if any(does(row, what) for what in _UNFIT):
         return acted
@@ -141,9 +141,8 @@ def unfit(row: Row, brokers: frozenset[str], controllers: frozenset[str]) -> fro
 
 
 def may_be_unfit(row: Row, brokers: frozenset[str], kraft: bool) -> frozenset[str]:
-    """The brokers that a fault may keep from being elected: it may not be heard who they are cut from. (Brokers that
-    are cut from each other are led by the quorum of KRaft all the same; of ZooKeeper one of them is the
-    controller.)"""
+    """The brokers that a fault may keep from being elected: the controller may not hear from them. (In KRaft a cut
+    between brokers alone does not matter: the quorum elects. With ZooKeeper one of the brokers is the controller.)"""
     acted = brokers & acted_on(row)
     if any(does(row, what) for what in _UNFIT):
         return acted
@@ -165,12 +164,12 @@ def unreached(row: Row) -> frozenset[str]:
 
 
 def hits_heartbeats(row: Row) -> bool:
-    """Whether it is traffic between a broker and the controller that a fault hits, among others."""
+    """Whether a fault hits the traffic between brokers and the controller."""
     return row.get("plane") in _HEARTBEATS
 
 
 def hit(row: Row, nodes: frozenset[str]) -> frozenset[str]:
-    """Those of ``nodes`` that a fault is known to have acted on: of a cut between two groups, the smaller one."""
+    """Those of ``nodes`` that a fault is known to have acted on. For a cut between two groups: only the smaller one."""
     acted = nodes & acted_on(row)
     groups = [acted & side for side in sides(row)]
     return min(groups, key=len) if groups and all(groups) else acted

@@ -1,7 +1,7 @@
 """What Kafka promises under a configuration, as data with sources.
 
-Each anomaly says which promise it breaks (harness.core.anomalies). ``PERMISSIONS`` are the only excuses: a row holds
-where both the settings and what happened in the run make the anomaly something that Kafka never promised to prevent.
+Each anomaly names the promise that it breaks (harness.core.anomalies). ``PERMISSIONS`` are the only excuses: a row
+holds if, under these settings and after what happened in the run, Kafka never promised to prevent the anomaly.
 """
 
 import json
@@ -45,8 +45,8 @@ _COMMITS_NOTHING_BELOW_MIN_INSYNC_SINCE: Version = (3, 7)
 class Configuration(BaseModel):
     """The settings of a run that promises depend on, as run.json keeps them.
 
-    ``grouped``: its consumers share the partitions as a group. ``commits_first``: a member of it commits what a poll
-    brought before it processes that. ``partition_verification``: as configured; see ``verifies_partitions``.
+    ``grouped``: its consumers share the partitions as a group. ``commits_first``: a member commits what a poll brought
+    before it processes that. ``partition_verification``: as configured; see ``verifies_partitions``.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -73,7 +73,7 @@ class Configuration(BaseModel):
 
     @property
     def elects_uncleanly(self) -> bool:
-        """Whether a replica that is not in the ISR may be elected without anybody asking for it.
+        """Whether Kafka itself may elect a replica that is not in the ISR.
 
         In KRaft ``unclean.leader.election.enable`` has an effect from 3.9 on (KAFKA-12670).
         """
@@ -81,20 +81,20 @@ class Configuration(BaseModel):
 
     @property
     def tells_isr_at_once(self) -> bool:
-        """Whether the controller decides each ISR, and tells it: in KRaft, and from 2.7 on (KIP-497). Before, a leader
-        does, and the controller tells of it later."""
+        """Whether the controller decides each ISR, and announces it at once: in KRaft, and from 2.7 on (KIP-497).
+        Before, the leader decides, and the controller announces it later."""
         return self.metadata == "kraft" or self._has(_CONTROLLER_DECIDES_ISR_SINCE)
 
     @property
     def joins_isr_after_term_began(self) -> bool:
-        """Whether who joins an ISR has all that stood in its leader's log when that one's term began: from 2.0.1 on
-        (KAFKA-7128). Before, it had come to the high watermark, and no further."""
+        """Whether a replica that joins an ISR has all that the leader's log had when the term began: from 2.0.1 on
+        (KAFKA-7128). Before, it needs to have only what is below the high watermark."""
         return self._has(_JOINS_ISR_AFTER_TERM_BEGAN_SINCE)
 
     @property
     def commits_alone(self) -> bool:
-        """Whether a leader that is alone in the ISR commits what it writes: from 3.7 on not below min.insync.replicas
-        (KAFKA-15583)."""
+        """Whether a leader that is alone in the ISR commits what it writes. From 3.7 on it does not if
+        min.insync.replicas is above 1 (KAFKA-15583)."""
         return self.min_insync_replicas <= 1 or not self._has(_COMMITS_NOTHING_BELOW_MIN_INSYNC_SINCE)
 
     @property
@@ -103,7 +103,7 @@ class Configuration(BaseModel):
         return self.partition_verification and self._has(_PARTITIONS_VERIFIED_SINCE)
 
     def _has(self, since: Version) -> bool:
-        """Whether ``version`` is ``since`` or later; one that is not known (an imported history) is taken for new."""
+        """Whether ``version`` is ``since`` or later. An unknown version (of an imported history) counts as new."""
         try:
             return parse_version(self.version) >= since
         except ScenarioError:
@@ -111,31 +111,32 @@ class Configuration(BaseModel):
 
     @property
     def read_committed(self) -> bool:
-        """Whether the final read gets only what is in no open or aborted transaction."""
+        """Whether the final read gets no record of an open or aborted transaction."""
         return self.isolation_level == "read_committed"
 
 
 @dataclass(frozen=True)
 class Circumstances:
     """What happened, as far as promises depend on it: to a record that is gone, to a record that is there twice or out
-    of order, or in a run.
+    of order, or in the run.
 
-    Of a record that is gone (checkers.evidence.holders): ``elected``: a broker that need not have had it was elected
-    after it, and took it. ``uncleanly``: that broker was neither in the ISR nor an eligible leader replica.
-    ``isr_faulted``: whoever else was in the ISR then was under a fault. ``by_hand``: that unclean election was asked
-    for. ``emptied``: that broker had lost its disk after it had the record. ``disks_lost``: all that must have had the
-    record lost their disks. ``committed``: the ISR must have had it, whatever ``acks``. ``last_replica_guarded``:
-    eligible leader replicas (KIP-966) are on. ``last_known``: nobody was in sync or eligible then, and that broker had
-    been the last that was.
+    A record that is gone (checkers.evidence.holders): ``elected``: the election of a broker that need not have had the
+    record took it. ``uncleanly``: that broker was neither in the ISR nor an eligible leader replica. ``isr_faulted``:
+    all others in the ISR were under a fault then. ``by_hand``: somebody asked for that unclean election. ``emptied``:
+    that broker lost its disk after it had the record. ``disks_lost``: all brokers that must have had the record lost
+    their disks. ``committed``: the ISR must have had it, whatever ``acks``. ``last_replica_guarded``: eligible leader
+    replicas (KIP-966) are on. ``last_known``: no replica was in sync or eligible then, and that broker was the last
+    that had been.
 
-    Of a record that is there: ``elected``: another leader was elected while it was in flight. ``resent``: it may have
-    been sent again before its acknowledgement came. ``held_back``: a copy was appended after that, and a fault may have
-    held it back until then. ``given_up_beside``: its producer gave up another record while it was in flight.
+    A record that is there: ``elected``: another leader was elected while it was in flight. ``resent``: the producer may
+    have sent it again before its acknowledgement came. ``held_back``: a copy was appended after the acknowledgement,
+    and a fault may have delayed that copy. ``given_up_beside``: its producer gave up another record while it was in
+    flight.
 
-    Of a run: ``faulted``: brokers were under a fault when a group's partition had two owners. ``final_read``: every log
-    was read to its end when all was over. ``moved_unseen``: a group moved the partition between two polls, and the
-    history does not have that. ``missed_by_the_living``: records that a group missed though no member was killed
-    between its commit and them, nor left without an answer to it.
+    A run: ``faulted``: brokers were under a fault when a group's partition had two owners. ``final_read``: every log
+    was read to its end when all was over. ``moved_unseen``: the group may have moved the partition between two polls,
+    and the history does not show it. ``missed_by_the_living``: how many records the group missed although, between the
+    commit and their processing, no member was killed or left without an answer.
     """
 
     elected: bool = False
@@ -158,7 +159,7 @@ class Circumstances:
 
 @dataclass(frozen=True)
 class Permission:
-    """A setting under which ``anomalies`` break no promise. ``remedy`` is the change that would forbid them."""
+    """A setting under which ``anomalies`` break no promise. ``remedy``: the change of settings that forbids them."""
 
     name: str
     anomalies: tuple[Anomaly, ...]
@@ -170,7 +171,7 @@ class Permission:
 
 @dataclass(frozen=True)
 class Ruling:
-    """The standing of an anomaly, with the sentence, its source, and what would forbid it where it is permitted."""
+    """The standing of an anomaly, the sentence that says why, and its source; if it is permitted, the remedy too."""
 
     standing: Standing
     because: str
@@ -178,7 +179,7 @@ class Ruling:
     remedy: str | None = None
 
 
-#: The type of an election that may choose a replica outside the ISR: in the evidence of one asked for by hand.
+#: In the evidence of an election asked for by hand: its type, if it may choose a replica outside the ISR.
 UNCLEAN = "unclean"
 
 _DESIGN = "Kafka documentation, Design, Replication"
@@ -186,24 +187,24 @@ _PRODUCER = "Kafka documentation, producer configuration"
 _TOPIC = "Kafka documentation, topic configuration"
 _RESENT = "librdkafka, rd_kafka_handle_Produce_error (a refresh of the leader counts as no retry); KAFKA-13574"
 
-#: Of a group that commits first, what stands in place of the promise above.
+#: What Kafka promises to a group that commits before processing, instead of MISSED's own promise.
 _AT_MOST_ONCE = Promise(
     "of what a group that commits before processing has committed, each record is processed, unless the member that "
     "had it to process was killed, or never learnt that it was committed",
     "Kafka documentation, Design, Message Delivery Semantics",
 )
 
-#: What was cut off the end of a log: its records are gone, or only a later copy is left; others get their offsets.
+#: What follows from a truncated log: records are gone, or only a later copy is left; others get their offsets.
 _UNREAD_LOSS = (
     LOST,
     REWRITTEN_OFFSET,
     ACKNOWLEDGED_ELSEWHERE,
     REAL_TIME_ORDER,
 )
-#: And of a transaction: its records, or the marker that ends it.
+#: The same with read records and transactions: their records, or the marker that ends a transaction.
 _LOSS = (*_UNREAD_LOSS, VANISHED, COMMITTED_LOST, FRACTURED, HANGING_TRANSACTION)
 
-#: What each record is judged by itself of: whether something that the settings permit reached it.
+#: The anomalies that are judged record by record: whether an event that the settings permit reached it.
 LOSS: frozenset[Anomaly] = frozenset(_LOSS)
 
 #: The first row that holds rules.
@@ -378,9 +379,9 @@ PERMISSIONS: tuple[Permission, ...] = (
 
 
 def standing(anomaly: Anomaly, configuration: Configuration, *possible: Circumstances) -> Ruling:
-    """Whether a configuration permits ``anomaly`` as it happened; where no row of PERMISSIONS holds, it is a violation.
+    """Whether a configuration permits ``anomaly`` as it happened. If no row of PERMISSIONS holds, it is a violation.
 
-    ``possible``: how it may have happened. What is permitted in all of these is; in some, it is undecided.
+    ``possible``: the ways in which it may have happened. It is permitted if all of them are, undecided if only some.
     """
     late = any(happened.held_back for happened in possible)
     if late:
@@ -399,12 +400,12 @@ def standing(anomaly: Anomaly, configuration: Configuration, *possible: Circumst
 
 
 def undecided(row: Permission, why: str = "nobody knows whether every fault acted") -> Ruling:
-    """The ruling where a row permits it only under a condition that nobody knows to hold."""
+    """The ruling if a row permits the anomaly under a condition, and nobody knows whether it holds."""
     return Ruling(Standing.UNDECIDED, f"{why}; if it did, this is permitted: {row.because}", row.source, row.remedy)
 
 
 def violation(anomaly: Anomaly, configuration: Configuration) -> Ruling:
-    """Kafka broke a promise. Raises ValueError of an anomaly that breaks none."""
+    """Kafka broke a promise. Raises ValueError if the anomaly has none."""
     at_most_once = anomaly is MISSED and configuration.commits_first
     promise = _AT_MOST_ONCE if at_most_once else anomaly.promise
     if promise is None:
@@ -418,8 +419,8 @@ def _permission(anomaly: Anomaly, configuration: Configuration, happened: Circum
 
 
 def _allowed(configuration: Configuration, seen: Circumstances) -> bool:
-    """Whether an election came that the settings allow: a clean one, or another where that may come by itself or was
-    asked for, and no broker of the ISR could be elected."""
+    """Whether the settings allow the election that took the record. A clean one always; an unclean one if Kafka may
+    hold it by itself, or if somebody asked for it while all others of the ISR were under a fault."""
     by_hand = seen.by_hand and seen.isr_faulted
     return seen.elected and (not seen.uncleanly or configuration.elects_uncleanly or by_hand)
 
@@ -429,6 +430,6 @@ def _unclean(seen: Circumstances) -> bool:
 
 
 def asked_by_hand(row: Mapping[str, Any], of: tuple[str, int]) -> bool:
-    """Whether a row of the table ``faults`` is of an unclean election of this partition that was asked for by hand."""
+    """Whether a row of the table ``faults`` is an unclean election of this partition, asked for by hand."""
     seen = json.loads(row["evidence"])
     return seen.get("election") == UNCLEAN and (seen["topic"], seen["partition"]) == of

@@ -3,41 +3,41 @@
 import re
 from typing import Any
 
-#: What a terminal obeys; of what styles a text (SGR, ECMA-48) no more than the look of it changes.
+#: What a terminal obeys. A whole style sequence (SGR, ECMA-48) is harmless: it changes only how text looks.
 _OBEYED = re.compile(r"\x1b\[[0-9;]*m|[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 
 def printable(text: str) -> str:
-    """``text`` with what moves a terminal's cursor, or is no character at all, as an escape."""
+    """``text`` with every character that is not printable written as an escape."""
     return "".join(char if char.isprintable() else _escape(char) for char in text)
 
 
 def is_text(value: Any) -> bool:
-    """Whether UTF-8 can say every text in a value of YAML: not where one has a lone surrogate, as a path of other bytes
-    does."""
-    left, seen = [value], set[int]()
-    while left:
-        one = left.pop()
-        if isinstance(one, str) and any("\ud800" <= char <= "\udfff" for char in one):
+    """Whether UTF-8 can encode every text in a value of YAML. It cannot encode a lone surrogate, which stands for a
+    byte of a path that is not UTF-8."""
+    pending, seen = [value], set[int]()
+    while pending:
+        part = pending.pop()
+        if isinstance(part, str) and any("\ud800" <= char <= "\udfff" for char in part):
             return False
-        # (What is written may be a part of itself.)
-        if isinstance(one, dict | list) and id(one) not in seen:
-            seen.add(id(one))
-            left += [*one, *one.values()] if isinstance(one, dict) else one
+        # (A value may contain itself.)
+        if isinstance(part, dict | list) and id(part) not in seen:
+            seen.add(id(part))
+            pending += [*part, *part.values()] if isinstance(part, dict) else part
     return True
 
 
 def all_printable(value: Any) -> Any:
-    """A value of JSON with every text in it, keys too, ``printable``."""
+    """A JSON value in which every text, also of keys, is ``printable``."""
     if isinstance(value, str):
         return printable(value)
     if isinstance(value, dict):
-        return {printable(str(key)): all_printable(one) for key, one in value.items()}
-    return [all_printable(one) for one in value] if isinstance(value, list | tuple) else value
+        return {printable(str(key)): all_printable(part) for key, part in value.items()}
+    return [all_printable(part) for part in value] if isinstance(value, list | tuple) else value
 
 
 def tame(text: str) -> str:
-    """``text``, lines and styles as they are, with everything else that a terminal obeys as an escape."""
+    """``text`` with its lines and styles, and with all else that a terminal obeys written as an escape."""
     return _OBEYED.sub(lambda found: _escape(found[0]) if len(found[0]) == 1 else found[0], text)
 
 

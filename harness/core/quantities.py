@@ -18,7 +18,7 @@ _PERCENT = {"%": 0.01}
 _BITS = {"bit": 1.0, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9}
 
 
-#: A validation context: the data were written by a person, who may mean another unit than the one we keep.
+#: A validation context: a person wrote the data, and may mean another unit than the one that we store.
 WRITTEN: Final = {"written": True}
 
 
@@ -28,7 +28,8 @@ def parse_duration(value: object) -> float:
 
 
 def written_duration(value: object) -> float:
-    """``parse_duration`` of what a person wrote: a unit must be there, for Kafka's own names often end in ``.ms``."""
+    """``parse_duration`` of what a person wrote. It must have a unit, because names of Kafka settings often end in
+    ``.ms``."""
     number = re.fullmatch(r"\d+(\.\d+)?", value.strip()) if isinstance(value, str) else isinstance(value, int | float)
     if number and not isinstance(value, bool):
         raise ValueError(f"{value!r} has no unit: write {value}ms or {value}s")

@@ -10,12 +10,12 @@ class TimelineStep(BaseModel):
 
     @property
     def key(self) -> str:
-        """The one key that it has."""
+        """Its only key."""
         return type(self).__name__.lower()
 
     @property
     def longest(self) -> float:
-        """The seconds that it may take at most; what is broken or healed is so in a moment."""
+        """The seconds that it may take at most; 0 for a step that only injects or heals."""
         return 0.0
 
     def __str__(self) -> str:

@@ -28,8 +28,8 @@ class Plane(StrEnum):
 
 @dataclass(frozen=True, order=True)
 class Ports:
-    """The TCP ports that a node listens on: the same on every node of a cluster, so that a plane's packets are known at
-    either end. ``follow`` and ``elect`` are for ZooKeeper's nodes among themselves."""
+    """The TCP ports that a node listens on. They are the same on every node of a cluster, so that both ends know the
+    packets of a plane. ``follow`` and ``elect``: the traffic between ZooKeeper's nodes."""
 
     client: int = 9092
     controller: int = 9093
@@ -39,8 +39,8 @@ class Ports:
     elect: int = 3888
 
     def of(self, plane: Plane) -> tuple[int, ...]:
-        """Those of one plane; none for ``ALL``, which ports do not distinguish. What is kept in ZooKeeper is the
-        controller's."""
+        """The ports of one plane; none for ``ALL``, which is not limited to ports. ZooKeeper's ports belong to the
+        controller's plane."""
         if plane is Plane.CONTROLLER:
             return (self.controller, self.zookeeper, self.follow, self.elect)
         return {Plane.REPLICATION: (self.replication,), Plane.CLIENT: (self.client,)}.get(plane, ())
@@ -50,8 +50,8 @@ class Ports:
 class Node:
     """One node: ``b1``, ``c1``, ``z1`` …; ``id`` is its ``node.id`` (brokers 1…, controllers 101…) or myid.
 
-    ``control``: the TCP port over which the harness reaches the node's machine, where it does so through the network
-    that faults act on: no fault hits it.
+    ``control``: the TCP port on which the harness reaches the node's machine, if it shares the network that faults act
+    on. No fault hits this port.
     """
 
     name: str
@@ -105,9 +105,9 @@ def broker_name(number: int, names: Mapping[int, str]) -> str:
 
 @dataclass(frozen=True)
 class View:
-    """Who has which role now, for the partition that the scenario watches: what targets are resolved against.
+    """Who has which role now in the partition that the scenario watches. Targets are resolved from it.
 
-    ``coordinator``: of the first transactional producer.
+    ``coordinator``: that of the first transactional producer.
     """
 
     leader: Node | None

@@ -12,7 +12,7 @@ SCHEMA = 1
 
 
 class Judgement(StrEnum):
-    """valid: every assumption held and nothing was found. unknown: an assumption did not hold. invalid: an anomaly."""
+    """valid: all preconditions met and nothing found. unknown: one is not met. invalid: an anomaly was found."""
 
     VALID = "valid"
     UNKNOWN = "unknown"
@@ -40,11 +40,11 @@ class _Part(BaseModel):
 
 
 class FoundAnomaly(_Part):
-    """What was found of one anomaly: all records of a run that are in it. ``examples`` has at most 20 of ``count``.
+    """All that was found of one anomaly. ``examples`` has at most 20 of ``count``.
 
-    ``runs`` are the records grouped by where they stood and under whom, at most 20, the biggest first: facts
-    (checkers/evidence/causes.py), and ``text``, the sentence made of them (harness/report/sentences.py). Empty of an
-    anomaly that does not come in runs.
+    ``runs``: neighbouring records of one partition and leader, at most 20 groups, the biggest first. A run has facts
+    (checkers/evidence/causes.py) and ``text``, their sentence (harness/report/sentences.py). Empty for an anomaly that
+    does not come in runs.
     """
 
     count: int
@@ -58,7 +58,7 @@ class FoundAnomaly(_Part):
 
 class CauseOf(StrEnum):
     """What took the records of a finding: an election; the loss of all disks that had them; nothing, though everything
-    was observed; or it is unknown. Or, of an anomaly that no record decides by itself: what happened in the run, or a
+    was observed; or it is unknown. For an anomaly that is not judged record by record: what happened in the run, or a
     limit of the scenario."""
 
     ELECTION = "election"
@@ -70,13 +70,13 @@ class CauseOf(StrEnum):
 
 
 class Finding(_Part):
-    """What one cause did: the anomalies that are its consequences, with how many of each (the first gives it its name).
+    """One cause, and the anomalies that follow from it, with the count of each (the first gives the finding its name).
 
-    ``cause``: facts of what took the records: ``event`` (a CauseOf) and, of an election or a loss of disks, when, under
-    which faults, and who was elected where. ``evidence``: who must have had them, who need not, of whom nobody
-    knows, and what took them, of its first run that has its standing; each run has its own. ``runs``: of each
-    partition the offsets, at most 20, and ``more_runs`` besides. ``standing`` is the worst of its records.
-    ``text``: the cause as a sentence (harness/report/sentences.py).
+    ``cause``: the facts: ``event`` (a CauseOf) and, for an election or a loss of disks, when it happened, under which
+    faults, and who was elected where. ``evidence``: who must have had the records, who need not, of whom nobody knows,
+    and what took them; it is that of the first run with this standing (each run has its own). ``runs``: the offsets by
+    partition, at most 20; ``more_runs`` counts the others. ``standing``: the worst of its records. ``text``: the cause
+    as a sentence (harness/report/sentences.py).
     """
 
     standing: Standing
@@ -96,7 +96,7 @@ class Finding(_Part):
         return next(iter(self.anomalies))
 
 
-#: What the preconditions are called (checkers/preconditions.py), in the order in which a reader should doubt them.
+#: The names of the preconditions (checkers/preconditions.py), those first that a reader should check first.
 PRECONDITIONS = (
     "history whole",
     "something attempted",
@@ -119,15 +119,15 @@ PRECONDITIONS = (
 )
 
 
-#: What preconditions were called before: stored verdicts and expectations of then are read as today's.
+#: Former names of preconditions, in stored verdicts and older scenarios, and their present names.
 _FORMER = {"faults bit": "faults took effect"}
 
 
-def _called_today(name: object) -> object:
+def _present_name(name: object) -> object:
     return _FORMER.get(name, name) if isinstance(name, str) else name
 
 
-PreconditionName = Annotated[str, BeforeValidator(_called_today)]
+PreconditionName = Annotated[str, BeforeValidator(_present_name)]
 
 
 class Precondition(_Part):
@@ -139,8 +139,8 @@ class Precondition(_Part):
 
 
 class Summary(_Part):
-    """The 2013 report. Rates are fractions of 1, or null where there is nothing to divide by. ``lost`` and
-    ``duplicated`` are null where their checker failed."""
+    """The counts of the report in "Jepsen: Kafka" (2013). Rates are fractions of 1, or null if there is nothing to
+    divide by. ``lost`` and ``duplicated`` are null if their checker failed."""
 
     attempted: int
     acknowledged: int
@@ -174,7 +174,7 @@ class Expectation(_Part):
     ) -> str | None:
         """Why the expectation is not met, in one line; None where it is.
 
-        A precondition that is not met is never expected unless it is named: what was found may have another cause.
+        A precondition may be not met only if ``not_met`` names it: otherwise what was found may have another cause.
         """
         if verdict not in self.verdicts:
             return f"expected {' or '.join(self.verdicts)}, judged {verdict}"

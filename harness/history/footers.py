@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 
 from harness.core.errors import HistoryError
 
-#: Stands for a value that is not known, or not the same everywhere.
+#: Marks a column whose value is unknown, or differs between rows.
 _VARIOUS = object()
 
 
@@ -24,8 +24,8 @@ def footer(path: Path) -> pq.FileMetaData:
 def constants(footers: Iterable[pq.FileMetaData]) -> dict[str, Any]:
     """The columns that have one value in every row of these files (None: null everywhere).
 
-    A column is left out where a writer left out its statistics, or cut them short: of a cut value the least and the
-    greatest differ (parquet.thrift, Statistics).
+    A column is missing from the result if its statistics are missing, or truncated: then its minimum and maximum differ
+    (parquet.thrift, Statistics).
     """
     values: dict[str, set[Any]] = {}
     for one in footers:
@@ -50,8 +50,8 @@ def nulls(footer: pq.FileMetaData, column: str) -> int:
 
 
 def beyond(footer: pq.FileMetaData, column: str, values: Collection[str]) -> str | None:
-    """A value of a column of text that is none of ``values``, if the footer shows one: it says the least and the
-    greatest of each row group."""
+    """A value of a text column that is not in ``values``, if the footer shows one. The footer has only the minimum and
+    the maximum of each row group."""
     chunks = (chunk for group in _groups(footer) for chunk in map(group.column, range(group.num_columns)))
     statistics = [chunk.statistics for chunk in chunks if chunk.path_in_schema == column]
     ends = (end for one in statistics if one is not None and one.has_min_max for end in (one.min, one.max))
@@ -77,9 +77,9 @@ def within(footer: pq.FileMetaData, column: str, value: int) -> bool:
 def differences(
     found: pa.Schema, wanted: pa.Schema, lacking: Collection[str] = (), former: Collection[str] = ()
 ) -> list[str]:
-    """What keeps ``found`` from being read as ``wanted``, one phrase for each column; order does not matter.
+    """Why ``found`` cannot be read as ``wanted``: one phrase for each column. The order of columns does not matter.
 
-    ``lacking``: columns that it need not have; ``former``: those that it may also have.
+    ``lacking``: columns that ``found`` need not have; ``former``: columns that it may have in addition.
     """
     missing = [f"no column {name}" for name in wanted.names if name not in found.names and name not in lacking]
     unknown = [f"unknown column {name}" for name in found.names if name not in {*wanted.names, *former}]
@@ -96,7 +96,7 @@ def _groups(footer: pq.FileMetaData) -> Iterator[pq.RowGroupMetaData]:
 
 
 def _values(column: pq.ColumnChunkMetaData) -> set[Any]:
-    """The one value of a column in a row group; several values, whichever they are, where it has more than one."""
+    """The only value of a column in a row group. If the column has several, or may have, any two values."""
     statistics = column.statistics
     if statistics is None or not statistics.has_null_count:
         return {_VARIOUS}
@@ -108,7 +108,7 @@ def _values(column: pq.ColumnChunkMetaData) -> set[Any]:
 
 
 def _same(found: pa.DataType, wanted: pa.DataType) -> bool:
-    # The name of a list's element ("item", "element") is a writer's habit, not a difference.
+    # Writers name the element of a list differently ("item", "element"): that is no difference.
     if pa.types.is_list(found) and pa.types.is_list(wanted):
         return bool(found.value_type == wanted.value_type)
     return bool(found == wanted)

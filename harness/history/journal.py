@@ -23,10 +23,10 @@ def table_of(path: Path) -> str:
 
 
 class Journal:
-    """One writer's rows of one table, for one thread. What was appended has reached the kernel.
+    """One writer's rows of one table, for one thread. When ``append`` returns, the kernel has the rows.
 
-    A journal that failed to take a batch (a full disk) takes nothing more: behind half a batch a reader would take the
-    next one for its rest. All that it had taken before can be read; it is not sealed.
+    After a failed write (a full disk) a journal accepts no more rows: a reader would take the next batch for the rest
+    of the broken one. All earlier rows can be read; the journal is not sealed.
     """
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
@@ -37,7 +37,7 @@ class Journal:
         self._stream = pa.ipc.new_stream(self._sink, schema)
 
     def append(self, batch: pa.RecordBatch) -> None:
-        """Write one batch, whole. Raises OSError where it cannot be written, or one before it could not."""
+        """Write one whole batch. Raises OSError if this write fails, or an earlier one failed."""
         if self._failure is not None:
             raise OSError(self._failure.errno, f"an earlier write failed ({self._failure})", str(self.path))
         try:

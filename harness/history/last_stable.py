@@ -1,6 +1,6 @@
-"""How far each log was stable once all transactions should have been over. Without Spark.
+"""The last stable offset of each log, once all transactions should have ended. Without Spark.
 
-What workloads/readback/last_stable.py recorded.
+workloads/readback/last_stable.py records it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,41 +11,43 @@ import pyarrow.compute as pc
 
 from harness.core.topology import Partition
 
-#: The rows of positions that say how far each log was stable.
+#: The rows of ``positions`` that have a last stable offset or a high watermark.
 STABILITY = pc.field("event").isin(["last-stable", "high-watermark"])
 
 
 class StableEnds(NamedTuple):
-    """Where a log was stable and where it ended, as both were reported last."""
+    """The last stable offset of a log and its high watermark, as last reported."""
 
     last_stable: int
     high_watermark: int
 
     @property
     def hang(self) -> bool:
-        """Whether a transaction there is ended by nobody."""
+        """Whether the log has a transaction that nobody ends."""
         return self.last_stable < self.high_watermark
 
 
 def stable_ends(rows: pa.Table) -> dict[Partition, StableEnds]:
-    """The last stable offset and the high watermark of each partition of which both are known.
+    """The last stable offset and the high watermark of each partition, if both are known.
 
-    ``rows``: the rows of positions that are STABILITY.
+    ``rows``: the rows of ``positions`` that STABILITY selects.
     """
     last: dict[Partition, dict[str, Any]] = {}
     for row in rows.sort_by("at_ns").to_pylist():
         ends = last.setdefault((row["topic"], row["partition"]), dict.fromkeys(("last-stable", "high-watermark")))
         ends[row["event"]] = row["offset"]
     return {
-        of: StableEnds(at["last-stable"], at["high-watermark"]) for of, at in last.items() if None not in at.values()
+        partition: StableEnds(ends["last-stable"], ends["high-watermark"])
+        for partition, ends in last.items()
+        if None not in ends.values()
     }
 
 
 def held_back(rows: Iterable[Mapping[str, Any]], stable: Mapping[Partition, StableEnds]) -> list[dict[str, Any]]:
-    """The ``rows`` of log_ends with read_committed, as they are where a transaction hangs.
+    """The ``rows`` of ``log_ends`` of a read with read_committed: if a transaction hangs, a row is not complete.
 
-    The read was complete at the last stable offset, and says nothing about the records from there to the high
-    watermark, where the log ends.
+    The read ended at the last stable offset, and did not see the records from there to the high watermark, where the
+    log ends.
     """
     return [
         {**row, "log_end": ends.high_watermark, "complete": False}

@@ -1,4 +1,4 @@
-"""Who works on a run: the process that records it, and one at a time that judges it."""
+"""Locks on a run: one process records it, and one process at a time judges it."""
 
 import errno
 import fcntl
@@ -9,14 +9,14 @@ from pathlib import Path
 
 _FILE = ".recording"
 
-#: What filesystems answer that lock no directories (NFS).
+#: The errors of filesystems that cannot lock a directory (NFS).
 _NO_LOCKS = frozenset({errno.EBADF, errno.ENOLCK, errno.EOPNOTSUPP, errno.EINVAL})
 
 
 class RecordingLock:
-    """Held from its making until ``release``, or until the process ends in whatever way.
+    """A lock that is held from its construction until ``release``, or until the process ends.
 
-    Raises BlockingIOError where another process holds it.
+    Raises BlockingIOError if another process holds it.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -28,7 +28,7 @@ class RecordingLock:
             raise
 
     def release(self) -> None:
-        """Let go of it. Twice is harmless."""
+        """Release the lock. Doing so twice is harmless."""
         self._file.close()
 
 
@@ -51,8 +51,8 @@ def is_recorded(directory: Path) -> bool:
 def judging_lock(directory: Path) -> Iterator[bool]:
     """Wait until nobody else judges the run in ``directory``, and keep others waiting meanwhile.
 
-    It is a lock on the directory itself: it needs no permission to write, and leaves nothing behind. Says whether it
-    is held: not on a filesystem that locks no directories.
+    The directory itself is locked: that needs no permission to write, and leaves no file. Yields whether the lock is
+    held: a filesystem may be unable to lock directories.
     """
     file = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:

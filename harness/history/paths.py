@@ -23,10 +23,10 @@ VERDICT_FILE = "verdict.json"
 #: Tracebacks of checkers that failed, beside the anomalies.
 CHECKERS_LOG = "checkers.log"
 
-#: At the top of a filesystem of its own (ext4): only root may look into it, and no run is put there.
+#: A folder at the top of each ext4 filesystem: only root may read it, and it has no runs.
 _OF_VOLUME = "lost+found"
 
-#: Rows of a row group: what one Spark task reads at least. Small enough for two cores to share a history of 10^6.
+#: Rows of a row group, the least that one Spark task reads. Small enough that two cores share a history of 10^6.
 _ROW_GROUP = 1 << 19
 
 
@@ -41,8 +41,8 @@ def parts(run: Path, table: str) -> list[Path]:
 
 
 def stored(run: Path, table: str) -> "ds.Dataset":
-    """The ``parts`` of a table, to be read a piece at a time; where there are none, no rows."""
-    import pyarrow.dataset as ds  # (and with it pandas: half a second that who records does without)
+    """The ``parts`` of a table, to be read in pieces. A table without parts has no rows."""
+    import pyarrow.dataset as ds  # (It imports pandas, which takes half a second: recorders do without.)
 
     files = [str(path) for path in parts(run, table)]
     schema = TABLES[table]
@@ -52,7 +52,7 @@ def stored(run: Path, table: str) -> "ds.Dataset":
 def write_table(run: Path, table: str, rows: pa.Table, part: str = "part") -> Path:
     """Store ``rows`` in this order as ``<run>/history/<table>/<part>.parquet``, zstd; return that path.
 
-    One part for each journal keeps a worker's records together, which is what the checkers' first pass thrives on.
+    One part for each journal keeps a worker's records together: that makes the checkers' first scan fast.
     """
     directory = table_directory(run, table)
     directory.mkdir(parents=True, exist_ok=True)
@@ -62,9 +62,9 @@ def write_table(run: Path, table: str, rows: pa.Table, part: str = "part") -> Pa
 
 
 def parquet_writer(run: Path, table: str, schema: pa.Schema, part: str = "part") -> pq.ParquetWriter:
-    """The same file open, for rows that come in batches: each ``write_table`` of it makes a row group.
+    """Open the same file for rows that come in batches: each of its ``write_table`` calls makes a row group.
 
-    ``schema`` is the table's, or only the named columns of it.
+    ``schema``: the table's, or some of its columns.
     """
     directory = table_directory(run, table)
     directory.mkdir(parents=True, exist_ok=True)
@@ -77,9 +77,9 @@ def _encoding(schema: pa.Schema) -> dict[str, Any]:
 
 
 def files_below(folder: Path, name: str, unreadable: Callable[[OSError], None], nested: bool = True) -> list[Path]:
-    """Every file of this name at and below ``folder``, in order; unless ``nested``, none below a folder that has one.
-    What is removed meanwhile is skipped, and so is a volume's own `lost+found`; another folder that this user cannot
-    look into is ``unreadable``."""
+    """Every file of this name in ``folder`` and below, in order. Unless ``nested``, the search does not go below a
+    folder that has one. Folders that are removed meanwhile are skipped, and so is a filesystem's `lost+found`;
+    ``unreadable`` is called for every other folder that this user cannot read."""
 
     def skip_or_report(error: OSError) -> None:
         if not isinstance(error, FileNotFoundError) and Path(error.filename).name != _OF_VOLUME:
@@ -95,12 +95,12 @@ def files_below(folder: Path, name: str, unreadable: Callable[[OSError], None], 
 
 
 def checking(folder: Path) -> str:
-    """The command that judges what is recorded below a folder, as a shell takes it, to be named in a sentence."""
+    """The shell command that judges all runs below a folder, as a sentence quotes it."""
     return f"`kafka-trial check {shlex.quote(str(folder))}`"
 
 
 def is_there(path: Path) -> bool:
-    """Whether there is something of this name, or nobody can tell this user."""
+    """Whether a file or folder of this name exists. True if this user may not see whether it does."""
     with suppress(PermissionError):
         try:
             path.lstat()

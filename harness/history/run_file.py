@@ -1,4 +1,4 @@
-"""run.json: all that a stored run says of itself apart from its tables."""
+"""run.json: all that is stored of a run, apart from its tables."""
 
 import re
 from enum import StrEnum
@@ -25,7 +25,7 @@ _REQUEST_MS = 30_000
 #: The last second of the year 9999: there is no later date.
 _LAST_DATE_NS = 253_402_300_799 * 10**9
 
-#: The tables that clients write, by their role, in runs of earlier versions, which do not say it (``writes``).
+#: The tables that clients of each role write, for runs of earlier versions: those lack ``writes``.
 _WROTE: dict[str, tuple[str, ...]] = {
     "producer": ("sends",),
     "transactor": ("sends", "transactions"),
@@ -34,15 +34,15 @@ _WROTE: dict[str, tuple[str, ...]] = {
     "replica": ("reads",),
 }
 
-#: What run.json had before, and nothing read.
+#: Keys of earlier versions, which nothing reads.
 _DROPPED = frozenset({"origin_monotonic_ns"})
 
 
 class State(StrEnum):
-    """How far a run came: ``recorded`` is whole and may be judged, ``crashed`` kept what was recorded until then,
-    ``interrupted`` ended before anything was sent: there is nothing to judge.
+    """How far a run came. ``recorded``: it is whole and can be judged. ``crashed``: it has what was recorded until the
+    crash. ``interrupted``: it ended before anything was sent, so there is nothing to judge.
 
-    ``judged`` is ``recorded``, as earlier versions wrote it: today nothing that was recorded is written again.
+    Earlier versions changed ``recorded`` to ``judged``; now a recorded run.json is never written again.
     """
 
     RUNNING = "running"
@@ -53,7 +53,7 @@ class State(StrEnum):
 
 
 class Origin(StrEnum):
-    """Who recorded a run: only kafka-trial reads every log to its end when all is over, and watches who leads."""
+    """Who recorded a run. Only kafka-trial reads every log to its end after the run, and observes leaders."""
 
     KAFKA_TRIAL = "kafka-trial"
     JEPSEN = "jepsen"
@@ -80,7 +80,7 @@ class Limits(_Part):
 
 
 class StepReport(_Part):
-    """One step of the timeline as it went. An ``until`` that expired is not ``met``; ``detail`` says what was seen."""
+    """The outcome of a step of the timeline. An ``until`` that timed out is not ``met``; ``detail``: what was seen."""
 
     step: str
     at_ns: int
@@ -97,8 +97,8 @@ class PhaseReport(_Part):
 
 
 class ClockReport(_Part):
-    """How far a node's wall clock was ahead of the harness's, and how far that may be wrong: so the times in its log
-    lie on the axis of ``origin_unix_ns``."""
+    """How far a node's wall clock is ahead of the harness's, and the largest possible error. With it, the times in the
+    node's log can be compared with ``origin_unix_ns``."""
 
     node: str
     at_ns: int
@@ -107,7 +107,7 @@ class ClockReport(_Part):
 
 
 class NodeAddress(_Part):
-    """A node as run.json remembers it."""
+    """A node as run.json stores it."""
 
     name: str
     role: str
@@ -116,7 +116,7 @@ class NodeAddress(_Part):
 
 
 class Process(_Part):
-    """One process of a worker: ``incarnation`` counts those before it."""
+    """One process of a worker. ``incarnation``: how many processes the worker had before."""
 
     worker: int
     incarnation: int
@@ -167,32 +167,31 @@ class RunFile(_Part):
 
     @property
     def timeline_lasted(self) -> float | None:
-        """Seconds of its timeline; None where it did not come to the end of it."""
+        """Seconds that its timeline took; None if the timeline did not end."""
         at = next((n for n, phase in enumerate(self.phases) if phase.phase == TIMELINE), len(self.phases))
         following = self.phases[at + 1 :]
         return (following[0].at_ns - self.phases[at].at_ns) / 1e9 if following else None
 
     @model_validator(mode="before")
     @classmethod
-    def _without_what_is_no_longer_kept(cls, data: Any) -> Any:
-        """Runs of earlier versions have keys that nothing reads."""
+    def _without_former_keys(cls, data: Any) -> Any:
         return {key: value for key, value in data.items() if key not in _DROPPED} if isinstance(data, dict) else data
 
     @model_validator(mode="after")
     def _killed_by_its_steps(self) -> Self:
-        """In runs of earlier versions, only the steps of the timeline say which members were killed."""
+        """Runs of earlier versions lack ``killed``: the steps of the timeline say which members were killed."""
         if "killed" not in self.model_fields_set:
             self.killed = _killed(self.timeline, sorted(self.workers("positions")))
         return self
 
     @property
     def final_read(self) -> bool:
-        """Whether every log was to be read to its end when all was over."""
+        """Whether the run has to read every log to its end at last."""
         return self.origin is Origin.KAFKA_TRIAL
 
     @property
     def heals_all(self) -> bool:
-        """Whether no fault stays as it is after the heal."""
+        """Whether no fault lasts after the heal."""
         return not self.lasting and not (self.scenario.get("final_read") or {}).get("down")
 
     @property
@@ -221,7 +220,7 @@ class RunFile(_Part):
         return self.writes.get(client, _WROTE.get(role, ()))
 
     def workers(self, writing: str | None = None) -> dict[int, dict[str, Any]]:
-        """The clients that write one table, or all, by their numbers: the settings of each."""
+        """The settings of the clients that write one table, or of all clients, by their numbers."""
         return {
             int(client.split()[1]): settings
             for client, settings in self.clients.items()
@@ -230,7 +229,7 @@ class RunFile(_Part):
 
     @property
     def request_timeout_ns(self) -> int:
-        """The shortest time after which a producer sends again what nobody answered."""
+        """The shortest time after which a producer sends an unanswered request again."""
         configured = (settings.get("request.timeout.ms") for settings in self.workers("sends").values())
         return min([_REQUEST_MS, *(int(ms) for ms in configured if ms is not None)]) * 1_000_000
 
@@ -239,12 +238,12 @@ class RunFile(_Part):
         return self.model_dump_json(indent=2) + "\n"
 
     def write(self, directory: Path) -> None:
-        """Replace run.json in ``directory`` at once: a reader sees the old one or the new one, never a half."""
+        """Replace run.json in ``directory`` atomically: a reader sees the old file or the new one."""
         write_file(directory, RUN_FILE, self.text())
 
     @classmethod
     def read(cls, directory: Path) -> "RunFile":
-        """Raises HistoryError where there is no run.json, or it is not one of ours."""
+        """Raises HistoryError if run.json is missing, or not one of ours."""
         path = directory / RUN_FILE
         try:
             return cls.model_validate_json(path.read_bytes())
@@ -257,7 +256,7 @@ class RunFile(_Part):
 
 
 def _killed(timeline: list[StepReport], members: list[int]) -> list[Process]:
-    """The processes that the steps of a timeline killed, each ``join`` being the next of its worker."""
+    """The processes that the steps of a timeline killed. Each ``join`` starts the next process of its worker."""
     incarnations, killed = dict.fromkeys(members, 0), []
     for step in timeline:
         acted = re.fullmatch(r"(kill|join) member (\d+)", step.step) if step.met else None

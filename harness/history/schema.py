@@ -1,7 +1,7 @@
 """The tables of a history: what a row of each is, and its columns. Times are ns since the run's origin.
 
 A worker journals its tables as Arrow IPC streams, ``journals/<table>.<worker>.arrows``; a sealed run has them as
-``history/<table>/*.parquet``. The schemas below are the contract between those who record and those who judge.
+``history/<table>/*.parquet``. The schemas below are the contract between recorders and judge.
 """
 
 from enum import StrEnum
@@ -53,13 +53,13 @@ SENDS = pa.schema(
     ]
 )
 
-#: The offset of a record in another tool's history that has none.
+#: The offset of a record in an imported history that lacks it.
 UNKNOWN_OFFSET = -1
 
 #: One row for each record delivered to a reader. ``record_id`` is null where the payload is not one of ours. ``key`` is
-#: UTF-8; bytes that are none are written as ``\xNN``. ``offset`` is UNKNOWN_OFFSET in some imported histories, never in
-#: ours. ``transaction`` is that of the worker ``reader`` in which it was polled; null outside of one.
-#: ``poll`` is the number of the reader's poll, where times do not show what came first.
+#: UTF-8; other bytes are written as ``\xNN``. ``offset`` is UNKNOWN_OFFSET in some imported histories, never in ours.
+#: ``transaction``: the transaction of the worker ``reader`` in which it polled the record; null outside of one.
+#: ``poll``: the number of the reader's poll, in histories whose times do not show the order.
 READS = pa.schema(
     [
         _required("reader", pa.int32()),
@@ -80,11 +80,11 @@ READS = pa.schema(
 
 #: What happened to a reader's position in a partition: assign, revoke, lost, seek, committing, commit,
 #: end-of-partition, error. A ``committing`` is journalled before the commit is asked for; a ``commit`` is its answer.
-#: Where a reader is assigned a log from its beginning, ``offset`` is that: null where no broker reported it.
-#: Of the final reader: last-stable and high-watermark, the ends of a log once all transactions should be over. Of who
-#: read a replica: end-of-partition, where the follower's log ended as far as it knew. Of an imported history:
-#: MAY_HAVE_MOVED, before a poll of a member of a group whose rebalances it does not have. ``poll`` is the number of the
-#: reader's next poll, where times do not show what came first.
+#: Of an ``assign`` that starts at the beginning of a log, ``offset`` is the log's first; null if no broker reported it.
+#: The final reader writes last-stable and high-watermark, the ends of a log once all transactions should be over. The
+#: reader of a replica writes end-of-partition, the end of the follower's log as the follower knew it. An imported
+#: history without rebalances has MAY_HAVE_MOVED before a poll of a group's member. ``poll``: the number of the reader's
+#: next poll, in histories whose times do not show the order.
 MAY_HAVE_MOVED = "may-have-moved"
 POSITIONS = pa.schema(
     [
@@ -99,9 +99,9 @@ POSITIONS = pa.schema(
     ]
 )
 
-#: One row for each transaction; ``intent`` is commit or abort. Journalled before it happens: without
-#: ``ending_ns`` its producer asked for neither. A commit that was asked for and not answered is info; one that was
-#: abandoned before it was asked for is fail.
+#: One row for each transaction; ``intent`` is commit or abort. It is journalled before it happens: without
+#: ``ending_ns`` its producer asked for neither. A commit without an answer is info; a transaction that was given up
+#: before its producer asked for the commit is fail.
 TRANSACTIONS = pa.schema(
     [
         _required("worker", pa.int32()),
@@ -116,13 +116,13 @@ TRANSACTIONS = pa.schema(
     ]
 )
 
-#: One injection and its heal. ``injection`` is its own name, ``kind`` its fault's in the catalogue; ``fault`` is what
-#: ``injection`` was called before, and holds the same. ``effective``: it was injected, and acted on every node that it
-#: names. On which of them it is not known to have acted is ``nodes_without_effect``; on which of these it may have, for
-#: nothing was measured there when it was over, is ``nodes_not_known``. ``evidence`` is JSON: packet counters of rules
-#: and queues, process states. What the fault does to nodes are columns (core.faults: Does); of a cut between two groups
-#: of nodes ``cut_from`` and ``cut_to`` are those; what the former send is lost, and ``both_ways`` what the latter
-#: send, too. ``plane``: which traffic it hits.
+#: One injection and its heal. ``injection``: its own name. ``kind``: the fault's name in the catalogue. ``fault``: the
+#: former name of ``injection``, with the same value. ``effective``: it was injected, and acted on every node that it
+#: names. ``nodes_without_effect``: the nodes on which it is not known to have acted. ``nodes_not_known``: those of them
+#: on which it may have acted, because nothing was measured there when it ended. ``evidence`` is JSON: packet counters
+#: of rules and queues, process states. Columns say what the fault does to nodes (core.faults: Does). A cut between two
+#: groups drops what ``cut_from`` sends to ``cut_to``; with ``both_ways`` also what ``cut_to`` sends. ``plane``: the
+#: traffic that it hits.
 FAULTS = pa.schema(
     [
         _required("fault", pa.string()),
@@ -145,9 +145,9 @@ FAULTS = pa.schema(
     ]
 )
 
-#: A partition as one broker reported it. ``leader`` is -1 where that broker knows none. ``high``: only a leader
-#: reports that of its log; ``high_epoch`` is the leader epoch that it reported with it (ListOffsets from version 4 on,
-#: KIP-320). ``elr`` are the eligible leader replicas, where the broker reports them (DescribeTopicPartitions, KIP-966).
+#: A partition as one broker reported it. ``leader`` is -1 where that broker knows none. ``high``: the high watermark,
+#: which only a leader reports; ``high_epoch``: the leader epoch that it reported with it (ListOffsets from version 4
+#: on, KIP-320). ``elr``: the eligible leader replicas, if the broker reports them (DescribeTopicPartitions, KIP-966).
 OBSERVATIONS = pa.schema(
     [
         _required("observer", pa.string()),
@@ -163,7 +163,7 @@ OBSERVATIONS = pa.schema(
     ]
 )
 
-#: Where the final read had to reach, and did. One row for every partition of the run's topics.
+#: How far the final read had to come, and how far it came. One row for every partition of the run's topics.
 LOG_ENDS = pa.schema(
     [
         *_TOPIC,
@@ -184,15 +184,15 @@ TABLES: dict[str, pa.Schema] = {
     "log_ends": LOG_ENDS,
 }
 
-#: The words that a column of text may have, where that is all it may have.
+#: The allowed values of text columns that have a fixed set of them.
 WORDS: dict[str, dict[str, tuple[str, ...]]] = {
     "sends": {"outcome": tuple(Outcome)},
     "reads": {"phase": tuple(Phase)},
     "transactions": {"outcome": tuple(Outcome), "intent": ("commit", "abort")},
 }
 
-#: Columns that a history may lack, of before they were recorded or another tool's: they are null then, and nothing is
-#: asked of them. Either all parts of a table have one or none has.
+#: Columns that an older or imported history may lack: they are then null, and no checker uses them. Either all parts of
+#: a table have such a column, or none has.
 LATER: dict[str, frozenset[str]] = {
     "reads": frozenset({"key", "poll", "transaction"}),
     "positions": frozenset({"poll"}),
@@ -204,14 +204,14 @@ LATER: dict[str, frozenset[str]] = {
 #: Columns that earlier versions recorded. Nothing reads them.
 FORMER: dict[str, frozenset[str]] = {"observations": frozenset({"low"})}
 
-#: The final read's number among readers. Who reads a replica is this, and the broker's id, together.
+#: The reader number of the final read. The reader of a replica has this number plus the broker's id.
 FINAL_READER = 1000
 
 SEQUENCE_BITS = 40
 
 
 def record_id(worker: int, sequence: int) -> int:
-    """The id of a worker's nth record: unique in a run, and self-describing."""
+    """The id of a worker's nth record. It is unique in a run, and has both numbers in it."""
     return worker << SEQUENCE_BITS | sequence
 
 
@@ -225,7 +225,7 @@ def sequence_of(record: int) -> int:
     return record & ((1 << SEQUENCE_BITS) - 1)
 
 
-#: Tables of which a journal has a row more than once (begun, then done): the last row of a key is the row.
+#: Tables whose rows a journal has more than once (when begun, when done): the last row of a key counts.
 KEYS: dict[str, tuple[str, ...]] = {
     "sends": ("worker", "sequence"),
     "transactions": ("worker", "transaction"),

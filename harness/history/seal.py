@@ -1,4 +1,4 @@
-"""seal.json: each file that a verdict rests on, its bytes and checksum: a run that was damaged is refused."""
+"""seal.json: the size and checksum of each file that a verdict rests on. A damaged run is refused."""
 
 import hashlib
 import json
@@ -22,8 +22,8 @@ class _Part(BaseModel):
 
 
 class SealedFile(_Part):
-    """What a file was when the run was sealed. ``rows``: earlier versions wrote it, and it is part of their
-    checksum."""
+    """A file as it was when the run was sealed. ``rows``: only earlier versions write it; their checksum includes
+    it."""
 
     bytes: int
     sha256: str
@@ -44,7 +44,7 @@ class Seal(_Part):
 
     @classmethod
     def read(cls, directory: Path) -> Self | None:
-        """None where the run has none. Raises HistoryError where it is damaged."""
+        """The seal of a run; None if it has none. Raises HistoryError if the seal is damaged."""
         path = directory / SEAL_FILE
         try:
             seal = cls.model_validate_json(path.read_bytes())
@@ -57,7 +57,7 @@ class Seal(_Part):
         return seal
 
     def check(self, directory: Path) -> None:
-        """Raises HistoryError, which names the file, where the run is not what was sealed."""
+        """Raises HistoryError, which names the file, if the run is not as it was when sealed."""
         for name, sealed in self.files.items():
             path = directory / name
             if not path.is_file():
@@ -75,7 +75,7 @@ class Seal(_Part):
 def write_sealed(directory: Path, file: RunFile) -> None:
     """Write run.json for the last time, and the seal over it and the history.
 
-    The seal comes first: where this breaks off between the two, run.json still says that the run is not whole.
+    The seal is written first: if the process ends between the two, run.json still says that the run is not whole.
     """
     text = file.text().encode()
     files = {RUN_FILE: SealedFile(bytes=len(text), sha256=hashlib.sha256(text).hexdigest())}

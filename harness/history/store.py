@@ -1,4 +1,4 @@
-"""A run as it is recorded, and its journals sealed into Parquet."""
+"""A run while it is recorded, and how its journals are sealed into Parquet."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -20,7 +20,7 @@ from harness.history.writing import made_beside, swap_in
 
 DEFAULT_STORE = Path("store")
 
-#: Beside the tables of a history that is whole: what is left of its journals is in it.
+#: A file that marks a whole history: it has all rows of the journals, so these may be removed.
 _WHOLE = ".whole"
 
 
@@ -34,7 +34,7 @@ class RunRecord:
         self._lock = RecordingLock(directory)
 
     def release(self) -> None:
-        """Let others judge it: it is not being recorded any more. (The end of the process releases it too.)"""
+        """End the recording, so that others may judge the run. (The end of the process does the same.)"""
         self._lock.release()
 
     @property
@@ -48,7 +48,7 @@ class RunRecord:
         self.save()
 
     def nodes(self, topology: Topology, clocks: Mapping[str, ClockOffset]) -> None:
-        """Note who takes part, and how far their clocks are off."""
+        """Note the nodes, and how far their clocks are off."""
         self.file.nodes = [
             NodeAddress(name=n.name, role=n.role, id=n.id, address=n.address)
             for n in (*topology.nodes, topology.clients)
@@ -70,12 +70,12 @@ class RunRecord:
 
 
 def seal(directory: Path, file: RunFile, killed: frozenset[str] = frozenset()) -> None:
-    """Turn the journals of a run into ``history/<table>/*.parquet``; they go when all of history stands.
+    """Turn the journals of a run into ``history/<table>/*.parquet``; remove them when the history is whole.
 
-    Where that broke off before, it goes on: what was recorded is in the journals until it is whole in history. A
-    journal that was cut off is noted in ``file``, and makes the run partial, but where its writer is one of ``killed``
-    (workloads.protocol: ``journal``): whom the scenario kills closes none. Raises HistoryError where a journal is of
-    another schema.
+    It can be repeated if it was interrupted: the journals stay until the history is whole. A journal that was cut off
+    is noted in ``file``, and makes the run partial, unless its writer is one of ``killed`` (workloads.protocol:
+    ``journal``): a worker that the scenario kills closes no journal. Raises HistoryError if a journal has another
+    schema.
     """
     journals = _journals(directory)
     if not history_is_whole(directory):
@@ -89,12 +89,12 @@ def seal(directory: Path, file: RunFile, killed: frozenset[str] = frozenset()) -
 
 
 def history_is_whole(directory: Path) -> bool:
-    """Whether all that the journals of a run held is in its history: what is left of them may go."""
+    """Whether the history has all rows of the journals: the journals may be removed."""
     return (directory / HISTORY / _WHOLE).exists()
 
 
 def _write_history(directory: Path, journals: Sequence[Path], notes: list[str]) -> set[str]:
-    """Write every table of the journals; returns the writers of those that were cut off, each noted."""
+    """Write every table of the journals. Returns the writers whose journals were cut off, and notes each."""
     cut = set[str]()
     for path in journals:
         table = table_of(path)
@@ -113,9 +113,9 @@ def _write_history(directory: Path, journals: Sequence[Path], notes: list[str]) 
 
 
 def ensure_sealed(directory: Path) -> RunFile:
-    """The run file of a run that can be judged: one that was cut off is sealed as far as it goes, and marked partial.
+    """The run file of a run that can be judged. A run that was cut off is sealed as it is, and marked partial.
 
-    Raises HistoryError where there is nothing to judge, or the run is still being recorded.
+    Raises HistoryError if there is nothing to judge, or the run is still being recorded.
     """
     file = RunFile.read(directory)
     if file.state in {State.RECORDED, State.JUDGED}:
@@ -129,18 +129,18 @@ def ensure_sealed(directory: Path) -> RunFile:
     elif not (directory / HISTORY).is_dir():
         raise HistoryError(f"{directory / RUN_FILE}: the run is {file.state} and recorded nothing")
     file.partial = True
-    # (One that was killed had no time to say so.)
+    # (A recorder that was killed had no time to write it.)
     file.state = State.CRASHED
-    # Before its seal: a run that is not running any more is taken to be what was sealed.
+    # Before the seal: only a run whose state is still ``running`` may be sealed.
     file.write(directory)
     write_sealed(directory, file)
     return file
 
 
 def interrupted(directory: Path) -> bool:
-    """Whether a run ended before anything was sent: there is nothing to judge. Raises HistoryError where there is none.
+    """Whether a run ended before anything was sent: there is nothing to judge. Raises HistoryError if it is no run.
 
-    (One that was killed had no time to say so in run.json.)
+    (A recorder that was killed had no time to write so into run.json.)
     """
     state = RunFile.read(directory).state
     if state in {State.RECORDED, State.JUDGED} or is_recorded(directory):
@@ -149,7 +149,7 @@ def interrupted(directory: Path) -> bool:
 
 
 def sent_nothing(directory: Path) -> bool:
-    """Whether a run that is not sealed has no record of anything sent."""
+    """Whether a run that is not sealed has no sends."""
     if (directory / HISTORY).is_dir():
         return False
     sends = (path for path in _journals(directory) if table_of(path) == "sends")
@@ -165,7 +165,7 @@ def _journals(directory: Path) -> list[Path]:
 
 
 def _last_of_each_key(rows: pa.Table, key: tuple[str, ...]) -> pa.Table:
-    """The last row of each key, in the order of the keys; all rows as they are where there is no key."""
+    """The last row of each key, in the order of the keys; all rows if the table has no key."""
     if not key or rows.num_rows == 0:
         return rows
     numbered = rows.append_column("row", pa.array(np.arange(rows.num_rows)))

@@ -21,13 +21,13 @@ from harness.history.run_file import RunFile
 from harness.history.schema import FORMER, LATER, TABLES, WORDS
 from harness.history.seal import Seal
 
-#: Tables that a run without groups or transactions has no rows of, and may lack.
+#: Tables that may be missing: a run without groups or transactions has no rows of them.
 OPTIONAL = frozenset({"positions", "transactions"})
 
-#: How the names of files begin that Spark takes for its own, and passes over (HadoopFSUtils.shouldFilterOutPathName).
+#: Spark skips files whose names begin so, as its own (HadoopFSUtils.shouldFilterOutPathName).
 _UNREAD = ("_", ".")
 
-#: The columns that have the number of the client that wrote a row. (A table without one has one writer.)
+#: The columns with the number of the client that wrote the row. (A table without such a column has one writer.)
 _WRITERS = ("worker", "reader")
 
 Row = dict[str, Any]
@@ -35,9 +35,9 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class StoredRun:
-    """A run whose history is whole and can be judged. Files are read when they are asked for.
+    """A run whose history is whole and can be judged. Files are read when they are needed.
 
-    ``sealed``: it has a seal. One of before there were seals, or made by hand, has none.
+    ``sealed``: it has a seal. Runs of early versions, and those made by hand, have none.
     """
 
     directory: Path
@@ -46,10 +46,10 @@ class StoredRun:
 
     @classmethod
     def open(cls, directory: Path) -> Self:
-        """Look at the seal, at run.json and at the footer of every file.
+        """Check the seal, run.json and the footer of every file.
 
-        Raises HistoryError where a file is not what was sealed, run.json is missing or not ours, a table is missing, or
-        a file is no Parquet of its table's schema: the line names the file.
+        Raises HistoryError if a file differs from the seal, run.json is missing or not ours, a table is missing, or
+        a file is not Parquet of its table's schema. The message names the file.
         """
         seal = Seal.read(directory)
         if seal is not None:
@@ -97,8 +97,8 @@ class StoredRun:
 
     @cached_property
     def missing(self) -> list[str]:
-        """A line for each part that run.json names the writer of, and that is not there: neither by its name, nor are
-        its rows in another (as far as the footers say)."""
+        """A line for each table and client of run.json without rows: the table has no part of that client, and, as far
+        as the footers say, no other part has rows of it."""
         return [
             f"{table} of {client} are not there"
             for client in self.file.clients
@@ -120,11 +120,11 @@ class StoredRun:
         return self.count("sends", "reads")
 
     def has_column(self, table: str, column: str) -> bool:
-        """Whether a table has a column that it may lack (LATER)."""
+        """Whether a table has an optional column (LATER)."""
         return all(column in one.schema.names for one in self.footers(table))
 
     def may_be_null(self, table: str, column: str) -> bool:
-        """Whether a row of a table may have no value in a column, as far as the footers say."""
+        """Whether some row of a table may have no value in a column, as far as the footers say."""
         return any(may_be_null(one, column) for one in self.footers(table))
 
     def constants(self, *tables: str) -> dict[str, Any]:
@@ -134,7 +134,7 @@ class StoredRun:
     def table(self, name: str, wanted: pc.Expression | None = None, columns: Sequence[str] | None = None) -> pa.Table:
         """The rows of a table that meet an expression, with these columns or all.
 
-        Raises HistoryError where a file is damaged inside.
+        Raises HistoryError if the rows of a file are damaged.
         """
         try:
             return stored(self.directory, name).to_table(columns=columns, filter=wanted)
@@ -157,16 +157,16 @@ class StoredRun:
 
     @cached_property
     def faults(self) -> list[Row]:
-        """The rows of ``faults`` in the order of their injection, without the later columns that they lack."""
+        """The rows of ``faults`` in the order of their injection. Later columns that are null are left out."""
         later = LATER["faults"]
         known = ({k: v for k, v in row.items() if v is not None or k not in later} for row in self.rows("faults"))
         return sorted(known, key=lambda row: (row["injecting_ns"], injection_of(row)))
 
     @cached_property
     def ends(self) -> dict[Partition, Row]:
-        """The rows of ``log_ends``: where the final read of each partition had to reach, and whether it read all.
+        """The rows of ``log_ends``: how far the final read of each partition had to come, and whether it read all.
 
-        With read_committed it did not where a transaction hangs. Raises HistoryError where a partition has two rows.
+        With read_committed it did not read all if a transaction hangs. Raises HistoryError if a partition has two rows.
         """
         rows = sorted(self.rows("log_ends"), key=lambda row: (row["topic"], row["partition"]))
         for one, other in pairwise((row["topic"], row["partition"]) for row in rows):
@@ -179,7 +179,7 @@ class StoredRun:
 
     @cached_property
     def stable_ends(self) -> dict[Partition, StableEnds]:
-        """How far each log was stable once all transactions should have been over."""
+        """The last stable offset of each log, once all transactions should have ended."""
         return stable_ends(self.table("positions", STABILITY))
 
     @cached_property
@@ -189,13 +189,13 @@ class StoredRun:
 
     @cached_property
     def last_ns(self) -> int:
-        """The latest time in ``sends``, as the footers say it; 0 where nothing was sent."""
+        """The latest time in ``sends``, as the footers say; 0 if nothing was sent."""
         footers = self.footers("sends")
         return max((at for one in footers for at in greatest(one, {"invoked_ns", "completed_ns"})), default=0)
 
 
 def _check_values(path: Path, table: str, footer: pq.FileMetaData) -> None:
-    """Raises HistoryError where the footer shows what no recorder writes, and no checker would count."""
+    """Raises HistoryError if the footer shows a value that no recorder writes: no checker would count such a row."""
     for field in TABLES[table]:
         if not field.nullable and (lacking := nulls(footer, field.name)):
             raise HistoryError(f"{path}: {lacking} rows have no {field.name}, and every row has one")

@@ -1,4 +1,4 @@
-"""The one way to change what a run directory holds: a file is whole or not there, and no link is followed."""
+"""The only way to change a run directory: a file is whole or missing, and no link is followed."""
 
 import os
 import secrets
@@ -11,18 +11,18 @@ from tempfile import mkdtemp
 
 from harness.core.errors import HistoryError
 
-#: How folders begin in which results are made before they are swapped in.
+#: The names of temporary folders begin so: results are made in them, and then moved into place.
 _BESIDE = ".beside-"
 
 
 def write_file(directory: Path, name: str, text: str) -> Path:
-    """Write ``<directory>/<name>``, UTF-8, and return its path: made beside, then renamed over what is there.
+    """Write ``<directory>/<name>`` in UTF-8 and return its path: write a temporary file, then rename it.
 
-    A reader sees the old file or the new one; a link of that name is replaced, not followed. Raises OSError where the
+    A reader sees the old file or the new one. A link of that name is replaced, not followed. Raises OSError if the
     directory cannot be written.
     """
     beside = directory / f".{name}-{secrets.token_hex(4)}"
-    # O_EXCL follows no link, and the mode is what the umask leaves, as of any other file.
+    # O_EXCL follows no link. The umask decides the mode, as of any other file.
     made = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:
         with os.fdopen(made, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
@@ -33,13 +33,13 @@ def write_file(directory: Path, name: str, text: str) -> Path:
     except BaseException as exc:
         beside.unlink(missing_ok=True)
         if isinstance(exc, OSError) and exc.filename is None:
-            exc.filename = str(directory / name)  # (Where a disk is full the system does not say of which file.)
+            exc.filename = str(directory / name)  # (The error of a full disk names no file.)
         raise
 
 
 @contextmanager
 def made_beside(directory: Path) -> Iterator[Path]:
-    """A new folder within ``directory``, to make results in; it goes in the end, with what was not moved out of it."""
+    """A temporary folder within ``directory``. It is removed at the end, with all that was not moved out of it."""
     folder = Path(mkdtemp(prefix=_BESIDE, dir=directory))
     try:
         yield folder
@@ -48,15 +48,15 @@ def made_beside(directory: Path) -> Iterator[Path]:
 
 
 def remove_left_beside(directory: Path) -> None:
-    """Remove what a process that was killed had made beside. For who holds the lock under which it is made."""
+    """Remove the temporary folders of a killed process. The caller holds the lock under which they are made."""
     for folder in directory.glob(f"{_BESIDE}*"):
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def swap_in(made: Path, into: Path) -> None:
-    """Replace ``into`` by the folder ``made``; where nothing was made, ``into`` goes.
+    """Replace ``into`` by the folder ``made``; if ``made`` does not exist, remove ``into``.
 
-    Both lie in the same run directory. Raises OSError, and leaves ``into`` as it was, where that cannot be replaced.
+    Both are in the same run directory. If ``into`` cannot be moved away, raises OSError and leaves it as it was.
     """
     old = made.with_name(f"{made.name}-old")
     if into.exists():
@@ -66,9 +66,9 @@ def swap_in(made: Path, into: Path) -> None:
 
 
 def refuse_links(run: Path) -> None:
-    """Raises HistoryError where a part of the run directory is a link, or neither a file nor a folder: names it.
+    """Raises HistoryError if some path in the run directory is a link, or neither a file nor a folder: names it.
 
-    The directory itself may be reached by one: its user named it.
+    The path of the directory itself may be a link: the user chose it.
     """
     for folder, folders, files in os.walk(run, onerror=_raise):
         for path in (Path(folder, name) for name in sorted(folders + files)):
