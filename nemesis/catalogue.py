@@ -28,6 +28,6 @@ FAULTS: dict[str, type[Fault]] = {
 
 
 def kind_of(fault: Fault, faults: Mapping[str, type[Fault]] = FAULTS) -> str:
-    """The name of a fault: its key in the catalogue, or that of the nearest class that it is made of."""
+    """The name of a fault: the catalogue's key of its class, or of its nearest base class there."""
     kinds = {cls: kind for kind, cls in faults.items()}
     return next(kinds[cls] for cls in type(fault).__mro__ if cls in kinds)

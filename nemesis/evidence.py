@@ -1,4 +1,4 @@
-"""What is known of an injection: on each of its nodes, whether it acts there."""
+"""The evidence of an injection: on each of its nodes, whether the fault acts there."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -31,7 +31,8 @@ Evidence = Mapping[Node, Seen]
 class Record:
     """All evidence of one injection, in the order it was measured.
 
-    What holds may stop doing so. Where it once did not, though it should have, it is not said to have held.
+    A fault that holds may stop holding. Once a measurement shows that it did not hold on a node, later ones do not
+    change that.
     """
 
     def __init__(self) -> None:
@@ -39,7 +40,8 @@ class Record:
         self._effects: dict[Node, Effect] = {}
 
     def add(self, when: str, evidence: Evidence) -> None:
-        """Note what was measured ``when``. A measurement that says nothing of a node takes back nothing."""
+        """Add one measurement; ``when`` is its key in the facts. A node that it does not contain, or that is NOT_KNOWN
+        in it, keeps its effect."""
         for node, seen in evidence.items():
             if seen.effect is not Effect.NOT_KNOWN and self.on(node) is not Effect.DOES_NOT_HOLD:
                 self._effects[node] = seen.effect
@@ -47,9 +49,9 @@ class Record:
                 self.facts.setdefault(when, {})[node.name] = dict(seen.facts)
 
     def note(self, when: str, **facts: Any) -> None:
-        """Note what is of no node alone."""
+        """Add facts that belong to no single node."""
         self.facts.setdefault(when, {}).update(facts)
 
     def on(self, node: Node) -> Effect:
-        """Whether it acts, or acted as long as it lasted, on this node."""
+        """Whether the fault acts on this node, or acted until it ended."""
         return self._effects.get(node, Effect.NOT_KNOWN)

@@ -1,4 +1,4 @@
-"""What every fault is: parameters from a scenario, and how it is injected, measured, and healed."""
+"""The base class of faults: parameters from a scenario, and how a fault is injected, measured, and healed."""
 
 import hashlib
 from abc import ABC, abstractmethod
@@ -17,10 +17,11 @@ from nemesis.targets import Expression
 
 T = TypeVar("T")
 
-#: Alternatives, each a set of keys of ``nemesis.preflight.NEEDS``: a kernel must have all of one. Without any, nothing.
+#: Alternatives, each a set of keys of ``nemesis.preflight.NEEDS``: a kernel must have everything in one of them. An
+#: empty tuple needs nothing.
 Needs = tuple[frozenset[str], ...]
 
-#: A packet waits in one queue only.
+#: A packet can wait in one queue only.
 _ONE_QUEUE = "the same traffic{of} is shaped by {other} already: heal that before, or give each a plane of its own"
 #: Kernels of 2025 refuse it otherwise, such as 6.1.176 and 6.18: sch_netem.c, check_netem_in_tree.
 _ALONE = "a netem that duplicates is alone on its node, and traffic{of} is shaped by {other} already: heal that before"
@@ -35,7 +36,7 @@ class Aim:
 
     @property
     def nodes(self) -> tuple[Node, ...]:
-        """The nodes that are hit, each once. The clients' machine is a party, never a node that is hit."""
+        """The nodes that are hit, each once. The clients' machine can be a party, but is never hit."""
         named = (node for party in self.parties.values() for node in party)
         return tuple(dict.fromkeys(node for node in named if node.role is not Role.CLIENTS))
 
@@ -45,7 +46,7 @@ class Aim:
         return hashlib.sha256(self.name.encode()).hexdigest()[:8]
 
     def on(self, nodes: Iterable[Node]) -> "Aim":
-        """The same injection, narrowed to some of its nodes."""
+        """The same injection, limited to some of its nodes."""
         kept = set(nodes)
         return Aim(self.name, {k: tuple(n for n in party if n in kept) for k, party in self.parties.items()})
 
@@ -55,69 +56,70 @@ class Fault(BaseModel, ABC):
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
-    #: It lasts until it is healed. The others are done when they are injected.
+    #: It lasts until it is healed. A fault that does not last is over once it is injected.
     lasting: ClassVar[bool] = True
     #: Random mode may choose it: it needs no earlier fault.
     drawable: ClassVar[bool] = True
-    #: It is made of what ends with a node's network namespace: ``apply_again`` when that is renewed.
+    #: It lives in a node's network namespace and ends with it: ``apply_again`` is called when the namespace is renewed.
     lives_in_network: ClassVar[bool] = False
-    #: It hits only nodes whose process has exited.
+    #: It can only hit nodes whose process has exited.
     needs_exited: ClassVar[bool] = False
-    #: It ends the process of a node, or halts it, or deletes a node's data.
+    #: It ends the process of a node, halts it, or deletes the node's data.
     ends_process: ClassVar[bool] = False
     halts_process: ClassVar[bool] = False
     destroys_data: ClassVar[bool] = False
-    #: It keeps nodes from hearing each other, or lets them hear late.
+    #: It stops traffic between nodes, or delays it.
     cuts: ClassVar[bool] = False
     delays: ClassVar[bool] = False
     #: It ends or renews the network namespaces of the nodes that it hits.
     renews_network: ClassVar[bool] = False
-    #: The state in which it keeps the processes of the nodes that it hits, as long as it lasts.
+    #: The state in which it keeps the processes of the nodes that it hits while it lasts.
     keeps: ClassVar[ProcessState | None] = None
-    #: What it needs of the kernel in other forms than its simplest one, by what is said of each.
+    #: What the fault's other forms need of the kernel, by the words that name the form. ``needs`` is for its simplest
+    #: form.
     forms: ClassVar[Mapping[str, Needs]] = {}
     #: It sends packets twice.
     doubles: ClassVar[bool] = False
-    #: States in which no process that it hits is kept any longer: it ends the faults that kept it so.
+    #: It takes the processes that it hits out of these states, and so ends the faults that kept them there.
     releases: ClassVar[frozenset[ProcessState]] = frozenset()
 
     @property
     def takes(self) -> float:
-        """Seconds that its injection waits at most, where that is more than a moment."""
+        """The longest time that its injection waits, in seconds; 0 if it does not wait."""
         return 0.0
 
     @property
     def heals_within(self) -> float:
-        """Seconds that its heal takes at most: nodes are asked a few things."""
+        """The longest time that its heal takes, in seconds: by default enough for a few commands on the nodes."""
         return 10.0
 
     @property
     def needs(self) -> Needs:
-        """What the kernel must have for it."""
+        """What the kernel must have for this fault."""
         return ()
 
     @abstractmethod
     def targets(self) -> Mapping[str, Expression]:
-        """The expressions to resolve before it can be injected, by parameter."""
+        """The expressions to resolve before the injection, by parameter."""
 
-    def check(self, aim: Aim, topology: Topology) -> None:  # noqa: ARG002 - for those who override it
-        """Raise a KafkaTrialError, before anything is done, where this cannot hit what it is aimed at."""
+    def check(self, aim: Aim, topology: Topology) -> None:  # noqa: ARG002 - for subclasses
+        """Raise a KafkaTrialError if the fault cannot hit these nodes. Nothing has been done yet."""
         if not aim.nodes:
             raise ScenarioError(f"{aim.name}: there is no node to hit: the clients' machine is not a node")
 
     @property
     def shapes(self) -> Plane | None:
-        """The traffic whose queue it replaces, if it does."""
+        """The traffic that it puts into a queue of its own; None if it uses no queue."""
         return None
 
     @property
     def by_netem(self) -> bool:
-        """Whether it may be a queue of netem."""
+        """Whether it may use a queue of netem."""
         return False
 
     def clashes(self, other: "Fault") -> str | None:
-        """Why one node cannot be hit by both at a time, with places for ``other`` and for whose traffic it is (``of``);
-        None where it can."""
+        """Why both faults cannot hit one node at the same time; None if they can. The text is a format: ``other`` is
+        the other fault's name, ``of`` says whose traffic it is."""
         mine, theirs = self.shapes, other.shapes
         if mine is None or theirs is None:
             return None
@@ -128,28 +130,30 @@ class Fault(BaseModel, ABC):
 
     @abstractmethod
     def inject(self, shell: NodeShell, aim: Aim) -> Evidence:
-        """Make it so; what it changed itself is evidence. What is there already stays so. Raises ClusterError."""
+        """Inject the fault; return evidence of what it changed. A part that is already in place stays. Raises
+        ClusterError."""
 
     def apply_again(self, shell: NodeShell, aim: Aim, nodes: Iterable[Node]) -> Evidence:  # noqa: ARG002
-        """Apply to those of ``nodes``, started again, what ended with their networks. Raises ClusterError."""
+        """Apply the fault again on ``nodes``, which were started again: it ended with their networks. Raises
+        ClusterError."""
         return {}
 
     @abstractmethod
     def measure(self, shell: NodeShell, aim: Aim) -> Evidence:
-        """What can be seen of it while it lasts, on the nodes of ``aim``. Raises ClusterError."""
+        """Measure the fault on the nodes of ``aim`` while it lasts. Raises ClusterError."""
 
-    def probe(self, shell: NodeShell, aim: Aim) -> Evidence:  # noqa: ARG002 - for those who override it
-        """Facts that only traffic of our own shows. Asked once, before it is healed, where it is known to act on all
-        its nodes: counters would take that traffic for the nodes' own. Raises ClusterError."""
+    def probe(self, shell: NodeShell, aim: Aim) -> Evidence:  # noqa: ARG002 - for subclasses
+        """Facts that only our own test traffic shows. Called once, before the heal, and only if the fault is known to
+        act on all its nodes: counters would count our traffic as the nodes'. Raises ClusterError."""
         return {}
 
     @abstractmethod
     def heal(self, shell: NodeShell, aim: Aim) -> None:
-        """Undo it and see that nothing is left. Healing what is healed changes nothing. Raises ClusterError."""
+        """Undo the fault and check that nothing is left. A second heal changes nothing. Raises ClusterError."""
 
 
 class HalfWay(ClusterError):  # noqa: N818 - reads as the sentence it is
-    """A fault failed on some of its nodes: ``evidence`` is of the others."""
+    """A fault failed on some of its nodes: ``evidence`` is about the others."""
 
     def __init__(self, why: ClusterError, evidence: Evidence) -> None:
         super().__init__(str(why))
@@ -157,7 +161,7 @@ class HalfWay(ClusterError):  # noqa: N818 - reads as the sentence it is
 
 
 def seen_on_each(nodes: Iterable[Node], act: Callable[[Node], Seen]) -> Evidence:
-    """``on_each``, where what was done to one node is known though another failed: raises HalfWay."""
+    """Like ``on_each``, but if some nodes fail it raises HalfWay, with the evidence of the others."""
 
     def attempt(node: Node) -> Seen | ClusterError:
         try:
@@ -174,7 +178,8 @@ def seen_on_each(nodes: Iterable[Node], act: Callable[[Node], Seen]) -> Evidence
 
 
 def on_each(nodes: Iterable[Node], act: Callable[[Node], T]) -> dict[Node, T]:
-    """Call ``act`` for all nodes at once; return what each returned. Raises the first error when all have ended."""
+    """Call ``act`` for all nodes at once; return the result of each. Raises the first error after all calls have
+    ended."""
     listed = tuple(nodes)
     if not listed:
         return {}

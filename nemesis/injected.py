@@ -1,4 +1,4 @@
-"""One injection of a fault: what it acts on, what was seen of it, and its row of the table ``faults``."""
+"""One injection of a fault: its nodes, its evidence, and its row of the table ``faults``."""
 
 import json
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from nemesis.fault import Aim, Fault
 
 @dataclass
 class InjectedFault:
-    """One fault that was injected, as far as it is known: a row of the table ``faults``."""
+    """One injected fault and everything known about it: a row of the table ``faults``."""
 
     fault: Fault
     aim: Aim
@@ -27,22 +27,22 @@ class InjectedFault:
 
     @property
     def without_effect(self) -> list[str]:
-        """The nodes on which it is not known to act, or known not to."""
+        """The nodes on which the fault is not known to act, or is known not to act."""
         return [node.name for node in self.aim.nodes if self.seen.on(node) is not Effect.HOLDS]
 
     @property
     def not_known(self) -> list[str]:
-        """The nodes on which it may have acted: nothing shows that it did, and nothing that it did not."""
+        """The nodes on which nothing shows that the fault acted, and nothing shows that it did not."""
         without = (node for node in self.aim.nodes if self.seen.on(node) is Effect.NOT_KNOWN)
         return [node.name for node in without if node not in self.counted]
 
     @property
     def remaining(self) -> tuple[Node, ...]:
-        """The nodes that it still lasts on."""
+        """The nodes on which the fault still lasts."""
         return tuple(node for node in self.aim.nodes if node not in self.ended)
 
     def row(self) -> dict[str, Any]:
-        """As the journal has it."""
+        """The row that is written to the journal."""
         return {
             "fault": self.aim.name,
             "kind": kind_of(self.fault),
@@ -64,14 +64,14 @@ class InjectedFault:
 
     @property
     def _sides(self) -> dict[str, list[str]]:
-        """Who stood on which side of a cut; of one that has no sides, nothing."""
+        """The nodes on each side of a cut; empty if the fault has no sides."""
         sides = [[node.name for node in nodes] for nodes in self.aim.parties.values()]
         return dict(zip(("cut_from", "cut_to"), sides, strict=True)) if len(sides) > 1 else {}
 
 
 @dataclass(frozen=True)
 class Active:
-    """A fault that lasts, for display."""
+    """A fault that lasts now, for display."""
 
     name: str
     kind: str

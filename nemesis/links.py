@@ -1,4 +1,4 @@
-"""Who may not hear whom, as plain data."""
+"""Which node may not receive packets from which other, as plain data."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from harness.core.topology import Node, Plane
 
 @dataclass(frozen=True, order=True)
 class Link:
-    """``receiver`` hears nothing from ``sender`` on this plane."""
+    """A cut link: ``receiver`` gets nothing from ``sender`` on this plane."""
 
     sender: Node
     receiver: Node
@@ -18,7 +18,8 @@ class Link:
 def severed(
     from_: Iterable[Node], to: Iterable[Node], plane: Plane = Plane.ALL, both_ways: bool = True
 ) -> frozenset[Link]:
-    """What ``from_`` sends to ``to`` is lost; both ways, also what ``to`` sends. Nobody is cut from itself."""
+    """Links that lose what ``from_`` sends to ``to``, and with ``both_ways`` also what ``to`` sends back. No node is
+    cut from itself."""
     senders, receivers = frozenset(from_), frozenset(to)
     there = {Link(a, b, plane) for a in senders for b in receivers if a != b}
     back = {Link(link.receiver, link.sender, plane) for link in there} if both_ways else set()
@@ -26,15 +27,15 @@ def severed(
 
 
 def secluded(nodes: Iterable[Node], others: Iterable[Node], plane: Plane = Plane.ALL) -> frozenset[Link]:
-    """Each of ``nodes`` is alone: cut, both ways, from every other node and from ``others``."""
+    """Links that cut each of ``nodes``, both ways, from every other one of them and from ``others``."""
     alone = frozenset(nodes)
     return severed(alone, alone | frozenset(others), plane)
 
 
 def by_node(links: Iterable[Link], nodes: Iterable[Node]) -> dict[Node, frozenset[Link]]:
-    """Which of ``nodes`` drops the packets of which links, at either end: as few nodes as a greedy choice finds.
+    """Assign each link to the one of its two ends that drops its packets. A greedy choice keeps the nodes few.
 
-    A cut that one node enforces alone is there at one instant. Every link needs an end among ``nodes``.
+    If one node enforces a whole cut, the cut begins at one instant. Every link needs an end in ``nodes``.
     """
     candidates = sorted(set(nodes))
     left = set(links)

@@ -1,4 +1,4 @@
-"""Who breaks the cluster: injects faults, remembers them, measures their effect, and heals them whatever happens."""
+"""The nemesis breaks the cluster: it injects faults, records them, measures their effect, and always heals them."""
 
 from collections.abc import Callable, Collection, Mapping
 from random import Random
@@ -18,17 +18,18 @@ from nemesis.targets import Expression, Pins, check_new_name, resolve
 
 
 class Nemesis:
-    """Injects and heals. Leaving it heals all. One thread at a time; ``active`` and ``pins`` may be read by others.
+    """Injects faults and heals them; leaving the context heals all. Only one thread may use it, but others may read
+    ``active`` and ``pins``.
 
-    Takes the nodes' shell, what says who has which role now, the journal of the table ``faults``, the run's clock, and
-    the generator that ``one-of`` draws from where an injection brings none.
+    ``look`` returns which node has which role now; ``journal`` is that of the table ``faults``; ``one-of`` draws from
+    ``random`` unless an injection has a generator of its own.
     """
 
     def __init__(
         self, shell: NodeShell, look: Callable[[], View], journal: Journal, clock: Clock, random: Random
     ) -> None:
         self._shell = shell
-        #: Seconds that the timeline may still take: what is injected is healed by then.
+        #: Seconds that the timeline may still take: every fault is healed by then.
         self.within = 0.0
         self._look = look
         self._journal = journal
@@ -44,7 +45,7 @@ class Nemesis:
 
     @property
     def active(self) -> tuple[Active, ...]:
-        """What is broken now, in the order it was injected."""
+        """The faults that last now, in the order of their injection."""
         return tuple(
             Active(i.aim.name, kind_of(i.fault), tuple(node.name for node in i.remaining))
             for i in list(self._active.values())
@@ -52,7 +53,7 @@ class Nemesis:
 
     @property
     def pins(self) -> Pins:
-        """Roles pinned to nodes, the nodes hit by each named injection among them."""
+        """Pinned names and their nodes. The name of a named injection is one of them: it means the nodes hit."""
         return dict(self._pins)
 
     def inject(
@@ -62,17 +63,18 @@ class Nemesis:
         pin: Mapping[str, Expression] | None = None,
         random: Random | None = None,
     ) -> str:
-        """Resolve, journal, inject, journal. Returns the injection's name: ``name``, or one made from the fault's kind.
+        """Resolve the targets, journal, inject, journal again. Returns the injection's name: ``name``, or one made from
+        the fault's kind.
 
-        ``pin`` names roles to remember as they are before the fault; its targets may use them. ``random`` is what its
-        ``one-of`` draw from. Raises ScenarioError (a name used twice, a target that means nothing), NothingInjected (a
-        role that nobody has now, traffic that another fault shapes), ClusterError (an injection that failed half way:
-        it stays active, to be healed).
+        ``pin`` gives names to targets as they are before the fault; the fault's own targets may use these names. Its
+        ``one-of`` draw from ``random``. Raises ScenarioError (a name used twice, an unknown target), NothingInjected (a
+        role that no node has now, traffic that another fault already shapes), ClusterError (an injection that failed
+        half way: it stays active, to be healed).
         """
         if fault.renews_network:
-            self._count_before_it_is_gone()
+            self._measure_network_faults()
         try:
-            injection = self._aimed(fault, name, pin or {}, random or self._random)
+            injection = self._activate(fault, name, pin or {}, random or self._random)
         except ClusterError as exc:
             raise NothingInjected(str(exc)) from exc
         nodes = injection.aim.nodes
@@ -84,7 +86,7 @@ class Nemesis:
             raise
         injection.injected_ns = self._clock.now()
         if fault.renews_network:
-            self._let_go(injection, nodes)
+            self._release(injection, nodes)
         self._write(injection)
         self._end_released(injection, nodes)
         if not fault.lasting:
@@ -92,31 +94,33 @@ class Nemesis:
         return injection.aim.name
 
     def heal(self, name: str) -> None:
-        """Undo one injection, verified; once healed, nothing changes. Raises ScenarioError, ClusterError."""
+        """Undo one injection and verify it. A second heal changes nothing. Raises ScenarioError, ClusterError."""
         if name not in self._names:
             raise ScenarioError(f"heal: nothing was injected as {name!r}; injected: {', '.join(sorted(self._names))}")
         if name in self._active:
             self._heal(self._active[name])
 
     def meant(self, names: Collection[str]) -> dict[str, tuple[Node, ...]]:
-        """The nodes that each of these names means, a node's or a pin's; not those of injections."""
+        """The nodes behind each of these names, if it is a node's or a pin's. Names of injections are left out."""
         known = [name for name in names if name not in self._names]
-        return {name: self._spared(name) for name in known if name in self._pins or self._shell.topology.named(name)}
+        return {
+            name: self._nodes_named(name) for name in known if name in self._pins or self._shell.topology.named(name)
+        }
 
     def heal_all(self, except_: Collection[str] = ()) -> None:
-        """Undo everything, verified; ended and paused nodes run again.
+        """Undo every injection and verify it; ended and paused nodes run again.
 
-        ``except_`` names injections that stay as they are, or nodes or pins whose process stays as it is. Heals what
-        can be healed, and says what could not be journalled, before it raises ClusterError.
+        ``except_`` names injections that stay, or nodes or pins whose process stays as it is. Raises ClusterError after
+        it has tried all; the error also says if the journal could not be written.
         """
         failures = self._heal_each(except_)
         if failures:
             raise ClusterError(f"not healed: {'; '.join(map(str, failures))}")
 
     def _heal_each(self, except_: Collection[str] = ()) -> list[Exception]:
-        """Heal all that ``except_`` does not name; return what failed, a journal that took nothing among it.
+        """Heal all that ``except_`` does not name; return the failures, those of writing the journal included.
 
-        A defect, or Ctrl-C, is raised when all were tried; a second Ctrl-C at once.
+        A defect or a first Ctrl-C is raised after all were tried, a second Ctrl-C at once.
         """
         failures: list[Exception] = []
         defects: list[Exception] = []
@@ -124,11 +128,11 @@ class Nemesis:
         spared: set[Node] = set()
         for name in except_:
             try:
-                spared.update(() if name in self._names else self._spared(name))
+                spared.update(() if name in self._names else self._nodes_named(name))
             except KafkaTrialError as exc:
                 failures.append(exc)
         chosen = [i for i in self._active.values() if i.aim.name not in except_]
-        # Networks first: a node that starts again must not be cut again.
+        # Network faults first: a node that starts again must not be cut again.
         for injection in sorted(chosen, key=lambda i: not i.fault.lives_in_network):
             try:
                 self._heal(injection, spared)
@@ -152,29 +156,30 @@ class Nemesis:
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Heal all once more. What cannot be healed ends no run: the journal has it as never healed, and why."""
+        """Heal all once more. A failure does not end the run: the journal says that the fault was never healed, and
+        why."""
         self._heal_each()
 
     def _failed(self, injection: InjectedFault, why: ClusterError) -> None:
-        """Keep what is known of the nodes that it did not fail on; it stays active, to be healed."""
+        """Keep the evidence of the nodes where the injection did not fail. It stays active, to be healed."""
         done = why.evidence if isinstance(why, HalfWay) else {}
         injection.seen.add("injected", done)
         injection.seen.note("injected", failed=str(why))
         try:
             if injection.fault.renews_network:
-                self._let_go(injection, tuple(done))
+                self._release(injection, tuple(done))
         finally:
             self._write(injection)
         self._end_released(injection, tuple(done))
 
     def _end_released(self, injection: InjectedFault, nodes: Collection[Node]) -> None:
-        """End the faults that kept the processes of ``nodes`` in a state that ``injection`` took them out of."""
+        """End the faults that kept the processes of ``nodes`` in a state which ``injection`` has ended."""
         released = injection.fault.releases
         for ended in [i for i in self._active.values() if i.fault.keeps in released and i is not injection]:
             self._end(ended, nodes)
 
-    def _aimed(self, fault: Fault, name: str | None, pin: Mapping[str, Expression], random: Random) -> InjectedFault:
-        """The injection, active from now on: whatever happens next, it will be healed."""
+    def _activate(self, fault: Fault, name: str | None, pin: Mapping[str, Expression], random: Random) -> InjectedFault:
+        """Resolve the targets and make the injection active: whatever happens next, it will be healed."""
         injecting_ns = self._clock.now()
         view = self._look()
         for role, expression in pin.items():
@@ -208,7 +213,7 @@ class Nemesis:
     def _resolve(self, expression: Expression, view: View, random: Random) -> tuple[Node, ...]:
         return resolve(expression, view, self._shell.topology, self._pins, random)
 
-    def _spared(self, name: str) -> tuple[Node, ...]:
+    def _nodes_named(self, name: str) -> tuple[Node, ...]:
         if name in self._pins:
             return self._pins[name]
         node = self._shell.topology.named(name)
@@ -217,9 +222,9 @@ class Nemesis:
         return (node,)
 
     def _heal(self, injection: InjectedFault, spared: Collection[Node] = frozenset()) -> None:
-        """A lasting process fault can be healed on some of its nodes; one in networks is healed as a whole.
+        """Heal a process fault on the nodes that are not ``spared``, a network fault always as a whole.
 
-        A process that another active fault keeps in the same state stays in it.
+        If another active fault keeps a process in the same state, the process stays in it.
         """
         whole = injection.fault.lives_in_network
         healing = tuple(node for node in injection.remaining if whole or node not in spared)
@@ -229,7 +234,7 @@ class Nemesis:
         try:
             self._write(injection)
         finally:
-            # A journal that takes nothing more (a full disk) leaves no fault behind.
+            # The fault is undone even if the journal cannot be written (a full disk).
             self._undo(injection, healing)
 
     def _undo(self, injection: InjectedFault, healing: Collection[Node]) -> None:
@@ -237,7 +242,7 @@ class Nemesis:
         whole = fault.lives_in_network
         counted = self._measure(injection, "healing")
         if whole:
-            # Counters of packets show all that the fault did; the state of a process does not show how it came about.
+            # Packet counters show everything that the fault did; the state of a process does not show what caused it.
             injection.counted.update(counted)
         self._probe(injection)
         try:
@@ -246,9 +251,9 @@ class Nemesis:
             try:
                 fault.heal(self._shell, aim if whole else aim.on(freed))
             finally:
-                # One node that cannot be started keeps no other waiting.
+                # If one node cannot be started, the others do not wait for it.
                 if fault.renews_network:
-                    self._let_go(injection, freed)
+                    self._release(injection, freed)
         except KafkaTrialError as exc:
             injection.seen.note("healing", not_healed=str(exc))
             self._write(injection)
@@ -256,13 +261,13 @@ class Nemesis:
         self._end(injection, healing)
 
     def _kept_by_others(self, injection: InjectedFault) -> set[Node]:
-        """The nodes whose process another active fault keeps in the same state."""
+        """The nodes whose process some other active fault keeps in the same state."""
         state = injection.fault.keeps
         others = [i for i in self._active.values() if i is not injection and state and i.fault.keeps is state]
         return {node for other in others for node in other.remaining}
 
     def _end(self, injection: InjectedFault, nodes: Collection[Node]) -> None:
-        """It lasts no longer on ``nodes``; when no node remains it is healed."""
+        """End the injection on ``nodes``. It is healed when no node remains."""
         injection.ended.update(nodes)
         if not injection.remaining:
             injection.healed_ns = self._clock.now()
@@ -270,14 +275,15 @@ class Nemesis:
             self._active.pop(injection.aim.name)
         self._write(injection)
 
-    def _count_before_it_is_gone(self) -> None:
-        """Measure what a process may take with it. That takes a while: who is meant is asked afterwards."""
+    def _measure_network_faults(self) -> None:
+        """Measure the network faults before a process ends, for their counters may end with it. This takes a while, so
+        targets are resolved afterwards."""
         for injection in list(self._active.values()):
             if injection.fault.lives_in_network:
                 self._measure(injection, "before_process_ended")
 
-    def _let_go(self, injection: InjectedFault, nodes: Collection[Node]) -> None:
-        """Apply again what is on the networks of those of ``nodes`` that run, then let them go on."""
+    def _release(self, injection: InjectedFault, nodes: Collection[Node]) -> None:
+        """Apply network faults again on the ``nodes`` that run, then release these nodes."""
         states = on_each(nodes, self._shell.process)
         alive = [node for node, state in states.items() if state is not ProcessState.EXITED]
         try:
@@ -290,7 +296,7 @@ class Nemesis:
         injection.seen.add("released", {node: Seen(Effect.NOT_KNOWN, {"at_ns": now}) for node in alive})
 
     def _apply_again(self, injection: InjectedFault, nodes: Collection[Node]) -> None:
-        """What cannot be applied again holds no longer; the node goes on all the same."""
+        """Apply one fault again. If that fails, the fault no longer holds there; the node is released all the same."""
         try:
             injection.seen.add("applied_again", injection.fault.apply_again(self._lasting, injection.aim, nodes))
         except ClusterError as exc:
@@ -302,9 +308,9 @@ class Nemesis:
         self._write(injection)
 
     def _measure(self, injection: InjectedFault, when: str) -> Collection[Node]:
-        """Measure it, and return the nodes of which it says something.
+        """Measure the fault, and return the nodes that the measurement contains.
 
-        What cannot be measured must not keep anything from being healed: the evidence says why.
+        A failed measurement must not prevent the heal: the evidence says why it failed.
         """
         remaining = injection.aim if injection.fault.lives_in_network else injection.aim.on(injection.remaining)
         try:
@@ -316,7 +322,7 @@ class Nemesis:
         return measured.keys()
 
     def _probe(self, injection: InjectedFault) -> None:
-        """See by traffic of our own what an injection does, where it misleads no counter that is still to be read."""
+        """Probe the fault with our own traffic, unless that traffic would disturb a counter that is still needed."""
         networked = [i for i in self._active.values() if i.fault.lives_in_network]
         if injection.without_effect or any(other.without_effect for other in networked):
             return

@@ -1,4 +1,4 @@
-"""Whether this machine's kernel has what faults need, found out before a cluster is started."""
+"""Check, before a cluster is started, whether this machine's kernel has what the faults need."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -69,17 +69,17 @@ NEEDS: dict[str, Need] = {
 
 @dataclass(frozen=True)
 class Kernel:
-    """What a machine's kernel has, each thing tried once.
+    """What a machine's kernel has. Each feature is tried once.
 
-    ``try_script`` runs a script with NET_ADMIN in a network namespace that is thrown away; it raises ClusterError with
-    what the script said last where it fails.
+    ``try_script`` runs a script with NET_ADMIN in a temporary network namespace. If the script fails, it raises
+    ClusterError with the script's last line.
     """
 
     try_script: Callable[[str], object]
     _tried: dict[str, str | None] = field(default_factory=dict)
 
     def lacking(self, needs: Iterable[Needs]) -> list[str]:
-        """One line for each thing that it does not have, of what faults need.
+        """One line for each feature that the faults need and the kernel does not have.
 
         One alternative is enough; if it has none, the lines are about the last.
         """
@@ -112,7 +112,7 @@ class Kernel:
         return self.lacking([simplest]), "; ".join(filter(None, said))
 
     def used(self, needs: Needs) -> frozenset[str] | None:
-        """The first of alternatives of which it has all."""
+        """The first alternative of which the kernel has everything."""
         return next((alternative for alternative in needs if not self._lacks(alternative)), None)
 
     def _lacks(self, alternative: frozenset[str]) -> list[tuple[str, str]]:
@@ -121,7 +121,7 @@ class Kernel:
         return [(name, line) for name in sorted(alternative) if (line := self._tried[name]) is not None]
 
     def _why_not(self, need: Need) -> str | None:
-        """What is missing, in one line; None where nothing is."""
+        """What is missing, in one line; None if nothing is."""
         try:
             self.try_script(need.script)
         except ClusterError as exc:
@@ -135,5 +135,5 @@ def _by(used: frozenset[str]) -> str:
 
 
 def lacking(needs: Iterable[Needs], try_script: Callable[[str], object]) -> list[str]:
-    """One line for each thing that a kernel does not have, of what faults need (``Kernel``)."""
+    """One line for each feature that the faults need and the kernel does not have (``Kernel.lacking``)."""
     return Kernel(try_script).lacking(needs)

@@ -1,4 +1,4 @@
-"""What a run draws, and the random mode's schedule: the same seed, the same draws."""
+"""Random draws of a run, and the schedule of the random mode: the same seed gives the same draws."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,15 +17,17 @@ class Planned:
 
 
 def generator(seed: int, *purpose: int | str) -> Random:
-    """The generator of one purpose (a step by its number, and what in it): draws for others do not change its own."""
+    """The generator for one purpose (a step's number and a part of the step). Draws for another purpose do not change
+    it."""
     return Random("/".join(map(str, (seed, *purpose))))
 
 
 def random_plan(random: Random, faults: Sequence[Fault], every: float, for_: float) -> list[Planned]:
-    """One of ``faults`` in each whole ``every`` seconds of ``for_`` seconds, healed before the next begins.
+    """Plan one of ``faults`` for each whole period of ``every`` seconds within ``for_`` seconds, healed before the next
+    one begins.
 
-    A fault starts in the first quarter of its time and lasts one to three quarters of it. (A scenario's ``random`` step
-    has faults that are ``drawable``, and time for one of them at least: scenario/steps.py.)
+    A fault starts in the first quarter of its period and lasts one to three quarters of a period. (scenario/steps.py
+    checks that the faults of a ``random`` step are ``drawable``, and that there is time for at least one.)
     """
     return [
         Planned(
@@ -38,5 +40,6 @@ def random_plan(random: Random, faults: Sequence[Fault], every: float, for_: flo
 
 
 def _whole(for_: float, every: float) -> int:
-    """How often ``every`` fits into ``for_``: 100 ms into 1 s ten times, though 0.1 is a little more than a tenth."""
+    """How often ``every`` fits into ``for_``: 0.1 s fits ten times into 1 s, though the float 0.1 is a little too
+    large."""
     return int(for_ / every + 1e-9)

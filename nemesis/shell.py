@@ -10,7 +10,7 @@ Signal = Literal["KILL", "STOP", "CONT"]
 
 
 class ProcessState(StrEnum):
-    """What a node's main process does. ``STOPPED`` is SIGSTOPped: there, but not scheduled."""
+    """The state of a node's main process. ``STOPPED`` is after SIGSTOP: it exists, but is not scheduled."""
 
     RUNNING = "running"
     STOPPED = "stopped"
@@ -19,7 +19,7 @@ class ProcessState(StrEnum):
 
 @dataclass(frozen=True)
 class Switch:
-    """A dead man's switch: a name on its node, and the script that takes a change back where nobody else does."""
+    """A dead man's switch: its name on the node, and the script that undoes a change if nobody else does."""
 
     name: str
     undo: str
@@ -34,44 +34,47 @@ class NodeShell(Protocol):
 
     @property
     def network_ends_with_process(self) -> bool:
-        """Whether a node's network, and what was put there, is gone when its main process has exited."""
+        """Whether a node's network namespace, with everything in it, ends when its main process exits."""
 
     def lasting(self, seconds: float) -> "NodeShell":
-        """The same, for changes that are taken back within so many seconds.
+        """The same shell, for changes that will be undone within ``seconds``.
 
-        Where nodes outlive the harness, what is not taken back in time their machines take back by themselves.
+        If nodes outlive the harness, their machines undo by themselves what is not undone in time.
         """
 
     def in_network_of(self, node: Node, script: str, arm: Switch | None = None, disarm: str | None = None) -> str:
         """Run ``sh -euc script`` with NET_ADMIN in the node's network namespace; return its standard output.
 
-        Before it a switch is armed, if this shell is ``lasting``; after it the one named is disarmed. Raises
-        ClusterError with the last line of its standard error where it fails.
+        If this shell is ``lasting``, it arms the switch ``arm`` first. It disarms the switch named ``disarm``
+        afterwards. If the script fails, raises ClusterError with the last line of its standard error.
         """
 
     def start_helper(self, node: Node, name: str, script: str) -> None:
-        """Run ``sh -euc script`` in the node's network namespace for as long as it runs; replaces one of this name."""
+        """Start ``sh -euc script`` in the node's network namespace and let it run; it replaces a helper of the same
+        name."""
 
     def stop_helper(self, node: Node, name: str) -> None:
-        """End the node's helper of this name. Where there is none, nothing changes."""
+        """End the node's helper of this name, if there is one."""
 
     def signal(self, node: Node, signal: Signal) -> None:
         """Send a signal to the node's main process."""
 
     def start(self, node: Node) -> None:
-        """Start a node that has exited: it has its network, and waits for ``release``. One that runs is left alone."""
+        """Start a node that has exited: it gets its network, and waits for ``release``. A running node is left
+        alone."""
 
     def release(self, node: Node) -> None:
-        """Let a node go on that was started. One that waits for nothing is left alone."""
+        """Let a started node go on. A node that does not wait is left alone."""
 
     def stop(self, node: Node, grace: float) -> None:
         """Ask the node to shut down (SIGTERM), kill it after ``grace`` seconds, and return when it has exited."""
 
     def process(self, node: Node) -> ProcessState:
-        """What the node's main process does now."""
+        """The state of the node's main process now."""
 
     def exit_code(self, node: Node) -> int:
-        """What a node's main process, which has exited, ended with: 128 and its number where a signal ended it."""
+        """The exit code of a node's main process, which has exited: 128 plus the signal's number if a signal ended
+        it."""
 
     def wipe(self, node: Node) -> int:
-        """Delete all data of a node that has exited; return how many files that were."""
+        """Delete all data of a node that has exited; return the number of files deleted."""

@@ -1,4 +1,4 @@
-"""Who is meant: target expressions of a scenario, resolved to nodes against what is known now."""
+"""Resolves the target expressions of a scenario to nodes, by the roles as they are known now."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from difflib import get_close_matches
@@ -25,7 +25,7 @@ Pins = Mapping[str, tuple[Node, ...]]
 
 _ONE_OF = "one-of "
 
-#: Roles that move: nobody may have one for a while.
+#: Roles that move between nodes; at times no node has one.
 _MOVING: dict[str, Callable[[View], tuple[Node, ...]]] = {
     "leader": lambda view: _present(view.leader),
     "followers": lambda view: view.followers,
@@ -33,7 +33,7 @@ _MOVING: dict[str, Callable[[View], tuple[Node, ...]]] = {
     "coordinator": lambda view: _present(view.coordinator),
 }
 
-#: Groups that are what the cluster's shape makes them.
+#: Groups that depend on the cluster's topology alone.
 _FIXED: dict[str, Callable[[Topology], tuple[Node, ...]]] = {
     "brokers": lambda topology: topology.brokers,
     "controllers": lambda topology: topology.having(Role.CONTROLLER),
@@ -45,7 +45,7 @@ _FIXED: dict[str, Callable[[Topology], tuple[Node, ...]]] = {
 ROLES: tuple[str, ...] = (*_MOVING, *_FIXED)
 
 
-#: What each target means, for whoever writes one.
+#: What each target means, for the author of a scenario.
 MEANT: dict[str, str] = {
     "leader": "the leader of the watched partition",
     "followers": "its other replicas",
@@ -67,12 +67,12 @@ def _present(node: Node | None) -> tuple[Node, ...]:
 
 
 def parts(expression: Expression) -> tuple[str, ...]:
-    """The expressions that a list is made of."""
+    """The single expressions in a list."""
     return (expression,) if isinstance(expression, str) else tuple(expression)
 
 
 def drawn_from(part: str) -> str | None:
-    """The expression that a ``one-of`` draws from; None for any other."""
+    """The expression that a ``one-of`` draws from; None for any other expression."""
     return part.removeprefix(_ONE_OF).strip() if part.startswith(_ONE_OF) else None
 
 
@@ -84,9 +84,9 @@ def bare(part: str) -> str:
 
 
 def resolve(expression: Expression, view: View, topology: Topology, pins: Pins, random: Random) -> tuple[Node, ...]:
-    """The nodes that ``expression`` means now, each once, in the order named.
+    """The nodes that ``expression`` means now, each once, in the order of the expression.
 
-    Raises ScenarioError for a name that means nothing in this cluster, ClusterError for a role that nobody has now.
+    Raises ScenarioError for a name that is unknown in this cluster, ClusterError for a role that no node has now.
     """
     found = (node for part in parts(expression) for node in _resolve(part, view, topology, pins, random))
     return tuple(dict.fromkeys(found))
@@ -111,7 +111,7 @@ def _resolve(part: str, view: View, topology: Topology, pins: Pins, random: Rand
 
 
 def check_names(expression: Expression, node_names: Collection[str], pins: Iterable[str]) -> None:
-    """Raise ScenarioError where a part of ``expression`` is no role, no node's name and none of the pins so far."""
+    """Raise ScenarioError if a part of ``expression`` is neither a role, nor a node's name, nor a pin so far."""
     pinned = tuple(pins)
     for name in map(bare, parts(expression)):
         if name not in {*ROLES, *node_names, *pinned}:
@@ -119,7 +119,7 @@ def check_names(expression: Expression, node_names: Collection[str], pins: Itera
 
 
 def check_new_name(name: str, node_names: Collection[str]) -> None:
-    """Raise ScenarioError where a pin or an injection may not be called that: it would hide a role or a node."""
+    """Raise ScenarioError if a pin or an injection may not have this name: it would hide a role or a node."""
     if name in {*ROLES, *node_names} or drawn_from(name) is not None:
         raise ScenarioError(f"{name!r} is a role or a node: choose another name to remember it by")
 

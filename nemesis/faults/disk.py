@@ -42,8 +42,8 @@ class Wipe(Fault):
 
     @override
     def measure(self, shell: NodeShell, aim: Aim) -> Evidence:
-        """What was deleted was counted then: nothing more is measured."""
+        """Nothing: the files were counted when they were deleted."""
         return {}
 
     def heal(self, shell: NodeShell, aim: Aim) -> None:
-        """Data that is gone stays gone."""
+        """Do nothing: deleted data cannot be restored."""

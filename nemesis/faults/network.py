@@ -1,4 +1,4 @@
-"""Faults that live in network namespaces: mechanisms put there, counted there, removed there."""
+"""Faults that live in network namespaces: they apply mechanisms there, read their counters, and remove them."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
@@ -19,41 +19,43 @@ T = TypeVar("T")
 class NetworkFault(Fault):
     """A fault made of mechanisms in the nodes' network namespaces.
 
-    It is applied again when a node was started. Where a namespace ends with its node's process, so does what is in it:
-    of a node that has exited there is nothing to apply to, count or remove.
+    It is applied again after a node was started. If a namespace ends with its node's process, the mechanism ends, too:
+    an exited node has nothing to apply to, count or remove.
     """
 
     lives_in_network: ClassVar[bool] = True
 
     @abstractmethod
     def mechanisms(self, aim: Aim, topology: Topology) -> Mapping[Node, Mechanism]:
-        """What acts in the namespace of each node concerned."""
+        """The mechanism in the namespace of each node concerned."""
 
     def seen(self, aim: Aim, topology: Topology, counted: Mapping[Node, Counted | None]) -> Evidence:  # noqa: ARG002
-        """What the counters of the nodes concerned say of each node hit. None: the mechanism is gone."""
+        """The evidence of each node hit, by the counters of the nodes concerned. None: the mechanism is gone."""
         return {node: judged(count) for node, count in counted.items()}
 
     def inject(self, shell: NodeShell, aim: Aim) -> Evidence:
-        """Apply the mechanisms on all nodes at once. That they act is for the counters to show, later."""
+        """Apply the mechanisms on all nodes at once. Counters show later whether they act."""
         return self.apply_again(shell, aim, self.mechanisms(aim, shell.topology))
 
     @override
     def apply_again(self, shell: NodeShell, aim: Aim, nodes: Iterable[Node]) -> Evidence:
         concerned = set(nodes)
-        chosen = {node: one for node, one in self.mechanisms(aim, shell.topology).items() if node in concerned}
+        chosen = {
+            node: mechanism for node, mechanism in self.mechanisms(aim, shell.topology).items() if node in concerned
+        }
 
-        def put(node: Node) -> None:
+        def apply(node: Node) -> None:
             undoing = Switch(aim.tag, chosen[node].remove(node, aim.tag))
             said = shell.in_network_of(node, chosen[node].apply(node, aim.tag), arm=undoing)
             if (helper := chosen[node].helper(node, aim.tag, said)) is not None:
                 shell.start_helper(node, aim.tag, helper.script)
                 shell.in_network_of(node, helper.ready)
 
-        applied = where_a_network_is(shell, chosen, put)
+        applied = where_a_network_is(shell, chosen, apply)
         return {node: Seen(Effect.NOT_KNOWN, {"applied": chosen[node].name}) for node in applied}
 
     def measure(self, shell: NodeShell, aim: Aim) -> Evidence:
-        """What the counters of all nodes say."""
+        """Read the counters of all nodes at once."""
         mechanisms = self.mechanisms(aim, shell.topology)
 
         def count(node: Node) -> Counted | None:
@@ -64,21 +66,22 @@ class NetworkFault(Fault):
         return self.seen(aim, shell.topology, counted)
 
     def heal(self, shell: NodeShell, aim: Aim) -> None:
-        """Remove the mechanisms on all nodes at once, each of which checks that nothing is left."""
+        """Remove the mechanisms on all nodes at once; each removal checks that nothing is left."""
         mechanisms = self.mechanisms(aim, shell.topology)
 
-        def take_away(node: Node) -> None:
+        def remove(node: Node) -> None:
             try:
                 shell.in_network_of(node, mechanisms[node].remove(node, aim.tag), disarm=aim.tag)
             finally:
                 if mechanisms[node].helped:
                     shell.stop_helper(node, aim.tag)
 
-        where_a_network_is(shell, mechanisms, take_away)
+        where_a_network_is(shell, mechanisms, remove)
 
 
 def judged(counted: Counted | None) -> Seen:
-    """Counters of nothing say nothing; where what counts is gone, or did another thing, so is the fault."""
+    """The evidence in counters: a fault does not hold if its mechanism is gone or did something wrong; with a count of
+    zero it is not known."""
     if counted is None:
         return Seen(Effect.DOES_NOT_HOLD, {"mechanism": "gone"})
     if counted.wrong is not None:
@@ -94,7 +97,7 @@ def _read(mechanism: Mechanism, node: Node, tag: str, listing: str) -> Counted |
 
 
 def where_a_network_is(shell: NodeShell, nodes: Iterable[Node], act: Callable[[Node], T]) -> dict[Node, T]:
-    """Act in the namespaces of all nodes at once; return what each returned, of those that have one still."""
+    """Act in the namespaces of all nodes at once; return the results of the nodes that still have one."""
 
     def run(node: Node) -> tuple[T] | None:
         try:

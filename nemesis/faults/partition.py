@@ -1,4 +1,4 @@
-"""Cutting nodes from each other, and from their clients."""
+"""Faults that cut nodes from each other and from their clients."""
 
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ class _Cut(NetworkFault):
 
     @abstractmethod
     def links(self, aim: Aim, topology: Topology) -> frozenset[Link]:
-        """Who may not hear whom."""
+        """The links to cut."""
 
     def check(self, aim: Aim, topology: Topology) -> None:
         super().check(aim, topology)
@@ -42,9 +42,9 @@ class _Cut(NetworkFault):
 
     @override
     def seen(self, aim: Aim, topology: Topology, counted: Mapping[Node, Counted | None]) -> Evidence:
-        """It acts on a node if packets of its own links were dropped, and the rules of none of them are gone.
+        """The fault acts on a node if packets of the node's links were dropped and no rule for these links is gone.
 
-        Says nothing of a node without such packets if some of its rules ended with their node's process.
+        A node without dropped packets is left out if rules for its links ended with some node's process.
         """
         shares = by_node(self.links(aim, topology), aim.nodes)
         packets = dict.fromkeys(aim.nodes, 0)
@@ -82,7 +82,7 @@ class Partition(_Cut):
 class Isolate(_Cut):
     """Cut each node hit from every other node of the cluster, and from the clients."""
 
-    target: Expression = Field(description="who is isolated")
+    target: Expression = Field(description="the nodes to isolate")
     clients: bool = Field(True, description="false: it still hears its clients, and they hear it")
 
     def targets(self) -> Mapping[str, Expression]:

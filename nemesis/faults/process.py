@@ -1,4 +1,4 @@
-"""Ending, pausing and starting a node's process."""
+"""Faults that end, pause and start a node's process."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import ClassVar
@@ -14,14 +14,14 @@ from nemesis.fault import Aim, Fault, on_each, seen_on_each
 from nemesis.shell import NodeShell, ProcessState
 from nemesis.targets import Expression
 
-#: Seconds for a process to be seen in the state that a signal puts it in.
+#: Seconds to wait until a process is in the state that a signal causes.
 _SEEN_WITHIN = 10.0
 
-#: What a process that SIGKILL ended exits with: 128, and the signal's number.
+#: The exit code of a process that SIGKILL ended: 128 plus the signal's number.
 _KILLED = 137
 
-#: What one exits with that SIGTERM had shut down: a JVM with 128 and the signal's number. Kafka ends with 1 where its
-#: shutdown fails, and where it halts itself (kafka.Kafka, Exit).
+#: The exit codes of a shutdown by SIGTERM: a JVM exits with 128 plus the signal's number. Kafka exits with 1 if its
+#: shutdown fails or if it halts itself (kafka.Kafka, Exit).
 _SHUT_DOWN = frozenset({0, 143})
 
 _RUNNING, _STOPPED, _EXITED = ProcessState.RUNNING, ProcessState.STOPPED, ProcessState.EXITED
@@ -34,8 +34,8 @@ class _ProcessFault(Fault):
         return {"target": self.target}
 
     def measure(self, shell: NodeShell, aim: Aim) -> Evidence:
-        """A process that is not as the fault left it is not under it. That it is so is no news, and one that does not
-        last has nothing to measure."""
+        """If a process is not in the state that the fault keeps, the fault does not hold. The right state proves
+        nothing new. A fault that does not last measures nothing."""
         if self.keeps is None:
             return {}
         return {
@@ -45,7 +45,7 @@ class _ProcessFault(Fault):
 
 
 class Kill(_ProcessFault):
-    """SIGKILL. What the process had written stays in the kernel's page cache: this loses no unflushed data."""
+    """SIGKILL. What the process wrote stays in the kernel's page cache, so no unflushed data is lost."""
 
     keeps: ClassVar[ProcessState | None] = _EXITED
     releases: ClassVar[frozenset[ProcessState]] = frozenset({_STOPPED})
@@ -99,7 +99,7 @@ class Stop(_Graceful):
 
 
 class Restart(_Graceful):
-    """A graceful shutdown, and a start at once. Healed when it is done."""
+    """A graceful shutdown, then a start at once. It is over when the node has started."""
 
     lasting: ClassVar[bool] = False
     ends_process: ClassVar[bool] = True
@@ -119,7 +119,7 @@ class Restart(_Graceful):
 
 
 class Pause(_ProcessFault):
-    """SIGSTOP: the process is there and answers nothing, as in a long garbage collection."""
+    """SIGSTOP: the process exists but answers nothing, as in a long garbage collection."""
 
     halts_process: ClassVar[bool] = True
     keeps: ClassVar[ProcessState | None] = _STOPPED
@@ -146,7 +146,7 @@ class Start(_ProcessFault):
         return start_exited(shell, aim.nodes)
 
     def heal(self, shell: NodeShell, aim: Aim) -> None:
-        """A node that was started stays started."""
+        """Do nothing: the node stays started."""
 
 
 class Resume(_ProcessFault):
@@ -160,16 +160,16 @@ class Resume(_ProcessFault):
         return continue_stopped(shell, aim.nodes)
 
     def heal(self, shell: NodeShell, aim: Aim) -> None:
-        """A node that was resumed stays resumed."""
+        """Do nothing: the node stays resumed."""
 
 
 def start_exited(shell: NodeShell, nodes: Iterable[Node]) -> Evidence:
-    """Start those of ``nodes`` that have exited, and see them run. Raises HalfWay."""
+    """Start the ``nodes`` that have exited, and check that they run. Raises HalfWay."""
     return seen_on_each(nodes, lambda node: _start(shell, node))
 
 
 def continue_stopped(shell: NodeShell, nodes: Iterable[Node]) -> Evidence:
-    """Continue those of ``nodes`` that are stopped, and see them run. Raises HalfWay."""
+    """Continue the ``nodes`` that are stopped, and check that they run. Raises HalfWay."""
     return seen_on_each(nodes, lambda node: _continue(shell, node))
 
 
@@ -182,7 +182,8 @@ def _continue(shell: NodeShell, node: Node) -> Seen:
 
 
 def _ended_by(seen: Seen, shell: NodeShell, node: Node, meant: Callable[[int], bool]) -> Seen:
-    """What was seen of a process that was ended: it was, as it was meant, where its exit code says so."""
+    """Add the exit code of an ended process to its evidence: the fault holds only if that is one of the codes it should
+    cause."""
     if seen.effect is not Effect.HOLDS:
         return seen
     code = shell.exit_code(node)
@@ -192,9 +193,9 @@ def _ended_by(seen: Seen, shell: NodeShell, node: Node, meant: Callable[[int], b
 def _changed(
     shell: NodeShell, node: Node, from_: Collection[ProcessState], act: Callable[[], object], to: ProcessState
 ) -> Seen:
-    """Act on a node whose process is in one of the states ``from_``, and see it in the state ``to``.
+    """Act on a node whose process is in one of the states ``from_``, and wait until it is in the state ``to``.
 
-    Where it is in another, nothing is done. Raises ClusterError where it does not get there.
+    Does nothing if the process is in another state. Raises ClusterError if it does not reach ``to``.
     """
     before = shell.process(node)
     if before not in from_:

@@ -1,4 +1,4 @@
-"""Traffic that is late, lossy, thin, or not as it was sent."""
+"""Faults of traffic: packets are late, lost, limited in rate, out of order, doubled or corrupt."""
 
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -17,10 +17,10 @@ from nemesis.mechanisms.mechanism import DRAIN_S, Either, Mechanism
 from nemesis.shell import NodeShell, ProcessState
 from nemesis.targets import Expression
 
-#: What netem takes: a 32-bit number of ticks, of 64 ns each (iproute2, tc_core; net/pkt_sched.h, PSCHED_SHIFT).
+#: netem's limit: a 32-bit number of ticks of 64 ns each (iproute2, tc_core; net/pkt_sched.h, PSCHED_SHIFT).
 _LONGEST_DELAY_S = 274.0
 
-#: Seconds that a busy machine takes to try some connections.
+#: Seconds that a busy machine needs to try a few connections.
 _MOMENT_S = 5.0
 
 _NETEM = frozenset({"htb", "netem"})
@@ -45,7 +45,7 @@ class _Traffic(NetworkFault):
 
     @abstractmethod
     def mechanism(self) -> Mechanism:
-        """What acts on each node hit."""
+        """The mechanism on each node hit."""
 
     @override
     def mechanisms(self, aim: Aim, topology: Topology) -> Mapping[Node, Mechanism]:
@@ -53,24 +53,24 @@ class _Traffic(NetworkFault):
 
 
 class _Late(_Traffic):
-    """What is late can be timed."""
+    """Faults that delay packets: round trips show how late they are."""
 
     delays: ClassVar[bool] = True
 
     @property
     @abstractmethod
     def longest(self) -> float:
-        """Seconds that a packet is late, at most."""
+        """The longest delay of a packet, in seconds."""
 
     @property
     @abstractmethod
     def asked(self) -> Mapping[str, Any]:
-        """What a round trip is to be compared with, in milliseconds."""
+        """The delays asked for, in milliseconds, to compare with measured round trips."""
 
     @property
     @override
     def heals_within(self) -> float:
-        """Round trips are timed, and what is held leaves."""
+        """Adds the time to measure round trips, and the time until held packets have left."""
         return (
             super().heals_within + min(self.longest + _MOMENT_S, round_trips.LONGEST_S) + min(self.longest + 1, DRAIN_S)
         )
@@ -96,10 +96,10 @@ class _Late(_Traffic):
 
 
 class Slow(_Late):
-    """Packets are late: those that leave the nodes hit (tc netem), or those that arrive at them (NFQUEUE) where the
-    kernel has no netem, and with a correlation always, for netem's delays do not correlate. A round trip takes as much
-    longer either way, but what is held where it arrives outlives its sender. The evidence says which, how long packets
-    were held, and what round trips took."""
+    """Packets are late: those that leave the nodes hit (tc netem), or, if the kernel has no netem or a correlation is
+    given, those that arrive at them (NFQUEUE); netem's delays do not correlate. A round trip takes equally longer
+    either way, but a packet that is held on arrival outlives its sender. The evidence says which one acted, how long
+    packets were held, and how long round trips took."""
 
     forms: ClassVar[Mapping[str, Needs]] = {"with a correlation": (_HELD,)}
 
@@ -109,7 +109,7 @@ class Slow(_Late):
         None, description="how much one packet's delay is like the one before, such as 25%"
     )
     distribution: Literal["uniform", "normal", "pareto", "paretonormal"] | None = Field(
-        None, description="how it varies; evenly (`uniform`) where nothing is said"
+        None, description="how it varies; by default evenly (`uniform`)"
     )
 
     @model_validator(mode="after")
@@ -140,8 +140,8 @@ class Slow(_Late):
 
 
 class Reorder(_Late):
-    """Some packets overtake the others, which are late: of those that leave the nodes hit (tc netem), or of those that
-    arrive at them (NFQUEUE) where the kernel has no netem. The evidence says which."""
+    """Some packets overtake the others, which are late. This acts on packets that leave the nodes hit (tc netem) or, if
+    the kernel has no netem, on packets that arrive at them (NFQUEUE). The evidence says which."""
 
     share: Share = Field(gt=0, lt=1, description="how many packets overtake others, such as 25%")
     delay: Duration = Field(0.01, gt=0, le=_LONGEST_DELAY_S, description="how late the others are")
@@ -168,8 +168,8 @@ class Reorder(_Late):
 
 
 class Flaky(_Traffic):
-    """Some packets are lost: of those that leave the nodes hit (tc netem), or of those that arrive at them where the
-    kernel has no netem (iptables `statistic`; NFQUEUE with a correlation). The evidence says which."""
+    """Some packets are lost: of those that leave the nodes hit (tc netem) or, if the kernel has no netem, of those that
+    arrive at them (iptables `statistic`; NFQUEUE with a correlation). The evidence says which."""
 
     forms: ClassVar[Mapping[str, Needs]] = {"with a correlation": (_NETEM, _HELD)}
 
@@ -189,10 +189,10 @@ class Flaky(_Traffic):
 
 
 class Duplicate(_Traffic):
-    """Some of the packets that leave the nodes hit are sent twice (tc netem alone). The kernel does not count these.
-    The fault counts as effective when so many packets have left that 14 copies are to be expected; TCP segments that
-    it hands down in one piece count as one. A node cannot have another fault of netem at the same time: kernels refuse
-    that."""
+    """Some of the packets that leave the nodes hit are sent twice (only tc netem). The kernel does not count the
+    copies. The fault counts as effective when so many packets have left that more than 14 copies are expected; TCP
+    segments that are handed down in one piece count as one packet. A node cannot have another fault of netem at the
+    same time: kernels refuse that."""
 
     doubles: ClassVar[bool] = True
 
@@ -208,10 +208,10 @@ class Duplicate(_Traffic):
 
 
 class Corrupt(_Traffic):
-    """In some of the packets that leave the nodes hit one bit is wrong (tc netem alone): TCP drops them, for their
-    checksum is wrong. Counted as for `duplicate`."""
+    """In some of the packets that leave the nodes hit one bit is wrong (only tc netem). TCP drops them, because their
+    checksum is wrong. Whether it is effective is decided as for `duplicate`."""
 
-    share: Share = Field(gt=0, description="in how many packets, such as 5%")
+    share: Share = Field(gt=0, description="how many packets are corrupt, such as 5%")
 
     @property
     def needs(self) -> Needs:
@@ -223,9 +223,9 @@ class Corrupt(_Traffic):
 
 
 class Throttle(_Traffic):
-    """The nodes hit send and receive no faster than this (tc tbf; what arrives is shaped on an ifb device)."""
+    """The nodes hit send and receive no faster than `rate` (tc tbf; arriving packets are shaped on an ifb device)."""
 
-    rate: Rate = Field(description="how fast at most, each way, such as 10kbit")
+    rate: Rate = Field(description="the highest rate, each way, such as 10kbit")
 
     @property
     def needs(self) -> Needs:
@@ -234,7 +234,7 @@ class Throttle(_Traffic):
     @property
     @override
     def heals_within(self) -> float:
-        """What waits leaves."""
+        """Adds the time until waiting packets have left."""
         return super().heals_within + DRAIN_S
 
     @override

@@ -1,12 +1,12 @@
-"""A program that stands beside a node: it holds packets of a netfilter queue, and lets each go when it is due.
+"""A program that runs next to a node: it holds packets of a netfilter queue, and lets each go when it is due.
 
-``hold`` serves a queue of the network namespace that it runs in, until it is asked to end. A rule sends packets there
-(``-j NFQUEUE --queue-num N --queue-bypass``); where nobody serves the queue they pass at once. ``ask`` prints what the
-holder of a name has done so far, as one line of JSON, and fails where none answers; ``--end`` has it end after that.
-``try`` fails where no queue can be had.
+``hold NAME`` serves a queue of its network namespace until it is asked to end. A rule sends packets there (``-j NFQUEUE
+--queue-num N --queue-bypass``); if no program serves the queue, they pass at once. ``ask NAME`` prints the counters of
+that holder as one line of JSON, and fails if none answers; ``--end`` then ends the holder. ``try`` fails if a queue
+cannot be opened.
 
-It speaks raw netlink (linux/netfilter/nfnetlink_queue.h) and needs nothing but Python 3.8, for it runs where a node
-does. It answers on an abstract unix socket: the name of such a one is of a network namespace, as the queue is.
+It speaks raw netlink (linux/netfilter/nfnetlink_queue.h) and needs only Python 3.8, because it runs on the nodes'
+machines. It answers on an abstract unix socket: like the queue, the socket's name belongs to one network namespace.
 """
 
 from __future__ import annotations
@@ -39,29 +39,30 @@ _COMMAND, _COPY, _LENGTH, _MASK, _FLAGS = 1, 2, 3, 4, 5
 _HEADER, _WHAT = 1, 2
 _BIND, _COPY_NOTHING = 1, 1
 _DROP, _ACCEPT = 0, 1
-#: NFQA_CFG_F_GSO: what a network card would cut into packets stays whole.
+#: NFQA_CFG_F_GSO: a large packet that the network card would split stays whole.
 _KEEP_WHOLE = 1 << 2
 _FORCE_BUFFER = 33  # SO_RCVBUFFORCE
 
-#: Packets that may be held at a time, and bytes for the kernel's messages about them. What is beyond is lost, and
+#: The most packets that may be held at a time, and bytes for the kernel's messages about them. More are lost, and
 #: counted.
 _ROOM = 100_000
 _BUFFER = 64 << 20
 
-#: Seconds in which one that lives answers, on a machine that has much else to do.
+#: Seconds in which a living holder answers, even on a busy machine.
 _PATIENCE_S = 10
 
-#: What one who asks says first.
+#: The first word of a client that asks.
 _COUNTERS, _END = b"counters", b"end"
 
-#: How many of the last packets it reports the times held of.
+#: The hold times in the counters are those of this many last packets.
 _SAMPLES = 10_000
 
 
 class Correlated:
-    """Numbers from 0 to 1, each somewhat like the one before, and all of them evenly spread whatever the correlation.
+    """Random numbers from 0 to 1, each correlated with the one before. They are evenly distributed for any correlation.
 
-    (A mean of the last number and a new one is not: it keeps to the middle, and delays would vary less than asked.)
+    (A weighted mean of the last number and a new one is not: it stays near the middle, so delays would vary too
+    little.)
     """
 
     def __init__(self, random: Random, correlation: float) -> None:
@@ -69,15 +70,15 @@ class Correlated:
         self._new = math.sqrt(1 - correlation * correlation)
 
     def next(self) -> float:
-        """The next number: normal ones stay normal, and so their share of what is below stays even."""
+        """The next number: a correlated normal one, mapped by the normal distribution function to an even one."""
         self._last = self._correlation * self._last + self._new * self._random.gauss(0.0, 1.0)
         return 0.5 * (1 + math.erf(self._last / math.sqrt(2)))
 
 
 class Losses:
-    """Which packets are lost: ``share`` of all, where two neighbours are so much alike.
+    """Decides which packets are lost: ``share`` of all, with this ``correlation`` of neighbours.
 
-    The model of Gilbert, in which ``correlation`` is that of neighbours and changes nothing of the share.
+    The model of Gilbert: the correlation does not change the share.
     """
 
     def __init__(self, random: Random, share: float, correlation: float) -> None:
@@ -92,7 +93,8 @@ class Losses:
 
 
 def deviation(distribution: str, uniform: float) -> float:
-    """How far a delay is off, in units of the jitter, for a number from 0 to 1: netem's tables (iproute2, netem/)."""
+    """The deviation of a delay, in units of the jitter, for a number from 0 to 1: as in netem's tables (iproute2,
+    netem/)."""
     if distribution == "uniform":
         return 2 * uniform - 1
     if distribution == "normal":
@@ -103,7 +105,7 @@ def deviation(distribution: str, uniform: float) -> float:
 
 
 def _normal(uniform: float) -> float:
-    """The inverse of the normal distribution (Odeh and Evans, 1974), four times the jitter at most."""
+    """The inverse of the normal distribution (Odeh and Evans, 1974), limited to four times the jitter."""
     tail = math.sqrt(-2 * math.log(max(min(uniform, 1 - uniform), 1e-5)))
     above = (((4.53642210148e-5 * tail + 0.0204231210245) * tail + 0.342242088547) * tail + 1) * tail + 0.322232431088
     below = (((0.0038560700634 * tail + 0.103537752850) * tail + 0.531103462366) * tail + 0.588581570495) * tail
@@ -111,25 +113,25 @@ def _normal(uniform: float) -> float:
 
 
 def _pareto(uniform: float) -> float:
-    """A pareto distribution of shape 3 and mean 0, four times the jitter at most."""
+    """A pareto distribution of shape 3 and mean 0, limited to four times the jitter."""
     return min(4.0, (math.pow(max(1 - uniform, 1e-9), -1 / 3) - 1.5) * 4 / 3)
 
 
 class Policy:
-    """What becomes of each packet: it is lost, overtakes those that are held, or is held for so many seconds."""
+    """Decides about each packet: it is lost, overtakes the held ones, or is held for some seconds."""
 
-    def __init__(self, asked: argparse.Namespace) -> None:
-        random = Random(asked.seed)
-        self._delay: float = asked.delay
-        self._jitter: float = asked.jitter
-        self._distribution: str = asked.distribution
-        self._overtake: float = asked.overtake
+    def __init__(self, options: argparse.Namespace) -> None:
+        random = Random(options.seed)
+        self._delay: float = options.delay
+        self._jitter: float = options.jitter
+        self._distribution: str = options.distribution
+        self._overtake: float = options.overtake
         self._random = random
-        self._losses = Losses(random, asked.loss, asked.loss_correlation)
-        self._deviations = Correlated(random, asked.correlation)
+        self._losses = Losses(random, options.loss, options.loss_correlation)
+        self._deviations = Correlated(random, options.correlation)
 
     def decide(self) -> float | None:
-        """Seconds to hold the next packet, 0 for none; None where it is lost."""
+        """Seconds to hold the next packet; 0: it passes at once; None: it is lost."""
         if self._losses.next():
             return None
         if self._overtake and self._random.random() < self._overtake:
@@ -140,7 +142,7 @@ class Policy:
 
 
 class Queue:
-    """One netfilter queue of this network namespace. Raises OSError where it cannot be had."""
+    """One netfilter queue of this network namespace. Raises OSError if it cannot be opened."""
 
     def __init__(self, number: int, room: int = _ROOM) -> None:
         self._number, self._sequence = number, 0
@@ -148,7 +150,7 @@ class Queue:
         self.socket.bind((0, 0))
         try:
             self.socket.setsockopt(socket.SOL_SOCKET, _FORCE_BUFFER, _BUFFER)
-        except PermissionError:  # the machine's own limit holds for whoever is root of a user namespace alone
+        except PermissionError:  # root of a user namespace only: the machine's limit applies
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _BUFFER)
         self._configure(_attribute(_COMMAND, struct.pack(">BxH", _BIND, socket.AF_UNSPEC)))
         self._configure(_attribute(_COPY, struct.pack(">IB", 0, _COPY_NOTHING)))
@@ -157,7 +159,7 @@ class Queue:
         self._configure(_attribute(_MASK, whole) + _attribute(_FLAGS, whole))
 
     def arrived(self) -> list[int]:
-        """The ids of the packets that came since the last call; waits for none."""
+        """The ids of the packets that arrived since the last call. It does not wait."""
         found: list[int] = []
         while True:
             try:
@@ -165,7 +167,7 @@ class Queue:
             except BlockingIOError:
                 return found
             except OSError as exc:
-                # The kernel had more messages than the buffer holds: ``overflowed`` has what was lost by that.
+                # The kernel had more messages than the buffer holds: ``overflowed`` counts the packets lost by that.
                 if exc.errno != errno.ENOBUFS:
                     raise
 
@@ -174,7 +176,7 @@ class Queue:
         self._send(_VERDICT, _REQUEST, _attribute(_WHAT, struct.pack(">II", what, packet)))
 
     def overflowed(self) -> int:
-        """How many packets the kernel dropped, for the queue or its buffer was full."""
+        """How many packets the kernel dropped because the queue or its buffer was full."""
         for line in Path("/proc/net/netfilter/nfnetlink_queue").read_text(encoding="ascii").splitlines():
             number, _, _, _, _, queue_dropped, user_dropped, *_ = map(int, line.split())
             if number == self._number:
@@ -198,7 +200,7 @@ def _attribute(kind: int, data: bytes) -> bytes:
 
 
 def _packets(data: bytes) -> Iterator[int]:
-    """The ids of the packets in what the kernel sent: one message or more, each with attributes."""
+    """The ids of the packets in the kernel's messages, each of which has attributes."""
     at = 0
     while at + 16 <= len(data):
         length, kind = struct.unpack_from("IH", data, at)
@@ -213,37 +215,38 @@ def _packets(data: bytes) -> Iterator[int]:
 
 
 class Holder:
-    """Holds what comes in a queue, and counts it."""
+    """Holds the packets of a queue, and counts them."""
 
     def __init__(self, queue: Queue, policy: Policy) -> None:
         self._queue, self._policy = queue, policy
         self._held: list[tuple[float, int, float]] = []
         self._counts: dict[str, int] = {"received": 0, "released": 0, "dropped": 0, "overtook": 0, "passed": 0}
-        self._lasted: deque[float] = deque(maxlen=_SAMPLES)
+        self._hold_times: deque[float] = deque(maxlen=_SAMPLES)
 
     def serve(self, name: str) -> None:
-        """Hold and release packets, and answer whoever asks for counters, until one asks to end."""
-        with socket.socket(socket.AF_UNIX) as asked:
-            asked.bind(_address(name))
-            asked.listen()
+        """Hold and release packets, and answer clients that ask for counters, until a client asks to end."""
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(_address(name))
+            listener.listen()
             word = b""
             while word != _END:
                 self._release(time.monotonic())
                 until = max(0.0, self._held[0][0] - time.monotonic()) if self._held else None
-                ready, _, _ = select.select([self._queue.socket, asked], [], [], until)
+                ready, _, _ = select.select([self._queue.socket, listener], [], [], until)
                 if self._queue.socket in ready:
                     self._take(time.monotonic())
-                if asked in ready:
-                    with asked.accept()[0] as asking, contextlib.suppress(OSError):
-                        asking.settimeout(1)
-                        word = asking.recv(16)
-                        asking.sendall(json.dumps(self.counters()).encode())
+                if listener in ready:
+                    with listener.accept()[0] as client, contextlib.suppress(OSError):
+                        client.settimeout(1)
+                        word = client.recv(16)
+                        client.sendall(json.dumps(self.counters()).encode())
 
     def counters(self) -> dict[str, object]:
-        """What became of the packets so far. ``waiting`` are held now; ``held_ms``: median and 95th percentile."""
-        lasted = sorted(self._lasted)
-        parts = {"p50": 0.5, "p95": 0.95} if lasted else {}
-        held = {name: round(lasted[int(len(lasted) * part)] * 1e3, 1) for name, part in parts.items()}
+        """Counts of the packets so far. ``waiting``: held now; ``held_ms``: median and 95th percentile of hold
+        times."""
+        times = sorted(self._hold_times)
+        parts = {"p50": 0.5, "p95": 0.95} if times else {}
+        held = {name: round(times[int(len(times) * part)] * 1e3, 1) for name, part in parts.items()}
         counts = {**self._counts, "waiting": len(self._held), "overflowed": self._queue.overflowed()}
         return {**counts, "held_ms": held}
 
@@ -265,22 +268,23 @@ class Holder:
             _, packet, since = heapq.heappop(self._held)
             self._queue.decide(packet, _ACCEPT)
             self._counts["released"] += 1
-            self._lasted.append(now - since)
+            self._hold_times.append(now - since)
 
 
 def refuse(name: str, why: str) -> None:
-    """Answer the first who asks that nothing is held, and why."""
-    with socket.socket(socket.AF_UNIX) as asked:
-        asked.bind(_address(name))
-        asked.listen()
-        asked.settimeout(_PATIENCE_S)
-        with asked.accept()[0] as asking:
-            asking.recv(16)
-            asking.sendall(json.dumps({"failed": why}).encode())
+    """Tell the first client that asks why no packets are held."""
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(_address(name))
+        listener.listen()
+        listener.settimeout(_PATIENCE_S)
+        with listener.accept()[0] as client:
+            client.recv(16)
+            client.sendall(json.dumps({"failed": why}).encode())
 
 
 def ask(name: str, until: str, within: float) -> str | None:
-    """The counters of the holder of this name, once it answers, or is empty, or so many seconds are over; or None."""
+    """The counters of the holder of this name, once it answers or its queue is empty (``until``), or after ``within``
+    seconds; None if it does not answer."""
     deadline = time.monotonic() + within
     while True:
         counters = _answer(name, _COUNTERS)
@@ -306,7 +310,7 @@ def _address(name: str) -> str:
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
-    """What is asked on the command line. Durations are seconds, shares and correlations from 0 to 1."""
+    """Parse the command line. Durations are in seconds; shares and correlations are from 0 to 1."""
     parser = argparse.ArgumentParser()
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("try")
@@ -329,21 +333,21 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 
 def main() -> int:
     """Do what the command line says; return an exit code."""
-    asked = parse(sys.argv[1:])
-    if asked.command == "try":
+    options = parse(sys.argv[1:])
+    if options.command == "try":
         Queue(1)
         return 0
-    if asked.command == "hold":
+    if options.command == "hold":
         try:
-            queue = Queue(asked.queue, asked.room)
+            queue = Queue(options.queue, options.room)
         except OSError as exc:
-            refuse(asked.name, str(exc))
+            refuse(options.name, str(exc))
             return 1
-        Holder(queue, Policy(asked)).serve(asked.name)
+        Holder(queue, Policy(options)).serve(options.name)
         return 0
-    counters = ask(asked.name, asked.until, asked.within)
-    if asked.end:
-        _answer(asked.name, _END)
+    counters = ask(options.name, options.until, options.within)
+    if options.end:
+        _answer(options.name, _END)
     failed = "nobody who holds packets answers" if counters is None else json.loads(counters).get("failed")
     if failed:
         print(failed, file=sys.stderr)

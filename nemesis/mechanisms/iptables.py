@@ -1,6 +1,6 @@
-"""Packets dropped by iptables, in chains of an injection's own: what arrives, and what leaves.
+"""Drops packets by iptables. Each injection has two chains of its own: for arriving and for leaving packets.
 
-The rules of a node are there at one instant, and their packet counters are the evidence.
+All rules of a node take effect at one instant. Their packet counters are the evidence.
 """
 
 import re
@@ -19,7 +19,7 @@ _DROPPED = re.compile(r"^\s*(\d+)\s+\d+\s+DROP\s+\S+\s+\S+\s+\S+\s+\S+\s+(\S+)\s
 
 
 class _Rules(ABC):
-    """Mechanisms that are nothing but rules."""
+    """Mechanisms that consist of iptables rules alone."""
 
     name = "iptables"
     probe = "iptables -w -nL INPUT >/dev/null"
@@ -30,7 +30,7 @@ class _Rules(ABC):
         """The node's rules, as iptables-restore reads them."""
 
     def apply(self, node: Node, tag: str) -> str:
-        """Shell: all rules at once, or none; nothing where they are there already."""
+        """Shell: add all rules at once, or none; does nothing if they are there already."""
         arriving, leaving = chains(tag)
         lines = [
             f":{arriving} - [0:0]",
@@ -48,7 +48,7 @@ class _Rules(ABC):
         return None
 
     def count(self, tag: str) -> str:
-        """Shell: the rules with their packet counters, nothing where they are not there."""
+        """Shell: print the rules with their packet counters; nothing if there are none."""
         return "".join(f"iptables -w -nvxL {chain} 2>/dev/null || true\n" for chain in chains(tag))
 
     def remove(self, node: Node, tag: str) -> str:  # noqa: ARG002 - the chains have the same names everywhere
@@ -64,12 +64,12 @@ class _Rules(ABC):
 
 @dataclass(frozen=True)
 class Cut(_Rules):
-    """A node drops what ``links`` forbid, at its end of them."""
+    """A node drops the packets of ``links`` at its own end."""
 
     links: frozenset[Link]
 
     def rules(self, node: Node, tag: str) -> list[str]:
-        """One rule for each link that has the node at an end."""
+        """One rule for each link with the node at one end."""
         arriving, leaving = chains(tag)
         return [
             f"-A {arriving} -s {link.sender.address}/32 {on_plane(link.plane, node.ports)}-j DROP"
@@ -80,7 +80,7 @@ class Cut(_Rules):
         ]
 
     def read(self, node: Node, tag: str, listing: str) -> Counted | None:
-        """The packets dropped of each link."""
+        """The number of dropped packets of each link."""
         if not reached(listing, *chains(tag)):
             return None
         drops = _drops(listing)
@@ -90,7 +90,7 @@ class Cut(_Rules):
 
 @dataclass(frozen=True)
 class Lose(_Rules):
-    """Of what arrives at a node, a random ``share`` of the packets is lost."""
+    """A random ``share`` of the packets that arrive at a node is lost."""
 
     share: float
     plane: Plane = Plane.ALL
@@ -98,13 +98,13 @@ class Lose(_Rules):
     name = "iptables statistic"
 
     def rules(self, node: Node, tag: str) -> list[str]:
-        """One rule for all that arrives."""
+        """One rule for all arriving packets."""
         arriving, _ = chains(tag)
         random = f"-m statistic --mode random --probability {self.share:.6f} "
         return [f"-A {arriving} ! -i lo {on_plane(self.plane, node.ports)}{random}-j DROP"]
 
     def read(self, node: Node, tag: str, listing: str) -> Counted | None:  # noqa: ARG002 - the same on every node
-        """The packets dropped."""
+        """The number of dropped packets."""
         if not reached(listing, *chains(tag)):
             return None
         dropped = sum(count for *_, count in _drops(listing))
@@ -112,38 +112,38 @@ class Lose(_Rules):
 
 
 def chains(tag: str) -> tuple[str, str]:
-    """The two chains of one injection: for what arrives, and for what leaves."""
+    """The two chains of one injection: for arriving and for leaving packets."""
     return f"KT-{tag}-I", f"KT-{tag}-O"
 
 
 def on_plane(plane: Plane, ports: Ports) -> str:
-    """The iptables match for a plane's packets, those sent to its ports and those sent from them; empty for all."""
+    """The iptables match for packets to and from a plane's ports; empty for all packets."""
     if not ports.of(plane):
         return ""
     return f"-p tcp -m multiport --ports {','.join(map(str, ports.of(plane)))} "
 
 
 def spared(node: Node, chain: str, end: str) -> list[str]:
-    """First of a chain's rules: the harness's own connection to the node's machine goes on."""
+    """The first rule of a chain: it spares the harness's own connection to the node's machine."""
     return [] if node.control is None else [f"-A {chain} -p tcp --{end} {node.control} -j RETURN"]
 
 
 def at_once(table: str, chain: str, lines: Iterable[str]) -> str:
-    """Shell: put these lines into a table, all or none; nothing where its ``chain`` is there already."""
+    """Shell: add these lines to a table, all or none; does nothing if ``chain`` is there already."""
     rules = "".join(f"{line}\n" for line in (f"*{table}", *lines, "COMMIT"))
     there = f"iptables -w -t {table} -nL {chain} >/dev/null 2>&1"
     return f"{there} || iptables-restore -w --noflush <<'RULES'\n{rules}RULES\n"
 
 
 def none_left(name: str) -> str:
-    """Shell: fails where rules of this name are left, or nobody can tell."""
-    # (A command of its own: in a pipe its failure would pass for an empty list.)
+    """Shell: fails if rules of this name are left, or if the rules cannot be listed."""
+    # (A command of its own: in a pipe its failure would look like an empty list.)
     left = f"echo 'rules of {name} are left' >&2\n  exit 1"
     return f'kt_left=$(iptables-save)\ncase "$kt_left" in *{name}*)\n  {left} ;;\nesac\n'
 
 
 def reached(listing: str, *chains: str) -> bool:
-    """Whether chains are there, and packets still come to them: somebody's flush leaves a chain without a reference."""
+    """Whether the chains exist and are still referenced: after a flush by somebody else a chain has no reference."""
     return all(re.search(rf"^Chain {chain} \([1-9]\d* references\)", listing, re.MULTILINE) for chain in chains)
 
 

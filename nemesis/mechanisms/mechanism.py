@@ -1,6 +1,6 @@
-"""What acts on the packets of one node, in its network namespace: shell text, and what its counters say.
+"""Mechanisms act on the packets of one node, in its network namespace: shell text, and parsers of their counters.
 
-Nothing here, and in no mechanism, runs anything. A fault asks for what it wants done, and not how.
+A mechanism runs nothing itself. A fault says what it wants done, and not how.
 """
 
 from collections.abc import Mapping
@@ -10,18 +10,18 @@ from typing import Any, Protocol
 from harness.core.topology import Node, Plane
 from nemesis.links import Link
 
-#: What of a node's traffic a mechanism acts on, as evidence says it.
+#: Which part of a node's traffic a mechanism acts on, in the words of the evidence.
 ARRIVING, LEAVING = "what arrives", "what leaves"
 
-#: Seconds that a removal waits for packets that are held, at most.
+#: The longest time that a removal waits for held packets, in seconds.
 DRAIN_S = 60.0
 
 
 @dataclass(frozen=True)
 class Counted:
-    """What a mechanism's counters say: how many packets it acted on, and of which links, where it knows.
+    """The values of a mechanism's counters: how many packets it acted on, and for each link if it knows the links.
 
-    ``facts`` is JSON. ``wrong``: why it did not do what it should, whatever it counts.
+    ``facts`` is JSON. ``wrong``: why the mechanism did not do its work, whatever it counts.
     """
 
     packets: int
@@ -32,9 +32,9 @@ class Counted:
 
 @dataclass(frozen=True)
 class Late:
-    """Packets of a plane are ``seconds`` late, give or take ``jitter``: what each mechanism that delays is asked for.
+    """Packets of a plane are ``seconds`` late, plus or minus ``jitter``: the parameters of each mechanism that delays.
 
-    ``distribution``: how it varies; None for evenly.
+    ``distribution``: how the delay varies; None: evenly.
     """
 
     seconds: float
@@ -44,7 +44,7 @@ class Late:
 
     @property
     def drains_within(self) -> float:
-        """Seconds in which all that is held has gone: the longest delay, and a moment."""
+        """Seconds until all held packets have left: the longest delay plus one second."""
         return min(self.seconds + 4 * self.jitter + 1, DRAIN_S)
 
 
@@ -58,15 +58,15 @@ class Overtaken:
 
     @property
     def drains_within(self) -> float:
-        """Seconds in which all that is held has gone: the delay, and a moment."""
+        """Seconds until all held packets have left: the delay plus one second."""
         return min(self.seconds + 1, DRAIN_S)
 
 
 @dataclass(frozen=True)
 class Helper:
-    """A program that has to run as long as a mechanism acts.
+    """A program that must run as long as a mechanism acts.
 
-    ``script``, shell: what runs it. ``ready``, shell: gives it its work when it runs; fails where it does not.
+    ``script``, shell: runs it. ``ready``, shell: waits until it runs, then sends it packets; fails if it does not run.
     """
 
     script: str
@@ -74,51 +74,53 @@ class Helper:
 
 
 class Mechanism(Protocol):
-    """One injection's part in one node's namespace. ``tag``: eight hex digits that name the injection there."""
+    """What one injection does in one node's namespace. ``tag``: eight hex digits that name the injection there."""
 
     @property
     def name(self) -> str:
-        """What evidence calls it."""
+        """Its name in the evidence."""
 
     @property
     def probe(self) -> str:
-        """Shell: fails where the kernel has not what it needs; leaves nothing."""
+        """Shell: fails if the kernel does not have what the mechanism needs; leaves nothing behind."""
 
     @property
     def helped(self) -> bool:
         """Whether it may need a helper."""
 
     def apply(self, node: Node, tag: str) -> str:
-        """Shell: put it there, whole, or print what ``helper`` needs to know; nothing where it is there already."""
+        """Shell: add the whole mechanism, or print what ``helper`` needs to know; does nothing if it is there
+        already."""
 
     def helper(self, node: Node, tag: str, applied: str) -> Helper | None:
-        """What has to be started now, by what ``apply`` printed: nothing for what was there already."""
+        """The helper to start now, by the output of ``apply``; None if the mechanism was there already or needs
+        none."""
 
     def count(self, tag: str) -> str:
         """Shell: print its counters."""
 
     def read(self, node: Node, tag: str, listing: str) -> Counted | None:
-        """What ``count`` printed; None where it is not there. Raises ValueError, LookupError or TypeError."""
+        """Parse the output of ``count``; None if the mechanism is gone. Raises ValueError, LookupError or TypeError."""
 
     def remove(self, node: Node, tag: str) -> str:
-        """Shell: remove it, and nothing else; fails if anything of it is left."""
+        """Shell: remove the mechanism and nothing else; fails if a part of it is left."""
 
 
 @dataclass(frozen=True)
 class Either:
-    """The first of two mechanisms, or the second where the kernel has not what the first one needs."""
+    """The first of two mechanisms, or the second if the kernel does not have what the first one needs."""
 
     first: Mechanism
     second: Mechanism
 
     @property
     def name(self) -> str:
-        """Both names: the evidence says which one it was."""
+        """Both names; the facts of the counters say which one acts."""
         return f"{self.first.name} or {self.second.name}"
 
     @property
     def probe(self) -> str:
-        """Shell: fails where neither can be."""
+        """Shell: fails if the kernel can do neither."""
         return f"{{ {self.first.probe}; }} 2>/dev/null || {{ {self.second.probe}; }}"
 
     @property
@@ -127,16 +129,16 @@ class Either:
         return self.first.helped or self.second.helped
 
     def apply(self, node: Node, tag: str) -> str:
-        """Shell: put one of them there."""
+        """Shell: add the one that the kernel can do."""
         choice = f"if {{ {self.first.probe}; }} 2>/dev/null"
         return f"{choice}; then\n{self.first.apply(node, tag)}else\n{self.second.apply(node, tag)}fi\n"
 
     def helper(self, node: Node, tag: str, applied: str) -> Helper | None:
-        """That of the one that was applied: what it printed is its own."""
+        """The helper of the mechanism that was applied: each recognizes its own output."""
         return self.first.helper(node, tag, applied) or self.second.helper(node, tag, applied)
 
     def count(self, tag: str) -> str:
-        """Shell: print the counters of both, of which one is there."""
+        """Shell: print the counters of both; only one of them is there."""
         return f"{self.first.count(tag)}echo {_OR}\n{self.second.count(tag)}"
 
     def read(self, node: Node, tag: str, listing: str) -> Counted | None:
@@ -145,7 +147,7 @@ class Either:
         return self.first.read(node, tag, first) or self.second.read(node, tag, second)
 
     def remove(self, node: Node, tag: str) -> str:
-        """Shell: remove whichever is there."""
+        """Shell: remove the one that is there."""
         return self.first.remove(node, tag) + self.second.remove(node, tag)
 
 

@@ -1,4 +1,4 @@
-"""What netem does to the packets that a node sends: late, overtaken, lost, doubled or damaged."""
+"""netem acts on the packets that a node sends: they are late, overtaken, lost, doubled or corrupt."""
 
 import math
 from dataclasses import dataclass
@@ -9,24 +9,24 @@ from harness.core.topology import Node, Plane
 from nemesis.mechanisms.mechanism import Counted, Late, Overtaken
 from nemesis.mechanisms.tc import LISTED, ROOM, Shape, Traffic, looks
 
-#: Of so many that are to be expected one came at least, but for one time in a million: exp(-14).
+#: If so many events are expected, at least one happened, except one time in a million: exp(-14).
 _CERTAIN = 14
 
-#: Bytes of what TCP hands down in one piece, at most; and of each of its segments but the last, at least: TCP's default
-#: for a peer that names none (RFC 9293, 3.7.1).
+#: The most bytes that TCP hands down in one piece; and the fewest bytes of each of its segments but the last: TCP's
+#: default for a peer that does not name a size (RFC 9293, 3.7.1).
 _PIECE, _SEGMENT = 65_536, 536
 
-#: How often a queue is looked at that reorders: so many processes of tc, each of which looks some times within a
-#: millisecond, and seconds in which no more are begun. A process takes 2 ms, and 50 on a small machine.
+#: How often ``Reorder`` looks at its queue: the most processes of tc, how often each one looks (within a millisecond),
+#: and the seconds after which no new process starts. A process takes 2 ms, or 50 ms on a small machine.
 _PROCESSES, _LOOKS, _LOOKING_S = 150, 10, 2
 
 
 @dataclass(frozen=True)
 class Delay(Late, Shape):
-    """What a node sends is late (netem).
+    """Packets that a node sends are late (netem).
 
-    It has no correlation. netem takes one, and then draws from its table by ``number % size`` (sch_netem.c, tabledist):
-    of a number that is like the one before it keeps the low bits, which are not.
+    It has no correlation. netem accepts one, but then draws from its table by ``number % size`` (sch_netem.c,
+    tabledist): that keeps the low bits of a correlated number, and the low bits do not correlate.
     """
 
     @property
@@ -35,26 +35,26 @@ class Delay(Late, Shape):
         text = f"netem limit {ROOM} delay {_ms(self.seconds)}"
         if self.jitter:
             text += f" {_ms(self.jitter)}"
-        # Uniform is what netem does without a table; tc has none of that name.
+        # Without a table netem's delays are uniform; tc has no table of that name.
         if self.distribution not in {None, "uniform"}:
             text += f" distribution {self.distribution}"
         return text
 
     def hit(self, passed: Traffic) -> int:
-        """What was late, or still waits: netem counts what leaves."""
+        """Packets that were late, and those that still wait: netem counts a packet when it leaves."""
         return passed.packets + passed.waiting
 
     def wrong(self, passed: Traffic) -> str | None:
-        """What is late is not to be lost as well."""
+        """Packets were lost that should only be late."""
         return _full(passed)
 
 
 @dataclass(frozen=True)
 class Reorder(Overtaken, Shape):
-    """Of what a node sends, some packets overtake the others (netem).
+    """Some of the packets that a node sends overtake the others (netem).
 
-    netem counts what it lets go at once, also where nothing waits that it could overtake. So its queue is looked at
-    often: what still waits at a second look was overtaken by what was let go between the two.
+    netem counts each packet that it lets go at once, even if no packet waits that it could overtake. So ``count`` looks
+    at the queue often: a packet that waits at two looks was overtaken by those let go between them.
     """
 
     @property
@@ -63,7 +63,7 @@ class Reorder(Overtaken, Shape):
         return f"netem limit {ROOM} delay {_ms(self.seconds)} reorder {_percent(self.share)}"
 
     def count(self, tag: str) -> str:  # noqa: ARG002 - tc lists all queues
-        """Shell: all queues with their counters, as JSON, many times."""
+        """Shell: print all queues with their counters, as JSON, many times."""
         return (
             "read -r since rest </proc/uptime\nnow=$since\ntries=0\n"
             f"while [ $tries -lt {_PROCESSES} ] && [ $((${{now%.*}} - ${{since%.*}})) -lt {_LOOKING_S} ]; do\n"
@@ -72,7 +72,7 @@ class Reorder(Overtaken, Shape):
         )
 
     def read(self, node: Node, tag: str, listing: str) -> Counted | None:  # noqa: ARG002 - the same on every node
-        """What was seen to overtake others, and all that went through its queue."""
+        """The packets that were seen to overtake others, and all traffic of the queue."""
         seen = looks(listing, tag)
         if not seen or (last := seen[-1]) is None:
             return None
@@ -81,20 +81,20 @@ class Reorder(Overtaken, Shape):
         return Counted(overtook, {**means, **self.facts(last)}, wrong=self.wrong(last))
 
     def hit(self, passed: Traffic) -> int:  # noqa: ARG002 - one look says nothing
-        """Nothing: see ``read``."""
+        """0: see ``read``."""
         return 0
 
     def wrong(self, passed: Traffic) -> str | None:
-        """What is overtaken is not to be lost as well."""
+        """Packets were lost that should only be overtaken."""
         return _full(passed)
 
 
 @dataclass(frozen=True)
 class Lose(Shape):
-    """Of what a node sends a random ``share`` of the packets is lost (netem).
+    """A random ``share`` of the packets that a node sends is lost (netem).
 
-    With a ``correlation`` of neighbours by the model of Gilbert, which keeps the share: netem's own correlation of
-    losses does not (tc-netem(8), loss random).
+    A ``correlation`` of neighbours uses the model of Gilbert, which keeps the share. netem's own correlation of losses
+    does not keep it (tc-netem(8), loss random).
     """
 
     share: float
@@ -110,34 +110,34 @@ class Lose(Shape):
         return f"netem limit {ROOM} loss gemodel {_percent(begins)} {_percent(ends)}"
 
     def hit(self, passed: Traffic) -> int:
-        """What was lost."""
+        """The lost packets."""
         return passed.drops
 
     def facts(self, passed: Traffic) -> dict[str, Any]:
-        """As other mechanisms that lose packets report it."""
+        """The counter under the name that other mechanisms use for lost packets."""
         return {"packets_dropped": passed.drops}
 
 
-class _Unseen(Shape):
-    """What netem does to a ``share`` of the packets that a node sends, and does not count."""
+class _Uncounted(Shape):
+    """netem acts on a ``share`` of the packets that a node sends, but does not count them."""
 
     share: float
 
     def hit(self, passed: Traffic) -> int:
-        """As many as are to be expected, where it is certain that it was one at least."""
+        """The expected number of packets, if it is certain that there was at least one; else 0."""
         expected = sent_one_by_one(passed) * self.share
         return round(expected) if expected > _CERTAIN else 0
 
     def facts(self, passed: Traffic) -> dict[str, Any]:
-        """That it is an expectation."""
+        """The packets sent, and how many of them are expected to be hit."""
         one_by_one = sent_one_by_one(passed)
         expected = round(one_by_one * self.share, 1)
         return {"packets": passed.packets, "one_by_one": one_by_one, "to_be_expected": expected}
 
 
 @dataclass(frozen=True)
-class Duplicate(_Unseen):
-    """Of what a node sends a random ``share`` of the packets is sent twice (netem)."""
+class Duplicate(_Uncounted):
+    """A random ``share`` of the packets that a node sends is sent twice (netem)."""
 
     share: float
     plane: Plane = Plane.ALL
@@ -149,7 +149,7 @@ class Duplicate(_Unseen):
 
 
 @dataclass(frozen=True)
-class Corrupt(_Unseen):
+class Corrupt(_Uncounted):
     """In a random ``share`` of the packets that a node sends one bit is wrong (netem)."""
 
     share: float
@@ -162,17 +162,17 @@ class Corrupt(_Unseen):
 
 
 def sent_one_by_one(passed: Traffic) -> int:
-    """How many times netem drew at least: for what TCP hands down in one piece (up to 64 KiB) it draws once, and counts
-    each segment that the device makes of it (include/net/sch_generic.h, bstats_update)."""
+    """The least number of draws by netem. It draws once for each piece that TCP hands down (up to 64 KiB), but counts
+    each segment that the device makes of a piece (include/net/sch_generic.h, bstats_update)."""
     further_segments = passed.bytes / _SEGMENT
     return max(0, math.floor(passed.packets - further_segments), math.floor(passed.bytes / _PIECE))
 
 
 def overtaking(before: Traffic | None, after: Traffic | None) -> int:
-    """How many packets are known to have overtaken one that waited at both looks; of a queue that is gone, none.
+    """How many packets have certainly overtaken one that waited at both looks; 0 if the queue is gone.
 
-    The others leave in the order that they came in (one delay, without a jitter): if fewer of them left than waited
-    before, the last of these was there all the time. (And one for certainty: a look takes a moment.)
+    Late packets leave in the order of their arrival (one delay, no jitter). If fewer late packets left than waited
+    before, the last of those that waited was there all the time. (One is added to be safe: a look takes a moment.)
     """
     if before is None or after is None:
         return 0

@@ -1,7 +1,7 @@
-"""Packets that arrive at a node, held in a netfilter queue by a program beside it: late, lost, or overtaken.
+"""A program next to a node holds arriving packets in a netfilter queue: they are late, lost, or overtaken.
 
-For kernels without netem, and for delays that correlate: netem's do not. Packets are held where they arrive (mangle
-PREROUTING): one that is held where it leaves still belongs to its socket, and TCP keeps hardly two of those under way.
+This is for kernels without netem, and for delays that correlate: netem's do not. Packets are held on arrival (mangle
+PREROUTING): a packet held at its sender still belongs to its socket, and TCP sends hardly two such packets at a time.
 """
 
 import json
@@ -17,7 +17,7 @@ from nemesis.mechanisms.mechanism import ARRIVING, Counted, Helper, Late, Overta
 
 _PROGRAM = Path(__file__).with_name("hold_packets.py").read_text(encoding="utf-8")
 
-#: What ``apply`` prints where its rule is not there: first the program is needed.
+#: What ``apply`` prints if its rule is not there: the program must be started first.
 _NEEDED = "KT-HOLD"
 
 #: Seconds for the program to start.
@@ -25,12 +25,12 @@ _START_S = 10
 
 
 def program(*arguments: str) -> str:
-    """Shell: run the program that holds packets (its text goes with it: it is on no node's disk)."""
+    """Shell: run the program that holds packets. The script contains its text, so no node needs it on disk."""
     return f"python3 -S -E - {shlex.join(arguments)} <<'PROGRAM'\n{_PROGRAM}PROGRAM\n"
 
 
 class _Held(ABC):
-    """A rule that sends a plane's packets to a queue of the injection's own, and the program that holds them."""
+    """A rule that sends a plane's packets to the injection's own queue, and the program that holds them."""
 
     plane: Plane
 
@@ -45,20 +45,21 @@ class _Held(ABC):
 
     @abstractmethod
     def hit(self, counters: dict[str, Any]) -> int:
-        """How many packets it acted on, by the program's counters."""
+        """How many packets the fault acted on, by the program's counters."""
 
     @property
     def drains_within(self) -> float:
-        """Seconds in which all that is held has gone."""
+        """Seconds until all held packets have left."""
         return 0.0
 
     def apply(self, node: Node, tag: str) -> str:  # noqa: ARG002 - the same on every node
-        """Shell: whether the rule is there already. It comes after its program: each step can be done twice, and the
-        program of a rule of before is not started again."""
+        """Shell: print the word that makes ``helper`` start the program, unless the rule is there already. The rule is
+        added after the program has started. So each step can be repeated, and a program that has a rule is not started
+        again."""
         return f"iptables -w -t mangle -nL {chain_of(tag)} >/dev/null 2>&1 || echo {_NEEDED}\n"
 
     def helper(self, node: Node, tag: str, applied: str) -> Helper | None:
-        """The program, and then the rule that sends it packets."""
+        """The program, then the rule that sends packets to it."""
         if _NEEDED not in applied.split():
             return None
         options = [word for option, value in self.asked.items() for word in (f"--{option}", str(value))]
@@ -66,7 +67,7 @@ class _Held(ABC):
         return Helper(f"exec {hold}", f"{program('ask', tag, '--within', str(_START_S))}{self.rule(node, tag)}")
 
     def rule(self, node: Node, tag: str) -> str:
-        """Shell: send a plane's packets to the program. As long as nobody serves the queue, they pass at once."""
+        """Shell: send a plane's packets to the queue. While no program serves the queue, they pass at once."""
         chain = chain_of(tag)
         queue = f"-j NFQUEUE --queue-num {queue_of(tag)} --queue-bypass"
         lines = [
@@ -78,15 +79,15 @@ class _Held(ABC):
         return at_once("mangle", chain, lines)
 
     def count(self, tag: str) -> str:
-        """Shell: the rule and the program's counters; nothing of what is not there."""
+        """Shell: print the rule and the program's counters; nothing for one that is not there."""
         return (
             f"iptables -w -t mangle -nL {chain_of(tag)} 2>/dev/null || true\n"
             f"{{ {program('ask', tag)}}} 2>/dev/null || true\n"
         )
 
     def read(self, node: Node, tag: str, listing: str) -> Counted | None:  # noqa: ARG002 - the same on every node
-        """What the program did. It does nothing any longer where it does not answer, nor where packets were lost for
-        there was no room: what is asked is that they are late."""
+        """Parse the program's counters. The fault is wrong if the program does not answer, or if packets were lost
+        because the queue was full: they should be late, not lost."""
         if not reached(listing, chain_of(tag)):
             return None
         means: dict[str, Any] = {"by": self.name, "of": ARRIVING}
@@ -98,11 +99,11 @@ class _Held(ABC):
         return Counted(self.hit(counters), {**means, **self.facts(counters)}, wrong=lost)
 
     def facts(self, counters: dict[str, Any]) -> dict[str, Any]:
-        """The program's counters, as evidence has them."""
+        """The program's counters, as facts of the evidence."""
         return counters
 
     def remove(self, node: Node, tag: str) -> str:  # noqa: ARG002 - the same on every node
-        """Shell: let nothing more in, wait until all that is held has gone, end the program, and see that no rule is
+        """Shell: remove the rule, wait until all held packets have left, end the program, and check that no rule is
         left."""
         chain = chain_of(tag)
         return (
@@ -116,13 +117,13 @@ class _Held(ABC):
 
 @dataclass(frozen=True)
 class Delay(Late, _Held):
-    """What arrives at a node is late. ``correlation``: how much a delay is like the one before."""
+    """Packets that arrive at a node are late. ``correlation``: how much a delay is like the one before."""
 
     correlation: float | None = None
 
     @property
     def asked(self) -> dict[str, Any]:
-        """All of it."""
+        """Delay, jitter, correlation and distribution."""
         return {
             "delay": self.seconds,
             "jitter": self.jitter,
@@ -131,13 +132,14 @@ class Delay(Late, _Held):
         }
 
     def hit(self, counters: dict[str, Any]) -> int:
-        """What was late, or still waits."""
+        """Packets that were late, and those that still wait."""
         return int(counters["released"] + counters["waiting"])
 
 
 @dataclass(frozen=True)
 class Lose(_Held):
-    """Of what arrives at a node a ``share`` of the packets is lost, and one loss is like the one before."""
+    """A ``share`` of the packets that arrive at a node is lost. ``correlation``: how much a loss is like the one
+    before."""
 
     share: float
     correlation: float = 0.0
@@ -145,29 +147,29 @@ class Lose(_Held):
 
     @property
     def asked(self) -> dict[str, Any]:
-        """Both."""
+        """The share, and the correlation."""
         return {"loss": self.share, "loss-correlation": self.correlation}
 
     def hit(self, counters: dict[str, Any]) -> int:
-        """What was lost."""
+        """The lost packets."""
         return int(counters["dropped"])
 
     def facts(self, counters: dict[str, Any]) -> dict[str, Any]:
-        """As other mechanisms that lose packets report it."""
+        """The counters under the names that other mechanisms use for lost packets."""
         return {"packets_dropped": counters["dropped"], "packets": counters["received"]}
 
 
 @dataclass(frozen=True)
 class Reorder(Overtaken, _Held):
-    """Of what arrives at a node, some packets overtake the others."""
+    """Some of the packets that arrive at a node overtake the others."""
 
     @property
     def asked(self) -> dict[str, Any]:
-        """Both."""
+        """The share that overtakes, and the delay of the others."""
         return {"overtake": self.share, "delay": self.seconds}
 
     def hit(self, counters: dict[str, Any]) -> int:
-        """What went on before others that had come earlier."""
+        """Packets that passed others which had arrived earlier."""
         return int(counters["overtook"])
 
 
@@ -177,5 +179,5 @@ def chain_of(tag: str) -> str:
 
 
 def queue_of(tag: str) -> int:
-    """The queue of one injection: never 0, which is what others take who name none."""
+    """The queue of one injection: never 0, which is the default of other programs."""
     return 1 + int(tag, 16) % 0xFFFF

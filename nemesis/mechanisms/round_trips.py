@@ -1,7 +1,7 @@
-"""How long a packet takes there and back: connections to ports of a plane, tried and timed. Pure text, and its reading.
+"""Measures round trips: it tries connections to ports of a plane and times them. Shell text and a parser.
 
-A port that refuses answers as fast as one that listens: it needs no Kafka there. The shell is bash, which has
-connections and a clock, so that nothing has to be brought along.
+A closed port refuses as fast as an open one answers, so no Kafka has to listen there. The shell is bash: it has
+connections and a clock, so no other program is needed.
 """
 
 import re
@@ -11,13 +11,13 @@ from typing import Any
 from harness.core.errors import ClusterError
 from harness.core.topology import Node, Plane, Ports
 
-#: Connections to each far end.
+#: Connections to try to each far end.
 _TRIES = 4
 
-#: Seconds that an answer is awaited, at most.
+#: The longest time to wait for an answer, in seconds.
 LONGEST_S = 15.0
 
-#: (Before 5 bash has no such clock.)
+#: (Before version 5 bash has no EPOCHREALTIME.)
 _TRY = """\
 [ -z "${EPOCHREALTIME-}" ] || echo KT-BEGAN
 try() {
@@ -26,21 +26,21 @@ try() {
 }
 """
 
-#: Refused is an answer; anything else that was complained of is none.
+#: "Connection refused" is an answer; any other error is none.
 _TRIED = re.compile(r"^KT-TRIED (?P<said>.*?)(?P<us>\d+)$", re.MULTILINE)
 
 
 def script(far: Iterable[Node], ports: Ports, plane: Plane, within: float) -> str:
-    """Shell: connect to a port of the plane on each far end, some times and all at once; print how long each took."""
+    """Shell: try several connections to a port of the plane on each far end, all at once; print the time of each."""
     port = (ports.of(plane) or (ports.client,))[0]
     tries = "".join(f"try {node.address} {port} &\n" for node in far for _ in range(_TRIES))
     return f"timeout {within:g} env LC_ALL=C bash -s <<'TRIES' || true\n{_TRY}{tries}wait\nTRIES\n"
 
 
 def read(listing: str, tried: int) -> dict[str, Any]:
-    """The round trips that were answered, as evidence has them, in milliseconds; ``tried``: far ends.
+    """The answered round trips as evidence, in milliseconds. ``tried``: the number of far ends.
 
-    Raises ClusterError where none could be timed.
+    Raises ClusterError if there is no bash that can time them.
     """
     if "KT-BEGAN" not in listing:
         raise ClusterError("round trips are timed by bash 5 or later, which is not there")

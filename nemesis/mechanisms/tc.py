@@ -1,8 +1,8 @@
-"""A node's traffic in queues of tc: late, lossy, or thin.
+"""Puts a node's traffic into queues of tc: packets are late, lost, or limited in rate.
 
-All shapes of a node share one htb root per direction; each injection has a class of its own there, with one queue as
-its leaf, and filters that send a plane's packets to it. What no filter matches is not shaped. What arrives cannot be
-queued where it arrives: it is redirected to an ifb device and shaped there.
+All shapes of a node share one htb root per direction. Each injection has its own class there, with one queue as its
+leaf, and filters that send a plane's packets to it. A packet that no filter matches is not shaped. tc cannot queue
+arriving packets on their own device: they are redirected to an ifb device and shaped there.
 """
 
 import json
@@ -17,32 +17,32 @@ from nemesis.mechanisms.mechanism import ARRIVING, DRAIN_S, LEAVING, Counted, He
 ROOT = "4b54"  # "KT"
 IFB = "kt-ifb"
 
-#: Shell: where the module is loaded for the first time, it is not to make devices (two) that nobody asked for.
+#: Shell: load the module without the two devices that it makes by default.
 LOAD_IFB = "[ -d /sys/module/ifb ] || modprobe -q ifb numifbs=0 2>/dev/null || true\n"
 
 _UNLIMITED = "10gbit"
 
-#: Filters are asked in the order of their numbers; those of injections begin with 16 (``minor``).
+#: Filters match in the order of their numbers; those of injections begin with 16 (``minor``).
 _FIRST = 1
 
-#: Seconds between two looks at a queue that drains.
+#: Seconds between two looks at a draining queue.
 _LOOK_S = 0.1
 
 #: tc's command that lists all queues.
 LISTED = "qdisc show\n"
 
-#: Packets that a queue holds: what is late is not to be lost as well. (netem's own limit is 1000.)
+#: Packets that a queue can hold: enough that late packets are not lost. (netem's own limit is 1000.)
 ROOM = 100_000
 
 
-#: An Ethernet frame's bytes.
+#: Bytes of an Ethernet frame.
 _FRAME = 1514
 
-#: Seconds of a rate that may pass at once. What comes in such a time is not faster than the rate, however it comes.
+#: How many seconds' worth of a rate may pass at once: within such a time packets may come in any pattern.
 _BURST_S = 0.1
 
-#: Shell: whether a queue of netem can be a leaf of an htb root, with filters that send packets to it. Where all that is
-#: loaded it is known: to add a root and to remove it takes a kernel two grace periods.
+#: Shell: test whether a queue of netem can be a leaf of an htb root, with filters that send packets to it. If all
+#: modules are loaded it need not try: to add and remove a root costs two grace periods of the kernel.
 _PROBE = (
     "[ -d /sys/module/sch_htb ] && [ -d /sys/module/sch_netem ] && [ -d /sys/module/cls_u32 ] || {"
     " tc qdisc add dev lo root handle 1: htb && {"
@@ -52,9 +52,10 @@ _PROBE = (
     " 'qdisc del dev lo root' | tc -batch - || { tc qdisc del dev lo root; false; }; }; }"
 )
 
-#: Shell. ``kt_tc`` runs tc's commands, one a line, in one process: on a small machine one costs as much as all of them.
-#: ``kt_list`` has in ``kt_listed`` all that is on a device. ``kt_has``: whether an injection has a class on a device.
-#: ``kt_ifb``: whether the ifb device is there. ``kt_look``: ``kt_list`` of ``$dev``, and in ``kt_arrives`` that of it.
+#: Shell functions. ``kt_tc`` runs several commands of tc, one a line, in one process, because starting a process is
+#: what costs on a small machine. ``kt_list`` puts all that is on a device into ``kt_listed``. ``kt_has``: whether an
+#: injection has a class on a device. ``kt_ifb``: whether the ifb device is there. ``kt_look`` calls ``kt_list`` for
+#: ``$dev``, and puts the list of the ifb device into ``kt_arrives``.
 _FUNCTIONS = f"""\
 kt_tc() {{
   kt_said=$(tc -batch - 2>&1) || {{
@@ -84,8 +85,8 @@ kt_look() {{
 """
 
 
-#: Shell, after ``kt_look``: what arrives goes through the ifb device; ``kt_failed`` takes that back.
-#: (Where that device is there, the ingress queue is ours: both are removed.)
+#: Shell, after ``kt_look``: redirect arriving packets to the ifb device; ``kt_failed`` undoes that. (If the device
+#: exists, the ingress queue is ours, because both are always removed together.)
 _ARRIVES = f"""\
 kt_failed() {{ return 1; }}
 if ! kt_ifb; then
@@ -112,11 +113,11 @@ fi
 
 @dataclass(frozen=True)
 class Traffic:
-    """What went through an injection's own queues.
+    """The traffic of an injection's own queues.
 
-    ``waiting``: packets that are in them now. ``overlimits``: how often one was held back because its rate was used up
-    (tbf counts it where a packet is at hand; htb does whenever a packet is larger than its burst). ``requeues``: how
-    many netem let go at once, whether or not others waited that they overtook (sch_netem.c, netem_enqueue).
+    ``waiting``: packets in the queues now. ``overlimits``: how often a packet was held back because the rate was used
+    up (tbf counts this when a packet is ready; htb also counts each packet larger than its burst). ``requeues``: how
+    many packets netem let go at once, whether or not they overtook others (sch_netem.c, netem_enqueue).
     """
 
     packets: int
@@ -128,12 +129,12 @@ class Traffic:
 
 
 class Shape(ABC):
-    """A class of one injection, with a queue that a plane's packets wait in."""
+    """One injection's class, with a queue in which a plane's packets wait."""
 
     plane: Plane
-    #: Whether what arrives is shaped too.
+    #: Whether arriving packets are shaped too.
     arriving_too: ClassVar[bool] = False
-    #: What the queue becomes to be empty soon.
+    #: The queue's new settings at its removal, so that it is soon empty.
     drains_as: ClassVar[str | None] = None
 
     name: ClassVar[str] = "netem"
@@ -148,21 +149,21 @@ class Shape(ABC):
 
     @property
     def drains_within(self) -> float:
-        """Seconds that its removal waits for what is in the queue.
+        """Seconds that the removal waits for the packets in the queue.
 
-        Packets that are thrown away are sent again only after a timeout that was learnt from their delay.
+        If they were dropped, TCP would send them again only after a timeout, which it has adapted to their delay.
         """
         return 0.0
 
     @abstractmethod
     def hit(self, passed: Traffic) -> int:
-        """How many packets it acted on."""
+        """How many packets the fault acted on."""
 
     def apply(self, node: Node, tag: str) -> str:
-        """Shell: put it on the device that has the node's address; nothing where it is there already."""
+        """Shell: add the class on the device with the node's address; does nothing if it is there already."""
         number = minor(tag)
         filtered, classed = f'*"flowid {ROOT}:{number} "*', f'*"class htb {ROOT}:{number} "*'
-        # One process of tc adds all: what is there by halves goes first.
+        # One process of tc adds all. A class without its filters, from an unfinished attempt, is removed first.
         if self.arriving_too:
             look, last = "kt_look\n", "$kt_arrives"
             arrives = f"kt_listed=$kt_arrives\n{self._class(IFB, node, tag)}"
@@ -182,11 +183,11 @@ class Shape(ABC):
         return None
 
     def count(self, tag: str) -> str:  # noqa: ARG002 - tc lists all queues
-        """Shell: all queues with their counters, as JSON."""
+        """Shell: print all queues with their counters, as JSON."""
         return f"tc -j -s {LISTED}"
 
     def read(self, node: Node, tag: str, listing: str) -> Counted | None:  # noqa: ARG002 - the same on every node
-        """What went through its own queues."""
+        """The traffic of its own queues."""
         passed = traffic(listing, tag)
         if passed is None:
             return None
@@ -195,16 +196,16 @@ class Shape(ABC):
         )
 
     def facts(self, passed: Traffic) -> dict[str, Any]:
-        """The counters, as evidence has them."""
+        """The counters, as facts of the evidence."""
         return asdict(passed)
 
-    def wrong(self, passed: Traffic) -> str | None:  # noqa: ARG002 - for those who override it
-        """Why it did not do what it should."""
+    def wrong(self, passed: Traffic) -> str | None:  # noqa: ARG002 - for subclasses
+        """Why the shape did not do its work; None if it did."""
         return None
 
     def remove(self, node: Node, tag: str) -> str:
-        """Shell: let what waits in its queues go, and nothing more in; then remove its classes, and the root with the
-        last of them. Fails if any of it is left."""
+        """Shell: let no more packets in, wait until the queues are empty, then remove the classes, and with the last
+        class the root. Fails if anything is left."""
         number = minor(tag)
         release = ""
         if self.drains_as is not None:
@@ -223,12 +224,13 @@ class Shape(ABC):
             "done\n"
         )
         left = f"echo 'queue {number}: is left' >&2\n  exit 1"
-        # (A command of its own: where it fails, nothing is known to be gone.)
+        # (A command of its own, so that its failure does not look like an empty list.)
         check = f'kt_left=$(tc qdisc show)\ncase "$kt_left" in *" {number}: "*)\n  {left} ;;\nesac\n'
         return f"{_find(node)}{drain}{_clear(tag)}{check}"
 
     def _class(self, dev: str, node: Node, tag: str) -> str:
-        """Shell, after ``kt_list`` of the device: add to ``kt_batch`` the class, and the root for the first one."""
+        """Shell, after ``kt_list`` of the device: add the class to ``kt_batch``, before it the root if this is the
+        first class."""
         number = minor(tag)
         add = f"filter add dev {dev} parent {ROOT}: protocol ip prio {int(number, 16)} u32"
         filters = "".join(f"{add} {match} flowid {ROOT}:{number}\n" for match in _matches(self.plane, node.ports))
@@ -257,7 +259,7 @@ class Limit(Shape):
 
     @property
     def drains_within(self) -> float:
-        """Few moments, as fast as it then sends."""
+        """The longest time that a removal waits. It takes far less: ``drains_as`` lifts the limit."""
         return DRAIN_S
 
     @property
@@ -267,22 +269,23 @@ class Limit(Shape):
         return f"tbf rate {self.rate}bit burst {burst} limit {ROOM * _FRAME}"
 
     def hit(self, passed: Traffic) -> int:
-        """What had to wait for its turn."""
+        """Packets that had to wait."""
         return passed.overlimits + passed.waiting
 
 
 def minor(tag: str) -> str:
-    """The class of an injection, in hexadecimal: never 0, and below the root and all that tc reserves."""
+    """The minor number of an injection's class, in hexadecimal: never 0, and below the root's and those that tc
+    reserves."""
     return f"{int(tag, 16) % 0x4000 + 0x10:x}"
 
 
 def traffic(listing: str, tag: str) -> Traffic | None:
-    """What a ``tc -j -s qdisc show`` listing says of an injection's queues; None where it has none."""
+    """The traffic of an injection's queues in a ``tc -j -s qdisc show`` listing; None if it has no queue."""
     return _of(json.loads(listing or "[]"), tag)
 
 
 def looks(listing: str, tag: str) -> list[Traffic | None]:
-    """The same of several listings, one after the other."""
+    """The same for several listings, one after the other."""
     decoder, found, rest = json.JSONDecoder(), list[Traffic | None](), listing.strip()
     while rest:
         queues, end = decoder.raw_decode(rest)
@@ -314,7 +317,7 @@ def _find(node: Node) -> str:
 
 
 def _clear(tag: str) -> str:
-    """Shell: remove the classes of an injection, and what nobody else needs."""
+    """Shell: remove the classes of an injection, and the root and the ifb device if no other class needs them."""
     number = minor(tag)
     return (
         "for d in $devices; do\n"
@@ -338,7 +341,7 @@ def _matches(plane: Plane, ports: Ports) -> list[str]:
 
 
 def _spared(dev: str, node: Node) -> str:
-    """Before the filters of all injections: the harness's own connection to the node's machine waits in no queue."""
+    """A filter before those of all injections: the harness's own connection to the node's machine waits in no queue."""
     if node.control is None:
         return ""
     add = f"filter add dev {dev} parent {ROOT}: protocol ip prio {_FIRST} u32"
