@@ -14,7 +14,7 @@ _LOG4J2 = "2.25.4"
 #: Group, artifact and version.
 Artifact = tuple[str, str, str]
 
-#: What a version's own dependencies leave out on Java 17: (from, below, artifacts). A logging backend, mostly.
+#: What a version needs on Java 17 beside its own dependencies: (from, below, artifacts). A logging backend, mostly.
 EXTRAS: tuple[tuple[Version, Version, tuple[Artifact, ...]], ...] = (
     ((0, 10), (1, 0), (("javax.xml.bind", "jaxb-api", "2.3.1"),)),
     ((1, 1), (2, 4), (("log4j", "log4j", "1.2.17"), ("org.slf4j", "slf4j-log4j12", "1.7.25"))),
@@ -34,7 +34,7 @@ EXTRAS: tuple[tuple[Version, Version, tuple[Artifact, ...]], ...] = (
 
 
 def extras(version: Version) -> tuple[Artifact, ...]:
-    """The artifacts to add to what ``kafka_2.1x`` of this version asks for."""
+    """The artifacts that this version needs beside the dependencies of ``kafka_2.1x``."""
     return tuple(artifact for low, below, found in EXTRAS if low <= version < below for artifact in found)
 
 
@@ -46,12 +46,13 @@ def pom(version: str) -> str:
     return str(template.render(version=version, scala=scala, extras=extras(number)))
 
 
-#: The folder of a node's data, and the file for which its main process waits to be gone, where no provider says other.
+#: The folder of a node's data, and the file that holds back its main process while it exists. A provider may choose
+#: others.
 DATA = "/data"
 HELD = "/run/kafka-trial-held"
 
-#: The text that starts a node, whoever runs it, and its logging: files of ``recipes()/kafka``. The first lines of
-#: ``START`` say what it reads from the environment.
+#: The script that starts a node in every provider, and its logging settings: files of ``recipes()/kafka``. The first
+#: lines of ``START`` say what it reads from the environment.
 START = "start"
 SCRIPTS = (START, "log4j.properties", "log4j2.properties")
 
@@ -59,14 +60,14 @@ SCRIPTS = (START, "log4j.properties", "log4j2.properties")
 HEAP = {Role.BROKER: "-Xms384m -Xmx384m", Role.CONTROLLER: "-Xms192m -Xmx192m", Role.ZOOKEEPER: "-Xms96m -Xmx96m"}
 
 
-#: ZooKeeper's client looks up its server's name before each connection, for SASL, which nobody uses here (ClientCnxn,
-#: startConnect): where no DNS answers, a broker that was isolated came back 20 s late.
+#: Without it, ZooKeeper's client looks up its server's name before each connection, for SASL (ClientCnxn,
+#: startConnect). Nobody uses SASL here, and where no DNS answers, an isolated broker came back 20 s late.
 _NO_SASL = "-Dzookeeper.sasl.client=false"
 
 
 def environment(run: str, node: Node, topology: Topology, libraries: str = "") -> dict[str, str]:
-    """The environment of ``START`` for a node of a run, wherever its files are; ``libraries``: the folder of its jars,
-    where that is not beside ``START``."""
+    """The environment of ``START`` for a node of a run. ``libraries``: the folder of its jars, if it is not next to
+    ``START``."""
     kraft = bool(topology.having(Role.CONTROLLER))
     own = {"NODE_ID": str(node.id), "HEAP": HEAP[node.role]}
     own |= {"KAFKA_TRIAL_LIBS": libraries} if libraries else {}

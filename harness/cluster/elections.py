@@ -1,4 +1,4 @@
-"""Elections that a scenario asks for by hand: each is a row of the table ``faults``, so that checkers know of it."""
+"""Elections that a scenario asks for by hand. Each is a row of the table ``faults``, so that checkers see it."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -13,20 +13,21 @@ from harness.history.journal import Journal
 
 _MILLISECONDS = 15_000
 
-#: Answers after which there may have been an election: the broker waits for it to be seen only so long
-#: (DelayedElectLeader), and asks the controller in its turn.
+#: Errors after which an election may have happened: the broker asks the controller, and waits for the result only so
+#: long (DelayedElectLeader).
 _NOT_KNOWN = frozenset(
     {KafkaError.REQUEST_TIMED_OUT, KafkaError.NETWORK_EXCEPTION, KafkaError.UNKNOWN, KafkaError._TIMED_OUT}
 )
 
-#: Asks for an unclean election of a partition's leader: None where one came, else why not. Raises ClusterError.
+#: Asks for an unclean election of a partition's leader: None if a leader was elected, else why not. Raises
+#: ClusterError.
 Elect = Callable[[str, int], str | None]
 
 
 class Elections:
-    """Asks for elections, and journals each before and after. It hits no node, and is over at once.
+    """Asks for elections, and journals each before and after. An election hits no node, and ends at once.
 
-    One of which it is not known whether it came has no ``injected_ns``.
+    If nobody knows whether it happened, its row has no ``injected_ns``.
     """
 
     def __init__(self, elect: Elect, journal: Journal, clock: Clock) -> None:
@@ -36,7 +37,7 @@ class Elections:
         self._asked = 0
 
     def unclean(self, topic: str, partition: int) -> str | None:
-        """Have a leader elected though no replica of the ISR is alive. None where one was, else why not."""
+        """Have a leader elected though no replica of the ISR is alive. None if one was elected, else why not."""
         self._asked += 1
         evidence = {"election": UNCLEAN, "topic": topic, "partition": partition}
         asking_ns = self._clock.now()
@@ -49,16 +50,16 @@ class Elections:
         except ClusterError as exc:
             refused, known = str(exc), False
         over_ns = self._clock.now()
-        # Where nobody knows, the row is as one whose harness ended before the answer.
+        # If nobody knows, ``injected_ns`` is null, as if the harness had ended before the answer.
         times = {"injected_ns": over_ns if known else None, "healing_ns": over_ns, "healed_ns": over_ns}
-        said = json.dumps({**evidence, "refused": refused})
-        self._journal.append_rows([{**row, **times, "effective": refused is None, "evidence": said}])
+        answer = json.dumps({**evidence, "refused": refused})
+        self._journal.append_rows([{**row, **times, "effective": refused is None, "evidence": answer}])
         return refused
 
 
 def elect_uncleanly(bootstrap: str, topic: str, partition: int) -> str | None:
-    """AdminClient.electLeaders of type UNCLEAN: None where a leader was elected, else the broker's word why not."""
-    # Its limit is the client's: confluent-kafka 2.16 raises SystemError where the call has one.
+    """AdminClient.electLeaders of type UNCLEAN: None if a leader was elected, else the broker's reason."""
+    # The timeout is set on the client: with one in the call, confluent-kafka 2.16 raises SystemError.
     try:
         admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0, "socket.timeout.ms": _MILLISECONDS})
         asked = admin.elect_leaders(ElectionType.UNCLEAN, [TopicPartition(topic, partition)])
@@ -71,8 +72,8 @@ def elect_uncleanly(bootstrap: str, topic: str, partition: int) -> str | None:
 
 
 def refusal(answers: Mapping[TopicPartition, KafkaError | None], of: TopicPartition) -> str | None:
-    """Why there was no election of a partition, by the broker's answers; None where there was one. Raises ClusterError
-    where whether there was one is not known: none of them is of it, or it came too late for the broker."""
+    """Why there was no election of a partition, by the broker's answers; None if there was one. Raises ClusterError if
+    that is not known: no answer is about this partition, or the election came too late for the broker to see it."""
     if of not in answers:
         raise ClusterError(f"no election of {of.topic}-{of.partition} is known of: the broker did not answer for it")
     error = answers[of]

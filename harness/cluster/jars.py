@@ -15,12 +15,12 @@ from harness.core.errors import EnvironmentLacks
 
 _EMPTY = "<settings/>"
 _PACKAGES = {"mvn": "maven", "mmdebstrap": "mmdebstrap"}
-#: Maven's colours, which it does not leave out everywhere.
+#: Maven's colours, which it prints even to a pipe at some places.
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def fetch_jars(version: str, project: str, directory: Path) -> Path:
-    """Put what a Maven project depends on at run time into a folder of ``directory``, and return that.
+    """Put the run-time dependencies of a Maven project into a folder of ``directory``, and return its path.
 
     ``project`` is the text of ``distribution.pom``. Raises EnvironmentLacks.
     """
@@ -31,14 +31,14 @@ def fetch_jars(version: str, project: str, directory: Path) -> Path:
         f"-DoutputDirectory={libraries}",
         "-DincludeScope=runtime",
     ]
-    with _taking_the_proxy() as options:
+    with _proxy_options() as options:
         run_tool(["mvn", "-q", "-B", "-f", str(directory / "pom.xml"), *options, *goal], f"Kafka {version}")
     return libraries
 
 
 @contextmanager
-def _taking_the_proxy() -> Iterator[list[str]]:
-    """The options by which Maven takes the environment's proxy. A password is seen neither on the command line nor by
+def _proxy_options() -> Iterator[list[str]]:
+    """The options by which Maven uses the environment's proxy. They show a password neither on the command line nor to
     other users."""
     settings = with_proxies(os.environ, _installed_settings())
     if settings is None:
@@ -47,12 +47,12 @@ def _taking_the_proxy() -> Iterator[list[str]]:
     with tempfile.NamedTemporaryFile("w", prefix="kafka-trial-", suffix=".xml", encoding="utf-8") as file:
         file.write(settings)
         file.flush()
-        # Maven 3.9 gives a proxy its password on the first connection alone.
+        # Maven 3.9 sends a proxy's password only on the first connection: use one.
         yield ["-gs", file.name, "-Dmaven.artifact.threads=1"]
 
 
 def _installed_settings() -> str:
-    """The settings of this machine's Maven for all users, which those of ``-gs`` replace."""
+    """The settings of this machine's Maven for all users. ``-gs`` replaces them."""
     program = shutil.which("mvn")
     if program is None:
         return _EMPTY
@@ -61,10 +61,10 @@ def _installed_settings() -> str:
 
 
 def with_proxies(environment: Mapping[str, str], settings: str = _EMPTY) -> str | None:
-    """Maven's settings with the proxy that others take from ``http_proxy``, ``https_proxy`` and ``no_proxy``, which it
-    does not read; None where there is none. (``docker/kafka/settings`` does so where an image is built.)
+    """Maven's settings with the proxy of ``http_proxy``, ``https_proxy`` and ``no_proxy``, which Maven does not read;
+    None without a proxy. (``docker/kafka/settings`` does the same in the build of an image.)
 
-    Raises EnvironmentLacks where one is no proxy.
+    Raises EnvironmentLacks if a variable is not a proxy.
     """
     proxies = [_proxy(scheme, environment) for scheme in ("http", "https")]
     if not any(proxies):
@@ -83,7 +83,7 @@ def with_proxies(environment: Mapping[str, str], settings: str = _EMPTY) -> str 
 
 
 def _proxy(scheme: str, environment: Mapping[str, str]) -> dict[str, str]:
-    """What Maven calls its parts; nothing where there is none."""
+    """The parts of a proxy by Maven's names; empty without a proxy."""
     named = _either(environment, f"{scheme}_proxy")
     try:
         proxy = urlsplit(named if "://" in named else f"//{named}")
@@ -98,9 +98,9 @@ def _proxy(scheme: str, environment: Mapping[str, str]) -> dict[str, str]:
     parts = {"id": f"kafka-trial-{scheme}", "protocol": scheme, "host": host, "port": str(port)}
     if proxy.username is not None:
         parts |= {"username": unquote(proxy.username), "password": unquote(proxy.password or "")}
-    but = [host.strip().lstrip("*") for host in _either(environment, "no_proxy").split(",") if host.strip()]
-    if but:
-        hosts = (f"*{host}" if host.startswith(".") or not host else f"{host}|*.{host}" for host in but)
+    direct = [host.strip().lstrip("*") for host in _either(environment, "no_proxy").split(",") if host.strip()]
+    if direct:
+        hosts = (f"*{host}" if host.startswith(".") or not host else f"{host}|*.{host}" for host in direct)
         parts["nonProxyHosts"] = "|".join(hosts)
     return parts
 
@@ -110,15 +110,15 @@ def _either(environment: Mapping[str, str], name: str) -> str:
 
 
 def run_tool(command: Sequence[str], wanted: str) -> None:
-    """Run a program that builds or fetches what is ``wanted``. Raises EnvironmentLacks: the line that says why not."""
+    """Run a program that builds or fetches what is ``wanted``. Raises EnvironmentLacks with the reason, in one line."""
     try:
         subprocess.run(command, check=True, capture_output=True, text=True)
     except FileNotFoundError as exc:
         raise EnvironmentLacks(
-            f"{wanted} is got with {command[0]}, not found: install it (Debian: {_PACKAGES[command[0]]})"
+            f"{wanted} needs {command[0]}, which is not found: install it (Debian: {_PACKAGES[command[0]]})"
         ) from exc
     except subprocess.CalledProcessError as exc:
         lines = _COLOUR.sub("", exc.stdout + exc.stderr).splitlines()
-        said = [line.removeprefix("[ERROR]").strip() for line in lines if "ERROR" in line or line.startswith("E:")]
-        why = " ".join(said[:2] if said and said[0].endswith(":") else said[:1]).removesuffix(" -> [Help 1]")
+        errors = [line.removeprefix("[ERROR]").strip() for line in lines if "ERROR" in line or line.startswith("E:")]
+        why = " ".join(errors[:2] if errors and errors[0].endswith(":") else errors[:1]).removesuffix(" -> [Help 1]")
         raise EnvironmentLacks(f"{wanted} cannot be downloaded or built: {why or exc}") from exc

@@ -11,7 +11,7 @@ Settings = dict[str, str]
 
 _ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f"} | {char: f"\\{char}" for char in "=:#!"}
 
-#: Quicker than Kafka's defaults, so that a fault shows its effect within seconds; a scenario may override each.
+#: Shorter times than Kafka's defaults, so that a fault shows its effect within seconds. A scenario may override each.
 QUICK: Settings = {
     "replica.lag.time.max.ms": "5000",
     "group.initial.rebalance.delay.ms": "0",
@@ -28,12 +28,13 @@ _FOLLOWER_FETCH_SINCE: Version = (2, 4)
 
 
 def properties(settings: Mapping[str, str]) -> str:
-    """One ``key=value`` a line, sorted, in ASCII: what java.util.Properties reads back unchanged."""
+    """Sorted lines of ``key=value`` in ASCII. java.util.Properties reads them back unchanged."""
     return "".join(f"{_escaped(key)}={_escaped(value)}\n" for key, value in sorted(settings.items()))
 
 
 def _escaped(text: str) -> str:
-    """Java eats a lone backslash, ends at a newline, strips what is blank in front, and reads ISO 8859-1."""
+    """Escape a value for Java: it drops a lone backslash, ends a value at a newline, strips leading blanks, and reads
+    ISO 8859-1."""
     written = "".join(_ESCAPES.get(char) or (char if " " <= char <= "~" else _units(char)) for char in text)
     return f"\\{written}" if written.startswith(" ") else written
 
@@ -44,8 +45,8 @@ def _units(char: str) -> str:
 
 
 def settings_of(node: Node, topology: Topology, spec: ClusterSpec, data: str = DATA) -> Settings:
-    """Everything a node is started with, its files below ``data``. A scenario's ``cluster.config`` goes to brokers and
-    controllers, and wins."""
+    """All settings of a node, with its files below ``data``. A scenario's ``cluster.config`` overrides those of brokers
+    and controllers."""
     if node.role is Role.ZOOKEEPER:
         return _zookeeper(node, topology, data)
     own = _controller(node, topology) if node.role is Role.CONTROLLER else _broker(node, topology, spec)

@@ -13,30 +13,30 @@ from harness.cluster.wire import Wire
 from harness.core.errors import ClusterError, ScenarioError
 from harness.core.version import parse_version
 
-#: Beside run.json: what each broker said that it runs with.
+#: A file next to run.json: the settings that each broker reported.
 SETTINGS_FILE = "settings.json"
 
 _ANSWER_S = 15.0
 #: How similar an unknown name is to the one that was meant: a letter or a word too many or too few.
 _ALIKE = 0.85
-#: The types of settings of which Kafka loads what they name (DescribeConfigsResponse: LIST, CLASS), and how the names
-#: of such lists end.
+#: The types of settings that may name classes (DescribeConfigsResponse: LIST, CLASS), the type of an unknown one, and
+#: how the names of such lists end.
 _LIST, _CLASS, _NO_TYPE = 7, 8, 0
 _LISTS_OF_CLASSES = ("reporters", "interceptors", "classes", "providers")
 _KAFKA_S_OWN = ("org.apache.kafka.", "kafka.")
-#: How a setting ends that names a class, though its type is a string (authorizer.class.name).
+#: The name of a setting of type string ends so if it names a class (authorizer.class.name).
 _NAMES_A_CLASS = (".class", ".class.name")
 
-#: What Kafka's own code reads beyond the settings that it defines: of one listener (KIP-103), of providers of values
-#: (KIP-421), of its metrics (kafka.metrics.KafkaMetricsConfig); and, where there is an authorizer, what its own read.
+#: Settings that Kafka's code reads but does not define: of one listener (KIP-103), of providers of values (KIP-421), of
+#: its metrics (kafka.metrics.KafkaMetricsConfig); and, with an authorizer, those of Kafka's own authorizers.
 _READ_BESIDES = ("listener.name.", "config.providers.", "kafka.metrics.", "kafka.csv.metrics.")
 _AUTHORIZER = "authorizer.class.name"
 _READ_BY_AUTHORIZERS = ("super.users", "allow.everyone.if.no.acl.found", "authorizer.zookeeper.")
 
-#: Of each setting that brokers before 2.6 know: its name, type, the first minor version that defines it, and the last
-#: one, where a later one does not (tests/cluster/jar_settings.py makes it of their jars, from 0.10.1 on).
+#: The settings of brokers before 2.6: name, type, the first minor version that defines it, and the last one, if a later
+#: one does not (tests/cluster/jar_settings.py makes the file from Kafka's jars, from 0.10.1 on).
 _OF_JARS = Path(__file__).with_name("settings_of_jars.txt")
-#: From here on a broker tells the types of its settings (KIP-569).
+#: From this version on a broker reports the types of its settings (KIP-569).
 _TYPED_SINCE = (2, 6)
 
 
@@ -49,7 +49,7 @@ class Setting:
     kind: int | None = None
 
 
-#: The settings of each broker, by its name and theirs; empty where its version cannot list them.
+#: Each broker's settings, by the broker's name and then the setting's; empty if its version cannot list them.
 Settings = Mapping[str, Mapping[str, Setting]]
 
 
@@ -59,8 +59,8 @@ def check_settings(
     note: Callable[[str], None],
     ask: Callable[[Cluster], Settings] | None = None,
 ) -> Settings:
-    """Ask the brokers what they run with (``ask``), and whether they know the names in ``spec.config``. Returns what
-    each runs with; nothing where they did not answer, which is noted, or cannot list them (before 0.11, KIP-133).
+    """Ask the brokers for their settings (``ask``), and check that they know the names in ``spec.config``. Returns the
+    settings; nothing if the brokers did not answer, which is noted, or cannot list them (before 0.11, KIP-133).
 
     Raises ScenarioError for a name that they do not know; before 2.6 that is one that their version's jars do not
     define. A name that may be a plugin's, because the scenario loads one, is only noted. So is a name that resembles no
@@ -70,7 +70,7 @@ def check_settings(
     try:
         settings = (ask or broker_settings)(cluster)
     except ClusterError as exc:
-        note(f"cluster.config: whether the brokers know its settings is not known ({exc})")
+        note(f"cluster.config: nobody knows whether the brokers know its settings ({exc})")
         settings = {}
     first = next(iter(settings.values()), {})
     if not first and not jars:
@@ -136,7 +136,7 @@ def loads_plugin(config: Mapping[str, object], settings: Mapping[str, Setting]) 
 
 
 def as_text(settings: Settings) -> str:
-    """The text of settings.json: what is secret is null, as a broker reports it."""
+    """The text of settings.json: secret values are null, as a broker reports them."""
     values = {
         broker: {name: None if one.sensitive else one.value for name, one in sorted(own.items())}
         for broker, own in settings.items()
@@ -153,7 +153,7 @@ def _secret(name: str) -> bool:
 
 
 def broker_settings(cluster: Cluster) -> Settings:
-    """What each broker runs with. Raises ClusterError where one does not answer."""
+    """Each broker's settings. Raises ClusterError if one does not answer."""
     found = {}
     for broker in cluster.topology.brokers:
         with Wire(broker.endpoint, timeout=_ANSWER_S) as wire:

@@ -1,4 +1,4 @@
-"""Where each log ends, as reported by its leader in the newest leader epoch that anybody knows of."""
+"""The end of each log, as its leader reports it in the newest known leader epoch."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
@@ -10,14 +10,14 @@ from harness.core.topology import Partition, Topology
 from workloads.clients.settings import Isolation
 from workloads.readback.final_read import LogEnd, LogEnds
 
-#: For thousands of partitions, on a machine that is busy.
+#: Long enough for thousands of partitions on a busy machine.
 _ANSWER_S = 5.0
 
 
 def leading(held: Sight | None, reported: Iterable[Sight]) -> Sight | None:
-    """``held``, what prevails, where it names a leader and no broker ever reported a newer epoch. Pure.
+    """``held``, the prevailing sight, if it names a leader and no broker ever reported a newer epoch. Pure.
 
-    If only a deposed leader can be reached, it names itself and prevails; somebody reported its successor before.
+    If only a deposed leader can be reached, its own sight prevails; but some broker reported its successor earlier.
     """
     if held is None or held.leader < 0:
         return None
@@ -32,8 +32,8 @@ def ask_log_ends(
     partitions: Collection[Partition],
     connect: Callable[[str], Wire] = lambda endpoint: Wire(endpoint, timeout=_ANSWER_S),
 ) -> dict[Partition, LogEnd]:
-    """The ends of the logs of ``partitions`` now. Left out are those whose leader is not known, did not answer, or was
-    another before the answer than after it."""
+    """The present ends of the logs of ``partitions``. A partition is missing if its leader is unknown, did not answer,
+    or changed while it was asked."""
     before = _leaders(observer, partitions)
     found: dict[Partition, LogEnd] = {}
     for leader in {sight.leader for sight in before.values()}:
@@ -45,7 +45,7 @@ def ask_log_ends(
             with connect(node.endpoint) as wire:
                 found |= _ends(wire, leader, node.endpoint, led, isolation_level)
         except ClusterError:
-            # It is asked again: what it leads stays unknown until it answers.
+            # The caller asks again: the partitions of this leader are unknown until it answers.
             continue
     after = _leaders(observer, found)
     return {
@@ -68,7 +68,7 @@ def _ends(
         return {tp: offset for tp, (offset, _) in found.items()}
 
     starts = offsets(EARLIEST)
-    # In this order: what is appended meanwhile makes a log look committed, or stable, less far than it is.
+    # In this order: records appended meanwhile can make the committed or stable part look shorter only, never longer.
     readable = offsets(LATEST, committed=isolation_level == "read_committed")
     high = offsets(LATEST)
     ends = offsets(LATEST, replica=leader)

@@ -1,7 +1,7 @@
-"""Who leads and which ISR, as each broker reports it: recorded for the checkers, and the roles that targets mean.
+"""Leaders and ISRs as each broker reports them. Checkers need them, and targets are resolved from them.
 
-Each broker is asked on its own by a thread of its own. A broker that is cut off reports its own, stale state, which is
-worth recording; so what counts *now* is what the newest leader epoch says, and among equals what most brokers say.
+A thread of its own asks each broker. A broker that is cut off reports stale state. That is recorded too, but the state
+that counts now has the newest leader epoch; among equal epochs, it is the one that most brokers report.
 """
 
 import threading
@@ -26,7 +26,7 @@ _FRESH_NS = 3_000_000_000
 
 @dataclass(frozen=True)
 class Sight:
-    """A partition as one broker saw it at ``at_ns``. ``leader`` is -1 where it knows none."""
+    """A partition as one broker saw it at ``at_ns``. ``leader`` is -1 if the broker knows none."""
 
     observer: str
     at_ns: int
@@ -42,10 +42,11 @@ class Sight:
 
 
 def prevailing(sights: Iterable[Sight], now_ns: int) -> Sight | None:
-    """What holds now: the newest leader epoch, then what most say, then the latest. Pure; None where nobody answered.
+    """The sight that holds now: of the newest leader epoch, then of most brokers, then the latest. Pure; None without
+    any.
 
-    A broker that has not answered for 3 s counts only where no other does. Before 2.1 brokers report no epoch
-    (KIP-320): there the majority decides.
+    A broker that has not answered for 3 s counts only if no other has. Before 2.1 brokers report no epoch (KIP-320):
+    there the majority decides.
     """
     every = list(sights)
     recent = [s for s in every if now_ns - s.at_ns <= _FRESH_NS] or every
@@ -60,7 +61,7 @@ def _epoch(sight: Sight) -> int:
 
 
 class Observer:
-    """What the brokers say: journalled as it is heard, and at hand as a View.
+    """Collects what the brokers report: journals it, and gives the present state as a View.
 
     ``connect`` opens a connection to the broker at an endpoint.
     """
@@ -108,7 +109,7 @@ class Observer:
         )
 
     def partitions(self) -> dict[tuple[str, int], Sight]:
-        """What holds now for every partition of the run's topics that any broker reported."""
+        """The present state of every partition of the run's topics that any broker reported."""
         now = self._clock.now()
         with self._lock:
             partitions = sorted({(topic, partition) for _, topic, partition in self._latest})
@@ -116,18 +117,18 @@ class Observer:
         return {tp: sight for tp, sight in found.items() if sight is not None}
 
     def led(self, partition: tuple[str, int]) -> bool:
-        """Whether a partition has a leader, by the brokers that answered."""
+        """Whether a partition has a leader, according to the brokers that answered."""
         sight = prevailing(self.sights(*partition), self._clock.now())
         return sight is None or sight.leader >= 0
 
     def sights(self, topic: str, partition: int) -> list[Sight]:
-        """The latest that each broker said of a partition."""
+        """The latest report of each broker on a partition."""
         with self._lock:
             return self._of(topic, partition)
 
     @property
     def defects(self) -> list[tuple[str, Exception]]:
-        """What ended before the observation did, and the error that ended it."""
+        """The threads that failed before the observation ended: what each did, and its error."""
         with self._lock:
             return list(self._defects)
 
@@ -144,11 +145,11 @@ class Observer:
                         self._listen(node, wire)
                         self._over.wait(EVERY)
             except ClusterError:
-                # Silence is what a cut-off or dead broker answers: its last word stays, and grows old.
+                # A dead or cut-off broker does not answer: its last report stays, and becomes old.
                 self._over.wait(EVERY)
 
     def write(self, journal: Journal) -> None:
-        """Journal what was heard, twice a second, until the observation ends."""
+        """Journal new reports twice a second, until the observation ends."""
         with self._watched("journalling"):
             self._write(journal)
 
@@ -161,7 +162,7 @@ class Observer:
 
     @contextmanager
     def _watched(self, doing: str) -> Iterator[None]:
-        """A thread that ends by an error is remembered: the observation is not what it seems to be from then on."""
+        """Remember the error of a thread that fails: from then on the observation is not complete."""
         try:
             yield
         except Exception as exc:  # noqa: BLE001 - whatever it is, a thread must not end in silence
@@ -173,12 +174,12 @@ class Observer:
         self._over.set()
 
     def _listen(self, node: Node, wire: Wire) -> None:
-        # High watermarks first, in the epochs reported before: who is in the ISR then has all below them. Asked
-        # afterwards they would stand beside an ISR of before, whose members need not have it all. A broker that does
-        # not answer this is asked for the rest alone the next time.
+        # First ask for the high watermarks, in the epochs of the last report: every member of an ISR that is reported
+        # later has all records below them. Members of an ISR that was reported earlier need not have them. A broker
+        # that does not answer this is next time asked only for the rest.
         led = self._led.pop(node.name, {})
         highs = wire.offsets(by_topic(led), epochs=led) if led else {}
-        # One that does not answer this, either, is not asked for it the next time.
+        # If the broker does not answer this question either, skip it next time.
         ask, self._reports_eligible[node.name] = self._reports_eligible.get(node.name, True), False
         eligible = wire.eligible(self._topics) if ask else {}
         self._reports_eligible[node.name] = True
@@ -188,11 +189,11 @@ class Observer:
         self._led[node.name] = {(s.topic, s.partition): s.leader_epoch for s in sights if s.leader == node.id}
         same = {tp for tp, epoch in self._led[node.name].items() if tp in led and led[tp] == epoch}
         known = {tp: high for tp, high in highs.items() if tp in same}
-        # What a broker said stays, though it answers the next question no more.
+        # Keep these reports even if the broker does not answer the next question.
         self._keep([_complete(sight, known, eligible) for sight in sights])
         if self._transactional_id is not None:
             self._note(self._coordinators, node, at_ns, wire.coordinator(self._transactional_id))
-        # The last question, as a broker hands it on to a controller, and cannot where it is cut off from them.
+        # The last question: a broker forwards it to a controller, and cannot if it is cut off from the controllers.
         self._note(self._controllers, node, at_ns, self._ask_controller(wire, response))
 
     def _keep(self, sights: Sequence[Sight]) -> None:
@@ -206,7 +207,7 @@ class Observer:
             latest[node.name] = (at_ns, number)
 
     def _ask_controller(self, wire: Wire, response: Any) -> int | None:
-        """A KRaft broker names a random broker as controller (KIP-590): the quorum must be asked instead."""
+        """The id of the controller. A KRaft broker names a random broker (KIP-590), so the quorum is asked instead."""
         dedicated = self._topology.having(Role.CONTROLLER)
         if not dedicated:
             return int(response.controller_id)
@@ -216,8 +217,8 @@ class Observer:
         return self._elected(self._controllers)
 
     def _elected(self, answers: Mapping[str, tuple[int, int | None]]) -> Node | None:
-        """The node that most brokers name, of those that answered lately."""
-        fresh = [one for one in answers.values() if self._clock.now() - one[0] <= _FRESH_NS]
+        """The node that most of the brokers name that answered lately."""
+        fresh = [answer for answer in answers.values() if self._clock.now() - answer[0] <= _FRESH_NS]
         votes = Counter(number for _, number in fresh if number is not None and number >= 0)
         if not votes:
             return None
@@ -244,9 +245,9 @@ def observe(
     clock: Clock,
     transactional_id: str | None = None,
 ) -> Iterator[Observer]:
-    """An observer at work: a thread for each broker and one that journals ``observations``.
+    """A running observer: a thread for each broker, and one that journals ``observations``.
 
-    With a ``transactional_id`` it also asks who coordinates its transactions.
+    With a ``transactional_id`` it also asks for the coordinator of that id's transactions.
     """
     observer = Observer(topology, topics, watch, clock, transactional_id)
     with Journal(journal_path(journals, "observations", "observer"), OBSERVATIONS) as journal:
@@ -292,8 +293,8 @@ def _complete(
     highs: Mapping[tuple[str, int], tuple[int, int | None]],
     eligible: Mapping[tuple[str, int], tuple[int, frozenset[int], frozenset[int]]],
 ) -> Sight:
-    """A sight with the high watermark, and the eligible leader replicas that were reported with the same epoch and
-    ISR."""
+    """The sight with its high watermark. It also gets the eligible leader replicas, if they were reported with the same
+    epoch and ISR."""
     partition = (sight.topic, sight.partition)
     high, high_epoch = highs.get(partition, (None, None))
     epoch, isr, elr = eligible.get(partition, (None, frozenset(), frozenset()))

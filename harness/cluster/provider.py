@@ -1,4 +1,4 @@
-"""All that a run knows of where its nodes live: who brings up a cluster, and the cluster that it brought up."""
+"""All that a run knows of where its nodes live: the provider that brings up a cluster, and the cluster."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
@@ -16,18 +16,18 @@ _LAST_LINES = 5
 
 
 def last_words(log: str) -> str:
-    """What a node's log says of its end, in one line."""
+    """What a node's log says about its end, in one line."""
     lines = log.splitlines()
     relevant = [line for line in lines if " ERROR " in line or " FATAL " in line or "xception" in line] or lines
     return " | ".join(relevant[-_LAST_LINES:])
 
 
 class Cluster(Protocol):
-    """A running cluster: its nodes, how to act on one, and why one ended."""
+    """A running cluster: its nodes, how to act on a node, and why a node ended."""
 
     @property
     def run(self) -> str:
-        """The name of the run that it was brought up for."""
+        """The name of its run."""
 
     @property
     def topology(self) -> Topology:
@@ -39,25 +39,25 @@ class Cluster(Protocol):
 
     @property
     def removed_by(self) -> str:
-        """The command that removes all of it, where it was kept."""
+        """The command that removes the whole cluster, if it was kept."""
 
     @property
     def versions(self) -> Mapping[str, str]:
-        """What its nodes run, and where that came from, by name: for run.json, beside Kafka's version."""
+        """What its nodes run, and its origin, by name: goes into run.json next to Kafka's version."""
 
     def why_dead(self, node: Node) -> str | None:
         """The last lines that a node logged before it exited; None while it runs. Raises ClusterError."""
 
     def clocks(self) -> Mapping[str, ClockOffset]:
-        """How far each node's wall clock is ahead of this machine's, by the node's name; none where it is the same one.
+        """How far each node's wall clock is ahead of this machine's, by the node's name; empty if it is the same clock.
 
-        What cannot be asked is left out.
+        A node that cannot be asked is left out.
         """
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that ``doctor`` looked at. ``needed``: without it nothing can be run; else only some faults cannot."""
+    """One result of ``doctor``. ``needed``: without it nothing can be run; otherwise only some faults cannot."""
 
     name: str
     good: bool
@@ -71,10 +71,11 @@ class Provider(Protocol):
     def check(
         self, spec: ClusterSpec, needs: Iterable[Needs], progress: Callable[[str], None] = lambda _: None
     ) -> None:
-        """Raise EnvironmentLacks, a line for each thing that this machine lacks for such a cluster and for faults that
-        have these needs, and ScenarioError where ``spec`` asks for what cannot be. Nothing is started that stays.
+        """Check that such a cluster can be brought up, and that faults with these ``needs`` can be injected. Leaves
+        nothing running.
 
-        ``progress`` gets a line for what takes long.
+        ``progress`` gets a line for each step that takes long. Raises EnvironmentLacks with a line for each thing that
+        is missing, and ScenarioError if ``spec`` asks for something impossible.
         """
 
     def up(
@@ -86,20 +87,20 @@ class Provider(Protocol):
         keep: bool = False,
         progress: Callable[[str], None] = lambda _: None,
     ) -> AbstractContextManager[Cluster]:
-        """Start a cluster for a run that is kept in ``directory``; in the end keep its logs there and remove it.
+        """Start a cluster for the run in ``directory``. At the end store its logs there and remove the cluster.
 
-        ``keep`` leaves it running. ``note`` gets a line for what cannot be kept or removed, ``progress`` one for what
-        takes long. Raises EnvironmentLacks and ClusterError.
+        ``keep`` leaves it running. ``note`` gets a line for each thing that cannot be stored or removed, ``progress`` a
+        line for each step that takes long. Raises EnvironmentLacks and ClusterError.
         """
 
     def cleanup(self, spec: ClusterSpec, run: str | None, force: bool, dry_run: bool) -> Iterable[str]:
-        """Remove everything of one run; where ``run`` is None, of every run that is over.
+        """Remove everything of one run; if ``run`` is None, of every finished run.
 
-        ``spec`` says where to look, where it says anything. ``force``: of those that are still going, too.
-        ``dry_run``: remove nothing. Returns what was, or would be, removed, and what was left alone, a line each.
-        Raises ScenarioError where ``run`` is still going, ClusterError where something stays, when all was tried,
+        ``spec`` may say where to look. ``force``: remove also what unfinished runs use. ``dry_run``: remove nothing.
+        Returns a line for each thing that was removed, or would be, and for each that was left alone. Raises
+        ScenarioError if ``run`` is still going, ClusterError at the end if something could not be removed,
         EnvironmentLacks.
         """
 
     def doctor(self, spec: ClusterSpec) -> Iterator[Finding]:
-        """Everything that must be there for such clusters, as it is found; ``spec`` says where, if it says anything."""
+        """Check everything that such clusters need, one finding after the other. ``spec`` may say where to look."""

@@ -1,4 +1,4 @@
-"""From containers to a cluster that serves: brokers registered, topics made, every partition with its full ISR."""
+"""From started nodes to a cluster that serves: brokers registered, topics made, every partition with its full ISR."""
 
 import time
 from collections.abc import Iterable
@@ -14,13 +14,13 @@ from harness.core.errors import ClusterError, KafkaTrialError, ScenarioError
 from harness.core.topology import Node
 from harness.core.waiting import wait_for
 
-#: A node that dies is noticed at the next look at all. (On the lab's machines, with a load of 14 on two cores, brokers
-#: took 92 s.)
+#: The longest boot. A node that dies meanwhile is noticed much earlier. (On the lab's machines, with a load of 14 on
+#: two cores, brokers took 92 s.)
 BOOT_SECONDS = 180.0
 _LOOK_SECONDS = 1.0
 TOPIC_SECONDS = 30.0
 
-#: What a broker says that was not asked in time, or not the right one. (librdkafka's own errors are below 0.)
+#: Errors that mean a timeout, or a wrong broker, and no refusal. (librdkafka's own errors are below 0.)
 _NOT_REFUSED = frozenset(
     {
         KafkaError.UNKNOWN,
@@ -42,7 +42,7 @@ def await_registered(cluster: Cluster) -> dict[str, int]:
 
     def missing() -> list[str]:
         nonlocal looked
-        # (To look at a node takes as long as to ask it ten times, and what boots beside it needs the cores.)
+        # (Looking at a node costs as much as asking it ten times, and the booting nodes need the cores.)
         if time.monotonic() - looked >= _LOOK_SECONDS:
             gone = [reason for node in cluster.topology.nodes if (reason := cluster.why_dead(node))]
             if gone:
@@ -58,7 +58,7 @@ def await_registered(cluster: Cluster) -> dict[str, int]:
 
 
 def create_topics(cluster: Cluster, spec: TopicSpec) -> None:
-    """Make the scenario's topics. Raises ScenarioError where Kafka refuses a setting, ClusterError where it fails."""
+    """Make the scenario's topics. Raises ScenarioError if Kafka refuses a setting, ClusterError if it fails."""
     admin = AdminClient({"bootstrap.servers": cluster.topology.bootstrap, "log_level": 0})
     placed = spec.assignment or _around_the_controller(cluster, spec)
     topics = [
@@ -80,7 +80,7 @@ def create_topics(cluster: Cluster, spec: TopicSpec) -> None:
 
 
 def not_made(topic: str, error: KafkaError) -> KafkaTrialError:
-    """What it means that a topic was not made: that its settings are wrong, or that the cluster did not come to it."""
+    """The error for a topic that was not made: its settings are wrong, or the cluster did not answer in time."""
     if error.code() < 0 or error.code() in _NOT_REFUSED:
         return ClusterError(f"topic {topic} was not made: {error.str()}")
     return ScenarioError(f"topic {topic}: Kafka refuses it ({error.str()}): see the scenario's topic")
@@ -89,7 +89,7 @@ def not_made(topic: str, error: KafkaError) -> KafkaTrialError:
 def await_whole_isr(observer: Observer, spec: TopicSpec, within: float) -> None:
     """Wait until every partition has a leader, and all of its replicas in its ISR.
 
-    Raises ClusterError: says which partition has not.
+    Raises ClusterError with the partitions that do not.
     """
     wait_for(
         lambda: out_of_sync(observer, spec),
@@ -101,8 +101,8 @@ def await_whole_isr(observer: Observer, spec: TopicSpec, within: float) -> None:
 
 
 def out_of_sync(observer: Observer, spec: TopicSpec, without: Iterable[Node] = ()) -> list[str]:
-    """A line for each partition that has no leader now, or not all of its replicas, those ``without`` apart, in its
-    ISR."""
+    """A line for each partition that has no leader now, or whose ISR lacks a replica that is not on a node of
+    ``without``."""
     excused = {node.id for node in without}
     found = observer.partitions()
     lines = []
@@ -125,7 +125,7 @@ def _known_to(broker: Node) -> set[int]:
 
 
 def _around_the_controller(cluster: Cluster, spec: TopicSpec) -> list[list[int]] | None:
-    """Replicas on every broker but the one that is the controller now (ZooKeeper mode: the controller is a broker)."""
+    """Replicas on every broker except the present controller (ZooKeeper mode: the controller is a broker)."""
     if spec.avoid is None:
         return None
     with Wire(cluster.topology.brokers[0].endpoint) as wire:

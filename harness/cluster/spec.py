@@ -1,4 +1,4 @@
-"""What a scenario says of its cluster and its topics, whoever brings the cluster up."""
+"""What a scenario says about its cluster and its topics, for any provider."""
 
 from dataclasses import dataclass
 from typing import Literal, Self, TypeVar
@@ -19,14 +19,14 @@ _LONGEST_NAME = 249
 
 
 class Part(BaseModel):
-    """A part of a scenario file: it cannot be changed, and takes no key that it does not know."""
+    """A part of a scenario file. It cannot be changed, and refuses unknown keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
 
 @dataclass(frozen=True)
 class NamesFile:
-    """Marks a setting that names a file: a scenario means it from where its own file is."""
+    """Marks a setting that names a file. A relative path starts at the folder of the scenario's own file."""
 
 
 class ClusterSpec(Part):
@@ -45,7 +45,7 @@ class ClusterSpec(Part):
     @classmethod
     def _a_version(cls, value: object) -> str:
         try:
-            # A number has lost what was written: YAML reads 3.10 as 3.1.
+            # A number is not what was written: YAML reads 3.10 as 3.1.
             parse_version(value if isinstance(value, str) else "")
         except ScenarioError:
             raise ValueError(f"{value!r} is no Kafka version such as {DEFAULT_VERSION}") from None
@@ -70,7 +70,7 @@ class ClusterSpec(Part):
 
 
 class TopicSpec(Part):
-    """The topics of a run, all alike: ``name``, or ``name-0`` … where there are several."""
+    """The topics of a run, all with the same settings: ``name``, or ``name-0`` … if there are several."""
 
     name: str = Field("trial", pattern="^[a-zA-Z0-9._-]+$", description="of the topic; of several, how they begin")
     count: int = Field(1, ge=1, le=1_000, description="how many topics")
@@ -104,7 +104,7 @@ class TopicSpec(Part):
 
     @property
     def settings(self) -> dict[str, str]:
-        """The topic settings as Kafka takes them. With ELR (KIP-966) min.insync.replicas must be the topic's."""
+        """The topic settings as Kafka takes them. With ELR (KIP-966) the topic itself must set min.insync.replicas."""
         settings: dict[str, Setting] = {
             **self.config,
             "min.insync.replicas": self.min_isr,
@@ -117,5 +117,5 @@ OwnSpec = TypeVar("OwnSpec", bound=Part)
 
 
 def own_spec(cluster: ClusterSpec, kind: type[OwnSpec]) -> OwnSpec:
-    """What a cluster's settings say to one provider alone; defaults where they do not say it."""
+    """The settings of a cluster that only one provider knows, with that provider's defaults."""
     return kind.model_validate({key: getattr(cluster, key) for key in kind.model_fields if hasattr(cluster, key)})

@@ -1,4 +1,4 @@
-"""What the runs of one user on this machine do one after the other."""
+"""Work that the runs of one user on this machine may do only one at a time."""
 
 import fcntl
 from collections.abc import Iterator
@@ -12,9 +12,9 @@ CACHE = Path("~/.cache/kafka-trial").expanduser()
 
 @contextmanager
 def alone(doing: str, folder: Path = CACHE) -> Iterator[None]:
-    """Wait until no other process does what is called so, and let none begin it until the block ends.
+    """Wait until no other process does the work of this name, and let none begin it until the block ends.
 
-    Raises EnvironmentLacks where ``folder`` cannot be written.
+    Raises EnvironmentLacks if ``folder`` cannot be written.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
-"""One broker asked, and only that one, in Kafka's own protocol.
+"""Asks one broker, and only that one, in Kafka's own protocol.
 
-A client library answers from whichever broker it likes; who leads *as this broker reports it* needs a socket of our
-own. kafka-python encodes the messages.
+A client library asks any broker it likes. To learn who leads *as this broker reports it*, we need our own socket.
+kafka-python encodes the messages.
 """
 
 import socket
@@ -18,15 +18,15 @@ from harness.core.errors import ClusterError
 
 LATEST = -1
 EARLIEST = -2
-#: Who asks as this is no replica.
+#: The replica id of a client that is not a replica.
 CONSUMER = -1
 _OF_TRANSACTIONS = 1
-#: What settings are of: brokers.
+#: The resource type of DescribeConfigs: brokers.
 _OF_BROKERS = 4
 
 
 class Wire:
-    """A connection to one broker. A call waits ``timeout`` seconds for an answer; ClusterError says what went wrong."""
+    """A connection to one broker. A call waits ``timeout`` seconds for an answer, and raises ClusterError."""
 
     def __init__(self, endpoint: str, timeout: float = 1.0) -> None:
         self._endpoint = endpoint
@@ -46,11 +46,11 @@ class Wire:
         self.close()
 
     def close(self) -> None:
-        """Give the socket back."""
+        """Close the socket."""
         self._socket.close()
 
     def ask(self, request: Any, most: int, **fields: Any) -> Any:
-        """The answer to a request of kafka-python's, in the newest version that both sides know, at most ``most``."""
+        """The answer to a request of kafka-python's, in the newest version that both sides know, up to ``most``."""
         version = min(self._agreed(request), most)
         return self._exchange(request[version](**fields))
 
@@ -68,13 +68,13 @@ class Wire:
         committed: bool = False,
         epochs: Mapping[tuple[str, int], int | None] | None = None,
     ) -> dict[tuple[str, int], tuple[int, int | None]]:
-        """An offset of each of the partitions that this broker leads and the leader epoch that it reports for it, None
-        before 2.1, by (topic, partition); others are left out.
+        """For each partition that this broker leads: an offset, and the leader epoch that the broker reports with it
+        (None before 2.1), by (topic, partition). Other partitions are left out.
 
-        ``at``: LATEST or EARLIEST. A consumer's latest is the high watermark, or, ``committed``, the last
-        stable offset; a ``replica``, by its broker id, the end of the log (Kafka, ReplicaManager.fetchOffset: a client
-        is who asks as -1). ``epochs``: the leader epochs that are meant; a broker that is in another answers with an
-        error (KIP-320, from 2.1 on).
+        ``at``: LATEST or EARLIEST. LATEST is for a consumer the high watermark, or with ``committed`` the last stable
+        offset; for a ``replica``, given by its broker id, the end of the log (Kafka, ReplicaManager.fetchOffset: -1
+        is a client). ``epochs``: the expected leader epochs; a broker with another epoch answers with an error
+        (KIP-320, from 2.1 on).
         """
         topic, partition = ListOffsetsRequest.ListOffsetsTopic, ListOffsetsRequest.ListOffsetsTopic.ListOffsetsPartition
         meant = {tp: epoch for tp, epoch in (epochs or {}).items() if epoch is not None}
@@ -102,8 +102,8 @@ class Wire:
         }
 
     def eligible(self, topics: Iterable[str]) -> dict[tuple[str, int], tuple[int, frozenset[int], frozenset[int]]]:
-        """Of each partition its leader epoch, its ISR and its eligible leader replicas (KIP-966), by (topic,
-        partition); nothing where the broker's version reports none (before 3.7, and with ZooKeeper)."""
+        """The leader epoch, ISR and eligible leader replicas (KIP-966) of each partition, by (topic, partition); empty
+        if the broker's version reports none (before 3.7, and with ZooKeeper)."""
         self._agreed(MetadataRequest)
         if DescribeTopicPartitionsRequest.API_KEY not in self._versions:
             return {}
@@ -121,7 +121,7 @@ class Wire:
         }
 
     def active_controller(self) -> int | None:
-        """The node id of the active KRaft controller, None while there is none (KIP-595, DescribeQuorum)."""
+        """The node id of the active KRaft controller; None while there is none (KIP-595, DescribeQuorum)."""
         topic = DescribeQuorumRequest.TopicData
         response = self.ask(
             DescribeQuorumRequest,
@@ -137,7 +137,7 @@ class Wire:
         return int(response.node_id) if response.error_code == 0 else None
 
     def settings(self, broker: int) -> list[tuple[str, str | None, bool, int | None]]:
-        """What the broker of this id runs with: of each setting its name, value, whether it is secret, and its type
+        """The settings of the broker with this id: the name and value of each, whether it is secret, and its type
         (DescribeConfigs; None before 2.6, KIP-569). Empty before 0.11, which cannot list them."""
         self._agreed(MetadataRequest)
         if DescribeConfigsRequest.API_KEY not in self._versions:
@@ -186,7 +186,7 @@ class Wire:
                 if not received:
                     raise ClusterError(f"{self._endpoint}: closed the connection")
                 for answered, response in self._protocol.receive_bytes(received):
-                    # (One that was given up may be answered yet.)
+                    # (The answer may be to an earlier request that was given up.)
                     if answered == asked:
                         return response
         except OSError as exc:

@@ -148,7 +148,7 @@ def silent(cluster: Cluster) -> Settings:
 def test_a_broker_that_does_not_answer_refuses_nothing_but_what_its_jars_do(version: str, refuses: bool) -> None:
     assert check({"log.dirs": "1"}, silent, version) == (
         {},
-        ["cluster.config: whether the brokers know its settings is not known (b1 listed no settings within 30 s)"],
+        ["cluster.config: nobody knows whether the brokers know its settings (b1 listed no settings within 30 s)"],
     )
     if refuses:
         with pytest.raises(ScenarioError, match=r"Kafka ignores 'anything', a name it does not know$"):
