@@ -17,9 +17,12 @@ from harness.providers.ssh.spec import SshSpec
 
 @dataclass(frozen=True)
 class Row:
-    """A provider: what a scenario's ``cluster`` may say to it alone, and how to get it (which may import much).
-    ``alone``: what a cluster has to itself, in words that are the same for the same. ``told_apart`` looks whether they
-    are, of several clusters; it raises ScenarioError where they are not, or cannot be made."""
+    """A provider: its own settings of a scenario's ``cluster``, and how to get it (which may import much).
+
+    ``alone``: names of what a cluster shares with no other at the same time; equal names mean the same thing.
+    ``told_apart`` checks that several clusters use one name for one thing. It raises ScenarioError if they do not, or
+    if it cannot read them.
+    """
 
     spec: type[Part]
     get: Callable[[], Provider]
@@ -45,7 +48,7 @@ def _subnet(cluster: ClusterSpec) -> Iterable[str]:
 
 
 def _machines(cluster: ClusterSpec) -> Iterable[str]:
-    """A machine has one node at a time, whichever inventories have it."""
+    """A machine has one node at a time, even if several inventories list it."""
     from harness.providers.ssh.inventory import read_inventory
 
     inventory = own_spec(cluster, SshSpec).machines
@@ -54,11 +57,11 @@ def _machines(cluster: ClusterSpec) -> Iterable[str]:
     try:
         return [f"machine {host.address.lower()}" for host in read_inventory(Path(inventory)).hosts]
     except ScenarioError:
-        return (f"machines of {inventory}",)  # It is refused before a cluster is to come up.
+        return (f"machines of {inventory}",)  # Such an inventory is refused before any cluster starts.
 
 
 def _machines_told_apart(clusters: Sequence[ClusterSpec]) -> None:
-    """A machine has one address, whichever inventories have it."""
+    """A machine must have the same address in all inventories."""
     named = [own for cluster in clusters if (own := own_spec(cluster, SshSpec)).machines is not None]
     if named:
         from harness.providers.ssh.apart import told_apart
@@ -67,7 +70,7 @@ def _machines_told_apart(clusters: Sequence[ClusterSpec]) -> None:
         told_apart(named, say)
 
 
-#: By name. The first brings up the clusters that none claims.
+#: By name. The first is for clusters that have no settings of any provider.
 PROVIDERS: Mapping[str, Row] = {
     "docker": Row(DockerSpec, _docker, _subnet),
     "ssh": Row(SshSpec, _ssh, _machines, _machines_told_apart),
@@ -81,30 +84,30 @@ def composed(providers: Mapping[str, Row]) -> type[ClusterSpec]:
 
 
 def provider_of(cluster: ClusterSpec, providers: Mapping[str, Row] = PROVIDERS) -> Provider:
-    """The provider that a cluster claims by setting what only that one knows; the first where it sets nothing such.
+    """The provider whose own settings a cluster has; the first provider if it has none.
 
-    Raises ScenarioError where it claims several.
+    Raises ScenarioError if it has settings of several providers.
     """
-    claims = {name: said for name, row in providers.items() if (said := _said(cluster, row.spec))}
+    claims = {name: keys for name, row in providers.items() if (keys := _set_keys(cluster, row.spec))}
     if len(claims) > 1:
-        claimed = ", ".join(f"cluster.{said[0]} is for {name}" for name, said in claims.items())
+        claimed = ", ".join(f"cluster.{keys[0]} is for {name}" for name, keys in claims.items())
         raise ScenarioError(f"{claimed}: a cluster has one provider; leave out what is for others")
     return providers[next(iter(claims or providers))].get()
 
 
 def held_alone(cluster: ClusterSpec, providers: Mapping[str, Row] = PROVIDERS) -> list[str]:
-    """What a cluster has to itself: one that has a part of it, too, can come up when this one is gone."""
-    return sorted({one for row in providers.values() for one in row.alone(cluster)})
+    """What a cluster shares with no other at the same time: another cluster that needs any of it must wait."""
+    return sorted({name for row in providers.values() for name in row.alone(cluster)})
 
 
 def told_apart(clusters: Sequence[ClusterSpec], providers: Mapping[str, Row] = PROVIDERS) -> None:
-    """Look whether ``held_alone`` tells of these clusters which have a part in common. Raises ScenarioError where what
-    one has to itself has two names, or cannot be read."""
+    """Check that ``held_alone`` gives one thing the same name in all these clusters. Raises ScenarioError if something
+    has two names, or cannot be read."""
     for row in providers.values():
         row.told_apart(clusters)
 
 
-def _said(cluster: ClusterSpec, spec: type[Part]) -> list[str]:
-    """The settings of a provider that are not as they would be if nothing were said."""
+def _set_keys(cluster: ClusterSpec, spec: type[Part]) -> list[str]:
+    """The settings of a provider that differ from their defaults."""
     default = {key: field.get_default(call_default_factory=True) for key, field in spec.model_fields.items()}
     return [key for key, otherwise in default.items() if getattr(cluster, key, otherwise) != otherwise]

@@ -1,4 +1,4 @@
-"""A Debian base that is made here by mmdebstrap, where no registry has one."""
+"""Makes a Debian base image with mmdebstrap, if no registry has one."""
 
 import io
 import shutil
@@ -12,26 +12,26 @@ from harness.cluster.jars import run_tool
 from harness.core.errors import ClusterError, EnvironmentLacks
 from harness.providers.docker.shell import labels_of_no_run, run_toolbox
 
-#: Debian's keys: elsewhere than on Debian, a package has them.
+#: Debian's keys. Other distributions have them in a package.
 _KEYS = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 
-#: What mmdebstrap and apt use of the machine that they are installed on.
+#: The folders of this machine that mmdebstrap and apt use.
 _USED = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/var/lib/dpkg")
 
 _EMPTY = "kafka-trial/empty"
 
 
 def lacking_to_make() -> list[str]:
-    """Debian's names of the packages that are missing here to make a base."""
+    """The Debian packages that this machine lacks to make a base."""
     needs = {"mmdebstrap": bool(shutil.which("mmdebstrap")), "debian-archive-keyring": _KEYS.exists()}
-    return [package for package, there in needs.items() if not there]
+    return [package for package, installed in needs.items() if not installed]
 
 
 def make_base(client: DockerClient, packages: Sequence[str], suite: str, archive: Path, root: bool) -> None:
-    """Put a Debian with some packages into an archive, alone in its folder.
+    """Put a Debian system with some packages into an archive. The archive has a folder of its own.
 
-    mmdebstrap wants ``root``. A user who is not has it in a container, which sees this machine's programs as they are,
-    and can write nothing but the archive's folder. Raises EnvironmentLacks.
+    mmdebstrap needs ``root``. For another user it runs in a container, which sees this machine's programs, and can
+    write only to the archive's folder. Raises EnvironmentLacks.
     """
     command = ["mmdebstrap", "--variant=minbase", f"--include={','.join(packages)}", suite]
     if root:
@@ -61,7 +61,7 @@ def make_base(client: DockerClient, packages: Sequence[str], suite: str, archive
 
 
 def _hollow() -> bytes:
-    """An archive with /tmp, and the name of root, by which Docker finds him before it mounts anything."""
+    """An archive with /tmp, and with the user root, whom Docker looks up before it mounts anything."""
     archive = io.BytesIO()
     with tarfile.open(fileobj=archive, mode="w") as files:
         scratch = tarfile.TarInfo("tmp")

@@ -1,4 +1,4 @@
-"""Removing what a run left on the machine, from any process: every container, network and volume carries its label."""
+"""Removes what a run left on the machine. Any process can: every container, network and volume has the run's label."""
 
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -19,12 +19,12 @@ from harness.providers.docker.engine import answering, connect
 def cleanup(
     run: str | None = None, client: DockerClient | None = None, force: bool = False, dry_run: bool = False
 ) -> list[str]:
-    """Remove everything of one run; where ``run`` is None, of every run.
+    """Remove everything of one run; if ``run`` is None, of every finished run.
 
-    ``force``: of those that are still going, too. ``dry_run``: remove nothing. Returns what was, or would be, removed,
-    and what was left alone, a line each. A node's rules live in its network namespace and go with its container. Raises
-    ScenarioError where ``run`` is still going, ClusterError where the engine does not list what there is, or something
-    stays, when all was tried.
+    ``force``: remove also what unfinished runs use. ``dry_run``: remove nothing. Returns a line for each thing that was
+    removed, or would be, and for each that was left alone. A node's rules are in its network namespace, which ends with
+    its container. Raises ScenarioError if ``run`` is still going, ClusterError if the engine does not list what exists,
+    and at the end if something could not be removed.
     """
     engine = client or connect()
     chosen: dict[str, str | list[str] | bool] = {"label": LABEL if run is None else f"{LABEL}={run}"}
@@ -57,13 +57,13 @@ def cleanup(
 
 
 def _removed(containers: "Iterable[Thing]", others: "Iterable[Thing]") -> list[str]:
-    """Remove containers, then what they hold. Raises ClusterError where something stays, when all was tried."""
+    """Remove containers, then what they use. Raises ClusterError at the end if something could not be removed."""
     with ThreadPoolExecutor(max_workers=8) as pool:
         tried = list(pool.map(Thing.gone, containers))
     tried += [thing.gone() for thing in others]
-    left = [str(outcome) for outcome in tried if isinstance(outcome, ClusterError)]
-    if left:
-        raise ClusterError("; ".join(left))
+    failed = [str(outcome) for outcome in tried if isinstance(outcome, ClusterError)]
+    if failed:
+        raise ClusterError("; ".join(failed))
     return [str(outcome) for outcome in tried]
 
 
@@ -77,11 +77,11 @@ class Thing:
 
     @property
     def run(self) -> str:
-        """The run that it is of."""
+        """The run that left it."""
         return self.labels[LABEL]
 
     def gone(self) -> str | ClusterError:
-        """Remove it, and say so; or why it stays. What is gone already is as good."""
+        """Remove it, and return a line about it; or the error, if it cannot be removed. It may be gone already."""
         try:
             self.remove()
         except NotFound:
@@ -92,9 +92,8 @@ class Thing:
 
 
 def still_going(labels: Iterable[Mapping[str, str]]) -> dict[str, str]:
-    """The runs among these labels that a living process records, or of which nobody can see whether one does; and which
-    of both."""
-    # Two stores may have a run of one name: it is going where either is.
+    """The runs among these labels that are still going, or of which that cannot be seen, and which of both."""
+    # Two stores may each have a run of this name: it is still going if one of the two is.
     directories = {(found[LABEL], Path(found[DIRECTORY_LABEL])) for found in labels if DIRECTORY_LABEL in found}
     reasons = ((run, _going(directory)) for run, directory in sorted(directories))
     return {run: why for run, why in reasons if why is not None}

@@ -1,4 +1,4 @@
-"""The Compose document of a cluster. Pure: what is written is exactly what is started."""
+"""The Compose document of a cluster. Pure: Compose starts exactly what the document says."""
 
 import hashlib
 from collections.abc import Mapping
@@ -11,11 +11,11 @@ from harness.cluster.distribution import START, environment
 from harness.core.topology import Node, Topology
 from harness.providers.docker.subnets import Subnet
 
-#: Every container, network and volume of a run carries these: which run it is of, and where that is kept.
+#: Every container, network and volume of a run has these labels: the run's name, and its directory.
 LABEL = "kafka-trial.run"
 DIRECTORY_LABEL = "kafka-trial.directory"
 
-#: Compose gives it to all that it starts; what is started without Compose gets it with the others.
+#: Compose sets this label on all that it starts; we set it on what we start without Compose.
 PROJECT_LABEL = "com.docker.compose.project"
 
 
@@ -30,12 +30,12 @@ def container_name(run: str, node: Node) -> str:
 
 
 def labels_of(run: str, directory: Path) -> dict[str, str]:
-    """The labels by which a fresh process knows what belongs to a run, and whether the run is still going."""
+    """The labels that show any process what belongs to a run, and whether the run is still going."""
     return {LABEL: run, DIRECTORY_LABEL: str(directory), PROJECT_LABEL: project_of(run)}
 
 
 def is_ours(labels: Mapping[str, str]) -> bool:
-    """Whether what bears these labels belongs to the run that they name: anybody can set one label by hand."""
+    """Whether a thing with these labels belongs to the run that they name. Anybody can set one label by hand."""
     return LABEL in labels and labels.get(PROJECT_LABEL) == project_of(labels[LABEL])
 
 
@@ -50,9 +50,9 @@ def document(
 ) -> dict[str, Any]:
     """The services, network and volumes of a run.
 
-    ``mounts`` maps files of this machine to where every node shall find them (the start script, for an image not ours);
-    ``libraries``: the folder of Kafka's jars in the image, where it is not that of ours;
-    each node's settings are mounted from ``./config/<node>.properties`` as well.
+    ``mounts``: files of this machine, and their paths in every node (the start script, if the image is not ours).
+    ``libraries``: the folder of Kafka's jars in the image, if the image is not ours. Each node's settings are mounted
+    from ``./config/<node>.properties``.
     """
     marked = {name: value for name, value in labels.items() if name != PROJECT_LABEL}  # which Compose sets itself
     nodes = {node.name: _service(run, node, topology, image, mounts, libraries) for node in topology.nodes}
@@ -70,7 +70,7 @@ def document(
 
 
 def text(compose: Mapping[str, Any]) -> str:
-    """compose.yaml. Compose puts the environment in where it reads ``$``: one that is meant is doubled."""
+    """The text of compose.yaml. Compose takes ``$`` for a variable, so a literal one is doubled."""
     return yaml.safe_dump(_literal(dict(compose)), sort_keys=False)
 
 
@@ -87,7 +87,7 @@ def _volume(node: Node) -> str:
 
 
 def _mounted(file: str, target: str) -> dict[str, Any]:
-    """A file of this machine. (In the short form a ``:`` in its path would end it.)"""
+    """The mount of a file of this machine. (In Compose's short form, a ``:`` in the path would end the path.)"""
     return {"type": "bind", "source": file, "target": target, "read_only": True}
 
 

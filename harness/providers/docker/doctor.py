@@ -1,4 +1,4 @@
-"""What this machine has of what clusters of containers, and faults on them, need."""
+"""Checks whether this machine has what clusters of containers, and faults on them, need."""
 
 from collections.abc import Callable, Iterator
 
@@ -16,7 +16,7 @@ from nemesis.preflight import Kernel
 
 
 def doctor(connect: Callable[[], DockerClient], wanted: Sources) -> Iterator[Finding]:
-    """Compose, the engine, its images from the sources that are ``wanted``, and every fault of the catalogue."""
+    """Check Compose, the engine, the images from the ``wanted`` sources, and every fault of the catalogue."""
     yield compose()
     try:
         client = connect()
@@ -29,7 +29,7 @@ def doctor(connect: Callable[[], DockerClient], wanted: Sources) -> Iterator[Fin
 
 
 def compose() -> Finding:
-    """The command that Compose is here."""
+    """Which command is Compose here."""
     try:
         return Finding("compose", True, " ".join(compose_command()))
     except EnvironmentLacks as exc:
@@ -37,7 +37,7 @@ def compose() -> Finding:
 
 
 def images(client: DockerClient, wanted: Sources) -> Finding:
-    """What images are built from when they are first needed, and those that are there already."""
+    """What images are built from when they are first needed, and which images exist already."""
     tags = cached(client)
     there = " ".join(tags) if tags else "none yet"
     try:
@@ -48,7 +48,7 @@ def images(client: DockerClient, wanted: Sources) -> Finding:
 
 
 def faults(client: DockerClient, wanted: Sources) -> Iterator[Finding]:
-    """Every fault of the catalogue: what the kernel lacks for it, in its simplest form, or by which means it acts."""
+    """For every fault of the catalogue: what the kernel lacks for its simplest form, or else its mechanism."""
     try:
         image = toolbox_image(client, wanted)
     except EnvironmentLacks as exc:

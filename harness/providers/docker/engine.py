@@ -21,14 +21,14 @@ from urllib3.exceptions import HTTPError
 
 from harness.core.errors import ClusterError, EnvironmentLacks
 
-#: How the engine's client fails; urllib3's own errors where an answer is read in pieces, as a log is.
+#: The errors of the engine's client, and those of urllib3 for an answer that is read in pieces, such as a log.
 ENGINE_FAILS = (DockerException, RequestException, HTTPError)
 
 _ON_THIS_MACHINE = "an engine on this machine is needed, at unix://…"
 
 
 def connect(environment: Mapping[str, str] = os.environ) -> DockerClient:
-    """A client of the engine that Docker's own command would ask (``endpoint``), and that answers.
+    """A client of the engine that the ``docker`` command would use (``endpoint``). The engine answers.
 
     Raises EnvironmentLacks.
     """
@@ -43,7 +43,7 @@ def connect(environment: Mapping[str, str] = os.environ) -> DockerClient:
             client.ping()
             stack.pop_all()
     except (DockerException, ValueError) as exc:
-        # (A port that is no number, a bracket that is not closed: ValueError of urllib.)
+        # (urllib raises ValueError if a port is not a number, or a bracket is not closed.)
         host = environment.get("DOCKER_HOST")
         if "Permission denied" in str(exc):
             raise EnvironmentLacks(
@@ -59,7 +59,7 @@ def connect(environment: Mapping[str, str] = os.environ) -> DockerClient:
 
 @contextmanager
 def answering(doing: str) -> Iterator[None]:
-    """What the engine fails at meanwhile is a ClusterError: one line, and not its client's."""
+    """Turn errors of the engine's client into a ClusterError of one line."""
     try:
         yield
     except ENGINE_FAILS as exc:
@@ -68,11 +68,11 @@ def answering(doing: str) -> Iterator[None]:
 
 
 def endpoint(environment: Mapping[str, str]) -> str | None:
-    """Where the engine of the current Docker context is; None where DOCKER_HOST, or the default, holds.
+    """The address of the current Docker context's engine; None if DOCKER_HOST or the default decides.
 
-    As the command chooses it: DOCKER_HOST, then DOCKER_CONTEXT, then ``docker context use`` (docs.docker.com, Docker
-    contexts). Raises EnvironmentLacks where there is no such context, or its engine is on another machine: nodes are
-    reached by their addresses, and their settings are files of this machine.
+    The order is that of the ``docker`` command: DOCKER_HOST, then DOCKER_CONTEXT, then ``docker context use``
+    (docs.docker.com, Docker contexts). Raises EnvironmentLacks if the context does not exist, or its engine is on
+    another machine: we reach nodes by their addresses, and mount files of this machine.
     """
     if host := environment.get("DOCKER_HOST"):
         if host.startswith("ssh://") or _elsewhere(host):
@@ -93,8 +93,8 @@ def endpoint(environment: Mapping[str, str]) -> str | None:
 
 
 def _elsewhere(host: str) -> bool:
-    """Whether a DOCKER_HOST is an address of another machine: nothing can be bound to it here. False where its name
-    means nothing."""
+    """Whether a DOCKER_HOST is an address of another machine: no socket can be bound to it here. False if its name
+    cannot be resolved."""
     try:
         name = urlsplit(host).hostname if host.startswith(("tcp://", "http://", "https://")) else None
         found = socket.getaddrinfo(name, None, type=socket.SOCK_DGRAM) if name else []
@@ -113,19 +113,19 @@ def _bound(family: int, address: str | int) -> bool:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """A file of Docker's own command; empty where there is none. Raises EnvironmentLacks where it is no JSON."""
+    """A file of the ``docker`` command; empty if there is none. Raises EnvironmentLacks if it is not JSON."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as exc:
-        raise EnvironmentLacks(f"{path}: not a file of Docker's ({exc}): mend it, or set DOCKER_HOST") from exc
+        raise EnvironmentLacks(f"{path}: not a file of Docker's ({exc}): repair it, or set DOCKER_HOST") from exc
     return found if isinstance(found, dict) else {}
 
 
 @cache
 def compose_command() -> tuple[str, ...]:
-    """``docker compose`` where the plugin is, else ``docker-compose``. Raises EnvironmentLacks where neither runs."""
+    """``docker compose`` if the plugin runs, else ``docker-compose``. Raises EnvironmentLacks if neither runs."""
     for command in (("docker", "compose"), ("docker-compose",)):
         if not shutil.which(command[0]):
             continue
@@ -138,12 +138,12 @@ def compose_command() -> tuple[str, ...]:
 
 
 def _environment() -> dict[str, str]:
-    """Ours for Compose, which may be a Python program, with libraries of its own."""
+    """Our environment for Compose, without our Python path: Compose may be a Python program with its own libraries."""
     return {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
 
 
 def compose(directory: Path, project: str, *arguments: str) -> None:
-    """Run Compose on ``directory/compose.yaml``. Raises ClusterError with what it said."""
+    """Run Compose on ``directory/compose.yaml``. Raises ClusterError with Compose's message."""
     command = [*compose_command(), "-f", str(directory / "compose.yaml"), "-p", project, *arguments]
     done = subprocess.run(
         command,
@@ -155,9 +155,9 @@ def compose(directory: Path, project: str, *arguments: str) -> None:
         env=_environment(),
     )
     if done.returncode != 0:
-        said = [line.strip() for line in done.stderr.splitlines() if line.strip()]
-        errors = [line for line in said if "error" in line.lower()]
-        raise ClusterError(f"compose {arguments[0]} failed: {(errors or said or ['no word why'])[-1]}")
+        lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+        errors = [line for line in lines if "error" in line.lower()]
+        raise ClusterError(f"compose {arguments[0]} failed: {(errors or lines or ['it gives no reason'])[-1]}")
 
 
 def _short(exc: Exception) -> str:

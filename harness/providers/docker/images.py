@@ -1,4 +1,4 @@
-"""Our images: built once per version from a Debian base and Maven Central's jars, then cached."""
+"""Our images. Each is built once per version from a Debian base and jars of Maven Central, and then cached."""
 
 import hashlib
 import shutil
@@ -24,14 +24,14 @@ from harness.resources import recipes
 #: The folder of our images that has Kafka's jars.
 LIBRARIES = "/opt/kafka/libs"
 
-#: The label of our images that says what they were built from; an image inherits it from its base.
+#: The label of our images with what they were built from. An image inherits it from its base.
 BASE = "kafka-trial.base"
 
-#: What Docker passes on to the commands of a build, and keeps out of the image.
+#: The variables that Docker passes to the commands of a build, and does not store in the image.
 _PROXIES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 
 
-#: Gets a line for what takes long.
+#: Gets a line for each step that takes long.
 Tell = Callable[[str], None]
 
 
@@ -41,14 +41,14 @@ def _nobody(_line: str) -> None:
 
 @dataclass(frozen=True)
 class Built:
-    """An image that is there, and the source of its base."""
+    """An existing image, and the source of its base."""
 
     tag: str
     source: Source
 
 
 def kafka_image(client: DockerClient, version: str, wanted: Sources | None = None, tell: Tell = _nobody) -> str:
-    """The tag of our image that runs this version, built where it is not cached yet. Raises EnvironmentLacks."""
+    """The tag of our image that runs this version. It is built if it is not cached. Raises EnvironmentLacks."""
     wanted = wanted or sources()
     digest = _digest(recipes() / "kafka", recipes() / "java", extra=pom(version))
 
@@ -61,9 +61,9 @@ def kafka_image(client: DockerClient, version: str, wanted: Sources | None = Non
 
 
 def toolbox_image(client: DockerClient, wanted: Sources | None = None, tell: Tell = _nobody) -> str:
-    """The tag of the image that faults come from (iptables, tc, ping), built where it is not cached yet.
+    """The tag of the image with the faults' tools (iptables, tc, ping). It is built if it is not cached.
 
-    Raises EnvironmentLacks where it cannot be had.
+    Raises EnvironmentLacks if it cannot be built.
     """
     return _base(client, "toolbox", wanted or sources(), tell).tag
 
@@ -74,7 +74,7 @@ def cached(client: DockerClient) -> list[str]:
 
 
 def origin(client: DockerClient, tag: str) -> str:
-    """An image by its digest, and what it was built from, in one line: what run.json says of it."""
+    """An image's digest, and what it was built from, in one line for run.json."""
     image = client.images.get(tag)
     published = next(iter(image.attrs.get("RepoDigests") or []), None)
     digest = published.partition("@")[2] if published else image.id
@@ -83,8 +83,8 @@ def origin(client: DockerClient, tag: str) -> str:
 
 
 def lacking(client: DockerClient, wanted: Sources | None = None) -> list[str]:
-    """Debian's names of the packages without which this machine cannot build our images; none where the bases are there
-    or a registry answers."""
+    """The Debian packages that this machine lacks to build our images; none if the bases exist, or a registry
+    answers."""
     wanted = wanted or sources()
     if bases_are_there(client, wanted):
         return []
@@ -96,13 +96,13 @@ def lacking(client: DockerClient, wanted: Sources | None = None) -> list[str]:
 
 
 def bases_are_there(client: DockerClient, wanted: Sources) -> bool:
-    """Whether this engine has all that our images are built on, of a source that is wanted, as it is built today."""
+    """Whether this engine has all bases of our images, from a ``wanted`` source, as built from the present recipes."""
     bases = (_found(client, f"{recipe}:{SUITE}", _digest_of_base(recipe), wanted) for recipe in ("java", "toolbox"))
     return all(bases)
 
 
 def java_image(client: DockerClient, wanted: Sources | None = None) -> str:
-    """The tag of the base of Kafka's images, built where it is not cached yet. Raises EnvironmentLacks."""
+    """The tag of the base of Kafka's images. It is built if it is not cached. Raises EnvironmentLacks."""
     return _base(client, "java", wanted or sources()).tag
 
 
@@ -136,9 +136,9 @@ def _cached_or_made(
     make: Callable[[Callable[[Source], str]], Built],
     tell: Tell,
 ) -> Built:
-    """An image of ours of a source that is wanted; two runs that want it wait for each other.
+    """One of our images from a ``wanted`` source. Two runs that need it wait for each other.
 
-    ``make`` takes the tag of each source, and makes the image from one.
+    ``make`` gets the tag for each source, and builds the image from one of the sources.
     """
     with alone(f"{name}-{digest}".replace(":", "_")):
         found = _found(client, name, digest, wanted)
@@ -160,7 +160,7 @@ def _tag(name: str, source: Source, digest: str) -> str:
 def build_kafka(client: DockerClient, tag: str, version: str, base: str, maven: bool) -> None:
     """Build an image of Kafka's server on a base with Java. Raises EnvironmentLacks.
 
-    ``maven``: the jars are got by this machine's; else by one in a stage of the image.
+    ``maven``: this machine's Maven downloads the jars; otherwise one in a stage of the image does.
     """
     with tempfile.TemporaryDirectory(prefix="kafka-trial-") as scratch:
         context = Path(scratch)
@@ -194,21 +194,21 @@ def _build(
             rm=True,
         )
     except BuildError as exc:
-        said = [line.strip() for part in exc.build_log for line in str(part.get("stream", "")).splitlines()]
-        errors = [line for line in said if line.startswith("E: ") or "ERROR" in line]
+        lines = [line.strip() for part in exc.build_log for line in str(part.get("stream", "")).splitlines()]
+        errors = [line for line in lines if line.startswith("E: ") or "ERROR" in line]
         raise EnvironmentLacks(f"image {tag} could not be built: {errors[0] if errors else exc}") from exc
     except DockerException as exc:
         raise EnvironmentLacks(f"image {tag} could not be built: {exc}") from exc
 
 
 def _trusted() -> bytes:
-    """The certificates that this machine trusts, which may be more than a base does: a company's, say."""
+    """The certificates that this machine trusts. It may trust more than the base image does, such as a company's."""
     bundle = ssl.get_default_verify_paths().cafile
     return Path(bundle).read_bytes() if bundle else b""
 
 
 def image_of(client: DockerClient, tag: str) -> Image | None:
-    """An image that this engine has; None where it has none such, or no image can be called so."""
+    """An image of this engine; None if it does not have it, or the tag is not a valid one."""
     try:
         return client.images.get(tag)
     except APIError as exc:
@@ -222,7 +222,7 @@ def _digest_of_base(recipe: str) -> str:
 
 
 def _digest(*folders: Path, extra: str = "") -> str:
-    """Eight digits that change with any file of the recipes."""
+    """Eight digits that change if any file of the recipes changes."""
     found = hashlib.sha256(extra.encode())
     for file in sorted(file for folder in folders for file in folder.rglob("*") if file.is_file()):
         found.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")

@@ -1,4 +1,4 @@
-"""Images that a scenario names: what they must have to be a node, and which Kafka they hold."""
+"""Images that a scenario names: what a node needs in them, and which version of Kafka they have."""
 
 import re
 from collections.abc import Sequence
@@ -16,14 +16,14 @@ from harness.providers.docker.spec import OFFICIAL
 
 _OFFICIAL_SINCE = (3, 7)  # KIP-975
 
-#: Where an image may have Kafka's jars, and whose layout that is.
+#: The folders in which an image may have Kafka's jars, and an image that has them there.
 LAYOUTS = {LIBRARIES: "apache/kafka", "/usr/share/java/kafka": "confluentinc/cp-kafka"}
 
 _NEEDS = "an image must have sh, rm, java on its PATH, and Kafka's jars, of one version, in " + " or ".join(
     f"{folder} (as {image})" for folder, image in LAYOUTS.items()
 )
 
-#: Prints what a node needs and is missing, then a folder of jars and what is in it.
+#: Prints which programs of a node are missing, then the folder of jars and the files in it.
 _LOOK = (
     "for program in rm java; do command -v $program >/dev/null || echo lacks $program; done\n"
     f"for folder in {' '.join(LAYOUTS)}; do\n"
@@ -33,7 +33,7 @@ _LOOK = (
 
 @dataclass(frozen=True)
 class NodeImage:
-    """An image that nodes run. ``ours``: with our script that starts a node; ``libraries``: where others have jars."""
+    """An image that nodes run. ``ours``: it has our start script. ``libraries``: the folder of jars in other images."""
 
     tag: str
     libraries: str = ""
@@ -45,7 +45,8 @@ def node_image(
 ) -> NodeImage:
     """The image for nodes of a version: the one ``asked`` for (``cluster.image``), pulled if missing, else our own.
 
-    Raises EnvironmentLacks where it cannot be had or is no node, ScenarioError where it holds another version.
+    Raises EnvironmentLacks if it cannot be pulled or built, or cannot be a node; ScenarioError if it has another
+    version.
     """
     if asked is None:
         return NodeImage(kafka_image(client, version, sources, tell))
@@ -57,7 +58,7 @@ def node_image(
 
 
 def official(version: str) -> str:
-    """The image that Kafka's project publishes of a version, by Docker Hub's name. Raises ScenarioError."""
+    """The image of a version that the Kafka project publishes on Docker Hub. Raises ScenarioError."""
     if parse_version(version) < _OFFICIAL_SINCE:
         raise ScenarioError(
             f"cluster.image: {OFFICIAL} is for Kafka {'.'.join(map(str, _OFFICIAL_SINCE))} and later, and"
@@ -66,24 +67,24 @@ def official(version: str) -> str:
     return f"apache/kafka:{version}"
 
 
-def looked_into(said: str, image: str) -> tuple[str, Sequence[int]]:
-    """The folder of an image's jars, and the version that they are of, from what ``_LOOK`` printed.
+def looked_into(printed: str, image: str) -> tuple[str, Sequence[int]]:
+    """The folder of an image's jars, and their version, from the output of ``_LOOK``.
 
-    Raises EnvironmentLacks where it cannot be a node.
+    Raises EnvironmentLacks if the image cannot be a node.
     """
-    lines = said.split("\n")
+    lines = printed.split("\n")
     if lacks := [line.removeprefix("lacks ") for line in lines if line.startswith("lacks ")]:
         raise EnvironmentLacks(f"cluster.image {image} has no {' and no '.join(lacks)}: {_NEEDS}")
-    held = version_in(said)
+    held = version_in(printed)
     if held is None:
         raise EnvironmentLacks(f"cluster.image {image} has no kafka_2.x jar, or several: {_NEEDS}")
     return lines[0], held
 
 
 def version_in(listing: str) -> tuple[int, ...] | None:
-    """Kafka's version of the server among the names of jars; None where there is none, or more than one.
+    """The version of Kafka's server, from the names of jars; None if there is none, or more than one.
 
-    Of Confluent's own numbers (-ccs, -ce) only the first two name Kafka's version: 7.6 is 3.6.
+    In Confluent's own versions (-ccs, -ce) only the first two numbers tell Kafka's version: 7.6 is 3.6.
     """
     found = set(re.findall(r"^kafka_2\.\d+-(\d+(?:\.\d+)+)(-ccs|-ce)?\S*\.jar$", listing, re.MULTILINE))
     if len(found) != 1:
@@ -94,7 +95,7 @@ def version_in(listing: str) -> tuple[int, ...] | None:
 
 
 def kafkas(confluent: tuple[int, ...]) -> tuple[int, ...]:
-    """The first two numbers of the Kafka in a Confluent Platform: 5.0 has 2.0, 6.0 has 2.6, 7.0 has 3.0, 8.0 has 4.0.
+    """The first two numbers of Kafka's version in a Confluent Platform: 5.0 has 2.0, 6.0 2.6, 7.0 3.0, 8.0 4.0.
 
     Source: Confluent's table of versions (docs.confluent.io, Supported Versions and Interoperability).
     """
@@ -104,7 +105,7 @@ def kafkas(confluent: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def check_version(wanted: str, held: Sequence[int], image: str) -> None:
-    """Raise ScenarioError where an image holds another Kafka than is ``wanted``, as far as its jars' names say."""
+    """Raise ScenarioError if an image has another version of Kafka than ``wanted``, as far as its jars' names say."""
     if parse_version(wanted)[: len(held)] != tuple(held):
         raise ScenarioError(
             f"cluster.image {image} holds Kafka {'.'.join(map(str, held))}, and cluster.version says {wanted}:"

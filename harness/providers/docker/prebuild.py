@@ -1,6 +1,6 @@
-"""The images of the default version, built before a run needs them: ``python -m harness.providers.docker.prebuild``.
+"""Builds the images of the default version before a run needs them: ``python -m harness.providers.docker.prebuild``.
 
-With ``--lacking`` it builds nothing, and prints the Debian packages without which this machine could not.
+With ``--lacking`` it builds nothing, and prints the Debian packages that this machine lacks to build them.
 """
 
 import sys
@@ -17,7 +17,7 @@ from harness.providers.docker.images import kafka_image, lacking, toolbox_image
 
 
 def main(connect: Callable[[], DockerClient] = connect, only_look: bool = False) -> int:
-    """Build what is missing, and say so on stderr as it goes. Returns an exit code: 3 where an image cannot be had."""
+    """Build what is missing, and report progress on stderr. Returns an exit code: 3 if an image cannot be built."""
     began = time.monotonic()
 
     def say(text: str) -> None:

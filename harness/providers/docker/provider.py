@@ -1,4 +1,4 @@
-"""A cluster of containers: brought up, ready, and gone again whatever happens."""
+"""Brings up a cluster of containers, and removes it whatever happens."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -72,8 +72,8 @@ class DockerCluster:
 class Docker:
     """A ``harness.cluster.provider.Provider`` of clusters of containers.
 
-    ``connect`` gives the engine's client when it is first needed, or raises EnvironmentLacks. ``reaches``: whether this
-    machine reaches containers by their addresses; it takes the toolbox image.
+    ``connect`` gives the engine's client when it is first needed, or raises EnvironmentLacks. ``reaches`` says whether
+    this machine reaches containers by their addresses; its argument is the toolbox image.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class Docker:
         keep: bool = False,
         progress: Callable[[str], None] = lambda _: None,
     ) -> Iterator[DockerCluster]:
-        """Start a cluster; its ``compose.yaml`` and ``config/`` are put in ``directory``, too."""
+        """Start a cluster. Its ``compose.yaml`` and ``config/`` are also put in ``directory``."""
         client, own = self._client(), own_spec(spec, DockerSpec)
         with answering("images"):
             allowed = sources(own.images)
@@ -156,10 +156,10 @@ def _ports(client: DockerClient, run: str) -> Callable[[], int]:
 def released(
     client: DockerClient, run: str, logs: Path, note: Callable[[str], None], keep: bool = False
 ) -> Iterator[None]:
-    """In the end keep the logs of a run's containers in ``logs`` and remove all that the run has, however it ends.
+    """At the end, however the block ends, store the logs of a run's containers in ``logs`` and remove all of the run.
 
-    What cannot be kept or removed is a line for ``note``; all else is removed, and the run is judged, all the same.
-    ``keep`` removes nothing.
+    ``note`` gets a line for each thing that cannot be stored or removed; the rest is removed, and the run is judged
+    nevertheless. ``keep`` removes nothing.
     """
     with ExitStack() as stack:
         if not keep:
@@ -199,14 +199,14 @@ def _keep_logs(client: DockerClient, run: str, directory: Path, note: Callable[[
         directory.mkdir(exist_ok=True)
         containers = client.containers.list(all=True, filters={"label": f"{compose.LABEL}={run}"})
     except _NOT_KEPT as exc:
-        note(f"no node's log is kept: {exc}")
+        note(f"no node's log is stored: {exc}")
         return
     for container in containers:
         name = str(container.name).removeprefix(f"{compose.project_of(run)}-")
         try:
             _keep_log(container, directory / f"{name}.log")
         except _NOT_KEPT as exc:
-            note(f"the log of {name} is not kept whole: {exc}")
+            note(f"the log of {name} is not stored completely: {exc}")
 
 
 def _keep_log(container: Container, path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Whether this machine reaches containers by their addresses: Docker Desktop and rootless Docker keep them apart."""
+"""Whether this machine reaches containers by their addresses: with Docker Desktop and rootless Docker it cannot."""
 
 import os
 import secrets
@@ -21,7 +21,7 @@ _WAYS = ("direct", "published")
 _PORT = 9092
 _SECONDS = 5.0
 
-#: Sends a word to every client that connects. It ends by itself if it is not removed.
+#: A server that sends a word to every client. It ends by itself if nobody removes it.
 _SERVER = (
     "import signal, socket, sys\n"
     "signal.alarm(30)\n"
@@ -33,30 +33,30 @@ _SERVER = (
 
 
 def wanted_clients(own: str | None, environment: Mapping[str, str] = os.environ) -> str | None:
-    """How clients are to reach nodes: as a scenario says; where it says nothing, as the environment does; None where
-    that is to be tried. Raises ScenarioError."""
-    said = own or environment.get(CLIENTS) or None
-    if said is not None and said not in _WAYS:
-        raise ScenarioError(f"{CLIENTS} is {said}: set it to {' or '.join(_WAYS)}, or unset it")
-    return said
+    """How clients should reach nodes: as the scenario says, else as the environment says; None if neither does, so that
+    it has to be tried. Raises ScenarioError."""
+    wanted = own or environment.get(CLIENTS) or None
+    if wanted is not None and wanted not in _WAYS:
+        raise ScenarioError(f"{CLIENTS} is {wanted}: set it to {' or '.join(_WAYS)}, or unset it")
+    return wanted
 
 
 def reaches_containers(client: DockerClient, toolbox: str) -> bool:
-    """Whether a container of Docker's own network answers at its address. Raises EnvironmentLacks where none starts."""
+    """Whether a container in the default network answers at its address. Raises EnvironmentLacks if none starts."""
     word = secrets.token_hex(16)
     try:
         with _serving(client, toolbox, word) as address:
             return answers(address, _PORT, word, _SECONDS)
     except (DockerException, RequestException) as exc:
         raise EnvironmentLacks(
-            f"whether nodes can be reached cannot be tried ({exc}): set cluster.clients to direct or published"
+            f"cannot try whether nodes can be reached ({exc}): set cluster.clients to direct or published"
         ) from exc
 
 
 def answers(address: str, port: int, word: str, within: float) -> bool:
-    """Whether a server sends this word, and so is ours: another network may use the same address."""
+    """Whether the server at an address sends this word, and is therefore ours: another network may use the address."""
 
-    def said() -> str:
+    def heard() -> str:
         try:
             with socket.create_connection((address, port), timeout=1) as connection:
                 return connection.makefile().read()
@@ -64,7 +64,7 @@ def answers(address: str, port: int, word: str, within: float) -> bool:
             return str(exc)
 
     try:
-        wait_for(said, f"an answer of {address}", within, good=lambda text: text == word)
+        wait_for(heard, f"an answer of {address}", within, good=lambda text: text == word)
     except ClusterError:
         return False
     return True

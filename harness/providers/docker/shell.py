@@ -1,4 +1,4 @@
-"""What faults can do to the nodes of a run, by way of the Docker engine."""
+"""What faults do to the nodes of a run, through the Docker engine."""
 
 import io
 import math
@@ -24,7 +24,7 @@ from nemesis.shell import ProcessState, Signal, Switch
 
 T = TypeVar("T")
 
-#: All that a script in a network namespace may do. Without NET_RAW neither ping nor iptables-legacy starts.
+#: The capabilities of a script in a network namespace. Without NET_RAW neither ping nor iptables-legacy starts.
 _POWERS: dict[str, Any] = {"cap_drop": ["ALL"], "cap_add": ["NET_ADMIN", "NET_RAW"]}
 
 _WIPE = (
@@ -38,7 +38,7 @@ class DockerShell:
     """A ``nemesis.shell.NodeShell`` for nodes that are containers of a local Docker engine.
 
     Takes the name of each node's container by the node's name, the toolbox image, the labels for the toolbox's
-    short-lived containers (by which a fresh process can remove them), and the engine's client, which it does not close.
+    short-lived containers (any process can remove them by these), and the engine's client, which it does not close.
     """
 
     network_ends_with_process: ClassVar[bool] = True
@@ -58,7 +58,7 @@ class DockerShell:
         self._client = client or connect()
 
     def lasting(self, seconds: float) -> "DockerShell":  # noqa: ARG002 - a network ends with its container
-        """The same: what is left of a run is removed with its containers."""
+        """The same shell: what a run leaves is removed with its containers."""
         return self
 
     def in_network_of(
@@ -68,7 +68,7 @@ class DockerShell:
         arm: Switch | None = None,  # noqa: ARG002
         disarm: str | None = None,  # noqa: ARG002
     ) -> str:
-        """Run ``sh -euc script`` as root of the node's network namespace and of nothing else; return its output."""
+        """Run ``sh -euc script`` as root of only the node's network namespace; return its output."""
         return run_toolbox(
             self._client,
             self._image,
@@ -111,27 +111,27 @@ class DockerShell:
         self._on(node, f"SIG{signal}", lambda container: container.kill(signal=f"SIG{signal}"))
 
     def start(self, node: Node) -> None:
-        """Start the node's container, which waits for ``release``; one that runs is left alone."""
+        """Start the node's container, which then waits for ``release``. A running container is left alone."""
         self._on(node, "start", _start_held)
 
     def release(self, node: Node) -> None:
-        """Let the container's main process go on."""
+        """Let the container's main process continue."""
         self._on(node, "release it", _release)
 
     def stop(self, node: Node, grace: float) -> None:
-        """SIGTERM, and SIGKILL to what has not exited ``grace`` seconds later."""
+        """Send SIGTERM; after ``grace`` seconds SIGKILL to what has not exited."""
         self._on(node, "stop", lambda container: container.stop(timeout=math.ceil(grace)))
 
     def process(self, node: Node) -> ProcessState:
-        """What the container's PID 1 does now."""
+        """The present state of the container's PID 1."""
         return self._on(node, "look at its process", _state)
 
     def exit_code(self, node: Node) -> int:
-        """What the container's PID 1 ended with."""
+        """The exit code of the container's PID 1."""
         return int(self._on(node, "look at its process", lambda container: container.attrs["State"]["ExitCode"]))
 
     def wipe(self, node: Node) -> int:
-        """Delete everything below /data of a node that has exited; return how many files that were."""
+        """Delete everything below /data of a node that has exited. Returns the number of files."""
         if self.process(node) is not ProcessState.EXITED:
             raise ClusterError(f"{node.name}: its data cannot be wiped while it runs")
         counted = run_toolbox(
@@ -164,34 +164,34 @@ class DockerShell:
 def run_toolbox(
     client: DockerClient, image: str, script: str, labels: Mapping[str, str], doing: str, **options: Any
 ) -> str:
-    """Run ``sh -euc script`` as root in a toolbox container that is gone afterwards; return its standard output.
+    """Run ``sh -euc script`` as root in a temporary toolbox container; return its standard output.
 
-    Raises ClusterError: ``doing``, and the last line of the script's standard error where it failed.
+    Raises ClusterError with ``doing`` and, if the script failed, the last line of its standard error.
     """
     try:
         container = client.containers.create(image, ["sh", "-euc", script], labels=dict(labels), user="root", **options)
         try:
             container.start()
             status: int = container.wait()["StatusCode"]
-            said = container.logs(stdout=True, stderr=False).decode(errors="replace")
+            output = container.logs(stdout=True, stderr=False).decode(errors="replace")
             complained = container.logs(stdout=False, stderr=True).decode(errors="replace")
         finally:
             container.remove(force=True)
     except (DockerException, RequestException) as exc:
         raise ClusterError(f"{doing} failed: {_why(exc)}") from exc
     if status != 0:
-        raise ClusterError(f"{doing} failed: {_last_line(complained) or f'it exited with {status} and said nothing'}")
-    return said
+        raise ClusterError(f"{doing} failed: {_last_line(complained) or f'it exited with {status} without a message'}")
+    return output
 
 
 def without_network(client: DockerClient, image: str, labels: Mapping[str, str]) -> Callable[[str], str]:
-    """What runs a script as root of a network namespace of its own: to try what this kernel has."""
+    """A function that runs a script as root of a new network namespace, to try what this kernel has."""
     return lambda script: run_toolbox(client, image, script, labels, doing="trial", network_mode="none", **_POWERS)
 
 
 @contextmanager
 def labels_of_no_run() -> Iterator[dict[str, str]]:
-    """Labels for containers that are of no run: a fresh process may remove them, once this one is through with them."""
+    """Labels for containers that belong to no run. Any process may remove such containers when this block has ended."""
     with tempfile.TemporaryDirectory(prefix="kafka-trial-") as scratch:
         directory = Path(scratch)
         lock = RecordingLock(directory)
@@ -236,7 +236,7 @@ def _state(container: Container) -> ProcessState:
 
 
 def _why(exc: Exception) -> str:
-    """What the engine said, in one line."""
+    """The engine's message, in one line."""
     if isinstance(exc, APIError) and exc.explanation:
         return _last_line(str(exc.explanation))
     return _last_line(str(exc)) or type(exc).__name__

@@ -1,4 +1,4 @@
-"""Where images come from: a public Debian base that a registry has, or one that is made here."""
+"""Where images come from: a public Debian base from a registry, or one that is made here."""
 
 import os
 import re
@@ -32,29 +32,30 @@ class Source(StrEnum):
 
 @dataclass(frozen=True)
 class Sources:
-    """Which sources may be used, the first that can be, and the mirror of Docker Hub (``host:port``), if one is."""
+    """The allowed sources, of which the first possible one is used, and the mirror of Docker Hub (``host:port``), if
+    any."""
 
     allowed: tuple[Source, ...] = tuple(Source)
     mirror: str | None = None
 
     def reference(self, name: str) -> str:
-        """The full name of an image that Docker Hub has."""
+        """The full name of an image of Docker Hub."""
         return f"{self.mirror}/{name}" if self.mirror else name
 
 
 def sources(wanted: str | None = None, environment: Mapping[str, str] = os.environ) -> Sources:
-    """The sources that a scenario wants; where it says nothing, those of the environment. Raises ScenarioError."""
-    said = wanted or environment.get(IMAGES)
-    if said and said not in set(Source):
-        raise ScenarioError(f"{IMAGES} is {said}: set it to {' or '.join(Source)}, or unset it")
+    """The sources that a scenario wants, else those of the environment. Raises ScenarioError."""
+    source = wanted or environment.get(IMAGES)
+    if source and source not in set(Source):
+        raise ScenarioError(f"{IMAGES} is {source}: set it to {' or '.join(Source)}, or unset it")
     mirror = environment.get(REGISTRY)
     if mirror and not re.fullmatch(r"[\w.\-\[\]:]+(/[\w.\-]+)*", mirror):
         raise ScenarioError(f"{REGISTRY} is {mirror}: set it to host:port, without http:// and without a / at its end")
-    return Sources((Source(said),) if said else tuple(Source), mirror or None)
+    return Sources((Source(source),) if source else tuple(Source), mirror or None)
 
 
 def debian(client: DockerClient, wanted: Sources) -> str:
-    """The Debian base of the registry, by its digest. Nothing is fetched. Raises EnvironmentLacks."""
+    """The Debian base of the registry, by its digest. It is not downloaded. Raises EnvironmentLacks."""
     reference = wanted.reference(DEBIAN)
     try:
         return f"{reference}@{client.images.get_registry_data(reference).id}"
@@ -63,10 +64,10 @@ def debian(client: DockerClient, wanted: Sources) -> str:
 
 
 def chosen(client: DockerClient, wanted: Sources, missing: Sequence[str] | None = None) -> str | None:
-    """The Debian base of the registry, by its digest, where one answers; None where a base is to be made here.
+    """The Debian base of the registry, by its digest, if one answers; None if a base has to be made here.
 
-    ``missing``: the packages that this machine lacks for that. Raises EnvironmentLacks where neither can be, with what
-    would help.
+    ``missing``: the packages that this machine lacks for making one. Raises EnvironmentLacks if both are impossible,
+    with what would help.
     """
     try:
         if Source.REGISTRY in wanted.allowed:
@@ -86,6 +87,6 @@ def chosen(client: DockerClient, wanted: Sources, missing: Sequence[str] | None 
 
 
 def _short(exc: Exception) -> str:
-    """The end of what the engine said: the reason."""
+    """The reason: the end of the engine's message."""
     text = str(getattr(exc, "explanation", None) or exc).splitlines()[0]
     return text.removeprefix("errors:").strip()[-160:]

@@ -1,4 +1,4 @@
-"""What only Docker knows of a cluster's settings."""
+"""The settings of a cluster that only the Docker provider knows."""
 
 import ipaddress
 import re
@@ -8,13 +8,13 @@ from pydantic import Field, field_validator
 
 from harness.cluster.spec import Part
 
-#: Addresses that no machine elsewhere has (RFC 1918), and none of this machine itself.
+#: Private addresses (RFC 1918): no public machine has one, and they do not mean this machine itself.
 _PRIVATE = tuple(map(ipaddress.IPv4Network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")))
 
-#: What ``cluster.image`` says for the image that Kafka's own project publishes.
+#: The value of ``cluster.image`` for the image that the Kafka project publishes.
 OFFICIAL = "official"
 
-#: A digest, or a tag that is not the one which moves: Docker takes no tag for ``latest``.
+#: A digest, or a tag other than ``latest``, which moves. Docker reads a missing tag as ``latest``.
 _PINNED = re.compile(r"@sha256:[0-9a-f]{64}$|^[^@]+:(?!latest$)[\w.\-]+$", re.ASCII)
 
 
@@ -24,7 +24,8 @@ class DockerSpec(Part):
     image: str | None = Field(
         None,
         min_length=1,
-        description="instead of ours: official (apache/kafka), or one laid out as that or as confluentinc/cp-kafka",
+        description="instead of ours: official (apache/kafka), or an image with the layout of that or of"
+        " confluentinc/cp-kafka",
     )
     images: Literal["registry", "build"] | None = Field(
         None,
@@ -43,7 +44,7 @@ class DockerSpec(Part):
     def _pinned(cls, value: str | None) -> str | None:
         if value is None or value == OFFICIAL or _PINNED.search(value):
             return value
-        raise ValueError(f"{value} is another image tomorrow: pinned by digest or version, never latest")
+        raise ValueError(f"{value} may be another image tomorrow: pin it by digest or version, never latest")
 
     @field_validator("subnet")
     @classmethod

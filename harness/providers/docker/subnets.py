@@ -15,11 +15,11 @@ from harness.core.topology import Node, Role, Topology
 
 Subnet = ipaddress.IPv4Network
 
-#: The ports that nodes publish. From none of these does a system let clients call (Linux: from 32768 on, others 49152),
-#: or who tries to reach a node that is dead might hold its port as it comes back.
+#: The ports that nodes publish. Systems choose the clients' own ports elsewhere (Linux: from 32768 on, others 49152):
+#: otherwise a client that tries to reach a dead node might occupy the node's port.
 _PORTS = range(20_000, 30_000)
 
-#: Where each role's addresses begin within the /24; .1 is the bridge, seen as the clients.
+#: The first address of each role within the /24. Nodes see the clients at .1, the bridge.
 _FIRST = {Role.BROKER: 11, Role.CONTROLLER: 101, Role.ZOOKEEPER: 201}
 
 
@@ -34,7 +34,7 @@ def topology(spec: ClusterSpec, subnet: Subnet, port: Callable[[], int | None] =
 
 
 def free_subnet(taken: Iterable[Subnet], start: int) -> Subnet | None:
-    """A private /24 that overlaps none of ``taken``, looked for from the ``start``-th candidate on; None if none is."""
+    """The first private /24, from the ``start``-th candidate on, that overlaps none of ``taken``; None without one."""
     occupied = list(taken)
     candidates = [Subnet(f"10.{high}.{low}.0/24") for high in range(201, 217) for low in range(256)]
     for index in range(len(candidates)):
@@ -45,7 +45,7 @@ def free_subnet(taken: Iterable[Subnet], start: int) -> Subnet | None:
 
 
 def chosen_subnet(client: DockerClient, wanted: str | None, run: str) -> Subnet:
-    """The /24 that is ``wanted``, else a free one. Raises EnvironmentLacks where it is taken, or none is free."""
+    """The ``wanted`` /24, else a free one. Raises EnvironmentLacks if it is taken, or none is free."""
     taken = {**_routes(), **_networks(client)}
     if wanted is not None:
         chosen = Subnet(wanted)
@@ -69,7 +69,7 @@ def _networks(client: DockerClient) -> dict[Subnet, str]:
 
 
 def _routes() -> dict[Subnet, str]:
-    """What this machine's routing table knows, the default route apart (Linux; elsewhere Docker's list must do)."""
+    """The routes of this machine, without the default route (only on Linux; elsewhere Docker's list has to suffice)."""
     table = Path("/proc/net/route")
     lines = [line.split() for line in table.read_text(encoding="utf-8").splitlines()[1:]] if table.exists() else []
     found = {}
@@ -85,9 +85,9 @@ def _address(hexadecimal: str) -> str:
 
 
 def free_ports(taken: Container[int], start: int) -> Iterator[int]:
-    """Ports of loopback that nobody listens on and are not ``taken``, from the ``start``-th candidate on.
+    """Free loopback ports that are not ``taken``, from the ``start``-th candidate on.
 
-    Raises EnvironmentLacks where none is left.
+    Raises EnvironmentLacks if none is left.
     """
     for index in range(len(_PORTS)):
         port = _PORTS[(start + index) % len(_PORTS)]
@@ -97,7 +97,7 @@ def free_ports(taken: Container[int], start: int) -> Iterator[int]:
 
 
 def published(client: DockerClient) -> set[int]:
-    """The ports that containers publish, those too that do not run now and may be started again."""
+    """The ports that containers publish. Stopped containers count too: they may be started again."""
     return {
         int(binding["HostPort"])
         for container in client.containers.list(all=True, ignore_removed=True)

@@ -1,4 +1,4 @@
-"""Machines that several inventories name: one has one address, or nobody could tell that two clusters need it."""
+"""Machines in several inventories. All must give a machine one address, or nobody sees that two clusters need it."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import combinations
@@ -13,11 +13,11 @@ from harness.providers.ssh.spec import SshSpec
 
 
 def told_apart(clusters: Sequence[SshSpec], report: Callable[[str], None]) -> None:
-    """Look at the machines of all inventories, if there are several. One that does not answer is reported by the runs
-    that need it. ``report`` gets a line for each host key that is accepted.
+    """Check that all inventories, if there are several, give each machine one address. A machine that does not answer
+    is left to the runs that need it. ``report`` gets a line for each host key that is accepted.
 
-    Raises ScenarioError: a line for each inventory that cannot be read, and for each two that name a machine by two
-    addresses.
+    Raises ScenarioError with a line for each inventory that cannot be read, and for each two that give a machine
+    different addresses.
     """
     wrong, read, accept = list[str](), dict[str, Inventory](), set[str]()
     for own in clusters:
@@ -39,7 +39,8 @@ def told_apart(clusters: Sequence[SshSpec], report: Callable[[str], None]) -> No
 def _machines(
     read: Mapping[str, Inventory], accept: Collection[str], report: Callable[[str], None]
 ) -> dict[str, Facts]:
-    """The answer of each address that answered. ``accept``: the inventories whose new host keys are accepted."""
+    """The facts of each machine that answered, by its address. ``accept``: the inventories whose new host keys are
+    accepted."""
     found = dict[str, Facts]()
     for path, inventory in read.items():
         hosts = {host.called: host for host in inventory.hosts if host.address.lower() not in found}
@@ -50,14 +51,14 @@ def _machines(
     return found
 
 
-def _said(host: Host, path: str) -> str:
-    called = f" ({host.name})" if host.name not in {"", host.address} else ""
-    return f"{host.address}{called} of {path}"
+def _host_of(path: str, host: Host) -> str:
+    name = f" ({host.name})" if host.name not in {"", host.address} else ""
+    return f"{host.address}{name} of {path}"
 
 
 def two_addresses(read: Mapping[str, Inventory], facts: Mapping[str, Facts]) -> Iterator[str]:
-    """A line for each two inventories that name a machine by no address that both have: of two hosts of one inventory,
-    its own runs tell, and others know it by either. ``facts``: by address, what its machine is like."""
+    """A line for each two inventories that have a machine in common, but no address of it. (Two hosts of one inventory
+    that are one machine are reported by its runs.) ``facts``: those of each machine, by its address."""
     for addresses in alike(facts):
         named = {
             path: [host for host in inventory.hosts if host.address.lower() in addresses]
@@ -66,5 +67,5 @@ def two_addresses(read: Mapping[str, Inventory], facts: Mapping[str, Facts]) -> 
         for (left, ours), (right, theirs) in combinations(named.items(), 2):
             common = {host.address.lower() for host in ours} & {host.address.lower() for host in theirs}
             if ours and theirs and not common:
-                both = f"{_said(ours[0], left)} and {_said(theirs[0], right)}"
+                both = f"{_host_of(left, ours[0])} and {_host_of(right, theirs[0])}"
                 yield f"{both} are one machine: name it by one address in all inventories of a suite"

@@ -1,4 +1,4 @@
-"""Kafka as it is copied to machines: one file for each version, known by its content."""
+"""Kafka as it is copied to machines: one file for each version, named by its content."""
 
 import hashlib
 import shlex
@@ -20,19 +20,19 @@ from harness.resources import recipes
 
 _CHUNK = 1 << 18
 
-#: Connections that may break while one file is copied: each goes on where the last one ended.
+#: How many connections may break while one file is copied. Each continues where the last one ended.
 _BREAKS = 5
 
-#: Seconds to unpack a copy and have it on a slow disk.
+#: Seconds to unpack a copy and to write it to a slow disk.
 _UNPACKED_S = 300.0
 
-#: Seconds between two lines about one copy.
+#: Seconds between two progress lines of a copy.
 _PROGRESS_EVERY_S = 3.0
 
 
 @dataclass(frozen=True)
 class Bundle:
-    """A tar of Kafka's jars and what starts them. ``name`` has the version, and some of its content's SHA-256."""
+    """A tar of Kafka's jars and the start script. ``name``: the version, and a part of the content's SHA-256."""
 
     path: Path
     version: str
@@ -40,12 +40,12 @@ class Bundle:
 
     @property
     def name(self) -> str:
-        """What its directory is called on a machine."""
+        """The name of its directory on a machine."""
         return f"{self.version}-{self.digest[:12]}"
 
 
 def bundle(version: str) -> Bundle:
-    """The bundle of a version, made of Maven Central's jars where it is not kept here yet. Raises EnvironmentLacks."""
+    """The bundle of a version. If it is not cached, it is made from Maven Central's jars. Raises EnvironmentLacks."""
     project = pom(version)
     scripts = b"".join((recipes() / "kafka" / name).read_bytes() for name in SCRIPTS)
     made_of = hashlib.sha256(project.encode() + scripts).hexdigest()[:12]
@@ -55,15 +55,15 @@ def bundle(version: str) -> Bundle:
             with tempfile.TemporaryDirectory(prefix="kafka-trial-") as scratch:
                 whole = Path(scratch, "kafka.tar")
                 _pack(fetch_jars(version, project, Path(scratch)), whole)
-                beside = path.with_suffix(".new")
-                shutil.copyfile(whole, beside)
-                beside.rename(path)
+                temporary = path.with_suffix(".new")
+                shutil.copyfile(whole, temporary)
+                temporary.rename(path)
     with path.open("rb") as file:
         return Bundle(path, version, hashlib.file_digest(file, "sha256").hexdigest())
 
 
 def _pack(libraries: Path, target: Path) -> None:
-    """The same files give the same bytes: in order of their names, and of no time and nobody."""
+    """Pack files so that the same files give the same bytes: sorted by name, without times and owners."""
     entries = [(f"libs/{jar.name}", jar) for jar in sorted(libraries.glob("*.jar"))]
     entries += [(name, recipes() / "kafka" / name) for name in SCRIPTS]
     with tarfile.TarFile(target, "w") as tar:
@@ -75,10 +75,10 @@ def _pack(libraries: Path, target: Path) -> None:
 
 
 def copy(bundle: Bundle, machine: Machine, progress: Callable[[str], None]) -> str:
-    """Have a version of Kafka on a machine, copied where it is not, and return its directory there.
+    """Copy a version of Kafka to a machine, unless the machine has it, and return its directory there.
 
-    What was copied before it broke off is not copied again. ``progress`` gets a line now and then. Raises ClusterError,
-    and EnvironmentLacks where the machine has no room.
+    A copy that was interrupted is continued. ``progress`` gets a line now and then. Raises ClusterError, and
+    EnvironmentLacks if the machine has too little space.
     """
     paths = MachinePaths(machine.host.data)
     home, part = paths.kafka(bundle.name), f"{paths.data}/{KAFKA}/{bundle.name}.part"
@@ -97,15 +97,15 @@ def copy(bundle: Bundle, machine: Machine, progress: Callable[[str], None]) -> s
     )
     doing = f"copy Kafka {bundle.version}"
     with room_for(f"Kafka {bundle.version} ({size >> 20} MB, twice while it is unpacked)", machine):
-        for left in reversed(range(_BREAKS)):
-            there = machine.run(look, doing).strip()
-            if there == "whole":
+        for tries_left in reversed(range(_BREAKS)):
+            copied = machine.run(look, doing).strip()
+            if copied == "whole":
                 break
             try:
-                _send(bundle, machine, part, int(there) if int(there) <= size else 0, doing, progress)
+                _send(bundle, machine, part, int(copied) if int(copied) <= size else 0, doing, progress)
                 machine.run(unpack, doing, _UNPACKED_S)
             except Broken:
-                if not left:
+                if not tries_left:
                     raise
     return home
 
@@ -125,6 +125,6 @@ def _send(bundle: Bundle, machine: Machine, part: str, begin: int, doing: str, p
                     progress(f"{machine.called}: {doing}: {file.tell() >> 20} of {size >> 20} MB")
 
     if begin < size:
-        again = f", from {begin >> 20} MB on" if begin else ""
-        progress(f"{machine.called}: {doing}: {size >> 20} MB{again}")
+        resumed = f", from {begin >> 20} MB on" if begin else ""
+        progress(f"{machine.called}: {doing}: {size >> 20} MB{resumed}")
         machine.write(part, chunks(), doing, append=begin > 0)

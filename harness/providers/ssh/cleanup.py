@@ -1,4 +1,4 @@
-"""Removing what runs left on machines, from any process: each node's directory names its run."""
+"""Removes what runs left on machines. Any process can: each node's directory names its run."""
 
 from collections.abc import Mapping
 
@@ -8,7 +8,7 @@ from harness.providers.ssh.fleet import on_all
 from harness.providers.ssh.looking import Facts, Owner, look
 from harness.providers.ssh.machine import Machine
 
-#: What ``text.remove_node`` and ``text.remove_kafka`` print, in words.
+#: The words that ``text.remove_node`` and ``text.remove_kafka`` print, and what they mean.
 _REMOVED = {
     "fault": "undid a fault that was left",
     "process": "ended the node's process",
@@ -18,11 +18,11 @@ _REMOVED = {
 
 
 def cleanup(machines: Mapping[str, Machine], run: str | None, force: bool, dry_run: bool, here: str) -> list[str]:
-    """Remove the node of one run from each machine that has it; where ``run`` is None, that of every run that is over,
-    and Kafka's jars with it.
+    """Remove the node of one run from each machine that has it. If ``run`` is None, remove the nodes of every finished
+    run, and Kafka's jars.
 
-    Returns a line for each thing. Raises ScenarioError where ``run`` is still going, ClusterError where something
-    stays, or a machine does not answer, when all was tried; notes of it are the lines.
+    Returns a line for each thing. After all machines were tried, raises ScenarioError if ``run`` is still going, and
+    ClusterError if something could not be removed, or a machine does not answer. The error's notes are the lines.
     """
     tried = on_all(machines, lambda machine: cleaned(machine, look(machine), run, force, dry_run, here))
     failed = [found for found in tried.values() if isinstance(found, KafkaTrialError)]
@@ -37,12 +37,12 @@ def cleanup(machines: Mapping[str, Machine], run: str | None, force: bool, dry_r
 
 
 def cleaned(machine: Machine, seen: Facts, run: str | None, force: bool, dry_run: bool, here: str) -> list[str]:
-    """Remove from one machine what was ``seen`` there, and nothing that came after; as ``cleanup`` does of all."""
-    called, data, there = machine.called, machine.host.data, seen.owner
+    """The part of ``cleanup`` for one machine: remove what was ``seen`` there, and nothing that came later."""
+    called, data, owner_line = machine.called, machine.host.data, seen.owner
     owner = None
-    if there is not None:
+    if owner_line is not None:
         try:
-            owner = Owner.read(there)
+            owner = Owner.read(owner_line)
         except HistoryError as exc:
             if not force:
                 raise ClusterError(f"{called}: {exc}: --force removes what is in {data}/{text.NODE}") from exc
@@ -53,9 +53,9 @@ def cleaned(machine: Machine, seen: Facts, run: str | None, force: bool, dry_run
             raise ScenarioError(f"{run} is left alone: {why}; --force removes it all the same")
         return [f"{called}: left {owner.run} alone: {why}"]
     if dry_run:
-        return [] if there is None else [f"{called}: would remove the node of {owner.run if owner else 'no run'}"]
-    paths = text.MachinePaths(data, None if owner is None else there)
-    words = [] if there is None else machine.run(text.remove_node(paths), "remove its node", within=180.0).split()
+        return [] if owner_line is None else [f"{called}: would remove the node of {owner.run if owner else 'no run'}"]
+    paths = text.MachinePaths(data, None if owner is None else owner_line)
+    words = [] if owner_line is None else machine.run(text.remove_node(paths), "remove its node", within=180.0).split()
     if run is None:
         words += machine.run(text.remove_kafka(data), "remove Kafka").split()
     return [f"{called}: {_REMOVED[word]}" for word in words]

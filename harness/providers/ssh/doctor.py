@@ -1,4 +1,4 @@
-"""What machines have of what clusters on them, and faults, need."""
+"""Checks whether machines have what clusters on them, and faults, need."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -24,7 +24,7 @@ from nemesis.fault import Fault
 
 
 def doctor(machines: Mapping[str, Machine], ports: Ports) -> Iterator[Finding]:
-    """Each machine, and every fault of the catalogue on all of them."""
+    """Check each machine, and every fault of the catalogue on all of them."""
     looked = on_all(machines, look)
     facts = {name: found for name, found in looked.items() if isinstance(found, Facts)}
     yield from (Finding(name, False, str(found)) for name, found in looked.items() if name not in facts)
@@ -38,7 +38,7 @@ def doctor(machines: Mapping[str, Machine], ports: Ports) -> Iterator[Finding]:
     yield from _faults(on_all(able, lambda machine: _tried(machine, facts[machine.called])))
 
 
-#: Of each fault: what a machine lacks for it, and by which means it acts there.
+#: For each fault: what a machine lacks for it, and its mechanism there.
 Tried = dict[str, tuple[list[str], str]]
 
 
@@ -53,20 +53,20 @@ def _tried(machine: Machine, facts: Facts) -> Tried:
 
 
 def _faults(tried: Mapping[str, Tried | KafkaTrialError]) -> Iterator[Finding]:
-    """Every fault, on all machines that it was tried on."""
-    failed = [str(found) for found in tried.values() if isinstance(found, KafkaTrialError)]
-    found = {name: one for name, one in tried.items() if not isinstance(one, KafkaTrialError)}
+    """A finding for every fault, from all machines on which it was tried."""
+    failed = [str(result) for result in tried.values() if isinstance(result, KafkaTrialError)]
+    results = {name: result for name, result in tried.items() if not isinstance(result, KafkaTrialError)}
     for kind in FAULTS:
-        wrong = failed + [f"{name}: {line}" for name, one in found.items() for line in one[kind][0]]
-        means = dict.fromkeys(one[kind][1] for one in found.values())
+        wrong = failed + [f"{name}: {line}" for name, result in results.items() for line in result[kind][0]]
+        means = dict.fromkeys(result[kind][1] for result in results.values())
         detail = "; ".join(wrong or means) if tried else "tried on no machine"
         yield Finding(kind, bool(tried) and not wrong, detail, needed=False)
 
 
 def _machine(machine: Machine, facts: Facts, ports: Ports, clock: Any) -> Finding:
     lines = [*facts.lacks(machine.host, ports), *loopbacks([machine.host])]
-    if (there := left_there(machine, facts)) is not None:
-        lines.append(there)
+    if (occupied := left_there(machine, facts)) is not None:
+        lines.append(occupied)
     ahead = f"clock {clock[0] * 1e3:+.0f} ms ± {clock[1] * 1e3:.0f} ms" if isinstance(clock, tuple) else str(clock)
-    well = f"{facts.kernel}, {facts.java}, {ahead}"
-    return Finding(machine.called, not lines, "; ".join(lines) or well)
+    summary = f"{facts.kernel}, {facts.java}, {ahead}"
+    return Finding(machine.called, not lines, "; ".join(lines) or summary)

@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 @contextmanager
 def connected(hosts: Mapping[str, Host], known: KnownHosts) -> Iterator[dict[str, Machine]]:
-    """Machines, connected to when they are first needed; in the end no more."""
+    """The machines of hosts. Each connects when it is first needed, and disconnects at the end of the block."""
     machines = {name: Machine(host, known) for name, host in hosts.items()}
     try:
         yield machines
@@ -24,7 +24,7 @@ def connected(hosts: Mapping[str, Host], known: KnownHosts) -> Iterator[dict[str
 
 
 def on_all(machines: Mapping[str, Machine], act: Callable[[Machine], T]) -> dict[str, T | KafkaTrialError]:
-    """Act on all machines at once; what each returned, or why it failed."""
+    """Act on all machines at once. Returns for each the result, or the error."""
 
     def attempt(machine: Machine) -> T | KafkaTrialError:
         try:
@@ -37,7 +37,7 @@ def on_all(machines: Mapping[str, Machine], act: Callable[[Machine], T]) -> dict
 
 
 def whole(tried: Mapping[str, T | KafkaTrialError]) -> dict[str, T]:
-    """What all returned. Raises the first error: EnvironmentLacks before others."""
+    """The results of all machines. Raises the first error, EnvironmentLacks before others."""
     failed = [found for found in tried.values() if isinstance(found, KafkaTrialError)]
     if failed:
         raise next((exc for exc in failed if isinstance(exc, EnvironmentLacks)), failed[0])

@@ -1,4 +1,4 @@
-"""The machines that nodes may run on, as a file says. Pure, but for reading it."""
+"""The inventory: a file that lists the machines on which nodes may run. Pure, except for reading the file."""
 
 import ipaddress
 from collections.abc import Sequence
@@ -14,11 +14,11 @@ from harness.core.errors import NoMeans, ScenarioError
 from harness.core.quantities import WRITTEN, Duration
 from harness.core.topology import Ports, Role
 
-#: Names of planes' ports, as an inventory may set them.
+#: The names of the ports that an inventory may set.
 _PORTS = tuple(field.name for field in fields(Ports))
 
 
-#: A path or a command is one line, whoever wrote it.
+#: A path or a command must be one line without control characters.
 _PLAIN = r"^[^\x00-\x1f\x7f]*$"
 
 
@@ -28,7 +28,7 @@ class Host(Part):
     address: str = Field(
         pattern=r"^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*$",
         max_length=253,
-        description="IPv4 address or name, for SSH as for Kafka: what the other nodes and the clients reach it by",
+        description="IPv4 address or name for SSH and for Kafka: the other nodes and the clients use it, too",
     )
     name: str = Field(
         "", pattern=r"^[A-Za-z0-9._-]*$", max_length=64, description="what it is called (default: its address)"
@@ -48,12 +48,12 @@ class Host(Part):
     data: str = Field(
         "/var/lib/kafka-trial",
         pattern=r"^(/[A-Za-z0-9_][A-Za-z0-9._-]*)+$",
-        description="a directory of kafka-trial's own: it is made, filled, and removed",
+        description="a directory for kafka-trial alone: it is made, filled, and removed",
     )
 
     @property
     def called(self) -> str:
-        """Its name, or else its address."""
+        """Its name; without one, its address."""
         return self.name or self.address
 
 
@@ -64,16 +64,16 @@ class Inventory(Part):
         "~/.ssh/known_hosts", pattern=_PLAIN, description="file of their host keys, relative to the inventory"
     )
     clients: str | None = Field(
-        None, description="the IPv4 address that they see this machine by (default: that of the SSH connection)"
+        None, description="the IPv4 address at which they see this machine (default: that of the SSH connection)"
     )
     ports: dict[str, int] = Field({}, description=f"of the nodes, where not Kafka's usual: {', '.join(_PORTS)}")
     heals_after: Duration = Field(
         300.0,
         ge=30,
         le=24 * 3600,
-        description="how long after the last deadline of a timeline a machine undoes by itself what a fault did to it",
+        description="how long after the timeline's last deadline a machine by itself undoes what a fault did to it",
     )
-    defaults: dict[str, Any] = Field({}, description="keys that every host has which does not set them itself")
+    defaults: dict[str, Any] = Field({}, description="keys for every host that does not set them itself")
     hosts: list[Host] = Field(min_length=1, description="the machines")
 
     @model_validator(mode="before")
@@ -97,10 +97,10 @@ class Inventory(Part):
     @classmethod
     def _ports_of_nodes(cls, value: dict[str, int]) -> dict[str, int]:
         if unknown := sorted(set(value) - set(_PORTS)):
-            raise ValueError(f"{', '.join(unknown)}: no port of a node; there are {', '.join(_PORTS)}")
+            raise ValueError(f"{', '.join(unknown)}: not a port of a node; the ports are {', '.join(_PORTS)}")
         taken = [*{**vars(Ports()), **value}.values()]
         if len(set(taken)) < len(taken) or not all(0 < port < 65536 for port in taken):
-            raise ValueError("each port of a node is another one, from 1 to 65535")
+            raise ValueError("the ports of a node must differ, and be from 1 to 65535")
         return value
 
     @model_validator(mode="after")
@@ -121,17 +121,17 @@ class Inventory(Part):
 
 
 def read_inventory(path: Path) -> Inventory:
-    """The inventory of a file, its own paths made absolute. Raises ScenarioError: a line for each thing wrong."""
+    """The inventory in a file, with absolute paths. Raises ScenarioError with a line for each mistake."""
     written = _written(path)
     try:
         inventory = Inventory.model_validate(written, context=WRITTEN)
     except ValidationError as exc:
-        raise ScenarioError("\n".join(f"{path}: {_said(error)}" for error in exc.errors())) from exc
-    beside = path.absolute().parent
+        raise ScenarioError("\n".join(f"{path}: {_line_of(error)}" for error in exc.errors())) from exc
+    folder = path.absolute().parent
 
     def found(file: str | None) -> str | None:
         try:
-            return None if file is None else str(beside / Path(file).expanduser())
+            return None if file is None else str(folder / Path(file).expanduser())
         except RuntimeError as exc:
             raise ScenarioError(f"{path}: {file}: there is no such user here: write the whole path") from exc
 
@@ -140,7 +140,7 @@ def read_inventory(path: Path) -> Inventory:
 
 
 def _written(path: Path) -> Any:
-    """What stands in a file. Raises ScenarioError, which does not quote it: there may be a password in it after all."""
+    """The content of a file. Raises ScenarioError, which does not quote the file: it may have a password in it."""
     try:
         loader = yaml.SafeLoader(path.read_text(encoding="utf-8"))
         root = loader.get_single_node()
@@ -152,7 +152,7 @@ def _written(path: Path) -> Any:
         raise ScenarioError(f"{path}: the inventory cannot be read ({exc.strerror}): see docs/machines.md") from exc
     except yaml.MarkedYAMLError as exc:
         line = exc.problem_mark.line + 1 if exc.problem_mark else 1
-        # (What is quoted is of the file.)
+        # (A problem with quotes quotes the file.)
         problem = exc.problem if exc.problem and "'" not in exc.problem else "what is here cannot be read: quote it"
         raise ScenarioError(f"{path}:{line}: no YAML ({problem})") from exc
     except (yaml.YAMLError, ValueError, RecursionError) as exc:
@@ -160,7 +160,7 @@ def _written(path: Path) -> Any:
 
 
 def _refuse_twice(path: Path, node: yaml.Node, seen: set[int]) -> None:
-    """Raises ScenarioError for a key that stands in one mapping twice: of two lists of hosts one would be none."""
+    """Raises ScenarioError for a key that a mapping has twice: YAML would ignore one of two lists of hosts."""
     if id(node) in seen:
         return
     seen.add(id(node))
@@ -176,15 +176,15 @@ def _refuse_twice(path: Path, node: yaml.Node, seen: set[int]) -> None:
             _refuse_twice(path, value, seen)
 
 
-def _said(error: Any) -> str:
+def _line_of(error: Any) -> str:
     where = ".".join(str(part) for part in error["loc"])
     message = str(error["msg"]).removeprefix("Value error, ")
     return f"{where}: {message}" if where else message
 
 
 def placed(spec: ClusterSpec, hosts: Sequence[Host]) -> dict[str, Host]:
-    """The host of each node of a cluster, by the node's name: the first in the inventory of those with this role and
-    the fewest others. Raises NoMeans where there are too few."""
+    """The host of each node of a cluster, by the node's name. A node gets the free host that has its role and the
+    fewest other roles; among equals, the first one. Raises NoMeans if there are too few hosts."""
     chosen: dict[str, Host] = {}
     for name, role, _ in spec.roster:
         free = [host for host in hosts if role in host.roles and host not in chosen.values()]
@@ -196,9 +196,9 @@ def placed(spec: ClusterSpec, hosts: Sequence[Host]) -> dict[str, Host]:
 
 def _too_few(spec: ClusterSpec, role: Role, hosts: Sequence[Host]) -> str:
     wanted = sum(1 for _, asked, _ in spec.roster if asked is role)
-    there = sum(1 for host in hosts if role in host.roles)
+    able = sum(1 for host in hosts if role in host.roles)
     return (
         f"the cluster has {len(spec.roster)} nodes, {wanted} of them {role}s, each on a machine of its own; of the"
-        f" {len(hosts)} machines of the inventory {there} may be {role}s: add a host with `roles: [{role}]`, or ask for"
+        f" {len(hosts)} machines of the inventory {able} may be {role}s: add a host with `roles: [{role}]`, or ask for"
         " fewer nodes"
     )

@@ -1,4 +1,4 @@
-"""What machines are like, and what they lack."""
+"""The facts about machines, and what machines lack."""
 
 import json
 import re
@@ -28,26 +28,26 @@ _JAVA = 17
 
 @dataclass(frozen=True)
 class Owner:
-    """Whose node is on a machine: the run, where that is kept, and on which host."""
+    """The owner of the node on a machine: the run, its directory, and the host of that directory."""
 
     run: str
     directory: str
     harness: str
 
     def line(self) -> str:
-        """As it is written there."""
+        """The line that is written on the machine."""
         return json.dumps(asdict(self))
 
     @classmethod
     def read(cls, line: str) -> "Owner":
-        """Raises HistoryError where it is not one of ours."""
+        """The owner that a line names. Raises HistoryError if the line is not one of ours."""
         try:
             return cls(**{key: str(value) for key, value in json.loads(line).items()})
         except (ValueError, TypeError, AttributeError) as exc:
             raise HistoryError(f"no owner of a node can be read in {line[:80]!r}") from exc
 
     def going(self, here: str) -> str | None:
-        """Why the run is taken to be going still; None where it is over. ``here``: this host."""
+        """Why the run counts as still going; None if it has ended. ``here``: this host."""
         if self.harness != here:
             return f"whether it is still going cannot be seen from here: it was started on {self.harness}"
         try:
@@ -58,10 +58,13 @@ class Owner:
 
 @dataclass(frozen=True)
 class Facts:
-    """What a machine is like. ``client`` is this host's address as the machine sees it, ``control`` its sshd's port;
-    ``owner``: of the node that is there; ``ports``: those that something listens on; ``machine``: which one it is,
-    whatever it is called; ``beside``: of each node that runs in another directory than the inventory names, that
-    and its owner; ``devices``: of each of its IPv4 addresses the device; ``queues``: as tc lists them."""
+    """The facts about a machine.
+
+    ``client``: this host's address as the machine sees it. ``control``: the port of its sshd. ``owner``: the owner's
+    line of its node. ``ports``: the ports on which something listens. ``machine``: its identity, under whatever name.
+    ``other_nodes``: the directory and owner of each node that runs in another directory than the inventory's.
+    ``devices``: the device of each of its IPv4 addresses. ``queues``: its queues, as tc lists them.
+    """
 
     client: str
     control: int
@@ -71,33 +74,33 @@ class Facts:
     owner: str | None
     ports: frozenset[int]
     machine: str = ""
-    beside: tuple[tuple[str, str], ...] = ()
+    other_nodes: tuple[tuple[str, str], ...] = ()
     devices: Mapping[str, str] = field(default_factory=dict)
     queues: tuple[str, ...] = ()
 
     @classmethod
     def read(cls, printed: str) -> "Facts":
-        """What ``text.facts`` printed."""
-        said = [line.partition("=")[::2] for line in printed.splitlines()]
-        one = dict(said)
+        """The facts that ``text.facts`` printed."""
+        pairs = [line.partition("=")[::2] for line in printed.splitlines()]
+        values = dict(pairs)
         return cls(
-            client=one.get("client", ""),
-            control=int(one["control"]) if one.get("control", "").isdigit() else 22,
-            kernel=one.get("kernel", ""),
-            missing=tuple(one.get("missing", "").split()),
-            java=one.get("java"),
-            owner=one.get("owner"),
-            ports=frozenset(int(value, 16) for key, value in said if key == "port"),
-            machine=one.get("machine", ""),
-            beside=tuple(_node_and_owner(value) for key, value in said if key == "beside"),
-            # (Of an address that several devices have the first, as for a fault.)
-            devices=dict(reversed([value.split()[:2] for key, value in said if key == "address"])),
-            # (What some queues are like takes several lines.)
-            queues=tuple(value for key, value in said if key == "queue" and _QUEUE.match(value)),
+            client=values.get("client", ""),
+            control=int(values["control"]) if values.get("control", "").isdigit() else 22,
+            kernel=values.get("kernel", ""),
+            missing=tuple(values.get("missing", "").split()),
+            java=values.get("java"),
+            owner=values.get("owner"),
+            ports=frozenset(int(value, 16) for key, value in pairs if key == "port"),
+            machine=values.get("machine", ""),
+            other_nodes=tuple(_node_and_owner(value) for key, value in pairs if key == "other_node"),
+            # (If several devices have an address, the first one counts, as for a fault.)
+            devices=dict(reversed([value.split()[:2] for key, value in pairs if key == "address"])),
+            # (tc prints several lines for some queues.)
+            queues=tuple(value for key, value in pairs if key == "queue" and _QUEUE.match(value)),
         )
 
     def lacks(self, host: Host, ports: Ports) -> Iterator[str]:
-        """A line for each thing without which no node can be run there."""
+        """A line for each thing that the machine lacks to run a node."""
         if self.java is None:
             yield (
                 f"{host.called}: no Java at `{host.java}`: install one of {_JAVA} or later"
@@ -112,61 +115,61 @@ class Facts:
                 yield f"{host.called}: port {port} is taken: end what listens there, or set another in `ports`"
 
     def without_device(self, address: str) -> str | None:
-        """Why no fault finds the device that it is to act on: that which has the address. Loopback addresses have
-        a line of their own (``loopbacks``)."""
+        """Why no fault finds the device with the machine's address, on which it has to act. Loopback addresses have a
+        line of their own (``loopbacks``)."""
         device = self.devices.get(address)
         if address.startswith("127.") or not self.devices or device not in {None, "lo"}:
             return None
         if device == "lo":
             return f"its address {address} is on the loopback interface, where no fault acts: name one of a network"
-        has = ", ".join(sorted(other for other in self.devices if not other.startswith("127.")))
+        has = ", ".join(sorted(own for own in self.devices if not own.startswith("127.")))
         return (
-            f"it has not the address {address} itself (it has {has or 'none'}), and no fault finds its traffic: name it"
-            " by one of its own, which this machine and the others reach it by"
+            f"it does not have the address {address} itself (it has {has or 'none'}), so no fault finds its traffic:"
+            " name it by an address of its own at which this machine and the others reach it"
         )
 
     def taken(self, address: str) -> Mapping[str, str]:
-        """Why a kernel's ability is of no use on the device of an address: somebody has put a queue there. By keys of
-        ``nemesis.preflight.NEEDS``."""
+        """The needs (keys of ``nemesis.preflight.NEEDS``) that cannot be used on the device of an address, because
+        somebody else has put a queue there; with the reason."""
         device, ours = self.devices.get(address), any(f" dev {IFB} " in queue for queue in self.queues)
         found: dict[str, str] = {}
         for queue in self.queues:
-            # (What a kernel puts there by itself has the handle 0.)
+            # (A queue that the kernel itself puts there has the handle 0.)
             _, kind, handle, _, on, *rest = queue.split()
             if on != device or handle in {"0:", f"{ROOT}:"}:
                 continue
-            said = f"{device} has a queue that is not ours ({kind} {handle})"
+            why = f"{device} has a queue that is not ours ({kind} {handle})"
             if rest[:1] == ["root"]:
-                found |= dict.fromkeys(("htb", "netem", "tbf"), f"{said}: remove it (tc qdisc del dev {device} root)")
+                found |= dict.fromkeys(("htb", "netem", "tbf"), f"{why}: remove it (tc qdisc del dev {device} root)")
             elif kind in {"ingress", "clsact"} and not ours:
-                found["ifb"] = f"{said}, and `throttle` puts one there: remove it (tc qdisc del dev {device} {kind})"
+                found["ifb"] = f"{why}, and `throttle` puts one there: remove it (tc qdisc del dev {device} {kind})"
         return found
 
 
 def named_twice(facts: Mapping[str, Facts]) -> list[str]:
-    """A line for each machine that several hosts are: by the name of each host, what its machine is like."""
+    """A line for each machine that has several hosts. ``facts``: those of each host's machine, by the host's name."""
     return [
         f"{' and '.join(several)} are one machine: name it once, it has one node at a time" for several in alike(facts)
     ]
 
 
 def alike(facts: Mapping[str, Facts]) -> list[list[str]]:
-    """The names of each machine that has several; one that does not tell which it is has its own."""
+    """The names of each machine that has several. A machine without a known identity counts as a separate one."""
     names: dict[str, list[str]] = {}
     for name, found in facts.items():
         names.setdefault(found.machine, []).append(name)
     return [several for machine, several in names.items() if machine and len(several) > 1]
 
 
-def java_version(said: str) -> int | None:
-    """The feature release of what ``java -version`` said: 17 of ``openjdk version "17.0.2"``, 8 of ``1.8.0``."""
-    found = re.search(r'version "(?:1\.)?(\d+)', said)
+def java_version(printed: str) -> int | None:
+    """The feature release in the output of ``java -version``: 17 of ``openjdk version "17.0.2"``, 8 of ``1.8.0``."""
+    found = re.search(r'version "(?:1\.)?(\d+)', printed)
     return None if found is None else int(found[1])
 
 
 @contextmanager
 def room_for(what: str, machine: Machine) -> Iterator[None]:
-    """Raises EnvironmentLacks where something of this fails for want of space on a machine."""
+    """Raises EnvironmentLacks if the block fails because a machine has too little space."""
     try:
         yield
     except ClusterError as exc:
@@ -178,7 +181,7 @@ def room_for(what: str, machine: Machine) -> Iterator[None]:
 
 
 def look(machine: Machine) -> Facts:
-    """What a machine is like. Raises ClusterError."""
+    """The facts about a machine. Raises ClusterError."""
     return Facts.read(machine.run(text.facts(machine.host.data, machine.host.java), "look at it"))
 
 
@@ -192,53 +195,53 @@ def address_of(host: Host) -> str:
 
 
 def loopbacks(hosts: Iterable[Host]) -> list[str]:
-    """A line for each host that is named by an address which is each machine itself, such as Debian's 127.0.1.1 for
-    its own name: the others would look for its node on themselves. (One without an address is reported later.)"""
+    """A line for each host whose address is a loopback address, such as Debian's 127.0.1.1 for a machine's own name:
+    other machines would look for its node on themselves. (A host without an address is reported later.)"""
     lines = list[str]()
     for host in hosts:
         with suppress(EnvironmentLacks):
             if (address := address_of(host)).startswith("127."):
-                itself = f"{host.address} is {address}, which is each machine itself"
-                lines.append(f"{host.called}: {itself}: name it by an address of its network")
+                loopback = f"{host.address} is {address}, which is each machine itself"
+                lines.append(f"{host.called}: {loopback}: name it by an address of its network")
     return lines
 
 
 def kernel_of(machine: Machine) -> Kernel:
-    """What a machine's kernel has for faults, tried in network namespaces that are thrown away."""
+    """What a machine's kernel has for faults, tried in temporary network namespaces."""
     return Kernel(lambda script: machine.run(text.quoted("unshare", "--net", "sh", "-euc", script), "trial"))
 
 
 def lacking_for_faults(machine: Machine, facts: Facts, needs: Iterable[Needs]) -> Sequence[str]:
-    """A line for each thing that a machine's kernel lacks, or that is in the way on its device."""
+    """A line for each thing that a machine's kernel lacks for faults, or that blocks them on its device."""
     kernel, wanted, address = kernel_of(machine), list(needs), address_of(machine.host)
     lines = [*kernel.lacking(wanted), *in_the_way(kernel, facts, address, wanted)]
     return [f"{machine.called}: {line}" for line in lines]
 
 
 def in_the_way(kernel: Kernel, facts: Facts, address: str, needs: Iterable[Needs]) -> list[str]:
-    """A line for each thing that is in the way of what the kernel would use on the device of an address. (A fault takes
-    the first means that a kernel has, also where another one would do.)"""
+    """A line for each thing that blocks the kernel's mechanisms on the device of an address. (A fault uses the first
+    mechanism that the kernel has, even if only another one would work.)"""
     used = [name for alternatives in needs for name in sorted(kernel.used(alternatives) or ())]
     if not used:
         return []
-    lost, taken = facts.without_device(address), facts.taken(address)
-    lines = [] if lost is None else [lost]
+    no_device, taken = facts.without_device(address), facts.taken(address)
+    lines = [] if no_device is None else [no_device]
     return list(dict.fromkeys([*lines, *(taken[name] for name in used if name in taken)]))
 
 
 def left_there(machine: Machine, facts: Facts) -> str | None:
-    """A line where another run's node is on a machine, or runs there from another directory: what a fault does to a
-    machine's network it does to every node."""
+    """A line if another run's node is on a machine, in whichever directory; else None. A fault in a machine's network
+    would hit every node there."""
     if facts.owner is not None:
         return _another(machine, _run_of(facts.owner), "INVENTORY")
-    return beside_it(machine, facts)
+    return other_node(machine, facts)
 
 
-def beside_it(machine: Machine, facts: Facts) -> str | None:
-    """A line where a node runs on a machine from another directory than the inventory names."""
-    if not facts.beside:
+def other_node(machine: Machine, facts: Facts) -> str | None:
+    """A line if a node runs on a machine in another directory than the inventory's; else None."""
+    if not facts.other_nodes:
         return None
-    node, owner = facts.beside[0]
+    node, owner = facts.other_nodes[0]
     return _another(machine, f"{_run_of(owner)}, in {node}", "the inventory that names that directory")
 
 
@@ -262,9 +265,9 @@ def _run_of(owner: str) -> str:
 
 
 def offset(machine: Machine, tries: int = 5) -> tuple[float, float]:
-    """How many seconds a machine's wall clock is ahead of this one's, and how far that may be wrong.
+    """How many seconds a machine's wall clock is ahead of this one's, and the largest possible error.
 
-    Of several tries the one that was answered soonest (as NTP: the reading lies between question and answer). Raises
+    The fastest of several answers counts (as in NTP: the clock was read between question and answer). Raises
     ClusterError.
     """
     readings = [_reading(machine) for _ in range(tries)]
@@ -274,10 +277,10 @@ def offset(machine: Machine, tries: int = 5) -> tuple[float, float]:
 def _reading(machine: Machine) -> tuple[float, float]:
     asked = time.time_ns()
     began = time.monotonic_ns()
-    said = machine.run("date +%s%N", "read its clock")
+    answer = machine.run("date +%s%N", "read its clock")
     took = time.monotonic_ns() - began
     try:
-        there = int(said)
+        clock_ns = int(answer)
     except ValueError as exc:
-        raise ClusterError(f"{machine.called}: its clock cannot be read: {said[:80]!r}") from exc
-    return (there - asked - took / 2) / 1e9, took / 2e9
+        raise ClusterError(f"{machine.called}: its clock cannot be read: {answer[:80]!r}") from exc
+    return (clock_ns - asked - took / 2) / 1e9, took / 2e9

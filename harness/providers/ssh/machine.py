@@ -1,4 +1,4 @@
-"""One machine, over one SSH connection that is kept, and made again when it broke."""
+"""One machine, reached through one SSH connection. The connection stays open, and is made again if it breaks."""
 
 import logging
 import secrets
@@ -20,50 +20,50 @@ from harness.core.errors import ClusterError
 from harness.providers.ssh.inventory import Host
 from harness.providers.ssh.text import priority
 
-# What it logs is raised as well, and reported in one line.
+# paramiko also raises what it logs, and we report that in one line.
 logging.getLogger("paramiko").addHandler(logging.NullHandler())
 
 #: Seconds to connect, to log in, to open a session, to begin and to end a program.
 _CONNECT_S = 10.0
 
-#: Seconds that the kernel waits for a machine to confirm what it was sent, before it takes the connection for broken;
-#: and how often something is sent though there is nothing to say.
+#: Seconds without a confirmation from the machine after which the kernel takes the connection for broken; and the
+#: seconds between two keepalive messages.
 _SILENT_S = 8.0
 _ALIVE_S = 2
 
-#: sshd lets ten sessions share a connection (MaxSessions).
+#: Sessions on one connection. sshd allows ten (MaxSessions).
 _SESSIONS = 8
 
-#: Seconds that a script may take, where nothing else is said.
+#: Seconds that a script may take by default.
 _WITHIN_S = 90.0
 
 _CHUNK = 1 << 16
 
-#: Shells of root, which read what to run. Whom sudo asks for a password gets an error: nobody is there to answer.
+#: The commands that start a shell of root. If sudo wants a password it fails, because nobody could type one.
 _ROOT_SHELL = {
     "root": "exec sh",
     "sudo": "exec sudo -n sh -c 'SSH_CONNECTION=$0; export SSH_CONNECTION; exec sh' \"$SSH_CONNECTION\"",
 }
-#: How one command becomes root's.
+#: The prefix that runs a command as root.
 _AS_ROOT = {"root": "", "sudo": "sudo -n "}
 
-#: What paramiko says where there is no key at all to log in with.
+#: paramiko's message if there is no key to log in with.
 _NOTHING_OFFERED = "No authentication methods available"
 
-#: paramiko's exit status of a program whose exit status never arrived.
+#: paramiko's exit status for a program whose exit status never arrived.
 _NO_STATUS = -1
 
 #: Seconds to wait for the exit status of a program that takes no more input.
 _GIVEN_UP_S = 2.0
 
-#: The priority of what the harness does on a machine: a fault is not to wait for a node that is busy.
+#: The priority of the harness's scripts on a machine: a fault must not wait for a busy node.
 _AHEAD = -10
 
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 class Broken(ClusterError):  # noqa: N818 - reads as the sentence it is
-    """The connection to a machine broke while something was done there: says what."""
+    """The connection to a machine broke: says what was being done there."""
 
 
 class KnownHosts:
@@ -83,9 +83,9 @@ class KnownHosts:
         return _Missing(self, called)
 
     def load(self, called: str, client: paramiko.SSHClient) -> None:
-        """Have a client know the keys of the file. Raises ClusterError where it cannot be read."""
+        """Load the keys of the file into a client. Raises ClusterError if the file cannot be read."""
         try:
-            # (paramiko takes a line with a marker, @revoked or @cert-authority, for a broken one.)
+            # (paramiko takes a line with a marker, @revoked or @cert-authority, for a broken line.)
             lines = self.path.read_text(encoding="utf-8").splitlines(keepends=True)
             with tempfile.NamedTemporaryFile("w", prefix="kafka-trial-", encoding="utf-8") as plain:
                 plain.writelines(line for line in lines if not line.lstrip().startswith("@"))
@@ -99,19 +99,19 @@ class KnownHosts:
             raise ClusterError(f"{called}: {self.path} has a line that is no host's key: {_why(exc)}") from exc
 
     def check(self, called: str, key: paramiko.PKey) -> None:
-        """Raises ClusterError where the file says that nobody is to trust a key any longer (sshd(8), @revoked)."""
+        """Raises ClusterError if the file revokes a key (sshd(8), @revoked)."""
         lines = self.path.read_text(encoding="utf-8").splitlines() if self.path.exists() else []
         if any(words[0] == "@revoked" and key.get_base64() in words for line in lines if (words := line.split())):
             raise ClusterError(f"{called}: its key {fingerprint(key)} is revoked in {self.path}: give it another one")
 
     def add(self, called: str, host: str, key: paramiko.PKey) -> None:
-        """Write a key down."""
+        """Add a key to the file."""
         line = f"{host} {key.get_name()} {key.get_base64()}\n"
         with self._lock:
             try:
                 self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                 with self.path.open("a+b") as file:
-                    # (A last line without an end would become another one.)
+                    # (Without this, the key would be appended to a last line that has no newline.)
                     file.seek(max(file.tell() - 1, 0))
                     file.write((line if file.read() in {b"", b"\n"} else f"\n{line}").encode())
             except OSError as exc:
@@ -135,14 +135,14 @@ class _Missing(paramiko.MissingHostKeyPolicy):
 
 
 def fingerprint(key: paramiko.PKey) -> str:
-    """As ssh shows it."""
+    """A key's fingerprint as ssh shows it."""
     return str(key.fingerprint)
 
 
 class Machine:
-    """A host of an inventory. Safe to use from several threads. What is run on it is run as root.
+    """A host of an inventory. Several threads may use it. All programs on it run as root.
 
-    ``patience``: seconds that its sshd has to connect, to let in, to open a session, and to begin and end a program.
+    ``patience``: seconds for each of these steps of its sshd: connect, log in, open a session, begin and end a program.
     """
 
     def __init__(self, host: Host, known: KnownHosts, patience: float = _CONNECT_S) -> None:
@@ -158,15 +158,15 @@ class Machine:
     def run(self, script: str, doing: str, within: float = _WITHIN_S, again: bool = True) -> str:
         """Run ``sh -euc script``; return its standard output.
 
-        Where the connection breaks meanwhile it is run once more, unless ``again`` forbids that. Raises ClusterError:
-        ``doing``, and the last line of its standard error where it failed.
+        If the connection breaks meanwhile, the script is run once more, unless ``again`` is false. Raises ClusterError
+        with ``doing`` and, if the script failed, the last line of its standard error.
         """
         with self._sessions:
             for last in (not again, True):
                 session: _Session | None = None
                 try:
                     session = self._session()
-                    status, said, complained = session.run(script, within)
+                    status, output, complained = session.run(script, within)
                 except TimeoutError as exc:
                     if session is not None:
                         session.close()
@@ -182,10 +182,10 @@ class Machine:
                     break
         if status != 0:
             raise ClusterError(f"{self.called}: {doing} failed: {_last_line(complained, status)}")
-        return said
+        return output
 
     def write(self, path: str, chunks: Iterable[bytes], doing: str, append: bool = False) -> None:
-        """Write to a file on the machine, replacing it or appending. Raises ClusterError."""
+        """Replace a file on the machine, or append to it. Raises ClusterError."""
         command = f"exec cat {'>>' if append else '>'}{shlex.quote(path)}"
         with self._channel(command, doing) as channel:
             for chunk in chunks:
@@ -196,7 +196,7 @@ class Machine:
         """What a script prints, in pieces. Raises ClusterError."""
         mark = secrets.token_hex(16)
         with self._channel(f"printf {mark}\n{script}", doing) as channel:
-            # (First comes what a user's .bashrc prints.)
+            # (Skip what the user's .bashrc prints before.)
             heard = b""
             while mark.encode() not in heard and (chunk := channel.recv(_CHUNK)):
                 heard += chunk
@@ -215,7 +215,7 @@ class Machine:
 
     @contextmanager
     def _channel(self, script: str, doing: str) -> Iterator[paramiko.Channel]:
-        """A session of its own, which runs one thing; it must have succeeded in the end."""
+        """A session that runs one script. Raises ClusterError if the script fails."""
         with self._sessions:
             channel: paramiko.Channel | None = None
             with self._lock:
@@ -229,7 +229,7 @@ class Machine:
                 yield channel
                 self._ended(channel, doing)
             except (OSError, EOFError, paramiko.SSHException) as exc:
-                # A program that gave up (a full disk) takes nothing more, either.
+                # A program that failed (a full disk) also stops reading: report its own error if it has one.
                 if channel is not None and channel.status_event.wait(_GIVEN_UP_S):
                     self._ended(channel, doing)
                 raise Broken(f"{self.called}: {doing}: the connection broke") from exc
@@ -238,7 +238,7 @@ class Machine:
                     _close(channel)
 
     def _ended(self, channel: paramiko.Channel, doing: str) -> None:
-        """Wait until the program of a channel ends. Raises ClusterError where it failed."""
+        """Wait until the program of a channel ends. Raises ClusterError if it failed."""
         complained = b""
         while chunk := channel.recv_stderr(_CHUNK):
             complained += chunk
@@ -250,12 +250,12 @@ class Machine:
             raise ClusterError(f"{self.called}: {doing} failed: {why}")
 
     def begun(self, transport: paramiko.Transport, command: str) -> paramiko.Channel:
-        """A session in which a command runs. Raises OSError, EOFError and SSHException; ClusterError for an sshd that
+        """Start a command in a new session. Raises OSError, EOFError and SSHException, and ClusterError if sshd
         hangs."""
         began = time.monotonic()
         try:
             channel = transport.open_session(timeout=self.patience)
-            # (paramiko awaits the answer without an end; to close the channel is one.)
+            # (paramiko waits for the answer without a timeout. Closing the channel ends that wait.)
             giving_up = threading.Timer(self.patience, _close, [channel])
             giving_up.daemon = True
             giving_up.start()
@@ -286,7 +286,7 @@ class Machine:
         return _Session(self, transport)
 
     def _transport(self) -> paramiko.Transport:
-        """That of the connection, which is made where there is none, or a broken one."""
+        """The transport of the connection. Makes a new connection if there is none, or it is broken."""
         with self._lock:
             if self._client is not None:
                 transport = self._client.get_transport()
@@ -301,7 +301,7 @@ class Machine:
             return transport
 
     def _connected(self) -> paramiko.SSHClient:
-        """Raises ClusterError: what to change."""
+        """A new connection. Raises ClusterError with what to change."""
         host, called = self.host, self.called
         key = None if host.key is None else _private_key(called, Path(host.key))
         client = paramiko.SSHClient()
@@ -328,7 +328,7 @@ class Machine:
         except paramiko.AuthenticationException as exc:
             if "timeout" in str(exc).lower():
                 raise ClusterError(
-                    f"{called}: its sshd let nobody in within {self.patience:g} s: does it hang?"
+                    f"{called}: its sshd did not log us in within {self.patience:g} s: does it hang?"
                 ) from exc
             raise self._refused() from exc
         except (paramiko.SSHException, OSError, EOFError) as exc:
@@ -354,8 +354,8 @@ class Machine:
         )
 
     def _socket(self) -> socket.socket:
-        """A connection that is noticed to be broken within seconds, however silently the machine went."""
-        # (By IPv4, as nodes are: by IPv6 the machine would see this one at an address that no rule can have.)
+        """A connection whose break is noticed within seconds, even if the machine vanishes silently."""
+        # (IPv4, as for nodes: with IPv6 the machine would see this one at an address that no rule can have.)
         found = socket.getaddrinfo(self.host.address, None, socket.AF_INET, socket.SOCK_STREAM)
         connection = socket.create_connection((str(found[0][4][0]), self.host.port), timeout=self.patience)
         if hasattr(socket, "TCP_USER_TIMEOUT"):
@@ -366,7 +366,8 @@ class Machine:
 class _Session:
     """A shell of root that runs one script after the other.
 
-    It costs a machine far less than a command of sshd's for each. Raises OSError, EOFError and SSHException.
+    For a machine that is far cheaper than a new command of sshd for each script. Raises OSError, EOFError and
+    SSHException.
     """
 
     def __init__(self, machine: Machine, transport: paramiko.Transport) -> None:
@@ -375,14 +376,14 @@ class _Session:
         try:
             begin = f"export LC_ALL=C PATH={_PATH}:$PATH\numask 022\ncd /\n{priority(_AHEAD)}"
             self._channel.sendall(begin.encode())
-            # (Before this is what a user's .bashrc prints.)
-            status, said, _ = self.run(f"echo {self._mark}; id -u", machine.patience)
-            said = said.rpartition(f"{self._mark}\n")[2]
+            # (The mark ends what the user's .bashrc prints.)
+            status, output, _ = self.run(f"echo {self._mark}; id -u", machine.patience)
+            user_id = output.rpartition(f"{self._mark}\n")[2].strip()
         except (OSError, EOFError, paramiko.SSHException) as exc:
             if not transport.is_active():
                 raise
             raise ClusterError(self._no_root(machine, exc)) from exc
-        if status != 0 or said.strip() != "0":
+        if status != 0 or user_id != "0":
             raise ClusterError(
                 f"{machine.called}: user {machine.host.user} is not root: set `become: sudo`, or another `user`"
             )
@@ -393,9 +394,9 @@ class _Session:
         return not self._channel.closed and self._channel.get_transport().is_active()
 
     def run(self, script: str, within: float) -> tuple[int, str, str]:
-        """What a script exited with, printed, and complained. Raises TimeoutError."""
-        # (In a subshell of this one: another process's start would cost a small machine as much again. Not in a list of
-        # && or ||: there `set -e` would do nothing.)
+        """Run a script. Returns its exit code, standard output and standard error. Raises TimeoutError."""
+        # (In a subshell: to start another process would cost a small machine twice as much. Not in a list of && or ||:
+        # there `set -e` would do nothing.)
         command = (
             f"{{ e=$(set -eu; eval {shlex.quote(script)} 2>&1 >&3 </dev/null); s=$?; }} 3>&1\n"
             f"printf '\\n{self._mark} %d\\n%s\\n{self._mark}.\\n' $s \"$e\"\n"
@@ -410,16 +411,16 @@ class _Session:
             if not chunk:
                 raise EOFError("the shell ended")
             heard += chunk
-        said, _, rest = heard.removesuffix(end).partition(begin)
+        output, _, rest = heard.removesuffix(end).partition(begin)
         status, _, complained = rest.partition(b"\n")
-        return int(status), said.decode(errors="replace"), complained.decode(errors="replace")
+        return int(status), output.decode(errors="replace"), complained.decode(errors="replace")
 
     def close(self) -> None:
         """End the shell."""
         _close(self._channel)
 
     def end(self, within: float) -> None:
-        """Have the shell end, and wait for that: then sshd has a session more for others."""
+        """Make the shell end, and wait for its end: then sshd has one more session for others."""
         with suppress(OSError, EOFError, paramiko.SSHException):
             self._channel.shutdown_write()
             self._channel.status_event.wait(within)
@@ -429,9 +430,9 @@ class _Session:
         host = machine.host
         if host.become != "sudo" or isinstance(exc, TimeoutError):
             return f"{machine.called}: no shell for user {host.user} ({_why(exc)})"
-        said = self._channel.recv_stderr(_CHUNK).decode(errors="replace").strip().splitlines()
+        lines = self._channel.recv_stderr(_CHUNK).decode(errors="replace").strip().splitlines()
         return (
-            f"{machine.called}: user {host.user} does not become root by sudo ({(said or ['it says nothing'])[-1]}):"
+            f"{machine.called}: user {host.user} does not become root by sudo ({(lines or ['no message'])[-1]}):"
             f" let that user use sudo without a password ({host.user} ALL=(ALL) NOPASSWD: ALL), or log in as root"
         )
 
@@ -443,7 +444,7 @@ def _close(channel: paramiko.Channel) -> None:
 
 
 def _private_key(called: str, path: Path) -> paramiko.PKey:
-    """Raises ClusterError."""
+    """The private key in a file. Raises ClusterError."""
     try:
         return paramiko.PKey.from_path(path)
     except (paramiko.PasswordRequiredException, TypeError) as exc:
@@ -456,7 +457,7 @@ def _private_key(called: str, path: Path) -> paramiko.PKey:
 
 def _last_line(text: str, status: int) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines[-1] if lines else f"it exited with {status}, and said nothing"
+    return lines[-1] if lines else f"it exited with {status} without a message"
 
 
 def _why(exc: Exception) -> str:

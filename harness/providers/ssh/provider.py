@@ -1,4 +1,4 @@
-"""A cluster on machines reached by SSH: brought up, ready, and gone again whatever happens."""
+"""Brings up a cluster on machines reached by SSH, and removes it whatever happens."""
 
 import shlex
 import socket
@@ -29,13 +29,13 @@ from harness.providers.ssh.looking import (
     Facts,
     Owner,
     address_of,
-    beside_it,
     lacking_for_faults,
     left_there,
     look,
     loopbacks,
     named_twice,
     offset,
+    other_node,
     room_for,
 )
 from harness.providers.ssh.machine import KnownHosts, Machine
@@ -49,7 +49,7 @@ from nemesis.fault import Needs
 class SshCluster:
     """A ``harness.cluster.provider.Cluster`` of processes on machines.
 
-    ``owner``: the line that its nodes are known by. ``inventory``: the path of the machines'.
+    ``owner``: the line that identifies its nodes. ``inventory``: the path of the inventory.
     """
 
     run: str
@@ -69,8 +69,8 @@ class SshCluster:
         """The last lines that a node logged before it exited; None while it runs. Raises ClusterError."""
         machine = self.machines[node.name]
         paths = MachinePaths(machine.host.data, self.owner)
-        said = machine.run(text.last_words(paths), f"{node.name}: look at its process")
-        code, _, log = said.partition("\n")
+        printed = machine.run(text.last_words(paths), f"{node.name}: look at its process")
+        code, _, log = printed.partition("\n")
         return None if code == "running" else f"{node.name} exited with {code or '?'}: {last_words(log)}"
 
     def clocks(self) -> dict[str, ClockOffset]:
@@ -80,12 +80,12 @@ class SshCluster:
 
 
 def say(line: str) -> None:
-    """Print a line about what is done to the user's files."""
+    """Print a line about a change of the user's files."""
     print(line, file=sys.stderr, flush=True)
 
 
 def this_host() -> str:
-    """What this host is called, so that no other is called the same."""
+    """A name of this host that no other host has."""
     try:
         number = Path("/etc/machine-id").read_text(encoding="ascii").strip()[:8]
     except (OSError, UnicodeDecodeError):
@@ -94,7 +94,7 @@ def this_host() -> str:
 
 
 class Ssh:
-    """A ``harness.cluster.provider.Provider`` of clusters on machines that an inventory names.
+    """A ``harness.cluster.provider.Provider`` of clusters on the machines of an inventory.
 
     ``report`` gets a line for each host key that is accepted; ``here``: this host's name, written on the machines.
     """
@@ -109,15 +109,15 @@ class Ssh:
         needs: Iterable[Needs],
         progress: Callable[[str], None] = lambda _: None,  # noqa: ARG002 - machines answer within seconds
     ) -> None:
-        """Whether the inventory has machines for such a cluster, which answer, and have what nodes and faults need."""
+        """Check that the inventory has machines for such a cluster, and that these have what nodes and faults need."""
         inventory, own, wanted = self._inventory(spec), own_spec(spec, SshSpec), list(needs)
         with connected(placed(spec, inventory.hosts), self._known(inventory, own)) as machines:
 
             def lacks(machine: Machine) -> tuple[Facts, list[str], Sequence[str]]:
                 facts = look(machine)
-                there = left_there(machine, facts)
-                mended = [*facts.lacks(machine.host, inventory.node_ports), *([] if there is None else [there])]
-                return facts, mended, [] if facts.missing else lacking_for_faults(machine, facts, wanted)
+                occupied = left_there(machine, facts)
+                missing = [*facts.lacks(machine.host, inventory.node_ports), *([] if occupied is None else [occupied])]
+                return facts, missing, [] if facts.missing else lacking_for_faults(machine, facts, wanted)
 
             tried = on_all(machines, lacks)
         lines, without, facts = list[str](), list[str](), dict[str, Facts]()
@@ -125,8 +125,8 @@ class Ssh:
             if isinstance(found, KafkaTrialError):
                 lines.append(str(found))
             else:
-                facts[machines[name].called], mended, means = found
-                lines += mended
+                facts[machines[name].called], missing, means = found
+                lines += missing
                 without += means
         lines = [*named_twice(facts), *lines, *loopbacks(placed(spec, inventory.hosts).values())]
         if lines or without:
@@ -142,7 +142,8 @@ class Ssh:
         keep: bool = False,
         progress: Callable[[str], None] = lambda _: None,
     ) -> Iterator[SshCluster]:
-        """Start a cluster; what was started is in ``machines.yaml`` and ``config/`` of ``directory``, too."""
+        """Start a cluster. What is started where is also written to ``machines.yaml`` and ``config/`` of
+        ``directory``."""
         inventory, own = self._inventory(spec), own_spec(spec, SshSpec)
         hosts = placed(spec, inventory.hosts)
         kafka = bundle(spec.version)
@@ -166,7 +167,7 @@ class Ssh:
             yield SshCluster(run, owner.line(), nodes, shell, machines, str(own.machines), jars)
 
     def cleanup(self, spec: ClusterSpec, run: str | None, force: bool, dry_run: bool) -> list[str]:
-        """Remove the nodes of one run, or of all, from the machines of an inventory; without one there is nothing."""
+        """Remove the nodes of one run, or of all, from the machines of an inventory; without one do nothing."""
         own = own_spec(spec, SshSpec)
         if own.machines is None:
             return []
@@ -175,7 +176,7 @@ class Ssh:
             return cleanup(machines, run, force, dry_run, self._here)
 
     def doctor(self, spec: ClusterSpec) -> Iterator[Finding]:
-        """Every machine of an inventory, and every fault of the catalogue; without an inventory nothing."""
+        """Check every machine of an inventory, and every fault of the catalogue; without an inventory nothing."""
         own = own_spec(spec, SshSpec)
         if own.machines is None:
             return
@@ -200,7 +201,7 @@ def _by_name(inventory: Inventory) -> dict[str, Host]:
 def topology(
     spec: ClusterSpec, hosts: Mapping[str, Host], inventory: Inventory, facts: Mapping[str, Facts]
 ) -> Topology:
-    """The nodes on their machines, and this host as they see it. Raises EnvironmentLacks."""
+    """The nodes at their machines' addresses, and this host at the address that they see. Raises EnvironmentLacks."""
     ports = inventory.node_ports
     nodes = tuple(
         Node(name, role, number, address_of(hosts[name]), None, ports, facts[name].control)
@@ -209,8 +210,8 @@ def topology(
     seen = {inventory.clients} if inventory.clients else {found.client for found in facts.values()}
     if len(seen) > 1:
         raise EnvironmentLacks(
-            f"the machines see this one by several addresses ({', '.join(sorted(map(str, seen)))}): say in `clients` by"
-            " which of them the brokers see it"
+            f"the machines see this one at several addresses ({', '.join(sorted(map(str, seen)))}): set `clients` to"
+            " the one at which the brokers see it"
         )
     return Topology(nodes, clients=Node("clients", Role.CLIENTS, 0, str(seen.pop())))
 
@@ -219,8 +220,8 @@ def topology(
 def claimed(
     machines: Mapping[str, Machine], owner: Owner, logs: Path, note: Callable[[str], None], keep: bool
 ) -> Iterator[None]:
-    """A directory for a node on each machine, with its owner's name; in the end the nodes' logs are kept, and it is
-    removed with all that was done there. What cannot be is a line for ``note``. ``keep`` removes nothing."""
+    """Make a directory for a node on each machine, with its owner's line. At the end store the nodes' logs, undo what
+    was done, and remove the directory. ``note`` gets a line for each thing that fails. ``keep`` removes nothing."""
 
     def claim(machine: Machine) -> None:
         try:
@@ -228,11 +229,11 @@ def claimed(
                 machine.run(text.claim(machine.host.data, owner.line()), "claim it for a node", again=False)
         except ClusterError as exc:
             facts = look(machine)
-            # (It is ours where the connection broke before that was known.)
+            # (If the connection broke before the answer, the claim may have succeeded.)
             if facts.owner == owner.line():
                 return
-            if (there := left_there(machine, facts)) is not None:
-                raise EnvironmentLacks(there) from exc
+            if (occupied := left_there(machine, facts)) is not None:
+                raise EnvironmentLacks(occupied) from exc
             raise
 
     tried = on_all(machines, claim)
@@ -246,9 +247,9 @@ def claimed(
 
 
 def alone(machine: Machine) -> None:
-    """Raises EnvironmentLacks where another node runs on a machine by now: of two that came at once neither goes on."""
-    if (there := beside_it(machine, look(machine))) is not None:
-        raise EnvironmentLacks(there)
+    """Raises EnvironmentLacks if another node runs on the machine by now. If two runs start at once, both give up."""
+    if (occupied := other_node(machine, look(machine))) is not None:
+        raise EnvironmentLacks(occupied)
 
 
 def _remove(machines: Mapping[str, Machine], owner: Owner, note: Callable[[str], None]) -> None:
@@ -274,7 +275,7 @@ def keep_logs(machines: Mapping[str, Machine], owner: Owner, directory: Path, no
             directory.mkdir(exist_ok=True)
             keep(name)
         except (KafkaTrialError, OSError) as exc:
-            note(f"the log of {name} is not kept whole: {exc}")
+            note(f"the log of {name} is not stored completely: {exc}")
 
 
 def _begin(machine: Machine, node: Node, nodes: Topology, spec: ClusterSpec, owner: Owner, home: str) -> None:
@@ -286,16 +287,16 @@ def _begin(machine: Machine, node: Node, nodes: Topology, spec: ClusterSpec, own
         text.written(f"{paths.node}/{name}", content)
         for name, content in (("node.properties", settings), ("keeper", keeper))
     )
-    # (One that is booted again in the middle of a fault is to be started again when that is healed.)
-    kept = f"{text.quoted('sync', *(f'{paths.node}/{name}' for name in ('node.properties', 'keeper')))} || sync\n"
+    # (Sync the files: if a fault reboots the machine, the heal starts the node again from them.)
+    synced = f"{text.quoted('sync', *(f'{paths.node}/{name}' for name in ('node.properties', 'keeper')))} || sync\n"
     with room_for("a node", machine):
-        machine.run(written + kept + text.start(paths, held=False), f"{node.name}: start")
+        machine.run(written + synced + text.start(paths, held=False), f"{node.name}: start")
 
 
 def _write(
     spec: ClusterSpec, nodes: Topology, machines: Mapping[str, Machine], homes: Mapping[str, str], directory: Path
 ) -> None:
-    """Keep beside the run what is started where."""
+    """Store in the run's directory what is started where."""
     (directory / "config").mkdir(parents=True)
     started = {}
     for node in nodes.nodes:

@@ -1,4 +1,4 @@
-"""Acting on nodes that are processes of machines reached by SSH."""
+"""Acts on nodes that are processes on machines reached by SSH."""
 
 import copy
 from collections.abc import Mapping
@@ -11,16 +11,16 @@ from harness.providers.ssh.machine import Machine
 from harness.providers.ssh.text import MachinePaths
 from nemesis.shell import ProcessState, Signal, Switch
 
-#: The switch of what was done to a node's process: there is one at a time.
+#: The switch that undoes what was done to a node's process. A node has one at a time.
 _PROCESS = text.PROCESS_SWITCH
 
 
 class SshShell:
-    """A ``nemesis.shell.NodeShell`` for nodes that are processes of machines.
+    """A ``nemesis.shell.NodeShell`` for nodes that are processes on machines.
 
-    Takes the machine of each node by the node's name, the seconds after a timeline's last deadline in which a change is
-    taken back, or its machine does it, and the line that the run's nodes are known by: another's are left alone. A
-    node's network is its machine's: what is put there outlives the node's process, and is put there once.
+    Takes the machine of each node by the node's name; the seconds after a timeline's last deadline until the machine
+    itself undoes a change; and the owner's line of the run's nodes: nodes of other runs are left alone. A node's
+    network is its machine's network: what a fault puts there outlives the node's process, and is put there once.
     """
 
     network_ends_with_process: ClassVar[bool] = False
@@ -35,7 +35,7 @@ class SshShell:
         self._armed_for: float | None = None
 
     def lasting(self, seconds: float) -> "SshShell":
-        """The same, which arms a switch on the machine before each change."""
+        """The same shell, but it arms a switch on the machine before each change."""
         shell = copy.copy(self)
         shell._armed_for = seconds + self._heals_after
         return shell
@@ -51,11 +51,11 @@ class SshShell:
         return self._run(node, "network script", "".join(steps))
 
     def start_helper(self, node: Node, name: str, script: str) -> None:
-        """Run a script as a process group of its own on the node's machine, until it is stopped."""
+        """Run a script in its own process group on the node's machine, until it is stopped."""
         self._run(node, f"start helper {name}", text.start_helper(self._paths(node), name, script))
 
     def stop_helper(self, node: Node, name: str) -> None:
-        """End that group."""
+        """End that process group."""
         self._run(node, f"stop helper {name}", text.stop_helper(self._paths(node), name))
 
     def signal(self, node: Node, signal: Signal) -> None:
@@ -70,33 +70,33 @@ class SshShell:
         self._run(node, f"SIG{signal}", script, again=False)
 
     def start(self, node: Node) -> None:
-        """Start the node's process, which waits for ``release``; one that runs is left alone."""
+        """Start the node's process, which then waits for ``release``. A running process is left alone."""
         self._run(node, "start", text.start(self._paths(node), held=True))
 
     def release(self, node: Node) -> None:
-        """Let it go on."""
+        """Let the node's process continue."""
         paths = self._paths(node)
         self._run(node, "release it", text.release(paths) + text.disarm(paths, _PROCESS))
 
     def stop(self, node: Node, grace: float) -> None:
-        """SIGTERM, and SIGKILL to what has not exited ``grace`` seconds later."""
+        """Send SIGTERM; after ``grace`` seconds SIGKILL to what has not exited."""
         paths = self._paths(node)
         undo = self._arming(node, _PROCESS, text.start(paths, held=False))
         self._run(node, "stop", undo + text.stop(paths, grace), within=grace + 60.0)
 
     def process(self, node: Node) -> ProcessState:
-        """What its process does now. That of a machine that was booted again has exited."""
+        """The present state of the node's process. After a reboot of the machine it has exited."""
         return ProcessState(self._run(node, "look at its process", text.process(self._paths(node))).strip())
 
     def exit_code(self, node: Node) -> int:
-        """What its process ended with."""
-        said = self._run(node, "look at its process", text.exit_code(self._paths(node))).strip()
-        if not said:
-            raise ClusterError(f"{node.name}: nobody saw what its process ended with: its machine was down")
-        return int(said)
+        """The exit code of the node's process."""
+        code = self._run(node, "look at its process", text.exit_code(self._paths(node))).strip()
+        if not code:
+            raise ClusterError(f"{node.name}: the exit code of its process is unknown: its machine was down")
+        return int(code)
 
     def wipe(self, node: Node) -> int:
-        """Delete the data of a node that has exited; return how many files that were."""
+        """Delete the data of a node that has exited. Returns the number of files."""
         if self.process(node) is not ProcessState.EXITED:
             raise ClusterError(f"{node.name}: its data cannot be wiped while it runs")
         return int(self._run(node, "delete its data", text.wipe(self._paths(node)), again=False))

@@ -1,4 +1,4 @@
-"""What only machines by SSH know of a cluster's settings."""
+"""The settings of a cluster that only the SSH provider knows."""
 
 from typing import Annotated
 
@@ -12,11 +12,11 @@ class SshSpec(Part):
 
     machines: Annotated[str | None, NamesFile()] = Field(
         None,
-        description="an inventory of machines reached by SSH, to run the nodes on (docs/machines.md); found from where"
-        " the scenario's file is",
+        description="run the nodes on the machines of this inventory, by SSH (docs/machines.md); relative to the"
+        " scenario's file",
     )
     accept_new: bool = Field(
         False,
         exclude=True,
-        description="write the keys of hosts that are not in known_hosts there, once; a key that changed is refused",
+        description="add the keys of hosts that are not yet in known_hosts to it; a changed key is refused",
     )

@@ -1,6 +1,6 @@
-"""What is run on a machine, as shell text. Pure: nothing here runs anything.
+"""The shell scripts that are run on a machine, as text. Pure: nothing here runs anything.
 
-A fork costs up to 50 ms on a small machine: what the shell can do itself is left to it.
+A fork costs up to 50 ms on a small machine, so these scripts use what the shell itself can do.
 """
 
 import shlex
@@ -11,12 +11,12 @@ from harness.cluster.distribution import START
 from harness.core.topology import Node
 from nemesis.shell import Signal
 
-#: What is in a machine's data directory: a mark that it is ours, Kafka by version, and the node of a run.
+#: The content of a machine's data directory: a mark that it is ours, Kafka by version, and the node of a run.
 MARK = ".kafka-trial"
 KAFKA = "kafka"
 NODE = "node"
 
-#: The switch of what was done to a node's process.
+#: The switch that undoes what was done to a node's process.
 PROCESS_SWITCH = "process"
 
 #: A process is identified by its pid, its start time and the boot: a pid alone may be reused.
@@ -65,21 +65,21 @@ class MachinePaths:
 
     @property
     def files(self) -> str:
-        """The node's own data: what a wipe deletes."""
+        """The node's data, which a wipe deletes."""
         return f"{self.node}/data"
 
     def kafka(self, version: str) -> str:
-        """The directory of one version of Kafka, as it was copied."""
+        """The directory of one copied version of Kafka."""
         return f"{self.data}/{KAFKA}/{version}"
 
 
 def quoted(command: str, *words: str) -> str:
-    """A command with words that the shell takes as they are."""
+    """A command whose words are quoted for the shell."""
     return " ".join([command, *map(shlex.quote, words)])
 
 
 def priority(level: int) -> str:
-    """Run what follows at this priority, where that may be chosen."""
+    """Run what follows at this priority, if the system allows it."""
     return f"renice -n {level} -p $$ >/dev/null 2>&1 || true\n"
 
 
@@ -89,7 +89,7 @@ def at(paths: MachinePaths, script: str) -> str:
 
 
 def _owned(paths: MachinePaths, otherwise: str) -> str:
-    """Shell text: if the directory holds another run's node by now, says so and runs ``otherwise``."""
+    """If the directory has another run's node by now, say so and run ``otherwise``."""
     if paths.owner is None:
         return ""
     return (
@@ -99,7 +99,7 @@ def _owned(paths: MachinePaths, otherwise: str) -> str:
 
 
 def keeper(paths: MachinePaths, node: Node, java: str, home: str, environment: Mapping[str, str]) -> str:
-    """The script that starts a node as a process group of its own, waits for it, and keeps what it ended with."""
+    """The script that starts a node in its own process group, waits for its end, and stores its exit code."""
     variables = {
         **environment,
         "KAFKA_TRIAL_HOME": home,
@@ -121,14 +121,14 @@ def keeper(paths: MachinePaths, node: Node, java: str, home: str, environment: M
 
 
 def start(paths: MachinePaths, held: bool) -> str:
-    """Start the node, ``held`` or to go on at once; one that runs is left alone."""
+    """Start the node. ``held``: it waits until it is released. A running node is left alone."""
     return at(
         paths,
         f"if ! alive pid; then\n  rm -f pid exit\n  {': >held' if held else ':'}\n"
-        # Its keeper holds a pipe until it has started the node, or has ended.
+        # The keeper holds the pipe open until it has started the node, or has ended.
         "  : $(exec 3>&1\n"
         "    setsid sh keeper </dev/null >/dev/null 2>&1 &\n    remember $! keeper.pid 2>/dev/null || true)\n"
-        # (It cannot write that down where the disk is full.)
+        # (On a full disk it cannot write the file ``pid``.)
         "  [ -s pid ] || { echo 'it does not start: is the disk full?' >&2; exit 1; }\n"
         "fi\n"
         f"{'' if held else 'rm -f held'}\n",
@@ -136,26 +136,26 @@ def start(paths: MachinePaths, held: bool) -> str:
 
 
 def release(paths: MachinePaths) -> str:
-    """Let the node go on."""
+    """Release the node."""
     return at(paths, "if [ -e held ]; then rm -f held; fi\n")
 
 
 def signal(paths: MachinePaths, name: Signal) -> str:
     """Send a signal to the node's main process; SIGKILL to its whole group.
 
-    (A group that is stopped may hold a parent that waits for its child to become another program.)
+    (In a stopped group, a parent may be waiting for its child to become another program.)
     """
     act = 'destroy "$pid"' if name == "KILL" else f'kill -s {name} "$pid"'
     return at(paths, f"alive pid || {{ echo 'its process is not there' >&2; exit 1; }}\n{act}\n")
 
 
 def go_on(paths: MachinePaths) -> str:
-    """Have a node that was stopped go on; for one that has ended there is nothing to do."""
+    """Continue a stopped node. Nothing happens if it has ended."""
     return at(paths, 'if alive pid; then kill -s CONT "$pid"; fi\n')
 
 
 def stop(paths: MachinePaths, grace: float) -> str:
-    """SIGTERM, SIGKILL to what is there ``grace`` seconds later; it is over when the process is gone."""
+    """Send SIGTERM, and SIGKILL after ``grace`` seconds. Returns when the process has ended."""
     return at(
         paths,
         'if alive pid; then kill -s TERM "$pid"; fi\n'
@@ -179,7 +179,7 @@ def process(paths: MachinePaths) -> str:
 
 
 def exit_code(paths: MachinePaths) -> str:
-    """Print what the process ended with; nothing where nobody saw its end, as when the machine lost its power."""
+    """Print the exit code of the process; nothing if it is unknown, as after a power cut of the machine."""
     return at(
         paths,
         "tries=0\n"
@@ -189,7 +189,7 @@ def exit_code(paths: MachinePaths) -> str:
 
 
 def last_words(paths: MachinePaths) -> str:
-    """Print ``running``, or what the process ended with, and then the end of its log."""
+    """Print ``running``, or the exit code of the process and the end of its log."""
     return at(
         paths,
         "if alive pid; then echo running; exit 0; fi\n"
@@ -198,17 +198,17 @@ def last_words(paths: MachinePaths) -> str:
 
 
 def log(paths: MachinePaths) -> str:
-    """Print all that the node printed."""
+    """Print the whole log of the node."""
     return at(paths, "cat log\n")
 
 
 def wipe(paths: MachinePaths) -> str:
-    """Delete the node's data, and print how many files that were."""
+    """Delete the node's data, and print the number of files."""
     return at(paths, "find data -mindepth 1 -type f | wc -l\nfind data -mindepth 1 -delete\n")
 
 
 def start_helper(paths: MachinePaths, name: str, script: str) -> str:
-    """Run a script as a process group of its own until it is stopped."""
+    """Run a script in its own process group until it is stopped."""
     return at(
         paths,
         f"end helpers/{name}\n"
@@ -223,9 +223,9 @@ def stop_helper(paths: MachinePaths, name: str) -> str:
 
 
 def arm(paths: MachinePaths, name: str, undo: str, seconds: float) -> str:
-    """Have the machine run ``undo`` by itself so many seconds from now, again and again until it succeeds.
+    """Arm a switch: after so many seconds the machine itself runs ``undo``, and repeats it until it succeeds.
 
-    ``sleep`` counts on the monotonic clock: a clock that is set does not matter. What it undid leaves nothing.
+    ``sleep`` counts on the monotonic clock, so setting the clock does not matter. Afterwards the switch is gone.
     """
     waits = (
         f"sleep {seconds:.1f};"
@@ -234,43 +234,43 @@ def arm(paths: MachinePaths, name: str, undo: str, seconds: float) -> str:
     )
     return at(
         paths,
-        # (The earlier one stays where there is no room for the new one.)
+        # (If there is no space for the new switch, the earlier one stays.)
         f"cd switches\n{written(f'{name}.new', undo)}end {name}\nmv {name}.new {name}.sh\n"
         f"setsid sh -c {shlex.quote(waits)} </dev/null >/dev/null 2>&1 &\nremember $! {name}\n",
     )
 
 
 def disarm(paths: MachinePaths, name: str) -> str:
-    """Take that back."""
+    """Remove a switch without running it."""
     return at(paths, f"cd switches\nend {name}\nif [ -e {name}.sh ]; then rm -f {name}.sh; fi\n")
 
 
 def written(path: str, content: str) -> str:
-    """Write a file. (A shell that writes by itself does not say that the disk is full.)"""
+    """Write a file. (A shell's own ``printf`` into a file does not report a full disk; ``cat`` does.)"""
     return f"printf %s {shlex.quote(content)} 2>/dev/null | cat >{shlex.quote(path)}\n"
 
 
 def claim(data: str, owner: str) -> str:
-    """Make the directory of a node, from nothing. Fails where the data directory has other things, or another's node.
+    """Make the directory of a node. Fails if the data directory has other things in it, or another run's node.
 
-    It is made beside, and there at once with its owner's line: nothing of ours is ever without a name, and what fails
-    half-way leaves nothing. A machine that loses its power knows afterwards whose node it has.
+    The directory is made under a temporary name, and renamed with its owner's line in it: it never exists without an
+    owner, and a failure leaves nothing. After a power cut the machine still knows whose node it has.
     """
     node = MachinePaths(data).node
-    there = f"if [ -e {shlex.quote(node)} ]; then echo 'another node is there' >&2; exit 1; fi\n"
+    occupied = f"if [ -e {shlex.quote(node)} ]; then echo 'another node is there' >&2; exit 1; fi\n"
     kept = " ".join(map(shlex.quote, (data, node, f"{node}/owner")))
     return (
-        f'{own(data)}{there}new={shlex.quote(node)}.$$\ntrap \'rm -rf "$new"\' EXIT\nrm -rf "$new"\n'
+        f'{own(data)}{occupied}new={shlex.quote(node)}.$$\ntrap \'rm -rf "$new"\' EXIT\nrm -rf "$new"\n'
         'mkdir "$new" "$new/data" "$new/helpers" "$new/switches"\n'
         f"printf '%s\\n' {shlex.quote(owner)} 2>/dev/null | cat >\"$new/owner\"\n"
-        f'mv -T "$new" {shlex.quote(node)} || {{\n{there}exit 1\n}}\n'
+        f'mv -T "$new" {shlex.quote(node)} || {{\n{occupied}exit 1\n}}\n'
         f"trap - EXIT\nsync {kept} || sync\ncd {shlex.quote(node)}\n"
     )
 
 
 def own(data: str) -> str:
-    """Make the data directory ours. Fails where it has other things in it, or where others than root may write: root
-    runs what is in it. The mark says whether we made it."""
+    """Make the data directory ours. Fails if it has other things in it, or if others than root may write to it: root
+    runs what is in it. The mark says whether we made the directory."""
     folder, mark = shlex.quote(data), shlex.quote(f"{data}/{MARK}")
     foreign = shlex.quote(f"{data} has other things in it: name a directory of kafka-trial's own as `data`")
     open_to_all = shlex.quote(f"others than root may write to {data}: name another `data`")
@@ -280,7 +280,7 @@ def own(data: str) -> str:
         f'if [ ! -O {folder} ] || [ -n "$others" ]; then echo {open_to_all} >&2; exit 1; fi\n'
         f"if [ ! -e {mark} ]; then\n"
         f"  for there in {folder}/* {folder}/.[!.]*; do\n"
-        # (Another run may have made it ours meanwhile.)
+        # (Another run may have marked it meanwhile.)
         f'    if [ -e "$there" ] && [ ! -e {mark} ]; then echo {foreign} >&2; exit 1; fi\n'
         "  done\n"
         f"  printf '%s' \"$made\" 2>/dev/null | cat >>{mark}\n"
@@ -289,25 +289,25 @@ def own(data: str) -> str:
 
 
 def remove_node(paths: MachinePaths) -> str:
-    """End and remove the node of a run and all that was done for it: what faults left is undone first.
+    """End and remove the node of a run. First undo all faults that are left.
 
-    Prints a word for each thing that was removed; another run's node stays. Fails where a fault could not be undone:
-    its undoing stays.
+    Prints a word for each thing that was removed. Another run's node stays. Fails if a fault could not be undone; its
+    undo script stays.
     """
     return (
         f"{_PROCESSES}if [ ! -d {shlex.quote(paths.node)} ]; then exit 0; fi\n"
         f"cd {shlex.quote(paths.node)}\n{_owned(paths, 'exit 0')}failed=\n"
         "for undo in switches/*.sh; do\n"
-        # (Until its switch has ended, that may undo it itself.)
+        # (While the switch runs, it may undo the fault itself.)
         '  end "${undo%.sh}"\n'
         '  [ -e "$undo" ] || continue\n'
-        # (What would start the node again is not wanted now.)
+        # (This switch would start the node again.)
         f'  case $undo in switches/{PROCESS_SWITCH}.sh) rm -f "$undo"; continue ;; esac\n'
         '  if sh -eu "$undo" >/dev/null 2>switches/why </dev/null; then rm -f "$undo"; echo fault\n'
         '  else failed="$failed $(tail -n 1 switches/why)"; fi\n'
         "done\n"
         'for helper in helpers/*; do case $helper in *.log | "helpers/*") ;; *) end "$helper" ;; esac; done\n'
-        # (Else it would write what the process ended with, into a directory that is being removed.)
+        # (Otherwise it would write the exit code into a directory that is being removed.)
         "end keeper.pid\n"
         "if alive pid; then\n"
         '  destroy "$pid"\n'
@@ -320,8 +320,8 @@ def remove_node(paths: MachinePaths) -> str:
 
 
 def remove_kafka(data: str) -> str:
-    """Remove every version of Kafka that was copied, what a claim left that was cut off, and the data directory where
-    we made it. Where there is a node it is another run's, which came meanwhile: nothing is removed."""
+    """Remove every copied version of Kafka, the rest of an interrupted claim, and the data directory if we made it.
+    Removes nothing if there is a node: it belongs to another run, which has started meanwhile."""
     folder, node, mark = shlex.quote(data), shlex.quote(MachinePaths(data).node), shlex.quote(f"{data}/{MARK}")
     return (
         f"if [ ! -e {mark} ] || [ -e {node} ]; then exit 0; fi\n"
@@ -331,7 +331,7 @@ def remove_kafka(data: str) -> str:
     )
 
 
-#: Programs of the machine that nodes and faults are run with, and Debian's package of each.
+#: The programs of a machine that nodes and faults need, and Debian's package of each.
 TOOLS = {
     "setsid": "util-linux",
     "unshare": "util-linux",
@@ -346,7 +346,7 @@ TOOLS = {
 
 
 def facts(data: str, java: str) -> str:
-    """Print what a machine is like, a ``key=value`` a line: see ``Facts``."""
+    """Print the facts about a machine as lines of ``key=value``: see ``Facts``."""
     return (
         "set -- $SSH_CONNECTION\n"
         'echo "client=$1"\necho "control=$4"\n'
@@ -364,11 +364,11 @@ def facts(data: str, java: str) -> str:
         f"if [ -s {shlex.quote(MachinePaths(data).node)}/owner ]; then\n"
         f'  read -r owner <{shlex.quote(MachinePaths(data).node)}/owner; printf "owner=%s\\n" "$owner"\n'
         f"elif [ -d {shlex.quote(MachinePaths(data).node)} ]; then echo owner=?\nfi\n"
-        # (What runs of a node has the node's directory as its own, whichever an inventory names.)
+        # (The working directory of every node's process is the node's directory, in whichever data directory.)
         f"find /proc -maxdepth 2 -name cwd -lname '*/{NODE}' -printf '%l\\n' 2>/dev/null | sort -u |\n"
         f'while read -r node; do\n  [ "$node" != {shlex.quote(MachinePaths(data).node)} ] || continue\n'
         '  [ -s "$node/owner" ] || continue\n'
-        '  read -r owner <"$node/owner"; printf "beside=%s\\t%s\\n" "$node" "$owner"\n'
+        '  read -r owner <"$node/owner"; printf "other_node=%s\\t%s\\n" "$node" "$owner"\n'
         "done\n"
         "ip -o -4 addr show 2>/dev/null | while read -r number device inet address rest; do\n"
         '  echo "address=${address%%/*} $device"\n'

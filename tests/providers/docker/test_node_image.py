@@ -86,6 +86,6 @@ def test_an_image_is_pinned_by_its_version_or_digest(image: str) -> None:
 )
 def test_an_image_that_is_another_tomorrow_is_refused(image: str) -> None:
     with pytest.raises(
-        ValidationError, match=f"{image} is another image tomorrow: pinned by digest or version, never latest"
+        ValidationError, match=f"{image} may be another image tomorrow: pin it by digest or version, never latest"
     ):
         DockerSpec(image=image)

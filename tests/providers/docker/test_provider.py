@@ -229,7 +229,7 @@ def test_a_log_that_cannot_be_kept_is_noted_and_the_cluster_is_removed(fails: Ex
     with released(engine.client, RUN, tmp_path / "logs", notes.append):
         pass
     assert engine.there == []
-    assert notes == [f"the log of {name} is not kept whole: {fails}" for name in NAMES]
+    assert notes == [f"the log of {name} is not stored completely: {fails}" for name in NAMES]
     assert (tmp_path / "logs" / "b1.log").read_text() == "the first line\n"
 
 
@@ -239,7 +239,7 @@ def test_a_full_disk_is_noted_and_the_cluster_is_removed(tmp_path: Path) -> None
     with released(engine.client, RUN, tmp_path, notes.append):
         pass
     assert engine.there == []
-    assert notes == ["the log of b1 is not kept whole: [Errno 28] No space left on device"]
+    assert notes == ["the log of b1 is not stored completely: [Errno 28] No space left on device"]
     assert "the last line" in (tmp_path / "b2.log").read_text()
 
 
@@ -248,7 +248,7 @@ def test_where_no_container_can_be_listed_the_cluster_is_removed_all_the_same(tm
     with released(engine.client, RUN, tmp_path, notes.append):
         pass
     assert engine.there == []
-    assert notes == ["no node's log is kept: read timed out"]
+    assert notes == ["no node's log is stored: read timed out"]
 
 
 @pytest.mark.parametrize("interrupts", [KeyboardInterrupt(), RuntimeError("a defect")], ids=["interrupt", "defect"])

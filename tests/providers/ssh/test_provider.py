@@ -123,7 +123,7 @@ def test_what_is_taken_is_told_where_the_kernel_would_use_it(has: str, taken: bo
     ("address", "line"),
     [
         ("10.0.0.1", None),
-        ("10.0.0.9", "it has not the address 10.0.0.9 itself (it has 10.0.0.1, 10.1.0.1, 10.2.0.1), and no fault"),
+        ("10.0.0.9", "it does not have the address 10.0.0.9 itself (it has 10.0.0.1, 10.1.0.1, 10.2.0.1), so no fault"),
         ("10.2.0.1", "its address 10.2.0.1 is on the loopback interface, where no fault acts"),
         ("127.0.1.1", None),
     ],
@@ -156,7 +156,7 @@ def test_nodes_have_the_machines_addresses_and_a_connection_that_no_fault_cuts()
     ]
     assert nodes.clients.address == "10.0.0.254"
     two_ways = {"b1": facts(), "c1": facts(client="192.168.1.1")}
-    with pytest.raises(EnvironmentLacks, match=r"by several addresses \(10.0.0.254, 192.168.1.1\): say in `clients`"):
+    with pytest.raises(EnvironmentLacks, match=r"at several addresses \(10.0.0.254, 192.168.1.1\): set `clients`"):
         topology(spec, hosts, Inventory(hosts=list(hosts.values())), two_ways)
     told = Inventory(hosts=list(hosts.values()), clients="10.9.9.9")
     assert topology(spec, hosts, told, two_ways).clients.address == "10.9.9.9"
@@ -226,7 +226,7 @@ def test_a_run_in_another_directory_of_the_machine_is_told_while_its_node_runs(l
         running(claim(lab, "m1", "a/story", lab.directory)),
         connected({"b1": lab.host(data=str(lab.directory / "m1"))}, KnownHosts(lab.known, False, print)) as machines,
     ):
-        assert looking.look(machines["b1"]).beside == (), "its own, and one of which nothing runs, are not beside it"
+        assert looking.look(machines["b1"]).other_nodes == (), "its own node, and one that does not run, do not count"
         alone(machines["b1"])
         with running(beside), pytest.raises(EnvironmentLacks, match=re.escape(told)):
             alone(machines["b1"])
@@ -376,7 +376,7 @@ def test_of_another_runs_node_nothing_is_told_or_kept_as_its_own(lab: Lab) -> No
                 with pytest.raises(ClusterError, match=r"its machine has the node of another run now$"):
                     cluster.why_dead(b1)
                 (note,) = notes
-                assert note.startswith("the log of b1 is not kept whole: ")
+                assert note.startswith("the log of b1 is not stored completely: ")
                 assert note.endswith("its machine has the node of another run now")
                 assert (logs / "b1.log").read_text() == ""
 

@@ -83,5 +83,5 @@ def test_a_process_that_is_stopped_goes_on_and_one_that_is_ended_is_started(shel
 
 
 def test_what_nobody_saw_the_end_of_has_no_exit_code(shell: SshShell) -> None:
-    with pytest.raises(ClusterError, match="b1: nobody saw what its process ended with: its machine was down"):
+    with pytest.raises(ClusterError, match="b1: the exit code of its process is unknown: its machine was down"):
         shell.exit_code(B1)
