@@ -110,12 +110,19 @@ def loses(row: Row, sender: str, receiver: str) -> bool:
     """
     if not does(row, Does.CUTS) or row.get("plane") not in _REPLICATES:
         return False
-    if row.get("cut_from") is None and row.get("cut_to") is None and row["kind"] != "partition":
+    if _alone(row):
         return not {sender, receiver}.isdisjoint(acted_on(row))
     if not {sender, receiver} <= acted_on(row):
         return False
     lost = opposite(row) if row.get("both_ways") else opposite(row)[:1]
     return any(sender in senders and receiver in receivers for senders, receivers in lost)
+
+
+def _alone(row: Row) -> bool:
+    """Whether a cut is one of each of its nodes from all others. (One between two groups named the nodes of both before
+    their sides were recorded.)"""
+    told = row.get("cut_from") is not None or row.get("cut_to") is not None or sides(row)
+    return not told and (row["kind"] != "partition" or len(row["nodes"]) == 1)
 
 
 def cuts_only(row: Row, nodes: frozenset[str]) -> bool:
@@ -135,7 +142,7 @@ def unfit(row: Row, brokers: frozenset[str], controllers: frozenset[str]) -> fro
     if not does(row, Does.CUTS) or not hits_heartbeats(row):
         return frozenset()
     if not sides(row):
-        return frozenset() if row["kind"] == "partition" else acted
+        return acted if _alone(row) else frozenset()
     cut = (one for one, other in opposite(row) if controllers and controllers <= other)
     return acted & frozenset[str]().union(*cut)
 
@@ -159,7 +166,7 @@ def unreached(row: Row) -> frozenset[str]:
     if not does(row, Does.CUTS) or row.get("plane") not in _SERVES:
         return frozenset()
     if not sides(row):
-        return frozenset() if row["kind"] == "partition" else acted_on(row)
+        return acted_on(row) if _alone(row) else frozenset()
     return acted_on(row) & frozenset[str]().union(*(one for one, other in opposite(row) if Role.CLIENTS in other))
 
 

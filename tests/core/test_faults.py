@@ -178,12 +178,13 @@ def test_of_what_is_cut_one_way_the_other_way_is_not_lost(both_ways: bool | None
         ({}, False),
         ({"plane": "all", "nodes": ["b3"]}, False),
         ({"plane": "all", "nodes_without_effect": ["b1"]}, False),
-        ({"plane": "all", "kind": "partition"}, False),
+        ({"plane": "all", "kind": "partition", "nodes": ["b1", "b2"]}, False),
+        ({"plane": "all", "kind": "partition"}, True),
         ({"plane": "all", "kind": "slow"}, False),
     ],
     ids=[
         *("all", "replication", "of the controller", "of clients", "not recorded", "of another", "it did not act"),
-        *("two sides that nobody knows", "late"),
+        *("two sides that nobody knows", "one side", "late"),
     ],
 )
 def test_who_is_cut_from_all_others_gets_and_sends_nothing(more: dict[str, Any], lost: bool) -> None:
