@@ -11,5 +11,5 @@ WORKLOADS: dict[str, type[Workload]] = {
     "transactions": Transactions,
 }
 
-#: What is meant where a scenario does not say its ``kind``.
+#: The workload of a scenario that does not say its ``kind``.
 DEFAULT = "queue"

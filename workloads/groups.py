@@ -1,7 +1,8 @@
 """The workload ``groups``: producers append numbered records, and members of one consumer group process each of them.
 
-Members join, leave and are killed by steps of the timeline. When a member commits decides what a kill does: before it
-processes, what it had committed is processed by nobody; after it, what it had processed is processed again.
+Steps of the timeline have members join and leave, and kill them. What a kill does depends on when a member commits. If
+it commits before it processes, records that it had committed may never be processed; if after, records that it had
+processed may be processed again.
 """
 
 from collections.abc import Iterable, Iterator
@@ -21,7 +22,7 @@ _SHORTEST_SESSION_MS = 6_000
 
 
 class Member(BaseModel):
-    """A member of our consumer group."""
+    """A member of the workload's consumer group."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -36,13 +37,13 @@ class _OfAMember(WorkloadStep):
 
     @property
     def number(self) -> int:
-        """Which member is meant."""
+        """The number of the member."""
         meant: Member = getattr(self, self.key)
         return meant.member
 
 
 class Kill(_OfAMember):
-    """Kill a member in the middle of what it does: the group waits for it until its session is over."""
+    """Kill a member in the middle of its work: the group waits for it until its session is over."""
 
     kill: Member
 
@@ -51,7 +52,7 @@ class Kill(_OfAMember):
 
 
 class Leave(_OfAMember):
-    """Have a member finish what it does and leave the group, which then need not wait for it."""
+    """Have a member finish its work and leave the group, so that the group need not wait for it."""
 
     leave: Member
 
@@ -60,7 +61,7 @@ class Leave(_OfAMember):
 
 
 class Join(_OfAMember):
-    """Have a member that was killed or has left join again, as the next incarnation of the same worker."""
+    """Have a member that was killed or has left join again. It is the next incarnation of the same worker."""
 
     join: Member
 
@@ -69,31 +70,31 @@ class Join(_OfAMember):
 
 
 class Groups(Appending):
-    """What a scenario's ``workload:`` with ``kind: groups`` may say in addition to the client settings."""
+    """The keys of a scenario's ``workload:`` with ``kind: groups``, in addition to the client settings."""
 
     steps: ClassVar = (Kill, Leave, Join)
 
     kind: Literal["groups"] = "groups"
     members: int = Field(3, ge=1, le=99, description="processes that share the partitions as one consumer group")
     commit: Literal["before-processing", "after-processing"] = Field(
-        "after-processing", description="when a member commits what a poll brought: at-most-once, or at-least-once"
+        "after-processing", description="when a member commits the records of a poll: at-most-once, or at-least-once"
     )
-    processing: Duration = Field(0.2, ge=0, le=10, description="how long the records of one poll take to be processed")
+    processing: Duration = Field(0.2, ge=0, le=10, description="how long a member processes the records of one poll")
     session_timeout_ms: int = Field(
         _SHORTEST_SESSION_MS,
         ge=1_000,
         alias="session.timeout.ms",
-        description="after how long a dead member's partitions go to others; 6000 is a broker's default least",
+        description="after how long a dead member's partitions go to others; brokers allow 6000 and more by default",
     )
 
     @property
     def grouped(self) -> bool:
-        """Whether its consumers share the partitions as a group: they always do."""
+        """True: its consumers always share the partitions as a group."""
         return True
 
     @property
     def commits_first(self) -> bool:
-        """Whether a member commits what a poll brought before it processes that."""
+        """Whether a member commits the records of a poll before it processes them."""
         return self.commit == "before-processing"
 
     def worker_specs(self, plan: Plan) -> list[Spec]:
@@ -101,7 +102,7 @@ class Groups(Appending):
         return [*self.producer_specs(plan), *self._members(plan)]
 
     def contradictions(self, timeline: Iterable[tuple[int, WorkloadStep]]) -> Iterator[Contradiction]:
-        """Members come and go, each of them where it is."""
+        """A member can leave or be killed only while it is in the group, and join only while it is not."""
         gone: set[int] = set()
         for index, step in timeline:
             if not isinstance(step, _OfAMember):

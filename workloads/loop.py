@@ -1,4 +1,4 @@
-"""The only loop of a worker process, how it receives commands, and how it reports."""
+"""The main loop of a worker process, the commands that it receives, and its reports."""
 
 import os
 import select
@@ -16,14 +16,14 @@ class HarnessGoneError(Exception):
 
 
 class Commands:
-    """Lines of standard input, read without ever waiting for one that has not come."""
+    """Reads commands, one a line, from standard input. ``poll`` never waits."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
         self._rest = b""
 
     def wait(self) -> str:
-        """The next line, however long it takes. Raises HarnessGoneError at the end of the input."""
+        """Wait for the next line. Raises HarnessGoneError at the end of the input."""
         while True:
             if (line := self._line()) is not None:
                 return line
@@ -50,7 +50,7 @@ class Commands:
 
 
 def send_report(report: Report) -> None:
-    """Print one line. Raises HarnessGoneError where nobody reads it any more."""
+    """Print one line. Raises HarnessGoneError if the harness no longer reads."""
     try:
         print(report.model_dump_json(), flush=True)
     except BrokenPipeError as exc:
@@ -60,10 +60,12 @@ def send_report(report: Report) -> None:
 def run(
     commands: Commands, step: Callable[[float], None], finished: Callable[[float], bool], flush: Callable[[], Report]
 ) -> Report:
-    """The worker's only loop: step until asked to finish, then until ``finished`` or its time is over.
+    """The worker's loop: call ``step`` until asked to finish, then call ``finished`` until it returns true or the time
+    is over.
 
-    ``finished`` is asked with the seconds that are left, and works towards it. The journals are flushed and statistics
-    reported every quarter of a second. Returns the last report. Raises HarnessGoneError.
+    ``step`` and ``finished`` get the seconds that they may take at most; ``finished`` also works towards the end. Every
+    quarter of a second the loop flushes the journals and reports statistics. Returns the last report. Raises
+    HarnessGoneError.
     """
     deadline: float | None = None
     flushed = time.monotonic()

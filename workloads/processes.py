@@ -1,4 +1,4 @@
-"""The workers of a workload as they run: processes, started, counted, finished and never left behind."""
+"""The running workers of a workload: starts their processes, counts, finishes them, and leaves none behind."""
 
 import time
 from collections.abc import Sequence
@@ -16,14 +16,14 @@ from workloads.worker_process import Worker
 _START_S = 60.0
 _MARGIN_S = 5.0
 _LEAVE_S = 20.0
-#: The longest that a poll takes, and to get another.
+#: The longest time until a member processes a poll: it may have to finish one poll, then get another.
 _IDLE_S = 15.0
 _POLL_S = 0.05
 
 
 @dataclass(frozen=True)
 class Counts:
-    """What all workers have journalled so far. ``indeterminate``: completed, and nobody knows."""
+    """What all workers have journalled so far. ``indeterminate``: completed with an unknown outcome."""
 
     sent: int
     acknowledged: int
@@ -34,7 +34,7 @@ class Counts:
 
 
 class Workers:
-    """All workers of a run. Entering it starts every process, which waits for ``begin``; leaving it ends them."""
+    """All workers of a run. Entering starts every process; a process waits for ``begin``. Leaving ends them."""
 
     def __init__(self, specs: list[Spec]) -> None:
         self._workers: list[Worker] = []
@@ -61,13 +61,13 @@ class Workers:
 
     @property
     def killed(self) -> frozenset[str]:
-        """What the journals of those are called that were killed on purpose: as far as they go is all there is."""
+        """The names of the journals of workers that were killed on purpose: such journals are complete as they are."""
         return frozenset(spec.journal for spec in self._killed)
 
     @property
     def unfinished(self) -> list[str]:
-        """A line for each worker that was asked to finish and did not: one that had to be ended, or a consumer that did
-        not read to the end of the log."""
+        """A line for each worker that did not finish when asked: it had to be ended, or it is a consumer that did not
+        read to the end of the log."""
         return list(self._unfinished)
 
     @property
@@ -77,7 +77,7 @@ class Workers:
 
     @property
     def died_members(self) -> list[Process]:
-        """The processes of members that ended in the middle of what they did, though no step killed them: they died by
+        """The processes of members that ended in the middle of their work though no step killed them: they died by
         themselves, or had to be killed at the end."""
         died = [*self._cut_off, *(worker.spec for worker in self._workers if worker.death)]
         return [Process(worker=spec.worker, incarnation=spec.life) for spec in died if spec.member]
@@ -99,7 +99,7 @@ class Workers:
     def begin(self) -> None:
         """Let every worker begin, and wait until each has sent its first statistics.
 
-        Raises ClusterError where one does not come up: says what it wrote.
+        Raises ClusterError, with the worker's last output, if one does not start.
         """
         for worker in self._workers:
             worker.begin()
@@ -128,7 +128,8 @@ class Workers:
         )
 
     def acknowledged_since(self, at_ns: int) -> bool:
-        """Whether each partition that was written to acknowledged a write after this moment of the run's clock."""
+        """Whether, since this time of the run's clock, a write was acknowledged in each partition that was written
+        to."""
         last: dict[Partition, int] = {}
         for worker in (*self._workers, *self._gone):
             for index, at in (worker.report.last_acks if worker.report else {}).items():
@@ -137,10 +138,10 @@ class Workers:
         return bool(last) and min(last.values()) > at_ns
 
     def replace(self, number: int) -> str:
-        """Kill a producer (SIGKILL), and start another instead, with the same settings.
+        """Kill a producer (SIGKILL), and start another one with the same settings.
 
-        Returns what was done, in a few words. Raises ClusterError where there is none of this number, or it has died by
-        itself.
+        Returns what was done, in a few words. Raises ClusterError if there is no producer of this number, or it has
+        died by itself.
         """
         producers = [worker for worker in self._workers if worker.spec.writes and worker.spec.worker == number]
         if not producers:
@@ -148,20 +149,20 @@ class Workers:
         return f"{self._kill(producers[0])}, {self._succeed(producers[0])}"
 
     def kill(self, member: int, within: float = _IDLE_S) -> str:
-        """Kill a member of the group (SIGKILL) while it processes what a poll brought: 1 is the first.
+        """Kill a member of the group (SIGKILL) while it processes the records of a poll. The first member is 1.
 
-        One that does not come to that ``within`` so many seconds is killed all the same. The group learns of it when
-        its session is over. Returns what was done, in a few words. Raises ClusterError where it is not in the group, or
-        has died by itself: that is a defect, and makes the run partial.
+        If it processes nothing ``within`` this many seconds, it is killed all the same. The group learns of it when the
+        session is over. Returns what was done, in a few words. Raises ClusterError if it is not in the group, or has
+        died by itself: that is a defect, and makes the run partial.
         """
         worker = self._member(member)
         busy = worker.is_processing(within)
         return f"{self._kill(worker)}, {'in the middle of a poll' if busy else 'not in the middle of a poll'}"
 
     def leave(self, member: int) -> str:
-        """Have a member leave the group, which then need not wait for it: it commits what it processed, and ends.
+        """Have a member leave the group: it commits what it processed, and ends, so the group need not wait for it.
 
-        Returns what was done, in a few words. Raises ClusterError where it is not in the group, or does not end.
+        Returns what was done, in a few words. Raises ClusterError if it is not in the group, or does not end.
         """
         worker = self._member(member)
         worker.finish(0)
@@ -174,9 +175,10 @@ class Workers:
         return f"process {worker.pid} left"
 
     def join(self, member: int) -> str:
-        """Have a member that was killed or has left join again: as the next incarnation of the same worker.
+        """Have a member that was killed or has left join again. It is the next incarnation of the same worker.
 
-        Returns what was done, in a few words. Raises ClusterError where there was none, or it has not gone.
+        Returns what was done, in a few words. Raises ClusterError if there is no such member, or it is still in the
+        group.
         """
         worker = self._worker_of(member)
         gone = [process for process in self._gone if process.spec.worker == worker]
@@ -185,16 +187,15 @@ class Workers:
         return self._succeed(gone[-1])
 
     def deaths(self) -> list[str]:
-        """One line for each worker that ended without having been asked to."""
+        """One line for each worker that ended without being asked to."""
         return [death for worker in self._workers if (death := worker.death) is not None]
 
     def finish(self, within: float) -> list[str]:
-        """Producers stop and drain, then consumers read to the end of what is in the log; all in ``within`` seconds.
+        """Have producers stop and drain, then consumers read to the end of the log; all ``within`` this many seconds.
 
-        What a member owned that was killed nobody reads until the group has learnt of it: it is waited for; and so is
-        what nobody answers for (acks=0), until brokers had time to append it.
-        Returns what did not go as it should, one line each: a worker that died, or had to be ended, records that are
-        still in flight, a consumer that did not come to the end.
+        It waits until the group has given a killed member's partitions to others, because until then nobody reads them.
+        With acks=0 no answers come, so it waits until brokers had time to append the records. Returns one line for each
+        problem: a worker that died or had to be ended, records still in flight, a consumer that did not reach the end.
         """
         deadline = time.monotonic() + within
         notes: list[str] = []
@@ -210,7 +211,7 @@ class Workers:
                 if not worker.wait(until - time.monotonic()):
                     if not worker.end():
                         self._cut_off.append(worker.spec)
-                    # Its end is ours, no death; whether it still closed its journals is seen when they are sealed.
+                    # We ended it, so this is no death. The seal shows whether it still closed its journals.
                     self._remove(worker)
                     self._unfinished.append(f"{worker.name} did not finish within {within:g} s and was ended")
                     notes.append(self._unfinished[-1])
@@ -261,7 +262,7 @@ class Workers:
 
 
 def _unowned(workers: Sequence[Worker]) -> bool:
-    """Whether there are members of a group that lives, and they do not own all of its partitions."""
+    """Whether members of a group are running but do not own all of its partitions."""
     members = [w for w in workers if w.spec.member and w.running]
     owned = sum(member.report.owned for member in members if member.report is not None)
     return any(owned < len(member.spec.partitions) for member in members)

@@ -1,4 +1,4 @@
-"""What a worker process reads on the first line of its standard input, and what it writes on its standard output."""
+"""What a worker process reads (the first line of its standard input) and writes (its standard output)."""
 
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -8,14 +8,14 @@ from pydantic import BaseModel, ConfigDict, Field
 from harness.core.topology import Partition
 from workloads.clients.settings import MOST_WAITING, Acks, Config
 
-#: With acks=0 a producer finishes when all is sent: a broker under load appends it later.
+#: With acks=0 a producer finishes when all is sent, but a broker under load may append the records later.
 _TAKEN_WITHIN_S = 3.0
 
 
 class Spec(BaseModel):
-    """What any worker needs. ``client``: ``module:function`` that does its work, of a spec, its commands and an
-    ExitStack, and returns its last report. ``writes``: it finishes before those that read. ``tables``: those of the
-    history that it writes."""
+    """What any worker needs. ``client``: ``module:function`` that does the work; it takes a spec, the commands and an
+    ExitStack, and returns the last report. ``writes``: it is a producer, and finishes before the consumers. ``tables``:
+    the tables of the history that it writes."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -24,16 +24,16 @@ class Spec(BaseModel):
     tables: ClassVar[tuple[str, ...]]
 
     worker: int
-    role: str = Field(description="what its work is called; its client in run.json by this and its number")
+    role: str = Field(description="the name of its work; run.json names its client by this and its number")
     config: Config = Field(description="librdkafka's settings")
     partitions: list[Partition] = Field(description="topic and partition")
     journals: Path
     origin_ns: int
-    life: int = Field(0, description="how many processes of this worker there were before")
+    life: int = Field(0, description="the number of earlier processes of this worker")
 
     @property
     def journal(self) -> str:
-        """What its journals are called: those of its predecessors stay as they are."""
+        """The name of its journals. Each process of a worker has its own, so those of earlier processes stay."""
         return f"{self.worker}.{self.life}" if self.life else str(self.worker)
 
     @property
@@ -43,12 +43,12 @@ class Spec(BaseModel):
 
     @property
     def on_its_way_s(self) -> float:
-        """How long brokers may still append what it sent, once it has finished, in seconds."""
+        """How long brokers may still append its records after it has finished, in seconds."""
         return 0.0
 
 
 class WriterSpec(Spec):
-    """Any producer. Each process of one worker has numbers of its own."""
+    """Any producer. Each process of one worker has its own range of sequences."""
 
     writes: ClassVar[bool] = True
     tables: ClassVar[tuple[str, ...]] = ("sends",)
@@ -59,17 +59,17 @@ class WriterSpec(Spec):
 
     @property
     def first(self) -> int:
-        """The first sequence (and the first transaction) of this process: above all of its predecessors'."""
+        """The first sequence (and the first transaction) of this process: above those of all earlier processes."""
         return self.life << 32
 
     @property
     def first_incarnation(self) -> int:
-        """What its first client is called: each process has a hundred."""
+        """The incarnation of its first client. Each process has a range of a hundred."""
         return self.life * 100
 
 
 class ProducerSpec(WriterSpec):
-    """A producer. ``rate``: records/s of this process, null is as fast as possible; ``record_size`` in bytes."""
+    """A producer. ``rate``: records/s of this process, None: as fast as possible; ``record_size`` in bytes."""
 
     client: ClassVar[str] = "workloads.clients.producing:produce"
 
@@ -80,12 +80,12 @@ class ProducerSpec(WriterSpec):
 
     @property
     def on_its_way_s(self) -> float:
-        """How long brokers may still append what it sent: with acks=0 no answer tells that they have."""
+        """How long brokers may still append its records: with acks=0 no answer says that they are appended."""
         return _TAKEN_WITHIN_S if self.acks == "0" else super().on_its_way_s
 
 
 class TransactorSpec(WriterSpec):
-    """A producer of transactions of ``records`` each, ``aborted`` of them (a share) on purpose."""
+    """A producer of transactions with ``records`` each. It aborts the share ``aborted`` of them on purpose."""
 
     client: ClassVar[str] = "workloads.clients.transacting:transact"
     tables: ClassVar[tuple[str, ...]] = ("sends", "transactions")
@@ -96,10 +96,10 @@ class TransactorSpec(WriterSpec):
 
 
 class ConsumerSpec(Spec):
-    """A consumer: reads all its ``partitions``, or as a member of a group those of their topics that it is assigned.
+    """A consumer: it reads all ``partitions``, or, as a member of a group, the partitions that the group assigns to it.
 
-    ``processing``: the seconds that the records of one poll take to be processed, null where reading them is all.
-    ``commits_first``: before that, not after.
+    ``processing``: seconds to process the records of one poll; None: it only reads them. ``commits_first``: it commits
+    before it processes, not after.
     """
 
     client: ClassVar[str] = "workloads.clients.consuming:consume"
@@ -116,25 +116,25 @@ class ConsumerSpec(Spec):
 
 
 class Order(BaseModel):
-    """The first line that a worker process reads: ``spec`` is ``module:class`` of ``values``."""
+    """The first line that a worker process reads: ``spec`` is the ``module:class`` of a spec, ``values`` its fields."""
 
     spec: str
     values: dict[str, Any]
 
     @classmethod
     def to(cls, spec: Spec) -> "Order":
-        """The order to do what ``spec`` says."""
+        """The order for this spec."""
         kind = type(spec)
         return cls(spec=f"{kind.__module__}:{kind.__qualname__}", values=spec.model_dump(mode="json"))
 
 
 class Report(BaseModel):
-    """One line of a worker's statistics; all of it is in the journals already. The last one says ``finished``.
+    """One line of a worker's statistics. What it counts is already in the journals. The last report says ``finished``.
 
-    ``owned``: how many partitions a consumer is assigned, none while its group rebalances. ``processed``: how much
-    of a poll's records a member of a group has processed, of 1; null between polls. ``behind``: a consumer was asked to
-    finish, and did not come to the end of the log in time. ``last_acks``: when each partition that a producer wrote to
-    acknowledged last, by its index; -1 where it never did.
+    ``owned``: the number of partitions assigned to a consumer, 0 while its group rebalances. ``processed``: the share
+    of a poll's records that a member of a group has processed, 0 to 1; null between polls. ``behind``: a consumer was
+    asked to finish, but did not reach the end of the log in time. ``last_acks``: by the index of each partition that a
+    producer wrote to, the time of the last acknowledgement; -1: none.
     """
 
     sent: int = 0

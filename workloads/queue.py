@@ -15,7 +15,7 @@ class Appending(Workload):
     keys: int | None = Field(None, ge=1, description="distinct keys, each always in one partition; null: no keys")
 
     def producer_specs(self, plan: Plan) -> list[Spec]:
-        """Its producers, 1, 2 …"""
+        """The producers: workers 1, 2 …"""
         return [
             ProducerSpec(
                 worker=worker,
@@ -32,7 +32,7 @@ class Appending(Workload):
 
 
 class Queue(Appending):
-    """What a scenario's ``workload:`` with ``kind: queue`` may say in addition to the client settings."""
+    """The keys of a scenario's ``workload:`` with ``kind: queue``, in addition to the client settings."""
 
     kind: Literal["queue"] = "queue"
     consumers: int = Field(1, ge=0, le=99, description="processes that read while the run lasts")
@@ -46,7 +46,7 @@ class Queue(Appending):
         return self.consume == "group"
 
     def worker_specs(self, plan: Plan) -> list[Spec]:
-        """Producers, and consumers that read along."""
+        """The producers, and the live consumers."""
         return [*self.producer_specs(plan), *self._consumers(plan)]
 
     def _consumers(self, plan: Plan) -> list[Spec]:

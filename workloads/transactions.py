@@ -1,5 +1,5 @@
-"""The workload ``transactions``: producers write in transactions, some aborted on purpose; readers of both isolation
-levels stand side by side."""
+"""The workload ``transactions``: producers write in transactions and abort some on purpose; consumers of both isolation
+levels read them."""
 
 from collections.abc import Iterable, Iterator
 from typing import ClassVar, Literal, Self
@@ -15,13 +15,14 @@ from workloads.workload import Contradiction, Plan, Workload, WorkloadStep
 #: librdkafka wants its socket.timeout.ms (10 s here) to fit into a transaction (rdkafka_conf.c, finalize).
 _SHORTEST_TIMEOUT_MS = 10_000
 
-#: So long after its timeout, at most, a transaction is aborted by its coordinator, with room to spare: it looks every
-#: 10 s (transaction.abort.timed.out.transaction.cleanup.interval.ms), and must be elected and load its log before.
+#: The longest time from a transaction's timeout until its coordinator aborts it, with room to spare: the coordinator
+#: checks every 10 s (transaction.abort.timed.out.transaction.cleanup.interval.ms), and may first have to be elected and
+#: load its log.
 _SETTLING_S = 30.0
 
 
 class Replacement(BaseModel):
-    """A transactional producer of ours."""
+    """A transactional producer of the workload."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -32,9 +33,9 @@ class Replacement(BaseModel):
 
 
 class Replace(WorkloadStep):
-    """Kill a transactional producer in the middle of what it does; another with its transactional.id follows.
+    """Kill a transactional producer in the middle of its work, and start another with the same transactional.id.
 
-    Its successor fences what is left of the dead one (KIP-98, 2.5).
+    The new one fences what is left of the dead one (KIP-98, 2.5).
     """
 
     elsewhere: ClassVar[str] = "only a transactional producer is replaced: use kind: transactions"
@@ -46,14 +47,14 @@ class Replace(WorkloadStep):
 
 
 class Transactions(Workload):
-    """What a scenario's ``workload:`` with ``kind: transactions`` may say in addition to the client settings."""
+    """The keys of a scenario's ``workload:`` with ``kind: transactions``, in addition to the client settings."""
 
     steps: ClassVar = (Replace,)
 
     kind: Literal["transactions"] = "transactions"
     producers: int = Field(2, ge=1, le=900, description="producer processes, each with a transactional.id of its own")
     consumers: int = Field(
-        1, ge=0, le=49, description="processes of each isolation level that read every partition while the run lasts"
+        1, ge=0, le=49, description="consumers of each isolation level; each reads every partition while the run lasts"
     )
     records: int = Field(6, ge=1, le=10_000, description="records of a transaction, over all partitions in turn")
     aborted: Share = Field(0.2, description="share of the transactions that are aborted on purpose, drawn by the seed")
@@ -63,10 +64,10 @@ class Transactions(Workload):
         ge=_SHORTEST_TIMEOUT_MS,
         le=900_000,
         alias="transaction.timeout.ms",
-        description="900000 is a broker's most",
+        description="900000 is the most that brokers allow by default",
     )
     isolation_level: Isolation = Field(
-        "read_committed", alias="isolation.level", description="of the final read; live readers have one each"
+        "read_committed", alias="isolation.level", description="of the final read; the live consumers have both"
     )
 
     @model_validator(mode="after")
@@ -82,22 +83,22 @@ class Transactions(Workload):
 
     @property
     def settles_within(self) -> float:
-        """A transaction is over after its timeout, and after its coordinator has seen that."""
+        """A transaction is over when its timeout has passed and its coordinator has noticed that."""
         return self.transaction_timeout_ms / 1e3 + _SETTLING_S
 
     def transactional_id(self, origin_ns: int) -> str:
-        """That of the first producer."""
+        """The transactional.id of the first producer."""
         return transactional_id(origin_ns, 1)
 
     def contradictions(self, timeline: Iterable[tuple[int, WorkloadStep]]) -> Iterator[Contradiction]:
-        """Only producers that there are can be replaced."""
+        """Only an existing producer can be replaced."""
         for index, step in timeline:
             if isinstance(step, Replace) and step.replace.producer > self.producers:
                 says = f"there is no producer {step.replace.producer}: they are 1 to {self.producers}"
                 yield Contradiction(index, ("replace", "producer"), says)
 
     def worker_specs(self, plan: Plan) -> list[Spec]:
-        """Producers, and for each isolation level consumers that read along."""
+        """The producers, and live consumers of each isolation level."""
         return [*self._transactors(plan), *self._consumers(plan)]
 
     def _transactors(self, plan: Plan) -> list[Spec]:

@@ -1,9 +1,8 @@
 """One client process: ``python -m workloads.worker``.
 
-Standard input: one line of JSON (workloads.protocol: Order), then ``begin``, later ``finish`` and the seconds that it
-may take. Until ``begin`` it talks to no broker.
-Standard output: a line of JSON statistics after each flush. When standard input closes, the harness is gone: the worker
-writes what it has and ends.
+Standard input: one line of JSON (workloads.protocol: Order), then ``begin``, later ``finish`` and the seconds that the
+worker may take. Before ``begin`` it connects to no broker. Standard output: a line of JSON statistics after each flush.
+If standard input closes, the harness is gone: the worker writes its journals and ends.
 """
 
 import os
@@ -19,7 +18,7 @@ from workloads.protocol import Order, Report
 
 
 def work(order: Order, commands: Commands, stack: ExitStack) -> Report:
-    """Do what an order says; returns the last report."""
+    """Carry out an order; return the last report."""
     kind = _named(order.spec)
     client, spec = _named(kind.client), kind.model_validate(order.values)
     commands.wait()
@@ -28,13 +27,13 @@ def work(order: Order, commands: Commands, stack: ExitStack) -> Report:
 
 
 def _named(path: str) -> Any:
-    """What ``module:name`` means."""
+    """The object that ``module:name`` names."""
     module, _, name = path.partition(":")
     return getattr(import_module(module), name)
 
 
 def main() -> None:
-    """Run the worker that standard input describes."""
+    """Run the worker whose order comes on standard input."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     without_pandas()
     commands = Commands(sys.stdin.fileno())
@@ -45,9 +44,9 @@ def main() -> None:
         report.finished = True
         send_report(report)
     except HarnessGoneError:
-        # Nobody is left to report to. The journals were closed on the way here.
+        # The harness is gone, so there is nobody to report to. The ExitStack has closed the journals.
         os._exit(1)
-    # The journals are closed. librdkafka's own shutdown would wait for brokers that may be cut off.
+    # The journals are closed. librdkafka's own shutdown might wait for brokers that are cut off.
     os._exit(0)
 
 

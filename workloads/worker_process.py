@@ -1,4 +1,4 @@
-"""A worker process as the harness sees it: started, listened to, asked to finish, killed."""
+"""The harness's side of a worker process: starts it, reads its reports, asks it to finish, kills it."""
 
 import signal
 import subprocess
@@ -15,9 +15,9 @@ _STDERR_LINES = 5
 
 
 class Worker:
-    """One worker process, which writes and reads from ``begin`` on.
+    """One worker process. Its client works from ``begin`` on.
 
-    In a session of its own: a Ctrl-C in the terminal is the harness's to handle.
+    It has a session of its own, so a Ctrl-C in the terminal reaches only the harness.
     """
 
     def __init__(self, spec: Spec) -> None:
@@ -31,7 +31,7 @@ class Worker:
         self._say(Order.to(spec).model_dump_json())
 
     def begin(self) -> None:
-        """Let it begin; harmless where it is dead."""
+        """Let it begin. Does nothing if it is dead."""
         self._say("begin")
 
     @property
@@ -51,7 +51,7 @@ class Worker:
 
     @property
     def death(self) -> str | None:
-        """How it ended without having finished, with the last lines it wrote; None where it did not."""
+        """How it died before it finished, with its last lines of stderr; None if it did not die."""
         if self.running:
             return None
         self._listener.join()
@@ -62,11 +62,11 @@ class Worker:
         return f"{self.name} died (exit status {self._process.returncode}): {said}"
 
     def finish(self, within: float) -> None:
-        """Ask it to finish; harmless where it is dead."""
+        """Ask it to finish. Does nothing if it is dead."""
         self._say(f"finish {within:.3f}")
 
     def wait(self, within: float) -> bool:
-        """Whether it ended within so many seconds."""
+        """Wait for its end; return whether it ended within this many seconds."""
         try:
             self._process.wait(max(0.0, within))
         except subprocess.TimeoutExpired:
@@ -74,7 +74,8 @@ class Worker:
         return True
 
     def is_processing(self, within: float) -> bool:
-        """Whether it has, within so many seconds from now, processed some records of a poll, and less than half."""
+        """Wait until it has processed some records of a poll, but less than half; return whether that happened in
+        time."""
         deadline = time.monotonic() + within
         while not self._is_in_between and self.running and time.monotonic() < deadline:
             time.sleep(0.01)
@@ -86,7 +87,7 @@ class Worker:
         return done is not None and 0 < done < 1 / 2
 
     def kill(self) -> bool:
-        """End it as ``kill -9`` does: it writes nothing more. Whether that ended it, or it had ended by itself."""
+        """End it by SIGKILL: it writes nothing more. Returns False if it had ended by itself before."""
         if not self.running:
             return False
         self._process.kill()
@@ -95,8 +96,8 @@ class Worker:
         return killed
 
     def end(self) -> bool:
-        """Close its input, upon which it flushes and ends; kill it where it does not. Twice is harmless. Returns
-        whether it ended so: False where it was killed in the middle of what it did."""
+        """Close its standard input, so that it flushes and ends; kill it if it does not end. A second call is harmless.
+        Returns False if it had to be killed in the middle of its work."""
         stdin = self._process.stdin
         assert stdin is not None
         try:

@@ -1,4 +1,4 @@
-"""What a workload is: its settings, its workers, the steps that it adds to a timeline, and what others must know."""
+"""The base class of workloads: settings, workers, the steps that it adds to a timeline, and what others must know."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from workloads.protocol import Spec
 
 @dataclass(frozen=True)
 class Plan:
-    """Where a workload runs: ``topics`` by their number of partitions, ``journals`` a directory that exists."""
+    """Where a workload runs. ``topics``: the number of partitions by topic. ``journals``: an existing directory."""
 
     bootstrap: str
     topics: Mapping[str, int]
@@ -38,23 +38,23 @@ class Plan:
 
     @property
     def of_every_spec(self) -> dict[str, Any]:
-        """The spec of each of its workers."""
+        """The fields that the specs of all workers share."""
         return {"partitions": self.partitions, "journals": self.journals, "origin_ns": self.clock.origin_ns}
 
 
 class WorkloadStep(TimelineStep):
-    """A step of a timeline that one workload plays. ``elsewhere`` says what is wrong with it in another's."""
+    """A step of a timeline that belongs to one workload. ``elsewhere``: the error message for any other workload."""
 
     elsewhere: ClassVar[str]
 
     def play(self, workers: Workers) -> str:
-        """Play it; returns what was done, in a few words. Raises ClusterError where it cannot be."""
+        """Play the step; return what was done, in a few words. Raises ClusterError if that is not possible."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class Contradiction:
-    """What cannot be in a timeline: the number of the step, the path below it, and one clear line."""
+    """An error in a timeline: the number of the step, the path below it, and one clear line."""
 
     step: int
     path: tuple[str, ...]
@@ -62,7 +62,7 @@ class Contradiction:
 
 
 class Workload(ClientSettings):
-    """What a scenario's ``workload:`` may say of any kind, in addition to the client settings.
+    """The keys of a scenario's ``workload:`` of any kind, in addition to the client settings.
 
     A workload is a class and a line in workloads/catalogue.py. Its ``kind`` is its name there.
     """
@@ -80,7 +80,7 @@ class Workload(ClientSettings):
 
     @property
     def commits_first(self) -> bool:
-        """Whether a member of its group commits what a poll brought before it processes that."""
+        """Whether a member of its group commits the records of a poll before it processes them."""
         return False
 
     @property
@@ -90,27 +90,28 @@ class Workload(ClientSettings):
 
     @property
     def settles_within(self) -> float | None:
-        """So many seconds after its end every log is stable; None where logs always are: without transactions."""
+        """Seconds after its end until every log is stable; None if it has no transactions, so that logs are always
+        stable."""
         return None
 
-    def transactional_id(self, origin_ns: int) -> str | None:  # noqa: ARG002 - asked of every workload
-        """A transactional.id of the run whose clock began at ``origin_ns``: its coordinator is observed. None: none."""
+    def transactional_id(self, origin_ns: int) -> str | None:  # noqa: ARG002 - called for every workload
+        """The transactional.id whose coordinator is observed, if any; the run's clock began at ``origin_ns``."""
         return None
 
     @property
     def transactional(self) -> bool:
-        """Whether its transactions have coordinators, which a fault may be aimed at."""
+        """Whether it has transactions: then a fault can target their coordinator."""
         return self.settles_within is not None
 
     def worker_specs(self, plan: Plan) -> list[Spec]:
-        """The spec of each worker: producers are 1, 2 …, the consumers follow them."""
+        """The spec of each worker. Producers are 1, 2 …, the consumers have the next numbers."""
         raise NotImplementedError
 
     def contradictions(self, timeline: Iterable[tuple[int, WorkloadStep]]) -> Iterator[Contradiction]:  # noqa: ARG002 - as above
-        """What cannot be among its own steps; each comes with its number in the timeline."""
+        """The errors among the workload's own steps; each step comes with its number in the timeline."""
         yield from ()
 
 
 def start(workload: Workload, plan: Plan) -> Workers:
-    """The workers of a workload, not running yet: entering it starts their processes, ``begin`` their work."""
+    """The workers of a workload, not yet running. Entering the result starts their processes, ``begin`` their work."""
     return Workers(workload.worker_specs(plan))

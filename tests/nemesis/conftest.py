@@ -140,7 +140,7 @@ class FakeShell:
             elif chain := re.search(r"mangle -nL KT-(\w{8})-H", line):
                 there = f"held {chain[1]}" in self.namespaces[node] and node not in self.flushed
                 said += f"Chain KT-{chain[1]}-H (1 references)\n" if there else ""
-            elif " ask " in line:
+            elif "- ask " in line:
                 said += self._counters(node, line)
             elif line.startswith("echo "):
                 said += f"{line.removeprefix('echo ')}\n"

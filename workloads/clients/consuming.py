@@ -1,4 +1,4 @@
-"""The consumer's side of a worker: read along, and record what was read and where the reader stood."""
+"""A worker's consumer: it reads, and records what it read and the reader's positions."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -27,12 +27,12 @@ from workloads.protocol import ConsumerSpec, Report
 
 _BATCH = 5_000
 _ASK_S = 2.0
-#: After so long without an answer a commit is asked for again.
+#: Seconds without an answer after which a commit is sent again.
 _COMMIT_S = 10.0
-#: So many steps it takes to process what a poll brought: a kill finds some of it done, and some not.
+#: The records of one poll are processed in this many parts, so that a kill finds some processed, and some not.
 _PARTS = 10
 
-#: These say where a reader begins.
+#: Events that say where a reader begins.
 _BEGINS = {"assign", "seek"}
 
 #: The log no longer has the position (auto.offset.reset=error turns every such case into an error).
@@ -40,14 +40,14 @@ _POSITION_LOST = {KafkaError._AUTO_OFFSET_RESET, KafkaError._LOG_TRUNCATION, Kaf
 
 
 class Consuming:
-    """One consumer, of all its partitions or as a member of a group.
+    """One consumer, of all partitions or as a member of a group.
 
-    Where the log no longer has its position (it was truncated, or a new group has none) it goes on from the log start,
-    and says so: a ``seek``. A member of a group commits after what it read is in the journal: after it was processed,
-    for that is what its rows of ``reads`` say. Or before (``commits_first``): then nothing is processed until its
-    commit was answered, and what was not is held back. What a commit asks for is journalled before it is asked: a
-    ``committing``. ``processed`` gets how much of what a poll brought a member has processed, of 1, before it goes
-    on: all before that is in the journals then.
+    If the log no longer has the reader's position (it was truncated, or a new group has none), the reader goes on from
+    the log start, and records a ``seek``. A row of ``reads`` means that a member has processed the record. A member
+    commits after these rows are in the journal, or with ``commits_first`` before: then it holds the records back until
+    the commit is answered. Each commit is journalled before it is sent, as ``committing``. ``processed`` is called
+    before each part with the share of the poll's records that is processed, 0 to 1; the rows of these are in the
+    journals then.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Consuming:
         self._work = work
         self._processed = processed
         self._commit_within = commit_within
-        # librdkafka's call that waits for the answer has no limit of its own.
+        # A thread, because librdkafka's synchronous commit has no time limit.
         self._commits = ThreadPoolExecutor(1, "commit")
         self._held: list[Message] = []
         self._next: dict[Partition, Position] = {}
@@ -90,14 +90,15 @@ class Consuming:
             self._assign(dict.fromkeys(spec.partitions, Position(OFFSET_BEGINNING)))
 
     def step(self, at_most_s: float) -> None:
-        """Read what has come, waiting for it ``at_most_s`` seconds at most, and process it."""
+        """Read the records that have arrived, wait at most ``at_most_s`` seconds for the first, and process them."""
         self._poll(at_most_s)
         now = self._clock.now()
         records = [message for message in self._held if message.error() is None]
         ends = behind(records)
         if ends and self._commits_first and not self._commit(ends):
             return
-        # Between the answer and this nothing is polled: no rebalance takes away what was committed and not processed.
+        # There is no poll between the answer and this, so no rebalance takes away committed records before they are
+        # processed.
         messages, self._held = self._held, []
         if records:
             self._process(records, now)
@@ -111,15 +112,16 @@ class Consuming:
             self.flush()
 
     def _poll(self, at_most_s: float) -> None:
-        """Wait for one message alone: what is read is stamped when it comes, not when there are many."""
-        # Rebalances happen in here, and take from what is held.
+        """Wait for one message only, then take all that are there: a record's time is its arrival, not that of a full
+        batch."""
+        # Rebalances happen in this call; they remove messages from those held.
         first = self._consumer.poll(at_most_s)
         if first is not None:
             self._held += [first, *self._consumer.consume(_BATCH - 1, timeout=0)]
 
     def _commit(self, ends: Mapping[Partition, Position]) -> bool:
-        """Whether the group's position is known to be behind all that is held: the answer is awaited, within a
-        limit."""
+        """Commit ``ends`` and wait for the answer, within a limit; return whether the commit succeeded for all
+        partitions."""
         self._announce(ends)
         asked = self._commits.submit(self._consumer.commit, offsets=topic_partitions(ends), asynchronous=False)
         try:
@@ -135,12 +137,12 @@ class Consuming:
         return all(p.error is None for p in answered)
 
     def _announce(self, ends: Mapping[Partition, Position]) -> None:
-        """That a commit is asked for is in the journal before it is."""
+        """Journal a commit before it is sent."""
         self._record("committing", ends)
         self._positions.flush()
 
     def _process(self, records: list[Message], now: int) -> None:
-        """Journal ``records``, where processing takes time part by part: as if each part were a poll of its own."""
+        """Journal ``records``. If processing takes time, each part is journalled as if it were a poll of its own."""
         if self._processing is None:
             self._reads.delivered(records, now)
             return
@@ -154,7 +156,7 @@ class Consuming:
             self._reads.flush()
 
     def flush(self) -> None:
-        """Write where the reader stood, and what was read; then, as a member of a group, commit it."""
+        """Write the positions and the records read; then, as a member of a group, commit."""
         self._positions.flush()
         self._reads.flush()
         if self._to_commit:
@@ -168,14 +170,13 @@ class Consuming:
 
     @property
     def owned(self) -> int:
-        """How many partitions it is assigned; none while its group rebalances."""
+        """The number of partitions assigned to it; 0 while its group rebalances."""
         return len(self._next) if self._assignment_known else 0
 
     def caught_up(self) -> bool:
-        """Whether all was read that was in its partitions' logs when this was first asked of each.
+        """Whether it has read each of its partitions up to the log end at the first call of this method.
 
-        A member of a group that does not know its partitions (yet, or again after a rebalance took those it had) has
-        caught up with nothing.
+        False for a member of a group that has no assignment (yet, or since a rebalance).
         """
         for tp in self._next:
             if self._goals.get(tp) is None:
@@ -187,7 +188,8 @@ class Consuming:
         return goal is not None and self._next[tp].offset >= goal
 
     def leave(self) -> None:
-        """Leave the group, if any: the others need not wait until its session expires. Waits for brokers."""
+        """Leave the group, if it is in one, so that the others need not wait until its session expires. Waits for
+        brokers."""
         if self._grouped:
             self.flush()
             self._consumer.close()
@@ -233,13 +235,15 @@ class Consuming:
         tp = (topic, partition)
         if error.code() == KafkaError._PARTITION_EOF:
             self._positions.happened("end-of-partition", topic, partition, now, offset)
-            # Of the same poll, records may have come after it. Where it is behind all records, markers stand between.
+            # Records of the same poll may come after this event. If its offset is behind all records, markers are in
+            # between.
             if tp in self._next and offset is not None and offset > self._next[tp].offset:
                 self._next[tp] = Position(offset)
             return
         self._positions.happened("error", topic, partition, now, offset, error.name())
         if error.code() in _POSITION_LOST and tp in self._next:
-            # librdkafka has stopped fetching it and refuses to seek: assign again, the others from where they stand.
+            # librdkafka has stopped fetching the partition and refuses to seek: assign all again, the others at their
+            # positions.
             self._to_commit.pop(tp, None)
             self._next[tp] = Position(OFFSET_BEGINNING)
             self._consumer.assign(topic_partitions(self._next))
@@ -262,7 +266,7 @@ class Consuming:
             self._positions.happened(event, *tp, now, starts.get(tp, position.offset))
 
     def _log_starts(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
-        """Where the logs of these begin, as far as brokers answer before long."""
+        """The log starts of these partitions, as far as brokers answer within ``_ASK_S``."""
         found, deadline = {}, time.monotonic() + _ASK_S
         for tp in partitions:
             left = deadline - time.monotonic()
@@ -273,7 +277,7 @@ class Consuming:
 
 
 def consume(spec: ConsumerSpec, commands: Commands, stack: ExitStack) -> Report:
-    """Read until asked to finish, and then to the end of what was in the log at that moment."""
+    """Read until asked to finish, then read up to the log ends at that moment."""
     clock = Clock(spec.origin_ns)
     reads_journal = stack.enter_context(Journal(journal_path(spec.journals, "reads", spec.journal), READS))
     positions_journal = stack.enter_context(Journal(journal_path(spec.journals, "positions", spec.journal), POSITIONS))

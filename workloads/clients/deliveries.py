@@ -1,4 +1,4 @@
-"""What becomes of the records that a producer was handed, whichever producer it is."""
+"""Tracks the records of a producer of any kind from hand-over to delivery report."""
 
 from collections.abc import Callable
 from typing import cast
@@ -14,7 +14,7 @@ _PURGE_S = 0.05
 
 
 class Deliveries:
-    """The records of one worker that are under way, and the reports on them; ``collect`` records those."""
+    """The records of one worker that are in flight, and their delivery reports; ``collect`` records the reports."""
 
     def __init__(self, worker: int, record_size: int, recorder: SendRecorder, clock: Clock) -> None:
         self.waiting = 0
@@ -26,24 +26,24 @@ class Deliveries:
         self._bad: list[tuple[KafkaError, Message]] = []
 
     def payloads(self, first: int, count: int) -> list[bytes]:
-        """The values of ``count`` records from sequence ``first`` on, which are about to be handed over."""
+        """The values of ``count`` records from sequence ``first`` on. They count as in flight from now on."""
         self.waiting += count
         return self.encode(self._first_id + first, count)
 
     def refused(self, sequence: int, error: KafkaError) -> None:
-        """``produce()`` itself did not take a record."""
+        """``produce()`` itself refused a record."""
         self.waiting -= 1
         self._recorder.failed(sequence, error.name(), None, self._clock.now())
 
     def reported(self, error: KafkaError | None, message: Message) -> None:
-        """A delivery report came: librdkafka's ``on_delivery``."""
+        """The ``on_delivery`` callback: a delivery report came."""
         if error is None:
             self._good.append(message)
         else:
             self._bad.append((error, message))
 
     def collect(self) -> KafkaError | None:
-        """Record every report that came; returns the first error among them."""
+        """Record all reports since the last call; return the first error among them."""
         now = self._clock.now()
         good, self._good = self._good, []
         bad, self._bad = self._bad, []
@@ -56,7 +56,7 @@ class Deliveries:
         return bad[0][0] if bad else None
 
     def give_up(self, purge: Callable[[], object], flush: Callable[[float], object]) -> bool:
-        """Give up what a dead producer has not delivered; whether nothing of it is under way any more."""
+        """Give up the undelivered records of a dead producer; return whether none is in flight any more."""
         purge()
         flush(_PURGE_S)
         self.collect()

@@ -1,4 +1,4 @@
-"""Record keys, and the partition that each belongs to."""
+"""Record keys, and the partition of each key."""
 
 from zlib import crc32
 
@@ -12,6 +12,5 @@ def key_names(count: int) -> list[str]:
 
 
 def partitions_of_keys(count: int, partitions: int) -> NDArray[np.int64]:
-    """For each key the number of the partition that all of its records go to: CRC-32 of the key, modulo
-    ``partitions``."""
+    """For each key the number of its partition: CRC-32 of the key, modulo ``partitions``."""
     return np.array([crc32(name.encode()) % partitions for name in key_names(count)], np.int64)

@@ -1,4 +1,4 @@
-"""librdkafka's settings by name: which there are, which clients take them, and which a scenario may pass through."""
+"""librdkafka's settings: their names, which clients take them, and which of them a scenario may set."""
 
 import logging
 import re
@@ -9,15 +9,16 @@ Value = str | int | float | bool
 
 
 class Known(NamedTuple):
-    """Who takes a setting (``P`` producers, ``C`` consumers, ``*`` both), its default, and what it is an alias of."""
+    """One setting. ``of``: who takes it (``P`` producers, ``C`` consumers, ``*`` both); ``same_as``: the name of which
+    it is an alias."""
 
     of: str
     default: str
     same_as: str | None
 
 
-#: Those that recording and judging rest on, or that are no client's own: what a scenario may not pass through, whatever
-#: librdkafka's default. (``retry.backoff.ms`` decides which outcomes are certain: workloads.clients.outcomes.)
+#: Settings that a scenario may not set: the recorders and the checkers rely on their values, or they do not belong to
+#: one client. (``retry.backoff.ms`` decides which outcomes are certain: workloads.clients.outcomes.)
 RELIED_ON: Final = frozenset(
     {
         "allow.auto.create.topics",
@@ -51,18 +52,18 @@ RELIED_ON: Final = frozenset(
 
 
 def one_name(key: str) -> str:
-    """The name under which librdkafka keeps a setting that may have two."""
+    """The main name of a setting, which may have an alias."""
     known = SETTINGS.get(key)
     return key if known is None or known.same_as is None else known.same_as
 
 
 def settings_for(of: str, config: Mapping[str, Value]) -> dict[str, Value]:
-    """Those of ``config`` that a producer (``P``) or a consumer (``C``) takes: librdkafka would warn of the others."""
+    """The settings in ``config`` that a producer (``P``) or a consumer (``C``) takes: librdkafka warns about others."""
     return {key: value for key, value in config.items() if SETTINGS[key].of in {of, "*"}}
 
 
 def is_default(key: str, value: Value) -> bool:
-    """Whether librdkafka would have this value for a setting if nobody set it."""
+    """Whether this value is librdkafka's default for the setting."""
     text = str(value).lower() if isinstance(value, bool) else str(value)
     return text == SETTINGS[one_name(key)].default
 
@@ -70,7 +71,7 @@ def is_default(key: str, value: Value) -> bool:
 def refused(
     config: Mapping[str, Value], producers: Mapping[str, Value], consumers: Mapping[str, Value]
 ) -> Iterator[str]:
-    """librdkafka's own words for what it does not take of ``config``, added to the harness's own settings."""
+    """librdkafka's own messages about what it refuses in ``config``, together with the harness's own settings."""
     from confluent_kafka import Consumer, KafkaException, Producer
 
     quiet = logging.Logger("librdkafka")
@@ -86,8 +87,8 @@ def refused(
                 made.close()
 
 
-#: As ``rd_kafka_conf_properties_show`` of librdkafka 2.16 lists them, without what only code can set: who takes it, its
-#: name, and its default, or ``=`` and the other name.
+#: The list of ``rd_kafka_conf_properties_show`` of librdkafka 2.16, without settings that only code can set. Each line:
+#: who takes the setting, its name, and its default, or ``=`` and its main name.
 _LISTED: Final = """
 P acks = request.required.acks
 * allow.auto.create.topics false

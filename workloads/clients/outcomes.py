@@ -1,8 +1,8 @@
-"""The one table that decides what is known of a write, from what librdkafka says of it.
+"""The one table that decides the outcome of a write from librdkafka's delivery report.
 
-``fail`` only where it is proven that the record can never appear; when in doubt, ``info``. librdkafka's own word for it
-(``rd_kafka_message_status``) is not enough: it calls NOT_LEADER_OR_FOLLOWER "not persisted" (rd_kafka_err_action in
-rdkafka_request.c), though the old leader may have appended the record (KAFKA-13574).
+The outcome is ``fail`` only if it is proven that the record can never appear; when in doubt, it is ``info``.
+librdkafka's own status (``rd_kafka_message_status``) is not enough: it calls NOT_LEADER_OR_FOLLOWER "not persisted"
+(rd_kafka_err_action in rdkafka_request.c), though the old leader may have appended the record (KAFKA-13574).
 """
 
 from dataclasses import dataclass
@@ -12,16 +12,17 @@ from confluent_kafka import KafkaError
 from harness.history.schema import Outcome
 from workloads.clients.settings import RETRY_BACKOFF_MS, Acks
 
-#: A record reported sooner after its hand-over than this, in ns, was sent at most once. librdkafka never sends a
-#: message again before its backoff is over (rd_kafka_retry_msgq in rdkafka_partition.c sets it on every retry, also on
-#: those that ``retries`` does not count; rdkafka_msgset_writer.c honours it), and the backoff is retry.backoff.ms less
+#: If a record is reported within this time after its hand-over, in ns, it was sent at most once. librdkafka never sends
+#: a message again before its backoff is over (rd_kafka_retry_msgq in rdkafka_partition.c sets it on every retry, also
+#: on those that ``retries`` does not count; rdkafka_msgset_writer.c honours it). The backoff is retry.backoff.ms minus
 #: at most 20 % of jitter.
 SENT_ONCE_WITHIN_NS = RETRY_BACKOFF_MS * 1_000_000 * 80 // 100
 
 
 @dataclass(frozen=True)
 class Rule:
-    """What one error of a delivery report means. A ``fail`` holds only for a record that was sent at most once."""
+    """The meaning of one error in a delivery report. A ``fail`` is valid only for a record that was sent at most
+    once."""
 
     error: str
     outcome: Outcome
@@ -105,11 +106,11 @@ _BY_CODE = {rule.code: rule for rule in RULES}
 
 
 def reported(code: int | None, acks: Acks, elapsed_ns: int) -> Outcome:
-    """The outcome of a record whose delivery report came.
+    """The outcome of a record by its delivery report.
 
-    ``code``: the report's error, None without one. ``elapsed_ns``: from before the hand-over until after the report.
-    With acks=0 nobody acknowledges anything: always info. Without an error it is ok, also where no offset is reported
-    (an idempotent producer's DUPLICATE_SEQUENCE_NUMBER). An unknown error is info.
+    ``code``: the report's error, or None. ``elapsed_ns``: from before the hand-over until after the report. With acks=0
+    no broker acknowledges anything, so the outcome is always info. Without an error it is ok, even if no offset is
+    reported (an idempotent producer's DUPLICATE_SEQUENCE_NUMBER). An unknown error is info.
     """
     if acks == "0":
         return Outcome.INFO
@@ -122,8 +123,8 @@ def reported(code: int | None, acks: Acks, elapsed_ns: int) -> Outcome:
 
 
 def refused(acks: Acks) -> Outcome:
-    """The outcome of a record that ``produce()`` itself did not take: it never was in the client's queue.
+    """The outcome of a record that ``produce()`` itself refused: it never was in the client's queue.
 
-    (With acks=0 info all the same: nothing is claimed of such writes.) A full queue is no refusal but back-pressure.
+    (With acks=0 it is still info: no outcome of such writes is certain.) A full queue is back-pressure, not a refusal.
     """
     return Outcome.INFO if acks == "0" else Outcome.FAIL

@@ -9,9 +9,9 @@ _NS = 1_000_000_000
 class Pace:
     """A steady rate, in records/s; None is as fast as possible.
 
-    A worker that was held back catches up on at most ``most_behind_ns`` worth of records: a blocked cluster is not met
-    with a flood when it comes back. Records that are due within one ``tick_ns`` are handed over together, the first of
-    them late by that much at most: waking up for each would cost more than the record.
+    A worker that was blocked catches up on at most ``most_behind_ns`` worth of records, so that it does not flood a
+    cluster that comes back. Records that are due within one ``tick_ns`` are handed over together, late by at most that
+    time: to wake up for each record would cost more than the record.
     """
 
     rate: float | None
@@ -37,7 +37,7 @@ class Pace:
         return count
 
     def wait_ns(self, now_ns: int) -> int:
-        """How long it is until the next record is due."""
+        """The time until the next record is due."""
         if self.rate is None:
             return 0
         due_ns = self._due_ns(self._handed)

@@ -1,4 +1,4 @@
-"""What a record's value is: its id under a checksum, padded to the configured size."""
+"""The value of a record: its id with a checksum, padded to the configured size."""
 
 import struct
 from zlib import crc32
@@ -11,15 +11,15 @@ _HEAD = struct.Struct(">4sIq")
 _CHECKED_FROM = 8
 _ID_FROM = 8
 
-#: Bytes of the smallest payload: magic, CRC-32 of all that follows it, record id.
+#: Bytes of the smallest payload: magic, CRC-32 of everything after it, record id.
 HEADER_SIZE = _HEAD.size
 
 
 class Encoder:
     """Makes payloads of one size, in bytes (at least ``HEADER_SIZE``), many at a time.
 
-    The checksums of a batch are computed together: CRC-32 is affine over GF(2), so that of a payload is that of id 0
-    xor one looked-up term for each byte of its id.
+    It computes the checksums of a batch together. CRC-32 is affine over GF(2), so the checksum of a payload is the
+    checksum for id 0, xor one term from a table for each byte of its id.
     """
 
     def __init__(self, size: int) -> None:
@@ -34,7 +34,7 @@ class Encoder:
         self._template = np.frombuffer(_HEAD.pack(_MAGIC, 0, 0) + self._padding, np.uint8)
 
     def __call__(self, first: int, count: int) -> list[bytes]:
-        """The payloads of ``count`` records, whose ids are ``first`` and those that follow it."""
+        """The payloads of ``count`` records with consecutive ids from ``first`` on."""
         ids = np.arange(first, first + count, dtype=np.int64)
         checksums = np.full(count, self._of_zero, np.uint32)
         for byte_at in range(8):
@@ -47,7 +47,7 @@ class Encoder:
         return payloads
 
     def ids(self, payloads: list[bytes]) -> NDArray[np.int64]:
-        """The record ids of payloads that this encoder made and nobody else has touched."""
+        """The record ids in payloads that this encoder made and that nobody has changed."""
         block = np.frombuffer(b"".join(payloads), np.uint8).reshape(len(payloads), self.size)
         return block[:, _ID_FROM:HEADER_SIZE].copy().view(">i8").ravel().astype(np.int64)
 
@@ -56,10 +56,10 @@ class Encoder:
 
 
 def decode(payload: bytes | None) -> tuple[int | None, bool]:
-    """The record id that a payload carries, and whether the payload is what was sent.
+    """The record id in a payload, and whether the payload is intact.
 
-    A payload of ours whose checksum fails keeps the id that can be read from it: ``(id, False)``. One that is not of
-    ours at all (another magic, too short, a tombstone) is ``(None, False)``.
+    A payload of ours with a wrong checksum gives the id that can be read from it: ``(id, False)``. A payload that is
+    not ours (another magic, too short, a tombstone) gives ``(None, False)``.
     """
     if payload is None or len(payload) < HEADER_SIZE:
         return None, False

@@ -1,4 +1,4 @@
-"""Where a consumer stands in its partitions: offsets and leader epochs, as confluent-kafka has them. Pure."""
+"""The positions of a consumer in its partitions: offsets and leader epochs in the types of confluent-kafka. Pure."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -15,11 +15,11 @@ from harness.core.topology import Partition
 
 @dataclass(frozen=True)
 class Position:
-    """Where a reader stands in a log: its next offset (or one of librdkafka's logical ones), and the leader epoch of
-    the record before it, None where that is not known.
+    """A reader's position in a log: its next offset (or a logical one of librdkafka), and the leader epoch of the
+    record before it, None if unknown.
 
-    By the epoch a leader knows whether the log is still the one that was read (KIP-320); without it, a reader whose log
-    was truncated and has grown again goes on in the middle of records that it never saw.
+    By the epoch a leader knows whether the log is still the one that was read (KIP-320). Without it, if the log was
+    truncated and has grown again, a reader goes on in the middle of records that it never saw.
     """
 
     offset: int
@@ -27,20 +27,20 @@ class Position:
 
 
 def behind(records: Iterable[Message]) -> dict[Partition, Position]:
-    """Behind the last of ``records`` in each partition."""
+    """The position behind the last of ``records`` in each partition."""
     last = {partition_of(record): record for record in records}
     return {tp: Position(_offset_of(record) + 1, record.leader_epoch()) for tp, record in last.items()}
 
 
 def first_position(committed: TopicPartition) -> Position:
-    """Where a member begins: where the group has committed, else at the log start."""
+    """The first position of a member: the group's committed one, else the log start."""
     if committed.offset >= 0 or committed.offset == OFFSET_STORED:
         return Position(committed.offset, committed.leader_epoch)
     return Position(OFFSET_BEGINNING)
 
 
 def topic_partitions(positions: Mapping[Partition, Position]) -> list[TopicPartition]:
-    """The same as confluent-kafka takes them."""
+    """Convert positions for confluent-kafka."""
     return [
         TopicPartition(*tp, at.offset) if at.epoch is None else TopicPartition(*tp, at.offset, leader_epoch=at.epoch)
         for tp, at in positions.items()
@@ -59,6 +59,6 @@ def _offset_of(record: Message) -> int:
 
 
 def number_of(message: Message) -> int:
-    """The number of its partition; -1 of an error that has none."""
+    """The number of a message's partition; -1 for an error without one."""
     partition = message.partition()
     return -1 if partition is None else partition

@@ -1,4 +1,4 @@
-"""The producer's side of a worker: hand records over at a pace, and have the recorder note what became of each."""
+"""A worker's producer: it hands records over at a steady rate, and has the outcome of each one recorded."""
 
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -24,9 +24,9 @@ _FULL_QUEUE_WAIT_S = 0.05
 
 
 class Producing:
-    """One producer. The partition of every record is chosen here: in turn, or by the hash of its key.
+    """One producer. It chooses the partition of every record itself: in turn, or by the hash of the key.
 
-    A producer that librdkafka declares dead (a fatal error) is replaced: the next ``incarnation``.
+    If librdkafka declares the producer dead (a fatal error), a new one replaces it, with the next ``incarnation``.
     """
 
     def __init__(
@@ -50,11 +50,12 @@ class Producing:
 
     @property
     def waiting(self) -> int:
-        """Records handed over whose delivery report has not come yet."""
+        """The number of records in flight: their delivery reports have not come yet."""
         return self._deliveries.waiting
 
     def step(self, at_most_s: float) -> None:
-        """Hand over what is due, else wait for delivery reports until something is, ``at_most_s`` seconds at most."""
+        """Hand over the records that are due. If none is due, wait for delivery reports until one is, at most
+        ``at_most_s`` seconds."""
         room = min(self._chunk, self._most_waiting - self.waiting)
         now = self._clock.now()
         if room <= 0:
@@ -66,7 +67,7 @@ class Producing:
             self._serve(min(at_most_s, max(0.001, self._pace.wait_ns(now) / 1e9)))
 
     def drain(self, at_most_s: float) -> None:
-        """Hand nothing over; wait for delivery reports."""
+        """Wait for delivery reports, and hand nothing over."""
         self._let(self._producer.flush, at_most_s)
         self._deliveries.collect()
 
@@ -91,7 +92,8 @@ class Producing:
             self._hand_to(topic, partition, messages)
 
     def _hand_to(self, topic: str, partition: int, messages: list[dict[str, object]]) -> None:
-        """A full queue is back-pressure: wait, and hand the rest over again, before anything that comes after it."""
+        """Hand over messages for one partition. A full queue is back-pressure: wait, then hand the rest over, before
+        any later record."""
         reported = self._deliveries.reported
         while True:
             taken = self._producer.produce_batch(topic, messages, partition=partition, on_delivery=reported)
@@ -124,9 +126,10 @@ class Producing:
             self._replace()
 
     def _let(self, serve: Callable[[float], int], within_s: float) -> None:
-        """Let librdkafka deliver its reports; it reports a fatal error by raising it here, once.
+        """Let librdkafka deliver its reports. It raises a fatal error here, once.
 
-        An idempotent producer that finds its acknowledged sequence numbers gone dies so (OUT_OF_ORDER_SEQUENCE_NUMBER).
+        An idempotent producer gets one if the log has lost its acknowledged sequence numbers
+        (OUT_OF_ORDER_SEQUENCE_NUMBER).
         """
         try:
             serve(within_s)
@@ -143,7 +146,7 @@ class Producing:
 
 
 def produce(spec: ProducerSpec, commands: Commands, stack: ExitStack) -> Report:
-    """Produce until asked to finish; the last report says how many records then were still in flight."""
+    """Produce until asked to finish; the last report says how many records were still in flight."""
     clock = Clock(spec.origin_ns)
     journal = stack.enter_context(Journal(journal_path(spec.journals, "sends", spec.journal), SENDS))
     recorder = SendRecorder(journal, spec.worker, spec.acks, spec.partitions, key_names(spec.keys or 0))

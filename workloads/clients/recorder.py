@@ -1,4 +1,4 @@
-"""Records what a worker read, where its readers stood, and its transactions: one Arrow batch for each flush."""
+"""Recorders of what a worker read, of its readers' positions, and of its transactions."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from workloads.clients.payload import decode
 
 
 class ReadRecorder:
-    """Records what one reader received."""
+    """Records what one reader received: one Arrow batch for each flush."""
 
     def __init__(self, journal: Journal, reader: int, phase: Phase, incarnation: int = 0) -> None:
         self.read = 0
@@ -22,7 +22,7 @@ class ReadRecorder:
         self._columns = _read_columns()
 
     def delivered(self, messages: Sequence[Message], at_ns: int) -> None:
-        """One poll returned these records (not errors), at ``at_ns`` at the latest."""
+        """One poll returned these records (no errors), not later than ``at_ns``."""
         columns = self._columns
         columns["topic"] += [message.topic() for message in messages]
         columns["partition"] += [message.partition() for message in messages]
@@ -54,7 +54,7 @@ def _read_columns() -> dict[str, list[Any]]:
 
 
 class PositionRecorder:
-    """Records what became of a reader's position in its partitions."""
+    """Records the events that change or show a reader's positions."""
 
     def __init__(self, journal: Journal, reader: int, incarnation: int = 0) -> None:
         self._journal = journal
@@ -64,9 +64,9 @@ class PositionRecorder:
     def happened(
         self, event: str, topic: str, partition: int, at_ns: int, offset: int | None = None, error: str | None = None
     ) -> None:
-        """``event`` is one of those that harness.history.schema.POSITIONS names.
+        """Record an event; harness.history.schema.POSITIONS lists them.
 
-        A negative ``offset`` (a logical one of librdkafka) is no offset.
+        A negative ``offset`` (a logical one of librdkafka) is recorded as null.
         """
         known = offset if offset is not None and offset >= 0 else None
         row = {"event": event, "topic": topic, "partition": partition, "at_ns": at_ns, "offset": known, "error": error}
@@ -79,10 +79,10 @@ class PositionRecorder:
 
 
 class TransactionRecorder:
-    """Records the transactions of one worker. A row is in the journal before what it announces is asked for.
+    """Records the transactions of one worker. Each row is in the journal before the producer does what it announces.
 
-    So even of a worker that was killed everything is known: a transaction whose row has no ``ending_ns`` was neither
-    committed nor aborted by it.
+    So everything is known even if the worker is killed: if a row has no ``ending_ns``, the worker neither committed nor
+    aborted the transaction.
     """
 
     def __init__(self, journal: Journal, worker: int) -> None:
@@ -103,11 +103,11 @@ class TransactionRecorder:
         self._journal.append_rows([self._row])
 
     def ending(self, at_ns: int) -> None:
-        """Its commit or abort is about to be asked for."""
+        """The producer is about to ask for its commit or abort."""
         self._row["ending_ns"] = at_ns
         self._journal.append_rows([self._row])
 
     def ended(self, outcome: Outcome, at_ns: int, error: str | None) -> None:
-        """It is over, as far as its producer knows."""
+        """The transaction is over, as far as its producer knows."""
         self._row |= {"ended_ns": at_ns, "outcome": str(outcome), "error": error}
         self._journal.append_rows([self._row])

@@ -1,9 +1,9 @@
-"""Records what became of each record that a producer sends: columns in memory, one Arrow batch for each flush.
+"""Records the outcome of each record that a producer sends: columns in memory, one Arrow batch for each flush.
 
 What a flush has written survives ``kill -9`` of the worker. A send is written at the first flush after its hand-over,
-completed or still in flight, and again when it completes after that: of a sequence the last row counts
-(harness.history.schema.KEYS). So a killed worker's journal lacks at most what happened since its last flush, and a
-record found in the log whose sequence is beyond all of its worker's journalled ones is unrecorded, not a phantom.
+completed or still in flight, and again if it completes later: the last row of a sequence counts
+(harness.history.schema.KEYS). So a killed worker's journal lacks at most what happened since its last flush. A record
+in the log whose sequence is above all journalled ones of its worker is unrecorded, not a phantom.
 """
 
 from collections.abc import Sequence
@@ -27,9 +27,9 @@ _UNKNOWN = -1
 
 @dataclass
 class Tally:
-    """What a worker's journals hold so far; ``last_ack_ns`` is None as long as nothing was acknowledged.
+    """The counts of what a worker has journalled so far; ``last_ack_ns`` is None until a record is acknowledged.
 
-    ``last_acks``: of each partition that was written to, by its index, the last acknowledgement, or -1.
+    ``last_acks``: by the index of each partition that was written to, the time of its last acknowledgement, or -1.
     """
 
     sent: int = 0
@@ -67,7 +67,7 @@ def _none_sent() -> _Sends:
 
 
 class SendRecorder:
-    """Records the sends of one worker to ``partitions``. ``keys``: its keys, empty where it has none."""
+    """Records the sends of one worker to ``partitions``. ``keys``: the record keys, empty if there are none."""
 
     def __init__(
         self, journal: Journal, worker: int, acks: Acks, partitions: Sequence[tuple[str, int]], keys: Sequence[str]
@@ -90,7 +90,8 @@ class SendRecorder:
     def invoked(
         self, first: int, index: Ints, key: Ints | None, at_ns: int, incarnation: int, transaction: int = _UNKNOWN
     ) -> None:
-        """Records from sequence ``first`` on are about to be handed over, with the index of each one's partition."""
+        """Records from sequence ``first`` on are about to be handed over. ``index``: the index of each record's
+        partition."""
         count = len(index)
         self._invoked.append(
             _Sends(
@@ -104,12 +105,12 @@ class SendRecorder:
         )
 
     def delivered(self, sequences: Ints, offsets: Sequence[int | None], at_ns: int) -> None:
-        """Delivery reports without error came, at ``at_ns`` at the latest."""
+        """Delivery reports without an error came, not later than ``at_ns``."""
         known = pa.array(offsets, pa.int64()).fill_null(_UNKNOWN).to_numpy()
         self._delivered.append((sequences, known, at_ns))
 
     def failed(self, sequence: int, error: str, code: int | None, at_ns: int) -> None:
-        """A delivery report with this error came; ``code`` is None where ``produce()`` itself refused the record."""
+        """A delivery report with this error came; ``code`` is None if ``produce()`` itself refused the record."""
         error_index = self._error_names.setdefault(error, len(self._error_names))
         self._failed.append((sequence, error_index, code, at_ns))
 
@@ -142,7 +143,7 @@ class SendRecorder:
         self._failed.clear()
 
     def still_open(self) -> int:
-        """How many records were in flight at the last flush."""
+        """The number of records in flight at the last flush."""
         return len(self._open.sequence)
 
     def _outcome_of(self, code: int | None, elapsed_ns: int) -> int:

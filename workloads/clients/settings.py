@@ -1,4 +1,4 @@
-"""Client settings: what a scenario may choose, under Kafka's own names, and what librdkafka then gets."""
+"""Client settings: those that a scenario may choose, under Kafka's names, and the resulting settings of librdkafka."""
 
 from typing import Any, Final, Literal, Self
 
@@ -49,7 +49,7 @@ class ClientSettings(BaseModel):
         "none", alias="compression.type", description="of batches"
     )
     isolation_level: Isolation = Field(
-        "read_uncommitted", alias="isolation.level", description="of live readers, and of the final read"
+        "read_uncommitted", alias="isolation.level", description="of live consumers, and of the final read"
     )
     config: dict[str, Value] = Field(
         {}, description="any other librdkafka setting, under its name there; producers and consumers get what is theirs"
@@ -103,17 +103,17 @@ Config = dict[str, Value]
 #: A message that is re-sent first waits for at least 80 % of this (RD_KAFKA_RETRY_JITTER_PERCENT, rdkafka_int.h).
 RETRY_BACKOFF_MS: Final = 100
 
-#: Records that may wait in a producer, by number and by bytes: whichever is reached first holds the worker back.
+#: The most records and bytes that may wait in a producer. The worker waits when either limit is reached.
 MOST_WAITING: Final = 100_000
 MOST_WAITING_BYTES: Final = 256 * 1024 * 1024
 
 _LIBRDKAFKA_MESSAGE_MAX_BYTES: Final = 1_000_000
 
-#: All that decides how a client behaves is stated below, defaults included: librdkafka's are not neutral, and differ
-#: from version to version. (Those apart that librdkafka calls deprecated or experimental, and warns of whatever their
-#: value: api.version.request, enable.gapless.guarantee and others keep their defaults.)
-#: Timeouts suit clusters that are being broken: a client must neither sit on a dead broker (librdkafka waits 60 s for
-#: an answer, 30 s for a connection) nor ask for a new leader only every 5 minutes.
+#: Every setting that decides how a client behaves is set below, even to its default: librdkafka's defaults are not
+#: neutral, and change between versions. (Settings that librdkafka calls deprecated or experimental keep their defaults,
+#: because it warns about any value: api.version.request, enable.gapless.guarantee and others.) Timeouts fit clusters
+#: under faults: a client must not wait long for a dead broker (librdkafka's defaults: 60 s for an answer, 30 s for a
+#: connection), nor ask for a new leader only every 5 minutes.
 _COMMON: Final[Config] = {
     "allow.auto.create.topics": False,
     "api.version.request.timeout.ms": 5_000,
@@ -123,14 +123,14 @@ _COMMON: Final[Config] = {
     "client.rack": "",
     "connections.max.idle.ms": 0,
     "enable.metrics.push": False,
-    # Connected to every broker, so that a new leader can be reached at once.
+    # Connect to every broker, so that a new leader can be reached at once.
     "enable.sparse.connections": False,
     "log.connection.close": False,
     "max.in.flight.requests.per.connection": 1_000_000,
     "message.copy.max.bytes": 65_535,
     "message.max.bytes": _LIBRDKAFKA_MESSAGE_MAX_BYTES,
     "metadata.max.age.ms": 900_000,
-    # Where none of the brokers that it knows answers any more, a client starts again from bootstrap.servers.
+    # If no known broker answers any more, a client starts again from bootstrap.servers.
     "metadata.recovery.rebootstrap.trigger.ms": 300_000,
     "metadata.recovery.strategy": "rebootstrap",
     "receive.message.max.bytes": 100_000_000,
@@ -158,8 +158,8 @@ _RECORD_OVERHEAD: Final = 4_096
 
 
 def producer_config(settings: ClientSettings, bootstrap: str, client_id: str, record_size: int) -> Config:
-    """The settings of a producer. ``record_size``: bytes of a value; the broker, not the client, refuses a large
-    one."""
+    """The settings of a producer. ``record_size``: bytes of a value. If a value is too large, the broker refuses it,
+    not the client."""
     return _COMMON | {
         "bootstrap.servers": bootstrap,
         "client.id": client_id,
@@ -168,7 +168,8 @@ def producer_config(settings: ClientSettings, bootstrap: str, client_id: str, re
         "retries": settings.retries,
         "max.in.flight.requests.per.connection": settings.max_in_flight,
         "delivery.timeout.ms": settings.delivery_timeout_ms,
-        # The leader answers (say, that the ISR shrank) before the client abandons the connection.
+        # Longer than the leader needs to answer (for example, that the ISR shrank): the client must not give up the
+        # connection before.
         "request.timeout.ms": min(_REQUEST_TIMEOUT_MS, settings.delivery_timeout_ms),
         "linger.ms": settings.linger_ms,
         "batch.size": settings.batch_size,
@@ -187,7 +188,7 @@ def producer_config(settings: ClientSettings, bootstrap: str, client_id: str, re
 def consumer_config(
     settings: ClientSettings, bootstrap: str, client_id: str, group: str, session_ms: int = 10_000
 ) -> Config:
-    """The settings of a live consumer. An offset that the log no longer has is an error, which the worker records.
+    """The settings of a live consumer. If the log no longer has an offset, the worker records an error.
 
     ``session_ms``: how long a member of a group may be silent before its partitions go to others.
     """
@@ -205,7 +206,8 @@ def consumer_config(
 def transactor_config(
     settings: ClientSettings, bootstrap: str, client_id: str, record_size: int, transactional_id: str, timeout_ms: int
 ) -> Config:
-    """The settings of a transactional producer: ``timeout_ms`` is after how long the coordinator aborts by itself."""
+    """The settings of a transactional producer. ``timeout_ms``: after this time the coordinator aborts a
+    transaction."""
     return producer_config(settings, bootstrap, client_id, record_size) | {
         "transactional.id": transactional_id,
         "transaction.timeout.ms": timeout_ms,
@@ -213,19 +215,19 @@ def transactor_config(
 
 
 def admin_config(bootstrap: str) -> Config:
-    """The settings of a client that neither writes nor reads."""
+    """The settings of a client that neither produces nor consumes."""
     return _COMMON | {"bootstrap.servers": bootstrap, "client.id": "kafka-trial-admin"}
 
 
 def final_reader_config(bootstrap: str, isolation_level: Isolation, partitions: int = 1) -> Config:
-    """The settings of the final read of so many ``partitions``. It joins no group, and librdkafka wants a name all the
-    same."""
+    """The settings of the final read. ``partitions``: their number. It joins no group, but librdkafka needs a group
+    name."""
     name = "kafka-trial-final"
     return _reader_config(bootstrap, name, name, isolation_level) | _statistics(partitions)
 
 
 def replica_reader_config(bootstrap: str, isolation_level: Isolation, broker: int, partitions: int = 1) -> Config:
-    """The settings of what reads one broker's logs: every broker is a rack, called by its id (KIP-392)."""
+    """The settings of a reader of one broker's logs: every broker is a rack, named by the broker's id (KIP-392)."""
     name = f"kafka-trial-replica-{broker}"
     return _reader_config(bootstrap, name, name, isolation_level) | {
         "client.rack": str(broker),
@@ -234,7 +236,8 @@ def replica_reader_config(bootstrap: str, isolation_level: Isolation, broker: in
 
 
 def _statistics(partitions: int) -> Config:
-    """A reader's statistics say which broker it fetches from: a kilobyte for each partition, every time."""
+    """Statistics say which broker a reader fetches from. They cost a kilobyte per partition each time, hence the
+    interval."""
     return {"statistics.interval.ms": max(100, partitions)}
 
 
@@ -252,7 +255,7 @@ def _reader_config(bootstrap: str, client_id: str, group: str, isolation_level: 
         "fetch.error.backoff.ms": 100,
         "fetch.max.bytes": 52_428_800,
         "fetch.min.bytes": 1,
-        # librdkafka's 1 s, each time that its queue is full, is most of the time that a long read takes.
+        # With librdkafka's default, 1 s each time that its queue is full, a long read would mostly wait.
         "fetch.queue.backoff.ms": 50,
         "fetch.wait.max.ms": 100,
         "max.partition.fetch.bytes": 1_048_576,

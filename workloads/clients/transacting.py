@@ -1,4 +1,4 @@
-"""The transactional producer's side of a worker: one transaction after the other, each recorded before it is done."""
+"""A worker's transactional producer: one transaction after the other, with each step recorded before it is done."""
 
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -20,7 +20,7 @@ from workloads.loop import Commands, run
 from workloads.protocol import Report, TransactorSpec
 
 _CHUNK = 500
-#: How long one transactional call may block; librdkafka goes on with it, and the next call resumes it.
+#: How long one transactional call may block. librdkafka continues it in the background, and the next call resumes it.
 _CALL_S = 0.5
 
 
@@ -35,12 +35,13 @@ class _Stage(Enum):
 
 
 class Transacting:
-    """One transactional producer: begins, writes to several partitions in turn, awaits the reports, ends.
+    """One transactional producer: it begins a transaction, writes to several partitions in turn, waits for the delivery
+    reports, and ends the transaction.
 
-    A transaction with a record that failed is aborted, whatever was intended. What to do after an error of librdkafka
-    says transaction_errors.py. A producer that is dead (fenced, or fatal) is replaced by one with the same
-    transactional.id: the next ``incarnation``. Every record is journalled before it is handed over, so that a killed
-    worker's history is whole.
+    It aborts a transaction in which a record failed, whatever was intended. transaction_errors.py says what to do after
+    an error of librdkafka. A dead producer (fenced, or after a fatal error) is replaced by one with the same
+    transactional.id and the next ``incarnation``. Every record is journalled before it is handed over, so that a killed
+    worker's history is complete.
     """
 
     def __init__(
@@ -80,14 +81,14 @@ class Transacting:
         }
 
     def step(self, at_most_s: float) -> None:
-        """Do what comes next. Takes ``at_most_s`` seconds at most, or half a second where a coordinator is asked."""
+        """Do what comes next. Takes at most ``at_most_s`` seconds, or half a second for a call to a coordinator."""
         try:
             self._acts[self._stage](at_most_s)
         except KafkaException as exc:
             self._react(exc.args[0])
 
     def finished(self, at_most_s: float) -> bool:
-        """Begin no more; whether the transaction that was open is over. Works towards it."""
+        """Begin no more transactions, and work towards the end of the open one; return whether it is over."""
         self._closing = True
         if self._over:
             return True
@@ -136,12 +137,12 @@ class Transacting:
                 self._refused(first + row, _error_of(exc))
 
     def _refused(self, sequence: int, error: KafkaError) -> None:
-        """``produce()`` did not take it: the transaction is not whole, and is aborted."""
+        """``produce()`` refused a record: the transaction is not complete, and will be aborted."""
         self._error = self._error or error.name()
         self._deliveries.refused(sequence, error)
 
     def _await_reports(self, at_most_s: float) -> None:
-        """A transaction is ended when the fate of each of its records is known, and journalled."""
+        """Wait until the outcome of each record is known; then journal it, and commit or abort."""
         self._serve(at_most_s)
         if self._deliveries.waiting:
             return
@@ -179,7 +180,7 @@ class Transacting:
             self._stage = _Stage.REPLACING
 
     def _replace(self, _: float) -> None:
-        """Give the dead producer's records up, then start another."""
+        """Give up the dead producer's records, then start another producer."""
         if not self._deliveries.give_up(self._producer.purge, self._producer.flush):
             return
         self._end(succeeded=False)
@@ -188,7 +189,7 @@ class Transacting:
         self._stage = _Stage.INITIALISING
 
     def _end(self, succeeded: bool) -> None:
-        """Journal how the open transaction ended; nothing where none is open."""
+        """Journal how the open transaction ended, if one is open."""
         if not self._intent:
             return
         self._sends.flush()
@@ -211,7 +212,7 @@ def _error_of(exc: KafkaException | BufferError) -> KafkaError:
 
 
 def transact(spec: TransactorSpec, commands: Commands, stack: ExitStack) -> Report:
-    """Write transactions until asked to finish; the last report says whether one then was still open."""
+    """Write transactions until asked to finish; the last report says if one was still open."""
     clock = Clock(spec.origin_ns)
     sends_journal = stack.enter_context(Journal(journal_path(spec.journals, "sends", spec.journal), SENDS))
     transactions_journal = stack.enter_context(

@@ -1,7 +1,7 @@
-"""What a transactional producer does after an error, and what is then known of its transaction.
+"""What a transactional producer does after an error, and the outcome of its transaction.
 
-librdkafka sorts the errors of its transactional calls itself and says so by three flags (rdkafka.h, "Transactional
-producer API", error handling); KafkaError carries them. The table below is what each means here.
+librdkafka classifies the errors of its transactional calls by three flags (rdkafka.h, "Transactional producer API",
+error handling), which KafkaError carries. The table below says what each one means here.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from harness.history.schema import Outcome
 
 
 class Action(StrEnum):
-    """What comes next: the same call again, an abort, or another producer with the same transactional.id."""
+    """The next action: the same call again, an abort, or a new producer with the same transactional.id."""
 
     AGAIN = "again"
     ABORT = "abort"
@@ -23,7 +23,7 @@ class Action(StrEnum):
 
 @dataclass(frozen=True)
 class Rule:
-    """What one kind of error means. The first rule that holds is the one."""
+    """The meaning of one kind of error. The first rule that holds applies."""
 
     kind: str
     holds: Callable[[KafkaError], bool]
@@ -72,11 +72,11 @@ def after(error: KafkaError) -> Rule:
 
 
 def outcome(intent: str, commit_invoked: bool, succeeded: bool) -> Outcome:
-    """What is known of a transaction that is over.
+    """The outcome of a transaction that is over.
 
-    ``ok``: it ended as intended. ``fail``: it was to be committed, and nobody ever asked for that. A commit that was
-    asked for and that did not succeed is ``info``, whatever the error: the coordinator may have written its decision
-    before the answer was lost, and completes it even for a producer that is fenced meanwhile (KIP-98, 5.2; KIP-360).
+    ``ok``: it ended as intended. ``fail``: a commit was intended but never requested. A commit that was requested but
+    did not succeed is ``info``, whatever the error: the coordinator may have written its decision before the answer was
+    lost, and it completes that decision even if the producer has been fenced meanwhile (KIP-98, 5.2; KIP-360).
     """
     if succeeded:
         return Outcome.OK

@@ -1,8 +1,8 @@
-"""The final read: every partition from the log start to the log end, once the faults are gone.
+"""The final read: after all heals, it reads every partition from the log start to the log end.
 
-The end is where the leader's log ends, not the high watermark: with acks=1 a leader acknowledges above that, and a
-follower in the ISR may be ``replica.lag.time.max.ms`` behind. A consumer reads up to the high watermark; so the read
-waits until both agree.
+The log end is the end of the leader's log, not the high watermark: with acks=1 a leader acknowledges records above the
+high watermark, and a follower in the ISR may be ``replica.lag.time.max.ms`` behind. A consumer reads only up to the
+high watermark, so the final read waits until both are equal.
 """
 
 import json
@@ -31,7 +31,7 @@ _WAIT_S = 0.2
 _STATISTICS_WAIT_S = 0.05
 _UNKNOWN = -1
 
-#: After these a partition can still be read on; any other error of a partition ends its reading.
+#: After these errors a partition can still be read; any other error of a partition ends its reading.
 _PASSING = {
     KafkaError._TRANSPORT,
     KafkaError._ALL_BROKERS_DOWN,
@@ -47,8 +47,8 @@ _PASSING = {
 
 @dataclass(frozen=True)
 class LogEnd:
-    """Where a log ends, as its leader reports it: a broker id, its ``endpoint``, and the leader epoch (None before
-    2.1).
+    """The ends of a log, as its leader reports them: the leader's broker id and ``endpoint``, and its epoch (None
+    before 2.1).
 
     ``start``: the log start. ``readable``: how far a consumer receives records: to ``high``, the high watermark, or
     with read_committed to the last stable offset. ``end``: the end of the leader's log.
@@ -64,17 +64,17 @@ class LogEnd:
 
     @property
     def settled(self) -> bool:
-        """Whether all that the leader has is committed."""
+        """Whether every record of the leader's log is committed."""
         return self.high >= self.end
 
 
-#: Asks the leader of each partition afresh; a partition whose leader is not known, or did not answer, is left out.
+#: Asks the leader of each partition again. It leaves out a partition whose leader is unknown or did not answer.
 LogEnds = Callable[[Collection[Partition]], Mapping[Partition, LogEnd]]
 
 
 @dataclass
 class Progress:
-    """How far one partition is read. Offsets are -1 where no leader could be asked."""
+    """How far one partition is read. Offsets are -1 if no leader answered."""
 
     log_start: int = _UNKNOWN
     log_end: int = _UNKNOWN
@@ -88,12 +88,12 @@ class Progress:
 
     @property
     def complete(self) -> bool:
-        """Whether all that the leader said there is was read."""
+        """Whether the partition was read to the end that its leader reported."""
         return self.known and not self.given_up and self.read_to >= self.log_end
 
     @property
     def short(self) -> str:
-        """How far it was read, where that is not all."""
+        """How far an incomplete partition was read."""
         return f"was read to {self.read_to} of {self.log_end}" if self.known else "has no leader that answered"
 
     def row(self, tp: Partition) -> dict[str, Any]:
@@ -126,13 +126,13 @@ class Sources:
         self.reports += 1
 
     def of(self, tp: Partition) -> set[int]:
-        """The brokers that a partition was fetched from: the last, and those that had served records before. Of a
-        partition that was not fetched there is none, or -1."""
+        """The brokers from which a partition was fetched: the last one, and those that had served records before. -1
+        stands for none."""
         return self._served.get(tp, set()) | {self._latest.get(tp, -1)}
 
     def listen(self, consumer: Consumer, deadline: float) -> None:
-        """Wait until the client has reported where it fetched from last."""
-        # A report that waits to be served may be older than the last fetch; the next one is not.
+        """Wait until the client has reported the broker of its last fetch."""
+        # The next report may be older than the last fetch; the one after it is not.
         wanted = self.reports + 2
         while self.reports < wanted and time.monotonic() < deadline:
             consumer.poll(_STATISTICS_WAIT_S)
@@ -140,8 +140,8 @@ class Sources:
 
 @dataclass(frozen=True)
 class FinalRead:
-    """What the final read came to: the ``rows`` of log_ends, a line for each log that was not read whole, and the
-    settings of its client (none where no leader answered)."""
+    """The result of the final read: the ``rows`` of log_ends, a line for each log that was not read completely, and the
+    settings of the client (empty if no leader answered)."""
 
     rows: list[dict[str, Any]]
     missed: list[str]
@@ -160,13 +160,14 @@ def read_to_end(
 ) -> FinalRead:
     """Read all partitions of ``topics`` (name: partitions) into the journals reads.1000 and log_ends.1000.
 
-    ``ends`` is asked before anything is read of a partition and until its log is settled, and once more when all is
-    read: a log that another leads then, or in another epoch, or of which another than its leader served records, is not
-    complete. With read_committed the log end is the last stable offset. ``within``: seconds for everything. ``led``:
-    whether a partition has a leader, who is then asked until he answers; nobody is waited for where there is none.
+    It asks ``ends`` before it reads a partition, then until the log is settled, and once more when all is read. A log
+    is not complete if its leader or leader epoch has changed by then, or if a broker other than its leader served
+    records. With read_committed the log end is the last stable offset. ``within``: seconds for everything. ``led``:
+    whether a partition has a leader: if so, the leader is asked until it answers; if not, the read does not wait for
+    it.
 
-    What could not be read to its end is not ``complete``: never an exception. A log_end of -1 says that no leader
-    answered.
+    A partition that could not be read to its end is not ``complete``; this is never an exception. A log_end of -1 means
+    that no leader answered.
     """
     deadline = time.monotonic() + within
     reading = _Reading(ends, [(topic, p) for topic, count in topics.items() for p in range(count)])
@@ -200,7 +201,7 @@ def read_to_end(
 
 
 class _Reading:
-    """How far each partition is known and read, and what keeps it from being whole."""
+    """The progress of each partition, and why a partition is not complete."""
 
     def __init__(self, ends: LogEnds, partitions: Iterable[Partition]) -> None:
         self.progress = {tp: Progress() for tp in partitions}
@@ -211,15 +212,15 @@ class _Reading:
 
     @property
     def bootstrap(self) -> str:
-        """``bootstrap.servers``: the leaders that answered. A deposed leader reports itself alone."""
+        """``bootstrap.servers``: the leaders that answered."""
         return ",".join(sorted({end.endpoint for end in self.known.values()}))
 
     def awaits(self, led: Callable[[Partition], bool]) -> bool:
-        """Whether there is a partition that has a leader, and whose log is not known to be settled."""
+        """Whether some partition has a leader, but its log is not known to be settled."""
         return any(led(tp) for tp in self._unsettled())
 
     def ask(self) -> None:
-        """Ask for the ends that are not known yet, or not settled: those are read as far as they can be."""
+        """Ask for the ends of logs that are not known yet or not settled."""
         for tp, end in self._ends(self._unsettled()).items():
             self.known[tp] = end
             found = self.progress[tp]
@@ -230,13 +231,14 @@ class _Reading:
                 self.progress[tp] = Progress(end.start, end.readable, end.start, found.given_up)
 
     def verify(self, sources: Sources, deadline: float) -> None:
-        """Abandon what another than the leader served records of, what another led since, and what never settled."""
+        """Give up each partition that a broker other than its leader served, or whose leader has changed. One that
+        never settled stays incomplete."""
         again = dict(self._ends(self.known.keys()))
         while (silent := self.known.keys() - again.keys()) and time.monotonic() < deadline:
             time.sleep(_WAIT_S)
             again |= self._ends(silent)
         for tp, last in self.known.items():
-            # What was read first came from the log of the leader then.
+            # Compare with the leader at the time of the first read.
             begun, found, now = self._begun[tp], self.progress[tp], again.get(tp)
             if not last.settled:
                 found.log_end = max(found.log_end, last.end)
@@ -252,12 +254,12 @@ class _Reading:
                 self._give_up(tp, f"was led by {_leader(begun)}, and is led by {_leader(now)} by now")
 
     def fail(self, why: KafkaException) -> None:
-        """Abandon everything: the client could not be had, or broke down, and nothing was verified."""
+        """Give up every partition: the client could not be created or failed, so nothing was verified."""
         for tp in self.known:
             self._give_up(tp, f"was not read: {why.args[0].str()}")
 
     def missed(self) -> list[str]:
-        """A line for each log that was not read whole."""
+        """A line for each log that was not read completely."""
         short = {tp: found for tp, found in self.progress.items() if not found.complete}
         return [f"{tp[0]}-{tp[1]} {self._why.get(tp) or found.short}" for tp, found in short.items()]
 
@@ -276,7 +278,7 @@ def _leader(end: LogEnd) -> str:
 def read_on(
     consumer: Consumer, progress: dict[Partition, Progress], recorder: ReadRecorder, clock: Clock, deadline: float
 ) -> None:
-    """Read every partition whose log end is known, until it is reached."""
+    """Read every partition whose log end is known up to that end."""
     pending = {tp for tp, found in progress.items() if found.known and not found.complete and not found.given_up}
     consumer.assign([TopicPartition(*tp, progress[tp].read_to) for tp in pending])
     while pending and time.monotonic() < deadline:
@@ -293,7 +295,8 @@ def read_on(
             if (error := message.error()) is None or tp not in progress:
                 continue
             if error.code() == KafkaError._PARTITION_EOF:
-                # Aborted records and markers are skipped without being delivered: this says so.
+                # A consumer skips aborted records and markers without delivering them; this event shows the position
+                # behind them.
                 progress[tp].read_to = max(progress[tp].read_to, message.offset() or 0)
             elif error.code() not in _PASSING:
                 progress[tp].given_up = True

@@ -1,7 +1,7 @@
-"""How far each log is stable: the last stable offset beside the high watermark, once the producers are done.
+"""How far each log is stable: its last stable offset and its high watermark, after the producers are done.
 
-Journalled as the table ``positions``, with the final reader as reader and two events of its own: ``last-stable`` and
-``high-watermark``. A log whose last stable offset stays below its high watermark has a transaction that nobody ends.
+Both go into the table ``positions``, as the events ``last-stable`` and ``high-watermark`` of the final reader. If the
+last stable offset of a log stays below its high watermark, the log has a transaction that nobody ends.
 """
 
 import math
@@ -36,10 +36,10 @@ def await_stable(
     within: float,
     client: Callable[[Config], AdminClient] = AdminClient,
 ) -> list[Partition]:
-    """Wait until every log of ``topics`` (name: partitions) is stable to its end, ``within`` seconds at most.
+    """Wait at most ``within`` seconds until every log of ``topics`` (name: partitions) is stable to its end.
 
-    Journals the last answer for each partition. Returns those that are not known to be stable: a transaction is open
-    there, or one of the two ends was not answered.
+    Journals the last answer for each partition. Returns the partitions that are not known to be stable: a transaction
+    is open there, or one of the two ends is unknown.
     """
     partitions = [(topic, partition) for topic, count in topics.items() for partition in range(count)]
     try:
@@ -52,14 +52,14 @@ def await_stable(
 def watch(
     ask: Callable[[IsolationLevel], Ends], partitions: Sequence[Partition], journals: Path, clock: Clock, within: float
 ) -> list[Partition]:
-    """``await_stable``, with the question as a function: the end of each log at an isolation level."""
+    """Like ``await_stable``, but ``ask`` is a function that returns the end of each log at an isolation level."""
     deadline = time.monotonic() + within
     with Journal(journal_path(journals, "positions", str(FINAL_READER)), POSITIONS) as journal:
         recorder = PositionRecorder(journal, FINAL_READER)
         while True:
-            # In this order: what becomes stable meanwhile makes a log look less stable, never more.
+            # In this order: a change between the two answers can make a log look less stable, never more.
             stable, high = ask(IsolationLevel.READ_COMMITTED), ask(IsolationLevel.READ_UNCOMMITTED)
-            # Of what was not answered nothing is known: a broker that did not answer once may the next time.
+            # A partition without an answer counts as unstable: its broker may answer the next time.
             unstable = [tp for tp in partitions if stable.get(tp, -1) < high.get(tp, math.inf)]
             if not unstable or time.monotonic() >= deadline:
                 break
@@ -85,7 +85,7 @@ def _ends(client: AdminClient, partitions: list[Partition], level: IsolationLeve
         try:
             answer = future.result()
         except KafkaException:
-            # No leader, or one that did not answer: it is asked again.
+            # No leader, or no answer from it: the loop asks again.
             continue
         found[partition.topic, partition.partition] = answer.offset
     return found

@@ -1,8 +1,8 @@
-"""The read of the replicas: each in-sync follower's own log, from its start to where the final read found its end.
+"""The read of the replicas: it reads each in-sync follower's own log, up to the end that the final read found.
 
-A follower is read as a consumer of its rack reads it (KIP-392), each broker being a rack of its own. Which broker a
-partition was fetched from is in librdkafka's statistics (STATISTICS.md, topics.partitions.broker): a leader answers
-where it knows no in-sync follower of that rack.
+A consumer in the follower's rack reads from the follower (KIP-392), and each broker is a rack of its own. If the leader
+knows no in-sync follower in that rack, the leader serves the records itself. librdkafka's statistics say which broker a
+partition was fetched from (STATISTICS.md, topics.partitions.broker).
 """
 
 import time
@@ -32,13 +32,14 @@ def read_replicas(
     within: float,
     client: Callable[[dict[str, Any]], Consumer] = Consumer,
 ) -> list[str]:
-    """Read the log of every partition that a broker follows, broker by broker, into the journals reads.1000 + its id.
+    """Read the log of every partition that a broker follows, broker by broker, into the journals reads.N, where N is
+    1000 + the broker's id.
 
-    ``followers``: by broker id, what it follows, in sync. ``ends``: the rows of log_ends; where no leader reported an
-    end, there is none to read to. ``within``: seconds for each broker. Returns a line for each log that was not read to
-    its end, or not from its follower. A follower serves no more than it knows to be committed: one that truncated its
-    log hears of the high watermark only when that moves again (the answer that says where logs part says it too, and
-    it is ignored there, KAFKA-14704; what has not changed is not sent again, KIP-227).
+    ``followers``: by broker id, the partitions that it follows in sync. ``ends``: the rows of log_ends; a partition
+    without a reported end is skipped. ``within``: seconds for each broker. Returns a line for each log that was not
+    read to its end, or not from its follower. A follower serves only records that it knows to be committed. A follower
+    that truncated its log learns the high watermark only when that moves again: it ignores the high watermark in the
+    answer about the truncation (KAFKA-14704), and the leader does not send an unchanged one again (KIP-227).
     """
     known = {(row["topic"], row["partition"]): row for row in ends if row["log_end"] >= 0}
     missed: list[str] = []
@@ -65,7 +66,8 @@ def _read(
     deadline: float,
     client: Callable[[dict[str, Any]], Consumer],
 ) -> tuple[Sources, str | None]:
-    """Where the broker's partitions were fetched from; and why not, where the client could not be had or broke down."""
+    """Read one broker's partitions; return the brokers that they were fetched from, and why the client failed, if it
+    did."""
     sources, reader = Sources(), FINAL_READER + broker
     config = {**replica_reader_config(bootstrap, isolation_level, broker, len(progress)), "logger": LOGGER}
     with (
@@ -80,7 +82,7 @@ def _read(
             return sources, f"was not read: {exc.args[0].str()}"
         positions = PositionRecorder(positions_journal, reader)
         for tp, found in progress.items():
-            # What came from another broker says nothing of this one.
+            # Records from another broker prove nothing about this one.
             if found.complete and sources.of(tp) == {broker}:
                 positions.happened("end-of-partition", *tp, clock.now(), found.read_to)
         positions.flush()
