@@ -1,11 +1,11 @@
-"""Transactions that got each other's records: what depends on what, and in a circle (Adya's G1c).
+"""Cycles of transactions that read each other's records (Adya's G1c).
 
-Only reads make dependencies here. The order in which two transactions stand in a log, or in several, makes none: Kafka
-does not isolate writes from each other (docs/jepsen.md).
+Only reads make dependencies here. The order of two transactions in a log makes none: Kafka does not isolate writes from
+each other (docs/jepsen.md).
 
-Of the members of a cycle that each wait for the commit of the one before, all are open when the last of them begins. So
-the search begins at each transaction whose record one got that began before it, and goes no further than to those
-that were open then: not many, however long the history.
+In a cycle each transaction waits for the commit of the one before it, so all are open when the last of them begins. The
+search therefore begins at each transaction whose record was read by a transaction that had begun earlier, and it only
+follows transactions that were open at that time. These are few, however long the history is.
 """
 
 from pyspark import StorageLevel
@@ -17,23 +17,23 @@ from checkers.history import History
 
 _KEY = ["worker", "transaction"]
 
-#: What is known of a record that a transaction got.
+#: A record that a transaction read.
 _GIVEN = "struct(read_ns, record_id, topic, partition, offset, sent_ns, acknowledged_ns)"
 
 
 def recorded(history: History) -> bool:
-    """Whether any transaction reads."""
+    """Whether the history records the reads of transactions."""
     recorded = history.transactional and history.stored.has_column("reads", "transaction")
     return recorded and history.stored.constants("reads").get("transaction", 0) is not None
 
 
 def read_cycle(history: History) -> DataFrame:
-    """Records that a transaction got whose sender had got a record of that transaction, or of one that had, and
-    so on. One row for each two transactions: the first record.
+    """Records that a transaction read although their sender had itself, directly or through others, read a record of
+    that transaction. One row for each pair of transactions: the first record.
 
     Guarantee: with read_committed a record is delivered after the commit of its transaction (KIP-98, 4), and a
-    transaction polls before it commits: so each of a cycle would have been committed before itself (Adya, G1c).
-    Returns: RECORD, transaction, read_ns, reader, reader_transaction, cycle (how many transactions are in it)
+    transaction polls before it commits. So each transaction of a cycle would have been committed before itself (Adya,
+    G1c). Returns: RECORD, transaction, read_ns, reader, reader_transaction, cycle (how many transactions are in it)
     """
     edges = _dependencies(history)
     back = edges.withColumnsRenamed({"reader": "origin", "writer": "reached"})
@@ -48,8 +48,8 @@ def read_cycle(history: History) -> DataFrame:
 
 
 def not_committed_before(history: History) -> DataFrame:
-    """Transactions that had got what was sent later than they began, directly or through others: they were not
-    committed before that began. Returns: worker, transaction, least_ns"""
+    """Transactions that read, directly or through others, a record of a transaction that began after them: they were
+    not committed before that one began. Returns: worker, transaction, least_ns"""
     return (
         reaching(_dependencies(history))
         .groupBy("reached.worker", "reached.transaction")
@@ -58,7 +58,8 @@ def not_committed_before(history: History) -> DataFrame:
 
 
 def reaching(edges: DataFrame) -> DataFrame:
-    """Which transactions each one (or record outside of any) reached that began before it, and were open when it did.
+    """For each transaction (or record outside of any), the transactions that read from it, directly or through others,
+    that began before it, and that were open when it began.
 
     Returns: origin, reached (as ``writer`` and ``reader`` of ``edges``), steps (how many records it took)
     """
@@ -79,10 +80,10 @@ def reaching(edges: DataFrame) -> DataFrame:
 
 
 def _dependencies(history: History) -> DataFrame:
-    """Which transaction got a record of which other, or of which record that was sent outside of any.
+    """Which transaction read a record of which other transaction, or a record that was sent outside of any.
 
-    Returns: writer, reader (a struct of began_ns, worker, transaction each: as they began; of a record outside of any
-    transaction, when it was sent, and its number below 0), given (the first record, a struct), read_until_ns
+    Returns: writer, reader (each a struct of began_ns, worker, transaction; for a record outside of any transaction,
+    the time of its send and a negative number), given (the first record, a struct), read_until_ns
     """
     of_readers = history.read_committed if history.run_file.configuration.read_committed else "phase = 'live'"
     begun = history.transactions.selectExpr(*_KEY, "struct(began_ns, worker, transaction) as node")

@@ -1,4 +1,4 @@
-"""Leader epochs along a log: each leader appends behind what those before it wrote, under an epoch of its own."""
+"""Leader epochs along a log: each leader appends behind the records of earlier leaders, under its own epoch."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -11,14 +11,14 @@ from checkers.history import PARTITION, History
 from checkers.scan.running_max import greatest_before
 from harness.history.schema import UNKNOWN_OFFSET
 
-#: A log as one reader received it.
+#: The columns that identify a log as one reader received it.
 _LOG = ["phase", "reader", *PARTITION]
 #: Offsets that one task sorts at a time.
 _BUCKET = "shiftright(offset, 11)"
 
 
 def recorded(history: History) -> bool:
-    """Whether what was read has more than one leader epoch, as far as the footers say."""
+    """Whether the reads may have more than one leader epoch, by the footers of the files."""
     return history.run_file.final_read and "leader_epoch" not in history.same("reads")
 
 
@@ -27,10 +27,10 @@ BEHIND_A_LATER_EPOCH = "after_epoch > leader_epoch"
 
 
 def epoch_fell(history: History) -> DataFrame | None:
-    """Records of final logs, or of followers' own, in which an epoch falls, with the latest epoch that stands before
-    each. The rule is that it is later than the record's.
+    """Records of logs in which the epoch falls, each with the greatest epoch before it. Logs are those of the final
+    read and of followers. The rule: that epoch is greater than the record's.
 
-    Guarantee: a leader appends under its own epoch, which is greater than any before it, at the end of its log
+    Guarantee: a leader appends at the end of its log under its own epoch, which is greater than all before it
     (KIP-101). Returns: topic, partition, offset, record_id, read_ns, reader, leader_epoch, after_epoch, after_offset
     """
     logs = history.reads.where(f"phase in ('final', 'replica') and leader_epoch >= 0 and offset > {UNKNOWN_OFFSET}")
@@ -56,8 +56,8 @@ _LOGS = pa.schema([("phase", pa.string()), ("reader", pa.int32()), ("topic", pa.
 
 
 def falls(extents: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The logs in which a leader epoch begins before an earlier one has ended. ``extents``: of each log and epoch its
-    first and last offset. Returns: phase, reader, topic, partition"""
+    """The logs in which a leader epoch begins before an earlier one has ended. ``extents``: the first and last offset
+    of each epoch in each log. Returns: phase, reader, topic, partition"""
     logs: dict[tuple[Any, ...], list[tuple[int, int, int]]] = {}
     for row in extents:
         epoch = (row["leader_epoch"], row["first"], row["last"])

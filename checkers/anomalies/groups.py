@@ -1,6 +1,6 @@
-"""A consumer group as a whole: what it committed, and what was delivered to its members.
+"""Consumer groups: what a group committed, and what was delivered to its members.
 
-In a run of the workload ``groups`` a live delivery is journalled when it was processed, and not before.
+In a run of the workload ``groups`` a live delivery is journalled only after it was processed.
 """
 
 from functools import reduce
@@ -22,21 +22,22 @@ _BIT = "shiftleft(1L, cast(offset & 63 as int))"
 
 
 def recorded(history: History) -> bool:
-    """Whether there is a group to ask of."""
+    """Whether the run has a consumer group."""
     return history.run_file.configuration.grouped
 
 
 def began_ahead(history: History) -> bool:
-    """Whether a member of a group began behind all that the group can have committed."""
+    """Whether a member began behind everything that the group can have committed."""
     return bool(ahead(history))
 
 
 def ahead(history: History) -> list[dict[str, Any]]:
-    """What members of a group that began again skipped: where each was assigned a partition behind all that anyone
-    had asked to commit of it until then. (Of a group that nobody is known to have asked anything, none.)
+    """The offsets that members skipped when they began: a member was assigned a partition at an offset behind all
+    offsets for which a commit had been requested until then. (None if no commit is known to have been requested.)
 
-    Of a group that commits first nobody knows what it had committed where the history does not say what was asked: the
-    last word of who was killed may be lost. Returns: topic, partition, reader, at_ns, passed_from, passed_to
+    If a group commits before it processes, and the history does not record requests of commits, nobody knows what it
+    had committed: the last commit of a killed member may be missing. Then nothing is returned. Returns: topic,
+    partition, reader, at_ns, passed_from, passed_to
     """
     if not recorded(history):
         return []
@@ -47,9 +48,9 @@ def ahead(history: History) -> list[dict[str, Any]]:
 
 
 def began_behind(positions: pa.Table) -> list[dict[str, Any]]:
-    """``ahead``, of the rows of the table. What was asked for counts whatever came of it, and so does an answer that is
-    an error: it may have been committed."""
-    # At one moment what is asked counts before who begins.
+    """``ahead`` on the rows of the table. Every requested commit counts, even if its answer is an error: it may have
+    been committed."""
+    # At the same time, a request of a commit counts before an assignment.
     rows = sorted(positions.to_pylist(), key=lambda row: (row["at_ns"], row["event"] == "assign"))
     stood: dict[tuple[str, int], int] = {}
     found = []
@@ -67,16 +68,16 @@ _ASKS_OR_BEGINS = ["assign", "committing", "commit"]
 
 
 def missed(history: History, polls: DataFrame) -> DataFrame:
-    """Records of the final log that the group committed past, and that were never delivered to a member.
+    """Records of the final log that the group committed past although they were never delivered to a member.
 
-    Delivered is what was read at the record's offset, whole or not: another record there is a rewritten offset. What
-    stands before the offset where the group began is not its own. Guarantee: a consumer that commits after it
-    processed has processed all that it committed; one that commits first, all but what it was killed with (Kafka
-    design, Message Delivery Semantics: at-least-once, at-most-once).
+    A record counts as delivered if anything was read at its offset, intact or not: another record there is a rewritten
+    offset. Records before the offset where the group began do not count. Guarantee: a consumer that commits after it
+    processed has processed all that it committed; one that commits first, all but what it held when it was killed
+    (Kafka design, Message Delivery Semantics: at-least-once, at-most-once).
     Returns: topic, partition, offset, record_id, committed (the furthest offset that the group committed), died
-    (whether a member that commits first was killed between its commit and the record), unanswered (whether one asked to
-    commit past the record and had no answer while the partition was its own); neither where a member ever went past the
-    record, or one to which it was left again committed past it
+    (whether a member that commits first was killed between its commit and the record), unanswered (whether a member
+    requested a commit past the record and had no answer while it owned the partition). Both are false if a member ever
+    went past the record, or if a later member that got the record again committed past it
     """
     judged = history.reads.where("phase in ('final', 'live')").join(
         F.broadcast(committed(history)), on=PARTITION, how="inner"
@@ -91,7 +92,7 @@ def missed(history: History, polls: DataFrame) -> DataFrame:
         .selectExpr(*_BLOCK, "stand & ~delivered as bits")
         .where("bits != 0")
     )
-    # A broadcast comes first: where nothing is undelivered, the log is not read again.
+    # Spark runs the broadcast first: if nothing is undelivered, it does not read the log again.
     found = (
         behind.where("phase = 'final'")
         .join(F.broadcast(undelivered), on=_BLOCK, how="inner")
@@ -121,8 +122,8 @@ _RANGES = (*_EXCUSES, "past", "left_anew")
 
 
 def _excused(history: History, polls: DataFrame) -> DataFrame:
-    """Ranges of a log, and why they matter since when. Returns: topic, partition, why (one of _RANGES), range_from,
-    range_to, since_ns"""
+    """Ranges of offsets, each with the reason why it matters, and since when. Returns: topic, partition, why (one of
+    _RANGES), range_from, range_to, since_ns"""
     ranges = [
         unanswered(history).selectExpr(*PARTITION, "'unanswered' as why", "asked_from", "asked_to", "since_ns"),
         answered(history).selectExpr(*PARTITION, "'left_anew'", "answered_from", "answered_to", "since_ns"),
@@ -134,7 +135,7 @@ def _excused(history: History, polls: DataFrame) -> DataFrame:
 
 
 def committed(history: History) -> DataFrame:
-    """How far the group came in each partition: where its first assignment began, and the furthest that it committed.
+    """The range of the group in each partition: the start of its first assignment, and its greatest commit.
 
     An assignment without an offset begins at the log start. Returns: topic, partition, begun, committed
     """
@@ -151,11 +152,11 @@ def committed(history: History) -> DataFrame:
 
 
 def unprocessed(history: History, polls: DataFrame) -> DataFrame:
-    """What members that were killed, or died, had committed, as far as each is known to have, and not processed.
+    """What members that were killed, or died, are known to have committed but not processed.
 
-    Of the partitions that were theirs to the end: from behind the last delivery (or where they were assigned, or else
-    where the group stood) to what they had committed by their own word. In a history that does not say what was asked
-    for, the last commit of one that was killed may be in no journal: there, to where their successor began. Returns:
+    For each partition that a member owned to the end: from behind its last delivery (or the start of its assignment, or
+    else the group's position) to its last commit in the history. If the history does not record requests of commits,
+    the last commit of a killed member may be in no journal: then to the offset where the next owner began. Returns:
     topic, partition, left_from, left_to, since_ns (of the last assignment)
     """
     positions = history.table("positions")
@@ -210,11 +211,11 @@ def unprocessed(history: History, polls: DataFrame) -> DataFrame:
 
 
 def unanswered(history: History) -> DataFrame:
-    """What members asked to commit and had no good answer for while the partition was theirs: a broker that answered
-    with an error, or not in time, may have kept it all the same.
+    """Commits that members requested, but that were not acknowledged while they owned the partition. A broker that
+    answered with an error, or not in time, may still have stored the commit.
 
-    From what was answered well, or where the member's assignment began, or else where the group stood. Returns: topic,
-    partition, asked_from, asked_to, since_ns
+    A range begins at the last acknowledged commit, or at the start of the member's assignment, or else at the group's
+    position. Returns: topic, partition, asked_from, asked_to, since_ns
     """
     unsure = "coalesce(answered, began_at, stood, 0L) as asked_from"
     asked = _assignments(history).where("asked_to is not null").selectExpr(*PARTITION, unsure, "asked_to", "since_ns")
@@ -222,16 +223,16 @@ def unanswered(history: History) -> DataFrame:
 
 
 def answered(history: History) -> DataFrame:
-    """What members committed, and know that they did, of what was left to them when they were assigned: whatever
-    another had committed of it before did not last. Returns: topic, partition, answered_from, answered_to, since_ns"""
+    """Ranges that members committed with an acknowledgement, from the start of their assignment: an earlier commit of
+    another member within such a range did not last. Returns: topic, partition, answered_from, answered_to, since_ns"""
     sure = _assignments(history).where("has_start and answered is not null")
     known = sure.selectExpr(*PARTITION, "coalesce(began_at, stood, 0L) as answered_from", "answered", "since_ns")
     return known.toDF(*PARTITION, "answered_from", "answered_to", "since_ns")
 
 
 def _assignments(history: History) -> DataFrame:
-    """What a member committed in each assignment interval. Returns: ASSIGNMENT, since_ns, has_start (whether an assign
-    or a seek began it), began_at, stood (how far the group had committed before), asked_to, answered"""
+    """The commits of a member in each assignment interval. Returns: ASSIGNMENT, since_ns, has_start (whether an assign
+    or a seek began it), began_at, stood (the group's commit before), asked_to, answered"""
     positions = history.table("positions").where(f"event = 'committing' or {_COMMITTED} or {_BEGINS}")
     begun = positions.where(_BEGINS).groupBy(*READER).agg(F.collect_list("at_ns").alias("begun"))
     commits = F.collect_list(F.struct("at_ns", "offset")).alias("commits")
@@ -254,8 +255,8 @@ def _assignments(history: History) -> DataFrame:
 
 
 def went_past(polls: DataFrame) -> DataFrame:
-    """What each assignment of a member covers: from where it began to where it came. Returns: topic, partition,
-    past_from, past_to"""
+    """The range of offsets that each assignment of a member covers, from its first to its last position. Returns:
+    topic, partition, past_from, past_to"""
     return (
         polls.groupBy(*ASSIGNMENT)
         .agg(

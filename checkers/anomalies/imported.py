@@ -1,9 +1,9 @@
-"""What is known of a run whose logs nobody read to their end when all was over: an imported one.
+"""Checkers for imported runs: nobody read the logs to their end after the run.
 
-Its only reads are those of its own consumers. They stopped somewhere: a record that none of them got may be lost, or
-may be where none of them came. Jepsen's rule distinguishes the two: what a consumer of the partition got at a later
-offset proves that the record was skipped (jepsen.tests.kafka, lost-write-cases). An unknown offset (UNKNOWN_OFFSET)
-proves nothing.
+The only reads are those of the run's own consumers, which stopped somewhere. A record that none of them got may be
+lost, or may lie behind the last offset that they read. Jepsen's rule distinguishes the two: if a consumer of the
+partition got a record at a later offset, the missing record was skipped (jepsen.tests.kafka, lost-write-cases). An
+unknown offset (UNKNOWN_OFFSET) proves nothing.
 """
 
 from pyspark.sql import DataFrame
@@ -16,7 +16,7 @@ from checkers.scan.record_bits import Candidates
 
 
 def lost(candidates: Candidates) -> DataFrame:
-    """Acknowledged records that no one read, though their own offset or a later one of their partition was read.
+    """Acknowledged records that no consumer read, though their own offset or a later one of their partition was read.
 
     Guarantee: a committed message is not lost as long as one in-sync replica is alive (Kafka design, Replication).
     Returns: RECORD, read_to (the highest offset that was read)
@@ -25,16 +25,16 @@ def lost(candidates: Candidates) -> DataFrame:
 
 
 def unseen(candidates: Candidates) -> DataFrame:
-    """Acknowledged records that no one read, and that no one is known to have skipped: nobody came that far, or
-    the acknowledgement had no offset.
+    """Acknowledged records that no consumer read, and that no consumer is known to have skipped: nobody read that far,
+    or the acknowledgement had no offset.
 
-    Returns: RECORD, read_to (the highest offset that was read; null where nothing was)
+    Returns: RECORD, read_to (the highest offset that was read; null if nothing was read)
     """
     return _unread(candidates).where("not coalesce(offset <= read_to, false)").selectExpr(*OF_SEND, "read_to")
 
 
 def duplicated(candidates: Candidates) -> DataFrame:
-    """Records that are seen at two or more offsets of one partition, by reads and by their acknowledgement.
+    """Records that were seen at two or more offsets of one partition, in reads or in their acknowledgement.
 
     Guarantee: an idempotent producer's record is written to the log once (KIP-98; by default since 3.0, KIP-679).
     Returns: RECORD (``offset`` is the first), last_offset, copies

@@ -1,6 +1,6 @@
-"""The log itself: offsets that more than one record had, records that moved, and followers that differ.
+"""Offsets: those that had more than one record, records that moved, and followers whose log differs.
 
-Guarantee: the log is append-only, and an offset is one record's for ever once that record is committed (KIP-101; Kafka
+Guarantee: the log is append-only, and once a record is committed its offset belongs to it for ever (KIP-101; Kafka
 design, Replication).
 """
 
@@ -15,11 +15,11 @@ from harness.history.schema import FINAL_READER, UNKNOWN_OFFSET
 
 _OFFSET = [*PARTITION, "offset"]
 
-#: One number for an offset of a partition, which Spark looks up faster than three columns. Offsets of the same number
-#: are looked at together, and kept apart afterwards.
+#: One number for an offset of a partition, which Spark joins faster than three columns. Offsets with the same number
+#: are first looked at together, then separated.
 _NUMBER = "xxhash64(topic, partition, offset)"
 
-#: A payload without an id is a record too: one that is none of the others.
+#: The id for payloads without one. Such a payload is a record that differs from all others.
 _NO_ID = -1
 
 
@@ -28,14 +28,14 @@ SEVERAL_RECORDS = "size(records) > 1"
 
 
 def rewritten_offset(candidates: Candidates) -> DataFrame | None:
-    """The records that were acknowledged at an offset, or read there by a consumer, the final read, or of a replica.
-    The rule is that they are two or more.
+    """The records of an offset: those acknowledged there, and those read there by a consumer, by the final read, or
+    from a replica. The rule: they are two or more.
 
-    Two records can only be seen at one offset where one of them is not there in the final read, or where the final read
-    itself shows both: of one of them that is known, and it is a candidate. Only offsets of candidates are looked at. A
-    payload that fails its checksum shows no id to rely on. Guarantee: what is committed is not truncated, so that its
-    offset is not used again (KIP-101, KIP-279). Returns: topic, partition, offset, record_id (one that is there no
-    more), records (all ids seen there, -1 for a payload without), stands (the one of the final log)
+    If two records were seen at one offset, at least one of them is missing there in the final read, or the final read
+    shows both. Such a record is a candidate, so only the offsets of candidates are looked at. The id in a payload that
+    fails its checksum is not reliable. Guarantee: a committed record is not truncated, so its offset is not used again
+    (KIP-101, KIP-279). Returns: topic, partition, offset, record_id (one that is no longer there), records (all ids
+    seen there, -1 for a payload without an id), stands (the one in the final log)
     """
     history = candidates.history
     acknowledged = history.sends.where("outcome = 'ok' and offset is not null")
@@ -66,11 +66,11 @@ AT_ANOTHER_OFFSET = "read_offset != offset"
 
 
 def acknowledged_elsewhere(unsettled: Candidates) -> DataFrame:
-    """Records acknowledged at one offset, and where they are in the complete final log. The rule is that they are not
-    there, but at others only. (What stood below the log's start was deleted by retention.)
+    """Records acknowledged at one offset, and their offset in the complete final log. The rule: they are only at other
+    offsets. (Records below the log's start were deleted by retention.)
 
-    Guarantee: the offset in an acknowledgement is where the record is (RecordMetadata.offset). Returns: RECORD (as
-    acknowledged), read_offset, in_transaction (as of what is lost)
+    Guarantee: the offset in an acknowledgement is the record's offset (RecordMetadata.offset). Returns: RECORD (as
+    acknowledged), read_offset, in_transaction (as for ``lost``)
     """
     history = unsettled.history
     whole = F.broadcast(history.log_ends.where("complete").select(*PARTITION))
@@ -99,13 +99,13 @@ _OFFSET_BIT = "shiftleft(1L, cast(offset & 63 as int))"
 
 
 def diverged(history: History) -> DataFrame:
-    """What followers in the ISR served of their own logs where the final read found something, too; and what they lack
-    of it. The rule is that what they served is no record that stands there, or that they lack it.
+    """Compares what followers in the ISR served from their own logs with the final read. The rule: at an offset of the
+    final log the follower served another record, or it lacks the record.
 
-    An offset that only one of them has proves nothing: each replica compacts its log by itself. Guarantee: the log of a
-    follower is the leader's, the same records at the same offsets (Kafka design, Replication; KIP-101). Returns: topic,
-    partition, offset, record_id, read_ns, broker, stand (all ids of the final log there, -1 for a payload without),
-    lacks
+    In a compacted topic an offset that only one of them has proves nothing: each replica compacts its log by itself.
+    Guarantee: a follower's log has the same records at the same offsets as the leader's (Kafka design, Replication;
+    KIP-101). Returns: topic, partition, offset, record_id, read_ns, broker, stand (all ids of the final log there, -1
+    for a payload without an id), lacks
     """
     whole = history.reads.where("intact").withColumn("record", F.expr(f"coalesce(record_id, {_NO_ID}L)"))
     stand = whole.where("phase = 'final'").groupBy(*_OFFSET).agg(F.array_sort(F.collect_set("record")).alias("stand"))
@@ -119,8 +119,9 @@ def diverged(history: History) -> DataFrame:
 
 
 def _lacking(history: History) -> DataFrame:
-    """Acknowledged records of the final log that a follower in the ISR served nothing at their offset, though it served
-    records behind them, or came to the end of its log behind them: as far as the high watermark that it had heard of.
+    """Acknowledged records of the final log at whose offset a follower in the ISR served nothing, though it served
+    records behind them, or the end of its log was behind them. (A follower serves only up to the high watermark that it
+    knows.)
 
     Returns: topic, partition, offset, record_id, record, broker, read_ns (of the final read), stand
     """
@@ -162,14 +163,15 @@ def _sights(rows: DataFrame, acknowledged: str, last: str) -> DataFrame:
 
 
 def _shared(seen: DataFrame) -> DataFrame:
-    """The offsets where there is more than one record. Returns: number"""
+    """The offsets with more than one record. Returns: number"""
     extremes = seen.groupBy("number").agg(F.min("record_id").alias("least"), F.max("record_id").alias("most"))
     return extremes.where("least != most").select("number")
 
 
 def _of_candidates(seen: DataFrame, bits: DataFrame) -> DataFrame:
-    """The offsets where a candidate was seen, or a payload without an id. Left out are those where one record alone was
-    acknowledged and is found, once each, unless the final log has records of its block twice. Returns: number"""
+    """The offsets where a candidate, or a payload without an id, was seen. An offset is left out if only one record was
+    seen there, acknowledged once and found once in the final log, unless the final log has copies in the record's
+    block. Returns: number"""
     sightings = (
         seen.withColumn("block", F.expr(BLOCK))
         .join(bits.select(*OF_BLOCK, "bits", "copied"), on=OF_BLOCK, how="left")

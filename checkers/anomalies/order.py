@@ -1,9 +1,9 @@
-"""Order: what stands in the log after something that it should stand before.
+"""Order: records that are in the log after another record that should come after them.
 
-Only records of the final log are compared, each at its first offset: what is lost, or is a later copy, has no part in
-an order. (Without a final read, each is where it was acknowledged, or else where a reader first got it.) Both questions
-need, for each record, the greatest value before it in the log. A scan first answers both together, on numbers alone
-(checkers/scan/log_order.py). Which record was overtaken by which is only looked up where any was.
+Only records of the final log are compared, each at its first offset: lost records and later copies have no place in the
+order. (Without a final read, a record's offset is that of its acknowledgement, or else that of its first read.) Both
+finders need, for each record, the greatest value before it in the log. One scan first computes both on numbers alone
+(checkers/scan/log_order.py). The finders run only if it found any broken order.
 """
 
 from pyspark.sql import DataFrame
@@ -24,8 +24,8 @@ AFTER_ITS_SUCCESSOR = "after_sequence > sequence"
 
 
 def reordered(unsettled: Candidates) -> DataFrame:
-    """Every record with the latest one of its producer's incarnation that stands before it in its partition. The rule
-    is that it was sent before that.
+    """Every record with the latest record of the same producer incarnation that is before it in its partition. The
+    rule: the record was sent before that one.
 
     Guarantee: records of one producer are appended in the order they are sent; with retries that needs idempotence, or
     max.in.flight.requests.per.connection=1 (producer configuration; KAFKA-5494). Returns: RECORD, after_record,
@@ -40,10 +40,10 @@ AFTER_A_LATER_SEND = "after_sent_ns > acknowledged_ns"
 
 
 def real_time_order(unsettled: Candidates) -> DataFrame:
-    """Every record with the last sent that stands before it in its partition. The rule is that the record was
-    acknowledged before that was sent.
+    """Every record with the last-sent record that is before it in its partition. The rule: the record was acknowledged
+    before that one was sent.
 
-    A send is stamped before it is handed over, and an acknowledgement after it came: order that was kept never looks
+    A send is stamped before its hand-over, and an acknowledgement after its arrival, so a correct order never looks
     broken. Guarantee: a leader appends at the end of the log, and acknowledges what it has appended (Kafka design,
     Replication). Returns: RECORD, after_record, after_offset, after_sent_ns
     """
@@ -52,7 +52,7 @@ def real_time_order(unsettled: Candidates) -> DataFrame:
 
 
 def overtaken(unsettled: Candidates, lane: list[str], value: str) -> DataFrame:
-    """``in_log`` and, of those at lower offsets of the same ``lane``, the one whose ``value`` is greatest.
+    """``in_log``, each record with the one that has the greatest ``value`` at lower offsets of the same ``lane``.
 
     Returns: the columns of ``in_log``, before (a struct of ``value``, record_id, offset; null for the first)
     """

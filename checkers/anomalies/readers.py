@@ -1,9 +1,9 @@
 """Readers: records that they skipped, deliveries behind their position, partitions that two members own at once.
 
-Polls are looked at first (checkers/scan/polls.py), and records only where a poll is suspicious. Between two assignments
-or seeks a reader's position only moves forward, past what the log has. A history does not know the order inside a
-poll: its records are taken in the order of offsets and ids. (An imported one does, and tells what steps back as another
-poll.) The times of a record's send are added where any was found.
+A scan looks at polls first (checkers/scan/polls.py); records are looked at only for suspicious polls. Between two
+assignments or seeks a reader's position only moves forward. A history does not know the order of records inside a poll:
+they are taken in the order of offsets and ids. (An imported history does know it, and records a step back as a new
+poll.) The times of a record's send are added only if something was found.
 """
 
 from collections.abc import Iterable, Mapping
@@ -22,14 +22,14 @@ from harness.history.schema import MAY_HAVE_MOVED, UNKNOWN_OFFSET
 _RECORD = ["topic", "partition", "offset", "record_id", "at_ns as read_ns", "reader"]
 _TRANSACTION = ["worker", "transaction"]
 _SPAN_BITS = 10
-#: A gap of more spans than these has the most of its offsets where no log has any.
+#: A gap with more spans than this is joined without them: it is far wider than the records in it.
 _MOST_SPANS = 1 << 12
 
-#: SQL on a poll: the reader jumped ahead before it, or offsets within it are missing.
+#: SQL on a poll: the reader jumped ahead before it, or offsets are missing within it.
 _JUMPED = "arrived > position_before"
 _HAS_HOLES = "last - first >= distinct"
 MAY_HAVE_SKIPPED = f"{_JUMPED} or {_HAS_HOLES}"
-#: SQL on a poll: it begins behind where its assignment had come to, or has an offset twice.
+#: SQL on a poll: it begins before the furthest position of its assignment, or has an offset twice.
 MAY_HAVE_GONE_BACK = "first < furthest_before or records > distinct"
 
 _AGAIN = pa.schema(
@@ -53,15 +53,15 @@ PASSED_OVER = "offset >= passed_from and offset < passed_to"
 
 
 def skipped(history: History, polls: DataFrame) -> DataFrame:
-    """Records of the final log beside the offsets that a reader skipped between two positions of one assignment.
-    The rule is that they were among them. Likewise what no member of a group received, and one skipped that began
-    behind all that the group can have committed.
+    """Records of the final log, with the range of offsets that a reader skipped between two positions of one
+    assignment. The rule: the record's offset is in the range. Also records that no member of a group received because a
+    member began behind everything that the group can have committed.
 
-    Records of transactions that were aborted or left open are not there to be read; compacted and control records are
-    in no final log. (Without one, another reader received the record, which is there to be read then unless it was
-    aborted, and read so by mistake; what the reader got at an unknown offset may have been it.) Guarantee: a
-    consumer receives its partitions' records in the order of the log (Kafka design, The Consumer). Returns: RECORD,
-    read_ns, reader, passed_from, passed_to, and where groups moved partitions unseen, may_have_moved
+    A reader need not receive records of transactions that were aborted or left open; the final log has no compacted and
+    no control records. (Without a final read, another reader received the record, so it was there to be read unless its
+    transaction was aborted; a record that the reader got at an unknown offset may be it.) Guarantee: a consumer
+    receives its partitions' records in the order of the log (Kafka design, The Consumer). Returns: RECORD, read_ns,
+    reader, passed_from, passed_to, and may_have_moved if groups moved partitions unseen
     """
     between = polls.where(_JUMPED).withColumnsRenamed({"position_before": "passed_from", "arrived": "passed_to"})
     inside = _before_in_poll(history, polls.where(_HAS_HOLES)).withColumnsRenamed(
@@ -91,11 +91,11 @@ BEHIND = "offset < gone_to"
 
 
 def went_back(history: History, polls: DataFrame) -> DataFrame:
-    """Every delivery of a suspicious poll with the furthest position of its assignment before it. The rule is that it
-    lies behind that.
+    """Every delivery of a suspicious poll, with the furthest position of its assignment before it. The rule: the
+    delivery's offset is lower.
 
-    Guarantee: a consumer's position advances, but for seeks (KafkaConsumer, Offsets and Consumer Position). Returns:
-    RECORD, read_ns, reader, gone_to, and where groups moved partitions unseen, may_have_moved
+    Guarantee: without seeks a consumer's position only advances (KafkaConsumer, Offsets and Consumer Position).
+    Returns: RECORD, read_ns, reader, gone_to, and may_have_moved if groups moved partitions unseen
     """
     deliveries = _before_in_poll(history, polls.where(MAY_HAVE_GONE_BACK))
     on_arrival = deliveries.withColumn("on_arrival", F.expr("not coalesce(offset < furthest, false)"))
@@ -109,8 +109,8 @@ def _doubt(history: History) -> list[str]:
 
 
 def _doubted(history: History, found: DataFrame) -> DataFrame:
-    """``found`` with whether a group may have moved the partition right before the reader's poll, unseen: what a reader
-    does as it arrives (``on_arrival``) is legal then."""
+    """``found`` with the column may_have_moved: whether a group may have moved the partition, unseen, right before the
+    reader's poll. A jump at the start of that poll (``on_arrival``) is legal then."""
     if not history.moved_unseen:
         return found
     place = ["reader", *PARTITION, "at_ns", "poll"]
@@ -127,12 +127,12 @@ BEFORE_THE_OTHER_ENDED = "since_ns < other_until_ns"
 
 
 def two_owners(history: History, polls: DataFrame) -> DataFrame:
-    """Assignments of one partition to two members, each pair at the first record of the later one. The rule is that it
-    began before the last delivery of the other.
+    """Pairs of assignments of one partition to two members, each at the first record of the later assignment. The rule:
+    it began before the last delivery of the other.
 
-    An assignment is as long as its deliveries: what a member that died still seemed to own is not counted. Guarantee:
-    in a group a partition has one owner (Kafka design, Consumer Position). Returns: RECORD, read_ns, reader, since_ns,
-    other_reader, other_until_ns
+    An assignment counts from its first to its last delivery, so a dead member owns nothing after its last delivery.
+    Guarantee: in a group a partition has one owner (Kafka design, Consumer Position). Returns: RECORD, read_ns, reader,
+    since_ns, other_reader, other_until_ns
     """
     assignments = (
         polls.where("records > 0")
@@ -161,11 +161,12 @@ def two_owners(history: History, polls: DataFrame) -> DataFrame:
 
 
 def redelivered(history: History, polls: DataFrame) -> dict[str, int]:
-    """How many deliveries a group (or a reader of its own) had had before, by how that assignment had ended.
+    """How many deliveries a group (or a reader without a group) had received before, by how the earlier assignment
+    ended.
 
-    Legal at-least-once (Kafka design, Message Delivery Semantics). ``rebalance``: it was revoked or lost; ``crash``:
-    nothing ended it; ``uncommitted``: the reader sought elsewhere itself. Inside an assignment it is ``went_back``
-    instead.
+    This is legal at-least-once delivery (Kafka design, Message Delivery Semantics). ``rebalance``: the assignment was
+    revoked or lost; ``crash``: nothing ended it; ``uncommitted``: the reader itself did a seek. Within one assignment
+    it is ``went_back`` instead.
     """
     party = "0" if history.run_file.configuration.grouped else "reader"
     brought = polls.where("records > 0").withColumn("party", F.expr(party))
@@ -200,10 +201,10 @@ def redelivered(history: History, polls: DataFrame) -> dict[str, int]:
 
 
 def delivered_again(extents: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Which offsets of each assignment another of its party may have had too, of the same partition.
+    """The offsets of each assignment that another assignment of the same party and partition may have had, too.
 
-    ``extents``: ASSIGNMENT, its party, and the least and most of its offsets. Returns: ASSIGNMENT, from, to (offsets,
-    both included): at most two ranges for each, apart
+    ``extents``: ASSIGNMENT, its party, and its least and greatest offset. Returns: ASSIGNMENT, from, to (offsets, both
+    included): at most two separate ranges for each
     """
     lanes: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for extent in sorted(extents, key=lambda extent: extent["least"]):
@@ -222,7 +223,7 @@ def delivered_again(extents: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]
 
 
 def _before_in_poll(history: History, polls: DataFrame) -> DataFrame:
-    """The deliveries of a few polls, and the furthest position of their poll before them.
+    """The deliveries of a few polls, each with the furthest position before it in its poll.
 
     Returns: reader, incarnation, topic, partition, at_ns, poll, offset, record_id, furthest_before (of the poll),
     furthest (null for the first)
@@ -233,10 +234,10 @@ def _before_in_poll(history: History, polls: DataFrame) -> DataFrame:
 
 
 def _inside(log: DataFrame, gaps: DataFrame) -> DataFrame:
-    """Each record of a log beside the gaps that it may be in: those that share one of its spans of offsets, and any
-    that is so wide that its spans are too many to be listed. Returns: the columns of both"""
+    """Join each record of a log with the gaps that may contain it: narrow gaps by the spans of offsets that they touch,
+    wide gaps (too many spans to list) by their range. Returns: the columns of both"""
     first, last = (f"shiftright(passed_{end}, {_SPAN_BITS})" for end in ("from", "to"))
-    # Spark may list the spans of a gap before it is known to be narrow: of a wide one they are none.
+    # Spark may list the spans before it filters out wide gaps, so a wide gap lists only its first span.
     listed = f"if({last} - {first} < {_MOST_SPANS}, {last}, {first})"
     narrow = gaps.where(f"{last} - {first} < {_MOST_SPANS}").withColumn(
         "span", F.expr(f"explode(sequence({first}, {listed}))")
@@ -249,7 +250,8 @@ def _inside(log: DataFrame, gaps: DataFrame) -> DataFrame:
 
 
 def _not_committed(history: History) -> DataFrame:
-    """The ids of all records whose transaction was not committed for certain (see ``skipped``)."""
+    """The ids of records that a reader need not receive, because their transaction may not be committed (see
+    ``skipped``)."""
     committed = history.table("transactions").where("intent = 'commit' and outcome = 'ok'")
     sent = history.sends.where("transaction is not null")
     if not history.run_file.final_read:

@@ -1,7 +1,7 @@
-"""What became of each record: lost, failed but present, duplicated, phantom, corrupted, misplaced, vanished.
+"""Anomalies of single records: lost, failed but present, duplicated, phantom, corrupted, misplaced, vanished.
 
-A finder reads the rows of its candidates: the records whose bit the catalogue's condition sets (scan/record_bits.py).
-Nearly always there are none, and the finder is not run.
+A finder reads only the rows of its candidates: the records for which the catalogue's SQL sets a bit
+(scan/record_bits.py). Nearly always there are none; then the finder does not run.
 """
 
 from collections.abc import Sequence
@@ -14,10 +14,10 @@ from checkers.scan.in_log import STANDING, proven, retained
 from checkers.scan.record_bits import Candidates
 from harness.history.schema import SEQUENCE_BITS
 
-#: The columns that every anomaly of a record has. ``sent_ns``, ``acknowledged_ns`` are null where it never was.
+#: The columns of every anomaly of a record. ``sent_ns`` and ``acknowledged_ns`` are null if that never happened.
 RECORD = ["topic", "partition", "offset", "record_id", "worker", "sequence", "sent_ns", "acknowledged_ns"]
 
-#: SQL on ``transactions``: somebody asked to commit it, and may have been heard.
+#: SQL on ``transactions``: its producer requested the commit, and the coordinator may have got the request.
 ASKED_TO_COMMIT = "intent = 'commit' and ending_ns is not null and outcome != 'fail'"
 
 #: SQL on reads: the least and the greatest leader epoch that consumers received.
@@ -29,7 +29,7 @@ _SEQUENCE = f"record_id & {(1 << SEQUENCE_BITS) - 1} as sequence"
 _SENT = "invoked_ns as sent_ns"
 _ACKNOWLEDGED = "if(outcome = 'ok', completed_ns, null) as acknowledged_ns"
 
-#: RECORD as an expression on a row of ``sends``, and on a delivery joined with the times of its send.
+#: RECORD as expressions on a row of ``sends``, and on a delivery joined with the times of its send.
 OF_SEND = ["topic", "partition", "offset", "record_id", "worker", "sequence", _SENT, _ACKNOWLEDGED]
 OF_READ = ["topic", "partition", "offset", "record_id", _WORKER, _SEQUENCE, "sent_ns", "acknowledged_ns"]
 
@@ -37,12 +37,12 @@ OF_READ = ["topic", "partition", "offset", "record_id", _WORKER, _SEQUENCE, "sen
 def lost(candidates: Candidates) -> DataFrame:
     """Acknowledged records absent from the complete final log of their partition.
 
-    What was acknowledged below the log's start was deleted by retention, not lost; of what was acknowledged without an
-    offset, in a log that does not begin at 0, nobody knows (``maybe_deleted``).
+    A record acknowledged below the log's start was deleted by retention, not lost. If it was acknowledged without an
+    offset and its log does not begin at 0, nobody knows (``maybe_deleted``).
     Guarantee: a committed message is not lost as long as one in-sync replica is alive (Kafka design, Replication).
-    Returns: RECORD, read_epoch (the leader epoch that consumers received with it where it was acknowledged, if they all
-    received one: that leader wrote it, and that one or a later one acknowledged it), in_transaction (beside
-    transactions, where acks is not all)
+    Returns: RECORD, read_epoch (the leader epoch with which consumers received it at its offset, if all received the
+    same: the leader of that epoch wrote it, and that leader or a later one acknowledged it), in_transaction (only with
+    transactions, if acks is not all)
     """
     acknowledged = retained(candidates.history, candidates.sends("outcome = 'ok'"), maybe_deleted=False)
     telling = "phase = 'final' and not intact or phase = 'live' and intact and leader_epoch >= 0"
@@ -59,23 +59,24 @@ def lost(candidates: Candidates) -> DataFrame:
 
 
 def in_transaction(history: History) -> list[str]:
-    """The column ``in_transaction`` of sends, where what is in none may be acknowledged otherwise."""
+    """The column ``in_transaction`` of sends, if records outside of transactions may have other acks."""
     mixed = history.transactional and not history.run_file.configuration.acks_all
     return ["transaction is not null as in_transaction"] if mixed else []
 
 
 def maybe_deleted(candidates: Candidates) -> int:
-    """How many acknowledged records, of those that may be lost, retention may as well have deleted: their offset is not
-    known, and their log does not begin at 0."""
+    """How many of the acknowledged candidates retention may have deleted: their offset is unknown, and their log does
+    not begin at 0."""
     acknowledged = candidates.sends("outcome = 'ok' and offset is null")
     begun = candidates.history.log_ends.where("log_start > 0").select(*PARTITION)
     return acknowledged.join(F.broadcast(begun), on=PARTITION, how="left_semi").count()
 
 
 def failed_but_present(candidates: Candidates) -> DataFrame:
-    """Records proven to have failed, and delivered to a reader all the same.
+    """Records that are proven to have failed, but were delivered to a reader.
 
-    Guarantee: a record refused before any broker had it cannot be in a log. Returns: RECORD, error, read_offset
+    Guarantee: a record that was refused before any broker appended it cannot be in a log. Returns: RECORD, error,
+    read_offset
     """
     failed = candidates.sends("outcome = 'fail'")
     there = candidates.reads("intact").groupBy("record_id").agg(F.min("offset").alias("read_offset"))
@@ -87,8 +88,8 @@ def duplicated(candidates: Candidates) -> DataFrame:
 
     Guarantee: an idempotent producer's record is written to the log once (KIP-98; by default since 3.0, KIP-679).
     Returns: RECORD (``offset`` is the first), last_offset, copies, in_log (how many of them the final log has), which
-    (``idempotent producer``; else ``same incarnation``: a retry; or ``across incarnations``: handed over again by a
-    producer that replaced the first)
+    (``idempotent producer``; without idempotence ``same incarnation``: a retry; or ``across incarnations``: a later
+    incarnation handed it over again)
     """
     found = proven(candidates.reads("phase in ('final', 'live')"), candidates.sends())
     copies = (
@@ -111,10 +112,11 @@ def duplicated(candidates: Candidates) -> DataFrame:
 
 
 def phantom(candidates: Candidates) -> DataFrame:
-    """Records delivered whole that no worker sent: an id that was never used, or a payload that is not ours.
+    """Records that were delivered intact but that no worker sent: an id that was never used, or a payload that is not
+    ours.
 
-    Where the history is partial, an id beyond the last that its worker journalled is unrecorded, not a phantom: the
-    second before a kill is not in the journal. Returns: RECORD, read_ns
+    In a partial history an id above the last one that its worker journalled is unrecorded, not a phantom: the last
+    moment before a kill is not in the journal. Returns: RECORD, read_ns
     """
     unsent = candidates.reads("intact").join(candidates.senders(), on="record_id", how="left_anti")
     recorded = _recorded(candidates.history, unsent.select(*candidates.history.reads.columns))
@@ -125,12 +127,12 @@ def phantom(candidates: Candidates) -> DataFrame:
 
 
 def misplaced(candidates: Candidates) -> DataFrame:
-    """Records delivered from another topic or partition than they were sent to, or under another key: as no send of
-    the record was. (Where keys are not compared, no candidate was sent to where it was found.)
+    """Records delivered from a topic or partition to which they were not sent, or under another key: no send of the
+    record matches. (If keys are not compared, no candidate was sent to the partition where it was found.)
 
     Guarantee: a record is appended to the partition it was sent to (Kafka design, The Producer), in the batch that its
-    producer made, with its key under the batch's CRC (KIP-98, message format).
-    Returns: RECORD (where it was found), sent_topic, sent_partition, read_ns; of a keyed history also sent_key, key
+    producer made; the batch's CRC covers the key (KIP-98, message format). Returns: RECORD (as found), sent_topic,
+    sent_partition, read_ns; in a keyed history also sent_key, key
     """
     key = ["key"] if candidates.history.keyed else []
     under = [*PARTITION, *key]
@@ -148,10 +150,10 @@ def misplaced(candidates: Candidates) -> DataFrame:
 
 
 def corrupted(candidates: Candidates) -> DataFrame:
-    """Records whose payload fails its checksum, whatever id it still shows.
+    """Records whose payload fails its checksum, whatever id can be read from it.
 
-    Guarantee: what a consumer gets is what was produced; batches carry a CRC (KIP-98, message format). Returns: RECORD,
-    read_ns
+    Guarantee: a consumer gets the bytes that were produced; batches carry a CRC (KIP-98, message format). Returns:
+    RECORD, read_ns
     """
     without_id = candidates.history.reads.where("not intact and record_id is null")
     damaged = candidates.reads("not intact").unionAll(without_id)
@@ -159,12 +161,12 @@ def corrupted(candidates: Candidates) -> DataFrame:
 
 
 def vanished(candidates: Candidates) -> DataFrame:
-    """Read, then vanished: a consumer received a record at an offset, and the complete final log does not have it
-    there. (In a compacted topic: has it nowhere.)
+    """Read, then vanished: a consumer received a record at an offset, but the complete final log does not have it
+    there. (In a compacted topic: it does not have it at any offset.)
 
     Guarantee: only committed messages are served to consumers (Kafka design, Replication): they read below the high
-    watermark, and what is below it is not to be lost. Returns: RECORD, read_ns, read_epoch (the leader epoch that the
-    consumer received with it), in_transaction (as of what is lost)
+    watermark, and records below it must not be lost. Returns: RECORD, read_ns, read_epoch (the leader epoch that the
+    consumer received with it), in_transaction (as for ``lost``)
     """
     history, sends = candidates.history, candidates.sends()
     read = _deliveries(proven(_lasting(candidates), sends))
@@ -177,17 +179,18 @@ def vanished(candidates: Candidates) -> DataFrame:
 
 
 def damaged_in_place(candidates: Candidates) -> int:
-    """How many of the candidates are in the log as damaged bytes where they were acknowledged."""
+    """How many candidates are in the log at the offset of their acknowledgement, but as damaged bytes."""
     damaged = proven(candidates.log("not intact"), candidates.sends())
     return damaged.select(*PARTITION, "record_id").distinct().count()
 
 
 def _lasting(candidates: Candidates) -> DataFrame:
-    """Deliveries during the run of what is not to be missing at the end.
+    """Live deliveries of records that must still be in the log at the end.
 
-    What a read_uncommitted reader received of a transaction may be aborted, and is then no part of a final read with
-    read_committed. A plain record is (KIP-98: it is served at either isolation level once it is stable). What nobody
-    asked to commit that final read hides, too, whoever received it: it is ``aborted_read``.
+    A transactional record that a read_uncommitted reader received may have been aborted later; then a final read with
+    read_committed does not show it. It does show a plain record (KIP-98: such a record is served at either isolation
+    level once it is stable). It also hides a record whose commit was never requested, whoever received it: that is
+    ``aborted_read``.
     """
     history, live = candidates.history, candidates.reads("phase = 'live'")
     if not (history.transactional and history.run_file.configuration.read_committed):
@@ -201,9 +204,9 @@ def _lasting(candidates: Candidates) -> DataFrame:
 
 
 def origins(candidates: Candidates) -> DataFrame:
-    """When each candidate was first handed over, to whatever partition, and acknowledged.
+    """The times when each candidate was first handed over, to any partition, and first acknowledged.
 
-    Returns: record_id, sent_ns, acknowledged_ns, incarnations (how many handed it over)
+    Returns: record_id, sent_ns, acknowledged_ns, incarnations (how many incarnations handed it over)
     """
     return (
         candidates.senders()
@@ -218,8 +221,8 @@ def origins(candidates: Candidates) -> DataFrame:
 
 
 def _recorded(history: History, reads: DataFrame) -> DataFrame:
-    """``reads`` without those that the journals of a partial history cannot know of. A producer may even have died
-    before it journalled anything."""
+    """``reads`` without records that the journals of a partial history may lack. A producer may even have died before
+    it journalled anything."""
     if not history.run_file.partial:
         return reads
     producers = ", ".join(map(str, history.run_file.workers("sends"))) or "null"
@@ -233,7 +236,7 @@ def _recorded(history: History, reads: DataFrame) -> DataFrame:
 
 
 def _deliveries(reads: DataFrame, also: Sequence[str] = ()) -> DataFrame:
-    """One row for each offset, record and value of the columns ``also``, however often it was delivered.
+    """One row for each offset, record and value of the columns ``also``, no matter how often it was delivered.
 
     Returns: topic, partition, offset, record_id, the columns ``also``, read_ns, read_epoch
     """
@@ -249,6 +252,5 @@ def timed(history: History, found: DataFrame) -> DataFrame:
 
 
 def with_times(found: DataFrame, sends: DataFrame, also: Sequence[str] = ()) -> DataFrame:
-    """``found`` and, of the sends of each record, sent_ns and acknowledged_ns, and ``also``; null where there are
-    none."""
+    """``found`` with sent_ns, acknowledged_ns and ``also`` from the sends of each record; null if there are none."""
     return found.join(sends.selectExpr("record_id", _SENT, _ACKNOWLEDGED, *also), on="record_id", how="left")

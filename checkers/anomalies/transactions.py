@@ -1,8 +1,9 @@
-"""Transactions: what read_committed must never show, and whether each one stands whole in the log, or not at all.
+"""Transactions: what read_committed must never show, and whether the log has each transaction completely or not at all.
 
-A transaction was *asked to be committed* where its intent is commit and its row has ``ending_ns``: rows are journalled
-before what they announce (harness.history.schema.TRANSACTIONS). One whose producer learned that the commit succeeded is
-*committed*; one that was asked for, and of which nobody knows, is *unknown*: it may stand whole, or be absent.
+The commit of a transaction was *requested* if its intent is commit and its row has ``ending_ns``: a row is journalled
+before the producer does what it announces (harness.history.schema.TRANSACTIONS). If the producer learned that the
+commit succeeded, the transaction is *committed*. If the commit was requested but its result is not known, the
+transaction is *unknown*: the log may have all of it, or nothing.
 """
 
 from typing import Any
@@ -30,28 +31,28 @@ _HANGING = pa.schema(
 
 
 def recorded(history: History) -> bool:
-    """Whether there is anything to ask."""
+    """Whether the history has transactions."""
     return history.transactional
 
 
 def aborted_read(history: History) -> DataFrame:
-    """Records delivered to a read_committed reader though nobody ever asked to commit their transaction.
+    """Records delivered to a read_committed reader although the commit of their transaction was never requested.
 
-    Records of unknown transactions do not count, nor do those that a read_uncommitted reader got.
-    Guarantee: with read_committed, only records of committed transactions are returned (KIP-98, 4; consumer
-    configuration, isolation.level). Returns: RECORD, transaction, intent, read_ns
+    Records of unknown transactions do not count, and neither do records that a read_uncommitted reader got. Guarantee:
+    with read_committed, only records of committed transactions are returned (KIP-98, 4; consumer configuration,
+    isolation.level). Returns: RECORD, transaction, intent, read_ns
     """
     never = history.transactions.where(f"not ({ASKED_TO_COMMIT})").select(*_KEY, "intent")
     return _delivered_of(history, never).selectExpr(*OF_READ, "transaction", "intent", "read_ns")
 
 
 def early_read(history: History) -> DataFrame:
-    """Records delivered to a read_committed reader before the commit of their transaction was asked for: by the time of
-    that, or because the transaction itself polled them, or got afterwards what had not been sent before (where it
-    polls, it does so before it commits).
+    """Records delivered to a read_committed reader before the commit of their transaction was requested. This follows
+    from the time of the request; or the transaction itself polled them; or the transaction later polled records that
+    were sent only then (a transaction polls before it commits).
 
     Guarantee: read_committed returns records up to the last stable offset, which an open transaction holds back
-    (KIP-98, 4). Returns: RECORD, transaction, read_ns, ending_ns (when it was asked for, at the earliest), by_itself
+    (KIP-98, 4). Returns: RECORD, transaction, read_ns, ending_ns (the earliest possible time of the request), by_itself
     """
     asked = history.transactions.where(ASKED_TO_COMMIT).select(*_KEY, "ending_ns")
     if cycles.recorded(history):
@@ -67,9 +68,10 @@ def early_read(history: History) -> DataFrame:
 
 
 def fractured(history: History) -> DataFrame:
-    """Transactions, committed or unknown, of which a part is in the final read_committed log and a part is not.
+    """Transactions, committed or unknown, of which the final read_committed log has only a part.
 
-    One row for each: the first record that is missing. What retention deleted, or was not read to its end, is neither.
+    One row for each: the first missing record. Records that retention deleted, or of partitions that were not read to
+    their end, do not count.
     Guarantee: writes to several partitions are atomic: all are read or none is (KIP-98, 1).
     Returns: RECORD, transaction, outcome, records, found
     """
@@ -77,21 +79,21 @@ def fractured(history: History) -> DataFrame:
 
 
 def committed_lost(history: History) -> DataFrame:
-    """Transactions whose commit succeeded, and no record of which is in the final read_committed log.
+    """Transactions whose commit succeeded, but of which the final read_committed log has no record.
 
-    One row for each: its first record. Those of a partition that was not read to its end are not judged.
-    Guarantee: once the coordinator has answered, the transaction is committed for good (KIP-98, 5.2.4); its records are
-    not lost as long as one in-sync replica lives. Returns: RECORD, transaction, outcome, records, found
+    One row for each: its first record. A transaction with a record in a partition that was not read to its end is not
+    judged. Guarantee: once the coordinator has answered, the transaction is committed for good (KIP-98, 5.2.4); its
+    records are not lost as long as one in-sync replica lives. Returns: RECORD, transaction, outcome, records, found
     """
     return _first_missing(standing(history).where("outcome = 'ok' and found = 0 and records = written"))
 
 
 def hanging_transaction(history: History) -> DataFrame:
-    """Partitions whose last stable offset stayed below the high watermark, long after every transaction's timeout.
+    """Partitions whose last stable offset stayed below the high watermark long after every transaction's timeout.
 
-    A transaction there is neither committed nor aborted by anybody: read_committed readers wait for ever.
-    Guarantee: the coordinator aborts a transaction after transaction.timeout.ms (KIP-98, 5.2; KAFKA-14402 and KIP-890
-    are of the ways in which that failed; KIP-664 finds them by this sign).
+    Nobody commits or aborts a transaction there, so read_committed readers wait for ever. Guarantee: the coordinator
+    aborts a transaction after transaction.timeout.ms (KIP-98, 5.2; KAFKA-14402 and KIP-890 describe ways in which that
+    failed; KIP-664 finds such transactions by this sign).
     Returns: RECORD (``offset`` is the last stable one, without a record), high_watermark
     """
     rows = [
@@ -103,11 +105,11 @@ def hanging_transaction(history: History) -> DataFrame:
 
 
 def standing(history: History) -> DataFrame:
-    """How much of each transaction that was asked to commit is in the final read_committed log; nothing of another.
-    (Without a final read: of which consumers got some, and skipped others.)
+    """How many records of each transaction with a requested commit are in the final read_committed log. (Without a
+    final read: how many the consumers got, and how many they skipped.)
 
     Returns: worker, transaction, outcome, written (acknowledged records), records (those of them that can be judged),
-    found, missing (the first record that is not found, as a struct)
+    found, missing (the first record not found, as a struct)
     """
     if history.run_file.configuration.isolation_level != "read_committed":
         return _standing(history, history.transactions.where("false"))
@@ -120,7 +122,7 @@ def _standing(history: History, asked: DataFrame) -> DataFrame:
         ends = history.log_ends.select(*PARTITION, "log_start", "complete")
         judged = "coalesce(complete, false) and coalesce(offset, 0) >= log_start"
     else:
-        # A transaction of unknown end may have recorded where its records went.
+        # A send of an unknown transaction may have an offset although it is not acknowledged.
         written, log = "outcome != 'fail'", "true"
         ends = history.reads.groupBy(*PARTITION).agg(F.max("offset").alias("read_to"))
         judged = "there or coalesce(offset <= read_to, false)"
@@ -149,9 +151,10 @@ def _standing(history: History, asked: DataFrame) -> DataFrame:
 
 
 def report(history: History) -> dict[str, Any]:
-    """The ``transactions`` of verdict.json: how many ended how, and what became of the unknown ones.
+    """The ``transactions`` of verdict.json: how many ended in which way, and the fate of the unknown ones.
 
-    ``unknown_resolved``: found whole, found absent. Neither is an anomaly.
+    ``unknown_resolved``: how many were found completely (``whole``) and how many not at all (``absent``). Neither is an
+    anomaly.
     """
     if not history.transactional:
         return {}
@@ -175,15 +178,15 @@ def report(history: History) -> dict[str, Any]:
 
 
 def _sends(history: History) -> DataFrame:
-    """The sends of transactions, each with the outcome of its own delivery report."""
+    """The sends within transactions, each with the outcome of its own delivery report."""
     return history.table("sends").where("transaction is not null")
 
 
 def _delivered_of(history: History, transactions: DataFrame) -> DataFrame:
-    """Each offset of a record of ``transactions`` that a read_committed reader got, and when it first did.
+    """Each offset at which a read_committed reader got a record of ``transactions``, with the time of the first read.
 
     Returns: the columns of ``transactions``, topic, partition, offset, record_id, read_ns, by_its_worker (the
-    transactions in which the worker that sent it polled it), sent_ns, acknowledged_ns
+    transactions in which the worker that sent the record also polled it), sent_ns, acknowledged_ns
     """
     sent = _sends(history).selectExpr(
         *_KEY, "record_id", "invoked_ns as sent_ns", "if(outcome = 'ok', completed_ns, null) as acknowledged_ns"
