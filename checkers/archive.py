@@ -1,4 +1,4 @@
-"""A stored run looked into row by row, without Spark: its tables, what brokers reported, and verdict.json."""
+"""Reads single rows of a stored run, without Spark: its tables, the brokers' reports, and verdict.json."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -32,7 +32,7 @@ class AnomalyRun(BaseModel):
 
 
 class AnomalyEntry(BaseModel):
-    """An anomaly as verdict.json has it. ``runs`` is None in verdicts of before causes were reported."""
+    """An anomaly in verdict.json. ``runs`` is None in verdicts of old versions, which reported no causes."""
 
     count: int = 0
     standing: str | None = None
@@ -53,7 +53,7 @@ class FindingRun(BaseModel):
 
 
 class FindingEntry(BaseModel):
-    """A finding as verdict.json has it."""
+    """A finding in verdict.json."""
 
     anomalies: dict[str, int]
     standing: str
@@ -63,7 +63,7 @@ class FindingEntry(BaseModel):
 
 
 class VerdictFile(BaseModel):
-    """What is needed of verdict.json, whichever version wrote it. ``findings``: none in older ones."""
+    """The needed part of verdict.json, whichever version wrote it. Old versions have no ``findings``."""
 
     anomalies: dict[str, AnomalyEntry]
     findings: list[FindingEntry] = []
@@ -71,11 +71,11 @@ class VerdictFile(BaseModel):
 
 @dataclass(frozen=True)
 class Archive(StoredRun):
-    """A stored run, looked into row by row."""
+    """A stored run, read row by row."""
 
     @classmethod
     def open(cls, directory: Path) -> Self:
-        """Raises HistoryError where there is no run, its history is not sealed yet, or a table of it cannot be read."""
+        """Raises HistoryError if there is no run, if its history is not sealed yet, or if a table cannot be read."""
         RunFile.read(directory)
         where = directory / HISTORY
         if not where.is_dir() or any((directory / JOURNALS).glob(f"*{SUFFIX}")):
@@ -83,28 +83,28 @@ class Archive(StoredRun):
         return super().open(directory)
 
     def range_of(self, table: str, column: str, wanted: pc.Expression) -> tuple[int, int] | None:
-        """The least and the greatest of a column, in the rows that meet an expression."""
+        """The least and the greatest value of a column in the rows that match an expression."""
         found = self.table(table, wanted, [column])[column]
         least = pc.min_max(found).as_py()
         return None if least["min"] is None else (least["min"], least["max"])
 
     def distinct(self, table: str, column: str) -> list[Any]:
-        """The values of a column, each once, in their order."""
+        """The distinct values of a column, sorted."""
         return sorted(pc.unique(self.table(table, columns=[column])[column]).to_pylist())
 
     @cached_property
     def seen(self) -> list[Span]:
-        """What the brokers reported, folded."""
+        """The brokers' reports, folded into spans."""
         return spans(self.table("observations"))
 
     @cached_property
     def found(self) -> AnomalyStore:
-        """What its last judgement stored beside it."""
+        """The anomalies that the last judgement stored in the run's directory."""
         return AnomalyStore.read(self.directory)
 
     @cached_property
     def verdict(self) -> VerdictFile | None:
-        """verdict.json; None of a run that was not judged. Raises HistoryError where it is not one of ours."""
+        """verdict.json; None if the run was not judged. Raises HistoryError if the file is not a verdict of ours."""
         path = self.directory / VERDICT_FILE
         if not path.is_file():
             return None

@@ -1,13 +1,14 @@
-"""How strongly a run was tested: the records that were acknowledged while at risk, by how few brokers had to have them.
+"""How strong a test a run was: how many records were acknowledged while at risk, by the number of brokers that had to
+have them.
 
-A fault may take effect while nothing that was acknowledged depends on it. A record is *at risk* where it was
-acknowledged while a fault was in force on a replica of its partition; what destroys data, or elects a leader, puts at
-risk what was acknowledged before it, too. A fault of another node than a broker (a controller, a ZooKeeper) is one of
-every partition: no ISR changes, and nobody is elected, without it.
+A fault may take effect while no acknowledged record depends on it. A record is *at risk* if it was acknowledged while a
+fault was in force on a replica of its partition. A fault that destroys data or elects a leader also puts records at
+risk that were acknowledged before it. A fault of a node that is not a broker (a controller, a ZooKeeper) counts for
+every partition: without that node no ISR changes and no leader is elected.
 
-How few brokers had to have it is what decides of a record that is lost (checkers/evidence/holders.py): with acks=all
-those that were in every ISR reported around it, with acks=1 the leader alone. What was acknowledged within one bin of
-time (checkers/availability.py) is counted by the fewest of it.
+The brokers that had to have a record are the same as for a lost record (checkers/evidence/holders.py): with acks=all
+the brokers in every ISR reported around the acknowledgement, with acks=1 only the leader. All records acknowledged
+within one bin of time (checkers/availability.py) count with the bin's smallest number.
 """
 
 import json
@@ -29,13 +30,13 @@ Flags = npt.NDArray[np.bool_]
 _ALWAYS = np.iinfo(np.int64).min
 _FOREVER = np.iinfo(np.int64).max
 
-#: Instead of a number of brokers: nobody reported an ISR.
+#: Instead of a number of brokers: no ISR was reported.
 NOT_KNOWN = 0
 
 
 def at_risk(writes: Mapping[Partition, Timeline], evidence: Evidence) -> dict[int, int]:
-    """How many records were acknowledged while at risk, by the fewest brokers that had to have them (NOT_KNOWN where
-    nobody reported an ISR)."""
+    """How many records were acknowledged while at risk, by the smallest number of brokers that had to have them
+    (NOT_KNOWN if no ISR was reported)."""
     effective = [row for row in evidence.faults[0] if row["effective"]]
     found: Counter[int] = Counter()
     for of, own in writes.items():
@@ -48,8 +49,8 @@ def at_risk(writes: Mapping[Partition, Timeline], evidence: Evidence) -> dict[in
 
 
 def _fewest(of: Partition, own: Timeline, bins: npt.NDArray[np.int64], evidence: Evidence) -> list[int]:
-    """Of some bins, how few brokers had to have what was acknowledged in each. What is between the same two moments is
-    alike."""
+    """For each of these bins, the smallest number of brokers that had to have its records. Bins between the same two
+    moments have the same number, so it is computed once for them."""
     if not evidence.configuration.acks_all:
         return [1] * len(bins)
     moments = evidence.moments(of)
@@ -68,7 +69,7 @@ def _replicas(elections: Elections | None) -> frozenset[int]:
 def _in_force(
     fault: Row, of: Partition, replicas: Iterable[int], brokers: Mapping[int, str]
 ) -> Iterable[tuple[int, int]]:
-    """From when until when a fault puts at risk what a partition acknowledges; nothing where it does not reach it."""
+    """The time in which a fault puts a partition's records at risk; empty if the fault does not reach the partition."""
     until = _FOREVER if fault["healed_ns"] is None else fault["healed_ns"]
     since = fault["injecting_ns"] if fault["injected_ns"] is None else fault["injected_ns"]
     if not fault["nodes"]:
@@ -82,7 +83,7 @@ def _in_force(
 
 
 def _hit(own: Timeline, in_force: Iterable[tuple[int, int]]) -> Flags:
-    """The bins in which something was acknowledged at such a time."""
+    """The bins in which a record was acknowledged at such a time."""
     hit = np.zeros(len(own.bin), bool)
     for since, until in in_force:
         hit |= (own.last_ack >= since) & (own.first_ack <= until)

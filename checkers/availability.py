@@ -1,9 +1,9 @@
-"""Service: how long nothing was acknowledged although writes were attempted, and how soon it was after each fault.
+"""Service: how long no write was acknowledged although writes were attempted, and how soon after each fault one was.
 
-Spark counts the sends in bins of time by when they ended; no bin straddles the beginning or the heal of a fault.
-The rest is arithmetic on some thousand rows. In which order writes ended within a bin is not known: a
-stretch is reported as long as it lasted for certain (``lasted_ns``), and beside it how long the longest may have lasted
-(``at_most_ns``). They differ by less than a bin (``resolution_ns``), and hardly ever.
+Spark counts the sends in bins by the time of their end; no bin contains the beginning or the heal of a fault. The rest
+is arithmetic on some thousand rows. The order in which writes ended within a bin is not known. So a stretch has the
+length that is certain (``lasted_ns``), and next to it the greatest possible length (``at_most_ns``). The two hardly
+ever differ, and then by less than a bin (``resolution_ns``).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -36,13 +36,13 @@ from harness.history.run_file import Limits
 Row = Mapping[str, Any]
 
 _FINEST_NS = 10_000_000
-#: How many bins a run has, and how many where its limits are finer than that.
+#: The number of bins of a run, and the greatest number if its limits need finer bins.
 _BINS = 20_000
 _MOST_BINS = 2_000_000
 
 
 def resolution(duration_ns: int, partitions: int, limits: Limits) -> int:
-    """The length of a bin: a run has a bounded number of them, and each limit several, as far as that goes."""
+    """The length of a bin. The number of bins is bounded; within that bound each limit is several bins long."""
     in_all = duration_ns * max(partitions, 1)
     limited = [limit for limit in (limits.unavailable, limits.recovery) if limit is not None]
     wanted = min([-(-in_all // _BINS), *(int(limit * SECOND_NS) // 4 for limit in limited)])
@@ -50,9 +50,9 @@ def resolution(duration_ns: int, partitions: int, limits: Limits) -> int:
 
 
 def bins(sends: DataFrame, bin_ns: int, instants: Sequence[int]) -> pa.Table:
-    """The writes that ended, folded by partition, bin, and era: the number of ``instants`` that had passed.
+    """The writes that ended, folded by partition, bin, and era. The era is the number of ``instants`` that had passed.
 
-    Returns: topic, partition, bin, era, earliest, last_end, first_ack, last_ack (null where none was acknowledged),
+    Returns: topic, partition, bin, era, earliest, last_end, first_ack, last_ack (null if none was acknowledged),
     acknowledged
     """
     ended = sends.where("completed_ns is not null").selectExpr(
@@ -77,8 +77,8 @@ def bins(sends: DataFrame, bin_ns: int, instants: Sequence[int]) -> pa.Table:
 
 
 def _with_era(ended: DataFrame, instants: Sequence[int]) -> DataFrame:
-    """How many of the sorted ``instants`` had passed by ``completed_ns``: a binary search, a step for each doubling of
-    their number."""
+    """Add the era: how many of the sorted ``instants`` had passed at ``completed_ns``. A binary search in SQL, one step
+    for each doubling of their number."""
     depth = len(instants).bit_length()
     padded = [*instants, *[NEVER] * ((1 << depth) - 1 - len(instants))]
     listed = f"cast(split('{','.join(map(str, padded))}', ',') as array<bigint>)"
@@ -90,9 +90,10 @@ def _with_era(ended: DataFrame, instants: Sequence[int]) -> DataFrame:
 
 
 def abandoned(sends: DataFrame) -> dict[Partition, list[tuple[int, int]]]:
-    """From when until when somebody awaited the end of writes that have none, by partition.
+    """The times in which a worker waited for writes that never ended, by partition.
 
-    Who awaited one is dead: until its worker's next incarnation, or its own last event where there is none.
+    The waiting incarnation is dead. The time ends with the worker's next incarnation, or with its own last event if
+    there is none.
     """
     last = "greatest(invoked_ns, coalesce(completed_ns, invoked_ns))"
     lives = (
@@ -124,7 +125,7 @@ def abandoned(sends: DataFrame) -> dict[Partition, list[tuple[int, int]]]:
 
 @dataclass(frozen=True)
 class Writes:
-    """All writes of a run: to each partition, and ``overall``. ``bin_ns``: the length of a bin."""
+    """All writes of a run, for each partition and ``overall``. ``bin_ns``: the length of a bin."""
 
     bin_ns: int
     overall: Timeline
@@ -132,7 +133,7 @@ class Writes:
 
 
 def writes(history: History) -> Writes:
-    """The writes of a run, by what brokers acknowledged, whatever became of its transaction."""
+    """The writes of a run. An acknowledgement counts whatever happened to its transaction."""
     faults, sends = history.faults, history.records("sends")
     bin_ns = resolution(history.last_ns, len(history.ends), history.run_file.limits)
     instants = sorted({at for row in faults for at in (row["injected_ns"], row["healed_ns"]) if at is not None})
@@ -142,7 +143,7 @@ def writes(history: History) -> Writes:
 
 
 def availability(history: History, written: Writes | None = None) -> dict[str, Any]:
-    """The ``availability`` of verdict.json. ``written``: the ``writes`` of the run, where the caller has them."""
+    """The ``availability`` of verdict.json. ``written``: the ``writes`` of the run, if the caller has them."""
     written = written or writes(history)
     faults, bin_ns, overall = history.faults, written.bin_ns, written.overall
     bucket_ns, counts = per_bucket(overall, bin_ns)
@@ -168,7 +169,7 @@ def availability(history: History, written: Writes | None = None) -> dict[str, A
 
 
 def _windows(faults: Sequence[Row]) -> Iterator[tuple[str, int | None, int | None, int]]:
-    """Of each fault its name, when it was injected and healed, and the next injection after the heal."""
+    """For each fault its name, the times of its injection and heal, and the next injection after the heal."""
     injecting = np.sort(np.array([row["injecting_ns"] for row in faults], np.int64))
     for row in faults:
         following = injecting[np.searchsorted(injecting, row["healed_ns"] or 0) :]
@@ -176,7 +177,7 @@ def _windows(faults: Sequence[Row]) -> Iterator[tuple[str, int | None, int | Non
 
 
 def _service(timeline: Timeline, windows: Iterable[tuple[str, int | None, int | None, int]]) -> dict[str, Any]:
-    """How long service was gone, in all and from the heal of each fault to the next injection."""
+    """How long service was gone: in the whole run, and between the heal of each fault and the next injection."""
     gone = stretches(timeline)
     acks = timeline.first_ack[timeline.acknowledged > 0]
     return {
@@ -200,14 +201,14 @@ def _service(timeline: Timeline, windows: Iterable[tuple[str, int | None, int | 
 def _longest(
     gone: Stretches, name: str, at_most: str, since_ns: int = 0, until_ns: int = NEVER
 ) -> dict[str, dict[str, Any] | int | None]:
-    """The longest stretch under ``name``, and under ``at_most`` how long it may have been where that is longer."""
+    """The longest stretch under ``name``, and under ``at_most`` its greatest possible length if that is longer."""
     longest, most = gone.longest(since_ns, until_ns), gone.at_most(since_ns, until_ns)
     more = {at_most: most} if most > (longest.lasted_ns if longest else 0) else {}
     return {name: _of(longest), **more}
 
 
 def _until_ack(acks: Times, since_ns: int | None) -> int | None:
-    """How long it was from an instant (one of those that cut ``bins``) to the first acknowledgement."""
+    """The time from an instant (one of those that separate eras) to the next acknowledgement."""
     following = acks[np.searchsorted(acks, since_ns) :] if since_ns is not None else acks[:0]
     return int(following[0]) - since_ns if since_ns is not None and following.size else None
 

@@ -1,4 +1,4 @@
-"""Every anomaly that is looked for: one line each, named as in verdict.json."""
+"""Every checker: one entry each, with the anomaly's name in verdict.json."""
 
 from checkers.anomalies import cycles, epochs, groups, imported, offsets, order, readers, records, transactions
 from checkers.checker import Checker, OrderChecker, PollChecker, RecordChecker, TableChecker
@@ -38,7 +38,7 @@ def _followed(history: History) -> bool:
     return history.followed
 
 
-#: What became of each record.
+#: Checkers of single records.
 DELIVERY: tuple[Checker, ...] = (
     RecordChecker(LOST, candidates="if(complete, acknowledged & ~found, 0L)", find=records.lost),
     RecordChecker(
@@ -57,7 +57,7 @@ DELIVERY: tuple[Checker, ...] = (
     RecordChecker(CORRUPTED, candidates="damaged", foreign="corrupt", find=records.corrupted),
 )
 
-#: How it stands in the log, in which order, and how readers came by it.
+#: Checkers of offsets, of the order of the log, and of readers.
 LOG_ORDER_READER: tuple[Checker, ...] = (
     RecordChecker(
         REWRITTEN_OFFSET,
@@ -103,7 +103,7 @@ LOG_ORDER_READER: tuple[Checker, ...] = (
     ),
 )
 
-#: What was delivered of transactions, and whether they are whole.
+#: Checkers of transactions: what was delivered, and whether a transaction is complete.
 TRANSACTIONS: tuple[Checker, ...] = (
     TableChecker(ABORTED_READ, applies=transactions.recorded, find=transactions.aborted_read),
     TableChecker(EARLY_READ, applies=transactions.recorded, find=transactions.early_read),
@@ -113,12 +113,12 @@ TRANSACTIONS: tuple[Checker, ...] = (
     TableChecker(HANGING_TRANSACTION, applies=transactions.recorded, find=transactions.hanging_transaction),
 )
 
-#: Whether a group processed all that it committed.
+#: Checkers of consumer groups: whether a group processed everything that it committed.
 GROUPS: tuple[Checker, ...] = (PollChecker(MISSED, applies=groups.recorded, find=groups.missed, timed=False),)
 
 CHECKERS: tuple[Checker, ...] = (*DELIVERY, *LOG_ORDER_READER, *TRANSACTIONS, *GROUPS)
 
-#: Checkers of a run without a final read, instead of those above of the same anomaly.
+#: Checkers of runs without a final read. They replace those above with the same anomaly.
 WITHOUT_FINAL_READ: tuple[Checker, ...] = (
     RecordChecker(
         LOST,
@@ -134,7 +134,7 @@ WITHOUT_FINAL_READ: tuple[Checker, ...] = (
 
 
 def checkers_of(run: RunFile) -> tuple[Checker, ...]:
-    """The checkers that a run can be judged by: without a final read, by what its readers got."""
+    """The checkers that apply to a run. Without a final read they judge by what readers got."""
     if run.final_read:
         return CHECKERS
     instead = {checker.anomaly for checker in WITHOUT_FINAL_READ}

@@ -1,6 +1,6 @@
-"""The four kinds of checkers, one for each kind of evidence: records, the order of the log, polls, whole tables.
+"""The four kinds of checkers, one for each kind of evidence: records, log order, polls, whole tables.
 
-A checker asks the scans first. Only where they found candidates is its finder run.
+A checker first asks the scans. Its finder runs only if they found candidates.
 """
 
 from abc import ABC, abstractmethod
@@ -16,12 +16,12 @@ from checkers.scans import Scan, Scans
 from harness.core.anomalies import Anomaly
 from harness.core.verdict import Judgement
 
-#: Runs a finder. Returns a DataFrame, or None where there is nothing to be found.
+#: Runs a finder. Returns a DataFrame, or None if there is nothing to find.
 Question = Callable[[], DataFrame | None]
 
 
 def never(_history: History) -> bool:
-    """Applies to no history."""
+    """False: a condition that applies to no history."""
     return False
 
 
@@ -29,11 +29,9 @@ def never(_history: History) -> bool:
 class Checker(ABC):
     """Looks for one anomaly.
 
-    ``rule``: SQL: which rows of its finder's answer are the anomaly.
-    ``timed``: whether that answer has the times of the sends; to add them costs a pass over all sends, which is spared
-    where nothing was found.
-    ``judged``: what a run with this anomaly is at least.
-    ``sentence``: what it counts, where that is not what the anomaly says itself.
+    ``rule``: SQL that selects the anomaly's rows in the finder's result. ``timed``: whether the result has the times of
+    the sends; if not, they are added only when something was found, for that costs a pass over all sends. ``judged``:
+    the verdict of a run with this anomaly, at least. ``sentence``: replaces the anomaly's own sentence.
     """
 
     anomaly: Anomaly
@@ -50,29 +48,30 @@ class Checker(ABC):
 
     @property
     def said(self) -> str:
-        """What is counted, in words."""
+        """The sentence that says what is counted."""
         return self.anomaly.sentence if self.sentence is None else self.sentence
 
     @property
     def sums(self) -> Mapping[Scan, str]:
-        """What it wants counted: SQL on the rows of scans. Where all sums are 0, there are no candidates."""
+        """The sums that it needs: SQL on the rows of scans. If all sums are 0, there are no candidates."""
         return {}
 
     @abstractmethod
     def applies_at_once(self, scans: Scans) -> bool:
-        """Whether its finder has to be run, as far as is known without any scan but that of record bits."""
+        """Whether its finder must run, if that is known from the scan of record bits or without a scan."""
 
     @abstractmethod
     def ask(self, scans: Scans) -> Question | None:
-        """What to run; None where there are no candidates. Waits for the scans that it needs, and for no other."""
+        """The finder to run; None if there are no candidates. Waits only for the scans that it needs."""
 
 
 @dataclass(frozen=True)
 class RecordChecker(Checker):
-    """Looks at single records. ``candidates``: SQL on record bits: the records that may be in the anomaly.
+    """Looks at single records. ``candidates``: SQL on record bits that selects the records that may be in the anomaly.
 
-    ``foreign``: SQL on record bits: how many rows without a record id may be in it, too. ``in_order``, of a finder that
-    compares records with each other: SQL on the log order: where its sum is not 0, any record may be in the anomaly.
+    ``foreign``: SQL on record bits that counts rows without a record id that may be in the anomaly. ``in_order``: SQL
+    on the log order, for a finder that compares records with each other. If its sum is not 0, any record may be in the
+    anomaly.
     """
 
     _: KW_ONLY
@@ -83,7 +82,7 @@ class RecordChecker(Checker):
 
     @property
     def sums(self) -> Mapping[Scan, str]:
-        """How many candidates there are."""
+        """The number of candidates."""
         # The block of records without an id has no bits.
         number = f"coalesce(bit_count({self.candidates}), 0) + {self.foreign}"
         return {Scan.RECORD_BITS: number, **({Scan.LOG_ORDER: self.in_order} if self.in_order else {})}
@@ -93,7 +92,7 @@ class RecordChecker(Checker):
         return scans.count(Scan.RECORD_BITS, self.name) > 0
 
     def ask(self, scans: Scans) -> Question | None:
-        """Look at the candidates."""
+        """Run the finder on the candidates."""
         number = scans.count(Scan.RECORD_BITS, self.name)
         compares_all = bool(number) and scans.history.compares_all
         if self.in_order and (compares_all or scans.count(Scan.LOG_ORDER, self.name)):
@@ -103,10 +102,10 @@ class RecordChecker(Checker):
 
 @dataclass(frozen=True)
 class OrderChecker(Checker):
-    """Looks at the order of the log. ``broken``: SQL on the log order: how often it may be broken.
+    """Looks at the order of the log. ``broken``: SQL on the log order that counts how often the order may be broken.
 
-    ``find`` takes the unsettled records, which must be looked up in the log. ``also``: SQL on record bits: the
-    records that may be in the anomaly though no order is broken.
+    ``find`` takes the unsettled records, which must be looked up in the log. ``also``: SQL on record bits that selects
+    records that may be in the anomaly even if no order is broken.
     """
 
     _: KW_ONLY
@@ -116,7 +115,7 @@ class OrderChecker(Checker):
 
     @property
     def sums(self) -> Mapping[Scan, str]:
-        """How often the order is broken, and how many other candidates there are."""
+        """How often the order is broken, and the number of other candidates."""
         return {Scan.LOG_ORDER: self.broken, Scan.RECORD_BITS: f"coalesce(bit_count({self.also}), 0)"}
 
     def applies_at_once(self, scans: Scans) -> bool:
@@ -124,7 +123,7 @@ class OrderChecker(Checker):
         return scans.count(Scan.RECORD_BITS, self.name) > 0
 
     def ask(self, scans: Scans) -> Question | None:
-        """Look at the whole log."""
+        """Run the finder on the unsettled records."""
         if self.applies_at_once(scans) or scans.count(Scan.LOG_ORDER, self.name):
             return partial(self.find, scans.unsettled)
         return None
@@ -132,9 +131,9 @@ class OrderChecker(Checker):
 
 @dataclass(frozen=True)
 class PollChecker(Checker):
-    """Looks at what readers got. ``suspicious``: SQL on a poll: whether it may be in the anomaly.
+    """Looks at the polls of readers. ``suspicious``: SQL on a poll: whether it may be in the anomaly.
 
-    ``applies``: which histories are looked at whatever their polls are.
+    ``applies``: the histories that are looked at whatever their polls are.
     """
 
     _: KW_ONLY
@@ -144,7 +143,7 @@ class PollChecker(Checker):
 
     @property
     def sums(self) -> Mapping[Scan, str]:
-        """How many polls are suspicious."""
+        """The number of suspicious polls."""
         return {} if self.suspicious == "false" else {Scan.POLLS: f"cast({self.suspicious} as int)"}
 
     def applies_at_once(self, scans: Scans) -> bool:
@@ -152,7 +151,7 @@ class PollChecker(Checker):
         return self.applies(scans.history)
 
     def ask(self, scans: Scans) -> Question | None:
-        """Look at the polls."""
+        """Run the finder on the polls."""
         if self.applies(scans.history) or scans.count(Scan.POLLS, self.name):
             return partial(self.find, scans.history, scans.polls())
         return None
@@ -160,7 +159,7 @@ class PollChecker(Checker):
 
 @dataclass(frozen=True)
 class TableChecker(Checker):
-    """Looks at tables that are small, or that few histories have. ``applies``: which histories it looks at."""
+    """Looks at whole tables that are small, or that few histories have. ``applies``: the histories that it looks at."""
 
     _: KW_ONLY
     applies: Callable[[History], bool]
@@ -171,5 +170,5 @@ class TableChecker(Checker):
         return self.applies(scans.history)
 
     def ask(self, scans: Scans) -> Question | None:
-        """Look at the history."""
+        """Run the finder on the history."""
         return partial(self.find, scans.history) if self.applies(scans.history) else None

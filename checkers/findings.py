@@ -1,10 +1,10 @@
-"""Findings: what one cause did, once, with the anomalies that are its consequences. Pure.
+"""Findings: each is one cause with all the anomalies that it caused. Pure.
 
-An election takes the end of a log: its records are lost, what consumers had of them vanished, and others stand at their
-offsets. That is one finding. What one event took in several partitions is one, too: elections there that were seen
-at about one time under the same faults (without any, of the same broker), or disks that were lost together. Records
-of which nobody knows what took them are a finding of their own for each place, and so is an anomaly that no record
-decides by itself.
+An election may cut off the end of a log: its records are lost, those that consumers had read vanished, and other
+records get their offsets. That is one finding. One event in several partitions is one finding, too: elections that were
+seen at about the same time under the same faults (without faults: of the same broker), or disks that were lost
+together. Records with an unknown cause are one finding for each range of offsets. An anomaly whose standing does not
+depend on single records is one finding.
 """
 
 from bisect import bisect_right
@@ -24,26 +24,26 @@ from harness.core.faults import Row
 from harness.core.topology import broker_name
 from harness.core.verdict import CauseOf, Finding, FoundAnomaly, Standing
 
-#: So many findings whose cause nobody knows are listed apart, the worst and biggest first; all others are one.
+#: The most findings with an unknown cause that are listed separately, the worst and biggest first; the rest become one.
 MOST_UNKNOWN = 20
 
 
 @dataclass(frozen=True)
 class Records:
-    """Some records of an anomaly that stand together."""
+    """A range of records of one anomaly."""
 
     anomaly: str
     range: RecordRange
 
     @property
     def event(self) -> Event | None:
-        """What took them."""
+        """The event that took the records."""
         return None if self.range.decision is None else self.range.decision.event
 
 
 @dataclass(frozen=True)
 class Observed:
-    """What was observed of a run: who led, which faults there were, and the names of brokers by their ids."""
+    """Observations of a run: leader terms, brokers' reports, faults, and the names of brokers by id."""
 
     led: Mapping[Partition, Sequence[LeaderTerm]]
     seen: Sequence[Span]
@@ -58,7 +58,7 @@ class Observed:
         return apart
 
     def of(self, partition: Partition) -> list[Span]:
-        """What was seen of one partition."""
+        """The reports about one partition."""
         return self._apart.get(partition, [])
 
     def name(self, broker: int) -> str:
@@ -68,7 +68,7 @@ class Observed:
 
 @dataclass
 class _Run:
-    """A run of offsets: the records of the first anomaly there, and how many of each stand there."""
+    """A run of offsets: the records of the first anomaly there, and how many records of each anomaly are there."""
 
     first: RecordRange
     worst: RecordRange
@@ -78,8 +78,8 @@ class _Run:
 def findings(
     anomalies: Mapping[str, FoundAnomaly], found: Mapping[str, Sequence[RecordRange]], observed: Observed
 ) -> list[Finding]:
-    """The findings of a verdict, the worst first. ``found``: the records of each anomaly that some are kept of, all
-    that decide by themselves with their decision. Over all findings, the counts of each anomaly add up to its own."""
+    """The findings of a verdict, the worst first. ``found``: the stored records of each anomaly; each range of a loss
+    has its decision. Over all findings the counts of an anomaly add up to the anomaly's count."""
     records = [Records(name, one) for name in anomalies for one in found.get(name, ()) if one.decision is not None]
     decided = {one.anomaly for one in records}
     made = [_finding(group, anomalies, observed) for group in grouped(records, observed.faults)]
@@ -92,7 +92,7 @@ def findings(
 
 
 def grouped(found: Iterable[Records], faults: Sequence[Row]) -> list[list[Records]]:
-    """Records with a decision, by what took them."""
+    """Records with a decision, grouped by the event that took them."""
     every = list(found)
     taken = [one for one in every if one.event is not None]
     untaken = _at_one_place(one for one in every if one.event is None)
@@ -111,7 +111,7 @@ def _by_event(taken: Iterable[Records], faults: Sequence[Row]) -> list[list[Reco
     for of, event in sorted(each, key=lambda one: (one[1].at_ns, one[0], -1 if one[1].term is None else one[1].term)):
         alike = _alike(event, faults)
         group = latest.get(alike)
-        # (Two elections of one partition are two events, however soon the second came.)
+        # (Two elections of one partition are two events, no matter how soon the second came.)
         if group is None or event.at_ns - group[-1][1].at_ns > FRESH_NS or any(of == other for other, _ in group):
             latest[alike] = group = []
             groups.append(group)
@@ -120,15 +120,15 @@ def _by_event(taken: Iterable[Records], faults: Sequence[Row]) -> list[list[Reco
 
 
 def _alike(event: Event, faults: Sequence[Row]) -> object:
-    """What events of several partitions have in common that are one: besides their time."""
+    """A key: events of several partitions with the same key are one event if they are also close in time."""
     if event.leader is None:
         return CauseOf.DISKS_LOST
     return CauseOf.ELECTION, tuple(active(faults, event.at_ns)) or event.leader
 
 
 def _at_one_place(untaken: Iterable[Records]) -> list[list[Records]]:
-    """Records that nothing is known to have taken, those together whose offsets overlap, or are not known; holes
-    apart."""
+    """Groups records without a known event: those with overlapping offsets together, those without offsets together;
+    holes are separate."""
     groups: list[list[Records]] = []
 
     def place(one: Records) -> tuple[Partition, bool, bool]:
@@ -170,7 +170,7 @@ def _finding(group: Sequence[Records], anomalies: Mapping[str, FoundAnomaly], ob
 
 
 def _of_run(name: str, found: FoundAnomaly, ranges: Sequence[RecordRange]) -> Finding:
-    """An anomaly that is judged by what happened in the run, or by a limit of the scenario."""
+    """The finding of an anomaly that is judged by what happened in the run, or by a limit of the scenario."""
     ruled = {"standing": found.standing}
     return Finding(
         standing=found.standing,
@@ -185,7 +185,8 @@ def _of_run(name: str, found: FoundAnomaly, ranges: Sequence[RecordRange]) -> Fi
 
 
 def _runs(group: Sequence[Records], names: Sequence[str]) -> list[_Run]:
-    """The runs of a finding: those of its first anomaly, each with what else stands there; then what is left over."""
+    """The runs of a finding: those of its first anomaly, each with the other anomalies there; then the remaining
+    ones."""
     runs: list[_Run] = []
     placed: dict[Partition, list[_Run]] = {}
     for one in sorted(group, key=lambda one: (names.index(one.anomaly), one.range.of, _first(one.range))):
@@ -210,13 +211,13 @@ def _facts(run: _Run, observed: Observed) -> dict[str, Any]:
 
 
 def _evidence(runs: Iterable[Mapping[str, Any]], standing: Standing) -> dict[str, Any]:
-    """Who must have had the records of the first run of a standing, and what took them."""
+    """Which brokers must have had the records of the first run with this standing, and the event that took them."""
     run = next((one for one in runs if one.get("standing") is standing), None)
     return {} if run is None else {key: run[key] for key in ("must", "need_not", "unknown", "taken_by")}
 
 
 def _cause(group: Sequence[Records], observed: Observed) -> dict[str, Any]:
-    """What took all these: facts alone."""
+    """The cause of all these records, as facts."""
     events = dict.fromkeys((one.range.of, one.event) for one in group)
     taken = [(of, event) for of, event in events if event is not None]
     if not taken:

@@ -1,4 +1,4 @@
-"""A stored run as DataFrames, each table checked against the schema that its recorders promised."""
+"""A stored run as DataFrames. Each table has the schema of its recorders."""
 
 import re
 from dataclasses import dataclass
@@ -18,13 +18,13 @@ from harness.history.run_file import RunFile
 from harness.history.schema import MAY_HAVE_MOVED, TABLES, UNKNOWN_OFFSET, Phase
 from harness.history.stored_run import StoredRun
 
-#: What Spark says of a file that it cannot read to its end.
+#: Spark's message about a file that it cannot read completely.
 _DAMAGED = re.compile(r"FAILED_READ_FILE\S*\].*? file:(?://)?(/\S+?\.parquet)")
 
 #: The columns that identify a partition.
 PARTITION = ["topic", "partition"]
 
-#: So few rows are read by one task: a question of them is then one stage, without exchanges between tasks.
+#: A history with fewer rows is read by one task, so that a query is one stage without exchanges between tasks.
 ROWS_OF_ONE_TASK = 1_000_000
 
 _TYPES: dict[pa.DataType, T.DataType] = {
@@ -38,7 +38,7 @@ _TYPES: dict[pa.DataType, T.DataType] = {
 
 
 def damaged_file(error: Exception) -> str | None:
-    """The path of the file that Spark could not read to its end; None where it failed for another reason."""
+    """The path of the file that Spark could not read completely; None if the error has another reason."""
     found = _DAMAGED.search(str(error))
     return unquote(found[1]) if found else None
 
@@ -50,7 +50,7 @@ def spark_schema(schema: pa.Schema) -> T.StructType:
 
 @dataclass(frozen=True)
 class History:
-    """A stored run as DataFrames; and where what is found is kept."""
+    """A stored run as DataFrames, and the directory for the results."""
 
     stored: StoredRun
     spark: SparkSession
@@ -63,9 +63,9 @@ class History:
     ) -> "History":
         """The history of the run in ``directory``. No row is read yet.
 
-        ``results``: where to store what checkers find; by default beside the run. ``one_task``: whether one task reads
-        all rows of a table, which changes the layout of the work and no answer; by default that of a history of less
-        than ROWS_OF_ONE_TASK. Raises HistoryError as StoredRun.open does.
+        ``results``: the directory for what checkers find; by default the run's. ``one_task``: whether one task reads
+        all rows of a table; this changes only the layout of the work, never an answer; by default true for a history
+        with less than ROWS_OF_ONE_TASK rows. Raises HistoryError as StoredRun.open does.
         """
         stored = StoredRun.open(directory)
         few = stored.records < ROWS_OF_ONE_TASK if one_task is None else one_task
@@ -82,9 +82,9 @@ class History:
         return self.stored.file
 
     def table(self, name: str) -> DataFrame:
-        """The rows of a table; of an optional one that was not recorded, none.
+        """The rows of a table; none if the table is optional and was not recorded.
 
-        Where there are none, Spark knows so as it plans, and leaves out what depends on them.
+        If there are none, Spark knows that when it plans, and leaves out everything that depends on them.
         """
         schema = spark_schema(TABLES[name])
         files = [literal_path(path) for path in self.stored.files(name)]
@@ -95,46 +95,47 @@ class History:
 
     @property
     def compares_all(self) -> bool:
-        """Whether finders that compare records with each other look at all of them, and not at candidates alone.
+        """Whether finders that compare records with each other look at all records, and not only at candidates.
 
-        Without a final read, every record is a candidate. Where one task reads all, to look at every record costs less
-        than to find out which are candidates: 30,000 records are then judged again in 2.7 s of CPU, and not in 4.0;
-        their first judgement takes 15.5 s, and not 20. This is the only way in which size decides what is computed.
+        Without a final read, every record is a candidate. If one task reads all rows, to look at every record costs
+        less than to find the candidates: to judge 30,000 records again takes 2.7 s of CPU instead of 4.0; their first
+        judgement takes 15.5 s instead of 20. This is the only way in which size decides what is computed.
         """
         return self.one_task or not self.run_file.final_read
 
     def pieces(self, bucket: str) -> str | None:
-        """``bucket``, SQL that cuts rows into pieces fit for one task; None where one task has all rows."""
+        """``bucket`` (SQL that cuts rows into pieces for one task each); None if one task has all rows."""
         return None if self.one_task else bucket
 
     def laid_out(self, rows: DataFrame) -> DataFrame:
-        """``rows`` of one task where the history is: a union of two tables would be of two."""
+        """``rows`` in one task if the history is read by one: a union of two tables would have two."""
         return rows.coalesce(1) if self.one_task else rows
 
     def records(self, name: str) -> DataFrame:
-        """The rows of a table of records, of which Spark also knows as it plans what is the same in all of them.
+        """The rows of a table of records. A column with one value in all rows becomes a constant that Spark knows when
+        it plans.
 
-        But for their partition: what Spark knows it does not join or group by.
+        Except topic and partition: Spark does not join or group by constants.
         """
         same = {column: value for column, value in self.same(name).items() if column not in PARTITION}
         return self.table(name).selectExpr(*(f"{same.get(c, c)} as {c}" for c in TABLES[name].names))
 
     def same(self, *tables: str) -> dict[str, str]:
-        """The columns that have one and the same value in every row of these tables, as that value in SQL."""
+        """The columns with one value in all rows of these tables, and that value as SQL."""
         types = {field.name: _TYPES[field.type].simpleString() for table in tables for field in TABLES[table]}
         values = self.stored.constants(*tables)
         return {name: f"cast({_in_sql(value)} as {types[name]})" for name, value in values.items() if name in types}
 
     def may_lack(self, table: str, column: str) -> bool:
-        """Whether a row of a table may have no value in a column, as far as the footers say."""
+        """Whether a column of a table may contain nulls, by the footers of the files."""
         return self.stored.may_be_null(table, column)
 
     @cached_property
     def sends(self) -> DataFrame:
         """Every record handed to a producer.
 
-        Where the final read is read_committed, a record of a transaction is acknowledged only with its commit: without
-        one, a delivery report promises nothing, and ``outcome`` is info (KIP-98, 4).
+        If the final read is read_committed, a record of a transaction is acknowledged only with the commit: without a
+        commit, a delivery report promises nothing, and ``outcome`` is info (KIP-98, 4).
         """
         sends = self.records("sends")
         in_doubt = self.transactional and self.run_file.configuration.read_committed
@@ -147,8 +148,8 @@ class History:
 
     @property
     def log(self) -> DataFrame:
-        """The rows of ``reads`` that say what is in the logs, and where: the final read; without one, whatever a
-        reader got at an offset that the history knows."""
+        """The rows of ``reads`` that show the content of the logs: the final read; without one, everything that a
+        reader got at a known offset."""
         return self.reads.where("phase = 'final'" if self.run_file.final_read else f"offset > {UNKNOWN_OFFSET}")
 
     @cached_property
@@ -164,17 +165,17 @@ class History:
     @cached_property
     def keyed(self) -> bool:
         """Whether a record can have been read under another key than it was sent with: the history has the keys of
-        reads, and those and the keys of sends are not all one and the same (or all none)."""
+        reads, and not all keys of sends and reads are the same (or null)."""
         return self.stored.has_column("reads", "key") and "key" not in self.same("sends", "reads")
 
     @cached_property
     def read_live(self) -> bool:
-        """Whether anybody read while the run went on, or had a partition assigned."""
+        """Whether a consumer read during the run, or had a partition assigned."""
         return self.stored.count("positions") > 0 or not self._phases <= {Phase.FINAL, Phase.REPLICA}
 
     @cached_property
     def moved_unseen(self) -> bool:
-        """Whether a group may have moved partitions from reader to reader, and the history does not have when."""
+        """Whether a group may have moved partitions between readers at times that the history does not know."""
         if self.run_file.final_read:
             return False
         event = pc.field("event") == MAY_HAVE_MOVED
@@ -182,18 +183,18 @@ class History:
 
     @cached_property
     def followed(self) -> bool:
-        """Whether anybody read a follower's own log."""
+        """Whether a follower's own log was read."""
         return not self._phases <= {Phase.FINAL, Phase.LIVE}
 
     @cached_property
     def _phases(self) -> set[str | None]:
-        """The phase of each file of reads that has rows; None where it has several, or its footer does not say."""
+        """The phase of each file of reads that has rows; None for a file with several, or whose footer does not say."""
         return {constants([one]).get("phase") for one in self.stored.footers("reads") if one.num_rows}
 
     @property
     def read_committed(self) -> str:
-        """SQL on ``reads``: delivered to a reader of isolation level read_committed. (An imported history does not tell
-        that of its readers: all have that of the run.)"""
+        """SQL on ``reads``: delivered to a reader with isolation level read_committed. (An imported history does not
+        know the level of a single reader: all readers have that of the run.)"""
         if not self.run_file.final_read:
             return "phase = 'live'" if self.run_file.configuration.read_committed else "false"
         workers = self.run_file.workers().items()
@@ -203,7 +204,7 @@ class History:
 
     @cached_property
     def seen(self) -> list[Span]:
-        """The partitions as the brokers reported them."""
+        """The brokers' reports on the partitions."""
         return spans(self.stored.table("observations"))
 
     @cached_property
@@ -213,9 +214,9 @@ class History:
 
     @cached_property
     def ends(self) -> list[dict[str, Any]]:
-        """Where the final read had to reach, and whether it is all that can be there: one row for each partition.
+        """The log ends that the final read had to reach, and whether it did: one row for each partition.
 
-        Raises HistoryError where a partition has two.
+        Raises HistoryError if a partition has two rows.
         """
         return list(self.stored.ends.values())
 
@@ -226,16 +227,16 @@ class History:
 
     @property
     def last_ns(self) -> int:
-        """The latest time in ``sends``; 0 where nothing was sent."""
+        """The latest time in ``sends``; 0 if nothing was sent."""
         return self.stored.last_ns
 
     def local(self, rows: pa.Table) -> DataFrame:
-        """A few rows that are a part of the plan itself."""
+        """A few rows that become a part of the plan itself."""
         return self.spark.createDataFrame(rows, spark_schema(rows.schema))
 
 
 def _in_sql(value: str | int | bool | None) -> str:
-    """A value as a literal of Spark's SQL, which is read by its parser sooner than it is made call by call."""
+    """A value as a literal in SQL: Spark's parser is faster than calls that build the literal."""
     if value is None:
         return "null"
     if isinstance(value, str):
@@ -244,12 +245,12 @@ def _in_sql(value: str | int | bool | None) -> str:
 
 
 def literal_path(path: Path) -> str:
-    """The name of a file as Spark takes it for that file's alone: it expands its input paths as globs."""
+    """The path of a file, escaped: Spark expands its input paths as globs."""
     return re.sub(r"[{}\[\]*?\\]", r"\\\g<0>", str(path.absolute()))
 
 
 def _committed(sends: DataFrame, transactions: DataFrame) -> DataFrame:
-    """``sends`` where a delivery report within a transaction counts only if its commit succeeded."""
+    """``sends``, in which a delivery report within a transaction counts only if the commit succeeded."""
     committed = transactions.where("intent = 'commit' and outcome = 'ok'").selectExpr(
         "worker", "transaction", "true as committed"
     )

@@ -1,4 +1,4 @@
-"""From a stored run to its verdict: what was found, and whether the configuration permits it."""
+"""Judges a stored run: what the checkers found, and whether the configuration permits it."""
 
 import traceback
 from collections.abc import Mapping, Sequence
@@ -45,7 +45,7 @@ from harness.core.verdict import Finding, FoundAnomaly, Judgement, Precondition,
 from harness.history.paths import CHECKERS_LOG
 from harness.history.run_file import RunFile
 
-#: So many findings have a line among the reasons, the worst first.
+#: The most findings that have a line in the reasons, the worst first.
 _MOST_FINDINGS = 10
 
 _VANISHED = pa.schema(
@@ -57,12 +57,11 @@ _COPIES = pa.schema([*_VANISHED, ("copies", pa.int64()), ("in_log", pa.int64())]
 def judge(
     directory: Path, spark: SparkSession, results: Path | None = None, checkers: Sequence[Checker] | None = None
 ) -> Verdict:
-    """Judge the run stored in ``directory``, from what is stored there alone: the same run, the same verdict.
+    """Judge the run stored in ``directory``, only from what is stored there: the same run gives the same verdict.
 
-    Writes all records of each anomaly found to ``<results>/anomalies/<name>/``, the traceback of a checker that fails
-    to ``<results>/checkers.log``, and no other file; ``results`` is the run's directory by default.
-    ``checkers``: by default all that apply to such a run. Raises HistoryError where the run cannot be
-    judged at all.
+    Writes all records of each anomaly to ``<results>/anomalies/<name>/``, the traceback of a failed checker to
+    ``<results>/checkers.log``, and no other file. ``results``: by default the run's directory. ``checkers``: by default
+    all that apply to the run. Raises HistoryError if the run cannot be judged at all.
     """
     try:
         history = History.read(directory, spark, results)
@@ -77,7 +76,7 @@ def judge(
 
 
 def _judged(history: History, checkers: Sequence[Checker]) -> Verdict:
-    # Of questions that need nothing of each other Spark plans and compiles one while it runs another.
+    # Independent queries run in threads: Spark plans and compiles one while it executes another.
     with ThreadPoolExecutor() as pool:
         polled = (
             pool.submit(lambda: polls(history).persist(StorageLevel.MEMORY_AND_DISK)) if history.read_live else None
@@ -113,7 +112,7 @@ def _judged(history: History, checkers: Sequence[Checker]) -> Verdict:
 def _seen(
     history: History, service: Mapping[str, Any], stopped: Sequence[str], maybe_deleted: int, risked: Mapping[int, int]
 ) -> Seen:
-    """What the assumptions of a run are held against."""
+    """The facts against which the preconditions of a run are checked."""
     written = {(part["topic"], part["partition"]): tuple(part["written_ns"]) for part in service["partitions"]}
     return Seen(
         ends=history.ends,
@@ -130,7 +129,7 @@ def _seen(
 
 
 def _unanswered(results: Path, failures: Mapping[str, Exception]) -> list[Precondition]:
-    """The precondition that checkers which failed break; their tracebacks go to ``results``."""
+    """The precondition that failed checkers break; their tracebacks go to ``results``."""
     log = results / CHECKERS_LOG
     log.unlink(missing_ok=True)
     if not failures:
@@ -144,9 +143,9 @@ def _unanswered(results: Path, failures: Mapping[str, Exception]) -> list[Precon
 
 
 def circumstances(history: History, faults: Sequence[Row], anomaly: Anomaly, found: AnomalyStore) -> Circumstances:
-    """What happened in a run of these faults, as far as promises depend on it that no record decides by itself.
+    """What happened in the run under these faults, for promises whose standing does not depend on single records.
 
-    ``found``: what its checkers found.
+    ``found``: what the checkers found.
     """
     may_be_resent = anomaly in {DUPLICATED, REORDERED} and not history.run_file.configuration.idempotence
     sent = resent(history, anomaly, found.of(anomaly), faults) if may_be_resent else Resent(again=False, elected=False)
@@ -166,8 +165,8 @@ def _missed_by_the_living(missed: StoredRows) -> int:
 
 
 def copies_vanished(duplicated: StoredRows, vanished: StoredRows) -> bool:
-    """Whether of each record at several offsets the final log has one at most, and all others vanished: each from where
-    it was."""
+    """Whether the final log has at most one copy of each duplicated record, and all other copies vanished from their
+    offsets."""
     found = [*duplicated.pieces(_COPIES)]
     gone = [*vanished.pieces(_VANISHED)]
     if not found or not gone:
@@ -180,14 +179,14 @@ def copies_vanished(duplicated: StoredRows, vanished: StoredRows) -> bool:
 
 
 def all_may_have_moved(history: History, found: StoredRows) -> bool:
-    """Whether of each row of an anomaly a group may have moved the partition right before it, unseen."""
+    """Whether, for each row of an anomaly, a group may have moved the partition right before it, unseen."""
     rows = found.pieces() if history.moved_unseen else ()
     columns = [piece["may_have_moved"] for piece in rows if "may_have_moved" in piece.column_names]
     return bool(columns) and all(pc.all(one).as_py() for one in columns)
 
 
 def rule(history: History, anomaly: Anomaly, found: AnomalyStore, ranges: Sequence[RecordRange]) -> Ruling:
-    """The standing of an anomaly under the run's configuration: where its records are gone, the worst of theirs."""
+    """The standing of an anomaly under the run's configuration. The standing of a loss is the worst of its records."""
     if anomaly not in LOSS:
         possible = [circumstances(history, faults, anomaly, found) for faults in possible_faults(history.faults)]
         if all_may_have_moved(history, found.of(anomaly)):
@@ -201,10 +200,10 @@ def rule(history: History, anomaly: Anomaly, found: AnomalyStore, ranges: Sequen
 def explained(
     history: History, found: Found, kept: AnomalyStore, missing: Holes, known: Evidence | None
 ) -> tuple[FoundAnomaly, list[RecordRange]]:
-    """What a checker found, with its standing; its runs, each with one of its own; and its examples with who led and
-    which faults were active at that moment. And all of its runs.
+    """An anomaly that a checker found, with its standing, its runs, and its examples. Each run has a standing; each
+    example has the leader and the active faults of its time. Also returns all ranges of its records.
 
-    ``kept``: what all checkers found. What is in a hole of the final log nothing permits.
+    ``kept``: what all checkers found. ``missing``: holes of the final log; nothing permits a loss in a hole.
     """
     names, anomaly = history.stored.brokers, found.checker.anomaly
     examples = [
@@ -221,7 +220,8 @@ def explained(
     ruling = rule(history, anomaly, kept, ranges)
     accused = anomaly is DUPLICATED and ruling.standing is Standing.VIOLATION
     if accused and copies_vanished(kept.of(DUPLICATED), kept.of(VANISHED)):
-        # Copies that consumers received and that are gone were lost, and sent again for that: what excuses that does.
+        # Consumers received copies that are gone. They were lost, and so sent again: whatever excuses the loss excuses
+        # them.
         lost = found_ranges(history, VANISHED, kept, missing, known) if known else []
         ruling = worst_ruling(lost)[0] if lost else ruling
     ruled = {"standing": ruling.standing}
@@ -238,7 +238,7 @@ def explained(
 
 
 def moment(example: Mapping[str, Any]) -> int:
-    """When the record of an example was acknowledged; where it never was, when it was sent, or else read."""
+    """The time when the record of an example was acknowledged; if it never was, when it was sent, or else read."""
     return next((example[k] for k in ("acknowledged_ns", "sent_ns", "read_ns") if example.get(k) is not None), 0)
 
 
@@ -253,8 +253,8 @@ def verdict(
     redelivered_by_cause: dict[str, int],
     acknowledged_at_risk: dict[int, int],
 ) -> Verdict:
-    """The merge: any anomaly is what its checker says, invalid for all but one; else any assumption that did not hold
-    is unknown; else valid."""
+    """The merge: the verdict of each anomaly is that of its checker (invalid, for all but one); each precondition that
+    is not met makes the verdict unknown; the worst of these counts, and without any it is valid."""
     run = history.run_file
     checkers = checkers_of(run)
     least = {checker.name: checker.judged for checker in checkers}
@@ -290,7 +290,7 @@ def reasons(
     unexpected: str | None,
     run: RunFile,
 ) -> list[str]:
-    """Why the verdict is what it is, one line each, violations first: the first line is the headline."""
+    """The reasons for the verdict, one line each, violations first. The first line is the headline."""
     said = {name: anomaly.sentence for name, anomaly in BY_NAME.items()}
     said |= {checker.name: checker.said for checker in checkers_of(run)}
     lines = [_finding(one, said[one.first], report) for one in caused[:_MOST_FINDINGS]]
@@ -302,7 +302,7 @@ def reasons(
 
 
 def _finding(one: Finding, said: str, report: Summary) -> str:
-    """What was found, and what else the same cause did."""
+    """One line about a finding: its first anomaly, and the others of the same cause."""
     of = f" of {report.acknowledged}" if BY_NAME[one.first].of_acknowledged else ""
     others = ", ".join(f"{name} {count}" for name, count in one.anomalies.items() if name != one.first)
     also = f" (by the same cause: {others})" if others else ""

@@ -1,7 +1,7 @@
-"""Service: the limits that a scenario sets to what ``checkers.availability`` measures.
+"""Service: the limits that a scenario sets for the measurements of ``checkers.availability``.
 
-Kafka promises no time: a limit is the scenario's own, and to break it is a violation of that. Where a scenario sets
-none, nothing is judged.
+Kafka promises no times. A limit is the scenario's own, and to break it is a violation. If a scenario sets none, nothing
+is judged.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ Row = Mapping[str, Any]
 
 
 def overrun(limits: Limits, service: Row) -> dict[str, FoundAnomaly]:
-    """The limits that a run broke, by its availability."""
+    """The limits that a run broke, judged by its availability."""
     found = {
         UNAVAILABILITY.name: (limits.unavailable, unavailable(limits.unavailable, service)),
         SLOW_RECOVERY.name: (limits.recovery, slow(limits.recovery, service)),
@@ -37,14 +37,14 @@ def overrun(limits: Limits, service: Row) -> dict[str, FoundAnomaly]:
 
 
 def limits_of(run: RunFile) -> Limits:
-    """The limits that a run can be held to: where nothing is ever acknowledged (acks=0), none."""
+    """The limits that apply to a run: none if nothing is ever acknowledged (acks=0)."""
     return Limits() if run.configuration.acks == "0" else run.limits
 
 
 def undecided(run: RunFile, service: Row) -> list[str] | None:
-    """Why it is not known whether a limit was broken, a line for each partition; None of a run that has no limits.
+    """Why it is not known whether a limit was broken, a line for each partition; None for a run without limits.
 
-    A stretch is known to have lasted so long for certain, and at most so long: the limit is in between.
+    It is not known if the limit lies between the certain and the greatest possible length of a stretch.
     """
     if run.limits == Limits():
         return None
@@ -72,7 +72,7 @@ def _between(lasted: Row | None, limit_s: float | None, at_most_ns: int | None) 
 
 
 def unavailable(limit_s: float | None, service: Row) -> list[dict[str, Any]]:
-    """The partitions whose longest time without an acknowledgement, while one was awaited, exceeds the limit."""
+    """The partitions whose longest time without an acknowledgement, while a write was pending, exceeds the limit."""
     if limit_s is None:
         return []
     return [
@@ -83,8 +83,8 @@ def unavailable(limit_s: float | None, service: Row) -> list[dict[str, Any]]:
 
 
 def slow(limit_s: float | None, service: Row) -> list[dict[str, Any]]:
-    """The heals, by partition, after which an acknowledgement was awaited for longer than the limit, before the next
-    injection, and came or never did."""
+    """The heals, by partition, after which a pending write waited longer than the limit for an acknowledgement, before
+    the next injection. It may have come or not."""
     if limit_s is None:
         return []
     return [

@@ -1,4 +1,4 @@
-"""Vacuity before verdict: the assumptions that ``valid`` rests on, each with what was seen."""
+"""Preconditions: ``valid`` is only possible if all of them are met. Each one says what was seen."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -18,15 +18,15 @@ _SECOND_NS = 1_000_000_000
 
 @dataclass(frozen=True)
 class Seen:
-    """What assumptions are held against, beside run.json.
+    """The facts, besides run.json, against which preconditions are checked.
 
-    ``ends``, ``faults``: rows of these tables. ``spans``: what brokers reported of partitions. ``partitions``: the
-    service of each partition that was written to (checkers/availability.py). ``silences``: when no broker's report was
-    fresh (checkers/evidence/silence.py). ``missing``: parts of the history that are not there (StoredRun.missing).
-    ``behind``: readers that did not come to the end of a log (checkers/evidence/readers.py), a line each.
-    ``maybe_deleted``: acknowledged records that may have been deleted (checkers/anomalies/records.py).
-    ``at_risk``: how many writes were acknowledged while at risk (checkers/at_risk.py).
-    ``undecided``: why it is not known whether a limit was broken (checkers/limits.py); None where there is no limit.
+    ``ends``, ``faults``: rows of the tables log_ends and faults. ``spans``: the brokers' reports on partitions.
+    ``partitions``: the service of each partition that was written to (checkers/availability.py). ``silences``: times
+    without a fresh report of any broker (checkers/evidence/silence.py). ``missing``: missing parts of the history
+    (StoredRun.missing). ``behind``: readers that did not reach the end of a log, a line each
+    (checkers/evidence/readers.py). ``maybe_deleted``: acknowledged records that may have been deleted
+    (checkers/anomalies/records.py). ``at_risk``: how many writes were acknowledged while at risk (checkers/at_risk.py).
+    ``undecided``: why it is not known whether a limit was broken (checkers/limits.py); None if there is no limit.
     """
 
     ends: Sequence[Row] = ()
@@ -42,9 +42,10 @@ class Seen:
 
 
 def preconditions(run: RunFile, summary: Summary, seen: Seen) -> list[Precondition]:
-    """Every assumption of a run, in the order in which a reader should doubt them.
+    """All preconditions of a run, in the order in which a reader should look at them.
 
-    One without a final read rests on what was recorded alone: nobody injected its faults for us, nor watched who led.
+    A run without a final read has only those of the recorded operations: the harness neither injected its faults nor
+    observed its leaders.
     """
     watched = (run.watch_topic, run.watch_partition)
     recorded = [whole(run, seen.missing), attempted(summary), acknowledged(summary, run.requires)]
@@ -71,7 +72,7 @@ def preconditions(run: RunFile, summary: Summary, seen: Seen) -> list[Preconditi
 
 
 def whole(run: RunFile, missing: Sequence[str] = ()) -> Precondition:
-    """Nothing that was done is missing from the history: no worker was cut off, and what each recorded is there."""
+    """No operation is missing from the history: no worker was cut off, and every worker's records are there."""
     cut = ["; ".join(run.notes) or "a worker or the harness was cut off"] if run.partial else []
     why = "; ".join([*missing, *cut])
     return _held("history whole", not why, "no worker died, and no journal was cut off", why)
@@ -89,8 +90,8 @@ def acknowledged(summary: Summary, requires: Requirements) -> Precondition:
 
 
 def has_rows(run: RunFile, faults: Iterable[Row]) -> Precondition:
-    """Every step of the timeline that injects has its row of ``faults``, which says when it was injected. (``healed``
-    asks when it was healed, and ``followed`` which steps were not played.)"""
+    """Every step of the timeline that injects a fault has a row in ``faults`` with the time of the injection.
+    (``healed`` checks the heals, ``followed`` the steps that were not played.)"""
     rows = {injection_of(row): row for row in faults}
     steps = run.scenario.get("timeline") or []
     injections = [step["inject"] for step in steps if "inject" in step]
@@ -113,7 +114,7 @@ def _begun(fault: Row) -> bool:
 
 
 def took_effect(faults: Iterable[Row]) -> Precondition:
-    """Every injected fault shows evidence that it took hold, on every node that it names."""
+    """Every injected fault has evidence that it took effect on each of its nodes."""
     listed = list(faults)
     without = [_without_effect(row) for row in listed if not row["effective"]]
     return _held(
@@ -127,8 +128,8 @@ def _without_effect(fault: Row) -> str:
 
 
 def risked(run: RunFile, faults: Sequence[Row], at_risk: Mapping[int, int]) -> list[Precondition]:
-    """Something was acknowledged that the faults could take. Who injects none claims nothing of loss, and where nothing
-    is ever acknowledged (acks=0) nothing can be. (Of faults that did not take effect ``took_effect`` tells.)"""
+    """At least one record was acknowledged that a fault could take. Does not apply to a run without faults, which is no
+    test of loss, or with acks=0, where nothing is acknowledged. (``took_effect`` is about faults without effect.)"""
     if not any(row["effective"] for row in faults) or run.configuration.acks == "0":
         return []
     counts = ", ".join(f"{count} on {fewest or 'nobody knows how many'}" for fewest, count in at_risk.items())
@@ -139,8 +140,8 @@ def risked(run: RunFile, faults: Sequence[Row], at_risk: Mapping[int, int]) -> l
 
 
 def healed(faults: Iterable[Row], run: RunFile) -> Precondition:
-    """Every fault was undone before the final read, those apart that the scenario lets stay: by their own names, or on
-    the nodes that it names, or named as a pin. Only the run itself knows what a pin meant."""
+    """Every fault was healed before the final read, except those that the scenario lets stay: it names the fault, its
+    nodes, or a pin. Only run.json knows the nodes of a pin."""
     names = frozenset(run.scenario.get("final_read", {}).get("down", []))
     nodes = names.union(*(run.down[name] for name in names & run.down.keys()))
     listed = list(faults)
@@ -158,16 +159,16 @@ def healed(faults: Iterable[Row], run: RunFile) -> Precondition:
 
 
 def followed(run: RunFile) -> Precondition:
-    """Every step of the timeline did what it awaited."""
+    """Every step of the timeline reached what it waited for."""
     missed = [f"{step.step} ({step.detail})" if step.detail else step.step for step in run.timeline if not step.met]
     return _held("timeline followed", not missed, f"{len(run.timeline)} steps", f"not met: {_all(missed)}")
 
 
 def served(run: RunFile, faults: Iterable[Row], partitions: Sequence[Row]) -> list[Precondition]:
-    """Every partition that was written to acknowledged something after the last heal (without faults: at all): what
-    never serves again, or never did, keeps whatever it has lost to itself. Nothing is asked with acks=0.
+    """Every partition that was written to acknowledged a write after the last heal (without faults: at any time). A
+    partition that never serves again does not show what it has lost. Does not apply with acks=0.
 
-    What is not healed while anybody writes is over as it was injected: that stays so.
+    A fault that is not healed while producers write stays; for it, the time of the injection counts.
     """
     if run.configuration.acks == "0":
         return []
@@ -187,21 +188,21 @@ def _over(fault: Row, drained_ns: int | None) -> int | None:
 
 
 def finished(run: RunFile) -> Precondition:
-    """Every worker came to the end of its work: no consumer was stuck before the end of the log."""
+    """Every worker finished its work: no consumer was stuck before the end of the log."""
     detail = "every worker that was not killed finished, and every consumer read to the end"
     return _held("workers finished", not run.unfinished, detail, "; ".join(run.unfinished))
 
 
 def read_on(behind: Sequence[str]) -> Precondition:
-    """Every consumer that had a partition with records received some of them and came to their end, or is known to
-    have died."""
+    """Every consumer that had a partition with records received some of them and reached their end, or is known to have
+    died."""
     detail = "each read to the end, or is known to have died"
     return _held("consumers read to the end", not behind, detail, "; ".join(behind))
 
 
 def observed(seen: Sequence[Span], silences: Sequence[Silence] = ()) -> Precondition:
-    """The brokers were asked who leads, and answered: whenever a partition was written to, one of them had reported it
-    not long before."""
+    """The brokers reported who leads: whenever a partition was written to, a broker had reported on it shortly
+    before."""
     observers = sorted({span.observer for span in seen})
     gaps = [f"no broker reported {one.topic}-{one.partition} {one.when}, while it was written to" for one in silences]
     why = _all(gaps) if seen else "no observation at all"
@@ -209,7 +210,8 @@ def observed(seen: Sequence[Span], silences: Sequence[Silence] = ()) -> Precondi
 
 
 def led(requires: Requirements, watched: tuple[str, int], leading: Sequence[str]) -> list[Precondition]:
-    """The watched partition's leader moved, or did not, as the scenario requires; nothing where it does not say."""
+    """The leader of the watched partition changed, or stayed, as the scenario requires; empty if it requires
+    neither."""
     if requires.leader is None:
         return []
     changed = len(leading) > 1
@@ -219,8 +221,8 @@ def led(requires: Requirements, watched: tuple[str, int], leading: Sequence[str]
 
 
 def read_to_the_end(ends: Iterable[Row], known: Collection[tuple[str, int]] = ()) -> Precondition:
-    """The final read reached the end of every partition's log, and left out none that is known: that was written to, or
-    that a broker reported."""
+    """The final read reached the end of every log, and left out no known partition: one that was written to, or that a
+    broker reported."""
     listed = list(ends)
     unread = {*known} - {(row["topic"], row["partition"]) for row in listed}
     short = [f"{_name(row)} read to {row['read_to']} of {row['log_end']}" for row in listed if not row["complete"]]
@@ -230,15 +232,15 @@ def read_to_the_end(ends: Iterable[Row], known: Collection[tuple[str, int]] = ()
 
 
 def retained(ends: Iterable[Row], maybe_deleted: int = 0) -> Precondition:
-    """No log lost its beginning to retention: what is below its start cannot be judged. ``maybe_deleted``: acknowledged
-    records that are not there, and that retention may have deleted, for their offset is unknown."""
+    """Retention deleted the beginning of no log: records below the log start cannot be judged. ``maybe_deleted``:
+    absent acknowledged records that retention may have deleted, because their offset is unknown."""
     cut = [f"{_name(row)} begins at {row['log_start']}" for row in ends if row["log_start"] > 0]
     cut += [f"{maybe_deleted} acknowledged writes without an offset may have been deleted"] if maybe_deleted else []
     return _held("log retained", not cut, "every log begins at 0", _all(cut))
 
 
 def limited(undecided: Sequence[str]) -> Precondition:
-    """It is known of each of the scenario's limits whether it was broken."""
+    """For each limit of the scenario it is known whether it was broken."""
     return _held(
         "limits judged", not undecided, "it is certain of each limit whether it was kept", "; ".join(undecided)
     )

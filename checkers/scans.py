@@ -1,4 +1,4 @@
-"""The three scans of a history: each is one pass that counts candidates, and runs while others do."""
+"""The three scans of a history. Each is one pass that counts candidates; they run at the same time."""
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future
@@ -15,7 +15,7 @@ from harness.core.errors import HistoryError
 
 
 class Scan(StrEnum):
-    """What is scanned: records, 64 to a row (checkers/scan/record_bits.py); the order of the log
+    """The scans: records, 64 to a row (checkers/scan/record_bits.py); the order of the log
     (checkers/scan/log_order.py); polls (checkers/scan/polls.py)."""
 
     RECORD_BITS = "record bits"
@@ -23,14 +23,14 @@ class Scan(StrEnum):
     POLLS = "polls"
 
 
-#: For each scan, by a name of one's own: SQL on its rows whose sum is wanted.
+#: For each scan: SQL on its rows to sum up, by the name of the caller.
 Sums = Mapping[Scan, Mapping[str, str]]
 
 
 @dataclass(frozen=True)
 class Counted:
-    """What the scan of record bits counts: ``sums`` that were wanted, the summary of the run, and how many records
-    are where the acknowledgement does not say (``unsettled``)."""
+    """The counts of the scan of record bits: the requested ``sums``, the run's summary, and the number of ``unsettled``
+    records, whose acknowledgement does not say where they are."""
 
     sums: dict[str, int]
     summary: dict[str, int]
@@ -38,9 +38,9 @@ class Counted:
 
 
 def count_record_bits(history: History, folded: DataFrame, sums: Mapping[str, str]) -> Counted:
-    """Sum what is wanted over all record bits, in one job.
+    """Compute the requested sums over all record bits, in one job.
 
-    Raises HistoryError where Spark did not read each row of sends and reads once.
+    Raises HistoryError if Spark did not read each row of sends and reads once.
     """
     summary = {**(COUNTS if history.run_file.final_read else COUNTS_OF_READERS), **DAMAGED}
     counts = count(folded, {**sums, **summary, "unsettled": f"bit_count({UNSETTLED})", "rows": "rows"})
@@ -55,9 +55,10 @@ def count_record_bits(history: History, folded: DataFrame, sums: Mapping[str, st
 
 @dataclass
 class Scans:
-    """The scans of ``history``, begun at once by ``pool``. Each is a future: what asks for one waits for it.
+    """The scans of ``history``, started at once in ``pool``. Each is a future: a caller that asks for a scan waits for
+    it.
 
-    ``folded``: its record bits; ``polls``: the scan of its polls; ``sums``: what to count.
+    ``folded``: the record bits; ``polls``: the scan of the polls; ``sums``: what to count.
     """
 
     pool: Executor
@@ -71,7 +72,7 @@ class Scans:
     def __post_init__(self) -> None:
         in_records = self.sums.get(Scan.RECORD_BITS, {})
         self._record_bits = self.pool.submit(count_record_bits, self.history, self.folded, in_records)
-        # Polls come first: they wait for nothing.
+        # Polls come first: they depend on no other scan.
         others: dict[Scan, Callable[[], DataFrame]] = {Scan.POLLS: self.polls} if self.history.read_live else {}
         others[Scan.LOG_ORDER] = lambda: log_order(self.unsettled)
         self._counts = {
@@ -86,18 +87,18 @@ class Scans:
         return self._record_bits.result().summary
 
     def count(self, scan: Scan, name: str) -> int:
-        """A sum that was wanted by ``name``, 0 where it was not; waits for that scan."""
+        """The sum requested under ``name``, or 0 if there is none; waits for that scan."""
         if scan is Scan.RECORD_BITS:
             return self._record_bits.result().sums.get(name, 0)
         return self._counts[scan].result().get(name, 0) if scan in self._counts else 0
 
     def candidates(self, bits: str, number: int) -> Candidates:
-        """The records whose bit is set in SQL on record bits, ``number`` at most."""
+        """The records whose bit is set in ``bits``, SQL on record bits; at most ``number``."""
         return candidates(self.history, self.folded, bits, number)
 
     @property
     def unsettled(self) -> Candidates:
-        """The records that must be looked up in the log; waits for the record bits where these say which."""
+        """The records that must be looked up in the log; waits for the record bits unless these are all records."""
         if self.history.compares_all:
             return self.every_record
         return self.candidates(UNSETTLED, self._record_bits.result().unsettled)
@@ -113,7 +114,7 @@ def _count_rows(rows_of: Callable[[], DataFrame], sums: Mapping[str, str]) -> di
 
 
 def count(rows: DataFrame, sums: Mapping[str, str]) -> dict[str, int]:
-    """The sum of each SQL expression over all rows, by its name, in one job; 0 where there are none."""
+    """The sum of each SQL expression over all rows, by its name, in one job; 0 if there are no rows."""
     numbered = rows.selectExpr(*(f"cast({sql} as bigint) as sum_{n}" for n, sql in enumerate(sums.values())))
     [row] = numbered.groupBy().sum().collect()
     return dict(zip(sums, (value or 0 for value in row), strict=True))

@@ -21,7 +21,7 @@ from harness.core.errors import HistoryError
 from harness.history.paths import ANOMALIES
 
 _EXAMPLES = 20
-#: Checkers run at once: Spark plans and compiles one while it executes another.
+#: How many checkers run at the same time: Spark plans and compiles one while it executes another.
 AT_ONCE = 2
 
 Row = dict[str, Any]
@@ -29,7 +29,8 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Found:
-    """All records of one anomaly: how many, the first of them, and all of them, stored; or why its checker failed."""
+    """The result of one checker: the number of records, the first ones as examples, and all of them, stored; or why it
+    failed."""
 
     checker: Checker
     count: int
@@ -41,9 +42,10 @@ class Found:
 def records(
     history: History, checkers: Sequence[Checker] = CHECKERS, polled: Callable[[], DataFrame] | None = None
 ) -> tuple[dict[str, int], list[Found]]:
-    """Run ``checkers``. Returns: the counts of the summary, and what each checker found.
+    """Run ``checkers``. Returns: the counts of the summary, and the results of the checkers that found something or
+    failed.
 
-    ``polled``: returns the ``polls`` of the history, where the caller has them already.
+    ``polled``: returns the ``polls`` of the history, if the caller has them already.
     """
     shutil.rmtree(history.results / ANOMALIES, ignore_errors=True)
     folded = record_bits(history).persist(StorageLevel.MEMORY_AND_DISK)
@@ -51,7 +53,7 @@ def records(
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
         scans = Scans(pool, history, folded, polled or (lambda: polls(history)), sums)
         counts = dict(scans.summary)
-        # First those that need no other scan, and of them those whose finders take two passes.
+        # First those that need no other scan; among them first those whose finder takes two passes.
         in_turn = sorted(checkers, key=lambda c: (not c.applies_at_once(scans), c.timed))
         answered = list(pool.map(lambda checker: answer(checker, scans), in_turn))
     if counts["damaged"]:
@@ -70,14 +72,14 @@ def records(
 
 
 def stored(found: Iterable[Found]) -> AnomalyStore:
-    """All records that checkers found."""
+    """The stored records of all checkers."""
     return AnomalyStore({one.checker.name: one.stored for one in found})
 
 
 def answer(checker: Checker, scans: Scans) -> Found:
-    """What a checker finds.
+    """Run one checker.
 
-    A finder that fails spoils its own answer alone. A scan that fails, or a damaged file, is raised.
+    A failed finder only affects its own result. A failed scan and a damaged file are raised.
     """
     question = checker.ask(scans)
     if question is None:
@@ -92,7 +94,7 @@ def answer(checker: Checker, scans: Scans) -> Found:
 
 
 def find(checker: Checker, history: History, question: Question) -> Found:
-    """Run a finder, and store all records of its anomaly beside the run."""
+    """Run a finder, and store all records of its anomaly in the results directory."""
     asked = question()
     if asked is None:
         return Found(checker, 0, [])

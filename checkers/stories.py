@@ -1,6 +1,5 @@
-"""Who had a record that is gone, over time: as the judge follows it (checkers/evidence/holders.py), of one record, and
-without Spark.
-"""
+"""Which brokers had a lost record, over time: the judge's reasoning (checkers/evidence/holders.py) for one record,
+without Spark."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -23,11 +22,11 @@ from harness.history.schema import Phase
 
 @dataclass(frozen=True)
 class Held:
-    """Who had a record, over time, if the leader of one term appended it, as its ``anomalies`` tell.
+    """Which brokers had a record, over time, if the leader of one term appended it, according to ``anomalies``.
 
-    ``supposed``: if every fault acted of which nobody knows whether it did. Each of ``changes`` is {at_ns, event,
-    brokers, has, leader, leader_epoch, fault}: a Why of checkers/evidence/holding.py, what is known of these brokers
-    from then on (must, may, wiped, need not), who led, and what wiped their disks.
+    ``supposed``: assumes that every fault acted whose effect is not known. Each of ``changes`` is {at_ns, event,
+    brokers, has, leader, leader_epoch, fault}: ``event`` is a Why of checkers/evidence/holding.py; ``has`` is known of
+    these brokers from then on (must, may, wiped, need not); ``leader`` led then; ``fault`` wiped their disks.
     """
 
     leader: str
@@ -38,7 +37,7 @@ class Held:
 
 
 def held(archive: Archive, found: Mapping[str, Row]) -> list[Held]:
-    """Who had a record, by its row in each anomaly that it is in: of those whose records are gone."""
+    """Which brokers had a record. ``found``: its row in each of its anomalies; only those that are losses count."""
     gone = {name: row for name, row in found.items() if name in BY_NAME and BY_NAME[name] in LOSS}
     if not gone:
         return []
@@ -79,7 +78,8 @@ def _case(row: Row, holes: Holes) -> Case:
 
 
 def _final_log(archive: Archive, of: Partition) -> tuple[pa.Table, Holes]:
-    """Where each leader epoch stands in the final log of a partition (see ``logs``), and its holes."""
+    """The first and last offset of each leader epoch in the final log of a partition (see ``logs``), and the log's
+    holes."""
     here = (pc.field("topic") == of[0]) & (pc.field("partition") == of[1]) & (pc.field("phase") == Phase.FINAL.value)
     read = archive.table("reads", here, ["leader_epoch", "offset"])
     epoch = pc.max_element_wise(read["leader_epoch"].cast(pa.int64()), NO_EPOCH).to_numpy()

@@ -1,4 +1,4 @@
-"""Times without an acknowledgement: arithmetic on the bins in which writes ended. Pure."""
+"""Stretches, that is, times without an acknowledgement: arithmetic on the bins in which writes ended. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ Times = npt.NDArray[np.int64]
 SECOND_NS = 1_000_000_000
 _MOST_BUCKETS = 600
 
-#: Instead of a time: later and earlier than any.
+#: Instead of a time: later than any, and earlier than any.
 NEVER = np.iinfo(np.int64).max
 BEFORE = np.iinfo(np.int64).min
 
@@ -26,9 +26,9 @@ BEFORE = np.iinfo(np.int64).min
 class Timeline:
     """The writes to a partition, or to all, by the bins in which they ended, in the order of time.
 
-    Of each bin: its number, when the first of its writes was sent (``earliest``), when the last one ended, and its
-    first and last acknowledgement (NEVER, BEFORE where there is none) and their number. ``abandoned``: from when
-    until when somebody awaited the end of writes that have none, apart from each other and in the order of time.
+    For each bin: its number, when the first of its writes was sent (``earliest``), when the last one ended, its first
+    and last acknowledgement (NEVER and BEFORE if there is none) and their number. ``abandoned``: times in which a
+    worker waited for writes that never ended; they do not overlap, and are in the order of time.
     """
 
     bin: Times
@@ -41,25 +41,25 @@ class Timeline:
 
     @property
     def first_ns(self) -> int | None:
-        """When the first attempt began; None where nothing was attempted."""
+        """When the first attempt began; None if there was none."""
         begins = [*self.earliest.tolist(), *(since for since, _ in self.abandoned)]
         return min(begins, default=None)
 
     @property
     def last_ack_ns(self) -> int | None:
-        """When the last acknowledgement came; None where none did."""
+        """When the last acknowledgement came; None if none came."""
         return max(self.last_ack[self.acknowledged > 0].tolist(), default=None)
 
     @property
     def last_ns(self) -> int | None:
-        """When the last attempt ended; None where nothing was attempted."""
+        """When the last attempt ended; None if there was none."""
         ends = [*self.last_end[-1:].tolist(), *(until for _, until in self.abandoned)]
         return max(ends, default=None)
 
 
 @dataclass(frozen=True)
 class Stretch:
-    """A time without an acknowledgement. ``ended`` is false where none came while one was awaited."""
+    """A time without an acknowledgement. ``ended`` is false if no acknowledgement ended it."""
 
     from_ns: int
     to_ns: int
@@ -73,8 +73,8 @@ class Stretch:
 
 @dataclass(frozen=True)
 class Stretches:
-    """Times without an acknowledgement, apart from each other and in the order of time: those that there were for
-    certain (``begun``, ``to``; ``ended`` as of a Stretch), and those that there may have been."""
+    """Times without an acknowledgement, without overlaps and in the order of time: the certain ones (``begun``, ``to``;
+    ``ended`` as in Stretch), and the possible ones."""
 
     begun: Times
     to: Times
@@ -83,7 +83,8 @@ class Stretches:
     may_have_ended: Times
 
     def longest(self, since_ns: int = 0, until_ns: int = NEVER) -> Stretch | None:
-        """The longest one, and the first of those, as far as it lies between two instants; None where none does."""
+        """The longest certain stretch between two instants (the first one of several), cut to that time; None if there
+        is none."""
         some = slice(np.searchsorted(self.to, since_ns), np.searchsorted(self.begun, until_ns, "right"))
         begun, to = np.maximum(self.begun[some], since_ns), np.minimum(self.to[some], until_ns)
         if not begun.size:
@@ -92,7 +93,7 @@ class Stretches:
         return Stretch(int(begun[one]), int(to[one]), bool(self.ended[some][one] and to[one] == self.to[some][one]))
 
     def at_most(self, since_ns: int = 0, until_ns: int = NEVER) -> int:
-        """How long the longest between two instants may have lasted."""
+        """The greatest possible length of a stretch between two instants."""
         some = slice(
             np.searchsorted(self.may_have_ended, since_ns), np.searchsorted(self.may_have_begun, until_ns, "right")
         )
@@ -103,7 +104,7 @@ class Stretches:
 
 
 def united(times: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The same times, those in one that touch each other."""
+    """Merge times that touch or overlap."""
     apart: list[tuple[int, int]] = []
     for begin, end in sorted(times):
         if apart and begin <= apart[-1][1]:
@@ -114,7 +115,7 @@ def united(times: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def timelines(folded: pa.Table, awaited: Mapping[Partition, Sequence[tuple[int, int]]]) -> dict[Partition, Timeline]:
-    """The timeline of each partition that was written to, in their order."""
+    """The timeline of each partition that was written to, in the order of partitions."""
     rows = folded.sort_by([(name, "ascending") for name in (*PARTITION, "bin", "era")])
     topics, numbers = rows["topic"].to_pylist(), rows["partition"].to_pylist()
     begins = [i for i in range(len(rows)) if not i or (topics[i], numbers[i]) != (topics[i - 1], numbers[i - 1])]
@@ -129,7 +130,7 @@ def timelines(folded: pa.Table, awaited: Mapping[Partition, Sequence[tuple[int, 
 
 
 def together(folded: pa.Table, awaited: Mapping[Partition, Sequence[tuple[int, int]]]) -> Timeline:
-    """The timeline of all partitions together: available while one is."""
+    """The timeline of all partitions together: an acknowledgement in any of them counts."""
     kinds = {"earliest": "min", "last_end": "max", "first_ack": "min", "last_ack": "max", "acknowledged": "sum"}
     added = folded.group_by(["bin", "era"]).aggregate(list(kinds.items()))
     rows = added.rename_columns({f"{name}_{kind}": name for name, kind in kinds.items()})
@@ -154,17 +155,18 @@ def _timeline(rows: pa.Table, awaited: Sequence[tuple[int, int]]) -> Timeline:
 
 
 def stretches(timeline: Timeline) -> Stretches:
-    """Every time between two acknowledgements, the first and the last one open, as long as one was awaited.
+    """Every time between two acknowledgements while a write was pending; also the times before the first and after the
+    last.
 
-    One begins with the acknowledgement before it if a write was pending then, and with the next attempt if none was. A
-    write that fails ends no stretch: the next attempt may do better. One that was abandoned is awaited no more.
+    A stretch begins with the acknowledgement before it if a write was pending then, else with the next attempt. A
+    failed write does not end a stretch: the next attempt may succeed. An abandoned write is no longer pending.
     """
     acked = np.flatnonzero(timeline.acknowledged)
-    # Before the first acknowledgement, and after each that is the last of its bin, until the next one.
+    # The gaps: before the first acknowledgement, and from the last one of each bin to the next one.
     after = np.concatenate([[BEFORE], timeline.last_ack[acked]])
     next_ack = np.concatenate([timeline.first_ack[acked], [NEVER]])
-    # The first of the writes that ended in later bins was sent then; of those that ended later in the same bin
-    # nobody knows more than that they were sent before they ended.
+    # The time when the first of the writes that ended in later bins was sent. Of writes that ended later in the same
+    # bin it is only known that they were sent before they ended.
     first_sent = np.minimum.accumulate(np.append(timeline.earliest, NEVER)[::-1])[::-1]
     sent = first_sent[np.concatenate([[0], acked + 1])]
     last_end = np.concatenate([[BEFORE], timeline.last_end[acked]])
@@ -186,7 +188,7 @@ def stretches(timeline: Timeline) -> Stretches:
         apart += zip(begin[alone].tolist(), end[alone].tolist(), strict=True)
     ended = next_ack != NEVER
     alone_begun, alone_to = np.array(apart, np.int64).reshape(-1, 2).T
-    # Between two acknowledgements of one bin there may be any of its time.
+    # A possible stretch lies between the first and the last acknowledgement of one bin.
     several = acked[timeline.acknowledged[acked] > 1]
     certain = _in_order(
         np.concatenate([begun[some], alone_begun]),
@@ -206,8 +208,8 @@ def _in_order(begun: Times, to: Times, *more: npt.NDArray[Any]) -> tuple[npt.NDA
 
 
 def per_bucket(timeline: Timeline, bin_ns: int) -> tuple[int, list[int]]:
-    """The length of a bucket in ns (a second, or as many as it takes), and the acknowledgements in each: in the first,
-    also those of before the origin."""
+    """The length of a bucket in ns (one second, or more for a long run), and the number of acknowledgements in each.
+    The first bucket also has those before the clock's origin."""
     if timeline.last_ns is None:
         return SECOND_NS, []
     last_ns = max(timeline.last_ns, 0)

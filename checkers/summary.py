@@ -1,23 +1,25 @@
-"""The report of 2013: how many were sent, acknowledged, survived, lost, and found though never acknowledged."""
+"""The summary, as in Jepsen's report of 2013: records sent, acknowledged, surviving, lost, and present without an
+acknowledgement."""
 
 from harness.core.verdict import Summary
 
-#: What the pass over the blocks counts for it (SQL on a row of checkers/scan/record_bits.py).
+#: The counts in the scan of record bits: SQL on a row of checkers/scan/record_bits.py.
 COUNTS = {
     "attempted": "bit_count(acknowledged | failed | undecided)",
     "acknowledged": "bit_count(acknowledged)",
     "survivors": "bit_count((acknowledged | failed | undecided) & found)",
     "unacknowledged_present": "bit_count(undecided & found)",
 }
-#: Of these some survived, too: damaged, where they were acknowledged.
+#: Some of these survived, too: as damaged bytes at the offset of their acknowledgement.
 DAMAGED = {"damaged": "bit_count(acknowledged & damaged)"}
 
-#: The same of a run without a final read: what was read at all survived.
+#: The same for a run without a final read: every record that was read survived.
 COUNTS_OF_READERS = {name: sql.replace("found", "delivered") for name, sql in COUNTS.items()}
 
 
 def summary(counts: dict[str, int], lost: int | None, duplicated: int | None) -> Summary:
-    """``counts`` as COUNTS names them; rates are fractions of the acknowledged, the ack rate of the attempted."""
+    """The summary. ``counts`` has the names of COUNTS. Rates are fractions of the acknowledged records, the ack rate of
+    the attempted ones."""
     attempted, acknowledged = counts["attempted"], counts["acknowledged"]
     return Summary(
         attempted=attempted,

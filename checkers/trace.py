@@ -1,7 +1,7 @@
-"""The trace of one record: sent, acknowledged, read, how its transaction ended, when readers came to its partition and
-a group committed past it; and what the brokers reported and which faults were active at each.
+"""The trace of one record: when it was sent, acknowledged and read, how its transaction ended, when readers got its
+partition, and when a group committed past it. Each event has the brokers' reports and the active faults of its time.
 
-Judges nothing, and reads only the rows that it needs, without Spark.
+It judges nothing, and reads only the rows that it needs, without Spark.
 """
 
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ _MOVES = {
 
 @dataclass(frozen=True)
 class BrokerReport:
-    """What one broker reported of a partition: ``leader`` is its name, or None where it knew of none."""
+    """One broker's report on a partition. ``leader``: the leader's name, or None if the broker knew none."""
 
     observer: str
     leader: str | None
@@ -38,8 +38,8 @@ class BrokerReport:
 
 @dataclass(frozen=True)
 class Moment:
-    """One thing that happened to a record. ``event``: sent, acknowledged, failed, unknown, read live/final/replica;
-    began, ending and ended, of its transaction; assign, revoke, lost, seek, commit, of a reader of its partition."""
+    """One event of a record. ``event``: sent, acknowledged, failed, unknown, read live/final/replica; of its
+    transaction: began, ending, ended; of a reader of its partition: assign, revoke, lost, seek, commit."""
 
     at_ns: int
     event: str
@@ -53,11 +53,11 @@ class Moment:
 
 @dataclass(frozen=True)
 class RecordTrace:
-    """All that is known of a record. ``anomalies`` are {name, standing, run, finding}: the last three only of a judged
-    run; ``finding`` numbers the verdict's findings, from 0.
+    """Everything that is known about a record. ``anomalies`` are {name, standing, run, finding}, the last three only
+    for a judged run; ``finding`` is the number of a finding of the verdict, from 0.
 
-    ``not_known``: anomalies of the run that may have the record or not: their records are not stored. ``holders``: who
-    had it over time, where it is gone.
+    ``not_known``: anomalies of the run that may or may not contain the record, because their records are not stored.
+    ``holders``: which brokers had a lost record, over time.
     """
 
     record_id: int
@@ -71,7 +71,7 @@ class RecordTrace:
 
 
 def by_record(archive: Archive, record: int) -> RecordTrace:
-    """The trace of the record of this id. Raises HistoryError where the run knows of none."""
+    """The trace of the record with this id. Raises HistoryError if the run does not know it."""
     mine = pc.field("record_id") == record
     sends, reads = archive.rows("sends", mine), archive.rows("reads", mine)
     if not sends and not reads:
@@ -99,9 +99,9 @@ def by_record(archive: Archive, record: int) -> RecordTrace:
 
 
 def by_offset(archive: Archive, of: Partition, offset: int) -> list[RecordTrace]:
-    """The traces of all records that were acknowledged or read at an offset, the first to be there first.
+    """The traces of all records that were acknowledged or read at an offset, in the order of time.
 
-    Raises HistoryError where nothing was.
+    Raises HistoryError if there is none.
     """
     topic, partition = of
     here = (pc.field("topic") == topic) & (pc.field("partition") == partition)
@@ -125,7 +125,7 @@ def by_offset(archive: Archive, of: Partition, offset: int) -> list[RecordTrace]
 
 
 def runs(archive: Archive) -> dict[str, list[str]]:
-    """The sentences of each anomaly's runs, from verdict.json. Raises HistoryError where the run was not judged."""
+    """The sentences of each anomaly's runs, from verdict.json. Raises HistoryError if the run was not judged."""
     if archive.verdict is None:
         raise HistoryError(f"{archive.directory / VERDICT_FILE}: not judged yet; `kafka-trial check` judges it")
     anomalies = archive.verdict.anomalies
@@ -154,7 +154,7 @@ def _of_send(archive: Archive, row: Row) -> list[Moment]:
 
 
 def _of_read(archive: Archive, row: Row, keys: set[str | None]) -> Moment:
-    """``keys`` are those that the record was sent with: what it was read under is said where that is another."""
+    """The moment of a read. It names the key if that is none of ``keys``, with which the record was sent."""
     epoch = "" if row["leader_epoch"] is None else f", leader epoch {row['leader_epoch']}"
     damaged = "" if row["intact"] else ", its checksum wrong"
     other = bool(keys) and archive.has_column("reads", "key") and row["key"] not in keys
@@ -191,7 +191,7 @@ def _of_transaction(archive: Archive, send: Row) -> list[Moment]:
 
 
 def _of_positions(archive: Archive, send: Row, known: list[Row]) -> list[Moment]:
-    """Who was assigned a record's partition, or lost it, after it was sent; and the first commit past it."""
+    """Assignments and losses of the record's partition after its send, and the first commit past the record."""
     of = (send["topic"], send["partition"])
     here = (pc.field("topic") == of[0]) & (pc.field("partition") == of[1])
     rows = sorted(archive.rows("positions", here), key=lambda row: row["at_ns"])
@@ -215,7 +215,7 @@ def _of_position(archive: Archive, row: Row) -> Moment:
 
 
 def _from_where(archive: Archive, event: str) -> str:
-    """Where a reader was put where no offset is known."""
+    """The position of a reader if its offset is not known."""
     if not archive.file.final_read:
         return "an unknown offset"
     committed = archive.file.configuration.grouped and event == "assign"
@@ -241,9 +241,9 @@ def _workers(archive: Archive) -> str:
 
 
 def _ended(archive: Archive, record: int, sends: list[Row], reads: list[Row]) -> list[str]:
-    """Where the record ended: one line for each partition that it was sent to, acknowledged in, or found in."""
+    """The fate of the record: one line for each partition to which it was sent, or in which it was read."""
     own = {(row["topic"], row["partition"], row["offset"]) for row in sends if row["outcome"] == Outcome.OK}
-    # Damaged bytes prove a record where it was acknowledged alone.
+    # Damaged bytes prove a record only at the offset of its acknowledgement.
     proven = [row for row in reads if row["intact"] or (row["topic"], row["partition"], row["offset"]) in own]
     final = [row for row in proven if row["phase"] == Phase.FINAL]
     partitions = dict.fromkeys((row["topic"], row["partition"]) for row in (*sends, *reads))
@@ -264,7 +264,7 @@ def _ended(archive: Archive, record: int, sends: list[Row], reads: list[Row]) ->
 
 
 def _read(of: Partition, reads: list[Row]) -> str:
-    """What is known of a record's end where no log was read to its end."""
+    """The fate of a record if no log was read to its end."""
     offsets = sorted({row["offset"] for row in reads if row["offset"] != UNKNOWN_OFFSET})
     where = f", at offset {', '.join(map(str, offsets))}" if offsets else ", at an unknown offset" if reads else ""
     return f"{'read' if reads else 'not read'} in {of[0]}-{of[1]}{where} (no log was read to its end)"
@@ -282,7 +282,7 @@ def _log(archive: Archive, of: Partition) -> str:
 
 
 def _instead(archive: Archive, record: int, of: Partition, rows: list[Row]) -> str:
-    """What is at the offset where the record was acknowledged or read."""
+    """What the final log has at the offset at which the record was acknowledged or read."""
     offset = next((r["offset"] for r in rows if (r["topic"], r["partition"]) == of and r["offset"] is not None), None)
     if offset is None or (of in archive.ends and offset >= archive.ends[of]["read_to"]):
         return ""
@@ -300,7 +300,7 @@ def _instead(archive: Archive, record: int, of: Partition, rows: list[Row]) -> s
 
 
 def _stored_of(stored: StoredRows, record: int) -> list[Row]:
-    """The rows of an anomaly that a record is in: as their subject, or among the ``records`` of an offset."""
+    """The rows of an anomaly that contain a record: as ``record_id``, or among the ``records`` of an offset."""
     rows = [row for piece in stored.pieces(wanted=pc.field("record_id") == record) for row in piece.to_pylist()]
     for piece in () if rows else stored.pieces():
         if "records" not in piece.column_names:
@@ -312,9 +312,9 @@ def _stored_of(stored: StoredRows, record: int) -> list[Row]:
 
 
 def _anomalies(archive: Archive, record: int) -> tuple[dict[str, Row], list[str]]:
-    """The anomalies that a record is in, each with its row there, and those that may have it or not.
+    """The anomalies that contain a record, each with the record's row; and those of which that is not known.
 
-    An anomaly need not be stored beside its verdict: then the examples are all that there is.
+    If the records of an anomaly are not stored, only the examples in the verdict are known.
     """
     judged = archive.verdict.anomalies if archive.verdict else {}
     stored = archive.found.rows
@@ -334,7 +334,7 @@ def _anomalies(archive: Archive, record: int) -> tuple[dict[str, Row], list[str]
 
 
 def _anomaly(archive: Archive, name: str, row: Row) -> Row:
-    """What the verdict says of a record in an anomaly."""
+    """What the verdict says about a record in an anomaly."""
     anomaly = archive.verdict.anomalies.get(name, AnomalyEntry()) if archive.verdict else AnomalyEntry()
     run = next((run.text for run in anomaly.runs or [] if _within(row, run)), None)
     number, standing = _finding_of(archive, name, row)
@@ -342,7 +342,7 @@ def _anomaly(archive: Archive, name: str, row: Row) -> Row:
 
 
 def _finding_of(archive: Archive, name: str, row: Row) -> tuple[int | None, str | None]:
-    """Which finding of the verdict a record of an anomaly is of, and its standing there; None where the
+    """The number of the verdict's finding that contains a record of an anomaly, and its standing there; None if the
     verdict does not say."""
     findings = archive.verdict.findings if archive.verdict else []
     of = [(number, finding) for number, finding in enumerate(findings) if name in finding.anomalies]

@@ -1,4 +1,4 @@
-"""What is in the log: which records, and where each stands first."""
+"""The records in the log, each at its first offset."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
@@ -7,16 +7,16 @@ from checkers.history import PARTITION, History
 from checkers.scan.record_bits import BIT, BLOCK, OF_BLOCK, Candidates
 from harness.history.schema import UNKNOWN_OFFSET
 
-#: What identifies a record at an offset.
+#: The columns that identify a record at an offset.
 STANDING = [*PARTITION, "record_id", "offset"]
 
 
 def in_log(unsettled: Candidates) -> DataFrame:
-    """Every send that is in the log: ``offset`` is where it stands first, ``acknowledged_at`` where it should.
-    (Of what was acknowledged below the log's start, no more than a copy can be left.)
+    """Every send that is in the log. ``offset`` is the record's first offset there, ``acknowledged_at`` the
+    acknowledged one. (Records acknowledged below the log's start are left out: at most a copy can remain of them.)
 
-    ``unsettled``: the records of all blocks whose acknowledgements alone do not say where they are. These are looked
-    up in the log. Returns: the columns of ``sends``, acknowledged_at (null where Kafka reported no offset)
+    ``unsettled``: the records of blocks whose acknowledgements do not suffice to say where they are. These are looked
+    up in the log. Returns: the columns of ``sends``, acknowledged_at (null if Kafka reported no offset)
     """
     history = unsettled.history
     acknowledged_at = F.expr("if(outcome = 'ok', offset, null)").alias("acknowledged_at")
@@ -34,8 +34,8 @@ def in_log(unsettled: Candidates) -> DataFrame:
 
 
 def _placed(history: History, sends: DataFrame) -> DataFrame:
-    """Those of ``sends`` that have a place by what was acknowledged and read: an acknowledged offset, unless others
-    got what comes after it and nobody the record, which is lost; or else the first where a reader got it."""
+    """The ``sends`` with an offset in a run without a final read: the acknowledged offset, unless the record is lost (a
+    later offset was read, the record never), or else the first offset at which a reader got it."""
     record = [*PARTITION, "record_id"]
     read_at = F.min(F.expr(f"if(offset > {UNKNOWN_OFFSET}, offset, null)")).alias("read_at")
     read = proven(history.reads, sends).groupBy(*record).agg(read_at, F.expr("bool_and(true) as read"))
@@ -51,15 +51,15 @@ def _placed(history: History, sends: DataFrame) -> DataFrame:
 
 
 def _found(sends: DataFrame, log: DataFrame) -> DataFrame:
-    """Those of ``sends`` that are in the log, each at its first offset there."""
+    """The ``sends`` that are in the log, each at its first offset there."""
     record = [*PARTITION, "record_id"]
     first = log.groupBy(*record).agg(F.min("offset").alias("offset"))
     return sends.drop("offset").join(first, on=record, how="inner").select(*sends.columns)
 
 
 def proven(reads: DataFrame, sends: DataFrame) -> DataFrame:
-    """The ``reads`` that prove of a record that it was there: those that are whole, and where one of ``sends`` was
-    acknowledged, damaged ones that show its id. Elsewhere the id that damaged bytes show proves nothing.
+    """The ``reads`` that prove that a record was there: intact reads, and damaged ones with the id of one of ``sends``
+    at the offset of its acknowledgement. At any other offset the id in damaged bytes proves nothing.
 
     Returns: the columns of ``reads``
     """
@@ -69,7 +69,7 @@ def proven(reads: DataFrame, sends: DataFrame) -> DataFrame:
 
 
 def retained(history: History, rows: DataFrame, maybe_deleted: bool = True) -> DataFrame:
-    """``rows`` without those below the start of the log; ``maybe_deleted``: with those whose offset is unknown, though
+    """``rows`` without those below the start of the log. ``maybe_deleted``: keep rows with an unknown offset, even if
     their log does not begin at 0."""
     if not any(row["log_start"] for row in history.ends):
         return rows

@@ -1,4 +1,4 @@
-"""The scan over the log: how often its order is broken, on numbers alone."""
+"""The scan of the log order: how often it is broken, computed on numbers alone."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
@@ -11,14 +11,13 @@ BUCKET = "shiftright(offset, 11)"
 
 
 def log_order(unsettled: Candidates) -> DataFrame:
-    """How often the order of a log is broken, for each producer's incarnation and bucket of a partition's offsets.
+    """How often the order of a log is broken, for each producer incarnation and bucket of a partition's offsets.
 
-    One sort of the log answers for all in one bucket; between buckets it is enough to compare extremes. The
-    buckets of all partitions, and the producers, have one number each: rows of few numbers sort several times as fast.
-    (The chance that two partitions have buckets of the same number is less than 2^-40.) ``unsettled`` as in ``in_log``.
-    Returns: lane, producer, moved (records that stand first where they were not acknowledged), shared (offsets where
-    two records stand at one offset), reordered and overtaken (how many records are in that anomaly; at least 1 if any
-    is)
+    Within a bucket one sort of the log serves all counts; between buckets it is enough to compare extremes. A bucket
+    and a producer are one number each, because rows of few numbers sort several times as fast. (The chance that buckets
+    of two partitions have the same number is less than 2^-40.) ``unsettled``: as in ``in_log``. Returns: lane,
+    producer, moved (records whose first offset is not the acknowledged one), shared (records at the same offset as
+    another), reordered and overtaken (how many records are in that anomaly; at least 1 if any is)
     """
     rows = in_log(unsettled).selectExpr(
         f"xxhash64(topic, partition) ^ {BUCKET} as lane",

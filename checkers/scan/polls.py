@@ -1,7 +1,7 @@
-"""The scan over live deliveries: one row per poll and partition; assigns, seeks and ends of partition are rows too.
+"""The scan of live deliveries: one row per poll and partition; assigns, seeks and ends of partition are rows too.
 
-A reader gets hundreds of records at a time, in the order of the log. Where they are consecutive, and begin at its
-position, none of them needs a look.
+A reader gets hundreds of records at a time, in the order of the log. If they are consecutive and begin at its position,
+no checker needs to look at them.
 """
 
 from pyspark.sql import DataFrame
@@ -11,38 +11,39 @@ from checkers.history import PARTITION, History
 from checkers.scan.running_max import greatest_before
 from harness.history.schema import UNKNOWN_OFFSET
 
-#: A reader and a partition that it reads.
+#: The columns of a reader and a partition that it reads.
 READER = ["reader", "incarnation", *PARTITION]
-#: An assignment interval: what a reader reads of a partition from one assign, seek, revoke or lost to the next.
+#: The columns of an assignment interval: a reader's time with a partition, from one assign, seek, revoke or lost to the
+#: next.
 ASSIGNMENT = [*READER, "assignment"]
-#: What identifies a delivery's poll.
+#: The columns that identify a poll.
 POLL = [*READER, "at_ns", "poll"]
 
-#: SQL on ``reads``: live deliveries whose offset is known.
+#: SQL on ``reads``: live deliveries with a known offset.
 LIVE = f"phase = 'live' and offset > {UNKNOWN_OFFSET}"
 
-#: SQL on a poll, and on a delivery: the offset behind it. (Behind the greatest of 64 bits there is none.)
+#: SQL on a poll, and on a delivery: the offset behind it. (There is none behind the greatest number of 64 bits.)
 BEHIND_LAST = f"least(last, {(1 << 63) - 2}) + 1"
 BEHIND_IT = f"least(offset, {(1 << 63) - 2}) + 1"
 
 _RESETS = "('assign', 'revoke', 'lost', 'seek')"
-#: SQL on a reset ``r`` and a row: it came first.
+#: SQL on a reset ``r`` and a row: the reset came first.
 _BEFORE = "r.at_ns < at_ns or r.at_ns = at_ns and r.poll <= poll"
-#: What one task sorts at a time: a second of a reader's polls.
+#: One task sorts one second of a reader's polls at a time.
 _BUCKET = "at_ns div 1000000000"
-#: The order of rows of one moment: a start, the poll, then ends of the partition. An end that was reported within the
-#: poll's records puts nobody behind those that came after it.
+#: The order of rows with the same time: a start, the poll, then ends of the partition. An end within the poll's records
+#: does not move the reader behind later records of that poll.
 _ORDER_WITHIN_NS = "case when first is not null then 1 when arrived is null then 0 else 2 end"
 
 
 def polls(history: History) -> DataFrame:
-    """One row per poll and partition, per start of an assignment that is known, and per end of a partition.
+    """One row per poll and partition, per known start of an assignment, and per end of a partition.
 
-    Returns: reader, incarnation, topic, partition, assignment (the interval: how many resets came before), at_ns, poll
-    (as in ``delivered``), first and last (offsets of a poll's records; null for other rows), records (how many),
-    distinct (how many offsets they have), arrived (the offset where the reader came of itself; null for a start), next
-    (its position afterwards), ended_by (the event that ended the interval, or null), position_before (its position
-    right before), furthest_before (its furthest position of the interval before); null where there was none
+    Returns: reader, incarnation, topic, partition, assignment (the number of the interval: how many resets came
+    before), at_ns, poll (as in ``delivered``), first and last (offsets of the poll's records; null for other rows),
+    records (their number), distinct (the number of their offsets), arrived (the offset that the reader reached; null
+    for a start), next (its position afterwards), ended_by (the event that ended the interval, or null), position_before
+    (its position right before), furthest_before (its furthest position before in the interval); null if there was none
     """
     resets = (
         history.table("positions")
@@ -69,8 +70,8 @@ def polls(history: History) -> DataFrame:
 
 
 def delivered(history: History) -> DataFrame:
-    """Every live delivery. Of one moment an imported history knows which came first: ``poll`` is the number of the
-    poll, and 0 in our own, where time alone tells.
+    """Every live delivery. In an imported history ``poll`` is the number of the poll, which gives the order of polls at
+    the same time. In our own it is 0: time alone gives the order.
 
     Returns: reader, incarnation, topic, partition, at_ns, poll, offset, record_id
     """
@@ -80,12 +81,13 @@ def delivered(history: History) -> DataFrame:
 
 
 def _number(history: History) -> str:
-    """SQL on ``reads`` and ``positions``: what tells the order of one moment."""
+    """SQL on ``reads`` and ``positions``: the number that orders rows with the same time."""
     return "0L" if history.run_file.final_read else "coalesce(poll, 0L)"
 
 
 def _polled(history: History) -> DataFrame:
-    """The live deliveries, folded 64 offsets to a row before they are counted: so no offset is counted twice."""
+    """The live deliveries, folded to a row per poll. They are first folded 64 offsets to a row, so that no offset
+    counts twice."""
     return (
         delivered(history)
         .selectExpr(*POLL, "offset", "shiftright(offset, 6) as span")

@@ -1,10 +1,10 @@
-"""The scan over sends and reads: what is known of every record, 64 records to a row.
+"""The scan of sends and reads: what is known about every record, 64 records to a row.
 
-``record_id`` counts up per worker, so a worker's records ``64 n … 64 n + 63`` share a *block*, and what is known of one
-of them is a bit: bit ``record_id & 63`` of ``acknowledged`` is set where it was acknowledged. A history folds into
-blocks by ``bit_or`` before anything is shuffled, and a condition on all records is bit arithmetic on blocks.
+``record_id`` counts up per worker, so a worker's records ``64 n … 64 n + 63`` share a *block*, and each fact about one
+of them is a bit: bit ``record_id & 63`` of ``acknowledged`` is set if it was acknowledged. Spark folds a history into
+blocks by ``bit_or`` before it shuffles anything, and a condition on all records is bit arithmetic on blocks.
 
-Eight records of one worker, 0 to 7, of a history whose final log was read whole:
+Eight records of one worker, 0 to 7, in a history with a complete final read:
 
     record   sent           final read            bits
     0        ok @0          @0                    acknowledged, found
@@ -17,7 +17,7 @@ Eight records of one worker, 0 to 7, of a history whose final log was read whole
     7        never          @9                    found                          UNSENT
 
 As bits, record 7 first: acknowledged 01100111, undecided 00001000, failed 00010000, found 10111101, damaged 01000000.
-Lost may be ``acknowledged & ~found`` = 01000010: records 1 and 6. Which of them is, its finder decides from their rows.
+Candidates for lost are ``acknowledged & ~found`` = 01000010: records 1 and 6. The finder decides from their rows.
 """
 
 from collections.abc import Iterable, Mapping
@@ -29,35 +29,35 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
 from checkers.history import PARTITION, History
 
-#: Where a block is: the records of one block that belong to one partition make one row.
+#: The key of a row: the records of one block in one partition.
 OF_BLOCK = ["topic", "partition", "block"]
 
-#: Rows that fit a broadcast (some 40 bytes each) beside everything else that a driver holds.
+#: The most rows of a broadcast (some 40 bytes each): they fit in the driver's memory next to everything else.
 FEW = 1 << 20
 
 BLOCK = "shiftright(record_id, 6)"
 BIT = "shiftleft(1L, cast(record_id & 63 as int))"
 _NONE = "0L"
 
-#: What a row of ``sends`` adds to its block.
+#: The bits that a row of ``sends`` adds to its block.
 _SENT = {
     "acknowledged": f"if(outcome = 'ok', {BIT}, 0L)",
     "failed": f"if(outcome = 'fail', {BIT}, 0L)",
     "undecided": f"if(outcome = 'info', {BIT}, 0L)",
 }
 
-#: A digest of where records are: the xor of one hash for each pair of a record and its offset (of a keyed history, each
-#: triple with its key). Equal digests of the acknowledgements and of the final log mean that every record stands where
-#: it was acknowledged, and under its key (but for 1 in 2^64), as long as none is in the final log twice: an even number
-#: of equal hashes is none.
+#: A digest of the records' offsets: the xor of one hash for each pair of record and offset (in a keyed history: each
+#: triple with its key). If the digests of the acknowledgements and of the final log are equal, every record is at its
+#: acknowledged offset, and under its key (except for a chance of 1 in 2^64). This holds only if no record is in the
+#: final log twice, because an even number of equal hashes cancels out.
 _SENT_TO = {"acknowledged_at": "if(outcome = 'ok' and offset is not null, {placed}, 0L)"}
 _READ_AT = {
     "found_at": "if(phase = 'final' and intact and record_id is not null, {placed}, 0L)",
     "seen_at": "if(phase != 'final' and intact and record_id is not null, {placed}, 0L)",
 }
 
-#: What a row of ``reads`` adds: only of ``damaged`` ones is the checksum wrong, and no id to rely on. ``whole``:
-#: delivered in any phase.
+#: The bits that a row of ``reads`` adds. ``damaged``: its checksum is wrong, so its id is not reliable. ``whole``:
+#: delivered intact in any phase.
 _READ = {
     "found": f"if(phase = 'final' and intact, {BIT}, 0L)",
     "delivered": f"if(phase = 'live' and intact, {BIT}, 0L)",
@@ -65,7 +65,7 @@ _READ = {
     "damaged": f"if(intact, 0L, {BIT})",
 }
 
-#: What is counted beside the bits, because a row may have no record id, and a record more than one row.
+#: Counts in addition to the bits, because a row may have no record id, and a record may have several rows.
 _COUNTED = {
     "copies": "cast(phase = 'final' and intact and record_id is not null as bigint)",
     "corrupt": "cast(not intact as bigint)",
@@ -73,30 +73,31 @@ _COUNTED = {
     "sightings": "cast(phase != 'final' and intact and record_id is not null as bigint)",
 }
 
-# Conditions on a row of record bits, as SQL. Most are bits: of those records of the block of which they may be true.
+# Conditions on a row of record bits, as SQL. Most result in bits: those of the block's records that may meet the
+# condition.
 
 #: The final log has a record of the block more than once.
 HAS_COPIES = "copies > bit_count(found)"
 COPIED = f"if({HAS_COPIES}, found, 0L)"
-#: Bytes that are damaged prove a record where it was acknowledged (scan.in_log.proven).
+#: Damaged bytes prove a record at the offset of its acknowledgement (scan.in_log.proven).
 MAY_BE_DAMAGED_IN_PLACE = "acknowledged & damaged"
-#: Read whole, though no worker sent it to this partition.
+#: Records that were read intact, though no worker sent them to this partition.
 UNSENT = "whole & ~(acknowledged | failed | undecided)"
-#: The final log does not have the block's records where they were acknowledged.
+#: The final log does not have the block's records at their acknowledged offsets.
 MOVED = "acknowledged_at != found_at"
-#: Others than the final read saw the block's records elsewhere, damaged, or more than once.
+#: Readers other than the final one got the block's records at other offsets, damaged, or more than once.
 SEEN_ELSEWHERE = "sightings > 0 and (seen_at != found_at or damaged != 0) or sightings != bit_count(delivered)"
-#: What consumers got elsewhere than the final log has it, as far as is known.
+#: Records that consumers may have got at another offset than that in the final log.
 READ_ELSEWHERE = f"if({SEEN_ELSEWHERE}, delivered, 0L)"
-#: Records of which some may have been at another offset.
+#: Records that may have been at another offset.
 STRAYED = f"if(acknowledged != 0 and {MOVED} or {SEEN_ELSEWHERE}, acknowledged | whole, 0L)"
-#: The acknowledged records and those in the final log are the same, each once, whole, at one offset.
+#: The acknowledged records and those in the final log are the same: each once, intact, at its acknowledged offset.
 SETTLED = f"acknowledged_at = found_at and found = acknowledged and not ({HAS_COPIES}) and damaged = 0"
-#: Of these records the acknowledgement does not say where they are: the final log must be asked.
+#: Records whose acknowledgement does not say where they are: they must be looked up in the final log.
 UNSETTLED = f"if({SETTLED}, 0L, found | acknowledged)"
-#: Whose key was not compared by a digest of the whole block.
+#: Records whose key was not compared by the digest of the block.
 REKEYED = f"if(keyed, {UNSETTLED} | {STRAYED}, 0L)"
-#: Every record that is said to be anywhere.
+#: Every record that was acknowledged or read.
 EVERY = "acknowledged | whole"
 
 
@@ -112,19 +113,19 @@ class Candidates:
     bits: DataFrame | None
 
     def sends(self, condition: str = "true") -> DataFrame:
-        """Their rows of ``sends`` that meet a condition, in the partition where they are candidates."""
+        """The candidates' rows of ``sends`` that meet a condition, in the partition where they are candidates."""
         return self._rows(self.history.sends.where(condition))
 
     def reads(self, condition: str = "true") -> DataFrame:
-        """Their rows of ``reads``, likewise."""
+        """The same rows of ``reads``."""
         return self._rows(self.history.reads.where(condition))
 
     def log(self, condition: str = "true") -> DataFrame:
-        """Their rows of the log, likewise."""
+        """The same rows of the log."""
         return self._rows(self.history.log.where(condition))
 
     def senders(self) -> DataFrame:
-        """Their rows of ``sends``, to whatever partition."""
+        """The candidates' rows of ``sends`` in any partition."""
         if self.bits is None:
             return self.history.sends
         anywhere = self.bits.groupBy("block").agg(F.bit_or("bits").alias("bits"))
@@ -138,7 +139,7 @@ def record_bits(history: History) -> DataFrame:
     """One row for each block and partition: the bits above, the counts, and whether the final read is complete.
 
     Returns: topic, partition, block, the names of the tables above, rows (of sends and reads), complete, keyed (whether
-    the digests are of keys, too)
+    the digests include keys)
     """
     of_block = {"topic": "topic", "partition": "partition", "block": BLOCK}
     placed = "xxhash64(record_id, offset, key)" if history.keyed else "xxhash64(record_id, offset)"
@@ -151,7 +152,7 @@ def record_bits(history: History) -> DataFrame:
     read = history.reads.selectExpr(
         *_named({**of_block, **_nothing({**_SENT, **_SENT_TO}), **_READ, **read_at, **_COUNTED})
     )
-    # The name of the only topic, as of most runs, need not be compared in every row.
+    # If there is only one topic, as in most runs, Spark need not compare its name in every row.
     only = {name: F.expr(value) for name, value in history.same("sends", "reads").items() if name == "topic"}
     folded = (
         sent.unionByName(read)
@@ -173,13 +174,13 @@ def record_bits(history: History) -> DataFrame:
 
 
 def candidates(history: History, folded: DataFrame, bits: str, number: int) -> Candidates:
-    """The records whose bit is set in ``bits``, SQL on a row of record bits: ``number`` of them at most."""
+    """The records whose bit is set in ``bits``, SQL on a row of record bits; at most ``number``."""
     found = folded.selectExpr(*OF_BLOCK, f"{bits} as bits", f"{HAS_COPIES} as copied").where("bits != 0")
     return Candidates(history, F.broadcast(found) if number <= FEW else found)
 
 
 def computed_once(rows: DataFrame) -> DataFrame | None:
-    """``rows``, stored until the run is judged, and broadcast where they are few; None where there are none."""
+    """``rows``, stored until the run is judged, and broadcast if they are few; None if there are none."""
     stored = rows.persist(StorageLevel.MEMORY_AND_DISK)
     number = stored.count()
     if not number:

@@ -1,4 +1,4 @@
-"""What came before each row of a long sequence, without any task that has the whole of it."""
+"""The running maximum of a long sequence, without any task that holds the whole sequence."""
 
 from collections.abc import Mapping
 
@@ -9,12 +9,13 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 def greatest_before(
     rows: DataFrame, lane: list[str], order: list[str], bucket: str | None, values: Mapping[str, Column]
 ) -> DataFrame:
-    """``rows``, and of those before each in its ``lane`` the greatest of each of ``values``, null where there is none.
+    """``rows``, each with the greatest of each of ``values`` among the rows before it in its ``lane``; null if there is
+    none.
 
-    ``bucket``: SQL that cuts a lane, which is in the order of the columns ``order``, into pieces fit for one task; None
-    where the whole is: to cut the polls of 30,000 records takes a tenth longer. Buckets are sorted apart, and the
-    greatest of all earlier ones is carried over. Where ``order`` is one column, rows that are equal in it do not come
-    before each other. Returns: the columns of ``rows``, the names of ``values``
+    A lane is in the order of the columns ``order``. ``bucket``: SQL that cuts a lane into pieces for one task each;
+    None: one task takes the whole lane, because to cut the polls of 30,000 records takes a tenth longer. Each bucket is
+    sorted alone, and the greatest value of all earlier buckets is carried over. If ``order`` is one column, rows with
+    equal values do not come before each other. Returns: the columns of ``rows``, the names of ``values``
     """
     if bucket is None:
         above = _above(lane, order)

@@ -1,7 +1,7 @@
-"""Spark's own classes in one file that its Java process maps: a session starts in half the time.
+"""An archive of Spark's Java classes in one file, which its Java process maps: a session starts in half the time.
 
-``python -m checkers.spark.class_archive RUN`` makes it (JEP 350: Java 13 or later) by judging a copy of a stored run.
-It lies in the virtual environment whose Spark it is of; a Java that is not the one that made it goes without.
+``python -m checkers.spark.class_archive RUN`` makes it (JEP 350: Java 13 or later): it judges a copy of a stored run.
+The file is in the virtual environment of that Spark. Only the Java that made it uses it; another one ignores it.
 """
 
 import shutil
@@ -15,7 +15,7 @@ from harness.core.errors import EnvironmentLacks
 
 
 def make(run: Path) -> None:
-    """Write ARCHIVE, all of it or nothing. Raises EnvironmentLacks where Spark's Java process writes none."""
+    """Write ARCHIVE completely or not at all. Raises EnvironmentLacks if Spark's Java process writes none."""
     ARCHIVE.unlink(missing_ok=True)
     ARCHIVE.parent.mkdir(parents=True, exist_ok=True)
     half = ARCHIVE.with_suffix(".half")
@@ -24,7 +24,7 @@ def make(run: Path) -> None:
         judge(Path(shutil.copytree(run, Path(scratch, "run"))), spark)
     java = spark.sparkContext._gateway.proc  # type: ignore[union-attr]
     spark.stop()
-    java.stdin.close()  # which ends it: it writes the file as it exits
+    java.stdin.close()  # this ends the process, which writes the file at its exit
     java.wait()
     if not half.exists():
         raise EnvironmentLacks("this Java wrote no archive of classes")

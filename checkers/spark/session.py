@@ -22,19 +22,20 @@ from checkers.spark.refusal import refusal
 from checkers.spark.settings import PINNED, check
 from harness.core.errors import EnvironmentLacks
 
-#: Spark's classes, to be mapped as the Java process starts (checkers/spark/class_archive.py makes it).
+#: The archive of Spark's classes, mapped when the Java process starts (checkers/spark/class_archive.py makes it).
 ARCHIVE = Path(sys.prefix, "share", "kafka-trial", "spark.jsa")
 
 _JAVA = "spark.driver.extraJavaOptions"
 _GIB = 1 << 30
 _MOST_DRIVER_MEMORY = 6 * _GIB
 
-#: A job of seconds is over before the optimising compiler pays: without it a small run is judged 3 s sooner on two
-#: cores, 10^7 records 7 s later.
-#: C1 alone would get 48 MiB for compiled code, which some hundred queries fill: the JVM then compiles no more.
+#: For a short job the optimising compiler does not pay off: without it a small run is judged 3 s faster on two cores,
+#: but 10^7 records 7 s slower. The code cache is larger than C1's default of 48 MiB: some hundred queries would fill
+#: that, and the JVM would then compile no more.
 _SHORT_JAVA = ["-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m"]
 
-#: A longer one gets it for what is called ten times as often as usual: that is the data's path, not the planner's.
+#: A long job gets it, but only for methods that are called ten times as often as by default: those that process data,
+#: not those that plan.
 _LONG_JAVA = [
     "-XX:Tier4InvocationThreshold=50000",
     "-XX:Tier4MinInvocationThreshold=6000",
@@ -42,10 +43,11 @@ _LONG_JAVA = [
     "-XX:Tier4BackEdgeThreshold=400000",
 ]
 
-#: So many rows make a long job of a session, and a large run of a run.
+#: With this many rows or more a session's job is long, and a run is large.
 _LARGE = 2_000_000
 
-#: What the Java process itself has to say (an archive that is another Java's, say) is no part of a verdict on stdout.
+#: The Java process's own messages (for example about the archive of another Java) must not go to stdout, where the
+#: verdict is.
 _QUIET = ["-Xlog:disable", "-Xlog:all=warning:stderr"]
 
 _LOGGING = """\
@@ -58,26 +60,27 @@ appender.console.layout.type = PatternLayout
 appender.console.layout.pattern = %d{{HH:mm:ss}} %p %c{{1}}: %m%n
 """
 
-#: What every session gets, wherever it runs. ``conf`` of the caller wins but for what is PINNED.
+#: Settings of every session. The caller's ``conf`` wins, except against those in PINNED.
 _EVERYWHERE = {
     **PINNED,
     "spark.app.name": "kafka-trial",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.parquet.compression.codec": "zstd",
-    # A judgement has more queries than the 100 whose compiled code is kept otherwise: the next one needs them again.
+    # A judgement has more queries than the default of 100 whose compiled code is kept, and the next judgement reuses
+    # them.
     "spark.sql.codegen.cache.maxEntries": "1000",
-    # Nobody looks at the plans that Spark describes to its own UI, each time that it has changed one.
+    # Spark describes each changed plan to its UI, which nobody looks at: the simple description is the cheapest.
     "spark.sql.ui.explainMode": "simple",
-    # What one task reads stays one task's: Spark takes the size of a join to be the product of both sides, and would
-    # shuffle a few rows for it.
+    # Rows that one task reads stay in one task: Spark estimates the size of a join as the product of both sides, and
+    # would shuffle a few rows because of that.
     "spark.sql.maxSinglePartitionBytes": f"{1 << 40}b",
     "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
 }
 
-#: A session in this process talks to nobody but itself. What it shuffles hardly leaves the machine's memory: to
-#: compress it takes longer than to write it (a twelfth of the time of 10^7 records). No task of it is tried again, so
-#: that sums by which to compare two tries of one are in vain.
+#: A local session only talks to itself. Its shuffle data hardly leaves the machine's memory: to compress it takes
+#: longer than to write it (a twelfth of the time for 10^7 records). Tasks are never retried, so checksums that compare
+#: two tries of a task are useless.
 _LOCAL = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
@@ -86,39 +89,38 @@ _LOCAL = {
 }
 
 _CORES = os.cpu_count() or 1
-#: What a small run takes is a hundred queries' planning and hardly any data: it is judged in a quarter less without
-#: plans made again after each stage, parts for more than the cores there are, and pages of 64 MiB.
+#: A small run costs the planning of a hundred queries and has hardly any data. It is judged in a quarter less time
+#: without adaptive plans, with as many partitions as cores, and with small pages (the default is 64 MiB).
 _OF_SMALL_RUNS = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": str(_CORES),
     "spark.buffer.pageSize": "2m",
 }
-#: So many rows are sorted by one task within its share of 6 GiB.
+#: The most rows that one task can sort within its share of 6 GiB.
 _MOST_OF_A_TASK = 2_500_000
 
 
 _lock = threading.Lock()
 
-#: Whether who asked for a session was interrupted, perhaps before there was a Java process to end.
+#: Set if the caller of a session was interrupted, perhaps before there was a Java process to end.
 _abandoned = threading.Event()
 
-#: How often a work is begun where Spark's Java process ends in it.
+#: How often work is tried if Spark's Java process ends during it.
 _TRIES = 2
 
 T = TypeVar("T")
 
 
 def session(master: str | None = None, conf: Mapping[str, str] | None = None, rows: Sequence[int] = ()) -> SparkSession:
-    """The process's Spark session; the first caller's ``master`` (default ``local[*]``) and ``conf`` hold for all.
-    Where its Java process ended, or stopped its context, a new one is started.
+    """The process's Spark session. The first caller's ``master`` (default ``local[*]``) and ``conf`` apply to all
+    callers. If the Java process ended, or its context stopped, a new one is started.
 
-    ``rows``: how many rows each run has that it is going to judge (``harness.history.stored_run.rows``); none: small
-    ones.
-    Safe to call from several threads: one starts it, the others wait. Raises EnvironmentLacks where Spark's Java
-    process does not start, does not take a setting, or finds no master; ScenarioError for a setting of ``conf`` that
-    is not allowed (``checkers.spark.settings``).
+    ``rows``: the number of rows of each run that it will judge (``harness.history.stored_run.rows``); empty: small
+    runs. Safe to call from several threads: one starts it, the others wait. Raises EnvironmentLacks if Spark's Java
+    process does not start, refuses a setting, or finds no master; ScenarioError for a setting of ``conf`` that is not
+    allowed (``checkers.spark.settings``).
 
-    The variables SPARK_* and PYSPARK_* of this process are taken away: they are another Spark's.
+    The variables SPARK_* and PYSPARK_* of this process are removed: they belong to another Spark.
     """
     with _lock:
         if ended():
@@ -129,10 +131,10 @@ def session(master: str | None = None, conf: Mapping[str, str] | None = None, ro
 
 
 def interruptibly(work: Callable[[], T]) -> T:
-    """Do ``work``, which asks Spark, and return what it returns.
+    """Do ``work``, which uses Spark, and return its result.
 
-    Where the caller is interrupted meanwhile (Ctrl-C), Spark's Java process is ended, and with it all that waits for
-    its answers. In a thread of its own: Spark would take the main thread's SIGINT for itself.
+    If the caller is interrupted (Ctrl-C), Spark's Java process is ended, and so is everything that waits for its
+    answers. The work runs in its own thread: Spark would handle the SIGINT of the main thread itself.
     """
     with ThreadPoolExecutor(1, "spark") as pool:
         doing = pool.submit(work)
@@ -145,7 +147,7 @@ def interruptibly(work: Callable[[], T]) -> T:
 
 
 def abandon() -> None:
-    """End Spark's Java process, and with it all that waits for its answers; this process starts no other."""
+    """End Spark's Java process, and so everything that waits for its answers. This process starts no other one."""
     _abandoned.set()
     _end(SparkContext._gateway)
 
@@ -157,11 +159,11 @@ def lasting(
     conf: Mapping[str, str] | None = None,
     rows: Sequence[int] = (),
 ) -> T:
-    """Do ``work`` with the session, interruptibly. Where Spark's Java process ends meanwhile, killed or out of memory,
-    ``report`` it, and do the work once more with a new one.
+    """Do ``work`` with the session, interruptibly. If Spark's Java process ends during the work (killed, or out of
+    memory), ``report`` it, and do the work once more with a new process.
 
-    What was asked of a process that ended counts for nothing: a checker that it did not answer looks like one that
-    failed. Raises EnvironmentLacks where the second ends, too, and what ``session`` raises.
+    Results of a process that ended do not count: a checker without an answer looks like a failed one. Raises
+    EnvironmentLacks if the second process ends, too, and whatever ``session`` raises.
     """
     for _ in range(_TRIES):
         try:
@@ -180,7 +182,7 @@ def lasting(
 
 
 def ended() -> bool:
-    """Whether the Java process of this process's session is gone, or its context stopped."""
+    """Whether the session's Java process is gone, or its context stopped."""
     context, gateway = SparkContext._active_spark_context, SparkContext._gateway
     if gateway is not None and gateway.proc.poll() is not None:
         return True
@@ -193,11 +195,11 @@ def ended() -> bool:
 
 
 def _forget() -> None:
-    """Let the next caller start a session as if there had been none."""
+    """Forget the session, so that the next caller starts a new one."""
     context, gateway = SparkContext._active_spark_context, SparkContext._gateway
     _end(gateway)
     if context is not None:
-        context._jsc = None  # (Asked to stop, it would ask the Java process.)
+        context._jsc = None  # (Otherwise stop() would call the Java process.)
         context.stop()
     SparkContext._gateway = SparkContext._jvm = None
     SparkSession._instantiatedSession = SparkSession._activeSession = None
@@ -210,7 +212,8 @@ def _end(gateway: Any) -> None:
 
 
 def _worth_logging(record: logging.LogRecord) -> bool:
-    """py4j logs a trace of each call that its Java process does not answer any more, and also raises an error."""
+    """A log filter without py4j: it logs a trace of each call that its Java process does not answer, but also raises an
+    error."""
     return "py4j" not in Path(record.pathname).parts
 
 
@@ -222,13 +225,14 @@ def _start(master: str | None, conf: Mapping[str, str], rows: Sequence[int]) -> 
     wanted = settings(where, conf, scratch, rows)
     spark_conf = SparkConf(loadDefaults=False).setMaster(where).setAll(list(wanted.items()))
     try:
-        # The Java process prints warnings of its own before any logging is set up; they go where they can be looked up.
+        # The Java process prints warnings before its logging is set up; they go to the log, too.
         with log.open("wb") as said, _surroundings(scratch):
             gateway = launch_gateway(spark_conf, popen_kwargs={"stdout": said, "stderr": said})  # type: ignore[no-untyped-call]
         if _abandoned.is_set():
             _end(gateway)
         SparkContext(conf=spark_conf, gateway=gateway)
-        # A context whose master did not answer is there, and stopped; settings of SQL are read as they are first used.
+        # If the master did not answer, the context exists but is stopped; and SQL settings are only checked at their
+        # first use.
         SparkSession.builder.getOrCreate().conf.get("spark.app.name")
     except Exception as exc:
         logged = log.read_text(encoding="utf-8", errors="replace")
@@ -238,10 +242,10 @@ def _start(master: str | None, conf: Mapping[str, str], rows: Sequence[int]) -> 
 
 @contextmanager
 def _surroundings(scratch: Path) -> Iterator[None]:
-    """Spark's Java process starts with settings of ours alone, and with names of files in UTF-8.
+    """An environment in which Spark's Java process starts with our settings only, and with file names in UTF-8.
 
-    No spark-defaults.conf, spark-env.sh or SPARK_HOME of another Spark; HADOOP_CONF_DIR stays. The variables are gone
-    for good: PySpark looks for another Spark whenever it is asked for its session.
+    It uses no spark-defaults.conf, spark-env.sh or SPARK_HOME of another Spark; HADOOP_CONF_DIR stays. The variables
+    are not restored: PySpark looks for another Spark each time its session is requested.
     """
     for name in [name for name in os.environ if name.startswith(("SPARK_", "PYSPARK_"))]:
         del os.environ[name]
@@ -261,7 +265,7 @@ def _surroundings(scratch: Path) -> Iterator[None]:
 def settings(master: str, conf: Mapping[str, str], scratch: Path, rows: Sequence[int] = ()) -> dict[str, str]:
     """Every Spark setting of a session on ``master``, with its temporary files under ``scratch``.
 
-    Those of ``conf`` win; Java options of its own are added to ours. Raises ScenarioError for one that is not
+    The settings of ``conf`` win; its Java options are added to ours. Raises ScenarioError for a setting that is not
     allowed.
     """
     check(conf)
@@ -292,5 +296,5 @@ def _shape(rows: int) -> dict[str, str]:
 
 
 def driver_memory() -> int:
-    """Bytes of heap for the driver: half of the machine's memory, 6 GiB at most."""
+    """Bytes of heap for the driver: half of the machine's memory, at most 6 GiB."""
     return min(_MOST_DRIVER_MEMORY, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2)

@@ -1,10 +1,10 @@
-"""Which of Spark's settings a verdict depends on: those are ours, whoever starts Spark, and no caller's."""
+"""The Spark settings on which a verdict depends. The harness sets them, and no caller may change them."""
 
 from collections.abc import Iterable, Mapping
 
 from harness.core.errors import ScenarioError
 
-#: What decides a verdict, stated rather than left to Spark's defaults.
+#: Settings that may decide a verdict. They are set here, not left to Spark's defaults.
 PINNED: Mapping[str, str] = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.caseSensitive": "false",
@@ -18,8 +18,8 @@ PINNED: Mapping[str, str] = {
     "spark.sql.sources.default": "parquet",
 }
 
-#: Of Spark SQL's settings a caller may set these, and those that begin with one that ends in a dot: how work is laid
-#: out and carried out, never what it comes to.
+#: The settings of Spark SQL that a caller may set; one that ends in a dot is a prefix. They change how work is done,
+#: never its result.
 _LAYOUT = (
     "spark.sql.adaptive.",
     "spark.sql.autoBroadcastJoinThreshold",
@@ -39,12 +39,12 @@ _LAYOUT = (
     "spark.sql.warehouse.dir",
     "spark.sql.windowExec.",
 )
-#: Where Spark runs is asked for by an option of its own, and never on a Spark Connect server.
+#: Settings of where Spark runs: there is an option for that, and a Spark Connect server is never used.
 _WHERE = frozenset({"spark.master", "spark.remote", "spark.api.mode"})
 
 
 def check(keys: Iterable[str]) -> None:
-    """Raises ScenarioError where a caller's setting is not allowed."""
+    """Raises ScenarioError if a caller's setting is not allowed."""
     for key in keys:
         if key in _WHERE:
             raise ScenarioError(f"--conf {key}: say where Spark runs with --master")
