@@ -1,4 +1,5 @@
-"""Which faults of a run were in force, and when. One without effect never was. Pure: on rows of the table of faults."""
+"""Which faults of a run were in force at a time. A fault without effect never was. Pure: on rows of the table
+``faults``."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -14,7 +15,7 @@ def active(faults: Iterable[Row], at_ns: int) -> list[str]:
 
 
 def overlapping(faults: Iterable[Row], from_ns: int, to_ns: int) -> list[str]:
-    """The names of the injections in force at some time from one instant to another."""
+    """The names of the injections that were in force at any time between two instants."""
     return [
         injection_of(row)
         for row in faults

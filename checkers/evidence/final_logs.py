@@ -1,4 +1,4 @@
-"""The final logs as they were read: where each leader epoch stands in them, and where offsets are missing. Pure."""
+"""The final logs: the offsets of each leader epoch in them, and the offsets that are missing. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -14,10 +14,10 @@ from harness.history.stored_run import StoredRun
 
 Offsets = npt.NDArray[np.int64]
 
-#: The first and the last offset of each hole of a partition, in order.
+#: By partition: the first and the last offsets of its holes, in order.
 Holes = Mapping[Partition, tuple[np.ndarray, np.ndarray]]
 
-#: In place of the epoch of a record that has none.
+#: The epoch of a record without one.
 NO_EPOCH = -1
 
 _PLACE = ["topic", "partition"]
@@ -26,11 +26,11 @@ _SPAN = ("leader_epoch", "first", "last")
 
 @dataclass(frozen=True)
 class Log:
-    """The final log of a partition: where each leader epoch begins and ends in it, and where the log does. (Before 0.11
-    there are no epochs.)
+    """The final log of a partition: the first and last offset of each leader epoch, and the log's start and end.
+    (Before 0.11 there are no epochs.)
 
-    ``sparse``: it may lack offsets that no election took: of markers of transactions, or compacted. ``start``: below
-    it, retention took all.
+    ``sparse``: it may lack offsets for other reasons than an election: transaction markers, or compaction. ``start``:
+    retention deleted everything below it.
     """
 
     epochs: Offsets
@@ -41,16 +41,18 @@ class Log:
     start: int = 0
 
     def begun_at(self, delivered: Mapping[int, int]) -> "Log":
-        """The same log, where records of some epochs were once delivered from these offsets on, and are gone.
+        """The same log, in which an epoch begins no later than its first delivered record. ``delivered``: by epoch, the
+        first offset of records that were delivered but are gone.
 
-        A leader appends all of its epoch: a log that has some of it begins it where that leader did.
+        All records of an epoch come from one leader, so in every log that has some of them the epoch begins at the same
+        offset.
         """
         begun = [delivered.get(epoch, NEVER) for epoch in self.epochs.tolist()]
         return replace(self, first=np.minimum(self.first, np.array(begun, np.int64)))
 
     def tells_cut(self, epoch: int | None, offset: int | None) -> bool:
-        """Whether it tells that an election after an epoch cut it at an offset or below. Where a marker may stand
-        there, it does not: that may be the first of a later epoch, or the last of this one."""
+        """Whether the log shows that an election after ``epoch`` cut it at ``offset`` or below. A sparse log may not
+        show it: a marker at that offset may be the first record of a later epoch, or the last of this one."""
         if offset is None:
             return False
         if epoch is None or not self.sparse or offset >= self.end:
@@ -59,35 +61,36 @@ class Log:
         return bool((self.first[later] <= offset).any() or (self.last[older] >= offset).any())
 
     def reaches(self, epoch: int | None, offset: int | None) -> bool:
-        """Whether it has records of an epoch at an offset or above."""
+        """Whether the log has a record of ``epoch`` at ``offset`` or above."""
         if epoch is None or offset is None:
             return False
         return bool((self.last[self.epochs == epoch] >= offset).any())
 
     def epochs_at(self, offsets: Offsets) -> Offsets:
-        """The epoch of the record that stands at each of these offsets; NO_EPOCH where none does, or its epoch is not
-        known: where epochs fall along the log, records of several may stand there."""
+        """The epoch of the record at each of these offsets. NO_EPOCH if there is no record, or if the epoch is not
+        known because epochs overlap there."""
         begun = np.searchsorted(np.sort(self.first), offsets, side="right")
         over = np.searchsorted(np.sort(self.last), offsets)
-        # (Of what has begun all but one is over: the rest of their sum is its own.)
+        # (If exactly one of the epochs that have begun is not over, the difference of the sums is that epoch.)
         left = self._summed(self.first)[begun] - self._summed(self.last)[over]
         return np.where(begun - over == 1, left, NO_EPOCH)
 
     def _summed(self, by: Offsets) -> Offsets:
-        """The sum of none of the epochs, of the first, of the first two and so on, in some order."""
+        """The cumulative sums of the epochs, in the order of ``by``, from 0 on."""
         return np.append(0, np.cumsum(self.epochs[np.argsort(by)]))
 
     @property
     def goes_on(self) -> bool:
-        """Whether it begins above its start: it was not begun anew by a broker without any record."""
+        """Whether the first record is above the log start: if so, no broker without any record began the log anew."""
         begins = int(self.first.min()) if len(self.first) else self.end
         return not self.sparse and begins > self.start
 
     def cut(self, epoch: int | None, offset: int | None) -> tuple[bool, int | None]:
-        """Whether an election after an epoch may have taken what stood at an offset; and the epoch by which one had.
+        """Whether an election after ``epoch`` may have taken the record at ``offset``; and the epoch by which it was
+        taken, if known.
 
-        It has not where the log goes on in that epoch, or has another record of it there. Where an older epoch goes on,
-        a leader of before was elected again, out of sync, with what it had written alone.
+        It cannot have taken it if the log has a record of the epoch at that offset or above. If an older epoch reaches
+        beyond the offset, an earlier leader was elected again out of sync, with records that only it had.
         """
         if epoch is None or offset is None or not len(self.epochs):
             return True, None
@@ -103,14 +106,14 @@ class Log:
 
 
 def sparse(stored: StoredRun) -> bool:
-    """Whether the logs of a run may lack offsets that nothing took: markers of transactions, or compacted."""
+    """Whether the logs of a run may lack offsets though no record was taken: transaction markers, or compaction."""
     return stored.count("transactions") > 0 or stored.file.compacted
 
 
 def logs(stored: StoredRun, epochs: pa.Table) -> dict[Partition, Log]:
-    """The final logs of a run that were read to their ends.
+    """The final logs of a run that were read to the end.
 
-    ``epochs``: topic, partition, leader_epoch (NO_EPOCH where records have none), first, last; in order.
+    ``epochs``: topic, partition, leader_epoch (NO_EPOCH if records have none), first, last; in order.
     """
     ends = {of: (row["log_start"], row["log_end"]) for of, row in stored.ends.items() if row["complete"]}
     known = epochs.filter(pc.greater(epochs["leader_epoch"], NO_EPOCH))
@@ -125,7 +128,7 @@ def logs(stored: StoredRun, epochs: pa.Table) -> dict[Partition, Log]:
 
 
 def inside(holes: Holes, of: Partition, offsets: np.ndarray) -> np.ndarray:
-    """Which of these offsets of a partition are in a hole."""
+    """For each of these offsets of a partition, whether it is in a hole."""
     if of not in holes:
         return np.zeros(len(offsets), bool)
     first, last = holes[of]

@@ -1,11 +1,12 @@
-"""Which brokers have a record, as it becomes known, and each moment at which it did."""
+"""What is known about which brokers have a record, and each moment at which that changed."""
 
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 
 
 class Has(Enum):
-    """What is known of a broker and a record: it must have it, it may, or it lost its disk. Any other need not."""
+    """What is known about a broker and a record: it must have it, it may have it, or its disk was wiped. Any other
+    broker need not have it."""
 
     MUST = "must"
     MAY = "may"
@@ -13,17 +14,18 @@ class Has(Enum):
 
 
 class Why(StrEnum):
-    """By what it became known of a broker whether it has a record.
+    """The reason for a change in what is known about a broker and a record.
 
-    At first: it led the term (LED); it was in every ISR reported around then (IN_SYNC), in some (SOMETIMES_IN_SYNC), in
-    none (NOT_IN_SYNC). Later: it was reported in the ISR of a leader that has it (JOINED); of one that may have it, or
-    by a broker that may be behind (PERHAPS_JOINED); it was reported there long after its disk was wiped
-    (STILL_REPORTED); nobody reported anything, so that it may have joined (UNHEARD); its disk was wiped (WIPED), while
-    the record was in flight (WIPED_IN_FLIGHT); another that may lack the record was elected (DOUBTED); it followed a
-    leader that lacks it (FOLLOWED), or may have (PERHAPS_FOLLOWED).
+    At first: the broker led the term (LED); it was in every ISR reported around then (IN_SYNC), in some
+    (SOMETIMES_IN_SYNC), in none (NOT_IN_SYNC). Later: it was reported in the ISR of a leader that has the record
+    (JOINED), or of one that may have it, or by a broker that may be behind (PERHAPS_JOINED); it was reported in the ISR
+    long after its disk was wiped (STILL_REPORTED); there were no reports, so it may have joined (UNHEARD); its disk was
+    wiped (WIPED), or was wiped while the record was in flight (WIPED_IN_FLIGHT); another broker that may lack the
+    record was elected (DOUBTED); it followed a leader that lacks the record (FOLLOWED), or may have followed one
+    (PERHAPS_FOLLOWED).
 
-    Of a broker that was elected: it had to have the record (ELECTED), for one that was in sync (ELECTED_CLEANLY); it
-    may have it (PERHAPS_ELECTED); it need not, and took it (TOOK).
+    For an elected broker: it had to have the record (ELECTED), because it was in sync (ELECTED_CLEANLY); it may have it
+    (PERHAPS_ELECTED); it need not have it, so its election took the record (TOOK).
     """
 
     LED = "led"
@@ -45,15 +47,16 @@ class Why(StrEnum):
     TOOK = "took"
 
 
-#: What is known at first, when a record was appended.
+#: The reasons at first, when a record was appended.
 AT_FIRST = (Why.LED, Why.IN_SYNC, Why.SOMETIMES_IN_SYNC, Why.NOT_IN_SYNC)
 
 
 @dataclass(frozen=True)
 class Change:
-    """It became known that a broker has a record, may, lost it with its disk, or (None) need not have it.
+    """From ``at_ns`` on it is known that a broker must have a record, may have it, lost its disk, or (None) need not
+    have it.
 
-    ``leader`` and ``epoch``: of the term in which. ``fault``: the injection that wiped its disk.
+    ``leader`` and ``epoch``: the leader term at that time. ``fault``: the injection that wiped its disk.
     """
 
     at_ns: int
@@ -66,19 +69,19 @@ class Change:
 
 
 class Holding(dict[int, Has]):
-    """What is known of each broker now. ``changes``: each moment at which that became another, and each election, in
-    their order; the first are what was known at first."""
+    """What is known about each broker now. ``changes``: each change of that and each election, in order, beginning with
+    what was known at first."""
 
     def __init__(self) -> None:
         super().__init__()
         self.changes: list[Change] = []
 
     def note(self, at_ns: int, broker: int, why: Why, epoch: int | None) -> None:
-        """Note what is known of a broker as it was elected."""
+        """Note an election, and what is known about the elected broker."""
         self.changes.append(Change(at_ns, broker, self.get(broker), why, broker, epoch))
 
     def becomes(self, change: Change) -> None:
-        """From now on this is known of a broker."""
+        """Apply a change."""
         if change.has is None:
             self.pop(change.broker, None)
         else:
@@ -88,9 +91,9 @@ class Holding(dict[int, Has]):
 
 @dataclass(frozen=True)
 class Story:
-    """Who had a record, over time, if it was of one term: its leader and epoch.
+    """Which brokers had a record, over time, if the leader of one term appended it.
 
-    ``supposed``: if every fault acted of which nobody knows whether it did.
+    ``supposed``: assumes that every fault acted whose effect is not known.
     """
 
     leader: int

@@ -1,14 +1,15 @@
-"""Holes: offsets that the final log lacks between two records of one leader epoch, or between any two where there
+"""Holes: offsets that the final log lacks between two records of one leader epoch, or between any two records if there
 are no epochs (before 0.11).
 
-A leader appends one record behind the other, and an election cuts off the end of a log, never its middle: what is
-missing between two records of one epoch, no election took (KIP-101; Kafka documentation, Design, Replication). Of
+A leader appends one record behind the other, and an election cuts off the end of a log, never its middle. So no
+election took records that are missing between two records of one epoch (KIP-101; Kafka documentation, Design,
+Replication). In
 
     offset  0 1 2 3 4 5 6 7
     epoch   0 0 0 . . 0 1 1
 
-the offsets 3 and 4 are a hole. Without 5 they would be one, too, but not all records that are lost there need be of it:
-the leader of epoch 1 may have begun at 3, where its election took what was of epoch 0.
+the offsets 3 and 4 are a hole. Without 5 they would be no hole: the leader of epoch 1 may have begun its epoch at 3,
+and its election may have taken the records of epoch 0 there.
 """
 
 import numpy as np
@@ -22,20 +23,20 @@ from checkers.evidence.standing import beside
 from checkers.evidence.store import AnomalyStore
 from checkers.history import PARTITION, History
 
-#: Holds every difference of two longs.
+#: A type that holds the difference of any two longs.
 _EXACT = "decimal(20,0)"
 
 _EPOCH = [*PARTITION, "leader_epoch"]
 
-#: SQL on a word: from where to where its offsets stand without a hole. A word that has one is told offset by offset.
+#: SQL on a word: the stretches of its offsets without a hole. A word with a hole is listed offset by offset.
 _STRETCHES = """if(bit_count(bits) = last - first + 1, array(struct(first, last)), transform(
     filter(sequence(0, 63), n -> bits & shiftleft(1L, n) != 0),
     n -> struct(word * 64 + n AS first, word * 64 + n AS last)))"""
 
 
 def left(history: History, observed: Evidence, found: AnomalyStore) -> tuple[Evidence, Holes]:
-    """All that decides what took a record of a run; and the holes of its final logs. ``observed``: what decides it
-    without what is left of the run. ``found``: all that checkers found."""
+    """The complete evidence about what took records, and the holes of the final logs. ``observed``: the evidence
+    without the final logs. ``found``: all that checkers found."""
     if not history.run_file.final_read:
         return beside(observed, history.stored, {}, found), {}
     each = epochs(history)
@@ -43,13 +44,13 @@ def left(history: History, observed: Evidence, found: AnomalyStore) -> tuple[Evi
 
 
 def epochs(history: History) -> pa.Table:
-    """Where each leader epoch stands in the final logs that were read to their ends, in order.
+    """The offsets of each leader epoch in the final logs that were read to the end, in order.
 
-    Returns: topic, partition, leader_epoch (-1 where records have none), first, last, broken (records between these are
-    missing)
+    Returns: topic, partition, leader_epoch (-1 if records have none), first, last, broken (whether records between
+    these are missing)
     """
     first, last = F.min("first"), F.max("last")
-    # (How far it is between two offsets may not fit into a long.)
+    # (The distance of two offsets may not fit into a long.)
     gap = F.sum(F.bit_count("bits")) < last.cast(_EXACT) - first.cast(_EXACT) + 1
     folded = _words(history).groupBy(*_EPOCH).agg(first.alias("first"), last.alias("last"), gap.alias("broken"))
     whole = {(row["topic"], row["partition"]) for row in history.ends if row["complete"]}
@@ -59,11 +60,10 @@ def epochs(history: History) -> pa.Table:
 
 
 def holes(history: History, found: pa.Table) -> Holes:
-    """The holes of every final log, of which ``found`` are the ``epochs``; of one that may lack offsets for other
-    reasons, none.
+    """The holes of every final log; ``found``: its ``epochs``. A log that may lack offsets for other reasons has none.
 
-    Such are compacted topics, those that transactions write to (a marker takes an offset and reaches no reader),
-    and logs that were not read to their ends.
+    Such logs are those of compacted topics, those with transactions (a marker takes an offset but no reader gets it),
+    and logs that were not read to the end.
     """
     broken = found.filter(found["broken"]).select(_EPOCH)
     if sparse(history.stored) or not len(broken):
@@ -73,8 +73,8 @@ def holes(history: History, found: pa.Table) -> Holes:
 
 
 def _words(history: History) -> DataFrame:
-    """The offsets of the final logs, a bit for each, 64 in a word: a record that was read twice does not stand in for
-    one that is not there.
+    """The offsets of the final logs as bits, 64 in a word. With bits, a record that was read twice does not count
+    twice.
 
     Returns: topic, partition, leader_epoch, word, first, last, bits
     """
@@ -100,7 +100,7 @@ def _between(words: DataFrame) -> DataFrame:
 
 
 def _by_partition(found: pa.Table) -> Holes:
-    """Rows of (topic, partition, first, last), in order, apart."""
+    """Rows of (topic, partition, first, last), in order, as holes by partition."""
     each = found.group_by(PARTITION, use_threads=False).aggregate([("first", "list"), ("last", "list")])
     return {
         (row["topic"], row["partition"]): (np.array(row["first_list"]), np.array(row["last_list"]))

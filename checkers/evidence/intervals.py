@@ -1,4 +1,4 @@
-"""Intervals of time, looked up without a walk through all of them. Pure."""
+"""Intervals of time with a fast lookup. Pure."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
@@ -15,14 +15,15 @@ class Intervals:
         self._times = [(begun, over) for begun, over, _ in each]
         self._which = [n for _, _, n in each]
         self._begun = [begun for begun, _ in self._times]
-        #: The latest end of all up to each.
+        #: For each interval, the latest end of all up to it.
         self._latest = list(accumulate((over for _, over in self._times), max))
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
         return iter(self._times)
 
     def cover(self, from_ns: int, to_ns: int) -> bool:
-        """Whether they have all of another interval: one of them, or several that overlap by more than an instant."""
+        """Whether the intervals cover another interval completely: one alone, or several that overlap by more than an
+        instant."""
         latest = self._latest_begun_by(from_ns)
         while latest < to_ns:
             before = bisect_left(self._begun, latest)
@@ -32,15 +33,15 @@ class Intervals:
         return True
 
     def meet(self, from_ns: int, to_ns: int) -> bool:
-        """Whether one of them overlaps another interval, or shares its first or last instant."""
+        """Whether any interval overlaps the given one, or shares its first or last instant."""
         return self._latest_begun_by(to_ns) >= from_ns
 
     def meeting(self, from_ns: int, to_ns: int) -> list[tuple[int, int]]:
-        """Those that overlap another interval, or share its first or last instant, in their order."""
+        """The intervals that overlap the given one, or share its first or last instant, in order."""
         return [self._times[n] for n in self._meeting(from_ns, to_ns)]
 
     def which(self, from_ns: int, to_ns: int) -> list[int]:
-        """The numbers of those, as they were passed."""
+        """The indices of these intervals in the constructor's argument."""
         return [self._which[n] for n in self._meeting(from_ns, to_ns)]
 
     def _meeting(self, from_ns: int, to_ns: int) -> list[int]:
@@ -53,7 +54,7 @@ class Intervals:
         return found[::-1]
 
     def left(self, at_ns: int) -> int:
-        """The first instant from a time on that none of them has, but for its last."""
+        """The first instant from a time on that no interval contains, except as its last instant."""
         while (latest := self._latest_begun_by(at_ns)) > at_ns:
             at_ns = latest
         return at_ns

@@ -1,4 +1,4 @@
-"""Leadership as the brokers reported it: observations folded into spans, and what follows from them."""
+"""Leadership as the brokers reported it: observations folded into spans, and leader terms derived from them."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -10,19 +10,19 @@ import pyarrow.compute as pc
 
 Partition = tuple[str, int]
 
-#: How long a broker's last report counts as its view: longer than two rounds of the observer.
+#: How long a broker's last report counts as fresh: longer than two rounds of the observer.
 FRESH_NS = 3_000_000_000
 
-#: Who observed which partition, and when; and all columns that spans are made of.
+#: The columns of the observer, the partition and the time; and all columns of spans.
 _OF = ["observer", "topic", "partition", "at_ns"]
 _COLUMNS = [*_OF, "leader", "leader_epoch", "isr", "elr"]
 
 
 @dataclass(frozen=True)
 class Span:
-    """A broker reported the same of a partition from ``from_ns`` to ``to_ns``. ``leader`` is -1 where it knew none.
+    """A broker reported the same about a partition from ``from_ns`` to ``to_ns``. ``leader`` is -1 if it knew none.
 
-    ``elr``: the eligible leader replicas (KIP-966); None where it did not report them.
+    ``elr``: the eligible leader replicas (KIP-966); None if it did not report them.
     """
 
     observer: str
@@ -55,9 +55,9 @@ def spans(observations: pa.Table) -> list[Span]:
 
 
 def _changes(observations: pa.Table) -> pa.Table:
-    """Observations in the order of their time, without those between two others that say the same.
+    """Observations in the order of time, without those between two equal ones.
 
-    The rest is as long as there were changes, however long the run.
+    The number of the remaining rows depends on the number of changes, not on the length of the run.
     """
     observations = observations.sort_by([(name, "ascending") for name in _OF])
     isr, elr = (pc.binary_join(observations[name].cast(pa.list_(pa.string())), ",") for name in ("isr", "elr"))
@@ -79,7 +79,7 @@ def _changes(observations: pa.Table) -> pa.Table:
 
 @dataclass(frozen=True)
 class LeaderTerm:
-    """One leader and epoch of a partition, and when any broker was first seen to know of it."""
+    """One leader and epoch of a partition, and the time when a broker first reported it."""
 
     leader: int
     leader_epoch: int | None
@@ -87,9 +87,9 @@ class LeaderTerm:
 
 
 def leader_terms(seen: Iterable[Span], of: Partition) -> list[LeaderTerm]:
-    """The leader terms of a partition in the order of their epochs (of their beginnings, where no epoch is known).
+    """The leader terms of a partition in the order of their epochs (of their beginnings, if no epoch is known).
 
-    A broker that was cut off may report an old term late: each had begun when a later one was first reported.
+    A broker that was cut off may report an old term late. But a term had begun when a later term was first reported.
     """
     begun: dict[tuple[int, int], int] = {}
     for span in seen:
@@ -103,14 +103,14 @@ def leader_terms(seen: Iterable[Span], of: Partition) -> list[LeaderTerm]:
 
 
 def isr_before(seen: Iterable[Span], term: LeaderTerm) -> tuple[int, ...] | None:
-    """The ISR out of which the leader of a term was elected; None where nobody reported any. ``seen`` is of one
+    """The ISR from which the leader of a term was elected; None if no ISR was reported. ``seen``: spans of one
     partition."""
     last = last_before(seen, term)
     return None if last is None else last.isr
 
 
 def last_before(seen: Iterable[Span], term: LeaderTerm) -> Span | None:
-    """The last report before a term, of the epochs before it. ``seen`` is of one partition."""
+    """The last report of an earlier epoch before a term began. ``seen``: spans of one partition."""
     epoch = known_epoch(term.leader_epoch)
     earlier = [
         span
@@ -126,20 +126,21 @@ def last_before(seen: Iterable[Span], term: LeaderTerm) -> Span | None:
 
 
 def views(seen: Iterable[Span], of: Partition, at_ns: int) -> list[Span]:
-    """The last report of each broker on a partition at a time, unless it fell silent long before; by observer."""
+    """The last report of each broker on a partition at a time, if it is still fresh, sorted by observer."""
     reports = [span for span in seen if (span.topic, span.partition) == of]
     return sorted(_views_at(reports, at_ns), key=lambda span: span.observer)
 
 
 def leaders(seen: Iterable[Span], of: Partition) -> list[int]:
-    """The brokers that led a partition, in the order in which they were first seen to."""
+    """The brokers that led a partition, in the order of the first reports."""
     return list(dict.fromkeys(s.leader for s in seen if (s.topic, s.partition) == of and s.leader >= 0))
 
 
 def refilled(seen: Iterable[Span], broker: int, after_ns: int) -> int | None:
-    """When a broker that lost its data had it again: in the ISR of another leader, wherever it ever was in an ISR.
+    """When a broker that lost its data had it again: since then it was in the ISR of another leader, in every partition
+    where it ever was in an ISR.
 
-    None where that was not seen, in at least one partition.
+    None if that was not seen in at least one partition.
     """
     followed: dict[Partition, int | None] = {}
     for span in seen:
@@ -153,11 +154,11 @@ def refilled(seen: Iterable[Span], broker: int, after_ns: int) -> int | None:
 
 
 def who_led(seen: Iterable[Span], of: Partition, at_ns: int, names: Mapping[int, str]) -> dict[str, Any]:
-    """Who led a partition at a time: leader, leader_epoch, isr.
+    """The leader of a partition at a time: leader, leader_epoch, isr.
 
-    A leader's own report counts first, the one of the highest epoch; where no leader's is fresh, the others' latest.
-    ``also_leading`` where another broker claimed it too; ``changed_to`` where it fell between two observations that
-    differ, so that either may have been so. ``names`` gives brokers by their id.
+    A leader's own report counts first, that with the highest epoch; if no leader's report is fresh, the latest of the
+    others. ``also_leading``: other brokers that claimed to lead. ``changed_to``: the next report, if the time is
+    between two different reports, so that either may be right. ``names``: brokers by their id.
     """
     reports = [s for s in seen if (s.topic, s.partition) == of]
     views = _views_at(reports, at_ns)
@@ -177,7 +178,7 @@ def _change(reports: list[Span], view: Span, at_ns: int) -> dict[str, Any]:
 
 
 def _views_at(seen: list[Span], at_ns: int) -> list[Span]:
-    """The last span of each observer that began by ``at_ns``, unless it fell silent long before."""
+    """The last span of each observer that began by ``at_ns``, if it is still fresh."""
     last = {span.observer: span for span in seen if span.from_ns <= at_ns}
     return [span for span in last.values() if at_ns - span.to_ns <= FRESH_NS]
 
@@ -187,7 +188,7 @@ def _authority(span: Span) -> tuple[int, int, str]:
 
 
 def known_epoch(epoch: int | None) -> int:
-    """A leader epoch as a number that orders: -1, before all others, where none was reported."""
+    """A leader epoch as a number for sorting: -1, before all others, if none was reported."""
     return -1 if epoch is None else epoch
 
 

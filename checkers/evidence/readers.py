@@ -1,4 +1,4 @@
-"""Whether those who read along came to the end: a consumer that got nothing proves nothing."""
+"""Whether the live consumers reached the end of the logs: a consumer that got nothing proves nothing."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Reader:
-    """A reader that had to read a partition to its end. ``at``: its last position: behind all that it got, or else
-    where it began; None if that is unknown."""
+    """A reader that had to read a partition to its end. ``at``: its last position, behind all records that it got, or
+    else where it began; None if unknown."""
 
     topic: str
     partition: int
@@ -27,11 +27,11 @@ class Reader:
 
 
 def behind(history: History, polls: DataFrame) -> list[str]:
-    """A line for each consumer that had a partition to the last and did not come to the end of its records.
+    """A line for each consumer that owned a partition at the end but did not reach the end of its records.
 
-    In a group, the members that had the partition last count, with the furthest position of any member. A consumer that
-    was killed, or died, need not have got anything; one that a lasting fault may keep from the end, only something.
-    ``polls`` as of checkers/scan/polls.py.
+    In a group, the member that was assigned the partition last counts, with the furthest position of any member. A
+    consumer that was killed, or died, need not have got anything; if a lasting fault may keep consumers from the end,
+    they need only have got something. ``polls``: as in checkers/scan/polls.py.
     """
     doubtful = stopped(assignments(history, polls), history)
     if not doubtful:
@@ -57,9 +57,9 @@ _STOOD = pa.schema([("topic", pa.string()), ("partition", pa.int32()), ("reader"
 
 
 def assignments(history: History, polls: DataFrame) -> list[Row]:
-    """Every reader and partition that it was ever assigned. Returns: READER, since_ns (of its last assignment), begun
-    (where an assignment began, as far as it is known), reached (how far it came; null where it got nothing),
-    given (how many records)"""
+    """Every reader with each partition that it was ever assigned. Returns: READER, since_ns (of its last assignment),
+    begun (the offset where an assignment began, if known), reached (its furthest position; null if it got nothing),
+    given (the number of records)"""
     assigned = (
         history.table("positions")
         .where("event = 'assign'")
@@ -75,7 +75,7 @@ def assignments(history: History, polls: DataFrame) -> list[Row]:
 
 
 def stopped(assigned: Iterable[Row], history: History) -> list[Reader]:
-    """Those of ``assignments`` that had to read to the end of a log that was read whole, and stood before its end."""
+    """The ``assigned`` readers that had to read to the end of a completely read log, but stopped before it."""
     run, ends = history.run_file, {(row["topic"], row["partition"]): row for row in history.ends if row["complete"]}
     dead = {(one.worker, one.incarnation) for one in (*run.killed, *run.died)}
     parties: dict[tuple[Partition, int | None], list[Row]] = {}
@@ -93,7 +93,8 @@ def stopped(assigned: Iterable[Row], history: History) -> list[Reader]:
 
 
 def _stood(members: Sequence[Row]) -> tuple[Row, int | None, bool]:
-    """Who was assigned the partition last, how far any of them came, and whether any got anything."""
+    """The member that was assigned the partition last, the furthest position of all, and whether any of them got a
+    record."""
     last = max(members, key=lambda one: (one["since_ns"], one["reader"], one["incarnation"]))
     known = [at for one in members for at in (one["reached"], one["begun"]) if at is not None]
     return last, max(known, default=None), any(one["given"] for one in members)

@@ -1,4 +1,4 @@
-"""Silence: times in which a partition was written to and no broker had lately reported who led it."""
+"""Silences: times in which a partition was written to, but no broker's report on it was fresh."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ _SECOND_NS = 1_000_000_000
 
 @dataclass(frozen=True)
 class Silence:
-    """From when until when the last report of any broker on a partition was too old to count."""
+    """A time in which the last report of any broker on a partition was too old to count."""
 
     topic: str
     partition: int
@@ -27,9 +27,9 @@ class Silence:
 
 
 def silences(observations: pa.Table, written: Mapping[Partition, tuple[int, int]]) -> list[Silence]:
-    """The silences on each partition from its first write to its last, in their order.
+    """The silences of each partition between its first and its last write, in order.
 
-    ``observations``: topic, partition, at_ns, in any order. A report counts for FRESH_NS from its time on.
+    ``observations``: topic, partition, at_ns, in any order. A report is fresh for FRESH_NS.
     """
     reports = observations.select(["topic", "partition", "at_ns"]).sort_by(
         [(name, "ascending") for name in ("topic", "partition", "at_ns")]
@@ -48,7 +48,7 @@ def _by_partition(reports: pa.Table) -> Iterator[tuple[Partition, np.ndarray]]:
 
 
 def _between(of: Partition, times: np.ndarray, since_ns: int, until_ns: int) -> Iterable[Silence]:
-    # As if one report had come just too long before the first write, and one just when the last was over.
+    # Two bounds: a report that is just no longer fresh at the first write, and one at the end of the last write.
     ends = np.concatenate([[since_ns - FRESH_NS], times, [until_ns]])
     begun, over = np.maximum(ends[:-1] + FRESH_NS, since_ns), np.minimum(ends[1:], until_ns)
     silent = begun < over

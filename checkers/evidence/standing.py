@@ -1,4 +1,4 @@
-"""The standing of an anomaly: the worst of all its records, each by what reached it."""
+"""The standing of a loss is the worst of all its records; this collects the evidence that decides each of them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -31,7 +31,7 @@ from harness.history.stored_run import StoredRun
 
 WORST_FIRST = (Standing.VIOLATION, Standing.UNDECIDED, Standing.PERMITTED)
 
-#: What tells of acknowledged records that they are not where they were acknowledged.
+#: The anomalies of acknowledged records that are not at their acknowledged offset.
 _NOT_THERE = (LOST, ACKNOWLEDGED_ELSEWHERE)
 
 #: The feature of eligible leader replicas (KIP-966).
@@ -39,8 +39,8 @@ _ELR = "eligible.leader.replicas.version"
 
 
 def observed(stored: StoredRun, seen: Sequence[Span]) -> Evidence:
-    """What decides who must have had a record of a run, without what is left of it. ``seen``: its observations,
-    folded."""
+    """The evidence about which brokers must have had a record, without the final logs. ``seen``: the run's
+    observations, folded."""
     run = stored.file
     return Evidence(
         configuration=run.configuration,
@@ -55,8 +55,8 @@ def observed(stored: StoredRun, seen: Sequence[Span]) -> Evidence:
 
 
 def beside(known: Evidence, stored: StoredRun, logs: Mapping[Partition, Log], found: AnomalyStore) -> Evidence:
-    """What was observed, beside what is left: the final logs, what vanished of them, as it was ``found``, and what
-    was acknowledged again where something had been."""
+    """The evidence ``known`` from observations, with the evidence of the results added: the final logs, the vanished
+    records that were ``found``, and acknowledgements at offsets that had been acknowledged before."""
     vanished = _vanished(found.of(VANISHED))
     columns, done = COLUMNS_OF_SENDS, None
     if known.configuration.read_committed and stored.count("transactions"):
@@ -86,26 +86,26 @@ def _spare(
 
 
 def over_ns(run: RunFile, last_ns: int) -> int:
-    """When nothing was written any more, and the final read began: what an election takes later is still read."""
+    """When the writes were over and the final read began: a record that an election takes later is still read."""
     return max([last_ns, *(phase.at_ns for phase in run.phases if phase.phase == "final read")])
 
 
 def possible_faults(faults: Sequence[Row]) -> list[Sequence[Row]]:
-    """The faults of a run, and, where nobody knows whether some acted, as they were if these had."""
+    """The faults of a run; and, if the effect of some is not known, a second list that assumes that they acted."""
     doubtful = any(map(in_doubt, faults))
     return [faults, *([[supposing_it_acted(row) for row in faults]] if doubtful else [])]
 
 
 def _vanished(found: StoredRows) -> list[Case]:
-    """What was delivered and is gone, of which the leader epoch is known."""
+    """The vanished records with a known leader epoch, as cases."""
     parts = record_ranges(found.pieces(COLUMNS), {}, bucket_width(found.extent(), 1))
     cases = (part.case for part in parts if part.case is not None)
     return [case for case in cases if None not in (case.epoch, case.last_offset, case.delivered_ns)]
 
 
 def delivered(vanished: Iterable[Case]) -> dict[tuple[Partition, int], tuple[Offsets, Offsets]]:
-    """Of what was delivered and is gone, by partition and leader epoch: offsets in order, and by when a consumer had
-    one at or above each. All below it in that log was committed then."""
+    """For vanished records, by partition and leader epoch: their offsets in order, and for each the first time when a
+    consumer had received one at or above it. Everything below in that log was committed by then."""
     apart: dict[tuple[Partition, int], list[tuple[int, int]]] = {}
     for case in vanished:
         of_epoch = apart.setdefault((case.of, int(case.epoch or 0)), [])
@@ -118,7 +118,7 @@ def delivered(vanished: Iterable[Case]) -> dict[tuple[Partition, int], tuple[Off
 
 
 def begun_at(found: Mapping[Partition, Log], vanished: Iterable[Case]) -> dict[Partition, Log]:
-    """The final logs, where each epoch begins no later than what was delivered of it and is gone."""
+    """The final logs, in which each epoch begins no later than its first vanished record."""
     first: dict[Partition, dict[int, int]] = {}
     for case in vanished:
         of_epoch, epoch, offset = first.setdefault(case.of, {}), int(case.epoch or 0), int(case.first_offset or 0)
@@ -127,7 +127,8 @@ def begun_at(found: Mapping[Partition, Log], vanished: Iterable[Case]) -> dict[P
 
 
 def worst_ruling(found: Iterable[RecordRange]) -> tuple[Ruling, int, int]:
-    """The worst ruling of all records of an anomaly: of how many records it is, of how many."""
+    """The worst ruling of all records of an anomaly, the number of records with this ruling, and the number of all
+    records."""
     counts: dict[Ruling, int] = {}
     total = 0
     for part in found:

@@ -19,40 +19,41 @@ from harness.history.paths import ANOMALIES
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-#: The order of its rows; those that are equal here, by all other columns.
+#: The order of the rows; rows that are equal in these are ordered by all other columns.
 _ORDER = ("topic", "partition", "sent_ns", "record_id", "offset")
 
 
 @dataclass(frozen=True)
 class StoredRows:
-    """All rows of one anomaly, in the files that hold them. Without files there are none."""
+    """All rows of one anomaly, in files. Without files there are no rows."""
 
     files: tuple[Path, ...] = ()
 
     @property
     def count(self) -> int:
-        """How many rows they are."""
+        """The number of rows."""
         return sum(pq.read_metadata(file).num_rows for file in self.files)
 
     def pieces(self, schema: pa.Schema | None = None, wanted: pc.Expression | None = None) -> Iterator[pa.Table]:
-        """The rows that meet an expression, piece by piece, with the columns of ``schema`` where one is given (null
-        where an anomaly has none)."""
+        """The rows that match an expression, piece by piece, with the columns of ``schema`` if one is passed (null if
+        an anomaly lacks a column)."""
         if self.files:
             files = [str(file) for file in self.files]
             for batch in ds.dataset(files, schema, format="parquet").to_batches(filter=wanted):
-                # (Of a part without rows there is a batch without rows.)
+                # (A file without rows gives a batch without rows.)
                 if batch.num_rows:
                     yield pa.Table.from_batches([batch])
 
     def first(self, number: int) -> list[dict[str, Any]]:
-        """The first so many rows."""
+        """The first ``number`` rows."""
         least: pa.Table | None = None
         for piece in self.pieces():
             least = _sorted(piece if least is None else pa.concat_tables([least, piece])).slice(0, number)
         return [] if least is None else least.to_pylist()
 
     def extent(self) -> int:
-        """From the lowest to the highest offset, by the statistics in the files' footers; 0 where none is."""
+        """The distance from the lowest to the highest offset, by the statistics in the files' footers; 0 if there are
+        none."""
         lowest: list[int] = []
         highest: list[int] = []
         for file in self.files:
@@ -66,24 +67,24 @@ class StoredRows:
         return max(highest) - min(lowest) + 1 if lowest else 0
 
 
-#: Of an anomaly that was not found.
+#: The rows of an anomaly that was not found.
 NO_ROWS = StoredRows()
 
 
 @dataclass(frozen=True)
 class AnomalyStore:
-    """What was found in a run and stored, by the name of its anomaly."""
+    """The stored rows of a run's anomalies, by the anomaly's name."""
 
     rows: Mapping[str, StoredRows] = field(default_factory=dict)
 
     @classmethod
     def read(cls, results: Path) -> "AnomalyStore":
-        """What an earlier judgement stored among its ``results``."""
+        """The rows that an earlier judgement stored in ``results``."""
         names = sorted({file.parent.name for file in (results / ANOMALIES).glob("*/*.parquet")})
         return cls({name: _rows_in(_directory(results, name)) for name in names})
 
     def of(self, anomaly: Anomaly) -> StoredRows:
-        """The rows of an anomaly; of one that was not found, none."""
+        """The rows of an anomaly; none if it was not found."""
         return self.rows.get(anomaly.name, NO_ROWS)
 
 
@@ -99,12 +100,12 @@ def store(found: "DataFrame", results: Path, anomaly: str) -> StoredRows:
 
 
 def discard(results: Path, anomaly: str) -> None:
-    """Remove what was stored of an anomaly whose checker failed."""
+    """Remove the stored rows of an anomaly whose checker failed."""
     shutil.rmtree(_directory(results, anomaly), ignore_errors=True)
 
 
 def each_partition(topic: Any, partition: Any) -> Iterator[tuple[Partition, np.ndarray]]:
-    """Each partition among some records, and which of them are its own."""
+    """Each partition in two columns of some records, with the indices of its records."""
     topics = topic.combine_chunks().dictionary_encode()
     lanes = (topics.indices.to_numpy().astype(np.int64) << 32) + partition.to_numpy()
     order = np.argsort(lanes, kind="stable")
