@@ -14,7 +14,7 @@ from harness.cli.main import invoke
 from tests.command import Done, Invoke
 from tests.golden.sample import Judged, judged
 
-# How long an example takes says nothing of the code, and on a busy machine it takes long.
+# No deadline: on a busy machine an example may take long, whatever the code does.
 hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")
 
@@ -27,7 +27,7 @@ def spark() -> SparkSession:
 
 @pytest.fixture(scope="session")
 def of_corpus(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Judged]:
-    """A history of the golden corpus by its name, judged once for all tests that look at what was found in it."""
+    """A history of the golden corpus by its name, judged once for all tests that look at its results."""
     from tests.golden.corpus import samples
 
     every = {sample.name: sample for sample in samples()}
@@ -36,7 +36,7 @@ def of_corpus(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what needs Spark: all of it runs in one process, for a second session takes more than it gives."""
+    """Mark tests that need Spark. They all run in one process, because a second session costs more than it saves."""
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
@@ -44,7 +44,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(autouse=True)
 def no_spark_unasked(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Whatever starts Spark in the test's own process asks for the ``spark`` fixture."""
+    """A test that starts Spark in its own process must use the ``spark`` fixture."""
     before = SparkContext._active_spark_context
     yield
     assert "spark" in request.fixturenames or SparkContext._active_spark_context is before, "ask for the fixture spark"
@@ -52,7 +52,7 @@ def no_spark_unasked(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture
 def kafka_trial(capsys: pytest.CaptureFixture[str]) -> Invoke:
-    """A command line in the test's own process: ``kafka_trial("run", "x", backends=…)``."""
+    """Runs a command line in the test's own process: ``kafka_trial("run", "x", backends=…)``."""
 
     def run(*arguments: object, backends: Backends | None = None) -> Done:
         code = invoke([str(argument) for argument in arguments], backends)

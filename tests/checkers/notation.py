@@ -1,4 +1,4 @@
-"""Hand histories in a notation that is read at a glance; times are seconds.
+"""A short notation for hand histories. Times are in seconds.
 
 send a ok @0              record a was sent and acknowledged at offset 0 (also: fail, info; worker: w1; partition: p1)
 send a ok @0 i1           … by its worker's second incarnation
@@ -6,28 +6,28 @@ send a ok @0 k1           … under the key k1
 send a ok @0 t1..2        … invoked at 1 s, completed at 2 s (t1.. is still in flight)
 final a @0                the final read found it there (also: live, replica; partition: p1; topic: elsewhere)
 final a @0 e3             … under leader epoch 3
-final a @0 k2             … under the key k2, or keyless; else, under the one that it was first sent with
+final a @0 k2             … under the key k2, or without one (keyless); by default with the key of its first send
 final ? @0                … a payload without an id;  final a @0 damaged: its checksum fails
-final w0#7 @3             … the record that worker 0's 8th would be
-live a @0 r1 t7           reader 1 (1's second incarnation: i1) was given it at 7 s
+final w0#7 @3             … the 8th record of worker 0, whether it was sent or not
+live a @0 r1 t7           reader 1 (i1: its second incarnation) got it at 7 s
 place r1 assign @0 t3     reader 1 was assigned p0 from offset 0 on (also: revoke, lost, seek, end-of-partition, commit)
 place r1 commit @2 failed … and its commit was refused
-killed r1                 the timeline killed this process of reader 1 (1's second incarnation: i1)
-end 0..2                  the log of p0 began at 0 and ended at 2, and was read whole (also: read 1; partition: p1)
-fault cut b1,b2 3..9      injected at 3 s, healed at 9 s (3.. never was); also: kind=wipe, missed, without=b2
-                          … unknown=b2: nobody knows whether it acted there; unknown: whether it was injected
+killed r1                 a step of the timeline killed this process of reader 1 (i1: its second incarnation)
+end 0..2                  the log of p0 began at 0 and ended at 2, and was read completely (also: read 1; partition: p1)
+fault cut b1,b2 3..9      injected at 3 s, healed at 9 s (3..: never healed); also: kind=wipe, missed, without=b2
+                          … unknown=b2: not known whether it acted there; unknown: not known whether it was injected
 fault cut b1,b2 3..9 from=b1 to=b2 plane=all    … a cut between two sides, of all traffic
-                          … one-way: of what b1 sends alone
-fault elect-1 - 8..8 p0 unclean  an unclean election asked for by hand; `missed` where it did not come
-txn 1 commit ok 0..5..6   worker 0's transaction 1: intent, outcome, begun at 0 s, to end from 5 s on, over at 6 s
+                          … one-way: only of what b1 sends
+fault elect-1 - 8..8 p0 unclean  an unclean election requested by hand; `missed`: it did not happen
+txn 1 commit ok 0..5..6   worker 0's transaction 1: intent, outcome; began at 0 s, end requested at 5 s, ended at 6 s
 send a ok @0 x1           record a was sent in transaction 1 of its worker
-live a @0 r3 t7           reader 3 was given it at 7 s
-live a @0 w1 x2 t7        worker 1 was, in its own transaction 2
+live a @0 r3 t7           reader 3 got it at 7 s
+live a @0 w1 x2 t7        worker 1 got it, in its own transaction 2
 stable @0 high=1          the last stable offset of p0 was 0, its high watermark 1
 saw b1 @3 leader=1 epoch=0 isr=1,2,3
 saw b1 @3..9 leader=1 epoch=0 isr=1,2,3    … and each second until 9 s
 saw b1 @3 leader=1 epoch=0 isr=1 high=7 elr=2   with its high watermark, and the eligible leader replicas
-saw b1 @3 leader=1 epoch=0 isr=1 replicas=1     of another replica set than 1,2,3
+saw b1 @3 leader=1 epoch=0 isr=1 replicas=1     with another replica set than 1,2,3
 """
 
 import json
@@ -55,7 +55,7 @@ NOBODY = 15
 
 @dataclass
 class HandHistory:
-    """The rows of one hand history. ``topic``, ``first_worker`` and ``first_reader`` keep many apart in one run."""
+    """The rows of one hand history. ``topic``, ``first_worker`` and ``first_reader`` tell it from others in a run."""
 
     topic: str = "trial"
     first_worker: int = 0
@@ -65,7 +65,7 @@ class HandHistory:
     killed: list[Process] = field(default_factory=list)
 
     def add(self, lines: Iterable[str]) -> "HandHistory":
-        """Add what ``lines`` say."""
+        """Add the events of ``lines``."""
         for line in lines:
             verb, *words = line.split()
             known = {"place": self._place_of_reader}.get(verb) or getattr(self, f"_{verb}", self._read(verb))
@@ -73,7 +73,7 @@ class HandHistory:
         return self
 
     def name_of(self, record: int | None) -> str:
-        """The name by which the lines call a record."""
+        """The name of a record in the lines."""
         return next((name for name, known in self.ids.items() if known == record), "?")
 
     def _send(self, words: list[str]) -> None:
@@ -237,7 +237,7 @@ def by_hand(*lines: str) -> HandHistory:
 
 
 def apart(histories: Iterable[Iterable[str]]) -> list[HandHistory]:
-    """Hand histories that share nothing when they are judged in one run: topics, workers and readers of their own."""
+    """Hand histories that can be judged in one run: each has its own topic, workers and readers."""
     return [
         HandHistory(f"case-{n}", n * WORKERS_OF_A_HISTORY, 100 + n * READERS_OF_A_HISTORY).add(lines)
         for n, lines in enumerate(histories)
@@ -245,8 +245,8 @@ def apart(histories: Iterable[Iterable[str]]) -> list[HandHistory]:
 
 
 def write(run: Path, told: Iterable[HandHistory], **settings: Any) -> RunFile:
-    """Store hand histories as one sealed run; ``settings`` are keys of run.json, or of its configuration. Each consumer
-    among its ``clients`` has journals of its own, and nothing in them."""
+    """Store hand histories as one sealed run. ``settings``: keys of run.json, or of its configuration. Each consumer
+    among its ``clients`` gets its own, empty journals."""
     listed = list(told)
     for table, schema in TABLES.items():
         write_table(run, table, pa.Table.from_pylist([row for one in listed for row in one.rows[table]], schema))
@@ -272,13 +272,13 @@ def write(run: Path, told: Iterable[HandHistory], **settings: Any) -> RunFile:
 
 
 def without_keys(run: Path) -> None:
-    """Make the reads of a stored run those of a time when their keys were not recorded."""
+    """Drop the keys from the reads of a stored run, as in runs of old versions."""
     for path in parts(run, "reads"):
         pq.write_table(pq.read_table(path).drop_columns("key"), path)
 
 
 def turned_round(checker: Checker, module: ModuleType, right: str, wrong: str) -> Checker:
-    """``checker`` as it would be with ``wrong`` in place of ``right``, which is once in the text of its module."""
+    """A mutant of ``checker``: the text ``right``, which its module has once, is replaced by ``wrong``."""
     source = Path(str(module.__file__)).read_text()
     assert source.count(right) == 1
     turned = ModuleType("turned_round")
