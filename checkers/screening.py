@@ -9,7 +9,7 @@ from typing import Any
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 
-from checkers.anomalies.records import damaged_in_place, maybe_deleted, timed
+from checkers.anomalies.records import damaged_in_place, in_transaction, maybe_deleted, timed
 from checkers.catalogue import CHECKERS
 from checkers.checker import Checker, Question
 from checkers.evidence.store import NO_ROWS, AnomalyStore, StoredRows, discard, store
@@ -18,6 +18,7 @@ from checkers.scan.polls import polls
 from checkers.scan.record_bits import candidates, computed_once, record_bits
 from checkers.scans import Scan, Scans
 from harness.core.errors import HistoryError
+from harness.core.guarantees import LOSS
 from harness.history.paths import ANOMALIES
 
 _EXAMPLES = 20
@@ -103,6 +104,6 @@ def find(checker: Checker, history: History, question: Question) -> Found:
         without_times = computed_once(found)
         if without_times is None:
             return Found(checker, 0, [])
-        found = timed(history, without_times)
+        found = timed(history, without_times, in_transaction(history) if checker.anomaly in LOSS else ())
     rows = store(found, history.results, checker.name)
     return Found(checker, rows.count, rows.first(_EXAMPLES), rows)

@@ -9,7 +9,7 @@ finders need, for each record, the greatest value before it in the log. One scan
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
-from checkers.anomalies.records import OF_SEND
+from checkers.anomalies.records import OF_SEND, in_transaction
 from checkers.history import PARTITION
 from checkers.scan.in_log import in_log
 from checkers.scan.log_order import BUCKET
@@ -45,10 +45,10 @@ def real_time_order(unsettled: Candidates) -> DataFrame:
 
     A send is stamped before its hand-over, and an acknowledgement after its arrival, so a correct order never looks
     broken. Guarantee: a leader appends at the end of the log, and acknowledges what it has appended (Kafka design,
-    Replication). Returns: RECORD, after_record, after_offset, after_sent_ns
+    Replication). Returns: RECORD, after_record, after_offset, after_sent_ns, in_transaction (as of what is lost)
     """
     after = overtaken(unsettled, PARTITION, "invoked_ns")
-    return after.selectExpr(*OF_SEND, *_witness("invoked_ns", "after_sent_ns"))
+    return after.selectExpr(*OF_SEND, *_witness("invoked_ns", "after_sent_ns"), *in_transaction(unsettled.history))
 
 
 def overtaken(unsettled: Candidates, lane: list[str], value: str) -> DataFrame:

@@ -244,11 +244,13 @@ def _deliveries(reads: DataFrame, also: Sequence[str] = ()) -> DataFrame:
     return folded.agg(F.min("read_ns").alias("read_ns"), F.min("leader_epoch").alias("read_epoch"))
 
 
-def timed(history: History, found: DataFrame) -> DataFrame:
-    """Records with the times of their sends. Returns: RECORD, then the other columns of ``found``"""
+def timed(history: History, found: DataFrame, also: Sequence[str] = ()) -> DataFrame:
+    """Records with the times of their sends. Returns: RECORD, then the other columns of ``found``, and ``also`` of
+    their sends"""
     sends = history.sends.join(found.select("record_id"), on="record_id", how="left_semi")
-    others = [name for name in found.columns if name not in RECORD]
-    return with_times(found, sends).selectExpr(*OF_READ, *others)
+    told = with_times(found, sends, also)
+    others = [name for name in told.columns if name not in RECORD]
+    return told.selectExpr(*OF_READ, *others)
 
 
 def with_times(found: DataFrame, sends: DataFrame, also: Sequence[str] = ()) -> DataFrame:

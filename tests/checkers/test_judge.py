@@ -488,10 +488,10 @@ def test_a_finder_without_candidates_is_not_asked_and_cannot_fail(spark: SparkSe
 def test_beside_transactions_what_is_in_none_was_acknowledged_by_its_leader_alone(
     within: str, stands: Standing, judged: Judge
 ) -> None:
-    """b2, in sync, was elected; r is gone."""
+    """b2, in sync, was elected; r is gone, and what c wrote has its offset."""
     lines = [f"send r ok @5 {within} t10..11", *WHOLE, *LOG_OF_B2, "txn 1 commit ok 9..12..13"]
     verdict = judged(*lines, acks="1", idempotence=False)
-    assert verdict.anomalies["lost"].standing is stands
+    assert [verdict.anomalies[name].standing for name in ("lost", "rewritten_offset")] == [stands, stands]
 
 
 def rows_in(directory: Path, *rows: dict[str, Any]) -> StoredRows:
