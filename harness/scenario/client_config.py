@@ -1,4 +1,5 @@
-"""What a scenario passes through to librdkafka (``workload.config``): what is its own, and what librdkafka takes."""
+"""Settings that a scenario passes to librdkafka (``workload.config``): they must not be the harness's own, and
+librdkafka must accept them."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -13,7 +14,7 @@ from workloads.workload import Plan, Workload
 
 
 def client_config(scenario: Scenario) -> Iterator[Problem]:
-    """A problem for each setting that cannot be passed through; else one for each thing that librdkafka refuses."""
+    """A problem for each setting that may not be passed; if there is none, one for each that librdkafka refuses."""
     workload = scenario.workload
     if not workload.config:
         return
@@ -31,13 +32,13 @@ def client_config(scenario: Scenario) -> Iterator[Problem]:
 
 
 def own_keys(workload: type[BaseModel]) -> dict[str, str]:
-    """The keys of a workload, by the name under which librdkafka keeps such a setting."""
+    """The keys of a workload, by librdkafka's name for the same setting."""
     return {one_name(key): key for name, info in workload.model_fields.items() for key in [info.alias or name]}
 
 
 def _not_passed(key: str, keys: Mapping[str, str], own: Mapping[str, Value]) -> str | None:
-    """Why a setting is not passed through; None where it is. A setting that the harness leaves at its default may be
-    overridden."""
+    """Why a setting may not be passed; None if it may. A setting may be passed if the harness leaves it at its
+    default."""
     if key not in SETTINGS:
         return f"no setting of librdkafka is called {key!r}; {near(key, SETTINGS)}"
     name = one_name(key)

@@ -1,4 +1,4 @@
-"""What validation refused, in lines that say where it stands and what to change."""
+"""The errors of validation, as lines that say where the mistake is and what to change."""
 
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
@@ -14,10 +14,10 @@ from harness.scenario.steps import STEPS
 from harness.scenario.written import Written
 from nemesis.catalogue import FAULTS
 
-#: Refused only because something else was.
+#: Errors that only follow from other errors.
 _CONSEQUENCES = {"default_factory_not_called"}
 
-#: What other tools call a step.
+#: Other tools' names for our steps.
 _MEANT = {
     "await": "until",
     "break": "inject",
@@ -28,45 +28,45 @@ _MEANT = {
     "wait_until": "until",
 }
 
-#: Kafka's names have much in common: `retention.ms` is not a slip of `replication`.
+#: Names of Kafka settings resemble each other: `retention.ms` is not a misspelt `replication`.
 _NEAR_A_DOTTED_KEY = 0.75
 
 
 def complaints(exc: ValidationError, written: Written, model: type[BaseModel] = Scenario) -> list[str]:
     """``file.yaml:7: topic.replication: …``, a line for each key, in the order of the file.
 
-    ``model``: what the whole of ``written`` was validated as.
+    ``model``: the model with which all of ``written`` was validated.
     """
-    said: dict[KeyPath, str] = {}
+    messages: dict[KeyPath, str] = {}
     for error in exc.errors(include_url=False):
         if error["type"] in _CONSEQUENCES:
             continue
         where = written.resolved(error["loc"])
-        said.setdefault(where, _says(error, where, written, model))
-    return _lines(said, written)
+        messages.setdefault(where, _message(error, where, written, model))
+    return _lines(messages, written)
 
 
 def problem_lines(problems: Iterable[Problem], written: Written) -> list[str]:
     """The same lines for a scenario that contradicts itself."""
-    said: dict[KeyPath, str] = {}
+    messages: dict[KeyPath, str] = {}
     for problem in problems:
-        said.setdefault(written.resolved(problem.where), problem.says)
-    return _lines(said, written)
+        messages.setdefault(written.resolved(problem.where), problem.says)
+    return _lines(messages, written)
 
 
-def _lines(said: Mapping[KeyPath, str], written: Written) -> list[str]:
-    order = list(written.stands)
-    keys = sorted(said, key=lambda key: order.index(key) if key in order else -1)
-    return [_line(where, said[where], written) for where in keys]
+def _lines(messages: Mapping[KeyPath, str], written: Written) -> list[str]:
+    order = list(written.origins)
+    keys = sorted(messages, key=lambda key: order.index(key) if key in order else -1)
+    return [_line(where, messages[where], written) for where in keys]
 
 
-def _line(where: KeyPath, says: str, written: Written) -> str:
-    path, stand = ".".join(map(str, where)), written.stand(where)
-    named = not path or stand == f"--set {path}"
-    return printable(f"{stand}: {'' if named else path + ': '}{says}")
+def _line(where: KeyPath, message: str, written: Written) -> str:
+    path, origin = ".".join(map(str, where)), written.origin_of(where)
+    named = not path or origin == f"--set {path}"
+    return printable(f"{origin}: {'' if named else path + ': '}{message}")
 
 
-def _says(error: Any, where: KeyPath, written: Written, model: type[BaseModel]) -> str:
+def _message(error: Any, where: KeyPath, written: Written, model: type[BaseModel]) -> str:
     kind, value, context = error["type"], error["input"], error.get("ctx", {})
     match kind:
         case "extra_forbidden":
@@ -74,7 +74,7 @@ def _says(error: Any, where: KeyPath, written: Written, model: type[BaseModel]) 
         case "step":
             says = _unknown_step(value) or str(error["msg"])
         case "string_pattern_mismatch" if error["loc"] == ("name",) and not where:
-            says = f"{value!r}, as its file is called, is no name: write `name:` in it, of letters, digits, . _ and -"
+            says = f"{value!r}, from its file, is not a valid name: add `name:` with letters, digits, . _ and -"
         case "missing":
             says = f"key {error['loc'][-1]!r} is missing"
         case "union_tag_invalid":
@@ -93,7 +93,7 @@ def _says(error: Any, where: KeyPath, written: Written, model: type[BaseModel]) 
 
 
 def _unknown_step(value: object) -> str | None:
-    """What a step of one key was meant to be; None for what is none."""
+    """The message for a step with one unknown key; None if it is not such a step."""
     if not isinstance(value, dict) or len(value) != 1:
         return None
     name = str(next(iter(value)))

@@ -1,4 +1,4 @@
-"""What promises depend on, taken from a scenario. Pure."""
+"""The settings of a scenario that promises depend on. Pure."""
 
 from harness.core.guarantees import Configuration
 from harness.scenario.model import Scenario

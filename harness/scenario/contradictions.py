@@ -1,4 +1,4 @@
-"""What cannot be together in one scenario. Pure: a scenario in, a line for each contradiction out."""
+"""The contradictions in a scenario. Pure: a scenario in, a line for each contradiction out."""
 
 from collections.abc import Iterator
 
@@ -20,14 +20,14 @@ _KRAFT_SINCE = (3, 3)
 _ZOOKEEPER_BELOW = (4, 0)
 _FOLLOWERS_READ_SINCE = (2, 4)
 _QUORUMS = {None, 1, 3}
-#: KIP-4: topics are made by a request of the protocol.
+#: KIP-4: a request of the protocol creates topics.
 _TOPICS_CREATED_SINCE = (0, 10, 1)
-#: KIP-460: an election of a chosen type is asked for by a request of the protocol.
+#: KIP-460: a request of the protocol asks for an election of a given type.
 _ELECTIONS_BY_HAND_SINCE = (2, 4)
 
 
 def contradictions(scenario: Scenario) -> list[Problem]:
-    """Everything in ``scenario`` that cannot be, each as one clear line."""
+    """Every contradiction in ``scenario``, each as one clear line."""
     return [
         *_of_the_cluster(scenario.cluster),
         *_of_the_topic(scenario),
@@ -124,7 +124,7 @@ def _of_the_watched_partition(scenario: Scenario) -> Iterator[Problem]:
 
 
 def _of_the_workload(scenario: Scenario) -> Iterator[Problem]:
-    """Steps and targets that only other workloads have, and what cannot be among its own."""
+    """Steps and targets that only other workloads have, and contradictions among the workload's own settings."""
     workload = scenario.workload
     own: list[tuple[int, WorkloadStep]] = []
     for index, step in enumerate(scenario.timeline):
@@ -136,8 +136,8 @@ def _of_the_workload(scenario: Scenario) -> Iterator[Problem]:
         meant = [
             part
             for fault in injections(step)
-            for one in (*fault.targets().values(), *fault.pin.values())
-            for part in parts(one)
+            for target in (*fault.targets().values(), *fault.pin.values())
+            for part in parts(target)
         ]
         if not workload.transactional and any(bare(part) == "coordinator" for part in meant):
             yield Problem(where, "target 'coordinator': only transactions have one; use kind: transactions")
@@ -185,26 +185,28 @@ def _of_the_expectation(scenario: Scenario) -> Iterator[Problem]:
         yield Problem(
             ("expect",),
             "with acks: all and no disk wiped, loss is permitted by unclean election alone: "
-            "give topic.unclean.leader.election.enable: true, or expect something else",
+            "set topic.unclean.leader.election.enable: true, or expect something else",
         )
 
 
 def _of_the_expected_verdicts(expect: Expectation) -> Iterator[Problem]:
-    """What no run could meet: a verdict that comes of what is not expected, or the other way round."""
+    """Expectations that no run can meet: a verdict without the findings that lead to it, or findings without their
+    verdict."""
     where, verdicts = ("expect", "verdict"), set(expect.verdicts)
     found = [*expect.anomalies, *expect.allowed]
     if Judgement.INVALID in verdicts and not found:
-        yield Problem(where, "invalid is a verdict of anomalies: name them in expect.anomalies, or in expect.allowed")
+        yield Problem(where, "invalid needs anomalies: name them in expect.anomalies, or in expect.allowed")
     if Judgement.UNKNOWN in verdicts and not expect.not_met:
-        yield Problem(where, "unknown is a verdict of preconditions that are not met: name them in expect.not_met")
+        yield Problem(where, "unknown needs preconditions that are not met: name them in expect.not_met")
     if Judgement.INVALID not in verdicts and found:
-        yield Problem(where, f"with {found[0]} a verdict is invalid, which is not expected: add it, or remove that")
+        yield Problem(where, f"with {found[0]} the verdict is invalid: add invalid, or remove {found[0]}")
     if verdicts == {Judgement.VALID} and expect.not_met:
-        yield Problem(where, f"where {expect.not_met[0]} is not met no verdict is valid: add unknown, or remove that")
+        yield Problem(where, f"if {expect.not_met[0]} is not met the verdict is not valid: add unknown, or remove it")
 
 
 def _of_what_is_required(scenario: Scenario) -> Iterator[Problem]:
-    """What no run could meet, with acknowledgements that never come, or a leader that is awaited and may not be."""
+    """Requirements that no run can meet: acknowledgements with acks: 0, or a step that awaits a forbidden new
+    leader."""
     awaited = {index: step.until for index, step in enumerate(scenario.timeline) if isinstance(step, Until)}
     requires, expected = scenario.requires, scenario.expect.not_met
     if scenario.workload.acks == "0":
@@ -221,5 +223,5 @@ def _of_what_is_required(scenario: Scenario) -> Iterator[Problem]:
             if until.leader == "changed":
                 yield Problem(
                     ("timeline", index, "until"),
-                    "another leader is awaited, and requires.leader is unchanged: drop one",
+                    "the step awaits another leader, but requires.leader is unchanged: remove one of them",
                 )

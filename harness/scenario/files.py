@@ -1,4 +1,4 @@
-"""Settings of a cluster that name files: they mean the same in any directory."""
+"""Settings of a cluster that name files. Their paths are made absolute, so that any directory works."""
 
 from pathlib import Path
 from typing import Any
@@ -22,19 +22,19 @@ NAMING_FILES = tuple(
 
 
 def found_from(data: dict[str, Any], folder: Path) -> None:
-    """Name by its whole path each file that a scenario, as it is written in ``folder``, names."""
+    """Make the path of each file absolute that a scenario in ``folder`` names."""
     cluster = data.get(_CLUSTER)
     if not isinstance(cluster, dict):
-        return  # It is refused where it is validated.
+        return  # Validation refuses it.
     for key in NAMING_FILES:
         if isinstance(cluster.get(key), str):
             cluster[key] = _whole(cluster[key], folder)
 
 
 def from_anywhere(setting: str, folder: Path) -> str:
-    """A ``path=value`` that is said in ``folder``, so that it means the same in another one.
+    """A ``path=value`` from ``folder``, with absolute paths, so that it means the same in any folder.
 
-    Raises ScenarioError where it is nested too deeply.
+    Raises ScenarioError if it is nested too deeply.
     """
     path, _, text = setting.partition("=")
     keys = tuple(path.strip().split("."))
@@ -43,20 +43,20 @@ def from_anywhere(setting: str, folder: Path) -> str:
     try:
         value = yaml.safe_load(text)
     except (yaml.YAMLError, ValueError, RecursionError):
-        return setting  # It is refused where it is put in.
-    said = {_CLUSTER: value} if len(keys) == 1 else {_CLUSTER: {".".join(keys[1:]): value}}
-    if not any(isinstance(said[_CLUSTER], dict) and key in said[_CLUSTER] for key in NAMING_FILES):
+        return setting  # ``override`` refuses it.
+    data = {_CLUSTER: value} if len(keys) == 1 else {_CLUSTER: {".".join(keys[1:]): value}}
+    if not any(isinstance(data[_CLUSTER], dict) and key in data[_CLUSTER] for key in NAMING_FILES):
         return setting
-    found_from(said, folder)
-    found = said[_CLUSTER] if len(keys) == 1 else said[_CLUSTER][keys[1]]
+    found_from(data, folder)
+    absolute = data[_CLUSTER] if len(keys) == 1 else data[_CLUSTER][keys[1]]
     try:
-        return f"{'.'.join(keys)}={as_yaml(found)}"
+        return f"{'.'.join(keys)}={as_yaml(absolute)}"
     except RecursionError:
         raise ScenarioError(f"{printable(f'--set {path}')}: nested too deeply") from None
 
 
 def as_yaml(value: object) -> str:
-    """A value that was read from YAML, as YAML that gives the same value; JSON has fewer values, and other escapes."""
+    """A value that was read from YAML, as YAML text of the same value. (JSON has fewer values and other escapes.)"""
     text = yaml.safe_dump([value], default_flow_style=True, allow_unicode=True, sort_keys=False, width=float("inf"))
     return text.strip()[1:-1]
 

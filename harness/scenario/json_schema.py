@@ -1,4 +1,4 @@
-"""The JSON Schema of scenarios, made from the models and catalogues: what editors complete and check as one writes."""
+"""The JSON Schema of scenarios, made from the models and catalogues. Editors use it to complete and check a file."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,10 +18,10 @@ Schema = dict[str, Any]
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
-#: A setting that has two names: ours, and the one that is taken as well.
+#: Settings with two names: ours, and another one that is accepted.
 _ALSO = {"delivery.timeout.ms": "message.timeout.ms"}
 
-#: Keywords of pydantic's that JSON Schema does not have: bounds of what is text as it is written, for one.
+#: Keywords of pydantic that JSON Schema does not have, such as bounds of quantities that are written as text.
 _OF_PYDANTIC = {"discriminator", "lt", "le", "gt", "ge"}
 
 _TEXT: dict[str, Callable[[Any], str]] = {
@@ -32,16 +32,17 @@ _TEXT: dict[str, Callable[[Any], str]] = {
 
 
 class _Plain(GenerateJsonSchema):
-    """Without a title for each key: a key is its own."""
+    """Makes no title for a key: the key's name suffices."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - none has one
         return False
 
 
 def json_schema() -> Schema:
-    """A schema of scenario files: every key and word that it may have. One that is misspelt is refused.
+    """A schema of scenario files: every key and word that a file may have. A misspelt one is refused.
 
-    It knows no contradictions (a scenario that meets it may still be refused), and wants numbers to be numbers.
+    The schema knows no contradictions (a scenario that meets it may still be refused), and accepts no number that is
+    written as text.
     """
     made = Scenario.model_json_schema(by_alias=True, schema_generator=_Plain)
     definitions = {old: _tidy(part) for old, part in made.pop("$defs").items()}
@@ -61,13 +62,14 @@ def json_schema() -> Schema:
 
 
 def _name(old: str, part: Schema) -> str:
-    """Definitions are called by their model, those of faults by their fault, for a step may be called so, too."""
+    """The name of a definition: its model's; for a fault ``fault-NAME``, because a step may have the same name."""
     kind = part.get("properties", {}).get("fault", {}).get("const")
     return f"fault-{kind}" if kind else str(part.get("title", old))
 
 
 def _tidy(part: Any) -> Any:
-    """What a person writes: defaults of quantities with their unit, no default of a whole part, docstrings as text."""
+    """The schema as a person writes files: defaults of quantities with units, no default of a whole part, docstrings as
+    plain text."""
     if isinstance(part, list):
         return [_tidy(item) for item in part]
     if not isinstance(part, dict):
@@ -84,16 +86,16 @@ def _tidy(part: Any) -> Any:
 
 
 def _workload(part: Schema, definitions: Schema) -> Schema:
-    """`kind` says which workload; without it, a queue."""
+    """Choose the workload by ``kind``; without it, it is a queue."""
     for kind, model in WORKLOADS.items():
         definition = definitions[model.__name__]
-        of = definition["properties"]
-        of |= {other: {**of[key], "description": f"another name for {key}"} for key, other in _ALSO.items()}
-        of["acks"]["enum"] = ["0", "1", "all", "-1", 0, 1, -1]
-        of["acks"].pop("type")
+        keys = definition["properties"]
+        keys |= {other: {**keys[key], "description": f"another name for {key}"} for key, other in _ALSO.items()}
+        keys["acks"]["enum"] = ["0", "1", "all", "-1", 0, 1, -1]
+        keys["acks"].pop("type")
         own = own_keys(model)
         passed = sorted(key for key in SETTINGS if not {key, one_name(key)} & RELIED_ON and one_name(key) not in own)
-        of["config"]["propertyNames"] = {"enum": passed}
+        keys["config"]["propertyNames"] = {"enum": passed}
         if kind != DEFAULT:
             definition["required"] = [*definition.get("required", []), "kind"]
     return {"description": part["description"], "anyOf": part["oneOf"]}
@@ -106,7 +108,7 @@ def _settings(definitions: Schema) -> None:
 
 
 def _referred(part: Any, names: dict[str, str]) -> None:
-    """Let every reference mean the new name of what it refers to."""
+    """Change every reference to the new name of its definition."""
     for child in part if isinstance(part, list) else part.values() if isinstance(part, dict) else ():
         _referred(child, names)
     if isinstance(part, dict) and isinstance(part.get("$ref"), str):

@@ -1,4 +1,4 @@
-"""What Kafka's settings may not say in a scenario: what the harness needs, and what would be judged wrongly. Pure."""
+"""Kafka settings that a scenario may not have: the harness needs them, or the run would be judged wrongly. Pure."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -11,7 +11,7 @@ from harness.scenario.model import Scenario
 from harness.scenario.problems import Problem
 from harness.scenario.steps import Elect
 
-#: How a node is found and what it is: without it there is no cluster, or not the one that the faults are aimed at.
+#: The identity and addresses of nodes. With other values there is no cluster, or faults do not find its nodes.
 RESERVED = frozenset(
     {
         "advertised.host.name",
@@ -41,26 +41,26 @@ RESERVED = frozenset(
         "zookeeper.metadata.migration.enable",
     }
 )
-#: Always set for the topic: a broker's default for these would have no effect.
+#: Settings that the topic always sets itself: a broker's default for them would have no effect.
 OF_THE_TOPIC = ("min.insync.replicas", "unclean.leader.election.enable")
 
-#: After the timeline: the waits for a whole ISR and for writes, the drain, and the final reads, each with its limit.
+#: Seconds after the timeline: the waits for a whole ISR and for writes, the drain, and the final reads, at most.
 _AFTER_S = 600.0
-#: Of a record in the log beside its value: its own header, its key, and a batch header where a batch holds one alone.
+#: Bytes of a record in the log apart from its value: its header, its key, and the header of a batch with one record.
 _OVERHEAD = 128
 _MS = {"log.retention.ms": 1, "log.retention.minutes": 60_000, "log.retention.hours": 3_600_000}
 
 
 def kafka_settings(scenario: Scenario) -> Iterator[Problem]:
-    """A problem for each setting of brokers or topic that cannot be taken."""
-    for of in ("cluster", "topic"):
-        for key in getattr(scenario, of).config:
-            where = (of, "config", key)
+    """A problem for each setting of brokers or topic that is not allowed."""
+    for part in ("cluster", "topic"):
+        for key in getattr(scenario, part).config:
+            where = (part, "config", key)
             if not re.fullmatch(r"[A-Za-z0-9._-]+", key):
                 yield Problem(where, f"{key!r} is not a valid name for a Kafka setting")
             elif key in OF_THE_TOPIC:
                 yield Problem(where, f"{key} has a key of its own: write it as topic.{key}")
-            elif of == "cluster" and key in RESERVED:
+            elif part == "cluster" and key in RESERVED:
                 yield Problem(where, f"{key} is set by the harness, which needs it to find the nodes: remove it")
     yield from _unclean(scenario)
     yield from _compacted(scenario)
@@ -68,7 +68,7 @@ def kafka_settings(scenario: Scenario) -> Iterator[Problem]:
 
 
 def _unclean(scenario: Scenario) -> Iterator[Problem]:
-    """In KRaft the setting has an effect from 3.9 on; before, only an election by hand is unclean (KAFKA-12670)."""
+    """A problem for a setting without effect: KRaft elects uncleanly by itself only from 3.9 on (KAFKA-12670)."""
     settings: Configuration = configuration(scenario)
     by_hand = any(isinstance(step, Elect) for step in scenario.timeline)
     if settings.unclean_election and not settings.elects_uncleanly and not by_hand:
@@ -107,7 +107,7 @@ def _deleted(scenario: Scenario) -> Iterator[Problem]:
             continue
         if rate is None:
             yield Problem(
-                where, f"{where[-1]}: with no workload.rate nobody knows how much is written: say a rate, or remove it"
+                where, f"{where[-1]}: without workload.rate nobody knows how much is written: set a rate, or remove it"
             )
         elif kept < (most := round(rate * size * longest)):
             yield Problem(
@@ -120,7 +120,8 @@ def _deleted(scenario: Scenario) -> Iterator[Problem]:
 def _effective(
     scenario: Scenario, of_topic: str, of_brokers: Mapping[str, int]
 ) -> Iterator[tuple[tuple[str, str, str], "Setting"]]:
-    """Where a setting of the topic is written: at the topic, else the first of its names for brokers that is set."""
+    """Where the effective setting of the topic is: at the topic, else the first that is set of its names for
+    brokers."""
     if of_topic in scenario.topic.config:
         yield ("topic", "config", of_topic), scenario.topic.config[of_topic]
         return
@@ -130,7 +131,7 @@ def _effective(
 
 
 def _number(value: "Setting", unit: int) -> int | None:
-    """The setting in its smallest unit; None where Kafka would refuse it."""
+    """The setting in its smallest unit; None if Kafka would refuse it."""
     try:
         return int(str(value)) * unit
     except ValueError:

@@ -20,16 +20,15 @@ _SUFFIXES = (".yaml", ".yml")
 
 
 def load(name_or_path: str, overrides: Sequence[str] = (), text: str | None = None) -> Scenario:
-    """The named scenario, or that of a file, with each ``path=value`` of ``overrides`` put in. Files that it names are
-    found from where it stands; those of ``overrides`` from the current directory. ``text``: what is, or was, in the
-    file, which is not read then.
+    """The named scenario, or that of a file, with each ``path=value`` of ``overrides`` applied.
 
-    Raises ScenarioError: a line for each thing that is wrong.
+    Paths in the scenario are relative to its file; those in ``overrides`` to the current directory. ``text``: the
+    content of the file, which is then not read. Raises ScenarioError with a line for each mistake.
     """
     path = _find(name_or_path) if text is None else Path(name_or_path)
     written = read(path) if text is None else parse(text, name_or_path)
     if "runs" in written.data:
-        raise ScenarioError(f"{name_or_path}: a suite, and no scenario: `kafka-trial suite` runs it, named alone")
+        raise ScenarioError(f"{name_or_path}: this is a suite, not a scenario: `kafka-trial suite` runs it")
     found_from(written.data, path.parent)
     for assignment in overrides:
         override(written, from_anywhere(assignment, Path()))
@@ -37,13 +36,13 @@ def load(name_or_path: str, overrides: Sequence[str] = (), text: str | None = No
 
 
 def text_of(name_or_path: str) -> str | None:
-    """What is in a file that is loaded by its path; None for a named scenario, which is here whatever happens to files.
-    Raises ScenarioError where there is no such file."""
+    """The content of a file that is given by its path; None for a named scenario, which is part of the program. Raises
+    ScenarioError if there is no such file."""
     return None if name_or_path in named() else read_text(_find(name_or_path))
 
 
 def validated(written: Written) -> Scenario:
-    """The scenario that is written; one without a name is called after its file. Raises ScenarioError."""
+    """The scenario of the data. Without a name, it gets that of its file. Raises ScenarioError."""
     named = {"name": Path(written.origin).stem, **written.data}
     try:
         scenario = Scenario.model_validate(named, context=WRITTEN)
@@ -78,6 +77,6 @@ def _find(name_or_path: str) -> Path:
         raise ScenarioError(f"{path}: no such file")
     by_last_part = {name.rpartition("/")[2]: name for name in known}
     near = get_close_matches(name_or_path, [*known, *by_last_part], n=3)
-    meant = dict.fromkeys(by_last_part.get(one, one) for one in near)
+    meant = dict.fromkeys(by_last_part.get(name, name) for name in near)
     hint = f"did you mean {' or '.join(meant)}?" if meant else "`kafka-trial scenarios` lists them"
-    raise ScenarioError(f"no scenario is called {name_or_path!r}, and no file; {hint}")
+    raise ScenarioError(f"no scenario or file is called {name_or_path!r}; {hint}")

@@ -15,7 +15,7 @@ from workloads.workload import Workload
 
 
 def _of_a_kind(workload: object) -> object:
-    """A workload that does not say its ``kind`` is the default one."""
+    """A workload without ``kind`` is the default one."""
     return {"kind": DEFAULT, **workload} if isinstance(workload, dict) else workload
 
 
@@ -38,7 +38,7 @@ else:
 
 
 class FinalRead(Part):
-    """How everything is read back."""
+    """How every log is read back."""
 
     isolation_level: Isolation | None = Field(None, alias="isolation.level", description="default: the workload's")
     down: list[str] = Field([], description="injections, nodes or pins that may stay as they are")
@@ -46,43 +46,43 @@ class FinalRead(Part):
 
 
 class Scenario(Part):
-    """A named experiment with an expectation. What contradicts itself is refused where one is loaded (loading.py)."""
+    """A named experiment with an expectation. Loading refuses one that contradicts itself (loading.py)."""
 
     name: str = Field(
         pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*$", description="default: the file's name"
     )
-    source: str = Field("", description="where the claim comes from")
+    source: str = Field("", description="the source of the claim")
     claim: str = Field("", description="what it shows, in one sentence")
     notes: str = Field("", description="what was found when it was run")
-    tags: list[str] = Field([], description="words by which suites and `kafka-trial scenarios --tag` choose it")
+    tags: list[str] = Field([], description="words that suites and `kafka-trial scenarios --tag` choose by")
     cluster: AnyCluster = Field(AnyCluster(), description="which nodes, of which version, with which settings")
     topic: TopicSpec = Field(TopicSpec(), description="what is written to and read from")
     workload: AnyWorkload = WORKLOADS[DEFAULT]()
     timeline: list[Step] = Field([], description="what happens while the workload runs, one step after the other")
     watch: Annotated[str, BeforeValidator(str)] = Field(
-        "0", pattern=r"^(.+/)?\d+$", description="the partition whose leader is meant: 0, or trial/0"
+        "0", pattern=r"^(.+/)?\d+$", description="the partition whose leader and ISR count: 0, or trial/0"
     )
-    final_read: FinalRead = Field(FinalRead(), description="how everything is read back when all is over")
-    requires: Requirements = Field(Requirements(), description="what must have happened, or the run is unknown")
-    limits: Limits = Field(Limits(), description="what is invalid though Kafka promises nothing of it")
-    expect: Expectation = Field(Expectation(), description="the verdict that is success; the default is valid")
+    final_read: FinalRead = Field(FinalRead(), description="how every log is read back at the end")
+    requires: Requirements = Field(Requirements(), description="what must happen, or the run is unknown")
+    limits: Limits = Field(Limits(), description="your own limits: beyond them a run is invalid")
+    expect: Expectation = Field(Expectation(), description="the verdict that counts as success; the default is valid")
 
     @property
     def faults(self) -> list[Injection]:
-        """Every fault that the timeline injects, or may draw."""
+        """Every fault that the timeline injects, or may choose at random."""
         return [fault for step in self.timeline for fault in injections(step)]
 
     @property
     def watch_topic(self) -> str:
-        """The topic of the partition whose leader the targets mean."""
+        """The topic of the watched partition, whose leader and ISR the targets mean."""
         return self.watch.rpartition("/")[0] or self.topic.names[0]
 
     @property
     def watch_partition(self) -> int:
-        """The number of the partition whose leader the targets mean."""
+        """The number of the watched partition."""
         return int(self.watch.rpartition("/")[2])
 
     @property
     def isolation_level(self) -> Isolation:
-        """How the final read isolates."""
+        """The isolation level of the final read."""
         return self.final_read.isolation_level or self.workload.isolation_level

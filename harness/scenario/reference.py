@@ -35,7 +35,7 @@ _PARTS = (
     ("expect", "Expectation"),
 )
 
-#: What stands for a pattern: nobody wants to read it.
+#: The words that the page shows for a pattern.
 _WORDS = {DURATION_PATTERN: "duration", SHARE_PATTERN: "share", RATE_PATTERN: "rate"}
 
 
@@ -78,17 +78,17 @@ def _lines(schema: Schema, definitions: Schema) -> Iterator[str]:
         yield definition["description"] + "\n"
         yield from _table(definition, definitions, without={"fault", *_common(definitions)["properties"]})
     yield "\n## Targets\n"
-    yield "Who a fault hits, or an `until` means: one of these, or a list of them, looked up when the step begins.\n"
+    yield "The nodes of a fault or an `until`: one of these, or a list of them, looked up when the step begins.\n"
     yield "| target | means |\n|---|---|"
     for name, means in MEANT.items():
         yield f"| `{name}` | {means} |"
 
 
 def _common(definitions: Schema) -> Schema:
-    """What may be said of every injection, in addition to the parameters of its fault."""
-    of = definitions[f"fault-{next(iter(FAULTS))}"]["properties"]
+    """The keys of every injection, in addition to the parameters of its fault."""
+    keys = definitions[f"fault-{next(iter(FAULTS))}"]["properties"]
     fault = {"description": "which: see Faults", "enum": [*FAULTS]}
-    return {"properties": {"fault": fault, "as": of["as"], "pin": of["pin"]}, "required": ["fault"]}
+    return {"properties": {"fault": fault, "as": keys["as"], "pin": keys["pin"]}, "required": ["fault"]}
 
 
 def _section(
@@ -115,12 +115,12 @@ def _default(prop: Schema) -> str:
 
 
 def _meaning(prop: Schema, definitions: Schema) -> str:
-    said = prop.get("description") or _meant(prop, definitions).get("description", "")
-    return str(said).replace("|", "\\|")
+    description = prop.get("description") or _meant(prop, definitions).get("description", "")
+    return str(description).replace("|", "\\|")
 
 
 def _meant(prop: Schema, definitions: Schema) -> Schema:
-    """The definition that a key refers to; itself where it refers to none."""
+    """The definition that a key refers to; itself if it refers to none."""
     found: Schema = definitions[prop["$ref"].removeprefix("#/$defs/")] if "$ref" in prop else prop
     return found
 

@@ -1,4 +1,4 @@
-"""A scenario written out: a file that says all that a run of it depends on."""
+"""A scenario with all its settings: a file with everything that its run depends on."""
 
 from typing import Any
 
@@ -11,15 +11,15 @@ _WIDTH = 120
 
 
 def resolved_yaml(scenario: Scenario, ascii_only: bool = False) -> str:
-    """Every setting, with its default where the file has none, and of each step what is not the default; what is empty
-    is left out.
+    """A scenario file with every setting, defaults too; a step has only its keys that differ from their defaults. Empty
+    values are left out.
 
-    It is a scenario file itself: loading it makes an equal scenario. ``ascii_only`` writes other characters as escapes.
+    Loading it gives an equal scenario. ``ascii_only`` writes other characters as escapes.
     """
-    said = scenario.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"timeline"})
-    expect, requires = said.pop("expect"), said.pop("requires")
-    said |= {"timeline": [_step(step) for step in scenario.timeline], "requires": requires, "expect": expect}
-    written = {key: filled for key, value in said.items() if (filled := _filled(value)) not in ("", {}, [])}
+    settings = scenario.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"timeline"})
+    expect, requires = settings.pop("expect"), settings.pop("requires")
+    settings |= {"timeline": [_step(step) for step in scenario.timeline], "requires": requires, "expect": expect}
+    written = {key: filled for key, value in settings.items() if (filled := _filled(value)) not in ("", {}, [])}
     return yaml.safe_dump(written, sort_keys=False, allow_unicode=not ascii_only, width=_WIDTH)
 
 

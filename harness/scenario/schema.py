@@ -1,4 +1,4 @@
-"""Which keys a scenario may have below a key, read off the models themselves."""
+"""The keys that a scenario may have below a key, taken from the models."""
 
 from collections.abc import Mapping
 from types import UnionType
@@ -19,7 +19,7 @@ def keys_of(model: Model) -> list[str]:
 
 
 def keys_at(where: KeyPath, data: Any, whole: Model = Scenario) -> list[str] | None:
-    """The keys that may be below a key of ``data``; None where any may (Kafka's own settings), or none is.
+    """The allowed keys below a key of ``data``; None if any key is allowed (Kafka's own settings), or no key is.
 
     ``whole``: the model of all of ``data``.
     """
@@ -33,7 +33,8 @@ def keys_at(where: KeyPath, data: Any, whole: Model = Scenario) -> list[str] | N
 
 def _below(annotation: Any, part: str | int, data: Any) -> Any:
     if isinstance(part, int):
-        return next((get_args(one)[0] for one in _alternatives(annotation) if get_origin(one) in {list, tuple}), None)
+        lists = (kind for kind in _alternatives(annotation) if get_origin(kind) in {list, tuple})
+        return next((get_args(kind)[0] for kind in lists), None)
     model = _model(annotation, data)
     if model is None:
         return None
@@ -50,11 +51,11 @@ def _part(data: Any, part: str | int) -> Any:
 
 
 def _model(annotation: Any, data: Any) -> Model | None:
-    """The alternative that ``data`` is meant to be: its literals are those of the data, and it shares most keys."""
+    """The alternative that fits ``data`` best: its literals are those of the data, and it shares most keys."""
     keys = data if isinstance(data, Mapping) else {}
-    models = [one for one in _alternatives(annotation) if isinstance(one, type) and issubclass(one, BaseModel)]
+    models = [kind for kind in _alternatives(annotation) if isinstance(kind, type) and issubclass(kind, BaseModel)]
     if not models and isinstance(data, Mapping) and (listed := _below(annotation, 0, [data])) is not None:
-        return _model(listed, data)  # one alone stands for a list of it
+        return _model(listed, data)  # a single item may be written instead of a list
     fitting = [model for model in models if len(models) == 1 or _literals_fit(model, keys)]
     return max(fitting, key=lambda model: len(set(keys_of(model)) & set(keys)), default=None)
 
@@ -68,5 +69,5 @@ def _alternatives(annotation: Any) -> list[Any]:
     if get_origin(annotation) is Annotated:
         return _alternatives(get_args(annotation)[0])
     if get_origin(annotation) in {Union, UnionType}:
-        return [one for argument in get_args(annotation) for one in _alternatives(argument)]
+        return [kind for argument in get_args(annotation) for kind in _alternatives(argument)]
     return [annotation]

@@ -1,4 +1,4 @@
-"""The steps of a timeline, as written: ``wait``, ``until``, ``inject``, ``heal``, ``elect``, ``random``, and those that
+"""The steps of a timeline in a file: ``wait``, ``until``, ``inject``, ``heal``, ``elect``, ``random``, and those that
 workloads add."""
 
 from collections.abc import Sequence
@@ -20,15 +20,17 @@ class _Part(BaseModel):
 
 
 class Named(_Part):
-    """What ``inject:`` may say in addition to the fault's own parameters."""
+    """The keys of ``inject:`` in addition to the fault's own parameters."""
 
     fault: str
-    name: str | None = Field(None, alias="as", description="the injection's name: heals it, and means the nodes it hit")
+    name: str | None = Field(
+        None, alias="as", description="the injection's name, for `heal`, and as a target: the nodes that it hit"
+    )
     pin: dict[str, Expression] = Field({}, description="roles to remember as they are before the fault")
 
     def __str__(self) -> str:
-        said = self.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude={"fault", "name", "pin"})
-        words = [f"{key} {_words(value)}" for key, value in said.items()]
+        given = self.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude={"fault", "name", "pin"})
+        words = [f"{key} {_words(value)}" for key, value in given.items()]
         return " ".join([self.fault, *words, *([f"as {self.name}"] if self.name else [])])
 
 
@@ -56,8 +58,8 @@ class Condition(_Part):
     """What an ``until`` awaits: exactly one of ``isr``, ``leader``, ``acknowledged``."""
 
     isr: Expression | None = Field(None, description="the watched partition's ISR is exactly these nodes")
-    leader: Expression | None = Field(None, description="changed (since the last inject), none, or who leads")
-    acknowledged: int | None = Field(None, ge=1, description="so many writes are acknowledged")
+    leader: Expression | None = Field(None, description="changed (since the last inject), none, or the leader's name")
+    acknowledged: int | None = Field(None, ge=1, description="this many writes are acknowledged")
     within: Duration = Field(30.0, gt=0, description="how long it may take")
 
     @model_validator(mode="after")
@@ -67,7 +69,7 @@ class Condition(_Part):
         return self
 
     def targets(self) -> list[Expression]:
-        """The expressions that must be resolved to look at it."""
+        """The expressions that have to be resolved before the condition can be checked."""
         roles = [] if self.leader in {None, "changed", "none"} else [self.leader]
         return [expression for expression in (self.isr, *roles) if expression is not None]
 
@@ -78,10 +80,12 @@ class Condition(_Part):
 
 
 class Draw(_Part):
-    """Faults drawn by the run's seed, one ``every`` so often, ``for`` so long."""
+    """Random faults, chosen by the run's seed: one in each period of ``every``, for the time of ``for``."""
 
-    faults: list[AnyInjection] = Field(min_length=1, description="what is drawn from: none that needs an earlier one")
-    every: Duration = Field(10.0, gt=0, description="one is injected and healed in each such time")
+    faults: list[AnyInjection] = Field(
+        min_length=1, description="the faults to choose from: none that needs an earlier one"
+    )
+    every: Duration = Field(10.0, gt=0, description="the period in which one fault is injected and healed")
     for_: Duration = Field(60.0, gt=0, alias="for", description="how long the step lasts")
 
     @model_validator(mode="after")
@@ -92,7 +96,7 @@ class Draw(_Part):
             if not fault.drawable:
                 raise ValueError(f"random: {fault.fault} needs an earlier fault: inject it in a step of its own")
             if fault.name or fault.pin:
-                raise ValueError("random: drawn faults have neither `as` nor `pin`")
+                raise ValueError("random: its faults may have neither `as` nor `pin`")
         return self
 
     def __str__(self) -> str:
@@ -113,7 +117,7 @@ class Wait(TimelineStep):
 
 
 class Until(TimelineStep):
-    """Wait for a condition. One that does not come ends the timeline, and makes the run ``unknown``."""
+    """Wait for a condition. If it times out, the timeline ends, and the run is ``unknown``."""
 
     until: Condition
 
@@ -144,7 +148,7 @@ class Heal(TimelineStep):
 class Elect(TimelineStep):
     """Ask for an unclean election in the watched partition: a replica outside the ISR may be elected (KIP-460).
 
-    It comes only where the partition has no leader; one that does not come makes the run ``unknown``.
+    Kafka elects only if the partition has no leader. Without an election the run is ``unknown``.
     """
 
     elect: Literal["unclean"]
@@ -157,7 +161,7 @@ class Random(TimelineStep):
 
     @property
     def longest(self) -> float:
-        # (What is drawn last may begin at its very end.)
+        # (The last fault may begin at the very end of the step.)
         return self.random.for_ + max(fault.takes for fault in self.random.faults)
 
 
@@ -170,7 +174,7 @@ STEPS = {step.__name__.lower(): step for step in _EVERY}
 
 
 def injections(step: TimelineStep) -> Sequence[Injection]:
-    """The faults that a step injects, or may draw."""
+    """The faults that a step injects, or may choose at random."""
     if isinstance(step, Inject):
         return [step.inject]
     return step.random.faults if isinstance(step, Random) else []

@@ -1,4 +1,4 @@
-"""One walk over a timeline: what its steps name, and which faults last, when each step comes. Pure."""
+"""Checks a timeline in one pass: what its steps name, and which faults last at each step. Pure."""
 
 from collections.abc import Iterator
 
@@ -10,26 +10,26 @@ from harness.scenario.timeline_names import Names, wrong_in_a_heal, wrong_in_an_
 
 
 def problems_of_the_timeline(scenario: Scenario) -> Iterator[Problem]:
-    """A problem for each name that means nothing at its step, and each fault that cannot act as it says."""
+    """A problem for each name that is unknown at its step, and for each fault that cannot act as written."""
     cluster = scenario.cluster
     names, shaped = Names(cluster), ShapedTraffic(cluster)
     for index, step in enumerate(scenario.timeline):
         where: KeyPath = ("timeline", index)
         match step:
             case Inject(inject=injection):
-                here = (*where, "inject")
-                yield from wrong_in_an_injection(injection, names, here)
-                yield from cannot_act(injection, cluster, here)
-                yield from shaped.clashing(injection, here)
+                key = (*where, "inject")
+                yield from wrong_in_an_injection(injection, names, key)
+                yield from cannot_act(injection, cluster, key)
+                yield from shaped.clashing(injection, key)
                 names.remember(injection)
                 shaped.remember(injection)
             case Random(random=draw):
                 names.unnamed |= {fault.fault for fault in draw.faults}
                 for number, fault in enumerate(draw.faults):
-                    here = (*where, "random", "faults", number)
-                    yield from wrong_targets(fault.targets().values(), names, here)
-                    yield from cannot_act(fault, cluster, here)
-                    yield from shaped.clashing(fault, here)
+                    entry = (*where, "random", "faults", number)
+                    yield from wrong_targets(fault.targets().values(), names, entry)
+                    yield from cannot_act(fault, cluster, entry)
+                    yield from shaped.clashing(fault, entry)
             case Until(until=condition):
                 wrong = list(wrong_targets(condition.targets(), names, (*where, "until")))
                 yield from wrong or never_comes(condition, cluster, scenario.topic.replication, (*where, "until"))
@@ -39,4 +39,4 @@ def problems_of_the_timeline(scenario: Scenario) -> Iterator[Problem]:
                 shaped.healed(name)
     for name in scenario.final_read.down:
         if name not in {*names.all, *cluster.node_names}:
-            yield Problem(("final_read", "down"), f"{name!r} is no node, and no step named anything so")
+            yield Problem(("final_read", "down"), f"{name!r} is neither a node nor a name from the timeline")

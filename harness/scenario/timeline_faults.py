@@ -1,4 +1,4 @@
-"""What keeps the faults of a timeline from acting: no such plane, targets that hit nobody, queues that clash. Pure."""
+"""Why faults of a timeline cannot act: no such plane, targets without a node, queues that clash. Pure."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ _OF_BROKERS = {"leader", "followers", "coordinator"}
 
 
 def cannot_act(fault: Injection, cluster: ClusterSpec, where: KeyPath) -> Iterator[Problem]:
-    """Why one fault can never act as it says, whatever happens in the run."""
+    """Why a fault can never act as written, whatever happens in the run."""
     if says := _no_plane(getattr(fault, "plane", Plane.ALL), cluster):
         yield Problem((*where, "plane"), says)
     sides = fault.targets()
@@ -30,7 +30,7 @@ def cannot_act(fault: Injection, cluster: ClusterSpec, where: KeyPath) -> Iterat
 
 
 def never_comes(condition: Condition, cluster: ClusterSpec, replication: int, where: KeyPath) -> Iterator[Problem]:
-    """Why the condition that a step waits for can never hold, whichever nodes have the roles by then."""
+    """Why the condition of an ``until`` can never hold, whichever nodes have the roles then."""
     groups = groups_of(cluster)
 
     def certain(expression: Expression) -> frozenset[str]:
@@ -41,7 +41,7 @@ def never_comes(condition: Condition, cluster: ClusterSpec, replication: int, wh
 
     if condition.isr is not None:
         if outside := no_brokers(condition.isr):
-            yield Problem((*where, "isr"), f"{', '.join(outside)}: no broker, and in no ISR: name brokers alone")
+            yield Problem((*where, "isr"), f"{', '.join(outside)}: not a broker, so never in an ISR: name only brokers")
         elif len(named := certain(condition.isr) & groups["brokers"]) > replication:
             yield Problem(
                 (*where, "isr"),
@@ -56,7 +56,7 @@ def never_comes(condition: Condition, cluster: ClusterSpec, replication: int, wh
 
 
 def _no_plane(plane: Plane, cluster: ClusterSpec) -> str | None:
-    """Why this version has no such plane; None where it has."""
+    """Why this version does not have the plane; None if it does."""
     version = parse_version(cluster.version)
     if plane is Plane.ALL or cluster.metadata == "kraft":
         return None
@@ -72,35 +72,35 @@ def _no_plane(plane: Plane, cluster: ClusterSpec) -> str | None:
 
 @dataclass
 class ShapedTraffic:
-    """The faults that shape traffic and last, and which nodes they certainly have in common."""
+    """The lasting faults that shape traffic, and the nodes that two of them certainly hit."""
 
     cluster: ClusterSpec
     lasting: list[Injection] = field(default_factory=list)
 
     def clashing(self, fault: Injection, where: KeyPath) -> Iterator[Problem]:
-        """A problem where a fault that lasts certainly shapes the same traffic of a node."""
+        """A problem if a lasting fault certainly shapes the same traffic of some node."""
         for other in self.lasting:
             if (why := fault.clashes(other)) is not None and self._meet(fault, other):
                 yield Problem(where, why.format(of="", other=other.name or f"`{other.fault}`"))
                 return
 
     def remember(self, fault: Injection) -> None:
-        """It lasts from now on."""
+        """Note that the fault lasts from now on."""
         if fault.shapes is not None:
             self.lasting.append(fault)
 
     def healed(self, name: str) -> None:
-        """The fault of that name, or all, last no longer."""
+        """Note that the fault of that name, or every fault, has ended."""
         self.lasting = [other for other in self.lasting if name not in {"all", other.name}]
 
     def _meet(self, one: Injection, other: Injection) -> bool:
-        """Whether both hit some node, whichever nodes have the roles by then."""
+        """Whether both certainly hit a common node, whichever nodes have the roles then."""
         (mine, my_roles), (theirs, their_roles) = self._hit(one), self._hit(other)
         brokers = groups_of(self.cluster)["brokers"]
         return bool(mine & theirs) or (brokers <= mine and bool(their_roles)) or (brokers <= theirs and bool(my_roles))
 
     def _hit(self, fault: Injection) -> tuple[frozenset[str], set[str]]:
-        """The nodes that are hit for certain, and the roles and choices that are of some broker."""
+        """The nodes that the fault certainly hits, and its roles and choices that mean some broker."""
         named = [part for expression in fault.targets().values() for part in parts(expression)]
         members = groups_of(self.cluster)
         fixed = frozenset().union(*(members.get(part, frozenset({part})) for part in named))

@@ -1,4 +1,4 @@
-"""What the steps of a timeline call things, and whether each name means something by then. Pure."""
+"""The names in a timeline, and whether each is known at its step. Pure."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -19,7 +19,7 @@ _ENDING = " or ".join(kind for kind, fault in FAULTS.items() if fault.keeps is P
 
 @dataclass
 class Names:
-    """What a timeline has named so far, and which of those names mean nodes that do not run."""
+    """The names that a timeline has given so far, and which of them mean nodes that do not run."""
 
     cluster: ClusterSpec
     injections: set[str] = field(default_factory=set)
@@ -33,7 +33,7 @@ class Names:
         return self.injections | self.pins
 
     def misnamed(self, expression: Expression) -> str | None:
-        """Why the expression means nothing in this cluster at this step; None where it does."""
+        """Why the expression means no node of this cluster at this step; None if it means one."""
         try:
             check_names(expression, self.cluster.node_names, self.all)
         except ScenarioError as exc:
@@ -43,13 +43,13 @@ class Names:
         return f"target {empty[0]!r}: a cluster with metadata: {self.cluster.metadata} has none" if empty else None
 
     def misnaming(self, name: str) -> str | None:
-        """Why nothing may be called that at this step; None where it may."""
+        """Why a step may not give this name; None if it may."""
         if name in self.injections:
-            return f"something was injected as {name!r} before: give it another name"
+            return f"an earlier injection is called {name!r}: choose another name"
         if re.fullmatch(r"elect-\d+", name):
-            return f"{name!r} is what an election by hand is called: choose another name"
+            return f"{name!r} is the name of an election by hand: choose another name"
         if name.rpartition("-")[0] in self.unnamed and re.fullmatch(r".*-\d+", name):
-            return f"{name!r} is what an injection before, which has no name, is called: choose another name"
+            return f"an earlier injection without a name gets the name {name!r}: choose another name"
         try:
             check_new_name(name, self.cluster.node_names)
         except ScenarioError as exc:
@@ -57,7 +57,7 @@ class Names:
         return None
 
     def not_ended(self, expression: Expression) -> str | None:
-        """The first part of ``expression`` that is not known to have been ended."""
+        """The first part of ``expression`` whose process has not certainly been ended."""
         ended = frozenset().union(*self.ended.values())
         groups = groups_of(self.cluster)
         for part in parts(expression):
@@ -66,7 +66,7 @@ class Names:
         return None
 
     def remember(self, injection: Injection) -> None:
-        """What later steps may refer to."""
+        """Note the names to which later steps may refer."""
         self.pins |= set(injection.pin)
         if injection.name is None:
             self.unnamed.add(injection.fault)
@@ -79,11 +79,11 @@ class Names:
             self.ended = {name: nodes - again for name, nodes in self.ended.items()}
 
     def healed(self, name: str) -> None:
-        """What was killed by that injection, or by all, runs again."""
+        """Note that the nodes that this injection killed, or all nodes, run again."""
         self.ended = {} if name == "all" else {other: nodes for other, nodes in self.ended.items() if other != name}
 
     def _called(self, injection: Injection) -> frozenset[str]:
-        """Every name that means, from now on, a node that this fault hits. A role that moves is not one."""
+        """Every name that from now on means a node of this fault. A role that may move is not one."""
         groups = groups_of(self.cluster)
         hit = {part for expression in injection.targets().values() for part in parts(expression)}
         pinned = {role for role, expression in injection.pin.items() if set(parts(expression)) <= hit}
@@ -93,14 +93,14 @@ class Names:
 
 
 def wrong_in_a_heal(name: str, known: Names, where: KeyPath) -> Iterator[Problem]:
-    """A problem where nothing was injected under that name."""
+    """A problem if no injection has that name."""
     if name != "all" and name not in known.injections:
         named = ", ".join(sorted(known.injections)) or "nothing (name an injection with `as:`)"
-        yield Problem(where, f"nothing was injected as {name!r} before; named so far: {named}")
+        yield Problem(where, f"no earlier injection is called {name!r}; named so far: {named}")
 
 
 def wrong_in_an_injection(injection: Injection, known: Names, where: KeyPath) -> Iterator[Problem]:
-    """A problem for each of its names that is taken, and each of its targets that means nothing."""
+    """A problem for each of its names that is taken, and for each of its targets that means no node."""
     for role, expression in injection.pin.items():
         for says in filter(None, (known.misnaming(role), known.misnamed(expression))):
             yield Problem((*where, "pin", role), says)
@@ -114,20 +114,20 @@ def wrong_in_an_injection(injection: Injection, known: Names, where: KeyPath) ->
             if part := here.not_ended(expression):
                 yield Problem(
                     where,
-                    f"{part!r} was not ended before: `{injection.fault}` hits only a node whose process has exited; "
+                    f"{part!r} has not ended: `{injection.fault}` hits only a node whose process has exited; "
                     f"inject {_ENDING} `as:` a name, and name that as the target",
                 )
 
 
 def wrong_targets(targets: Iterable[Expression], known: Names, where: KeyPath) -> Iterator[Problem]:
-    """A problem for each target that means nothing at this step."""
+    """A problem for each target that means no node at this step."""
     for expression in targets:
         if says := known.misnamed(expression):
             yield Problem(where, says)
 
 
 def groups_of(cluster: ClusterSpec) -> dict[str, frozenset[str]]:
-    """The roles that are groups by the cluster's shape."""
+    """The roles that are groups of nodes, and their nodes in this cluster."""
     roles = {"brokers": Role.BROKER, "controllers": Role.CONTROLLER, "zookeeper": Role.ZOOKEEPER}
     of_one = {group: frozenset(name for name, has, _ in cluster.roster if has is role) for group, role in roles.items()}
     return {**of_one, "all": frozenset(cluster.node_names)}

@@ -1,4 +1,4 @@
-"""A scenario as it is written: YAML as plain data that remembers where each key stands."""
+"""A scenario as written: YAML as plain data, with the line of each key."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,22 +10,22 @@ from harness.core.errors import ScenarioError
 from harness.core.printable import is_text, printable
 from harness.scenario.problems import KeyPath
 
-#: Told of a file that is none.
+#: The message for a file that is not a scenario.
 SCENARIO = "a scenario is a mapping of keys such as cluster, topic, workload, timeline"
-#: A few aliases of aliases would fill the memory.
+#: A limit, because a few aliases of aliases would fill the memory.
 _MOST_ENTRIES = 100_000
 
 
 @dataclass
 class Written:
-    """Plain data, and for each of its keys where it was written: ``file.yaml:7`` or ``--set topic.replication``."""
+    """Plain data, and the origin of each of its keys: ``file.yaml:7`` or ``--set topic.replication``."""
 
     data: dict[str, Any]
     origin: str
-    stands: dict[KeyPath, str] = field(default_factory=dict)
+    origins: dict[KeyPath, str] = field(default_factory=dict)
 
     def resolved(self, where: KeyPath) -> KeyPath:
-        """``where`` without the parts that are not in the data: names of alternatives that a validator put there."""
+        """``where`` without the parts that a validator added: names of alternatives, which are not in the data."""
         node: Any = self.data
         found: list[str | int] = []
         for part in where:
@@ -37,15 +37,16 @@ class Written:
                 found.append(part)
         return tuple(found)
 
-    def stand(self, where: KeyPath) -> str:
-        """Where the innermost part of ``where`` that was written stands."""
+    def origin_of(self, where: KeyPath) -> str:
+        """The origin of the innermost part of ``where`` that was written."""
         return next(
-            (self.stands[where[:end]] for end in range(len(where), 0, -1) if where[:end] in self.stands), self.origin
+            (self.origins[where[:end]] for end in range(len(where), 0, -1) if where[:end] in self.origins), self.origin
         )
 
 
 def parse(text: str, origin: str, wanted: str = SCENARIO) -> Written:
-    """Raises ScenarioError, with the line, for what is no YAML mapping, as is ``wanted``, or has a key twice."""
+    """The data of a text. Raises ScenarioError, with the line, if it is not a YAML mapping (the message is then
+    ``wanted``), or has a key twice."""
     written = Written({}, origin)
     try:
         data = _data(text, written)
@@ -75,12 +76,12 @@ def _data(text: str, written: Written) -> Any:
 
 
 def read(path: Path, wanted: str = SCENARIO) -> Written:
-    """The file at ``path``. Raises ScenarioError where it cannot be read or is not what is ``wanted``."""
+    """The data of a file. Raises ScenarioError if it cannot be read, or is not what is ``wanted``."""
     return parse(read_text(path), str(path), wanted)
 
 
 def read_text(path: Path) -> str:
-    """What is in the file at ``path``. Raises ScenarioError where it cannot be read."""
+    """The text of a file. Raises ScenarioError if it cannot be read."""
     try:
         return path.read_text(encoding="utf-8")
     except OSError as exc:
@@ -90,7 +91,7 @@ def read_text(path: Path) -> str:
 
 
 def _plain(loader: yaml.SafeLoader, node: yaml.Node, keys: KeyPath, written: Written) -> Any:
-    if len(written.stands) > _MOST_ENTRIES:
+    if len(written.origins) > _MOST_ENTRIES:
         raise ScenarioError(f"{written.origin}: more than {_MOST_ENTRIES} entries, aliases counted where they are used")
     if isinstance(node, yaml.MappingNode):
         loader.flatten_mapping(node)
@@ -103,13 +104,13 @@ def _plain(loader: yaml.SafeLoader, node: yaml.Node, keys: KeyPath, written: Wri
                     f"{written.origin}:{line}: {key!r} appears twice, on line {own_lines[key]} before: remove one"
                 )
             own_lines[key] = line
-            written.stands[(*keys, key)] = f"{written.origin}:{line}"
+            written.origins[(*keys, key)] = f"{written.origin}:{line}"
             found[key] = _plain(loader, value_node, (*keys, key), written)
         return found
     if isinstance(node, yaml.SequenceNode):
         items = []
         for index, item in enumerate(node.value):
-            written.stands[(*keys, index)] = f"{written.origin}:{item.start_mark.line + 1}"
+            written.origins[(*keys, index)] = f"{written.origin}:{item.start_mark.line + 1}"
             items.append(_plain(loader, item, (*keys, index), written))
         return items
     value = _scalar(loader, node, written)
@@ -122,12 +123,12 @@ def _scalar(loader: yaml.SafeLoader, node: yaml.Node, written: Written) -> Any:
     except ValueError as exc:
         where = f"{written.origin}:{node.start_mark.line + 1}"
         raise ScenarioError(
-            f"{where}: {node.value!r} looks like a date or a number, and is none: put it in quotes"
+            f"{where}: {node.value!r} looks like a date or a number, but is not valid: put it in quotes"
         ) from exc
 
 
 def may_name_files(keys: KeyPath) -> bool:
-    """Whether a value may be a path, and so of any bytes: an inventory."""
+    """Whether a value may be a path (of an inventory), which may have any bytes."""
     return keys[:1] == ("cluster",)
 
 

@@ -62,7 +62,7 @@ def test_a_fault_of_one_line_is_loaded_injected_recorded_and_healed(tmp_path: Pa
         ("[inject: {fault: lull, target: b1, song: 2}]", "unit"),
         ("[inject: {fault: lul, target: b1}]", "did you mean 'lull'?"),
         ("[lull: b1]", "a fault is injected: `inject: {fault: lull, …}`"),
-        ("[inject: {fault: lull, target: b1}, inject: {fault: wipe, target: b1}]", "'b1' was not ended before"),
+        ("[inject: {fault: lull, target: b1}, inject: {fault: wipe, target: b1}]", "'b1' has not ended"),
     ],
 )
 def test_what_is_wrong_of_it_is_said_as_of_any_other(timeline: str, says: str, tmp_path: Path) -> None:

@@ -61,22 +61,22 @@ REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "a leader that is to change and not to": (
         ("requires={leader: unchanged}",),
-        "timeline.1.until: another leader is awaited, and requires.leader is unchanged: drop one",
+        "timeline.1.until: the step awaits another leader, but requires.leader is unchanged: remove one of them",
     ),
     "a name that an unnamed injection has": (
         ("timeline.0.inject.as=null", "timeline.2.inject.as=kill-1", "timeline.2.inject.fault=kill"),
-        "'kill-1' is what an injection before, which has no name, is called: choose another name",
+        "an earlier injection without a name gets the name 'kill-1': choose another name",
     ),
     "a name that a drawn injection may have": (
         (
             "timeline.1={random: {faults: [{fault: pause, target: b1}]}}",
             "timeline.2={inject: {fault: kill, target: b1, as: pause-3}}",
         ),
-        "'pause-3' is what an injection before, which has no name, is called",
+        "an earlier injection without a name gets the name 'pause-3'",
     ),
     "an ISR with nodes that are no brokers": (
         ("timeline.1.until={isr: all}",),
-        "timeline.1.until.isr: c1: no broker, and in no ISR: name brokers alone",
+        "timeline.1.until.isr: c1: not a broker, so never in an ISR: name only brokers",
     ),
     "an ISR of more brokers than replicas": (
         ("cluster.brokers=4", "timeline.1.until={isr: brokers}"),
@@ -93,7 +93,7 @@ REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "an invalid verdict of nothing": (
         ("expect={verdict: invalid}",),
-        "expect.verdict: invalid is a verdict of anomalies: name them in expect.anomalies, or in expect.allowed",
+        "expect.verdict: invalid needs anomalies: name them in expect.anomalies, or in expect.allowed",
     ),
     "one invalid verdict of two, of nothing": (
         ("expect={verdict: [valid, invalid]}",),
@@ -101,20 +101,20 @@ REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "an unknown verdict of nothing": (
         ("expect={verdict: [valid, unknown]}",),
-        "expect.verdict: unknown is a verdict of preconditions that are not met: name them in expect.not_met",
+        "expect.verdict: unknown needs preconditions that are not met: name them in expect.not_met",
     ),
     "a valid verdict with an anomaly": (
         ("expect={verdict: valid, anomalies: [duplicated]}",),
-        "expect.verdict: with duplicated a verdict is invalid, which is not expected: add it, or remove that",
+        "expect.verdict: with duplicated the verdict is invalid: add invalid, or remove duplicated",
     ),
-    "a valid verdict with one that is allowed": (("expect={allowed: [lost]}",), "with lost a verdict is invalid"),
+    "a valid verdict with one that is allowed": (("expect={allowed: [lost]}",), "with lost the verdict is invalid"),
     "an unknown verdict with an anomaly": (
         ("expect={verdict: unknown, not_met: [faults took effect], anomalies: [lost]}",),
-        "with lost a verdict is invalid",
+        "with lost the verdict is invalid",
     ),
     "a valid verdict with what is not met": (
         ("expect={not_met: [faults took effect]}",),
-        "where faults took effect is not met no verdict is valid: add unknown, or remove that",
+        "if faults took effect is not met the verdict is not valid: add unknown, or remove it",
     ),
     "a precondition that there is not": (
         ("expect={verdict: unknown, not_met: [faults took effectten]}",),
@@ -148,7 +148,7 @@ REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "watching another topic": (("watch=other/0",), "watch: no topic 'other'; the topics are trial"),
     "watching another partition": (("watch=1",), "watch: no partition 1: the topic has 1"),
-    "healing what nobody injected": (("timeline.3.heal=deed",), "nothing was injected as 'deed' before"),
+    "healing what nobody injected": (("timeline.3.heal=deed",), "no earlier injection is called 'deed'"),
     "a target that nobody named": (("timeline.0.inject.target=leadr",), "did you mean 'leader'?"),
     "a target that is named later": (("timeline.0.inject.target=dead",), "target 'dead' is no role"),
     "a node that is not there": (("timeline.0.inject.target=b4",), "target 'b4' is no role, node or pinned name"),
@@ -162,7 +162,7 @@ REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
     "a name that hides a node": (("timeline.0.inject.as=b1",), "'b1' is a role or a node"),
     "a name given twice": (
         ("timeline=[inject: {fault: kill, target: b1, as: x}, inject: {fault: kill, target: b2, as: x}]",),
-        "something was injected as 'x' before",
+        "an earlier injection is called 'x'",
     ),
     "awaiting a leader that nobody named": (("timeline.1.until.leader=old",), "target 'old' is no role"),
     "awaiting an ISR that nobody named": (("timeline.1.until={isr: [b1, bx]}",), "target 'bx' is no role"),
@@ -170,17 +170,17 @@ REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
         ("timeline=[random: {faults: [{fault: kill, target: x}]}]", "expect={}"),
         "target 'x' is no role",
     ),
-    "wiping a node that runs": (("timeline.2.inject.target=b2",), "'b2' was not ended before"),
-    "wiping whoever leads after the kill": (("timeline.2.inject.target=leader",), "'leader' was not ended"),
+    "wiping a node that runs": (("timeline.2.inject.target=b2",), "'b2' has not ended"),
+    "wiping whoever leads after the kill": (("timeline.2.inject.target=leader",), "'leader' has not ended"),
     "wiping what was healed": (
         ("timeline.1={heal: dead}",),
-        "'old_leader' was not ended before",
+        "'old_leader' has not ended",
     ),
     "wiping what was started": (
         ("timeline.1={inject: {fault: start, target: old_leader}}",),
-        "'old_leader' was not ended before",
+        "'old_leader' has not ended",
     ),
-    "leaving nobody down": (("final_read.down=[b9]",), "final_read.down: 'b9' is no node"),
+    "leaving nobody down": (("final_read.down=[b9]",), "final_read.down: 'b9' is neither a node"),
     "idempotence with acks=1": (
         ("workload={acks: 1, enable.idempotence: true}",),
         "workload: enable.idempotence needs acks: all",
@@ -200,7 +200,7 @@ REFUSED |= {
     "another election": (("timeline.1={elect: preferred}",), "timeline.1.elect: should be 'unclean'"),
     "a name that elections have": (
         ("timeline.0.inject.as=elect-1",),
-        "'elect-1' is what an election by hand is",
+        "'elect-1' is the name of an election by hand",
     ),
     "a version that makes no topics": (
         ("cluster={version: 0.10.0.1, metadata: zookeeper}",),
@@ -230,7 +230,7 @@ REFUSED |= {
     ),
     "deleting by size, nobody knows when": (
         ("cluster.config={log.retention.bytes: 1000000000}",),
-        "with no workload.rate nobody knows how much is written",
+        "without workload.rate nobody knows how much is written",
     ),
     **{
         f"a setting that the harness needs, {key}": (

@@ -39,7 +39,7 @@ def test_a_scenario_without_a_name_is_called_after_its_file(written_to: File) ->
 def test_a_file_whose_name_is_none_of_a_scenario_is_told_to_have_one_in_it(stem: str, tmp_path: Path) -> None:
     path = tmp_path / f"{stem}.yaml"
     path.write_text("claim: x\n")
-    says = f"{stem!r}, as its file is called, is no name: write `name:` in it, of letters, digits, . _ and -"
+    says = f"{stem!r}, from its file, is not a valid name: add `name:` with letters, digits, . _ and -"
     assert why(str(path)) == f"{path}: {says}"
     path.write_text("name: mine\n")
     assert load(str(path)).name == "mine"
@@ -48,7 +48,7 @@ def test_a_file_whose_name_is_none_of_a_scenario_is_told_to_have_one_in_it(stem:
 def test_a_suite_is_told_to_be_one(tmp_path: Path) -> None:
     path = tmp_path / "all.yaml"
     path.write_text("runs: [delivery/*]\n")
-    assert why(str(path)) == f"{path}: a suite, and no scenario: `kafka-trial suite` runs it, named alone"
+    assert why(str(path)) == f"{path}: this is a suite, not a scenario: `kafka-trial suite` runs it"
 
 
 def test_an_unknown_name_gets_near_matches() -> None:
@@ -260,17 +260,17 @@ def test_the_last_set_wins() -> None:
         ("=3", "--set =3: write path=value"),
         ("clutser.version=1", "no such key; did you mean 'cluster'?"),
         ("topic.replicaton=3", "--set topic.replicaton: no such key; did you mean 'replication'?"),
-        ("topic.replication=[", "'[' is no YAML value"),
-        ("notes=2026-99-99", "'2026-99-99' is no YAML value: put it in quotes"),
+        ("topic.replication=[", "'[' is not a YAML value"),
+        ("notes=2026-99-99", "'2026-99-99' is not a YAML value: put it in quotes"),
         ("workload.acks=3", "--set workload.acks: should be '0', '1' or 'all', not '3'"),
-        ("notes=a: b: c", "'a: b: c' is no YAML value: put it in quotes"),
-        ("timeline.²=1", "'²' is none of them"),
+        ("notes=a: b: c", "'a: b: c' is not a YAML value: put it in quotes"),
+        ("timeline.²=1", "'²' is not one"),
         (f"timeline.{'9' * 5000}=1", "timeline has 8 entries"),
         ("top\x1bic", "--set top\\x1bic: write path=value"),
-        ("notes=a\x01b", "is no YAML value: put it in quotes"),
-        ("notes=" + "[" * 2000, "is no YAML value: put it in quotes"),
-        ("topic.replication.x=3", "topic.replication is 3, there is nothing below it to set"),
-        ("timeline.99.wait=3", "timeline has 8 entries, counted from 0; '99' is none of them"),
+        ("notes=a\x01b", "is not a YAML value: put it in quotes"),
+        ("notes=" + "[" * 2000, "is not a YAML value: put it in quotes"),
+        ("topic.replication.x=3", "topic.replication is 3, it has no keys to set"),
+        ("timeline.99.wait=3", "timeline has 8 entries, counted from 0; '99' is not one"),
         ("workload.kind=stack", "workload: no kind is called 'stack'; "),
         ("topic.replication=9", "--set topic.replication: replication 9 needs as many brokers"),
     ],

@@ -148,7 +148,7 @@ def test_an_inventory_is_the_same_from_another_directory(
     assert digest(scenario) == one.digest
     [none] = cases("jepsen-2013/min-isr-2", overrides=("cluster.machines=null",))
     assert none.overrides == ("cluster.machines=null",)
-    with pytest.raises(ScenarioError, match="is no YAML value"):
+    with pytest.raises(ScenarioError, match="is not a YAML value"):
         cases("jepsen-2013/min-isr-2", overrides=("cluster.machines=[",))
 
 
@@ -258,7 +258,7 @@ def test_a_suite_that_is_wrong_is_told_with_its_line(text: str, says: str, tmp_p
 def test_a_suite_whose_files_name_is_none_is_told_to_have_one_in_it(tmp_path: Path) -> None:
     path = tmp_path / "my suite.yaml"
     path.write_text("runs: [delivery/*]\n")
-    with pytest.raises(ScenarioError, match="'my suite', as its file is called, is no name: write `name:` in it"):
+    with pytest.raises(ScenarioError, match="'my suite', from its file, is not a valid name: add `name:` with"):
         load_suite([str(path)])
 
 
