@@ -274,8 +274,8 @@ class Acting:
         return max((int(row["healed_ns"]) for row in self._faults if row["healed_ns"] is not None), default=BEFORE)
 
     def by_hand(self, number: int) -> bool:
-        """Whether an unclean election that was asked for by hand made a term: the first that was seen after it, if
-        nobody may have led in between."""
+        """Whether an unclean election that was asked for by hand made a term: nothing else is known that it may have
+        made."""
         return any(made == {number} and not missed for made, missed in self._made)
 
     def may_be_by_hand(self, number: int) -> bool:
@@ -300,21 +300,34 @@ class Acting:
     def _made(self) -> list[tuple[frozenset[int], bool]]:
         """The terms that each unclean election by hand may have made, and whether it may as well be one that nobody
         reported."""
-        each = [self._made_by(row) for row in self._asked]
-        return [(made, any(self._elections.missed_before(n) for n in made)) for made in each]
+        each = ((self._made_by(by_ns, row), by_ns) for row in self._asked for by_ns in [_elected_by_hand_by(row)])
+        return [
+            (made, any(self._elections.missed_before(n) or self._missed_after(n, by_ns) for n in made))
+            for made, by_ns in each
+        ]
 
-    def _made_by(self, row: Row) -> frozenset[int]:
+    def _made_by(self, by_ns: int, row: Row) -> frozenset[int]:
+        terms = enumerate(self._elections.terms)
+        return frozenset(n for n, term in terms if term.seen_ns >= row["injecting_ns"] and term.begins_ns <= by_ns)
+
+    def _missed_after(self, number: int, by_ns: int) -> bool:
+        """Whether one that nobody reported may have followed a term by a time."""
         terms = self._elections.terms
-        seen_ns = min((term.seen_ns for term in terms if term.seen_ns >= row["injecting_ns"]), default=NEVER)
-        at_once = [n for n, term in enumerate(terms) if term.seen_ns == seen_ns]
-        # (One that is told late is said to be seen when a later one was.)
-        told = [n for n in at_once if any(report.from_ns <= seen_ns for report in terms[n].reports)]
-        return frozenset(n for n in told or at_once if terms[n].begins_ns <= over(row) + LAG_NS)
+        if number + 1 == len(terms) or not self._elections.missed_before(number + 1):
+            return False
+        told_ns = max(report.to_ns for report in terms[number].reports)
+        return min(told_ns, terms[number + 1].seen_ns) - LAG_NS <= by_ns
 
 
 def over(row: Row) -> int:
     """When a fault was over; NEVER where it was not."""
     return NEVER if row["healed_ns"] is None else int(row["healed_ns"])
+
+
+def _elected_by_hand_by(row: Row) -> int:
+    """By when an election that was asked for by hand had come, and was reported; NEVER where nobody answered: the
+    request may have waited."""
+    return NEVER if row["injected_ns"] is None else over(row) + LAG_NS
 
 
 def _went_unnoticed(row: Row, by_ns: int) -> bool:

@@ -307,12 +307,25 @@ def test_an_election_by_hand_made_the_first_term_that_was_seen_after_it(asked: s
 
 
 @pytest.mark.parametrize(
-    ("told", "made"), [("26..30", {1, 2}), ("25..30", {1}), ("40..45", {2})], ids=["at once", "before", "late"]
+    ("asked", "told", "next_ns", "made"),
+    [
+        ("24..25", "26..30", 26, {1, 2}),
+        ("24..25", "25..30", 26, {1, 2}),
+        ("24..25", "40..45", 26, {1, 2}),
+        ("24..25", "25..28", 29, {1}),
+        ("24..26", "25..28", 29, {1, 2}),
+        ("24..25 unknown", "25..28", 29, {1, 2}),
+        ("24..25 unknown", "25..49", 50, {1, 2}),
+        ("27..28", "25..27", 28, {2}),
+        ("27..28 unknown", "25..27", 28, {2}),
+    ],
+    ids=["at once", "before", "late", "long before", "both may be", "no answer", "none for long", "then", "then, late"],
 )
-def test_an_election_by_hand_made_the_term_that_was_told_then(told: str, made: set[int]) -> None:
-    """b3 was first seen to lead at 26 s in epoch 2; b2 led in epoch 1."""
-    lines = ["fault e - 24..25 unclean", *saw("b3", "26..60", 3, 2, "3"), *saw("b2", told, 2, 1, "2")]
+def test_an_election_by_hand_made_any_term_of_its_time(asked: str, told: str, next_ns: int, made: set[int]) -> None:
+    """b3 was first seen to lead in epoch 2; b2 led in epoch 1."""
+    lines = [f"fault e - {asked} unclean", *saw("b3", f"{next_ns}..60", 3, 2, "3"), *saw("b2", told, 2, 1, "2")]
     seen = by_hand(*saw("b1", "0..23", 1, 0, "1,2"), *lines)
+    seen.rows["faults"][0]["effective"] = True
     known = Acting(evidence(seen).elections[TRIAL], seen.rows["faults"], kraft=True)
     assert {n for n in range(3) if known.may_be_by_hand(n)} == made
     assert {n for n in range(3) if known.by_hand(n)} == (made if len(made) == 1 else set())
@@ -336,6 +349,22 @@ def test_an_election_by_hand_made_no_term_for_certain_where_an_epoch_before_it_i
     seen = by_hand(*lines)
     known = Acting(evidence(seen).elections[TRIAL], seen.rows["faults"], kraft=True)
     assert (known.by_hand(1), known.may_be_by_hand(1), known.unseen_by_hand) == (made, True, unseen)
+
+
+@pytest.mark.parametrize(("until", "epoch", "made"), [(28, 2, True), (26, 3, False), (27, 3, False), (28, 3, True)])
+def test_an_election_by_hand_made_no_term_for_certain_where_another_may_have_followed(
+    until: int, epoch: int, made: bool
+) -> None:
+    """It came by 25 s; b2 led in epoch 1; b3 was seen to lead from 40 s on."""
+    seen = by_hand(
+        *saw("b1", "0..23", 1, 0, "1,2"),
+        *saw("b2", f"25..{until}", 2, 1, "2"),
+        *saw("b3", "40..60", 3, epoch, "3"),
+        "fault e - 24..25 unclean",
+    )
+    known = Acting(evidence(seen).elections[TRIAL], seen.rows["faults"], kraft=True)
+    assert known.may_be_by_hand(1)
+    assert (known.by_hand(1), known.unseen_by_hand) == (made, not made)
 
 
 def test_of_two_elections_by_hand_one_may_not_have_been_seen() -> None:

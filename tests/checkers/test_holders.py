@@ -973,20 +973,54 @@ def test_an_election_by_hand_of_another_while_one_of_the_isr_lives_excuses_nothi
         (1, [], PERMITTED),
         (2, [], UNDECIDED),
         (2, ["saw b3 @23.5 leader=-1 epoch=1 isr=1"], PERMITTED),
-        (2, ["saw b3 @25.5 leader=2 epoch=1 isr=2"], VIOLATION),
     ],
-    ids=["the next epoch", "one is missing", "nobody led in it", "the one by hand is told"],
+    ids=["the next epoch", "one is missing", "nobody led in it"],
 )
 def test_an_election_by_hand_excuses_no_other_that_came_after_one_that_nobody_saw(
     epoch: int, more: list[str], standing: Standing
 ) -> None:
     """b1, alone in the ISR, was killed; an election by hand came at 25 s; b3 was seen to lead from 26 s on, and lacks
-    it. (If b2 was seen to lead first, and must have it, b3 was elected by itself.)"""
-    isr = "1,2" if standing is VIOLATION else "1"
-    told = [*saw("b1", "0..20", 1, 0, isr), *saw("b3", "0..23", 1, 0, isr), *saw("b3", "26..60", 3, epoch, "3")]
+    it."""
+    told = [*saw("b1", "0..20", 1, 0, "1"), *saw("b3", "0..23", 1, 0, "1"), *saw("b3", "26..60", 3, epoch, "3")]
     log = ["final a @4 e0", f"final b @5 e{epoch}", "send late ok @6 t50..51", f"final late @6 e{epoch}", "end 0..7"]
     lines = ["send r ok @5 t10..11", *told, "fault k b1 20..60 kind=kill", BY_HAND, *more, *log]
     assert decided(*lines, unclean_election=False).standing is standing
+
+
+@pytest.mark.parametrize(
+    ("asked", "isr", "taken_in", "standing"),
+    [
+        ("30..31", "1,2", 2, VIOLATION),
+        ("30..36", "1,2", 2, UNDECIDED),
+        ("33..36", "1,2", 2, PERMITTED),
+        ("30..31", "1", 1, PERMITTED),
+        ("30..36", "1", 1, UNDECIDED),
+        ("33..36", "1", 1, VIOLATION),
+    ],
+    ids=[f"{made}, the {by} took it" for by in ("second", "first") for made in ("the first", "either", "the second")],
+)
+def test_of_two_elections_in_the_time_of_one_by_hand_nobody_knows_which_it_made(
+    asked: str, isr: str, taken_in: int, standing: Standing
+) -> None:
+    """b1 was killed, and b2, seen to lead at 31 s, right after; b3 was seen to lead from 35 s on."""
+    told = [*saw("b1", "0..23", 1, 0, isr), *saw("b2,b3", "0..30", 1, 0, isr), *saw("b2,b3", "31..31", 2, 1, "2")]
+    told += [*saw("b3", "32..34", 2, 1, "2"), *saw("b3", "35..60", 3, 2, "3")]
+    killed = ["fault k b1 24..60 kind=kill", "fault l b2 31.5..60 kind=kill", f"fault e - {asked} unclean"]
+    log = ["final a @4 e0", f"final x @5 e{taken_in}", "end 0..6"]
+    lines = ["send r ok @5 t17..18", *told, *killed, *log]
+    assert decided(*lines, unclean_election=False).standing is standing
+
+
+@pytest.mark.parametrize(
+    ("answer", "standing"),
+    [(" unknown", UNDECIDED), ("", VIOLATION), (" missed", VIOLATION)],
+    ids=["none", "it came", "in vain"],
+)
+def test_an_election_by_hand_that_nobody_answered_may_come_at_any_time_later(answer: str, standing: Standing) -> None:
+    """b1, alone in the ISR, was killed; b3 is seen to lead 17 s after the request was given up."""
+    told = [*saw("b1", "0..23", 1, 0, "1"), *saw("b2,b3", "0..61", 1, 0, "1"), *saw("b2,b3", "62..90", 3, 1, "3")]
+    faults = ["fault k b1 24..90 kind=kill", f"fault e - 30..45 unclean{answer}"]
+    assert decided("send r ok @5 t10..11", *told, *faults, *CUT, unclean_election=False).standing is standing
 
 
 @pytest.mark.parametrize(
