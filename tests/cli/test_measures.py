@@ -1,9 +1,12 @@
 """What a suite that goes on is compared with: the same as when it began, wherever it lies and whoever asks."""
 
+import fcntl
 import os
 import shutil
 import signal
+import termios
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -107,15 +110,17 @@ def test_a_relative_baseline_is_the_one_of_the_directory_that_it_is_named_in(
 def test_a_suite_whose_comparison_was_broken_off_is_compared_by_who_goes_on(
     tmp_path: Path, kafka_trial: Invoke
 ) -> None:
-    """Ctrl-C comes while the old verdict is read: its reader waits for one who writes to a pipe of that name."""
+    """Ctrl-C comes while the old verdict is read: its reader waits at a pipe for more than the first byte."""
     old, store = tmp_path / "old", tmp_path / "store"
     path = judged(old, TWO[0]) / "verdict.json"
     written = path.read_text()
 
     def interrupt() -> None:
-        with path.open("w"):
+        with path.open("wb", buffering=0) as pipe:
+            pipe.write(b"{")
+            while any(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4))):
+                time.sleep(0.001)
             signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
-            broken.wait(60)
 
     def judge(*_: object) -> Callable[[Path, Path], Verdict]:
         path.unlink()
@@ -123,10 +128,10 @@ def test_a_suite_whose_comparison_was_broken_off_is_compared_by_who_goes_on(
         writer.start()
         return lambda directory, results: verdict(Judgement.INVALID)
 
-    broken, writer = threading.Event(), threading.Thread(target=interrupt, daemon=True)
+    writer = threading.Thread(target=interrupt, daemon=True)
     arguments = ["suite", TWO[0], "--store", store]
     done = kafka_trial(*arguments, "--baseline", old, backends=backends(World(store), judge=judge))
-    broken.set()
+    writer.join()
     assert done.code == codes.CRASHED
     [directory] = stored_suites(store)
     assert f"; `kafka-trial suite {directory} --resume` goes on\n" in done.err
