@@ -1,17 +1,18 @@
-"""Offsets that were acknowledged twice. A record is acknowledged, or delivered; a write that is sent later is
-acknowledged at its offset, or below: by then the leader's log had been cut, and the record was no longer in it.
+"""Offsets that were acknowledged twice. A record was acknowledged, or delivered; then a write that was sent later is
+acknowledged at the same offset, or below. So by then the log of that leader had been cut, and did not contain the
+record.
 
-Whose log that was is not known: a deposed leader may go on writing its own, and acknowledge there what stands below.
-So it shows no more than that the record may have been gone.
+It is not known whose log that was: a deposed leader may go on writing its own log, and acknowledge writes below the
+record's offset. So this only shows that the record may have been gone.
 
-An election takes what is gone only if it came before that write was appended. It did where the next term had been seen
-when the write was sent; or where a consumer, or the final read, was given the write with a leader epoch; or where no
-leader of before could acknowledge anything any more, and nobody led unseen. Else the leader of before, or one whom
-nobody reported, may have lost the record on its own, and have acknowledged another in its place shortly before it was
+An election can have taken the record only if it came before that write was appended. It did if the next term had been
+seen when the write was sent; or if the leader epoch of the write is known from a consumer or the final read; or if no
+earlier leader could acknowledge anything any more, and there was no unreported leader. Otherwise the earlier leader, or
+an unreported one, may itself have lost the record, and have acknowledged another one in its place shortly before it was
 deposed.
 
-Times are known by slices of a run, SLICES at most of each partition: what was acknowledged and what was sent in the
-same slice are not distinguished.
+Times are known only by slices of a run, at most SLICES for each partition: the order of acknowledgements and sends in
+the same slice is not known.
 """
 
 from bisect import bisect_left, bisect_right
@@ -33,45 +34,44 @@ from checkers.evidence.store import each_partition
 Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
 Columns = Sequence[Numbers]
 
-#: What is read of ``sends``.
+#: The columns read of ``sends``.
 COLUMNS = ["topic", "partition", "invoked_ns", "completed_ns", "offset"]
 
-#: What names a transaction; read of ``sends``, too, where the final read is read_committed.
+#: The columns that identify a transaction. They are also read of ``sends`` if the final read is read_committed.
 TRANSACTION = ["worker", "transaction"]
 
-#: What is read of the records that are not where they were acknowledged.
+#: The columns read of records that are not at their acknowledged offset.
 COLUMNS_OF_GONE = pa.schema(
     [("topic", pa.string()), ("partition", pa.int32())]
     + [(name, pa.int64()) for name in ("sent_ns", "acknowledged_ns", "offset")]
     + [("read_epoch", pa.int32())]
 )
 
-#: What is read of the records that were delivered and are gone.
+#: The columns read of records that were delivered and are gone.
 COLUMNS_OF_VANISHED = pa.schema(
     [("topic", pa.string()), ("partition", pa.int32())] + [(name, pa.int64()) for name in ("read_ns", "offset")]
 )
 
-#: In place of the epoch of a write that nobody was given with one; and of one that is that of the record which stands
-#: there in the final log.
+#: Instead of a write's epoch: it is not known; and: it is that of the record at its offset in the final log.
 _UNKNOWN = -1
 _STANDS = -2
 
-#: So many bits a transaction has in a number of it and its worker.
+#: The bits of the transaction in a number that combines worker and transaction.
 _BITS = 40
 
-#: Into so many slices the time of a partition is cut; and that of all partitions together, where they are many.
+#: The most slices of a partition's time; the most slices of all partitions together; and the fewest of one partition.
 SLICES = 4096
 _ALL_SLICES = 1 << 19
 _FEWEST_SLICES = 64
 
-#: So many rows are folded at once, at least; and so many are held at most before they are folded again.
+#: The fewest rows that are folded at once; and the most rows that are held before they are folded again.
 FEWEST_ROWS = 1 << 17
 MOST_HELD = 1 << 21
 
 
 @dataclass(frozen=True)
 class Gone:
-    """A record may have been gone from its leader's log by ``by_ns``, and before any term after ``term`` began."""
+    """A record may have been gone from its leader's log by ``by_ns``, before any term after ``term`` began."""
 
     term: int
     by_ns: int
@@ -79,10 +79,10 @@ class Gone:
 
 @dataclass(frozen=True)
 class Again:
-    """Writes that were acknowledged at offsets which had been acknowledged, or delivered, before.
+    """Writes that were acknowledged at, or below, an offset that had been acknowledged, or delivered, before.
 
-    ``last``: the last term that had surely begun when each was appended. ``sent_ns``: it was sent then, or later.
-    ``lowest``: its offset. ``by_ns``: when it was acknowledged.
+    For each write, ``last``: the last term that had certainly begun when it was appended; ``sent_ns``: it was sent then
+    or later; ``lowest``: its offset; ``by_ns``: when it was acknowledged.
     """
 
     last: Numbers
@@ -91,7 +91,7 @@ class Again:
     by_ns: Numbers
 
     def gone(self, offset: int, until_ns: int) -> Gone | None:
-        """When a record may have been gone, where a write says so; None where none does.
+        """When a record may have been gone, if any write shows that; else None.
 
         ``offset`` is the record's; ``until_ns``: by when it was acknowledged.
         """
@@ -102,8 +102,8 @@ class Again:
 
 
 class _Folding:
-    """Columns that are folded as they come, so that few unfolded rows are held at a time. The first column names what
-    they are of."""
+    """Folds columns as they arrive, so that few unfolded rows are held at a time. The first column is the key by which
+    ``each`` groups them."""
 
     def __init__(self, fold: Callable[[Columns], Columns], most: int) -> None:
         self._fold, self._most = fold, most
@@ -117,7 +117,7 @@ class _Folding:
             self._parts = [self._folded()]
 
     def each(self) -> dict[int, Columns]:
-        """By the first of the columns, the others, in order."""
+        """The other columns by the value of the first column, in order."""
         if not self._parts:
             return {}
         of, *columns = self._folded()
@@ -130,33 +130,33 @@ class _Folding:
 
 
 def _highest(columns: Columns) -> Columns:
-    """The highest offset of each slice. ``columns``: of what, slice, offset."""
+    """The highest offset of each slice. ``columns``: partition number, slice, offset."""
     *keys, offset = (column[np.lexsort(columns[1::-1])] for column in columns)
     begun = _begun(keys)
     return [*(key[begun] for key in keys), np.maximum.reduceat(offset, begun)]
 
 
 def _lowest(columns: Columns) -> Columns:
-    """Of each slice and term, the writes for which no other at the same offset or below was acknowledged as early.
-    ``columns``: of what, slice, term, offset, when acknowledged."""
+    """For each slice and term, the writes for which no other write at the same offset or below was acknowledged as
+    early. ``columns``: partition number, slice, term, offset, time of the acknowledgement."""
     order = np.lexsort(columns[2::-1])
     *keys, offset, by_ns = (column[order] for column in columns)
     begun = _begun(keys)
     group = np.repeat(np.arange(len(begun)), np.diff(np.append(begun, len(order))))
-    # (The lowest of all is acknowledged before nearly all.)
+    # (The lowest offset is acknowledged before nearly all others.)
     lowest = np.minimum.reduceat(offset, begun)[group]
     first = np.minimum.reduceat(np.where(offset == lowest, by_ns, NEVER), begun)[group]
     few = np.flatnonzero(np.where(offset == lowest, by_ns == first, by_ns < first))
     few = few[np.lexsort((by_ns[few], offset[few], group[few]))]
     times, rank = np.unique(by_ns[few], return_inverse=True)
-    # (A number that falls from each group to the next: what is least so far is so in its own group.)
+    # (The numbers fall from each group to the next, so a minimum so far is a minimum of its own group.)
     rank = rank - group[few] * len(times)
     earliest = few[np.append(True, rank[1:] < np.minimum.accumulate(rank)[:-1])]
     return [*(key[earliest] for key in keys), offset[earliest], by_ns[earliest]]
 
 
 def _begun(keys: Columns) -> Numbers:
-    """The first of each of the rows that have the same keys and stand one behind the other."""
+    """The index of the first row of each sequence of rows with the same keys."""
     other = np.ones(len(keys[0]), bool)
     other[1:] = np.logical_or.reduce([key[1:] != key[:-1] for key in keys])
     return np.flatnonzero(other)
@@ -175,13 +175,13 @@ def acknowledged_again(
     most_held: int = MOST_HELD,
     fewest_rows: int = FEWEST_ROWS,
 ) -> dict[Partition, Again]:
-    """Of each partition, the writes that show that its log was cut.
+    """For each partition, the writes that show that its log was cut.
 
-    ``sends``: acknowledged records with COLUMNS, piece by piece; ``gone``: those of them that are not where they were
-    acknowledged, with COLUMNS_OF_GONE; ``vanished``: what was delivered and is gone, with COLUMNS_OF_VANISHED (one may
-    never have been acknowledged). ``logs``: the final ones. ``end_ns``: when nothing was written any more.
-    ``transactions``: with TRANSACTION, those that were committed, where the final read is read_committed: what is of
-    another promised nothing, so that nobody tells of it that it is gone. Such sends have TRANSACTION, too.
+    ``sends``: acknowledged records with COLUMNS, piece by piece; ``gone``: those that are not at their acknowledged
+    offset, with COLUMNS_OF_GONE; ``vanished``: delivered records that are gone, with COLUMNS_OF_VANISHED (some may
+    never have been acknowledged). ``logs``: the final logs. ``end_ns``: the end of all writes. ``transactions``: if the
+    final read is read_committed, the committed transactions, with TRANSACTION: records of other transactions were
+    promised nothing, so no anomaly says that they are gone. Then ``sends`` have TRANSACTION, too.
     """
     slices = min(most_slices, max(_ALL_SLICES // max(len(elections), 1), _FEWEST_SLICES))
     width = max(end_ns // slices, 1)
@@ -219,9 +219,10 @@ def acknowledged_again(
 
 
 def _each(sends: Iterable[pa.Table], gone: Iterable[pa.Table], done: Numbers | None) -> Iterator[tuple[pa.Table, bool]]:
-    """All pieces with the same columns, and whether they are of what is gone.
+    """All pieces with the same columns, and whether a piece has records that are gone.
 
-    (Where a record that is gone was acknowledged, the final log may have another one: then the former comes twice.)
+    (At the acknowledged offset of a gone record, the final log may have another one. So a gone record comes twice: also
+    among ``sends``.)
     """
     for piece in sends:
         epochs = np.full(len(piece), _STANDS, np.int64)
@@ -238,7 +239,8 @@ def _each(sends: Iterable[pa.Table], gone: Iterable[pa.Table], done: Numbers | N
 
 
 def _joined(pieces: Iterable[pa.Table], fewest_rows: int) -> Iterator[pa.Table]:
-    """The same rows in pieces of so many at least, but for the last: each costs something for each partition."""
+    """The same rows in larger pieces of at least ``fewest_rows`` (except the last), because each piece costs something
+    per partition."""
     held: list[pa.Table] = []
     for piece in filter(len, pieces):
         held.append(piece)
@@ -250,7 +252,7 @@ def _joined(pieces: Iterable[pa.Table], fewest_rows: int) -> Iterator[pa.Table]:
 
 
 def _keys(rows: pa.Table) -> Numbers:
-    """The transaction of each row as one number; -1 where it has none."""
+    """The transaction of each row as one number; -1 if it has none."""
     worker, transaction = (pc.fill_null(rows[name].cast(pa.int64()), -1).to_numpy() for name in TRANSACTION)
     known = (worker >= 0) & (transaction >= 0) & (transaction < 1 << _BITS)
     found: Numbers = np.where(known, (worker << _BITS) + transaction, -1)
@@ -258,14 +260,14 @@ def _keys(rows: pa.Table) -> Numbers:
 
 
 def _among(known: Numbers, each: Numbers) -> Numbers:
-    """Which of these numbers are among others, which are in order."""
+    """For each of these numbers, whether it is in ``known``, which is sorted."""
     at = np.searchsorted(known, each)
     found: Numbers = (at < len(known)) & (known[np.minimum(at, len(known) - 1)] == each) & (each >= 0)
     return found
 
 
 class _Begun:
-    """Which terms of a partition had surely begun when a write was appended."""
+    """Finds the terms of a partition that had certainly begun when a write was appended."""
 
     def __init__(self, elections: Elections, acting: Acting) -> None:
         begins, ends = elections.begins_and_ends
@@ -282,11 +284,12 @@ class _Begun:
         self._unseen = [(n, *_ordered(windows)) for n, windows in sorted(unseen.items())]
 
     def before(self, sent: Numbers, until: Numbers, epoch: Numbers) -> Numbers:
-        """The last of them. ``epoch``: of the leader that appended each, where it is known."""
+        """The last term that had certainly begun when each write was appended. ``epoch``: the epoch of the leader that
+        appended it, if known."""
         may_have = np.searchsorted(self._begins, until, side="right") - 1
         found = np.clip(np.searchsorted(self._seen, sent) - 1, 0, may_have)
         known = (epoch > _UNKNOWN) & bool((self._epochs >= 0).any())
-        # (That may be told late: it need not have been told by then that the term may have begun.)
+        # (A term may be reported late, so this may be later than ``may_have``.)
         found[known] = np.maximum(found[known], np.searchsorted(self._epochs, epoch[known], side="right") - 1)
         doubtful = np.flatnonzero((found < may_have) & ~known)
         unseen = self._unseen_before(sent[doubtful], until[doubtful])
@@ -299,7 +302,7 @@ class _Begun:
         return found
 
     def _unseen_before(self, sent: Numbers, until: Numbers) -> Numbers:
-        """The last term before which somebody whom nobody reported may have acknowledged each write; 0 where none is.
+        """For each write, the last term before which an unreported leader may have acknowledged it; 0 if there is none.
         (See Elections.unseen.)"""
         found = np.zeros(len(sent), np.int64)
         for n, since, latest in self._unseen:
@@ -308,13 +311,13 @@ class _Begun:
 
 
 def _ordered(times: Sequence[Silence]) -> tuple[Numbers, Numbers]:
-    """When each of some times began, in order; and the latest end of those that had begun before each, and at last."""
+    """The beginnings of some times, in order; and before each, and at the end, the latest end of all that had begun."""
     since, over = np.array(sorted(times), np.int64).T
     return since, np.append(BEFORE - 1, np.maximum.accumulate(over))
 
 
 def _again(width: int, writes: Sequence[Numbers], until: Numbers, highest: Numbers) -> Again | None:
-    """What is at or below an offset that had been acknowledged, or delivered, before it was sent."""
+    """The writes at or below an offset that had been acknowledged, or delivered, before the write was sent."""
     sent, last, lowest, by_ns = writes
     before = np.searchsorted(until, sent) - 1
     falls = (before >= 0) & (lowest <= np.maximum.accumulate(highest)[np.maximum(before, 0)])
@@ -325,15 +328,15 @@ def _again(width: int, writes: Sequence[Numbers], until: Numbers, highest: Numbe
 
 
 def _telling(falls: Numbers, writes: Sequence[Numbers], until: Numbers, highest: Numbers) -> Iterator[int]:
-    """The falls, in the order of their time, without those that show nothing more than an earlier one.
+    """The falls (see ``_again``) in the order of time, without those that show nothing more than an earlier fall.
 
-    All that a fall shows is shown by one before it that is as low, was over as early, and surely came after no later
-    election, where nothing at or above it was acknowledged in between.
+    An earlier fall shows at least as much if it is as low, was acknowledged as early, and its last certain term is not
+    later, and if nothing at or above the later fall's offset was acknowledged in between.
     """
     sent, last, lowest, by_ns = writes
     own: list[int] = []
     for n in falls.tolist():
-        # (The later of two that are as low shows no less: lower ones stand before higher ones.)
+        # (Of two equally low falls the later one shows no less: lower ones are before higher ones.)
         at = bisect_right(own, lowest[n], key=lambda k: lowest[k])
         if at and by_ns[own[at - 1]] <= by_ns[n] and last[own[at - 1]] <= last[n]:
             between = highest[np.searchsorted(until, sent[own[at - 1]]) : np.searchsorted(until, sent[n])]
@@ -344,10 +347,10 @@ def _telling(falls: Numbers, writes: Sequence[Numbers], until: Numbers, highest:
 
 
 def acknowledged() -> pc.Expression:
-    """Which rows of ``sends`` tell an offset at which they were acknowledged."""
+    """Selects the rows of ``sends`` that were acknowledged with an offset."""
     return (pc.field("outcome") == "ok") & pc.is_valid(pc.field("offset")) & pc.is_valid(pc.field("completed_ns"))
 
 
 def committed() -> pc.Expression:
-    """Which rows of ``transactions`` tell of a commit that was answered."""
+    """Selects the rows of ``transactions`` whose commit succeeded."""
     return (pc.field("intent") == "commit") & (pc.field("outcome") == "ok")

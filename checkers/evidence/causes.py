@@ -1,9 +1,9 @@
-"""Cause: the records of an anomaly grouped into runs, each with what observations and faults say of it.
+"""Causes: groups the records of an anomaly into runs, each with its observations and faults.
 
-A run is what stood close together in one partition's log and was acknowledged under one leader and epoch. Spark folds
-the records into buckets of offsets; the rest is arithmetic on a few thousand buckets. Records that
-share a bucket, or stand in neighbouring ones no farther apart than a bucket is wide, are of one run: between the
-acknowledged ones stand others that were not.
+A run is a range of records that were close together in one partition's log, and were acknowledged under one leader and
+epoch. The records are folded into buckets of offsets; the rest is arithmetic on a few thousand buckets. Records in one
+bucket, or in neighbouring buckets but no farther apart than the width of a bucket, belong to one run: there may be
+unacknowledged records between them.
 """
 
 from bisect import bisect_right
@@ -30,14 +30,14 @@ from harness.core.verdict import Standing
 if TYPE_CHECKING:
     from checkers.history import History
 
-#: So many runs of an anomaly are in a verdict, the biggest first.
+#: The most runs of an anomaly in a verdict, the biggest first.
 MOST_RUNS = 20
 
 _NARROWEST = 64
 _MOST_BUCKETS = 20_000
 _WIDEST = 1 << 62
 
-#: The columns of any anomaly that runs are made of; one that an anomaly lacks is null.
+#: The columns of any anomaly from which runs are made; a column that an anomaly lacks is null.
 COLUMNS = pa.schema(
     [("topic", pa.string()), ("partition", pa.int32())]
     + [(name, pa.int64()) for name in ("offset", "sent_ns", "acknowledged_ns", "read_ns", "last_offset")]
@@ -45,7 +45,7 @@ COLUMNS = pa.schema(
 )
 _BUCKET = ["topic", "partition", "term", "hole", "bucket", "read_epoch", "sent_at", "until_at", "read_at", "of_epoch"]
 _BUCKET += ["has_time", "in_transaction"]
-#: What is known of the records of a bucket, and how it is folded.
+#: The facts about the records of a bucket, and how each is folded.
 _FOLDS = {
     **{"first_offset": "min", "last_offset": "max", "again_to": "max", "count": "sum", "acknowledged": "sum"},
     **{"from_ns": "min", "to_ns": "max", "acknowledged_from_ns": "min", "acknowledged_to_ns": "max"},
@@ -55,12 +55,12 @@ _FOLDS = {
 
 @dataclass(frozen=True)
 class RecordRange:
-    """Records of one partition and leader term that stand close together. Offsets are None where they are not known.
+    """Records of one partition and leader term that are close together in the log. Offsets are None if not known.
 
     ``hole``: the final log has records of one leader epoch below and above each of them (checkers.evidence.holes).
-    ``term`` counts the leader terms of the partition that had begun (0: none was ever seen); ``first_ns`` and
-    ``last_ns`` are of acknowledgements, and of sends (or reads) where ``acknowledged`` is 0. ``case``: what their
-    ``decision`` is made of, once it is (checkers.evidence.holders).
+    ``term``: the number of leader terms of the partition that had begun (0: none was ever seen). ``first_ns`` and
+    ``last_ns``: times of acknowledgements, or of sends (or reads) if ``acknowledged`` is 0. ``case``: the facts from
+    which the ``decision`` is made (checkers.evidence.holders).
     """
 
     topic: str
@@ -86,8 +86,8 @@ class RecordRange:
 def found_ranges(
     history: "History", anomaly: Anomaly, found: AnomalyStore, holes: Holes, evidence: Evidence | None = None
 ) -> list[RecordRange]:
-    """The records of an anomaly that was ``found`` in ``history``, where there is anything to tell of them together;
-    with ``evidence``, each with the decision what took it."""
+    """The ranges of an anomaly's records in ``history``, if the anomaly comes in runs or there is ``evidence``. With
+    ``evidence`` each range has a decision about what took it."""
     if not anomaly.comes_in_runs and evidence is None:
         return []
     stored, led = found.of(anomaly), terms_led(history)
@@ -95,7 +95,7 @@ def found_ranges(
     parts = record_ranges(stored.pieces(COLUMNS), led, width, holes, evidence)
     if evidence is not None:
         known = decided(parts, anomaly, evidence)
-        # Of another anomaly its records may be the same ones that are lost.
+        # The records of LOST may have been taken by the same cut.
         beside = anomaly is ACKNOWLEDGED_ELSEWHERE and any(_is_undecided(part) for part in known)
         others = _lost_beside(found.of(LOST), led, holes, evidence) if beside else []
         parts = attached(known, width, evidence.logs, others, evidence.spare if anomaly is LOST else {})
@@ -105,13 +105,13 @@ def found_ranges(
 def _lost_beside(
     lost: StoredRows, led: Mapping[Partition, Sequence[LeaderTerm]], holes: Holes, evidence: Evidence
 ) -> list[RecordRange]:
-    """What was lost: a cut that took it may have taken what is undecided and stands elsewhere, too."""
+    """The ranges of LOST: a cut that took them may also have taken undecided records of another anomaly."""
     width = bucket_width(lost.extent(), len(led))
     return decided(record_ranges(lost.pieces(COLUMNS), led, width, holes, evidence), LOST, evidence)
 
 
 def decided(parts: Iterable[RecordRange], anomaly: Anomaly, evidence: Evidence) -> list[RecordRange]:
-    """Record ranges, each with its decision. Those that are alike in all that is known of them are decided once."""
+    """Record ranges, each with its decision. Ranges with the same evidence are decided only once."""
     known: dict[tuple[object, ...], Decision] = {}
     found = []
     for part in parts:
@@ -128,7 +128,7 @@ def decided(parts: Iterable[RecordRange], anomaly: Anomaly, evidence: Evidence) 
 
 @dataclass(frozen=True)
 class _Chain:
-    """What the same election took without a gap, all of it permitted: from which offset on, and how many records."""
+    """Records without a gap that the same election took, all permitted: the first offset, and the number of records."""
 
     first: int
     count: int
@@ -141,17 +141,17 @@ def attached(
     others: Iterable[RecordRange] = (),
     spare: Mapping[tuple[Partition, int], int] = MappingProxyType({}),
 ) -> list[RecordRange]:
-    """Undecided record ranges that stand next to what an event took that is permitted, and may have been taken by it,
-    were taken by it: an election cuts a log at one offset, and takes all from there on. ``logs``: the final ones.
-    ``others``: record ranges of another anomaly that it may have taken.
+    """Give undecided record ranges the decision of a permitted neighbour, if the same event may have taken them: an
+    election cuts a log at one offset, and takes everything from there on. ``logs``: the final logs. ``others``: record
+    ranges of another anomaly that the event may have taken.
 
-    But those of which more were acknowledged there than one log has offsets, or after what stands above them, are of
-    another leader's log, and so is what continues it; and what is in a hole of the final log, no election took alone.
-    Nor need it be of the log that was taken, where another leader may have written it, and the final log has nothing
-    of that one's epoch there or above: then the end of what that one wrote may have been lost, by whatever took it.
-    But if that one is the leader whom the event made, it came that far only if it wrote all offsets again in between.
-    It did not where fewer writes can stand there that nobody knows of: ``spare`` of a partition
-    and term (checkers/evidence/spare_offsets.py; none: any number).
+    Exceptions: Records are of another leader's log if more of them were acknowledged there than one log has offsets, or
+    if they were acknowledged after records above them were; so are records that continue them. No election alone took
+    records in a hole of the final log. Records may also be of another log if another leader may have written them and
+    the final log has no record of that leader's epoch at their offsets or above: then the end of that leader's log may
+    have been lost by some other event. But if that leader is the one that the event elected, it reached these offsets
+    only if it wrote all offsets in between again. It did not if fewer writes than that can be there: ``spare`` of a
+    partition and term (checkers/evidence/spare_offsets.py; none: any number).
     """
     ordered = sorted(
         [*((part, True) for part in parts), *((part, False) for part in others)],
@@ -196,7 +196,7 @@ def _chain(
     term: int,
     width: int,
 ) -> _Chain:
-    """What an election took up to this record range."""
+    """The chain of records that an election took, up to this record range."""
     before = permitted.get((part.of, term))
     if before is None or not _near(before, part, width):
         return _Chain(part.first_offset or 0, part.count)
@@ -206,9 +206,9 @@ def _chain(
 def _may_be_anothers(
     part: RecordRange, decision: Decision, term: int, log: Log | None, chain: _Chain | None = None, unknown: int = 0
 ) -> bool:
-    """Whether records may be of a leader of which nobody knows that what an election took of it is permitted, and of
-    whose epoch the final log has nothing as far as they stand. ``chain``: what that election took right below, and
-    ``unknown``: how many writes besides may stand there."""
+    """Whether records may be of a leader for which it is not known to be permitted that the election of ``term`` took
+    them, and whose epoch the final log lacks at their offsets and above. ``chain``: the records that this election took
+    right below; ``unknown``: how many other writes may be there."""
     others = [candidate for candidate in decision.candidates if not candidate.may_go_with(term)]
     return any(
         log is None
@@ -221,10 +221,10 @@ def _may_be_anothers(
 
 
 def _beyond(part: RecordRange, log: Log, epoch: int | None, chain: _Chain | None, unknown: int) -> bool:
-    """Whether the leader of an epoch, who began it at or below what its election took, cannot have written as far as
-    these records."""
+    """Whether the leader of an epoch, which begins at or below the records that its election took, cannot have written
+    as far as these records."""
     own = log.epochs == epoch
-    # (Of a log that lacks offsets which nothing took, nobody knows how far a leader wrote.)
+    # (In a sparse log it is not known how far a leader wrote.)
     if log.sparse or chain is None or part.first_offset is None or not own.any():
         return False
     if int(log.first[own].min()) > chain.first:
@@ -239,7 +239,7 @@ def _is_undecided(part: RecordRange) -> bool:
 def _crowd(
     crowds: Mapping[tuple[Partition, int, int], RecordRange], part: RecordRange, term: int, width: int
 ) -> RecordRange:
-    """A record range, and all of its bucket that the same election took."""
+    """A record range, joined with the records of its bucket that the same election took."""
     before = crowds.get((part.of, term, (part.first_offset or 0) // width))
     if before is None or part.first_offset is None or before.first_offset is None:
         return part
@@ -247,18 +247,19 @@ def _crowd(
 
 
 def _fits(crowd: RecordRange) -> bool:
-    """Whether one log has offsets for so many records."""
+    """Whether one log has enough offsets for these records."""
     if crowd.first_offset is None or crowd.last_offset is None:
         return True
     return crowd.count <= crowd.last_offset - crowd.first_offset + 1
 
 
 def _apart(found: Sequence[RecordRange], width: int) -> list[bool]:
-    """Which of these, in order, no election took alone, or are of another leader's log than what stands above them, or
-    continue what is: some was acknowledged before some of them was sent, and nothing permitted that was sent later
-    stands in between."""
+    """For each of these ranges, in order, whether it must be kept apart: it is in a hole, or of another leader's log
+    than the records above it (some of it was sent after records above were acknowledged), or it continues such a range
+    (some of that was acknowledged before some of it was sent, and no permitted range that was sent later is in
+    between)."""
     above, apart = _acknowledged_above(found), [False] * len(found)
-    # (Of others that stand below, those that were acknowledged later than one above them show nothing more.)
+    # (A range below that was acknowledged later than one above it shows nothing more than that one.)
     others: dict[Partition, list[RecordRange]] = {}
     for n, part in enumerate(found):
         case, own = part.case, others.setdefault(part.of, [])
@@ -296,14 +297,14 @@ def _first_until(case: Case | None) -> int:
 
 
 def _is_no_earlier(one: Case | None, other: Case) -> bool:
-    """Whether neither the first nor the last of some records was acknowledged before that of others."""
+    """Whether neither the first nor the last acknowledgement of ``one`` is before that of ``other``."""
     return _first_until(one) >= _first_until(other) and _until(one) >= _until(other)
 
 
 def _acknowledged_above(found: Sequence[RecordRange]) -> list[bool]:
-    """For each of these, in order, whether some of it was sent after something at a higher offset was acknowledged.
-    (Which offsets of a range were sent late is not known: of what stands above its first alone, that counts after
-    which all of it was sent.)"""
+    """For each of these ranges, in order, whether some of it was sent after a record at a higher offset was
+    acknowledged. (It is not known which offsets of a range were sent late. So a record within the range counts only if
+    the whole range was sent after it.)"""
     places = [(part.of, -1 if part.first_offset is None else part.first_offset) for part in found]
     earliest = [NEVER] * (len(found) + 1)
     for n in range(len(found) - 1, -1, -1):
@@ -335,9 +336,8 @@ def runs(history: "History", found: Iterable[RecordRange]) -> list[dict[str, Any
     """Record ranges as the ``runs`` of verdict.json: at most MOST_RUNS, holes first, then the biggest.
 
     Each is {topic, partition, first_offset, last_offset, count, acknowledged, again_to, first_ns, last_ns, leader,
-    leader_name, leader_epoch, isr, isr_names, elected, faults, hole}. The
-    ``faults`` were active from the last record to the election (without one, among the records), ``elected.faults`` at
-    it.
+    leader_name, leader_epoch, isr, isr_names, elected, faults, hole}. The ``faults``: active between the last record
+    and the election (without an election: during the records); ``elected.faults``: active at the election.
     """
     seen, led, names = history.seen, terms_led(history), history.stored.brokers
     return [
@@ -359,7 +359,7 @@ def terms_led(history: "History") -> dict[Partition, list[LeaderTerm]]:
 
 
 def bucket_width(offsets: int, partitions: int) -> int:
-    """The offsets of a bucket: a power of two, so that a run has a bounded number of buckets."""
+    """The number of offsets in a bucket: a power of two, chosen so that the number of buckets is bounded."""
     least = max(_NARROWEST, -(-offsets * max(partitions, 1) // _MOST_BUCKETS))
     return min(1 << (least - 1).bit_length(), _WIDEST)
 
@@ -371,8 +371,8 @@ def record_ranges(
     holes: Holes | None = None,
     evidence: Evidence | None = None,
 ) -> list[RecordRange]:
-    """The records of an anomaly (columns as in COLUMNS) folded by partition, leader term, hole or not, bucket of
-    offsets and, where there is ``evidence``, all that a decision depends on."""
+    """The records of an anomaly (columns as in COLUMNS), folded by partition, leader term, hole or not, bucket of
+    offsets and, with ``evidence``, by everything on which a decision depends."""
     folded = [_folded(_marked(piece, led, width, holes or {}, evidence)) for piece in found]
     if not folded:
         return []
@@ -386,7 +386,7 @@ def _marked(
     holes: Holes,
     evidence: Evidence | None,
 ) -> pa.Table:
-    """A row for each record: the bucket that it belongs to, and what is folded."""
+    """A row for each record: its bucket, and the facts to fold."""
     topic, partition, offset, sent_ns, acknowledged_ns, read_ns, last_offset, read_epoch, in_transaction = piece.columns
     at_ns = pc.coalesce(acknowledged_ns, sent_ns, read_ns, 0)
     until_ns = pc.coalesce(acknowledged_ns, read_ns)
@@ -398,7 +398,7 @@ def _marked(
     read = pc.fill_null(read_ns, NEVER).to_numpy()
     for of, here in each_partition(topic, partition):
         own = led.get(of, [])
-        # (The first began before it was first seen.)
+        # (The first term began before it was first seen.)
         begun = np.searchsorted([one.from_ns for one in own], at[here], side="right")
         term[here] = np.maximum(begun, 1) if own else 0
         if holes:
@@ -419,7 +419,7 @@ def _marked(
 
 
 def _folded(marked: pa.Table) -> pa.Table:
-    """Marked records, or what they were folded into before, folded."""
+    """Fold marked records, or rows that are folded already."""
     folded = marked.group_by(_BUCKET).aggregate(list(_FOLDS.items()))
     return folded.select([*_BUCKET, *("_".join(fold) for fold in _FOLDS.items())]).rename_columns([*_BUCKET, *_FOLDS])
 
@@ -446,9 +446,9 @@ def _record_range(row: Mapping[str, Any]) -> RecordRange:
 
 
 def joined(parts: Iterable[RecordRange], width: int) -> list[RecordRange]:
-    """Record ranges no farther apart than ``width`` offsets made one, in the order of their places."""
+    """Join record ranges that are no farther apart than ``width`` offsets; in the order of their places."""
     found: list[RecordRange] = []
-    # Records of two decisions may stand between each other: each is a run of its own.
+    # Records with different decisions may be mixed: each decision has its own runs.
     number: dict[Decision | None, int] = {}
     in_order = sorted(parts, key=_place)
     for part in in_order:
@@ -462,7 +462,7 @@ def joined(parts: Iterable[RecordRange], width: int) -> list[RecordRange]:
 
 
 def claims(seen: Iterable[Span], names: Mapping[int, str]) -> dict[tuple[Partition, int, int | None], list[Span]]:
-    """The spans in which a broker said of itself that it led, by partition, leader and epoch."""
+    """The spans in which a broker reported itself as leader, by partition, leader and epoch."""
     own: dict[tuple[Partition, int, int | None], list[Span]] = {}
     for span in seen:
         if names.get(span.leader) == span.observer:
@@ -476,10 +476,10 @@ def reattributed(
     led: Mapping[Partition, Sequence[LeaderTerm]],
     own: Mapping[tuple[Partition, int, int | None], Sequence[Span]],
 ) -> list[RecordRange]:
-    """Record ranges that continue the log of a leader that did not know yet that another led are that leader's.
+    """Assign record ranges to the deposed leader whose log they continue, if it did not yet know of its successor.
 
-    A deposed leader goes on acknowledging until it hears of its successor (with acks=1: KIP-101, Kafka design). What
-    it took then stands right behind what it took before, while the successor's log goes on where it had come to.
+    A deposed leader goes on acknowledging until it hears of its successor (with acks=1: KIP-101, Kafka design). These
+    records are right behind its earlier ones, while the successor's records begin at the end of the successor's log.
     """
     found: list[RecordRange] = []
     ending: dict[tuple[Partition, int], list[RecordRange]] = {}
@@ -520,7 +520,7 @@ def _claimed(
 
 
 def biggest(found: Iterable[RecordRange]) -> list[RecordRange]:
-    """At most MOST_RUNS of them, holes first, then the biggest."""
+    """At most MOST_RUNS of these ranges, holes first, then the biggest."""
     return sorted(found, key=lambda one: (not one.hole, -one.count, *_place(one)))[:MOST_RUNS]
 
 
@@ -531,7 +531,7 @@ def facts(
     faults: Sequence[Mapping[str, Any]],
     names: Mapping[int, str],
 ) -> dict[str, Any]:
-    """A run as verdict.json has it: facts alone. ``seen`` is of its partition; ``names`` gives brokers by their id."""
+    """A run in verdict.json, as facts. ``seen``: the spans of its partition; ``names``: brokers by their id."""
     term = led[record_range.term - 1] if record_range.term else None
     following = led[record_range.term] if record_range.term < len(led) else None
     decision = record_range.decision
@@ -577,7 +577,8 @@ def facts(
 
 
 def _decided(decision: Decision, names: Mapping[int, str]) -> dict[str, Any]:
-    """The keys of a run that tell its standing, why, who must have had its records, and what took them."""
+    """The keys of a run for its standing and the reason, the brokers that must have had its records, and the event that
+    took them."""
     event, ruling = decision.event, decision.ruling
     groups = {"must": decision.must, "need_not": decision.need_not, "unknown": decision.unknown}
     taken_by = None
@@ -600,9 +601,10 @@ def _decided(decision: Decision, names: Mapping[int, str]) -> dict[str, Any]:
 def isrs_of(
     seen: Iterable[Span], term: LeaderTerm, record_range: RecordRange, names: Mapping[int, str]
 ) -> list[list[int]]:
-    """The ISRs of a term while a run was acknowledged, in order: the leader's own report, or else the others'.
+    """The ISRs of a term while a run was acknowledged, in order: from the leader's own reports, or else from those of
+    others.
 
-    Where no observation falls into that time, the last one before it.
+    If there is no report in that time, the last one before it counts.
     """
     under = [s for s in seen if (s.leader, s.leader_epoch) == (term.leader, term.leader_epoch)]
     own = [s for s in under if s.observer == names.get(s.leader)] or under
@@ -629,7 +631,7 @@ def _adjoin(one: RecordRange, other: RecordRange, width: int) -> bool:
 
 
 def _sum(one: RecordRange, other: RecordRange) -> RecordRange:
-    # The times of what was acknowledged count; those of a part where nothing was are of another kind.
+    # If one part has acknowledged records, only times of acknowledgements count: the other times are of sends or reads.
     kinds = [part for part in (one, other) if part.acknowledged] or [one, other]
     return replace(
         one,

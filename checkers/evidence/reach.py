@@ -1,5 +1,6 @@
-"""What reached records that are there: a fault, where a group's partition had two owners; a record that their producer
-gave up, where an idempotent one's were written twice; what made a producer send again, where they stand twice or late.
+"""Causes of anomalies whose records are not lost: a fault, if a partition had two owners in a group; a record that the
+producer gave up, if an idempotent producer's records were written twice; a reason to send again, if records are
+duplicated or late.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,19 +23,19 @@ from harness.core.anomalies import DUPLICATED, Anomaly
 from harness.core.faults import Does, Row, acted_on, does, hit
 from harness.history.run_file import Origin
 
-#: The default of session.timeout.ms: a member that is cut off learns no sooner that its session is over.
+#: The default of session.timeout.ms: a member that is cut off may only learn after this time that its session is over.
 _SESSION_MS = 45_000
 _NS_PER_MS = 1_000_000
 
-#: A fault that is over may be felt for so long: brokers start, leaders change, clients connect again.
+#: How long a healed fault may have after-effects: brokers start, leaders change, clients connect again.
 _FELT_NS = 10_000_000_000
 
-#: The columns that tell when a record was in flight.
+#: The columns with the time in which a record was in flight.
 _IN_FLIGHT = pa.schema(
     [("topic", pa.string()), ("partition", pa.int32()), ("sent_ns", pa.int64()), ("acknowledged_ns", pa.int64())]
 )
 
-#: What may hold back a request until another of the same record was answered.
+#: Faults that may hold back a request until another one with the same record was answered.
 _HOLDS_BACK = (Does.CUTS, Does.DELAYS, Does.HALTS_PROCESS)
 
 #: The error of a record that librdkafka gave up.
@@ -42,7 +43,8 @@ _GIVEN_UP = "_MSG_TIMED_OUT"
 
 
 def faulted(history: History, faults: Iterable[Row], two_owners: StoredRows) -> bool:
-    """Whether brokers were under a fault each time that two members had one partition, or a session before it."""
+    """Whether, each time that two members owned one partition, brokers were under a fault then or within a session
+    before."""
     brokers = frozenset(history.stored.brokers.values())
     hits = [row for row in faults if hit(row, brokers)]
     configured = (client.get("session.timeout.ms") for client in history.run_file.workers("positions").values())
@@ -59,10 +61,10 @@ def faulted(history: History, faults: Iterable[Row], two_owners: StoredRows) -> 
 
 
 def given_up_beside(history: History, duplicated: StoredRows) -> bool:
-    """Whether each record that is there twice was in flight when its producer gave up another one.
+    """Whether each duplicated record was in flight when its producer gave up another record.
 
-    An idempotent producer of librdkafka then begins a new epoch, and sends what is left of a batch under it: a broker
-    that had written the batch does not know it again (librdkafka#4953; #2188).
+    An idempotent producer of librdkafka then begins a new epoch, and sends the rest of the batch again under that
+    epoch: a broker that had already written the batch does not recognize it (librdkafka#4953; #2188).
     """
     given_up = history.stored.table("sends", pc.field("error") == _GIVEN_UP, ["worker", "completed_ns"])
     given_up = given_up.filter(pc.is_valid(given_up["completed_ns"]))
@@ -90,8 +92,9 @@ Window = tuple[int, int]
 
 @dataclass(frozen=True)
 class Disturbances:
-    """When something may have kept acknowledgements of a partition from its producers: ``faults``, or ``elections``;
-    and what may have ``held`` back requests. A request that nobody answered for ``timeout_ns`` is sent again anyway."""
+    """The times in which something may have kept a partition's acknowledgements from producers: ``faults`` or
+    ``elections``; and the times in which faults may have ``held`` back requests. A request without an answer for
+    ``timeout_ns`` is sent again anyway."""
 
     faults: Sequence[Window]
     held: Sequence[Window]
@@ -99,22 +102,22 @@ class Disturbances:
     timeout_ns: int
 
     def resent(self, sent: npt.NDArray[np.int64], until: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-        """Which records may have been sent again: something was in the way before they were acknowledged."""
+        """Which records may have been sent again: there was a disturbance before they were acknowledged."""
         return _during([*self.faults, *self.elections], sent, until) | (until - sent >= self.timeout_ns)
 
     def held_back(self, sent: npt.NDArray[np.int64], until: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-        """Which may have been appended once more when they had been acknowledged."""
+        """Which records may have been appended once more after their acknowledgement."""
         return _during(self.held, sent, until)
 
     def refused(self, sent: npt.NDArray[np.int64], until: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-        """Which may have met a leader that led no more."""
+        """Which records may have been sent to a leader that no longer led."""
         return _during(self.elections, sent, until)
 
 
 @dataclass(frozen=True)
 class Resent:
-    """Of all records of an anomaly: whether each may have been sent ``again`` before it was acknowledged; whether an
-    election was then (``elected``); and whether a fault may have ``held`` back what else stands there."""
+    """For an anomaly: whether each record may have been sent ``again`` before its acknowledgement; whether each was in
+    flight during an election (``elected``); and whether a fault may have ``held`` back each late copy."""
 
     again: bool
     elected: bool
@@ -128,11 +131,11 @@ def resent(
     faults: Sequence[Row],
     copies: Callable[[History, Anomaly, StoredRows], pa.Table] | None = None,
 ) -> Resent:
-    """Whether records that were ``found`` twice, or late, are so by being sent again.
+    """Whether records were ``found`` twice, or late, because they were sent again.
 
-    A copy that was appended when its acknowledgement had come is none that was sent again for want of it: but where a
-    fault held requests back, the first of them may have come after the second. A history that others recorded does not
-    tell its faults. ``copies``: which were appended late, by default ``late_copies``.
+    A copy that was appended after the acknowledgement was not sent again because that was missing, unless a fault held
+    requests back, so that the first request arrived after the second. An imported history does not contain its faults.
+    ``copies``: finds the copies that were appended late, by default ``late_copies``.
     """
     if history.run_file.origin is not Origin.KAFKA_TRIAL:
         return Resent(again=True, elected=True)
@@ -146,7 +149,7 @@ def resent(
 
 
 def disturbances(history: History, faults: Sequence[Row]) -> "_Each":
-    """What was in the way of each partition's acknowledgements."""
+    """The disturbances of each partition's acknowledgements."""
     known = elections(
         history.stored.table("observations"), history.seen, history.stored.brokers, history.run_file.configuration
     )
@@ -165,7 +168,7 @@ def disturbances(history: History, faults: Sequence[Row]) -> "_Each":
 
 
 class _Each(dict[Partition, Disturbances]):
-    """Those of each partition, made when they are first asked for."""
+    """The disturbances of each partition, computed at the first access."""
 
     def __init__(self, of: Callable[[Partition], Disturbances]) -> None:
         super().__init__()
@@ -177,8 +180,9 @@ class _Each(dict[Partition, Disturbances]):
 
 
 def late_copies(history: History, anomaly: Anomaly, stored: StoredRows) -> pa.Table:
-    """The records of an anomaly that stand, once more or for the first time, behind one that was sent when they had
-    been acknowledged. (What a producer handed over again that replaced another is its own doing.)
+    """The records of an anomaly with an offset behind a record that was sent after they had been acknowledged: their
+    last copy (DUPLICATED), or the record itself. (Copies across incarnations do not count: the new producer handed them
+    over again.)
 
     Returns: topic, partition, sent_ns, acknowledged_ns
     """
@@ -210,7 +214,7 @@ def _of_all(
     each: Mapping[Partition, Disturbances],
     which: Callable[[Disturbances, npt.NDArray[np.int64], npt.NDArray[np.int64]], npt.NDArray[np.bool_]],
 ) -> bool:
-    """Whether something holds of all rows. Of what was never sent nothing does."""
+    """Whether ``which`` holds for all rows. False if a row was never sent."""
     for piece in stored:
         if piece["sent_ns"].null_count:
             return False

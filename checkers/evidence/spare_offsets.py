@@ -1,10 +1,10 @@
-"""Spare offsets: how many offsets of a leader's log writes may have taken of which nobody knows that they did.
+"""Spare offsets: the most offsets of a leader's log that may belong to writes which are not known to be there.
 
-Those are writes that nobody acknowledged, those that survive elsewhere, and those that were in flight across a later
-election: they may have been appended before it, without an answer, and sent again to whoever led next, in whose log
-they stand. What a producer that is not idempotent sends again may be appended more than once (KIP-98), and it sends
-again what nobody answered in time, be it acknowledged by the same leader. Where a fault may have kept answers from
-producers, nobody knows how many writes they sent again.
+Such writes are those that were never acknowledged, those that are at another offset in the final log, and those that
+were in flight across a later election. The last may have been appended before the election without an answer, and sent
+again to the next leader, whose log has them. A producer that is not idempotent may append a record more than once when
+it sends it again (KIP-98), and it sends a record again if no answer comes in time, even if the same leader acknowledges
+it later. If a fault may have kept answers from producers, it is not known how many writes were sent again.
 """
 
 from collections import Counter
@@ -20,22 +20,22 @@ from checkers.evidence.leadership import Partition
 from checkers.evidence.store import each_partition
 from harness.core.guarantees import Configuration
 
-#: What is read of ``sends`` that nobody acknowledged, and of records that are acknowledged elsewhere.
+#: The columns read of unacknowledged ``sends``, and of records acknowledged elsewhere.
 COLUMNS = pa.schema([("topic", pa.string()), ("partition", pa.int32())])
 
-#: What is read of ``sends`` that are acknowledged.
+#: The columns read of acknowledged ``sends``.
 COLUMNS_OF_SENT = ["topic", "partition", "invoked_ns", "completed_ns"]
 
-#: So often one write may have been appended to one log.
+#: How often one write may have been appended to one log, at most.
 _TIMES = 4
 
-#: So many rows are counted at once, at least.
+#: The fewest rows that are counted at once.
 _FEWEST_ROWS = 1 << 17
 
 
 class InFlight:
-    """How many acknowledged writes were in flight across the elections of their partition, or for so long that
-    producers sent them again (``timeout_ns``; NEVER: that takes no offset more)."""
+    """Counts acknowledged writes that were in flight across elections of their partition, or for ``timeout_ns`` or
+    longer, so that producers sent them again (NEVER: with idempotence that takes no more offsets)."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class InFlight:
         self._held: list[pa.Table] = []
 
     def counting(self, sends: Iterable[pa.Table]) -> Iterator[pa.Table]:
-        """The same pieces of ``sends``, with COLUMNS_OF_SENT and more, counted as they pass."""
+        """Pass on the pieces of ``sends``, and count them. They have at least COLUMNS_OF_SENT."""
         for piece in sends:
             sent, until = piece["invoked_ns"].to_numpy(), piece["completed_ns"].to_numpy()
             across = (_across(*self._any, sent, until) > 0) | (until - sent >= self._timeout_ns)
@@ -63,7 +63,8 @@ class InFlight:
             yield piece
 
     def after(self) -> dict[tuple[Partition, int], int]:
-        """Of each term of each partition, how many were in flight across an election after it, or long in it."""
+        """For each term of each partition, the number of writes in flight across a later election, or too long in this
+        term."""
         self._count()
         return {
             (of, term): int(counts[term + 1 :].sum() + self._slow[of][term])
@@ -87,7 +88,7 @@ class InFlight:
 
 
 def _led(elections: Elections, acting: Acting) -> tuple[Times, Times]:
-    """When each term began, and when its leader acknowledged nothing more."""
+    """The beginning of each term, and the time after which its leader acknowledged nothing more."""
     begins, ends = elections.begins_and_ends
     over = np.minimum(ends, [acting.ended_ns(n) for n in range(len(ends))])
     for n, (_, to) in elections.again:
@@ -96,8 +97,9 @@ def _led(elections: Elections, acting: Acting) -> tuple[Times, Times]:
 
 
 def disturbed(elections: Elections, acting: Acting, configuration: Configuration) -> list[int]:
-    """The terms in which faults may have kept answers from producers, so that those sent again what its leader had
-    appended: with acks=all that one refuses what it had appended where too few were left in sync."""
+    """The terms in which faults may have kept answers from producers, so that they sent again what the leader had
+    appended. With acks=all this includes faults after which too few brokers were in sync: then the leader refuses
+    records that it has appended."""
     if configuration.idempotence:
         return []
     of_all = configuration.acks_all and configuration.min_insync_replicas > 1
@@ -106,8 +108,8 @@ def disturbed(elections: Elections, acting: Acting, configuration: Configuration
 
 
 def _windows(elections: Elections, over: Times) -> tuple[Times, Times]:
-    """When each election after the first term began, and when no leader of before it acknowledged anything more; and
-    one after the last report. ``over``: when each term was."""
+    """For each election after the first term, its beginning, and the time after which no earlier leader acknowledged
+    anything more; and one window after the last report. ``over``: the end of each term."""
     begins, _ = elections.begins_and_ends
     seen = np.array([term.seen_ns for term in elections.terms[1:]], np.int64)
     last_ns = max(span.to_ns for span in elections.spans)
@@ -115,7 +117,7 @@ def _windows(elections: Elections, over: Times) -> tuple[Times, Times]:
 
 
 def _united(windows: Iterable[tuple[Times, Times]]) -> tuple[Times, Times]:
-    """Times as they are covered by any of some."""
+    """The union of several lists of windows."""
     found: list[tuple[int, int]] = []
     for begun, over in sorted(
         (int(one), int(to)) for begins, overs in windows for one, to in zip(begins, overs, strict=True)
@@ -129,7 +131,7 @@ def _united(windows: Iterable[tuple[Times, Times]]) -> tuple[Times, Times]:
 
 
 def _across(begins: Times, overs: Times, sent: Times, until: Times) -> Times:
-    """The last of these windows in which each write was in flight, counted from 1; 0 where it was in none."""
+    """For each write the last window in which it was in flight, counted from 1; 0 if there is none."""
     last = np.searchsorted(begins, until, side="right")
     overs = np.append(np.int64(-NEVER), overs)
     found: Times = np.where(overs[last] >= sent, last, 0)
@@ -143,9 +145,9 @@ def spare_offsets(
     configuration: Configuration,
     without: Collection[tuple[Partition, int]] = (),
 ) -> Mapping[tuple[Partition, int], int]:
-    """For each partition and term, but those of which nobody knows (``without``), the most offsets that such writes
-    take in its leader's log. Both kinds come piece by piece, with COLUMNS; a write whose partition is not known may be
-    of any. ``in_flight``: across later elections, or for long."""
+    """For each partition and term, the most offsets of the leader's log that such writes take; terms in ``without``,
+    for which this is not known, are left out. ``unacknowledged`` and ``elsewhere`` come piece by piece, with COLUMNS. A
+    write with an unknown partition counts for every partition. ``in_flight``: as ``InFlight.after`` returns it."""
     found: Counter[Partition | None] = Counter()
     for piece in (*unacknowledged, *elsewhere):
         counts = piece.group_by(COLUMNS.names).aggregate([([], "count_all")])
@@ -160,5 +162,5 @@ def spare_offsets(
 
 
 def unacknowledged() -> pc.Expression:
-    """Which rows of ``sends`` tell no acknowledgement, or none with an offset."""
+    """Selects the rows of ``sends`` without an acknowledgement, or without its offset."""
     return (pc.field("outcome") != "ok") | pc.is_null(pc.field("offset"))
