@@ -11,10 +11,8 @@ the brokers in every ISR reported around the acknowledgement, with acks=1 only t
 within one bin of time (checkers/availability.py) count with the bin's smallest number.
 """
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +21,7 @@ from checkers.evidence.elections import Elections
 from checkers.evidence.holders import Case, Evidence
 from checkers.evidence.leadership import Partition
 from checkers.stretches import Timeline
-from harness.core.faults import Does, Row, acted_on, does
+from harness.core.faults import Does, Row, acted_on, does, evidence_of
 
 Flags = npt.NDArray[np.bool_]
 
@@ -73,7 +71,7 @@ def _in_force(
     until = _FOREVER if fault["healed_ns"] is None else fault["healed_ns"]
     since = fault["injecting_ns"] if fault["injected_ns"] is None else fault["injected_ns"]
     if not fault["nodes"]:
-        evidence: dict[str, Any] = json.loads(fault["evidence"])
+        evidence = evidence_of(fault)
         reaches = (evidence.get("topic"), evidence.get("partition")) == of
         return [(_ALWAYS, until)] if reaches else []
     hit, names = acted_on(fault), {brokers.get(broker) for broker in replicas}

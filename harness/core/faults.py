@@ -82,11 +82,24 @@ def supposing_it_acted(row: Row) -> Row:
     return {**row, "effective": not spared, "nodes_without_effect": sorted(spared)}
 
 
+def evidence_of(row: Row) -> dict[str, Any]:
+    """The evidence; empty where it is no JSON object."""
+    told = json.loads(row["evidence"])
+    return told if isinstance(told, dict) else {}
+
+
+def _by_name(row: Row, key: str) -> dict[str, Any]:
+    """A part of the evidence that tells something by names; empty where it has another shape."""
+    part = evidence_of(row).get(key)
+    return part if isinstance(part, dict) else {}
+
+
 def started(row: Row) -> dict[str, int]:
     """For each node whose process the fault ended, or started: the time at which that process was running again, if it
     was recorded."""
-    nodes = json.loads(row["evidence"]).get("released", {})
-    return {name: int(seen["at_ns"]) for name, seen in nodes.items()}
+    released = _by_name(row, "released")
+    times = {name: seen.get("at_ns") for name, seen in released.items() if isinstance(seen, dict)}
+    return {name: at_ns for name, at_ns in times.items() if type(at_ns) is int}
 
 
 def sides(row: Row) -> tuple[frozenset[str], ...]:
@@ -94,7 +107,9 @@ def sides(row: Row) -> tuple[frozenset[str], ...]:
     one, other = row.get("cut_from"), row.get("cut_to")
     if one is not None and other is not None:
         return frozenset(one), frozenset(other)
-    return tuple(frozenset(side) for side in json.loads(row["evidence"]).get("sides", {}).values())
+    groups = _by_name(row, "sides").values()
+    told = tuple(frozenset(map(str, group)) for group in groups if isinstance(group, list))
+    return told if len(told) == 2 else ()
 
 
 def opposite(row: Row) -> tuple[tuple[frozenset[str], frozenset[str]], ...]:

@@ -4,10 +4,8 @@ Each anomaly names the promise that it breaks (harness.core.anomalies). ``PERMIS
 holds if, under these settings and after what happened in the run, Kafka never promised to prevent the anomaly.
 """
 
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -32,6 +30,7 @@ from harness.core.anomalies import (
     Promise,
 )
 from harness.core.errors import ScenarioError
+from harness.core.faults import Row, evidence_of
 from harness.core.verdict import Standing
 from harness.core.version import Version, parse_version
 
@@ -429,7 +428,7 @@ def _unclean(seen: Circumstances) -> bool:
     return seen.elected and seen.uncleanly and seen.isr_faulted
 
 
-def asked_by_hand(row: Mapping[str, Any], of: tuple[str, int]) -> bool:
+def asked_by_hand(row: Row, of: tuple[str, int]) -> bool:
     """Whether a row of the table ``faults`` is an unclean election of this partition, asked for by hand."""
-    seen = json.loads(row["evidence"])
-    return seen.get("election") == UNCLEAN and (seen["topic"], seen["partition"]) == of
+    seen = evidence_of(row)
+    return seen.get("election") == UNCLEAN and (seen.get("topic"), seen.get("partition")) == of

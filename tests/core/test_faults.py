@@ -14,6 +14,7 @@ from harness.core.faults import (
     in_doubt,
     loses,
     sides,
+    started,
     supposing_it_acted,
     unreached,
 )
@@ -88,6 +89,19 @@ def test_the_sides_of_a_cut_are_columns_and_were_evidence() -> None:
     assert sides(row(evidence=then)) == ({"b1"}, {"b2"})
     assert sides(row(evidence=then, cut_from=None, cut_to=None)) == ({"b1"}, {"b2"})
     assert sides(row()) == ()
+
+
+def test_when_a_process_ran_again_is_evidence_and_what_is_no_time_is_none() -> None:
+    released = {"b1": {"at_ns": 7}, "b2": {"at_ns": None}, "b3": {}, "b4": [8], "b5": {"at_ns": "9"}, "b6": None}
+    assert started(row(evidence=json.dumps({"released": released}))) == {"b1": 7}
+
+
+@pytest.mark.parametrize("of_another_shape", [[], None, 7, "b1", {"b1": 7}])
+def test_evidence_of_another_shape_tells_nothing(of_another_shape: object) -> None:
+    told = row(evidence=json.dumps({"released": of_another_shape, "sides": of_another_shape}))
+    assert (started(told), sides(told)) == ({}, ())
+    bare = row(evidence=json.dumps(of_another_shape))
+    assert (started(bare), sides(bare)) == ({}, ())
 
 
 def at(nodes: str, effective: bool = True, **more: object) -> dict[str, object]:

@@ -291,8 +291,10 @@ def test_an_unclean_election_was_asked_for_by_hand_where_its_evidence_says_so_an
         asked(0, election="unclean"),
         asked(2, election="preferred"),
         {"evidence": json.dumps({"sides": {}})},
+        {"evidence": json.dumps({"election": "unclean"})},
+        {"evidence": json.dumps(["election"])},
     ]
-    assert [asked_by_hand(row, ("t", 0)) for row in rows] == [True, False, False]
+    assert [asked_by_hand(row, ("t", 0)) for row in rows] == [True, False, False, False, False]
     assert not asked_by_hand(rows[0], ("t", 1))
 
 
