@@ -23,11 +23,11 @@ from checkers.stretches import (
     Stretches,
     Timeline,
     Times,
+    merged,
     per_bucket,
     stretches,
     timelines,
     together,
-    united,
 )
 from harness.core.faults import injection_of
 from harness.core.topology import Partition
@@ -120,7 +120,7 @@ def abandoned(sends: DataFrame) -> dict[Partition, list[tuple[int, int]]]:
     for row in open_ended:
         awaited = (row["first"], until[row["worker"], row["incarnation"]])
         found.setdefault((row["topic"], row["partition"]), []).append(awaited)
-    return {partition: united(awaited) for partition, awaited in found.items()}
+    return {partition: merged(awaited) for partition, awaited in found.items()}
 
 
 @dataclass(frozen=True)

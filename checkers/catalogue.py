@@ -70,7 +70,11 @@ LOG_ORDER_READER: tuple[Checker, ...] = (
     ),
     TableChecker(DIVERGED, applies=_followed, find=offsets.diverged, rule=offsets.NOT_THE_LEADER_S, timed=False),
     TableChecker(
-        EPOCH_FELL, applies=epochs.recorded, find=epochs.epoch_fell, rule=epochs.BEHIND_A_LATER_EPOCH, timed=False
+        EPOCH_FELL,
+        applies=epochs.may_have_epochs,
+        find=epochs.epoch_fell,
+        rule=epochs.BEHIND_A_LATER_EPOCH,
+        timed=False,
     ),
     OrderChecker(
         ACKNOWLEDGED_ELSEWHERE,
@@ -86,7 +90,7 @@ LOG_ORDER_READER: tuple[Checker, ...] = (
     PollChecker(
         SKIPPED,
         suspicious=readers.MAY_HAVE_SKIPPED,
-        applies=groups.began_ahead,
+        applies=groups.has_skipping_starts,
         find=readers.skipped,
         rule=readers.PASSED_OVER,
         timed=False,
@@ -96,7 +100,7 @@ LOG_ORDER_READER: tuple[Checker, ...] = (
     ),
     PollChecker(
         TWO_OWNERS,
-        applies=groups.recorded,
+        applies=groups.has_group,
         find=readers.two_owners,
         rule=readers.BEFORE_THE_OTHER_ENDED,
         timed=False,
@@ -105,16 +109,16 @@ LOG_ORDER_READER: tuple[Checker, ...] = (
 
 #: Checkers of transactions: what was delivered, and whether a transaction is complete.
 TRANSACTIONS: tuple[Checker, ...] = (
-    TableChecker(ABORTED_READ, applies=transactions.recorded, find=transactions.aborted_read),
-    TableChecker(EARLY_READ, applies=transactions.recorded, find=transactions.early_read),
-    TableChecker(READ_CYCLE, applies=cycles.recorded, find=cycles.read_cycle),
-    TableChecker(FRACTURED, applies=transactions.recorded, find=transactions.fractured),
-    TableChecker(COMMITTED_LOST, applies=transactions.recorded, find=transactions.committed_lost),
-    TableChecker(HANGING_TRANSACTION, applies=transactions.recorded, find=transactions.hanging_transaction),
+    TableChecker(ABORTED_READ, applies=transactions.has_transactions, find=transactions.aborted_read),
+    TableChecker(EARLY_READ, applies=transactions.has_transactions, find=transactions.early_read),
+    TableChecker(READ_CYCLE, applies=cycles.reads_transactionally, find=cycles.read_cycle),
+    TableChecker(FRACTURED, applies=transactions.has_transactions, find=transactions.fractured),
+    TableChecker(COMMITTED_LOST, applies=transactions.has_transactions, find=transactions.committed_lost),
+    TableChecker(HANGING_TRANSACTION, applies=transactions.has_transactions, find=transactions.hanging_transaction),
 )
 
 #: Checkers of consumer groups: whether a group processed everything that it committed.
-GROUPS: tuple[Checker, ...] = (PollChecker(MISSED, applies=groups.recorded, find=groups.missed, timed=False),)
+GROUPS: tuple[Checker, ...] = (PollChecker(MISSED, applies=groups.has_group, find=groups.missed, timed=False),)
 
 CHECKERS: tuple[Checker, ...] = (*DELIVERY, *LOG_ORDER_READER, *TRANSACTIONS, *GROUPS)
 

@@ -23,7 +23,7 @@ from checkers.evidence.causes import RecordRange, found_ranges, runs, terms_led
 from checkers.evidence.faults import active
 from checkers.evidence.final_logs import Holes
 from checkers.evidence.holders import Evidence
-from checkers.evidence.holes import left
+from checkers.evidence.holes import with_final_logs
 from checkers.evidence.leadership import who_led
 from checkers.evidence.reach import Resent, faulted, given_up_beside, resent
 from checkers.evidence.readers import behind
@@ -94,7 +94,9 @@ def _judged(history: History, checkers: Sequence[Checker]) -> Verdict:
     sizes = {f.checker.anomaly.name: f.count for f in found} | dict.fromkeys(failures)
     report = summary(counts, lost=sizes.get(LOST.name, 0), duplicated=sizes.get(DUPLICATED.name, 0))
     kept = stored(found)
-    known, missing = left(history, seen, kept) if any(f.checker.anomaly in LOSS for f in found) else (None, {})
+    known, missing = (
+        with_final_logs(history, seen, kept) if any(f.checker.anomaly in LOSS for f in found) else (None, {})
+    )
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
         explanations = list(pool.map(lambda one: explained(history, one, kept, missing, known), found))
     names = [f.checker.anomaly.name for f in found]

@@ -75,18 +75,18 @@ def whole(run: RunFile, missing: Sequence[str] = ()) -> Precondition:
     """No operation is missing from the history: no worker was cut off, and every worker's records are there."""
     cut = ["; ".join(run.notes) or "a worker or the harness was cut off"] if run.partial else []
     why = "; ".join([*missing, *cut])
-    return _held("history whole", not why, "no worker died, and no journal was cut off", why)
+    return _precondition("history whole", not why, "no worker died, and no journal was cut off", why)
 
 
 def attempted(summary: Summary) -> Precondition:
     """Something was sent."""
-    return _held("something attempted", summary.attempted > 0, f"{summary.attempted} writes", "not one write")
+    return _precondition("something attempted", summary.attempted > 0, f"{summary.attempted} writes", "not one write")
 
 
 def acknowledged(summary: Summary, requires: Requirements) -> Precondition:
     """Enough was acknowledged."""
     detail = f"{summary.acknowledged} writes acknowledged, {requires.acknowledged} required"
-    return _held("enough acknowledged", summary.acknowledged >= requires.acknowledged, detail)
+    return _precondition("enough acknowledged", summary.acknowledged >= requires.acknowledged, detail)
 
 
 def has_rows(run: RunFile, faults: Iterable[Row]) -> Precondition:
@@ -106,7 +106,9 @@ def has_rows(run: RunFile, faults: Iterable[Row]) -> Precondition:
     ended_early = any(not step.met for step in run.timeline)
     lacking = [] if ended_early else [f"no row of {what}" for what in lacking]
     lacking += [f"{name} has no beginning" for name, row in rows.items() if row["effective"] and not _begun(row)]
-    return _held("faults recorded", not lacking, f"{len(rows)} rows, one for each step that injects", _all(lacking))
+    return _precondition(
+        "faults recorded", not lacking, f"{len(rows)} rows, one for each step that injects", _listed(lacking)
+    )
 
 
 def _begun(fault: Row) -> bool:
@@ -117,14 +119,17 @@ def took_effect(faults: Iterable[Row]) -> Precondition:
     """Every injected fault has evidence that it took effect on each of its nodes."""
     listed = list(faults)
     without = [_without_effect(row) for row in listed if not row["effective"]]
-    return _held(
-        "faults took effect", not without, f"{len(listed)} faults, each with evidence", f"no evidence: {_all(without)}"
+    return _precondition(
+        "faults took effect",
+        not without,
+        f"{len(listed)} faults, each with evidence",
+        f"no evidence: {_listed(without)}",
     )
 
 
 def _without_effect(fault: Row) -> str:
     on = fault.get("nodes_without_effect")
-    return f"{injection_of(fault)} (on {_all(on)})" if on else injection_of(fault)
+    return f"{injection_of(fault)} (on {_listed(on)})" if on else injection_of(fault)
 
 
 def risked(run: RunFile, faults: Sequence[Row], at_risk: Mapping[int, int]) -> list[Precondition]:
@@ -135,7 +140,9 @@ def risked(run: RunFile, faults: Sequence[Row], at_risk: Mapping[int, int]) -> l
     counts = ", ".join(f"{count} on {fewest or 'nobody knows how many'}" for fewest, count in at_risk.items())
     why = "no write was acknowledged that any fault could take"
     return [
-        _held("records at risk", bool(at_risk), f"acknowledged, by the brokers that had to have them: {counts}", why)
+        _precondition(
+            "records at risk", bool(at_risk), f"acknowledged, by the brokers that had to have them: {counts}", why
+        )
     ]
 
 
@@ -153,15 +160,15 @@ def healed(faults: Iterable[Row], run: RunFile) -> Precondition:
         for still_on in [run.lasting.get(name) or row["nodes"]]
         if name not in names and not (still_on and nodes.issuperset(still_on))
     ]
-    excused = f", but {_all(map(injection_of, lasting))} as the scenario says" if lasting else ""
+    excused = f", but {_listed(map(injection_of, lasting))} as the scenario says" if lasting else ""
     detail = f"{len(listed)} faults, each undone{excused}"
-    return _held("faults healed", not standing, detail, f"still there: {_all(standing)}")
+    return _precondition("faults healed", not standing, detail, f"still there: {_listed(standing)}")
 
 
 def followed(run: RunFile) -> Precondition:
     """Every step of the timeline reached what it waited for."""
     missed = [f"{step.step} ({step.detail})" if step.detail else step.step for step in run.timeline if not step.met]
-    return _held("timeline followed", not missed, f"{len(run.timeline)} steps", f"not met: {_all(missed)}")
+    return _precondition("timeline followed", not missed, f"{len(run.timeline)} steps", f"not met: {_listed(missed)}")
 
 
 def served(run: RunFile, faults: Iterable[Row], partitions: Sequence[Row]) -> list[Precondition]:
@@ -178,7 +185,7 @@ def served(run: RunFile, faults: Iterable[Row], partitions: Sequence[Row]) -> li
     silent = [_name(row) for row in partitions if row["last_ack_ns"] is None or row["last_ack_ns"] < since]
     when = f" after {since / _SECOND_NS:.1f} s, when the last fault was over" if over else ""
     detail = f"each of {len(partitions)} partitions acknowledged writes{when}"
-    return [_held("partitions served", not silent, detail, f"nothing acknowledged{when}: {_all(silent)}")]
+    return [_precondition("partitions served", not silent, detail, f"nothing acknowledged{when}: {_listed(silent)}")]
 
 
 def _over(fault: Row, drained_ns: int | None) -> int | None:
@@ -190,14 +197,14 @@ def _over(fault: Row, drained_ns: int | None) -> int | None:
 def finished(run: RunFile) -> Precondition:
     """Every worker finished its work: no consumer was stuck before the end of the log."""
     detail = "every worker that was not killed finished, and every consumer read to the end"
-    return _held("workers finished", not run.unfinished, detail, "; ".join(run.unfinished))
+    return _precondition("workers finished", not run.unfinished, detail, "; ".join(run.unfinished))
 
 
 def read_on(behind: Sequence[str]) -> Precondition:
     """Every consumer that had a partition with records received some of them and reached their end, or is known to have
     died."""
     detail = "each read to the end, or is known to have died"
-    return _held("consumers read to the end", not behind, detail, "; ".join(behind))
+    return _precondition("consumers read to the end", not behind, detail, "; ".join(behind))
 
 
 def observed(seen: Sequence[Span], silences: Sequence[Silence] = ()) -> Precondition:
@@ -205,8 +212,8 @@ def observed(seen: Sequence[Span], silences: Sequence[Silence] = ()) -> Precondi
     before."""
     observers = sorted({span.observer for span in seen})
     gaps = [f"no broker reported {one.topic}-{one.partition} {one.when}, while it was written to" for one in silences]
-    why = _all(gaps) if seen else "no observation at all"
-    return _held("cluster observed", bool(seen) and not gaps, f"by {_all(observers)}", why)
+    why = _listed(gaps) if seen else "no observation at all"
+    return _precondition("cluster observed", bool(seen) and not gaps, f"by {_listed(observers)}", why)
 
 
 def led(requires: Requirements, watched: tuple[str, int], leading: Sequence[str]) -> list[Precondition]:
@@ -215,9 +222,9 @@ def led(requires: Requirements, watched: tuple[str, int], leading: Sequence[str]
     if requires.leader is None:
         return []
     changed = len(leading) > 1
-    detail = f"{watched[0]}-{watched[1]} was led by {_all(leading) or 'nobody'}"
+    detail = f"{watched[0]}-{watched[1]} was led by {_listed(leading) or 'nobody'}"
     met = bool(leading) and changed == (requires.leader == "changed")
-    return [_held(f"leader {requires.leader}", met, detail)]
+    return [_precondition(f"leader {requires.leader}", met, detail)]
 
 
 def read_to_the_end(ends: Iterable[Row], known: Collection[tuple[str, int]] = ()) -> Precondition:
@@ -228,7 +235,9 @@ def read_to_the_end(ends: Iterable[Row], known: Collection[tuple[str, int]] = ()
     short = [f"{_name(row)} read to {row['read_to']} of {row['log_end']}" for row in listed if not row["complete"]]
     short += [f"{topic}-{partition} not read at all" for topic, partition in sorted(unread) if listed]
     detail = f"{len(listed)} partitions, {sum(row['log_end'] - row['log_start'] for row in listed)} offsets"
-    return _held("final read complete", bool(listed) and not short, detail, _all(short) or "no partition was read")
+    return _precondition(
+        "final read complete", bool(listed) and not short, detail, _listed(short) or "no partition was read"
+    )
 
 
 def retained(ends: Iterable[Row], maybe_deleted: int = 0) -> Precondition:
@@ -236,21 +245,21 @@ def retained(ends: Iterable[Row], maybe_deleted: int = 0) -> Precondition:
     absent acknowledged records that retention may have deleted, because their offset is unknown."""
     cut = [f"{_name(row)} begins at {row['log_start']}" for row in ends if row["log_start"] > 0]
     cut += [f"{maybe_deleted} acknowledged writes without an offset may have been deleted"] if maybe_deleted else []
-    return _held("log retained", not cut, "every log begins at 0", _all(cut))
+    return _precondition("log retained", not cut, "every log begins at 0", _listed(cut))
 
 
 def limited(undecided: Sequence[str]) -> Precondition:
     """For each limit of the scenario it is known whether it was broken."""
-    return _held(
+    return _precondition(
         "limits judged", not undecided, "it is certain of each limit whether it was kept", "; ".join(undecided)
     )
 
 
-def _held(name: str, met: bool, detail: str, otherwise: str | None = None) -> Precondition:
+def _precondition(name: str, met: bool, detail: str, otherwise: str | None = None) -> Precondition:
     return Precondition(name=name, met=met, detail=detail if met or otherwise is None else otherwise)
 
 
-def _all(names: Iterable[str]) -> str:
+def _listed(names: Iterable[str]) -> str:
     return ", ".join(names)
 
 

@@ -14,7 +14,7 @@ from checkers.evidence.final_logs import NO_EPOCH, Holes, inside, logs, sparse
 from checkers.evidence.holders import Case
 from checkers.evidence.holding import Change, Has, Story, Why
 from checkers.evidence.leadership import Partition
-from checkers.evidence.standing import beside, observed
+from checkers.evidence.standing import observed, with_results
 from harness.core.anomalies import BY_NAME
 from harness.core.guarantees import LOSS
 from harness.history.schema import Phase
@@ -46,7 +46,7 @@ def held(archive: Archive, found: Mapping[str, Row]) -> list[Held]:
     for name, row in gone.items():
         of = (row["topic"], row["partition"])
         epochs, holes = _final_log(archive, of)
-        known = beside(seen, archive, logs(archive, epochs) if archive.file.final_read else {}, archive.found)
+        known = with_results(seen, archive, logs(archive, epochs) if archive.file.final_read else {}, archive.found)
         for story in known.stories(BY_NAME[name], _case(row, holes)):
             by_story.setdefault(story, []).append(name)
     return [

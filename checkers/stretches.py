@@ -103,7 +103,7 @@ class Stretches:
         return max(int(lasted.max(initial=0)), certain.lasted_ns if certain else 0)
 
 
-def united(times: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+def merged(times: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """Merge times that touch or overlap."""
     apart: list[tuple[int, int]] = []
     for begin, end in sorted(times):
@@ -135,7 +135,7 @@ def together(folded: pa.Table, awaited: Mapping[Partition, Sequence[tuple[int, i
     added = folded.group_by(["bin", "era"]).aggregate(list(kinds.items()))
     rows = added.rename_columns({f"{name}_{kind}": name for name, kind in kinds.items()})
     ordered = rows.sort_by([("bin", "ascending"), ("era", "ascending")])
-    return _timeline(ordered, united(time for times in awaited.values() for time in times))
+    return _timeline(ordered, merged(time for times in awaited.values() for time in times))
 
 
 def _timeline(rows: pa.Table, awaited: Sequence[tuple[int, int]]) -> Timeline:

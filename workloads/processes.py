@@ -146,7 +146,7 @@ class Workers:
         producers = [worker for worker in self._workers if worker.spec.writes and worker.spec.worker == number]
         if not producers:
             raise ClusterError(f"there is no producer {number} to replace")
-        return f"{self._kill(producers[0])}, {self._succeed(producers[0])}"
+        return f"{self._kill(producers[0])}, {self._start_successor(producers[0])}"
 
     def kill(self, member: int, within: float = _IDLE_S) -> str:
         """Kill a member of the group (SIGKILL) while it processes the records of a poll. The first member is 1.
@@ -184,7 +184,7 @@ class Workers:
         gone = [process for process in self._gone if process.spec.worker == worker]
         if not gone or any(process.spec.worker == worker for process in self._workers):
             raise ClusterError(f"member {member} has not gone: it cannot join again")
-        return self._succeed(gone[-1])
+        return self._start_successor(gone[-1])
 
     def deaths(self) -> list[str]:
         """One line for each worker that ended without being asked to."""
@@ -201,7 +201,7 @@ class Workers:
         notes: list[str] = []
         for writes in (True, False):
             asked = [worker for worker in self._workers if worker.spec.writes is writes]
-            while _unowned(asked) and time.monotonic() < deadline:
+            while _has_unowned_partitions(asked) and time.monotonic() < deadline:
                 time.sleep(_POLL_S)
             left = max(0.0, deadline - time.monotonic())
             until = time.monotonic() + left + _MARGIN_S
@@ -220,8 +220,8 @@ class Workers:
                 elif worker.report is not None and worker.report.note:
                     notes.append(f"{worker.name}: {worker.report.note}")
                     self._unfinished += notes[-1:] if worker.report.behind else []
-            on_its_way = max((worker.spec.on_its_way_s for worker in asked), default=0.0)
-            time.sleep(max(0.0, min(on_its_way, deadline - time.monotonic())))
+            append_delay_s = max((worker.spec.append_delay_s for worker in asked), default=0.0)
+            time.sleep(max(0.0, min(append_delay_s, deadline - time.monotonic())))
         return notes
 
     def _member(self, number: int) -> Worker:
@@ -244,7 +244,7 @@ class Workers:
         self._remove(worker)
         return f"killed process {worker.pid}"
 
-    def _succeed(self, gone: Worker) -> str:
+    def _start_successor(self, gone: Worker) -> str:
         self._workers.append(Worker(gone.spec.model_copy(update={"life": gone.spec.life + 1})))
         self._workers[-1].begin()
         return f"started process {self._workers[-1].pid}"
@@ -261,7 +261,7 @@ class Workers:
             worker.end()
 
 
-def _unowned(workers: Sequence[Worker]) -> bool:
+def _has_unowned_partitions(workers: Sequence[Worker]) -> bool:
     """Whether members of a group are running but do not own all of its partitions."""
     members = [w for w in workers if w.spec.member and w.running]
     owned = sum(member.report.owned for member in members if member.report is not None)

@@ -42,7 +42,7 @@ class Spec(BaseModel):
         return False
 
     @property
-    def on_its_way_s(self) -> float:
+    def append_delay_s(self) -> float:
         """How long brokers may still append its records after it has finished, in seconds."""
         return 0.0
 
@@ -79,9 +79,9 @@ class ProducerSpec(WriterSpec):
     most_waiting: int = MOST_WAITING
 
     @property
-    def on_its_way_s(self) -> float:
+    def append_delay_s(self) -> float:
         """How long brokers may still append its records: with acks=0 no answer says that they are appended."""
-        return _TAKEN_WITHIN_S if self.acks == "0" else super().on_its_way_s
+        return _TAKEN_WITHIN_S if self.acks == "0" else super().append_delay_s
 
 
 class TransactorSpec(WriterSpec):

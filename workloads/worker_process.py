@@ -77,12 +77,12 @@ class Worker:
         """Wait until it has processed some records of a poll, but less than half; return whether that happened in
         time."""
         deadline = time.monotonic() + within
-        while not self._is_in_between and self.running and time.monotonic() < deadline:
+        while not self._is_in_mid_poll and self.running and time.monotonic() < deadline:
             time.sleep(0.01)
-        return self._is_in_between
+        return self._is_in_mid_poll
 
     @property
-    def _is_in_between(self) -> bool:
+    def _is_in_mid_poll(self) -> bool:
         done = None if self.report is None else self.report.processed
         return done is not None and 0 < done < 1 / 2
 

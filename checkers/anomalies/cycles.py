@@ -21,7 +21,7 @@ _KEY = ["worker", "transaction"]
 _GIVEN = "struct(read_ns, record_id, topic, partition, offset, sent_ns, acknowledged_ns)"
 
 
-def recorded(history: History) -> bool:
+def reads_transactionally(history: History) -> bool:
     """Whether the history records the reads of transactions."""
     recorded = history.transactional and history.stored.has_column("reads", "transaction")
     return recorded and history.stored.constants("reads").get("transaction", 0) is not None

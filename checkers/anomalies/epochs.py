@@ -17,7 +17,7 @@ _LOG = ["phase", "reader", *PARTITION]
 _BUCKET = "shiftright(offset, 11)"
 
 
-def recorded(history: History) -> bool:
+def may_have_epochs(history: History) -> bool:
     """Whether the reads may have more than one leader epoch, by the footers of the files."""
     return history.run_file.final_read and "leader_epoch" not in history.same("reads")
 

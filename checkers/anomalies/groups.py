@@ -21,17 +21,17 @@ _OFFSETS = "shiftright(offset, 6) as block"
 _BIT = "shiftleft(1L, cast(offset & 63 as int))"
 
 
-def recorded(history: History) -> bool:
+def has_group(history: History) -> bool:
     """Whether the run has a consumer group."""
     return history.run_file.configuration.grouped
 
 
-def began_ahead(history: History) -> bool:
+def has_skipping_starts(history: History) -> bool:
     """Whether a member began behind everything that the group can have committed."""
-    return bool(ahead(history))
+    return bool(skipping_starts(history))
 
 
-def ahead(history: History) -> list[dict[str, Any]]:
+def skipping_starts(history: History) -> list[dict[str, Any]]:
     """The offsets that members skipped when they began: a member was assigned a partition at an offset behind all
     offsets for which a commit had been requested until then. (None if no commit is known to have been requested.)
 
@@ -39,16 +39,17 @@ def ahead(history: History) -> list[dict[str, Any]]:
     had committed: the last commit of a killed member may be missing. Then nothing is returned. Returns: topic,
     partition, reader, at_ns, passed_from, passed_to
     """
-    if not recorded(history):
+    if not has_group(history):
         return []
     wanted = pc.field("event").isin(_ASKS_OR_BEGINS) & pc.field("offset").is_valid()
     positions = history.stored.table("positions", wanted, [*PARTITION, "at_ns", "event", "offset", "reader"])
     asked = pc.any(pc.equal(positions["event"], "committing")).as_py()
-    return began_behind(positions) if asked or not history.run_file.configuration.commits_first else []
+    return skipping_starts_in(positions) if asked or not history.run_file.configuration.commits_first else []
 
 
-def began_behind(positions: pa.Table) -> list[dict[str, Any]]:
-    """``ahead`` on the rows of the table. Every requested commit counts, even if its answer is an error: it may have
+def skipping_starts_in(positions: pa.Table) -> list[dict[str, Any]]:
+    """``skipping_starts`` on the rows of the table. Every requested commit counts, even if its answer is an error: it
+    may have
     been committed."""
     # At the same time, a request of a commit counts before an assignment.
     rows = sorted(positions.to_pylist(), key=lambda row: (row["at_ns"], row["event"] == "assign"))

@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
-from checkers.anomalies.groups import ahead
+from checkers.anomalies.groups import skipping_starts
 from checkers.history import PARTITION, History
 from checkers.scan.polls import ASSIGNMENT, BEHIND_IT, POLL, delivered
 from harness.history.schema import MAY_HAVE_MOVED, UNKNOWN_OFFSET
@@ -72,7 +72,7 @@ def skipped(history: History, polls: DataFrame) -> DataFrame:
     gaps = between.selectExpr(*gap, "true as on_arrival").unionAll(within)
     log = history.log.select("topic", "partition", "offset", "record_id")
     passed = _inside(log, gaps)
-    if began := ahead(history):
+    if began := skipping_starts(history):
         of_group = history.local(pa.Table.from_pylist(began, _GAP)).selectExpr("*", "0L as poll", "false as on_arrival")
         taken_over = _inside(log, of_group)
         given = delivered(history).select(*PARTITION, "offset")

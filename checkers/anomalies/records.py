@@ -169,7 +169,7 @@ def vanished(candidates: Candidates) -> DataFrame:
     consumer received with it), in_transaction (as for ``lost``)
     """
     history, sends = candidates.history, candidates.sends()
-    read = _deliveries(proven(_lasting(candidates), sends))
+    read = _deliveries(proven(_must_remain(candidates), sends))
     found_by = [*PARTITION, "record_id"] if history.run_file.compacted else STANDING
     there = proven(candidates.reads("phase = 'final'"), sends).select(*found_by)
     gone = retained(history, read.join(there, on=found_by, how="left_anti").select(*read.columns))
@@ -184,7 +184,7 @@ def damaged_in_place(candidates: Candidates) -> int:
     return damaged.select(*PARTITION, "record_id").distinct().count()
 
 
-def _lasting(candidates: Candidates) -> DataFrame:
+def _must_remain(candidates: Candidates) -> DataFrame:
     """Live deliveries of records that must still be in the log at the end.
 
     A transactional record that a read_uncommitted reader received may have been aborted later; then a final read with

@@ -30,7 +30,7 @@ _HANGING = pa.schema(
 )
 
 
-def recorded(history: History) -> bool:
+def has_transactions(history: History) -> bool:
     """Whether the history has transactions."""
     return history.transactional
 
@@ -55,7 +55,7 @@ def early_read(history: History) -> DataFrame:
     (KIP-98, 4). Returns: RECORD, transaction, read_ns, ending_ns (the earliest possible time of the request), by_itself
     """
     asked = history.transactions.where(ASKED_TO_COMMIT).select(*_KEY, "ending_ns")
-    if cycles.recorded(history):
+    if cycles.reads_transactionally(history):
         asked = asked.join(cycles.not_committed_before(history), on=_KEY, how="left").selectExpr(
             *_KEY, "greatest(ending_ns, least_ns) as ending_ns"
         )

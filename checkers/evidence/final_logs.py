@@ -50,7 +50,7 @@ class Log:
         begun = [delivered.get(epoch, NEVER) for epoch in self.epochs.tolist()]
         return replace(self, first=np.minimum(self.first, np.array(begun, np.int64)))
 
-    def tells_cut(self, epoch: int | None, offset: int | None) -> bool:
+    def shows_cut(self, epoch: int | None, offset: int | None) -> bool:
         """Whether the log shows that an election after ``epoch`` cut it at ``offset`` or below. A sparse log may not
         show it: a marker at that offset may be the first record of a later epoch, or the last of this one."""
         if offset is None:
@@ -80,7 +80,7 @@ class Log:
         return np.append(0, np.cumsum(self.epochs[np.argsort(by)]))
 
     @property
-    def goes_on(self) -> bool:
+    def starts_later(self) -> bool:
         """Whether the first record is above the log start: if so, no broker without any record began the log anew."""
         begins = int(self.first.min()) if len(self.first) else self.end
         return not self.sparse and begins > self.start

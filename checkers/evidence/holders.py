@@ -651,7 +651,7 @@ class _Walk:
         if has is Has.WIPED and ruling.standing is Standing.PERMITTED and self._older_survived():
             return self._undecided("every disk was wiped, and yet the log of before continues", [n])
         log = self.evidence.logs.get(self.case.of)
-        placed = log is None or log.tells_cut(self.elections.terms[self.number].epoch, self.case.first_offset)
+        placed = log is None or log.shows_cut(self.elections.terms[self.number].epoch, self.case.first_offset)
         if ruling.standing is Standing.PERMITTED and not placed and not self._disks_lost():
             return self._undecided("nobody knows where it stood, or whether an election cut the log there", [n])
         if perhaps:
@@ -848,7 +848,7 @@ class _Walk:
         if log is None or epoch is None or len(emptied) < len(self.elections.replicas):
             return False
         at_once = max(row["injecting_ns"] for row in emptied) <= min(map(over, emptied))
-        return at_once and (bool((log.epochs <= epoch).any()) or log.goes_on)
+        return at_once and (bool((log.epochs <= epoch).any()) or log.starts_later)
 
     def _in_sync(self, n: int) -> bool:
         return self.elections.terms[n].leader in self.elections.eligible(n)

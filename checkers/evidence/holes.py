@@ -19,7 +19,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from checkers.evidence.final_logs import NO_EPOCH, Holes, logs, sparse
 from checkers.evidence.holders import Evidence
-from checkers.evidence.standing import beside
+from checkers.evidence.standing import with_results
 from checkers.evidence.store import AnomalyStore
 from checkers.history import PARTITION, History
 
@@ -34,13 +34,13 @@ _STRETCHES = """if(bit_count(bits) = last - first + 1, array(struct(first, last)
     n -> struct(word * 64 + n AS first, word * 64 + n AS last)))"""
 
 
-def left(history: History, observed: Evidence, found: AnomalyStore) -> tuple[Evidence, Holes]:
+def with_final_logs(history: History, observed: Evidence, found: AnomalyStore) -> tuple[Evidence, Holes]:
     """The complete evidence about what took records, and the holes of the final logs. ``observed``: the evidence
     without the final logs. ``found``: all that checkers found."""
     if not history.run_file.final_read:
-        return beside(observed, history.stored, {}, found), {}
+        return with_results(observed, history.stored, {}, found), {}
     each = epochs(history)
-    return beside(observed, history.stored, logs(history.stored, each), found), holes(history, each)
+    return with_results(observed, history.stored, logs(history.stored, each), found), holes(history, each)
 
 
 def epochs(history: History) -> pa.Table:

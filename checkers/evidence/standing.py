@@ -54,7 +54,7 @@ def observed(stored: StoredRun, seen: Sequence[Span]) -> Evidence:
     )
 
 
-def beside(known: Evidence, stored: StoredRun, logs: Mapping[Partition, Log], found: AnomalyStore) -> Evidence:
+def with_results(known: Evidence, stored: StoredRun, logs: Mapping[Partition, Log], found: AnomalyStore) -> Evidence:
     """The evidence ``known`` from observations, with the evidence of the results added: the final logs, the vanished
     records that were ``found``, and acknowledgements at offsets that had been acknowledged before."""
     vanished = _vanished(found.of(VANISHED))

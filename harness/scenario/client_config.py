@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from harness.core.clock import Clock
 from harness.scenario.model import Scenario
 from harness.scenario.problems import Problem, near
-from workloads.clients.librdkafka import RELIED_ON, SETTINGS, Value, is_default, one_name, refused
+from workloads.clients.librdkafka import RELIED_ON, SETTINGS, Value, is_default, main_name, refused
 from workloads.workload import Plan, Workload
 
 
@@ -33,7 +33,7 @@ def client_config(scenario: Scenario) -> Iterator[Problem]:
 
 def own_keys(workload: type[BaseModel]) -> dict[str, str]:
     """The keys of a workload, by librdkafka's name for the same setting."""
-    return {one_name(key): key for name, info in workload.model_fields.items() for key in [info.alias or name]}
+    return {main_name(key): key for name, info in workload.model_fields.items() for key in [info.alias or name]}
 
 
 def _not_passed(key: str, keys: Mapping[str, str], own: Mapping[str, Value]) -> str | None:
@@ -41,10 +41,10 @@ def _not_passed(key: str, keys: Mapping[str, str], own: Mapping[str, Value]) -> 
     default."""
     if key not in SETTINGS:
         return f"no setting of librdkafka is called {key!r}; {near(key, SETTINGS)}"
-    name = one_name(key)
+    name = main_name(key)
     if name in keys:
         return f"{key} has a key of its own: write it as workload.{keys[name]}"
-    ours = next((value for set_, value in own.items() if one_name(set_) == name), None)
+    ours = next((value for set_, value in own.items() if main_name(set_) == name), None)
     if RELIED_ON & {key, name} or (ours is not None and not is_default(name, ours)):
         return f"{key} is set by the harness{f' (to {ours})' if ours else ''}, which relies on it: remove it"
     return None

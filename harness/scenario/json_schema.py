@@ -12,7 +12,7 @@ from harness.scenario.client_config import own_keys
 from harness.scenario.kafka_settings import OF_THE_TOPIC, RESERVED
 from harness.scenario.model import Scenario
 from workloads.catalogue import DEFAULT, WORKLOADS
-from workloads.clients.librdkafka import RELIED_ON, SETTINGS, one_name
+from workloads.clients.librdkafka import RELIED_ON, SETTINGS, main_name
 
 Schema = dict[str, Any]
 
@@ -94,7 +94,7 @@ def _workload(part: Schema, definitions: Schema) -> Schema:
         keys["acks"]["enum"] = ["0", "1", "all", "-1", 0, 1, -1]
         keys["acks"].pop("type")
         own = own_keys(model)
-        passed = sorted(key for key in SETTINGS if not {key, one_name(key)} & RELIED_ON and one_name(key) not in own)
+        passed = sorted(key for key in SETTINGS if not {key, main_name(key)} & RELIED_ON and main_name(key) not in own)
         keys["config"]["propertyNames"] = {"enum": passed}
         if kind != DEFAULT:
             definition["required"] = [*definition.get("required", []), "kind"]

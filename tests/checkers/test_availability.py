@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from checkers.availability import availability, bins, resolution
 from checkers.history import History
 from checkers.judge import judge
-from checkers.stretches import Stretch, Timeline, per_bucket, stretches, timelines, together, united
+from checkers.stretches import Stretch, Timeline, merged, per_bucket, stretches, timelines, together
 from harness.core.verdict import Judgement
 from harness.history.run_file import Limits
 from tests.checkers.notation import SECOND, by_hand, write
@@ -89,7 +89,7 @@ def exactly(writes: Sequence[Write], abandoned: Sequence[tuple[int, int]] = ()) 
             for since, until in abandoned
             if until > after and (next_ack is None or since < next_ack)
         ]
-        found += [Stretch(begin, end, end == next_ack) for begin, end in united(awaited)]
+        found += [Stretch(begin, end, end == next_ack) for begin, end in merged(awaited)]
     return found
 
 
@@ -141,7 +141,7 @@ def test_all_partitions_together_are_available_while_one_is() -> None:
 def test_a_write_that_died_with_its_producer_is_awaited_no_longer(
     abandoned: list[tuple[int, int]], found: list[Stretch]
 ) -> None:
-    timeline = line(acked(1, 3), acked(50, 51), abandoned=united(abandoned))
+    timeline = line(acked(1, 3), acked(50, 51), abandoned=merged(abandoned))
     assert told(timeline)[1:] == found
 
 
@@ -161,7 +161,7 @@ def random_writes(random: Random) -> tuple[list[Write], list[tuple[int, int]]]:
         sent = random.randint(0, 50)
         writes.append(Write(sent, sent + random.choice([0, 1, 3, 10, 25]), random.random() < 0.6))
     begun = [random.randint(0, 60) for _ in range(random.choice([0, 0, 1, 3]))]
-    return writes, united((at, at + random.choice([0, 2, 15])) for at in begun)
+    return writes, merged((at, at + random.choice([0, 2, 15])) for at in begun)
 
 
 def test_random_stretches_are_exact_where_bins_are_and_never_too_long_or_too_short_where_they_are_not() -> None:

@@ -80,7 +80,7 @@ def test_an_election_may_have_cut_a_log_where_later_epochs_stand_or_it_ends(
 def test_where_a_marker_may_stand_a_log_does_not_tell_that_an_election_cut_it(
     log: Log, epoch: int | None, offset: int | None, tells: bool
 ) -> None:
-    assert log.tells_cut(epoch, offset) is tells
+    assert log.shows_cut(epoch, offset) is tells
 
 
 def test_a_log_reaches_as_far_as_it_has_records_of_an_epoch() -> None:
@@ -114,7 +114,7 @@ def test_where_epochs_fall_along_the_log_one_is_known_where_no_other_may_stand()
     ids=["from its start", "above it", "nothing above it", "nothing", "a marker perhaps"],
 )
 def test_a_log_goes_on_where_it_begins_above_its_start(log: Log, start: int, goes_on: bool) -> None:
-    assert replace(log, start=start).goes_on is goes_on
+    assert replace(log, start=start).starts_later is goes_on
 
 
 def test_an_epoch_begins_no_later_than_what_was_delivered_of_it() -> None:

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from checkers.evidence.final_logs import inside
-from checkers.evidence.holes import epochs, holes, left
+from checkers.evidence.holes import epochs, holes, with_final_logs
 from checkers.evidence.standing import observed
 from checkers.evidence.store import AnomalyStore
 from checkers.history import History
@@ -153,7 +153,7 @@ def test_of_each_epoch_it_is_told_from_where_to_where_it_stands_and_whether_it_i
 def test_without_a_final_read_there_are_neither_logs_nor_holes(spark: SparkSession, tmp_path: Path) -> None:
     write(tmp_path, [by_hand("send a ok @0", "live a @0 e0", "live b @2 e0", "end 0..3")], origin=Origin.JEPSEN)
     history = History.read(tmp_path, spark)
-    known, missing = left(history, observed(history.stored, history.seen), AnomalyStore())
+    known, missing = with_final_logs(history, observed(history.stored, history.seen), AnomalyStore())
     assert (known.logs, missing) == ({}, {})
 
 

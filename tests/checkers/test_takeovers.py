@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from checkers.anomalies.groups import began_behind
+from checkers.anomalies.groups import skipping_starts_in
 
 
 def told(*rows: str) -> list[tuple[int, int, int]]:
@@ -28,7 +28,7 @@ def told(*rows: str) -> list[tuple[int, int, int]]:
             ]
         ),
     )
-    return [(one["partition"], one["passed_from"], one["passed_to"]) for one in began_behind(table)]
+    return [(one["partition"], one["passed_from"], one["passed_to"]) for one in skipping_starts_in(table)]
 
 
 @pytest.mark.parametrize(

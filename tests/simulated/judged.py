@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from checkers.evidence.causes import RecordRange, found_ranges
 from checkers.evidence.final_logs import inside
-from checkers.evidence.holes import left
+from checkers.evidence.holes import with_final_logs
 from checkers.evidence.standing import observed
 from checkers.evidence.store import AnomalyStore
 from checkers.history import History
@@ -138,7 +138,7 @@ def _told(history: History, anomaly: Anomaly, verdict: Verdict) -> Iterator[tupl
     if anomaly.name not in verdict.anomalies:
         return
     stored = AnomalyStore.read(history.results)
-    known, missing = left(history, observed(history.stored, history.seen), stored)
+    known, missing = with_final_logs(history, observed(history.stored, history.seen), stored)
     ranges: dict[Where, list[RecordRange]] = {}
     for one in found_ranges(history, anomaly, stored, missing, known):
         ranges.setdefault(one.of, []).append(one)

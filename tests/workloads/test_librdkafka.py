@@ -7,7 +7,7 @@ from pathlib import Path
 import confluent_kafka
 import pytest
 
-from workloads.clients.librdkafka import RELIED_ON, SETTINGS, Known, is_default, one_name, refused, settings_for
+from workloads.clients.librdkafka import RELIED_ON, SETTINGS, Known, is_default, main_name, refused, settings_for
 from workloads.clients.settings import ClientSettings, consumer_config, producer_config
 
 PRODUCERS = producer_config(ClientSettings(), "127.0.0.1:1", "p", 64)
@@ -55,8 +55,8 @@ def test_a_default_is_known_under_either_name(key: str, value: int | str | bool,
 
 
 def test_an_alias_is_one_setting_with_what_it_is_an_alias_of() -> None:
-    assert one_name("acks") == one_name("request.required.acks") == "request.required.acks"
-    assert one_name("debug") == "debug"
+    assert main_name("acks") == main_name("request.required.acks") == "request.required.acks"
+    assert main_name("debug") == "debug"
 
 
 def test_producers_and_consumers_are_given_what_is_theirs() -> None:

@@ -318,7 +318,7 @@ def test_acks_0_acknowledges_nothing(plan: Plan) -> None:
 def test_consumers_read_what_brokers_may_append_after_the_last_send_of_acks_0(plan: Plan) -> None:
     with begun(Queue(rate=1000, producers=1, consumers=1, acks="0"), plan) as workload:
         wait_for(workload.counts, "100 indeterminate", 60, good=lambda counts: counts.indeterminate >= 100)
-        (waits,) = {worker.spec.on_its_way_s for worker in workload.workers if worker.spec.writes}
+        (waits,) = {worker.spec.append_delay_s for worker in workload.workers if worker.spec.writes}
         began = time.monotonic()
         assert workload.finish(within=60) == []
         assert time.monotonic() - began >= waits > 0
@@ -326,7 +326,7 @@ def test_consumers_read_what_brokers_may_append_after_the_last_send_of_acks_0(pl
 
 def test_with_other_acks_nothing_is_on_its_way_that_nobody_answers_for(plan: Plan) -> None:
     with begun(Queue(rate=1000, producers=1, consumers=1, acks="1"), plan) as workload:
-        assert {worker.spec.on_its_way_s for worker in workload.workers} == {0.0}
+        assert {worker.spec.append_delay_s for worker in workload.workers} == {0.0}
 
 
 def test_a_consumer_whose_position_is_gone_seeks_to_the_log_start_and_says_so(

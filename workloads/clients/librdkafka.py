@@ -51,7 +51,7 @@ RELIED_ON: Final = frozenset(
 )
 
 
-def one_name(key: str) -> str:
+def main_name(key: str) -> str:
     """The main name of a setting, which may have an alias."""
     known = SETTINGS.get(key)
     return key if known is None or known.same_as is None else known.same_as
@@ -65,7 +65,7 @@ def settings_for(of: str, config: Mapping[str, Value]) -> dict[str, Value]:
 def is_default(key: str, value: Value) -> bool:
     """Whether this value is librdkafka's default for the setting."""
     text = str(value).lower() if isinstance(value, bool) else str(value)
-    return text == SETTINGS[one_name(key)].default
+    return text == SETTINGS[main_name(key)].default
 
 
 def refused(

@@ -68,7 +68,7 @@ class Producing:
 
     def drain(self, at_most_s: float) -> None:
         """Wait for delivery reports, and hand nothing over."""
-        self._let(self._producer.flush, at_most_s)
+        self._serve_reports(self._producer.flush, at_most_s)
         self._deliveries.collect()
 
     def _hand_over(self, count: int, now: int) -> None:
@@ -111,7 +111,7 @@ class Producing:
             if not left:
                 return
             messages = left
-            self._let(self._producer.poll, _FULL_QUEUE_WAIT_S)
+            self._serve_reports(self._producer.poll, _FULL_QUEUE_WAIT_S)
 
     def _refused(self, message: dict[str, object], error: KafkaError) -> None:
         sequence = message["sequence"]
@@ -120,12 +120,12 @@ class Producing:
         self._dead = self._dead or error.code() == KafkaError._FATAL
 
     def _serve(self, within_s: float) -> None:
-        self._let(self._producer.poll, within_s)
+        self._serve_reports(self._producer.poll, within_s)
         self._deliveries.collect()
         if self._dead:
             self._replace()
 
-    def _let(self, serve: Callable[[float], int], within_s: float) -> None:
+    def _serve_reports(self, serve: Callable[[float], int], within_s: float) -> None:
         """Let librdkafka deliver its reports. It raises a fatal error here, once.
 
         An idempotent producer gets one if the log has lost its acknowledged sequence numbers
@@ -139,7 +139,7 @@ class Producing:
             self._dead = True
 
     def _replace(self) -> None:
-        if self._deliveries.give_up(self._producer.purge, partial(self._let, self._producer.flush)):
+        if self._deliveries.give_up(self._producer.purge, partial(self._serve_reports, self._producer.flush)):
             self._producer = self._client(self._spec.config)
             self._incarnation += 1
             self._dead = False
