@@ -1,4 +1,4 @@
-"""What a command line came to, however it was run."""
+"""The result of a command line, no matter how it was run."""
 
 import json
 import os
@@ -6,13 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-#: Before a command: it may then do what any user may, and root no more.
+#: A prefix for a command: it takes away the special rights of root.
 WITHOUT_PRIVILEGES = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"] if os.geteuid() == 0 else []
 
 
 @dataclass(frozen=True)
 class Done:
-    """What a command left: its exit code, both outputs, and the verdict where it printed one."""
+    """The result of a command: its exit code, both outputs, and the verdict if it printed one."""
 
     code: int
     out: str

@@ -19,7 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("harness", "checkers", "nemesis", "workloads", "benchmarks", "tests")
 
-#: Data, by how its path begins, and the test files that read it, by how theirs do. The first row that fits counts.
+#: By the prefix of a data file's path, the prefixes of the test files that read it. The first matching row counts.
 READERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("scenarios/", ("tests/scenario/", "tests/cli/test_others.py", "tests/cli/test_run.py", "tests/cluster/test_sc")),
     ("docker/", ("tests/scenario/test_wheel.py", "tests/cluster/test_images.py", "tests/cluster/test_distribution.py")),
@@ -34,7 +34,7 @@ READERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("requirements.lock", ("tests/",)),
 )
 
-#: Where tests take minutes. So do those on real clusters.
+#: Folders whose tests take minutes. Tests on real clusters do, too.
 LONG = ("tests/planted/", "tests/simulated/", "tests/golden/")
 
 
@@ -46,7 +46,7 @@ _MODULE = re.compile(r"\w+(\.\w+)+")
 
 
 class Source:
-    """What a Python file of the repository imports, as the paths of other files of it."""
+    """The imports of a Python file of the repository, as paths of other files of the repository."""
 
     def __init__(self, root: Path, path: str) -> None:
         self.root = root
@@ -54,7 +54,7 @@ class Source:
 
     @cached_property
     def text(self) -> str:
-        """All of it."""
+        """The whole text."""
         return (self.root / self.path).read_text()
 
     @cached_property
@@ -64,11 +64,11 @@ class Source:
 
     @cached_property
     def imports(self) -> frozenset[str]:
-        """The files that it imports, wherever in it."""
+        """The files that it imports anywhere."""
         return frozenset(path for _, path in _imported(self.tree, self.root, self.path))
 
     def imports_of(self, names: Iterable[str]) -> frozenset[str]:
-        """The files from which what these definitions of it use is imported."""
+        """The files from which the names are imported that these definitions use."""
         used, found = deque(names), set[str]()
         seen = set(used)
         while used:
@@ -95,7 +95,7 @@ class Source:
 
     @cached_property
     def asked_for(self) -> frozenset[str]:
-        """Every parameter of its functions: the fixtures that it asks for are among them."""
+        """All parameters of its functions; the fixtures that it requests are among them."""
         return frozenset(name for node in ast.walk(self.tree) for name in _asked_for(node))
 
     @cached_property
@@ -116,7 +116,7 @@ class Source:
 
 
 class Graph:
-    """The Python files of a repository, and which of them a test file rests on."""
+    """The Python files of a repository, and those on which each test file depends."""
 
     def __init__(self, root: Path = ROOT) -> None:
         self.root = root
@@ -133,7 +133,7 @@ class Graph:
         return [path for path in self.sources if Path(path).name.startswith("test_")]
 
     def far(self, test: str) -> Mapping[str, int]:
-        """Every file that a test file rests on, itself included, and how many imports away it is."""
+        """Every file on which a test file depends, itself included, with the number of imports between them."""
         if test not in self._far:
             self._far[test] = self._rests_on(test)
         return self._far[test]
@@ -151,7 +151,7 @@ class Graph:
         return far
 
     def _of_fixtures(self, test: str) -> Iterator[str]:
-        """The conftest files above a test file whose fixtures it asks for, and what those import."""
+        """The conftest files above a test file whose fixtures it requests, and their imports."""
         asked = set(self.sources[test].asked_for)
         for folder in Path(test).parents:
             path = str(folder / "conftest.py")
@@ -169,7 +169,7 @@ class Graph:
 
 
 def touched(changed: str, graph: Graph) -> dict[str, int]:
-    """The test files that a change to this path touches, the nearest first: how many imports away it is."""
+    """The test files that depend on this path, the nearest first, with the number of imports between them."""
     read = set() if changed.endswith(".py") else set(readers(changed, graph.tests))
     found: dict[str, int] = {}
     for test in graph.tests:
@@ -188,7 +188,7 @@ def readers(data: str, tests: Iterable[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class Choice:
-    """What to run for a change, the nearest first, and what not: what takes minutes, and what is further away."""
+    """The tests to run for a change, the nearest first; and those left out, which take minutes or are further away."""
 
     run: list[str]
     long: list[str]
@@ -196,7 +196,7 @@ class Choice:
 
 
 def choose(changed: Iterable[str], graph: Graph) -> Choice:
-    """The tests near to a change. Pure, but for reading what the graph is made of."""
+    """The tests near a change. It only reads the files from which the graph is made."""
     near, far = dict[str, None](), dict[str, None]()
     for path in changed:
         distances = touched(path, graph)
@@ -208,13 +208,13 @@ def choose(changed: Iterable[str], graph: Graph) -> Choice:
 
 
 def changes(revision: str, root: Path = ROOT) -> list[str]:
-    """The paths that differ from a revision in the working tree, and those that git does not know."""
+    """The paths in the working tree that differ from a revision, and untracked ones."""
     differing = _git(root, "diff", "--name-only", "--no-renames", revision, "--")
     return sorted({*differing, *_git(root, "ls-files", "--others", "--exclude-standard")})
 
 
 def main(arguments: list[str]) -> int:
-    """Run what is near to the change; pytest's exit code."""
+    """Run the tests near the change; return pytest's exit code."""
     try:
         changed = changes(arguments[0] if arguments else "HEAD")
     except subprocess.CalledProcessError as exc:
@@ -242,7 +242,7 @@ def _asked_for(node: ast.AST) -> Iterator[str]:
 
 
 def _imported(tree: ast.AST, root: Path, path: str) -> Iterator[tuple[str, str]]:
-    """What a piece of a file imports: the name that it has there, and the file that it is from."""
+    """The imports in a piece of a file: each name, and the file from which it comes."""
     if isinstance(tree, ast.If) and "TYPE_CHECKING" in ast.unparse(tree.test):
         return
     yield from _imported_by(tree, root, path)
@@ -266,7 +266,7 @@ def _imported_by(node: ast.AST, root: Path, path: str) -> Iterator[tuple[str, st
 
 
 def _files(root: Path, module: str) -> Iterator[str]:
-    """The file of a module, and those of the packages that it is in."""
+    """The file of a module, and the files of the packages that contain it."""
     parts = module.split(".")
     if parts[0] not in PACKAGES:
         return

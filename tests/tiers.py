@@ -17,7 +17,7 @@ from contextlib import ExitStack, suppress
 from itertools import chain
 
 _FAST = "not cluster and not proof and not heavy and not long and not lab"
-#: What of the others waits longest, apart.
+#: The tests that wait longest. Each group of paths is a separate part.
 _WAIT = (
     ("tests/workloads/test_groups.py",),
     ("tests/workloads/test_running.py",),
@@ -25,15 +25,15 @@ _WAIT = (
     ("tests/cli", "tests/providers"),
 )
 
-#: A command that gets what others leave of the machine. (Linux shares it between sessions first, if it does.)
+#: A command that only gets the time that others leave. (Linux may first share the time between sessions.)
 LOWLY = ("sh", "-c", 'echo 19 2>&- >/proc/self/autogroup; exec nice -n 19 "$@"', "lowly")
 
 _PYTEST = (sys.executable, "-m", "pytest")
 
-#: Seconds that an interrupted part may take to remove what it brought up.
+#: Seconds that an interrupted part may take to remove the clusters that it brought up.
 _CLEANS_UP_S = 60
 
-#: Of each tier the part that is shown at once, and those that are shown at the end.
+#: For each tier the part whose output is shown at once, and those whose output is shown at the end.
 TIERS = {
     "fast": (
         (*_PYTEST, "--durations=10", "-m", f"spark and {_FAST}"),
@@ -49,7 +49,8 @@ TIERS = {
 
 
 def beside(shown: Sequence[str], *meanwhile: Sequence[str]) -> int:
-    """Run commands at once, and show what all but the first printed at the end; the first code that is not 0.
+    """Run commands at the same time. The output of all but the first is shown at the end. Returns the first exit code
+    that is not 0.
 
     Whatever ends this ends all: none outlives it.
     """
@@ -81,7 +82,7 @@ def beside(shown: Sequence[str], *meanwhile: Sequence[str]) -> int:
 
 
 def main(tier: Sequence[Sequence[str]]) -> int:
-    """Run a tier; where SIGTERM ends it, its parts end, too."""
+    """Run a tier. If SIGTERM ends it, its parts end, too."""
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     return beside(*tier)
 

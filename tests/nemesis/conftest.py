@@ -1,4 +1,4 @@
-"""A cluster that exists on paper: nodes, who has which role, and a shell that remembers what was done to them."""
+"""A cluster as plain data: nodes, their roles, and a fake shell that records what was done to them."""
 
 import errno
 import json
@@ -34,7 +34,7 @@ _STATES = {"KILL": ProcessState.EXITED, "STOP": ProcessState.STOPPED, "CONT": Pr
 
 @contextmanager
 def again_and_again(act: Callable[[], object]) -> Iterator[None]:
-    """Meanwhile it is done again and again, beside; the last time is over at the end."""
+    """Repeat ``act`` in a thread during the block; the last call has ended when the block is left."""
     over = threading.Event()
 
     def go_on() -> None:
@@ -51,11 +51,12 @@ def again_and_again(act: Callable[[], object]) -> Iterator[None]:
 
 
 class FakeShell:
-    """Keeps processes, namespaces and files as data. A namespace holds the tags of what was applied in it.
+    """A shell that keeps processes, namespaces and files as data. A namespace contains the tags of the mechanisms in
+    it.
 
-    ``packets`` is how many packets every rule and queue reports, but none of links with ``silent`` nodes; ``netem`` is
-    whether the kernel has it; where not, a helper holds packets, and ``overflowed`` of them were lost. Of ``flushed``
-    nodes somebody else removed the rules. ``garbled``: nobody can read what tc reports.
+    ``packets``: the count that every rule and queue reports; for links of ``silent`` nodes it is 0. ``netem``: whether
+    the kernel has netem; without it a helper holds packets, and ``overflowed`` of them were lost. ``flushed``: nodes
+    whose rules somebody else removed. ``garbled``: the report of tc cannot be parsed.
     """
 
     topology = TOPOLOGY
@@ -127,7 +128,7 @@ class FakeShell:
         self.helpers.pop((node, name), None)
 
     def _listing(self, node: Node, script: str) -> str:
-        """What a script that counts prints, line by line."""
+        """The output of a counting script, line by line."""
         said = ""
         for line in script.splitlines():
             if chain := re.search(r"nvxL KT-(\w{8})-([IO])", line):
@@ -147,7 +148,7 @@ class FakeShell:
         return said
 
     def _counters(self, node: Node, script: str) -> str:
-        """What the program tells that holds packets, where it runs."""
+        """The counters of the program that holds packets, if it runs."""
         (tag,) = re.findall(r"- ask (\w{8})", script)
         packets = 0 if node in self.silent else self.packets
         names = ("received", "released", "dropped", "overtook", "waiting")
@@ -155,7 +156,7 @@ class FakeShell:
         return f"{json.dumps(counters)}\n" if (node, tag) in self.helpers else ""
 
     def _queues(self, node: Node, look: int) -> str:
-        """The queues of a node, as tc lists them; at each further look some packets more overtook two that wait."""
+        """The queues of a node, as tc lists them. At each look more packets have overtaken two waiting ones."""
         packets = 0 if node in self.silent else self.packets
         queues = [{"handle": "4b54:", "packets": packets}]
         for name in [tag.removeprefix("queue ") for tag in self.namespaces[node] if tag.startswith("queue ")]:
@@ -217,12 +218,12 @@ class FakeShell:
 
     @property
     def left(self) -> dict[str, set[str]]:
-        """What is in the namespaces, by node, where anything is."""
+        """The content of the namespaces, by node, without empty ones."""
         return {node.name: set(tags) for node, tags in self.namespaces.items() if tags}
 
 
 class FullDisk(Journal):
-    """A journal that takes so many rows, and nothing more."""
+    """A journal that accepts only a number of rows."""
 
     def __init__(self, room: int) -> None:
         self.room = room
@@ -245,12 +246,12 @@ class Rows:
         return [row for row in table.to_pylist() if row["fault"] == fault]
 
     def last(self, fault: str) -> dict[str, Any]:
-        """The row that counts."""
+        """The last row of a fault, which is the one that counts."""
         return self.all(fault)[-1]
 
 
 def nemesis_on(shell: NodeShell, journal: Journal) -> Nemesis:
-    """A nemesis on three nodes that run: the first leads, the last is the controller."""
+    """A nemesis on three running nodes: the first one leads, the last one is the controller."""
     b1, _, b3 = nodes = shell.topology.nodes
     view = View(leader=b1, replicas=nodes, isr=nodes, controller=b3)
     return Nemesis(shell, lambda: view, journal, Clock.start(), Random(0))
@@ -278,7 +279,7 @@ def running() -> Iterator[NamespaceShell]:
 
 @pytest.fixture
 def greeted(running: NamespaceShell) -> NamespaceShell:
-    """Nodes in network namespaces that run, and have greeted each other."""
+    """Running nodes in network namespaces, which have sent packets to each other."""
     for each in running.topology.nodes:
         running.listens(each)
     return running

@@ -1,5 +1,5 @@
-"""The rows that tests need of each fault of the catalogue: how a scenario writes it; on three nodes b1, b2, b3 how it
-acts, and a case in which it cannot have acted."""
+"""The rows that tests need for each fault of the catalogue: how a scenario writes it, a case on three nodes b1, b2, b3
+in which it acts, and a case in which it cannot have acted."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,9 +10,9 @@ Written = tuple[str, dict[str, Any]]
 
 @dataclass(frozen=True)
 class Control:
-    """A fault, what goes before it, and how often b1 and b2 speak with each other while it lasts.
+    """A fault, the faults before it, and how often b1 and b2 send packets to each other while it lasts.
 
-    ``until_healed``: b1 goes on speaking until it is healed.
+    ``until_healed``: b1 goes on sending until the heal.
     """
 
     fault: dict[str, Any]
@@ -40,13 +40,13 @@ WRITTEN: dict[str, dict[str, Any]] = {
     "wipe": {"target": "leader"},
 }
 
-#: What has to go before.
+#: Faults that must come before.
 PRESUMED = {"start": "kill", "resume": "pause", "wipe": "kill"}
 
 KILLED: Written = ("kill", {"target": "b1"})
 PAUSED: Written = ("pause", {"target": "b1"})
 
-#: It acts.
+#: Cases in which the fault acts.
 ACTS: dict[str, Control] = {
     "partition": Control({"from": "b1", "to": "b2"}, speak=1),
     "isolate": Control({"target": "b1"}, speak=1),
@@ -59,14 +59,14 @@ ACTS: dict[str, Control] = {
     "slow": Control({"target": "b1", "delay": "50ms"}, speak=1),
     "flaky": Control({"target": "b1", "loss": "90%"}, speak=1),
     "throttle": Control({"target": "b1", "rate": "40kbit"}, speak=1),
-    # (Of netem, what overtakes is seen only while its queue is looked at.)
+    # (With netem, overtaking packets are only seen while something looks at the queue.)
     "reorder": Control({"target": "b1", "share": "50%", "delay": "50ms"}, speak=1, until_healed=True),
     "duplicate": Control({"target": "b1", "share": "90%"}, speak=1),
     "corrupt": Control({"target": "b1", "share": "20%"}, speak=10),
     "wipe": Control({"target": "b1"}, before=(KILLED,)),
 }
 
-#: It cannot have acted: a node that it names never spoke, or was in that state already, or had nothing to lose.
+#: Cases in which it cannot have acted: a node never sent anything, was already in that state, or had nothing to lose.
 IDLE: dict[str, tuple[Control, ...]] = {
     "partition": (
         Control({"from": "b1", "to": "b2"}),

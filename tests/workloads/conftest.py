@@ -28,7 +28,7 @@ def cluster() -> Iterator[Scripted]:
 
 
 def mock_ends(plan: Plan) -> LogEnds:
-    """The ends of a mock cluster's logs, whose leaders have no followers: all that they have is committed."""
+    """The ends of a mock cluster's logs. Leaders there have no followers, so all records are committed."""
     client = Consumer({"bootstrap.servers": plan.bootstrap, "group.id": "ends", "log_level": 0})
 
     def ask(partitions: Collection[Partition]) -> dict[Partition, LogEnd]:
@@ -66,7 +66,7 @@ def journalled(tmp_path: Path) -> Iterator[Callable[[str], pa.Table]]:
 
 @pytest.fixture
 def scripted() -> Iterator[Scripted]:
-    """A mock cluster of the test's own, whose next answers it chooses."""
+    """A mock cluster for one test, which chooses the cluster's next answers."""
     mock = Scripted()
     yield mock
     mock.close()
