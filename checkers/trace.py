@@ -79,7 +79,7 @@ def by_record(archive: Archive, record: int) -> RecordTrace:
         sent = archive.range_of("sends", "sequence", pc.field("worker") == worker)
         known = f"worker {worker} sent #{sent[0]}–#{sent[1]}" if sent else f"the workers that sent: {_workers(archive)}"
         name = f"worker {worker} #{sequence_of(record)} (record {record})"
-        raise HistoryError(f"{archive.directory}: nothing is known of {name}; {known}")
+        raise HistoryError(f"{archive.directory}: nothing is known about {name}; {known}")
     moments = [moment for row in sends for moment in _of_send(archive, row)]
     keys = {row["key"] for row in sends}
     moments += [_of_read(archive, row, keys) for row in reads]
@@ -114,7 +114,7 @@ def by_offset(archive: Archive, of: Partition, offset: int) -> list[RecordTrace]
     if records:
         return [by_record(archive, record) for record in records]
     if read:
-        raise HistoryError(f"{topic}-{partition}:{offset} was read, and is no record of ours: it has no record id")
+        raise HistoryError(f"{topic}-{partition}:{offset} was read, but is not a record of ours: it has no record id")
     ranges = [archive.range_of(table, "offset", here) for table in ("sends", "reads")]
     known = [one for one in ranges if one is not None]
     if known:
@@ -131,7 +131,7 @@ def runs(archive: Archive) -> dict[str, list[str]]:
     anomalies = archive.verdict.anomalies
     if any(anomaly.runs is None for anomaly in anomalies.values()):
         raise HistoryError(
-            f"{archive.directory / VERDICT_FILE}: of before causes were reported; `kafka-trial check` finds them"
+            f"{archive.directory / VERDICT_FILE}: of an old version, without causes; `kafka-trial check` adds them"
         )
     return {name: [run.text for run in anomaly.runs or []] for name, anomaly in anomalies.items()}
 
@@ -179,7 +179,7 @@ def _of_transaction(archive: Archive, send: Row) -> list[Moment]:
         error = f": {row['error']}" if row["error"] else ""
         happened = {
             "began": f"{name} began",
-            "ending": f"{name}: its {row['intent']} was asked for",
+            "ending": f"{name}: its {row['intent']} was requested",
             "ended": f"{name}: its {row['intent']} {_ENDS[Outcome(row['outcome'])]}{error}",
         }
         moments += [
@@ -277,7 +277,7 @@ def _log(archive: Archive, of: Partition) -> str:
         return f"{name} (which was not read)"
     if end["log_end"] < 0:
         return f"{name} (whose end is unknown)"
-    read = "read whole" if end["complete"] else f"read to {end['read_to']} only"
+    read = "read completely" if end["complete"] else f"read to {end['read_to']} only"
     return f"{name} (from {end['log_start']}, ends before {end['log_end']}, {read})"
 
 
@@ -295,8 +295,8 @@ def _instead(archive: Archive, record: int, of: Partition, rows: list[Row]) -> s
     )
     other = next((row["record_id"] for row in there if row["record_id"] not in {record, None}), None)
     if other is not None:
-        return f"; at offset {offset} stands worker {worker_of(other)} #{sequence_of(other)}"
-    return f"; nothing of ours stands at offset {offset}"
+        return f"; offset {offset} has worker {worker_of(other)} #{sequence_of(other)}"
+    return f"; offset {offset} has no record of ours"
 
 
 def _stored_of(stored: StoredRows, record: int) -> list[Row]:

@@ -52,7 +52,7 @@ def test_a_record_was_sent_acknowledged_read_and_is_gone(archive: Archive) -> No
     assert trace.moments[0].views == [BrokerReport("b1", "b1", 0, ["b1"]), BrokerReport("b2", None, 1, ["b1", "b2"])]
     assert trace.moments[2].views == []
     assert trace.ended == [
-        "not in the final log of trial-0 (from 0, ends before 3, read whole); at offset 1 stands worker 0 #2"
+        "not in the final log of trial-0 (from 0, ends before 3, read completely); offset 1 has worker 0 #2"
     ]
 
 
@@ -69,7 +69,7 @@ def test_a_record_s_transaction_and_its_group_s_places_are_a_part_of_its_life(tm
         (1, "sent", "sent by worker 0 (incarnation 0) to trial-0"),
         (1, "began", "transaction 7 of worker 0 (incarnation 0) began"),
         (2, "acknowledged", "acknowledged at offset 3"),
-        (3, "ending", "transaction 7 of worker 0 (incarnation 0): its commit was asked for"),
+        (3, "ending", "transaction 7 of worker 0 (incarnation 0): its commit was requested"),
         (4, "ended", "transaction 7 of worker 0 (incarnation 0): its commit was abandoned, outcome unknown"),
         (7, "commit", "reader 101 (incarnation 0) committed trial-0 to offset 5: past it"),
         (9, "revoke", "trial-0 was revoked from reader 101 (incarnation 0)"),
@@ -117,10 +117,10 @@ def test_of_a_log_that_was_not_read_nothing_is_said_of_what_is_in_it(tmp_path: P
 @pytest.mark.parametrize(
     ("found", "ended"),
     [
-        ("final a @1 damaged", "in the final log of trial-0 (from 0, ends before 3, read whole), at offset 1"),
+        ("final a @1 damaged", "in the final log of trial-0 (from 0, ends before 3, read completely), at offset 1"),
         (
             "final a @2 damaged",
-            "not in the final log of trial-0 (from 0, ends before 3, read whole); nothing of ours stands at offset 1",
+            "not in the final log of trial-0 (from 0, ends before 3, read completely); offset 1 has no record of ours",
         ),
     ],
 )
@@ -146,20 +146,20 @@ def test_a_key_that_a_record_was_not_sent_with_is_told(tmp_path: Path) -> None:
 def test_a_record_that_was_never_acknowledged_may_be_there(archive: Archive) -> None:
     trace = by_record(archive, 2)
     assert [moment.event for moment in trace.moments] == ["sent", "read final"]
-    assert trace.ended[0].endswith("read whole), at offset 1")
+    assert trace.ended[0].endswith("read completely), at offset 1")
 
 
 def test_a_failed_record_ends_nowhere(archive: Archive) -> None:
     trace = by_record(archive, 3)
     assert trace.moments[1].event == "failed"
-    assert trace.ended == ["not in the final log of trial-0 (from 0, ends before 3, read whole)"]
+    assert trace.ended == ["not in the final log of trial-0 (from 0, ends before 3, read completely)"]
 
 
 @pytest.mark.parametrize(
     ("stable", "log"),
     [
         ("stable @1 high=4", "ends before 4, read to 1 only)"),
-        ("stable @4 high=4", "ends before 1, read whole)"),
+        ("stable @4 high=4", "ends before 1, read completely)"),
     ],
 )
 def test_of_what_stands_behind_a_transaction_that_hangs_the_final_log_does_not_tell(
@@ -186,7 +186,7 @@ def test_what_stood_at_an_offset_comes_in_the_order_of_its_coming(archive: Archi
         (lambda a: by_record(a, record_id(5, 0)), "the workers that sent: 0"),
         (lambda a: by_offset(a, ("trial", 0), 77), "read at trial-0:77; offsets 0–2 are known there"),
         (lambda a: by_offset(a, ("trial", 4), 0), "the run has trial-0"),
-        (lambda a: by_offset(a, ("trial", 0), 2), "trial-0:2 was read, and is no record of ours"),
+        (lambda a: by_offset(a, ("trial", 0), 2), "trial-0:2 was read, but is not a record of ours"),
         (runs, "not judged yet"),
     ],
 )

@@ -27,8 +27,8 @@ def test_explain_tells_the_life_of_a_record(stored: Path, kafka_trial: Invoke) -
         "              b2: b2 leads (epoch 1), ISR b2 b3\n"
         "              faults active: none\n"
         "     2.000 s  acknowledged at offset 1\n"
-        "      ended:  not in the final log of trial-0 (from 0, ends before 2, read whole);"
-        " nothing of ours stands at offset 1\n"
+        "      ended:  not in the final log of trial-0 (from 0, ends before 2, read completely);"
+        " offset 1 has no record of ours\n"
         f"    anomaly:  not judged yet: `kafka-trial check {stored}` does that\n"
     )
 
@@ -119,7 +119,7 @@ def test_explain_says_where_there_is_nothing_to_explain(stored: Path, kafka_tria
     ("asked", "says"),
     [
         ((), "not judged yet"),
-        (("--record", "99"), "nothing is known of worker 0 #99 (record 99); worker 0 sent #0–#1"),
+        (("--record", "99"), "nothing is known about worker 0 #99 (record 99); worker 0 sent #0–#1"),
         (("--offset", "trial-0:9"), "offsets 0–1 are known there"),
         (("--offset", "trial"), "'trial' is not TOPIC-PARTITION:OFFSET"),
         (("--worker", "0"), "--worker and --sequence name a record together"),
@@ -131,8 +131,8 @@ def test_explain_says_where_there_is_nothing_to_explain(stored: Path, kafka_tria
         (("--offset", f"trial-0:{10**23 - 1}"), f"'--offset': {10**23 - 1} is too large: it must be below 2^63"),
         (("--offset", f"trial-{1 << 31}:0"), f"'--offset': {1 << 31} is too large: it must be below 2^31"),
         (("--offset", f"trial-0:{'9' * 5000}"), "is too large"),
-        (("--record", str((1 << 63) - 1)), "nothing is known of worker"),
-        (("--worker", str((1 << 23) - 1), "--sequence", str((1 << 40) - 1)), "nothing is known of worker"),
+        (("--record", str((1 << 63) - 1)), "nothing is known about worker"),
+        (("--worker", str((1 << 23) - 1), "--sequence", str((1 << 40) - 1)), "nothing is known about worker"),
         (("--offset", f"trial-{(1 << 31) - 1}:{(1 << 63) - 1}"), "nothing was acknowledged or read at"),
     ],
 )
