@@ -40,7 +40,7 @@ def at_risk(writes: Mapping[Partition, Timeline], evidence: Evidence) -> dict[in
     for of, own in writes.items():
         replicas = _replicas(evidence.elections.get(of))
         in_force = [when for row in effective for when in _in_force(row, of, replicas, evidence.names)]
-        hit = np.flatnonzero(_hit(own, in_force))
+        hit = np.flatnonzero(_bins_hit(own, in_force))
         for one, count in zip(_fewest(of, own, hit, evidence), own.acknowledged[hit].tolist(), strict=True):
             found[one] += count
     return {fewest: found[fewest] for fewest in sorted(found) if found[fewest]}
@@ -80,7 +80,7 @@ def _in_force(
     return [(_ALWAYS if does(fault, Does.DESTROYS_DATA) else since, until)]
 
 
-def _hit(own: Timeline, in_force: Iterable[tuple[int, int]]) -> Flags:
+def _bins_hit(own: Timeline, in_force: Iterable[tuple[int, int]]) -> Flags:
     """The bins in which a record was acknowledged at such a time."""
     hit = np.zeros(len(own.bin), bool)
     for since, until in in_force:

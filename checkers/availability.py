@@ -204,7 +204,7 @@ def _longest(
     """The longest stretch under ``name``, and under ``at_most`` its greatest possible length if that is longer."""
     longest, most = gone.longest(since_ns, until_ns), gone.at_most(since_ns, until_ns)
     more = {at_most: most} if most > (longest.lasted_ns if longest else 0) else {}
-    return {name: _of(longest), **more}
+    return {name: _as_dict(longest), **more}
 
 
 def _until_ack(acks: Times, since_ns: int | None) -> int | None:
@@ -213,7 +213,7 @@ def _until_ack(acks: Times, since_ns: int | None) -> int | None:
     return int(following[0]) - since_ns if since_ns is not None and following.size else None
 
 
-def _of(stretch: Stretch | None) -> dict[str, Any] | None:
+def _as_dict(stretch: Stretch | None) -> dict[str, Any] | None:
     if stretch is None:
         return None
     return {

@@ -51,7 +51,7 @@ class Observed:
     names: Mapping[int, str]
 
     @cached_property
-    def _apart(self) -> dict[Partition, list[Span]]:
+    def _spans_by_partition(self) -> dict[Partition, list[Span]]:
         apart: dict[Partition, list[Span]] = {}
         for span in self.seen:
             apart.setdefault((span.topic, span.partition), []).append(span)
@@ -59,7 +59,7 @@ class Observed:
 
     def of(self, partition: Partition) -> list[Span]:
         """The reports about one partition."""
-        return self._apart.get(partition, [])
+        return self._spans_by_partition.get(partition, [])
 
     def name(self, broker: int) -> str:
         """A broker's name."""
@@ -83,7 +83,7 @@ def findings(
     records = [Records(name, one) for name in anomalies for one in found.get(name, ()) if one.decision is not None]
     decided = {one.anomaly for one in records}
     made = [_finding(group, anomalies, observed) for group in grouped(records, observed.faults)]
-    made += [_of_run(name, one, found.get(name, ())) for name, one in anomalies.items() if name not in decided]
+    made += [_finding_of_run(name, one, found.get(name, ())) for name, one in anomalies.items() if name not in decided]
     order = {name: n for n, name in enumerate(anomalies)}
     return sorted(
         made,
@@ -95,7 +95,7 @@ def grouped(found: Iterable[Records], faults: Sequence[Row]) -> list[list[Record
     """Records with a decision, grouped by the event that took them."""
     every = list(found)
     taken = [one for one in every if one.event is not None]
-    untaken = _at_one_place(one for one in every if one.event is None)
+    untaken = _by_place(one for one in every if one.event is None)
     untaken.sort(key=lambda group: (min(map(_badness, group)), -sum(one.range.count for one in group)))
     apart, rest = untaken[:MOST_UNKNOWN], untaken[MOST_UNKNOWN:]
     return [*_by_event(taken, faults), *apart, *([[one for group in rest for one in group]] if rest else [])]
@@ -109,7 +109,7 @@ def _by_event(taken: Iterable[Records], faults: Sequence[Row]) -> list[list[Reco
     groups: list[list[tuple[Partition, Event]]] = []
     latest: dict[object, list[tuple[Partition, Event]]] = {}
     for of, event in sorted(each, key=lambda one: (one[1].at_ns, one[0], -1 if one[1].term is None else one[1].term)):
-        alike = _alike(event, faults)
+        alike = _event_key(event, faults)
         group = latest.get(alike)
         # (Two elections of one partition are two events, no matter how soon the second came.)
         if group is None or event.at_ns - group[-1][1].at_ns > FRESH_NS or any(of == other for other, _ in group):
@@ -119,14 +119,14 @@ def _by_event(taken: Iterable[Records], faults: Sequence[Row]) -> list[list[Reco
     return [[one for key in group for one in each[key]] for group in groups]
 
 
-def _alike(event: Event, faults: Sequence[Row]) -> object:
+def _event_key(event: Event, faults: Sequence[Row]) -> object:
     """A key: events of several partitions with the same key are one event if they are also close in time."""
     if event.leader is None:
         return CauseOf.DISKS_LOST
     return CauseOf.ELECTION, tuple(active(faults, event.at_ns)) or event.leader
 
 
-def _at_one_place(untaken: Iterable[Records]) -> list[list[Records]]:
+def _by_place(untaken: Iterable[Records]) -> list[list[Records]]:
     """Groups records without a known event: those with overlapping offsets together, those without offsets together;
     holes are separate."""
     groups: list[list[Records]] = []
@@ -169,7 +169,7 @@ def _finding(group: Sequence[Records], anomalies: Mapping[str, FoundAnomaly], ob
     )
 
 
-def _of_run(name: str, found: FoundAnomaly, ranges: Sequence[RecordRange]) -> Finding:
+def _finding_of_run(name: str, found: FoundAnomaly, ranges: Sequence[RecordRange]) -> Finding:
     """The finding of an anomaly that is judged by what happened in the run, or by a limit of the scenario."""
     ruled = {"standing": found.standing}
     return Finding(

@@ -105,13 +105,15 @@ def _judged(history: History, checkers: Sequence[Checker]) -> Verdict:
     anomalies |= overrun(limits_of(history.run_file), service)
     seen_of_run = Observed(terms_led(history), history.seen, history.faults, history.stored.brokers)
     caused = findings(anomalies, ranges, seen_of_run)
-    met = preconditions(history.run_file, report, _seen(history, service, stopped, counts["maybe_deleted"], risked))
-    met += _unanswered(history.results, failures)
+    met = preconditions(
+        history.run_file, report, _facts_of_run(history, service, stopped, counts["maybe_deleted"], risked)
+    )
+    met += _failed_checkers(history.results, failures)
     done = transactions.report(history)
     return verdict(history, report, anomalies, caused, met, service, done, again, risked)
 
 
-def _seen(
+def _facts_of_run(
     history: History, service: Mapping[str, Any], stopped: Sequence[str], maybe_deleted: int, risked: Mapping[int, int]
 ) -> Seen:
     """The facts against which the preconditions of a run are checked."""
@@ -130,7 +132,7 @@ def _seen(
     )
 
 
-def _unanswered(results: Path, failures: Mapping[str, Exception]) -> list[Precondition]:
+def _failed_checkers(results: Path, failures: Mapping[str, Exception]) -> list[Precondition]:
     """The precondition that failed checkers break; their tracebacks go to ``results``."""
     log = results / CHECKERS_LOG
     log.unlink(missing_ok=True)

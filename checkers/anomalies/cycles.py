@@ -18,7 +18,7 @@ from checkers.history import History
 _KEY = ["worker", "transaction"]
 
 #: A record that a transaction read.
-_GIVEN = "struct(read_ns, record_id, topic, partition, offset, sent_ns, acknowledged_ns)"
+_READ = "struct(read_ns, record_id, topic, partition, offset, sent_ns, acknowledged_ns)"
 
 
 def reads_transactionally(history: History) -> bool:
@@ -39,7 +39,7 @@ def read_cycle(history: History) -> DataFrame:
     back = edges.withColumnsRenamed({"reader": "origin", "writer": "reached"})
     closed = reaching(edges).join(back, on=["origin", "reached"], how="inner")
     return closed.selectExpr(
-        "given.*",
+        "first_read.*",
         "reached.transaction",
         "origin.worker as reader",
         "origin.transaction as reader_transaction",
@@ -83,7 +83,7 @@ def _dependencies(history: History) -> DataFrame:
     """Which transaction read a record of which other transaction, or a record that was sent outside of any.
 
     Returns: writer, reader (each a struct of began_ns, worker, transaction; for a record outside of any transaction,
-    the time of its send and a negative number), given (the first record, a struct), read_until_ns
+    the time of its send and a negative number), first_read (the first record, a struct), read_until_ns
     """
     of_readers = history.read_committed if history.run_file.configuration.read_committed else "phase = 'live'"
     begun = history.transactions.selectExpr(*_KEY, "struct(began_ns, worker, transaction) as node")
@@ -98,16 +98,16 @@ def _dependencies(history: History) -> DataFrame:
             "if(outcome = 'ok', completed_ns, null) as acknowledged_ns",
         )
     )
-    given = (
+    reads = (
         history.reads.where(f"({of_readers}) and intact and transaction is not null")
         .selectExpr("topic", "partition", "offset", "record_id", "read_ns", "reader as worker", "transaction")
         .join(begun.withColumnRenamed("node", "reader"), on=_KEY, how="inner")
         .drop(*_KEY)
     )
     return (
-        given.join(sent, on="record_id", how="inner")
+        reads.join(sent, on="record_id", how="inner")
         .where("writer != reader")
         .groupBy("writer", "reader")
-        .agg(F.expr(f"min({_GIVEN})").alias("given"), F.max("read_ns").alias("read_until_ns"))
+        .agg(F.expr(f"min({_READ})").alias("first_read"), F.max("read_ns").alias("read_until_ns"))
         .persist(StorageLevel.MEMORY_AND_DISK)
     )

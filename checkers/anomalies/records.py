@@ -119,7 +119,7 @@ def phantom(candidates: Candidates) -> DataFrame:
     moment before a kill is not in the journal. Returns: RECORD, read_ns
     """
     unsent = candidates.reads("intact").join(candidates.senders(), on="record_id", how="left_anti")
-    recorded = _recorded(candidates.history, unsent.select(*candidates.history.reads.columns))
+    recorded = _without_unrecorded(candidates.history, unsent.select(*candidates.history.reads.columns))
     strange = recorded.unionAll(candidates.history.reads.where("intact and record_id is null"))
     return _deliveries(strange).selectExpr(
         *OF_READ[:6], "cast(null as bigint) as sent_ns", "cast(null as bigint) as acknowledged_ns", "read_ns"
@@ -220,7 +220,7 @@ def origins(candidates: Candidates) -> DataFrame:
     )
 
 
-def _recorded(history: History, reads: DataFrame) -> DataFrame:
+def _without_unrecorded(history: History, reads: DataFrame) -> DataFrame:
     """``reads`` without records that the journals of a partial history may lack. A producer may even have died before
     it journalled anything."""
     if not history.run_file.partial:

@@ -127,14 +127,14 @@ def _standing(history: History, asked: DataFrame) -> DataFrame:
         ends = history.reads.groupBy(*PARTITION).agg(F.max("offset").alias("read_to"))
         judged = "there or coalesce(offset <= read_to, false)"
     sent = (
-        _sends(history)
+        _transactional_sends(history)
         .where(written)
         .drop("outcome")
         .join(asked.select(*_KEY, "outcome"), on=_KEY, how="inner")
         .join(F.broadcast(ends), on=PARTITION, how="left")
     )
     there = F.expr("bool_and(true)").alias("there")
-    shown = proven(history.reads.where(log), _sends(history)).groupBy(*PARTITION, "record_id").agg(there)
+    shown = proven(history.reads.where(log), _transactional_sends(history)).groupBy(*PARTITION, "record_id").agg(there)
     gone = "judged and there is null"
     record = "struct(record_id, topic, partition, offset, invoked_ns as sent_ns, completed_ns as acknowledged_ns)"
     return (
@@ -177,7 +177,7 @@ def report(history: History) -> dict[str, Any]:
     return {**totals.asDict(), "unknown_resolved": resolved.asDict()}
 
 
-def _sends(history: History) -> DataFrame:
+def _transactional_sends(history: History) -> DataFrame:
     """The sends within transactions, each with the outcome of its own delivery report."""
     return history.table("sends").where("transaction is not null")
 
@@ -188,7 +188,7 @@ def _delivered_of(history: History, transactions: DataFrame) -> DataFrame:
     Returns: the columns of ``transactions``, topic, partition, offset, record_id, read_ns, by_its_worker (the
     transactions in which the worker that sent the record also polled it), sent_ns, acknowledged_ns
     """
-    sent = _sends(history).selectExpr(
+    sent = _transactional_sends(history).selectExpr(
         *_KEY, "record_id", "invoked_ns as sent_ns", "if(outcome = 'ok', completed_ns, null) as acknowledged_ns"
     )
     delivered = (

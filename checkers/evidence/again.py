@@ -186,10 +186,10 @@ def acknowledged_again(
     slices = min(most_slices, max(_ALL_SLICES // max(len(elections), 1), _FEWEST_SLICES))
     width = max(end_ns // slices, 1)
     number = {of: n for n, of in enumerate(elections)}
-    begun = {of: _Begun(own, acting(own)) for of, own in elections.items()}
+    begun = {of: _BegunTerms(own, acting(own)) for of, own in elections.items()}
     by_sent, by_until = _Folding(_lowest, most_held), _Folding(_highest, most_held)
     done = None if transactions is None else np.sort(np.concatenate([np.array([-1]), *map(_keys, transactions)]))
-    for piece, is_gone in _each(_joined(sends, fewest_rows), gone, done):
+    for piece, is_gone in _pieces(_in_larger_pieces(sends, fewest_rows), gone, done):
         topic, partition, *columns = piece.columns
         sent, until, offset, read = (column.to_numpy() for column in columns)
         which, last, epoch = np.full(len(piece), -1, np.int64), np.full(len(piece), -1, np.int64), read.copy()
@@ -218,7 +218,9 @@ def acknowledged_again(
     return {of: again for of, again in found.items() if again is not None}
 
 
-def _each(sends: Iterable[pa.Table], gone: Iterable[pa.Table], done: Numbers | None) -> Iterator[tuple[pa.Table, bool]]:
+def _pieces(
+    sends: Iterable[pa.Table], gone: Iterable[pa.Table], done: Numbers | None
+) -> Iterator[tuple[pa.Table, bool]]:
     """All pieces with the same columns, and whether a piece has records that are gone.
 
     (At the acknowledged offset of a gone record, the final log may have another one. So a gone record comes twice: also
@@ -238,7 +240,7 @@ def _each(sends: Iterable[pa.Table], gone: Iterable[pa.Table], done: Numbers | N
             yield rows.set_column(len(rows.columns) - 1, "read_epoch", epochs), True
 
 
-def _joined(pieces: Iterable[pa.Table], fewest_rows: int) -> Iterator[pa.Table]:
+def _in_larger_pieces(pieces: Iterable[pa.Table], fewest_rows: int) -> Iterator[pa.Table]:
     """The same rows in larger pieces of at least ``fewest_rows`` (except the last), because each piece costs something
     per partition."""
     held: list[pa.Table] = []
@@ -266,7 +268,7 @@ def _among(known: Numbers, each: Numbers) -> Numbers:
     return found
 
 
-class _Begun:
+class _BegunTerms:
     """Finds the terms of a partition that had certainly begun when a write was appended."""
 
     def __init__(self, elections: Elections, acting: Acting) -> None:

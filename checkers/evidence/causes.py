@@ -158,7 +158,7 @@ def attached(
         key=lambda one: (one[0].of, -1 if one[0].first_offset is None else one[0].first_offset, one[0].first_ns),
     )
     found = [part for part, _ in ordered]
-    apart = _apart(found, width)
+    apart = _kept_apart(found, width)
     for order, upwards in ((range(len(found) - 1, -1, -1), False), (range(len(found)), True)):
         permitted: dict[tuple[Partition, int], RecordRange] = {}
         crowds: dict[tuple[Partition, int, int], RecordRange] = {}
@@ -253,7 +253,7 @@ def _fits(crowd: RecordRange) -> bool:
     return crowd.count <= crowd.last_offset - crowd.first_offset + 1
 
 
-def _apart(found: Sequence[RecordRange], width: int) -> list[bool]:
+def _kept_apart(found: Sequence[RecordRange], width: int) -> list[bool]:
     """For each of these ranges, in order, whether it must be kept apart: it is in a hole, or of another leader's log
     than the records above it (some of it was sent after records above were acknowledged), or it continues such a range
     (some of that was acknowledged before some of it was sent, and no permitted range that was sent later is in

@@ -83,7 +83,7 @@ def stopped(assigned: Iterable[Row], history: History) -> list[Reader]:
         of = (one["topic"], one["partition"])
         if of in ends:
             parties.setdefault((of, None if run.configuration.grouped else one["reader"]), []).append(one)
-    found = [(of, *_stood(members)) for (of, _), members in sorted(parties.items(), key=lambda item: str(item[0]))]
+    found = [(of, *_last_of(members)) for (of, _), members in sorted(parties.items(), key=lambda item: str(item[0]))]
     return [
         Reader(*of, last["reader"], at)
         for of, last, at, given in found
@@ -92,7 +92,7 @@ def stopped(assigned: Iterable[Row], history: History) -> list[Reader]:
     ]
 
 
-def _stood(members: Sequence[Row]) -> tuple[Row, int | None, bool]:
+def _last_of(members: Sequence[Row]) -> tuple[Row, int | None, bool]:
     """The member that was assigned the partition last, the furthest position of all, and whether any of them got a
     record."""
     last = max(members, key=lambda one: (one["since_ns"], one["reader"], one["incarnation"]))

@@ -48,7 +48,7 @@ class InFlight:
         self._windows = {of: _windows(own, self._led[of][1]) for of, own in elections.items()}
         self._slow = {of: np.zeros(len(begins), np.int64) for of, (begins, _) in self._led.items()}
         self._counts = {of: np.zeros(len(begins) + 1, np.int64) for of, (begins, _) in self._windows.items()}
-        self._any = _united(self._windows.values())
+        self._any = _union(self._windows.values())
         self._held: list[pa.Table] = []
 
     def counting(self, sends: Iterable[pa.Table]) -> Iterator[pa.Table]:
@@ -116,7 +116,7 @@ def _windows(elections: Elections, over: Times) -> tuple[Times, Times]:
     return np.append(begins[1:], last_ns), np.append(np.maximum.accumulate(np.maximum(over[:-1], seen)), NEVER)
 
 
-def _united(windows: Iterable[tuple[Times, Times]]) -> tuple[Times, Times]:
+def _union(windows: Iterable[tuple[Times, Times]]) -> tuple[Times, Times]:
     """The union of several lists of windows."""
     found: list[tuple[int, int]] = []
     for begun, over in sorted(

@@ -68,11 +68,15 @@ def with_results(known: Evidence, stored: StoredRun, logs: Mapping[Partition, Lo
     read = found.of(VANISHED).pieces(COLUMNS_OF_VANISHED)
     again = acknowledged_again(sends, gone, read, known.elections, known.acting, logs, known.end_ns, done)
     whole, given = begun_at(logs, vanished), delivered(vanished)
-    spare = {} if stored.count("transactions") else _spare(known, stored, found.of(ACKNOWLEDGED_ELSEWHERE), in_flight)
+    spare = (
+        {}
+        if stored.count("transactions")
+        else _spare_offsets(known, stored, found.of(ACKNOWLEDGED_ELSEWHERE), in_flight)
+    )
     return replace(known, logs=whole, delivered=given, again=again, spare=spare, _edges={}, _moments={})
 
 
-def _spare(
+def _spare_offsets(
     known: Evidence, stored: StoredRun, elsewhere: StoredRows, in_flight: InFlight
 ) -> Mapping[tuple[Partition, int], int]:
     unanswered = stored.pieces("sends", unacknowledged(), COLUMNS_OF_SPARE.names)
