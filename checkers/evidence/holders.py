@@ -1,15 +1,15 @@
-"""Who must have had a record that is gone, and what took it: from what was observed, and the faults, alone.
+"""Decides which brokers must have had a lost record, and what took it, only from observations and faults.
 
 With acks=all a broker *must* have had an acknowledged record if it was in every ISR reported around that time; with
-acks=1 its leader alone must. Once the record was committed (its own leader reported a high watermark above it, or a
-consumer got it), all of the ISR of that time must, and whoever joins later the ISR of a leader that must have it. A
-holder stays one, in sync or not, until its disk is wiped or it follows a leader that lacks the record (Kafka
-documentation, Design, Replication; KIP-101; KIP-966).
+acks=1 only the leader must. Once the record was committed (its own leader reported a high watermark above it, or a
+consumer got it), the whole ISR of that time must have it, and so must every broker that later joins the ISR of a leader
+that must have it. A holder stays a holder, in sync or not, until its disk is wiped or it follows a leader that lacks
+the record (Kafka documentation, Design, Replication; KIP-101; KIP-966).
 
-An election *took* a record where it made a leader of a broker that lacked it: the others cut their logs to its own. So
-the final log ends at or below the record, or a later epoch begins there. It is *permitted* where the settings allow
-that event and that broker need not have had the record; a *violation* where each broker elected since must have
-had it, or nothing can have taken it; *undecided* where too little was seen.
+An election *took* a record if it elected a broker that lacked it: the others cut their logs to that of the new leader.
+So the final log ends at or below the record, or a later epoch begins there. The loss is *permitted* if the settings
+allow that event and that broker need not have had the record. It is a *violation* if every broker elected since must
+have had the record, or if nothing can have taken it. It is *undecided* if too little was observed.
 """
 
 from bisect import bisect_right
@@ -31,12 +31,13 @@ from harness.core.guarantees import Circumstances, Configuration, Ruling, asked_
 from harness.core.topology import broker_name
 from harness.core.verdict import Standing
 
-#: What the log of the transactions' coordinator decides at any isolation level: how a transaction ends.
+#: The anomalies that the log of the transaction coordinator may cause at any isolation level: it decides how a
+#: transaction ends.
 _ASK_COORDINATOR = frozenset({HANGING_TRANSACTION, FRACTURED, COMMITTED_LOST})
 
 _OTHERS_MAY_HAVE_HAD_IT = "all that must have had it lost their disks, and others may have had it"
 
-#: A leader asks the controller once more when it was not answered for so long (controller.socket.timeout.ms).
+#: After this time without an answer a leader repeats a request to the controller (controller.socket.timeout.ms).
 _ASKS_NS = 30_000_000_000
 
 _TIMES_OF_FAULT = ("injecting_ns", "injected_ns", "healing_ns", "healed_ns")
@@ -44,13 +45,13 @@ _TIMES_OF_FAULT = ("injecting_ns", "injected_ns", "healing_ns", "healed_ns")
 
 @dataclass(frozen=True)
 class Case:
-    """Records of a partition that are gone, alike in all that is known of them.
+    """Lost records of a partition about which the same facts are known.
 
-    They were sent from ``sent_ns`` on, and acknowledged, or delivered to a consumer, by ``until_ns``; either is None
-    where it is not known. Of several, the last was sent at ``last_sent_ns``, and the first acknowledged, or delivered,
-    at ``first_until_ns``. ``epoch``: the leader epoch that a consumer got with them. ``hole``: the final log has
-    records of one epoch below and above them. (If theirs is an earlier one, that need not be what took them.)
-    ``in_transaction``: they were sent in one (None: nobody knows).
+    They were sent from ``sent_ns`` on, and acknowledged, or delivered to a consumer, by ``until_ns``; either is None if
+    not known. If there are several, the last was sent at ``last_sent_ns``, and the first was acknowledged, or
+    delivered, at ``first_until_ns``. ``epoch``: the leader epoch with which a consumer got them. ``hole``: the final
+    log has records of one epoch below and above them. (If their own epoch is an earlier one, the hole need not be the
+    reason that they are gone.) ``in_transaction``: they were sent in a transaction (None: not known).
     """
 
     of: Partition
@@ -69,7 +70,8 @@ class Case:
 
 @dataclass(frozen=True)
 class Event:
-    """What took records: the election of a leader, or (of ``leader`` None) the loss of every disk that had them."""
+    """The event that took records: the election of a leader, or (if ``leader`` is None) the loss of every disk that had
+    them."""
 
     at_ns: int
     term: int | None = None
@@ -79,9 +81,9 @@ class Event:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A term that records may be of (None: of a leader whom nobody reported), and their standing if they are.
+    """A term to which records may belong (None: that of an unreported leader), and their standing if they do.
 
-    ``may_have``: the terms whose leaders may have taken them then.
+    ``may_have``: the terms whose leaders may have taken them in this case.
     """
 
     term: int | None
@@ -90,17 +92,18 @@ class Candidate:
     may_have: frozenset[int] = frozenset()
 
     def may_go_with(self, term: int) -> bool:
-        """Whether it is permitted, if they are of it, that the leader of a term took them."""
+        """Whether, if the records belong to this candidate, it may be permitted that the election of ``term`` took
+        them."""
         undecided = self.standing is Standing.UNDECIDED and term in self.may_have
         return undecided or self.standing is Standing.PERMITTED
 
 
 @dataclass(frozen=True)
 class Decision:
-    """The standing of records that are gone, and why.
+    """The standing of lost records, and the reason.
 
-    ``term``: whose records they are, where that is known. ``may_have``: the terms whose leaders may have taken them.
-    ``candidates``: the terms that they may be of.
+    ``term``: the term to which they belong, if known. ``may_have``: the terms whose leaders may have taken them.
+    ``candidates``: the terms to which they may belong.
     """
 
     ruling: Ruling
@@ -114,19 +117,20 @@ class Decision:
 
     @property
     def standing(self) -> Standing:
-        """The standing."""
+        """The standing of the ruling."""
         return self.ruling.standing
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """All that a decision rests on. ``faults``: as known, and, where nobody knows whether some acted, as if they had.
+    """All evidence for a decision. ``faults``: the faults as known; and, if the effect of some is not known, a second
+    list that assumes that they acted.
 
-    ``delivered``: for each partition and epoch, offsets in order and by when a consumer had one at or above each.
-    ``again``: what was acknowledged where something had been before. ``spare``: how many offsets of a term
-    writes may have taken of which nobody knows (checkers/evidence/spare_offsets.py).
-    ``end_ns``: when nothing was written any more. ``coordinated``: there were transactions, and nobody observes the log
-    of their coordinator. ``controllers``: their names, or those of ZooKeeper's nodes.
+    ``delivered``: by partition and epoch, offsets in order, and when a consumer had received one at or above each.
+    ``again``: acknowledgements at offsets that had been acknowledged before. ``spare``: the most offsets of a term that
+    may belong to writes not known to be there (checkers/evidence/spare_offsets.py). ``end_ns``: the end of all writes.
+    ``coordinated``: there were transactions, and the log of their coordinator is not observed. ``controllers``: the
+    names of the controllers, or of the ZooKeeper nodes.
     """
 
     configuration: Configuration
@@ -147,8 +151,9 @@ class Evidence:
     _losing: dict[tuple[Partition, int], tuple[int, bool]] = field(default_factory=dict)
 
     def moments(self, of: Partition) -> Offsets:
-        """The times of a partition between two of which all records are alike: a fault acts for a while after it is
-        over, and a silence counts where enough is left of it."""
+        """The times of a partition at which its evidence changes: all records between two of them are decided alike.
+        They include times after the end of a fault, when it may still have effects, and times when enough of a silence
+        is left to count."""
         if of not in self._moments:
             known = self.elections.get(of)
             faults = [row[at] for row in self.faults[-1] for at in _TIMES_OF_FAULT if row.get(at) is not None]
@@ -161,13 +166,13 @@ class Evidence:
         return self._moments[of]
 
     def moment(self, of: Partition, at_ns: int) -> int:
-        """The last of these by a time; the time itself before the first."""
+        """The last of these moments by a time; before the first moment, the time itself."""
         n = int(np.searchsorted(self.moments(of), at_ns, side="right"))
         return int(self.moments(of)[n - 1]) if n else at_ns
 
     def edges(self, of: Partition) -> Offsets:
-        """The offsets of a partition between two of which all records are alike to its final log, to what was
-        acknowledged again, and to what tells when they were committed."""
+        """The offsets of a partition at which the evidence changes: all records between two of them are alike for the
+        final log, for repeated acknowledgements, and for the time of their commit."""
         if of not in self._edges:
             log, again = self.logs.get(of), self.again.get(of)
             edges = [] if log is None else [*log.first.tolist(), *(log.last + 1).tolist(), log.end]
@@ -176,7 +181,7 @@ class Evidence:
         return self._edges[of]
 
     def _committed(self, of: Partition) -> Iterator[Offsets]:
-        """The offsets below which all was committed, as any term told, by each time at which anything changed."""
+        """For each term, the offsets below which everything was known to be committed, one for each moment."""
         terms = () if of not in self.elections else self.elections[of].terms
         given = (self.delivered.get((of, known_epoch(term.epoch))) for term in terms)
         below = ((by, offsets + 1) for offsets, by in filter(None, given))
@@ -185,7 +190,7 @@ class Evidence:
             yield offsets[np.append(at[1:] != at[:-1], True)[: len(at)]]
 
     def alike(self, case: Case) -> tuple[object, ...]:
-        """What is the same of all records that are decided alike."""
+        """A key: records with the same key have the same decision."""
         times = [case.sent_ns, case.until_ns, case.delivered_ns]
         moments = self.moments(case.of)
         places = [None if at is None else int(np.searchsorted(moments, at, side="right")) for at in times]
@@ -194,7 +199,7 @@ class Evidence:
         return case.of, case.acknowledged, case.in_transaction, case.epoch, case.hole, segment, *places
 
     def had_to_have(self, case: Case) -> list[frozenset[int]]:
-        """The brokers that must have had these records: for each term that they may be of, and whose ISR anybody
+        """The brokers that must have had these records, for each term to which they may belong and whose ISR was
         reported then."""
         elections = self.elections.get(case.of)
         if elections is None:
@@ -204,7 +209,7 @@ class Evidence:
         return [walk.held for walk in walks if walk.observed]
 
     def acting(self, elections: Elections, supposed: int = 0) -> Acting:
-        """The faults as they acted on a partition; ``supposed``: of which of ``faults``."""
+        """The faults as they acted on a partition. ``supposed``: the index of the list in ``faults``."""
         key = elections.of, supposed
         if key not in self._acting:
             kraft = self.configuration.metadata == "kraft"
@@ -212,7 +217,7 @@ class Evidence:
         return self._acting[key]
 
     def decided(self, anomaly: Anomaly, case: Case) -> Decision:
-        """What is known of these records."""
+        """The decision about these records."""
         case = _as_acknowledged(anomaly, case)
         found = self._of_all_faults(anomaly, case)
         may_go = self._disturbed and self._may_lose_committed(case, len(self.faults) - 1)
@@ -223,8 +228,8 @@ class Evidence:
         return found
 
     def stories(self, anomaly: Anomaly, case: Case) -> list[Story]:
-        """Who had these records, over time, by each term that they may be of (and, where nobody knows whether every
-        fault acted, if they did and that makes another story)."""
+        """Which brokers had these records, over time, for each term to which they may belong; also on the assumption
+        that faults acted whose effect is not known, if that makes a different story."""
         case, elections = _as_acknowledged(anomaly, case), self.elections.get(case.of)
         found: dict[tuple[int, tuple[Change, ...]], Story] = {}
         for supposed in [] if elections is None else range(len(self.faults)):
@@ -270,7 +275,7 @@ class Evidence:
         return replace(self._of_several(anomaly, elections, numbers, each, unseen), candidates=of)
 
     def _of_unseen(self, anomaly: Anomaly, elections: Elections, case: Case, supposed: int) -> Standing | None:
-        """The standing of records, if they were of a leader whom nobody reported; None where they were not."""
+        """The standing of records if they belong to an unreported leader; None if they cannot belong to one."""
         sent = BEFORE if case.sent_ns is None else case.sent_ns
         until = self.end_ns if case.until_ns is None else case.until_ns
         after = 0
@@ -283,7 +288,7 @@ class Evidence:
         return self._unwatched(anomaly, case, supposed).standing
 
     def _unwatched(self, anomaly: Anomaly, case: Case, supposed: int) -> Decision:
-        """Nobody reported who led when records were written."""
+        """The decision if no broker reported a leader for the time when records were written."""
         nothing_may = self._acks_all(case) and not self._may_lose_committed(case, supposed)
         log = self.logs.get(case.of)
         uncut = log is not None and not log.cut(case.epoch, case.first_offset)[0]
@@ -301,7 +306,8 @@ class Evidence:
         each: Sequence[Decision],
         unseen: Standing | None,
     ) -> Decision:
-        """Records that may be of several terms, and of one ``unseen``: what holds of all of them holds."""
+        """The decision about records that may belong to several terms, or to an unreported one with the standing
+        ``unseen``: a standing counts only if it is that of all of them."""
         standings = {*(one.standing for one in each), *([] if unseen is None else [unseen])}
         if len(standings) == 1 and standings != {Standing.UNDECIDED}:
             return each[0]
@@ -323,7 +329,7 @@ class Evidence:
 
     @property
     def _disturbed(self) -> bool:
-        """Whether any fault may have acted in the run, or any partition had a second leader."""
+        """Whether any fault may have acted in the run, or any partition had a second term."""
         return any(row["effective"] or acted_on(row) for row in self.faults[-1]) or any(
             len(elections.terms) > 1 for elections in self.elections.values()
         )
@@ -332,12 +338,12 @@ class Evidence:
         return case.delivered_ns is not None or self.acknowledged_by_all(case)
 
     def acknowledged_by_all(self, case: Case) -> bool:
-        """Whether the whole ISR acknowledged records. What is sent in a transaction always is (KIP-98)."""
+        """Whether the whole ISR acknowledged these records. Records in a transaction always need that (KIP-98)."""
         transactional = self.coordinated and case.in_transaction is not False
         return case.acknowledged and (self.configuration.acks_all or transactional)
 
     def _may_lose_committed(self, case: Case, supposed: int) -> bool:
-        """Whether the settings, or a fault, allow at all that a committed record of some broker goes."""
+        """Whether the settings, or a fault, make it possible at all that a committed record is lost."""
         since = BEFORE if case.sent_ns is None else case.sent_ns
         key = case.of, supposed
         if key not in self._losing:
@@ -357,23 +363,23 @@ class Evidence:
         return walk.decided(_untaken(anomaly, self.configuration))
 
     def gone(self, case: Case) -> Gone | None:
-        """Whether records may have been gone from their leader's log before the final read, as something was
-        acknowledged in their place."""
+        """When records may have been gone from their leader's log already before the final read, because another write
+        was acknowledged in their place; None if there is no such write."""
         again = self.again.get(case.of)
         if again is None or case.first_offset is None or case.until_ns is None:
             return None
         return again.gone(case.first_offset, case.until_ns)
 
     def committed_ns(self, elections: Elections, number: int, case: Case) -> int | None:
-        """By when records of a term were committed for certain; None where that is not known of any time."""
+        """The time by which records of a term were certainly committed; None if no such time is known."""
         if self.acknowledged_by_all(case):
             return NEVER if case.until_ns is None else case.until_ns
         known = [case.delivered_ns, self.told_committed_ns(elections, number, case.last_offset)]
         return min((at for at in known if at is not None), default=None)
 
     def told_committed_ns(self, elections: Elections, number: int, offset: int | None) -> int | None:
-        """By when all up to an offset of the log of a term's leader was committed for certain, by what that leader
-        reported in that term, and what of it was delivered; None where that is not known of any time."""
+        """The time by which the log of a term's leader was certainly committed up to an offset, by the leader's reports
+        in that term and by deliveries; None if no such time is known."""
         if offset is None:
             return None
         offsets, by = self.delivered.get((elections.of, known_epoch(elections.terms[number].epoch)), ((), ()))
@@ -386,18 +392,19 @@ class Evidence:
 
 
 def _as_acknowledged(anomaly: Anomaly, case: Case) -> Case:
-    """What is gone of a hanging transaction is the marker that ends it: acknowledged by the whole ISR, nobody knows
-    when."""
+    """The missing record of a hanging transaction is the marker that ends it: the whole ISR acknowledged it, at an
+    unknown time."""
     return replace(case, acknowledged=True) if anomaly is HANGING_TRANSACTION else case
 
 
 def candidates(elections: Elections, case: Case, acting: Acting) -> list[int]:
-    """The terms whose leaders may have acknowledged records: those that had begun and were not over. A leader whose
-    process was ended acknowledges nothing more.
+    """The terms whose leaders may have acknowledged these records: terms that had begun and were not over. A leader
+    whose process had ended acknowledges nothing more.
 
-    Where a consumer was given them with an epoch, it is its leader, or one after it: a retry of an idempotent producer
-    is acknowledged by whoever leads then, and has them from before. But not one that had begun before they were sent.
-    Where that leader can have acknowledged nothing any more, or brokers report no epochs, it says nothing.
+    If a consumer got them with an epoch, it is the leader of that epoch, or a later one: a retry of an idempotent
+    producer is acknowledged by the leader of that time, which already has the records. But a later leader's term must
+    not have been seen before they were sent. The epoch says nothing if brokers report no epochs, or if its leader
+    cannot have acknowledged anything at that time.
     """
     sent = BEFORE if case.sent_ns is None else case.sent_ns
     until = NEVER if case.until_ns is None else case.until_ns
@@ -414,13 +421,13 @@ def candidates(elections: Elections, case: Case, acting: Acting) -> list[int]:
 
 
 def _tells_term(elections: Elections, case: Case) -> bool:
-    """Whether the epoch that a consumer got with records tells a term."""
+    """Whether the epoch with which a consumer got the records identifies a term."""
     return case.epoch is not None and all(term.epoch is not None for term in elections.terms)
 
 
 @dataclass
 class _Walk:
-    """One term's records, followed through the elections after it."""
+    """Follows the records of one term through the later elections."""
 
     evidence: Evidence
     elections: Elections
@@ -463,8 +470,8 @@ class _Walk:
             self._now(at_ns, broker, None, Why.NOT_IN_SYNC, self.number)
 
     def _fetched_nothing(self, broker: int, from_ns: int, to_ns: int) -> bool:
-        """Whether a broker cannot have fetched anything all that time: its process had ended before and had not begun
-        again, or it was cut from whoever led, of this term and of those that may have begun by then."""
+        """Whether a broker cannot have fetched anything during the whole time: its process had ended before and was not
+        started again, or it was cut from every leader of this term and of later terms that may have begun by then."""
         if self.acting.down(broker, from_ns, to_ns, Does.ENDS_PROCESS):
             return True
         own, *later = self.elections.terms[self.number :]
@@ -474,38 +481,39 @@ class _Walk:
         )
 
     def _too_few(self, brokers: Set[int]) -> bool:
-        """Whether these are fewer than an acknowledgement with acks=all needs in sync: another was, unseen, or it came
-        too early."""
+        """Whether these brokers are fewer than an acknowledgement with acks=all needs in sync. Then another broker was
+        in sync unseen, or the acknowledgement came too early."""
         by_all = self.evidence.acknowledged_by_all(self.case)
         return by_all and len(brokers) < self.evidence.configuration.min_insync_replicas
 
     def decided(self, ruling: Ruling, event: Event | None = None, may_have: Iterable[int] = ()) -> Decision:
-        """A decision with who must have had the records when they were acknowledged or committed."""
+        """A decision that includes which brokers must have had the records when they were acknowledged or committed."""
         unknown = self.may - self.held
         need_not = self.elections.replicas - self.held - unknown
         return Decision(ruling, self.held, unknown, need_not, event, may_have=frozenset(may_have))
 
     def story(self) -> tuple[Change, ...]:
-        """What was known of the records at first, and each moment at which that changed, in the order of time. (What a
-        deposed leader appended last may have been taken before.)"""
+        """What was known about the records at first, and each change of that, in the order of time. (The last records
+        of a deposed leader may have been taken before they were appended.)"""
         cut, by = self._cut()
         if cut:
             self._followed_through(self._later(by), by)
         return tuple(sorted(self.state.changes, key=lambda change: (change.why not in AT_FIRST, change.at_ns)))
 
     def _cut(self) -> tuple[bool, int | None]:
-        """Whether an election may have taken them; and the epoch by which one had."""
+        """Whether an election may have taken the records; and the epoch by which it had, if known."""
         log = self.evidence.logs.get(self.case.of)
         return (True, None) if log is None else log.cut(self.elections.terms[self.number].epoch, self.case.first_offset)
 
     def _later(self, by: int | None) -> list[int]:
-        """The terms after theirs, up to the one by which they were taken."""
+        """The terms after that of the records, up to the one by which they were taken."""
         terms = self.elections.terms
         return [n for n in range(self.number + 1, len(terms)) if by is None or known_epoch(terms[n].epoch) <= by]
 
     def decision(self) -> Decision:
-        """What became of them. What came when something else had been acknowledged in their place does not excuse it:
-        their leader may have lacked them before. (Another may have had them still.)"""
+        """The decision about the records. An event that came after another write had been acknowledged in their place
+        does not excuse their loss: their leader may have lacked them before. (Another broker may still have had
+        them.)"""
         found, gone = self._decision(), self.evidence.gone(self.case)
         if gone is None or found.standing is Standing.VIOLATION:
             return found
@@ -529,7 +537,7 @@ class _Walk:
         return self._followed_through(later, by)
 
     def _followed_through(self, later: Sequence[int], by: int | None) -> Decision:
-        """What becomes of them in the elections after their term."""
+        """Follow the records through the elections after their term, and decide."""
         terms, promise = self.elections.terms, _untaken(self.anomaly, self.evidence.configuration)
         perhaps: list[int] = []
         back: list[int] = []
@@ -574,13 +582,13 @@ class _Walk:
         self.state.note(term.seen_ns, term.leader, why, term.epoch)
 
     def _again(self, back: Sequence[int], taken: Decision, others: Iterable[int]) -> Decision:
-        """Leaders may have had it all along, though one before lacked it: the log is theirs, or another took it."""
+        """The decision if later leaders may still have had the records, although an earlier one lacked them."""
         took = [] if taken.event is None or taken.event.term is None else [taken.event.term]
         return self._undecided(f"{self._who(back[-1])} was elected again, and may have had it", {*back, *others, *took})
 
     def _followed(self, n: int) -> None:
-        """A leader lacked it: a holder that was up in its term may have followed it, and then lacks it, too (a follower
-        alone truncates: KIP-101)."""
+        """A leader lacked the records: a holder that was up in its term may have followed it, and then lacks them, too
+        (only followers truncate: KIP-101)."""
         since, until = self.elections.terms[n].begins_ns, self._led_until(n)
         reports = sorted(self.elections.terms[n].reports, key=lambda report: report.from_ns)
         joined = frozenset[int]().union(*(report.isr for report in reports)) - frozenset[int](
@@ -596,8 +604,8 @@ class _Walk:
 
     def _never_led_empty(self, n: int) -> bool:
         """Whether the leader of a term had lost its disk, and its process did not run from then until the term was
-        over: nobody followed it. With eligible leader replicas it leads no more once it begins anew (KIP-966: it shut
-        down uncleanly), unless it reported that it does."""
+        over, so that no broker followed it. With eligible leader replicas it does not lead any more after a restart
+        (KIP-966: it shut down uncleanly), unless it reported that it leads."""
         term, reported = self.elections.terms[n], self.elections.name(self.elections.terms[n].leader)
         if self.state.get(term.leader) is not Has.WIPED:
             return False
@@ -606,7 +614,7 @@ class _Walk:
         return self.acting.down(term.leader, self.wiped[term.leader]["injecting_ns"], until, Does.ENDS_PROCESS)
 
     def _led_until(self, n: int) -> int:
-        """When a term was over: another had begun, nobody led any more, or its leader's process had ended."""
+        """The end of a term: another one was seen, a later epoch was reported, or its leader's process had ended."""
         following = [term.seen_ns for term in self.elections.terms[n + 1 : n + 2]]
         return min([*following, self.elections.epoch_after_ns(n), self.acting.ended_ns(n)])
 
@@ -615,8 +623,8 @@ class _Walk:
         return BEFORE if known is None else known
 
     def _of_elected(self, n: int, all_led_have_it: bool) -> Has | None:
-        """What is known of the leader of a term when it was elected. A clean election is of one that has what is
-        committed, whatever was reported of the ISR: as long as every leader before had it."""
+        """What is known about the leader of a term at its election. A clean election elects a broker that has all
+        committed records, whatever ISR was reported, as long as every earlier leader had them."""
         leader = self.elections.terms[n].leader
         has = self.state.get(leader)
         clean = not self.evidence.configuration.elects_uncleanly and not self.acting.may_be_by_hand(n)
@@ -633,7 +641,7 @@ class _Walk:
         return self.state.get(broker) is not Has.WIPED and broker not in self.in_doubt
 
     def _taken(self, n: int, has: Has | None, perhaps: Sequence[int]) -> Decision:
-        """An election made a leader of a broker that need not have had it."""
+        """The decision if an election elected a broker that need not have had the records."""
         last_known = self.elections.last_known(n) if self.evidence.last_replica_guarded else False
         happened = Circumstances(
             elected=True,
@@ -661,14 +669,15 @@ class _Walk:
         return self.decided(ruling, event, [n]) if doubt is None else self._undecided(doubt, [n])
 
     def _doubt_of_disks(self, ruling: Ruling, happened: Circumstances) -> str | None:
-        """Who may have had it besides those that lost their disks, where it is their loss alone that permits it."""
+        """The doubt that other brokers may have had the records, if only the loss of disks permits the loss of the
+        records."""
         if ruling.standing is not Standing.PERMITTED or not happened.disks_lost or Has.MAY not in self.state.values():
             return None
         otherwise = standing(self.anomaly, self.evidence.configuration, replace(happened, disks_lost=False))
         return None if otherwise.standing is Standing.PERMITTED else _OTHERS_MAY_HAVE_HAD_IT
 
     def _doubts(self, happened: Circumstances, n: int, last_known: bool | None) -> Iterator[str]:
-        """What nobody knows of an election, where that would permit what is a violation without it."""
+        """Doubts about an election: unknown facts that would make a violation permitted."""
 
         def permits(**otherwise: bool) -> bool:
             if_so = standing(self.anomaly, self.evidence.configuration, replace(happened, **otherwise))
@@ -688,8 +697,8 @@ class _Walk:
             yield f"nobody knows whether {self._who(n)} was elected as the last known leader"
 
     def _all_else_may_have_left(self, n: int) -> bool:
-        """Whether, with eligible leader replicas, whoever else could be elected may have ceased to be eligible unseen,
-        as a broker does that shut down uncleanly."""
+        """Whether, with eligible leader replicas, all other eligible brokers may have lost their eligibility unseen, as
+        a broker does when it shuts down uncleanly."""
         others = self.elections.surely_eligible(n) - {self.elections.terms[n].leader}
         return self.evidence.last_replica_guarded and self.acting.all_under(others, n)
 
@@ -715,14 +724,14 @@ class _Walk:
 
     @property
     def _over_ns(self) -> int:
-        """When all was over: nothing was written any more, no fault was in force, and the final read began."""
+        """The end of the run's writes and faults, when the final read began."""
         return max(self.evidence.end_ns, self.acting.healed_ns)
 
     def _undecided(self, why: str, may_have: Iterable[int]) -> Decision:
         return self.decided(_undecided(self.anomaly, why), may_have=may_have)
 
     def _go_on(self, n: int, from_ns: int, to_ns: int) -> None:
-        """What became known of who has it while a term went on: who joined the ISR, and whose disk was wiped."""
+        """Apply what became known during a term: brokers that joined the ISR, and disks that were wiped."""
         term = self.elections.terms[n]
         reports, wipes = self.elections.reports_of(n), self.acting.wipes(from_ns, to_ns)
         if self.committed is None and self.state.get(term.leader) is Has.MUST:
@@ -767,21 +776,21 @@ class _Walk:
             self._unheard(n, from_ns, to_ns)
 
     def _still_reported(self, n: int, broker: int, at_ns: int) -> None:
-        """A broker was reported in the ISR long after its disk was wiped: it may have left and joined it between two
-        samples."""
+        """A broker was reported in the ISR long after its disk was wiped: it may have left and rejoined the ISR between
+        two reports."""
         leader = self.elections.terms[n].leader
         if broker != leader and self.state.get(broker) is Has.WIPED and self.state.get(leader) in {Has.MUST, Has.MAY}:
             self._now(at_ns, broker, Has.MAY, Why.STILL_REPORTED, n)
             self.in_doubt.add(broker)
 
     def _unheard(self, n: int, from_ns: int, to_ns: int) -> None:
-        """While nobody reported anything, and its leader lived, any replica that was up may have joined the ISR of a
-        leader that has it."""
+        """During a silence in which the leader was up, any replica that was up may have joined the ISR of a leader that
+        has the records."""
         until = min(to_ns, self.acting.ended_ns(n))
         if self.state.get(self.elections.terms[n].leader) in {Has.MUST, Has.MAY} and (
             self.elections.unheard(from_ns, until)
         ):
-            # (How long a broker was up in the rest of a silence is the same for all that are alike.)
+            # (All cases that are decided alike must see the same rest of a silence.)
             since = self.evidence.moment(self.case.of, from_ns)
             for broker in self.elections.replicas:
                 if self.state.get(broker) not in {None, Has.WIPED}:
@@ -793,8 +802,8 @@ class _Walk:
                 self._now(max(from_ns, self.elections.terms[n].seen_ns), broker, Has.MAY, Why.UNHEARD, n)
 
     def _wiped_in_flight(self, until_ns: int) -> None:
-        """A disk that was wiped after the records were sent, and before anybody knew them written: they may have been
-        written before that, or after."""
+        """A disk was wiped after the records were sent, but before they were known to be written: they may have been
+        written before or after the wipe."""
         sent = until_ns if self.case.sent_ns is None else self.case.sent_ns
         for row, broker in self.acting.wipes(sent, until_ns):
             if over(row) < until_ns and self.state.get(broker) is Has.MUST:
@@ -803,11 +812,12 @@ class _Walk:
                 self.in_doubt.add(broker)
 
     def _heard(self, n: int, report: Span, before: frozenset[int] | None, at_ns: int, committed: bool) -> None:
-        """An ISR of a term was reported: who is in that of a leader that has the record has it, once it was committed,
-        and whoever joins it in a later term (KIP-101: not before its log has reached that term's beginning).
+        """Apply a reported ISR of a term. If the leader has the records, every broker in its ISR has them once they are
+        committed; and so does a broker that joins the ISR in a later term (KIP-101: it joins only after its log has
+        reached the beginning of that term).
 
-        One that lost its disk has it once it was so seen to join since. Who may not have heard of the controller may
-        report what was before."""
+        A broker that lost its disk has them again only after it was seen to join since. A broker that may not have
+        heard from the controller may report an old ISR."""
         leader, isr = self.state.get(self.elections.terms[n].leader), frozenset(report.isr)
         own = report.observer == self._who(n)
         late = not own and self.acting.behind(report.observer, at_ns - self.elections.lag_ns, at_ns)
@@ -840,8 +850,8 @@ class _Walk:
         return Has.WIPED in self.state.values() and Has.MUST not in self.state.values()
 
     def _older_survived(self) -> bool:
-        """Whether every replica was empty at one time, and records of before are in the final log all the same, or it
-        goes on above where they stood."""
+        """Whether all replicas were empty at the same time, but the final log still has records of that epoch or an
+        earlier one, or begins above its start."""
         log = self.evidence.logs.get(self.case.of)
         epoch = self.elections.terms[self.number].epoch
         emptied = [self.wiped[broker] for broker in self.elections.replicas if self.state.get(broker) is Has.WIPED]
@@ -854,8 +864,8 @@ class _Walk:
         return self.elections.terms[n].leader in self.elections.eligible(n)
 
     def _isr_lasted(self, n: int) -> bool:
-        """Whether the last ISR before an election had been reported for long enough, and until then, to be the last; or
-        whoever joined it later has the records, as they had been committed."""
+        """Whether the last ISR reported before an election was reported for long enough to be the real last one; or, if
+        the elected broker joined it later, it has the records, because they had been committed."""
         before = self.elections.last_before(n)
         if before is None or before.to_ns - before.from_ns < self.elections.lag_ns:
             return False
@@ -864,10 +874,10 @@ class _Walk:
             return False
         last_ns = before.to_ns - self.elections.lag_ns
         leader, elected = before.leader, self.elections.terms[n].leader
-        # (It may have asked for a wider ISR, and then commits nothing that those who join lack: KIP-497.)
+        # (If the leader has requested a wider ISR, it commits nothing that the joining brokers lack: KIP-497.)
         asked_ns = max(before.from_ns - self.elections.lag_ns, last_ns - _ASKS_NS)
         asks = leader >= 0 and self.acting.asks_late(leader, asked_ns, self.elections.terms[n].seen_ns)
-        # (Who is alone in the ISR commits at once, if it may.)
+        # (A leader that is alone in the ISR commits at once, if the settings allow that.)
         at_once = set(before.isr) == {leader} and self.evidence.configuration.commits_alone and not asks
         known = self.case.until_ns if at_once and self.committed is None else self.committed
         written = known is not None and known <= last_ns and self.state.get(leader) is Has.MUST
@@ -875,7 +885,7 @@ class _Walk:
         return (written and not emptied) or (not asks and self._had_no_leader_to_follow(n, leader, last_ns))
 
     def _had_no_leader_to_follow(self, n: int, leader: int, from_ns: int) -> bool:
-        """Whether who was elected asked nothing of the leader before it from some time on, and so joined no ISR."""
+        """Whether the elected broker asked nothing of the previous leader from some time on, and so joined no ISR."""
         elected, until = self.elections.terms[n].leader, self.elections.terms[n].seen_ns
         gone = leader < 0 or self.acting.down(leader, from_ns, until)
         return gone or self.acting.cannot_join(elected, leader, from_ns, until)
@@ -895,7 +905,7 @@ class _Walk:
 
 
 def _untaken(anomaly: Anomaly, configuration: Configuration) -> Ruling:
-    """The ruling of what nothing took: a row of the permission table may hold by the settings alone."""
+    """The ruling if nothing took the records: a row of the permission table may still apply by the settings alone."""
     return standing(anomaly, configuration, Circumstances())
 
 
