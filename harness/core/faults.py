@@ -2,6 +2,7 @@
 
 Code that reads a history knows no fault by its name: columns say what a fault does to nodes. Older runs lack these
 columns: there the fault's kind says it, and the evidence has the sides of a cut. ``injection`` was called ``fault``.
+Rows once denied that packets come late that are lost, or wait for others.
 """
 
 import json
@@ -30,9 +31,10 @@ _KINDS_OF_OLDER_RUNS: dict[Does, frozenset[str]] = {
     Does.HALTS_PROCESS: frozenset({"pause"}),
     Does.DESTROYS_DATA: frozenset({"wipe"}),
     Does.CUTS: frozenset({"partition", "isolate"}),
-    Does.DELAYS: frozenset({"slow"}),
+    Does.DELAYS: frozenset({"slow", "reorder", "flaky", "throttle", "corrupt"}),
 }
-
+#: The kinds of fault of which some runs deny it.
+_DENIED_BY_OLDER_RUNS: dict[Does, frozenset[str]] = {Does.DELAYS: frozenset({"flaky", "throttle", "corrupt"})}
 
 #: What takes from a broker what it needs to be elected: its process or its data.
 _UNFIT = (Does.ENDS_PROCESS, Does.HALTS_PROCESS, Does.DESTROYS_DATA)
@@ -52,7 +54,9 @@ def injection_of(row: Row) -> str:
 def does(row: Row, what: Does) -> bool:
     """Whether the fault does this to the nodes that it hits."""
     recorded = row.get(what)
-    return row["kind"] in _KINDS_OF_OLDER_RUNS[what] if recorded is None else bool(recorded)
+    if recorded is None:
+        return row["kind"] in _KINDS_OF_OLDER_RUNS[what]
+    return bool(recorded) or row["kind"] in _DENIED_BY_OLDER_RUNS.get(what, ())
 
 
 def acted_on(row: Row) -> frozenset[str]:

@@ -109,7 +109,7 @@ COLUMNS = {
     Does.HALTS_PROCESS: "whether it halts them",
     Does.DESTROYS_DATA: "whether it destroys their data",
     Does.CUTS: "whether it cuts nodes from each other",
-    Does.DELAYS: "whether it delays packets",
+    Does.DELAYS: "whether packets come late: held, or lost and sent again",
     "cut_from": "of a cut: the nodes on one side",
     "cut_to": "of a cut: those on the other",
     "both_ways": "of a cut between two sides: whether what `cut_to` sends is lost, too",

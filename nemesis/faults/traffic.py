@@ -28,8 +28,12 @@ _HELD = frozenset({"nfqueue"})
 
 
 class _Traffic(NetworkFault):
+    """Faults of packets that come late, if they come: TCP sends again what was lost, and waits for it."""
+
     target: Expression = Field(description="whose traffic")
     plane: Plane = Field(Plane.ALL, description="only this traffic: all, replication, controller or client")
+
+    delays: ClassVar[bool] = True
 
     def targets(self) -> Mapping[str, Expression]:
         return {"target": self.target}
@@ -53,9 +57,7 @@ class _Traffic(NetworkFault):
 
 
 class _Late(_Traffic):
-    """Faults that delay packets: round trips show how late they are."""
-
-    delays: ClassVar[bool] = True
+    """Faults that hold packets for a time that is given: round trips show how late they are."""
 
     @property
     @abstractmethod
@@ -195,6 +197,7 @@ class Duplicate(_Traffic):
     same time: kernels refuse that."""
 
     doubles: ClassVar[bool] = True
+    delays: ClassVar[bool] = False
 
     share: Share = Field(gt=0, description="how many packets are sent twice, such as 5%")
 

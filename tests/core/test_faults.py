@@ -34,7 +34,11 @@ def row(kind: str = "kill", effective: bool = True, **more: Any) -> dict[str, An
         ("wipe", {Does.DESTROYS_DATA}),
         ("isolate", {Does.CUTS}),
         ("slow", {Does.DELAYS}),
-        ("flaky", set()),
+        ("reorder", {Does.DELAYS}),
+        ("flaky", {Does.DELAYS}),
+        ("throttle", {Does.DELAYS}),
+        ("corrupt", {Does.DELAYS}),
+        ("duplicate", set()),
         ("of another tool", set()),
     ],
 )
@@ -46,6 +50,12 @@ def test_a_run_of_before_tells_by_the_kind_what_a_fault_did(kind: str, did: set[
 def test_what_is_recorded_counts_whatever_a_fault_is_called() -> None:
     assert does(row("power_cut", destroys_data=True), Does.DESTROYS_DATA)
     assert not does(row("wipe", destroys_data=False), Does.DESTROYS_DATA)
+
+
+def test_a_run_of_before_denies_that_packets_come_late_that_are_lost_or_wait() -> None:
+    assert all(does(row(kind, delays=False), Does.DELAYS) for kind in ("flaky", "throttle", "corrupt"))
+    assert not any(does(row(kind, delays=False), Does.DELAYS) for kind in ("slow", "duplicate", "pause"))
+    assert not does(row("flaky", cuts=False), Does.CUTS)
 
 
 def test_a_fault_acted_where_there_is_evidence_and_on_some_nodes_if_not_on_all() -> None:

@@ -100,3 +100,8 @@ def test_the_catalogue_alone_knows_a_fault_by_name() -> None:
                     knows.add(str(path.relative_to(ROOT)))
     # (What older runs recorded is told by the names of then.)
     assert knows == {"nemesis/catalogue.py", "harness/core/faults.py"}
+
+
+def test_faults_that_hold_packets_or_lose_them_make_what_is_sent_late_and_copies_do_not() -> None:
+    late = {name for name, fault in FAULTS.items() if fault.delays}
+    assert late == {"slow", "reorder", "flaky", "corrupt", "throttle"}
