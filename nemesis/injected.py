@@ -58,6 +58,7 @@ class InjectedFault:
             **{what: getattr(self.fault, what) for what in Does},
             **self._sides,
             "both_ways": getattr(self.fault, "both_ways", None),
+            "cuts_clients": getattr(self.fault, "clients", None),
             "plane": getattr(self.fault, "plane", None),
             "injection": self.aim.name,
         }

@@ -181,11 +181,12 @@ def may_be_unfit(row: Row, brokers: frozenset[str], kraft: bool) -> frozenset[st
 
 
 def unreached(row: Row) -> frozenset[str]:
-    """The nodes that a cut is known to keep from the clients."""
+    """The nodes that a cut is known to keep from the clients. (Of a cut from all others, older runs do not record
+    whether clients are among these.)"""
     if not does(row, Does.CUTS) or row.get("plane") not in _SERVES:
         return frozenset()
     if not sides(row):
-        return acted_on(row) if _alone(row) else frozenset()
+        return acted_on(row) if _alone(row) and row.get("cuts_clients") else frozenset()
     return acted_on(row) & frozenset[str]().union(*(one for one, other in opposite(row) if Role.CLIENTS in other))
 
 

@@ -113,6 +113,7 @@ COLUMNS = {
     "cut_from": "of a cut: the nodes on one side",
     "cut_to": "of a cut: those on the other",
     "both_ways": "of a cut between two sides: whether what `cut_to` sends is lost, too",
+    "cuts_clients": "of a cut of each node from all others: whether it cuts them from the clients, too",
     "plane": "of a fault in networks: which traffic it hits: all, replication, controller or client",
     "injection": "name of the injection: the scenario's `as:`, or one that the harness made; null in older runs",
     "observer": "the broker that reported it",

@@ -121,8 +121,9 @@ TRANSACTIONS = pa.schema(
 #: names. ``nodes_without_effect``: the nodes on which it is not known to have acted. ``nodes_not_known``: those of them
 #: on which it may have acted, because nothing was measured there when it ended. ``evidence`` is JSON: packet counters
 #: of rules and queues, process states. Columns say what the fault does to nodes (core.faults: Does). A cut between two
-#: groups drops what ``cut_from`` sends to ``cut_to``; with ``both_ways`` also what ``cut_to`` sends. ``plane``: the
-#: traffic that it hits.
+#: groups drops what ``cut_from`` sends to ``cut_to``; with ``both_ways`` also what ``cut_to`` sends.
+#: ``cuts_clients``: a cut of each node from all others cuts it from the clients, too. ``plane``: the traffic that it
+#: hits.
 FAULTS = pa.schema(
     [
         _required("fault", pa.string()),
@@ -140,6 +141,7 @@ FAULTS = pa.schema(
         pa.field("cut_from", pa.list_(pa.string())),
         pa.field("cut_to", pa.list_(pa.string())),
         pa.field("both_ways", pa.bool_()),
+        pa.field("cuts_clients", pa.bool_()),
         pa.field("plane", pa.string()),
         pa.field("injection", pa.string()),
     ]
@@ -198,7 +200,7 @@ LATER: dict[str, frozenset[str]] = {
     "positions": frozenset({"poll"}),
     "observations": frozenset({"high_epoch", "elr"}),
     "faults": frozenset({"nodes_without_effect", "nodes_not_known", *Does, "injection"})
-    | {"cut_from", "cut_to", "both_ways", "plane"},
+    | {"cut_from", "cut_to", "both_ways", "cuts_clients", "plane"},
 }
 
 #: Columns that earlier versions recorded. Nothing reads them.

@@ -18,6 +18,7 @@ fault cut b1,b2 3..9      injected at 3 s, healed at 9 s (3..: never healed); al
                           … unknown=b2: not known whether it acted there; unknown: not known whether it was injected
 fault cut b1,b2 3..9 from=b1 to=b2 plane=all    … a cut between two sides, of all traffic
                           … one-way: only of what b1 sends
+fault cut b1 3..9 kind=isolate clients=cut    … a cut from all others, clients among them (kept: not among them)
 fault elect-1 - 8..8 p0 unclean  an unclean election requested by hand; `missed`: it did not happen
 txn 1 commit ok 0..5..6   worker 0's transaction 1: intent, outcome; began at 0 s, end requested at 5 s, ended at 6 s
 send a ok @0 x1           record a was sent in transaction 1 of its worker
@@ -197,6 +198,7 @@ class HandHistory:
                 **({"nodes_not_known": unknown} if unknown else {}),
                 **{f"cut_{word.split('=')[0]}": word.split("=")[1].split(",") for word in more if _is_side(word)},
                 "both_ways": "one-way" not in more if any(map(_is_side, more)) else None,
+                "cuts_clients": next((word == "clients=cut" for word in more if word.startswith("clients=")), None),
                 "plane": next((word[6:] for word in more if word.startswith("plane=")), None),
                 "evidence": json.dumps({"election": "unclean", **self._place(more)} if "unclean" in more else {}),
             }

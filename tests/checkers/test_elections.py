@@ -592,7 +592,7 @@ def test_of_a_soak_each_record_is_decided_without_a_walk_through_all_faults_and_
 
 def test_a_leader_that_tells_nothing_any_more_acknowledges_nothing_any_more() -> None:
     """b1 is cut off at 20 s, and nobody hears of it again: what is acknowledged at 40 s is b2's."""
-    cut = "fault c b1 20.. kind=isolate"
+    cut = "fault c b1 20.. kind=isolate clients=cut"
     seen = [
         cut,
         *saw("b1", "0..20", 1, 0, "1,2,3"),
@@ -643,17 +643,20 @@ def test_what_was_committed_is_with_whoever_joined_the_isr_since(asked: Sequence
 @pytest.mark.parametrize(
     ("fault", "standing"),
     [
-        ("b1 20..60 kind=isolate plane=all", VIOLATION),
-        ("b1 20..60 kind=isolate plane=client", VIOLATION),
-        ("b1 20..60 kind=isolate plane=controller", UNDECIDED),
-        ("b1 20..60 kind=isolate plane=replication", UNDECIDED),
+        ("b1 20..60 kind=isolate plane=all clients=cut", VIOLATION),
+        ("b1 20..60 kind=isolate plane=all clients=kept", UNDECIDED),
+        ("b1 20..60 kind=isolate plane=all", UNDECIDED),
+        ("b1 20..60 kind=isolate plane=client clients=cut", VIOLATION),
+        ("b1 20..60 kind=isolate plane=controller clients=cut", UNDECIDED),
+        ("b1 20..60 kind=isolate plane=replication clients=cut", UNDECIDED),
         ("b1,b2,clients 20..60 from=b1 to=b2,clients plane=all", VIOLATION),
         ("b1,c1 20..60 from=b1 to=c1 plane=all", UNDECIDED),
         ("b1,c1,clients 20..60 from=b1,clients to=c1 plane=all", UNDECIDED),
         ("b1,c1 20..60 kind=partition", UNDECIDED),
     ],
     ids=[
-        *("from all", "from its clients", "from the controller", "from followers", "from its clients, too"),
+        *("from all", "from all but clients", "from all, clients perhaps", "from its clients", "from the controller"),
+        *("from followers", "from its clients, too"),
         *("from the controller alone", "with its clients", "nobody knows from whom"),
     ],
 )
@@ -674,12 +677,12 @@ def test_a_leader_that_is_cut_off_goes_on_acknowledging_to_clients_that_reach_it
     ("when", "told", "fault", "leaders"),
     [
         ("t30..40.2", 41, "p b1 20..40 kind=pause", {0, 1}),
-        ("t30..40.2", 41, "c b1 20..40 kind=isolate", {0, 1}),
+        ("t30..40.2", 41, "c b1 20..40 kind=isolate clients=cut", {0, 1}),
         ("t30..31", 41, "p b1 20..40 kind=pause", {1}),
         ("t30..37.9", 41, "p b1 20..40 kind=pause", {1}),
         ("t30..39.9", 41, "p b1 20..40 kind=pause", {1}),
         ("t39.9..40.1", 41, "p b1 20..40 kind=pause", {0, 1}),
-        ("t30..39.9", 41, "c b1 20..40 kind=isolate", {1}),
+        ("t30..39.9", 41, "c b1 20..40 kind=isolate clients=cut", {1}),
         ("t30..39.9", 41, "p b1 20..40 kind=pause missed", {0, 1}),
         ("t30..39.9", 41, "p b3 20..40 kind=pause", {0, 1}),
         ("t30..39.9", 41, "s b1 20..40 kind=slow", {0, 1}),

@@ -218,14 +218,21 @@ def test_who_is_cut_from_all_others_gets_and_sends_nothing(more: dict[str, Any],
     assert not loses(alone, "b2", "b4")
 
 
+#: A cut from all others, clients among them.
+ALONE = {"kind": "isolate", "cuts_clients": True}
+
+
 @pytest.mark.parametrize(
     ("more", "away"),
     [
-        ({"kind": "isolate"}, {"b1", "b2"}),
-        ({"kind": "isolate", "plane": "all", "nodes_without_effect": ["b2"]}, {"b1"}),
-        ({"kind": "isolate", "plane": "client"}, {"b1", "b2"}),
-        ({"kind": "isolate", "plane": "controller"}, set()),
-        ({"kind": "isolate", "plane": "replication"}, set()),
+        (ALONE, {"b1", "b2"}),
+        ({**ALONE, "plane": "all", "nodes_without_effect": ["b2"]}, {"b1"}),
+        ({**ALONE, "plane": "client"}, {"b1", "b2"}),
+        ({**ALONE, "plane": "controller"}, set()),
+        ({**ALONE, "plane": "replication"}, set()),
+        ({**ALONE, "cuts_clients": False}, set()),
+        ({**ALONE, "cuts_clients": None}, set()),
+        ({"kind": "isolate"}, set()),
         ({"kind": "partition"}, set()),
         ({"kind": "slow"}, set()),
         ({"kind": "partition", "cut_from": ["b1"], "cut_to": ["clients", "b2"]}, {"b1"}),
@@ -233,7 +240,8 @@ def test_who_is_cut_from_all_others_gets_and_sends_nothing(more: dict[str, Any],
         ({"kind": "partition", "cut_from": ["b1"], "cut_to": ["b2"]}, set()),
     ],
     ids=[
-        *("alone", "one of them", "from clients", "from controllers", "from others", "two sides that nobody knows"),
+        *("alone", "one of them", "from clients", "from controllers", "from others", "but not from clients"),
+        *("from clients, as nobody knows", "as told before", "two sides that nobody knows"),
         *("late", "two sides", "the other way round", "from brokers alone"),
     ],
 )

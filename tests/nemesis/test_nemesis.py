@@ -82,6 +82,7 @@ def test_what_a_fault_does_and_its_sides_are_columns(kind: str, nemesis: Nemesis
     cut = (["b1"], ["b2", "b3"]) if kind == "partition" else (None, None)
     assert (row["cut_from"], row["cut_to"]) == cut
     assert row["plane"] == getattr(fault(kind), "plane", None)
+    assert row["cuts_clients"] is (True if kind == "isolate" else None)
     assert row["both_ways"] == getattr(fault(kind), "both_ways", None)
     assert (row["plane"] is None) is not FAULTS[kind].lives_in_network
 

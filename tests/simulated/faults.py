@@ -57,7 +57,9 @@ class Nemesis:
         """Cut a broker from all others and the controller, and maybe from its clients."""
         others = [one.process.name for one in self._cluster.brokers.values() if one.id != broker]
         others += [CONTROLLER, *([CLIENTS] if clients_too else [])]
-        return self._cut("isolate", Plane.ALL, [broker], [frozenset({f"b{broker}", other}) for other in others])
+        name = self._cut("isolate", Plane.ALL, [broker], [frozenset({f"b{broker}", other}) for other in others])
+        self._lasting[name][0]["cuts_clients"] = clients_too
+        return name
 
     def cut_from_controller(self, broker: int) -> str:
         """Cut a broker from the controller alone."""
