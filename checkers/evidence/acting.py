@@ -1,4 +1,4 @@
-"""What the faults of a run did to the brokers of one partition, looked up by time."""
+"""How the faults of a run acted on the brokers of one partition, looked up by time."""
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence, Set
@@ -24,26 +24,26 @@ from harness.core.faults import (
 from harness.core.guarantees import asked_by_hand
 from harness.core.topology import Plane, Role
 
-#: What keeps a process from doing anything.
+#: Faults under which a process does nothing.
 _DOWN = (Does.ENDS_PROCESS, Does.HALTS_PROCESS)
 
-#: What may keep a node from hearing of the controller in time.
+#: Faults under which a node may hear of the controller too late.
 _KEEPS_BEHIND = (*_DOWN, Does.CUTS, Does.DELAYS)
 
-#: The planes that no client has a part in.
+#: The planes without clients.
 _BETWEEN_NODES = frozenset({Plane.REPLICATION, Plane.CONTROLLER})
 
-#: No controller takes a broker for dead that was kept silent for less than this. (Clusters that the harness brings up
-#: have sessions of 6 s, and a heartbeat each second.)
+#: If a broker is silent for less than this time, no controller considers it dead. (In clusters that the harness brings
+#: up, sessions last 6 s, with a heartbeat each second.)
 _SESSION_NS = 2_000_000_000
 
-#: A broker that was healed is no candidate for so long: it has to start, to register and to be let in again.
+#: After a heal it may take a broker this long to be a candidate again: it must start, register, and rejoin the ISR.
 _COMES_BACK_NS = 10_000_000_000
 
 
 class Acting:
-    """The faults of a run, as they acted on the brokers of one partition. ``kraft``: KRaft leads the cluster.
-    ``controllers``: by their names, or, of ZooKeeper, its nodes."""
+    """The faults of a run, as they acted on the brokers of one partition. ``kraft``: whether the cluster uses KRaft.
+    ``controllers``: the names of the controllers, or of the ZooKeeper nodes."""
 
     def __init__(
         self, elections: Elections, faults: Sequence[Row], kraft: bool, controllers: frozenset[str] = frozenset()
@@ -61,14 +61,14 @@ class Acting:
         self._isr: dict[int, bool] = {}
 
     def down(self, broker: int, from_ns: int, to_ns: int, *by: Does) -> bool:
-        """Whether a broker's process did nothing all that time: it had ended, or was halted."""
+        """Whether a broker's process did nothing during the whole time: it had ended, or was halted."""
         return self.down_times(broker, *by).cover(from_ns, to_ns)
 
     def down_times(self, broker: int, *by: Does) -> Intervals:
-        """When a broker's process had ended, or was halted, and reported nothing more.
+        """The times in which a broker's process had ended, or was halted, and reported nothing.
 
-        A fault of several nodes may have been healed on one of them before. Where it was not recorded when that one
-        began again, a broker that was never heard any more may have been that one.
+        A fault of several nodes may have been healed earlier on one of them. If the restart of that node was not
+        recorded, any of the nodes that never reported again may be the one.
         """
         if (broker, by) not in self._downs:
             self._downs[broker, by] = Intervals(self._down_times(self._elections.name(broker), by or _DOWN))
@@ -89,7 +89,8 @@ class Acting:
 
     @cached_property
     def _started(self) -> dict[str, list[int]]:
-        """By when the process of each node had been begun again, in order, as far as that was recorded."""
+        """For each node, the times by which its process had been started again, in order, as far as they were
+        recorded."""
         found: dict[str, list[int]] = {}
         for row in self._faults:
             for name, at_ns in started(row).items():
@@ -97,19 +98,20 @@ class Acting:
         return {name: sorted(times) for name, times in found.items()}
 
     def cannot_fetch(self, follower: int, leader: int, from_ns: int, to_ns: int) -> bool:
-        """Whether a follower got nothing of a leader all that time: what that one sent was lost, or its own process had
-        ended. (What it had asked for before may still be answered where it is cut off the other way.)"""
+        """Whether a follower got nothing from a leader during the whole time: the leader's packets were lost, or the
+        follower's process had ended. (If only the other direction is cut, earlier requests may still be answered.)"""
         return self._apart(leader, follower, follower).cover(from_ns, to_ns)
 
     def cannot_join(self, follower: int, leader: int, from_ns: int, to_ns: int) -> bool:
-        """Whether a follower asked nothing of a leader all that time, and so joined no ISR of it: what it sent was
-        lost, or the process of either had ended; or it was answered nothing, and could not ask once more. (What a cut
-        held back comes once it is healed.)"""
+        """Whether none of a follower's requests reached a leader during the whole time, so that it joined none of the
+        leader's ISRs: its packets were lost, or the process of either had ended; or it got no answers, and so could not
+        send the next request. (Packets that a cut holds back arrive after the heal.)"""
         asked_nothing = self._apart(follower, leader, follower, leader).cover(from_ns, to_ns)
         return asked_nothing or any(begun <= from_ns and to_ns <= over for begun, over in self._apart(leader, follower))
 
     def _apart(self, sender: int, receiver: int, *unless_ended: int) -> Intervals:
-        """When nothing that one broker sent came to another; or some process had ended."""
+        """The times in which no packet of one broker reached another, or in which the process of a broker in
+        ``unless_ended`` had ended."""
         key = sender, receiver, unless_ended
         if key not in self._cuts:
             names = self._elections.name(sender), self._elections.name(receiver)
@@ -123,13 +125,13 @@ class Acting:
         return self._cuts[key]
 
     def up_ns(self, broker: int, at_ns: int) -> int:
-        """When a broker's process first did anything from a time on."""
+        """The first time from ``at_ns`` on when a broker's process was up."""
         return self.down_times(broker).left(at_ns)
 
     def ended_ns(self, number: int) -> int:
-        """When the process of a term's leader was ended, after it said for the last time that it leads.
+        """The time when the process of a term's leader ended, after its last report that it leads.
 
-        Without epochs, it may have led on in the same term once it was begun again, as long as others told so.
+        Without epochs, the leader may have continued the same term after a restart, as long as others reported that.
         """
         if number not in self._ends:
             term = self._elections.terms[number]
@@ -143,7 +145,7 @@ class Acting:
 
     @cached_property
     def _endings(self) -> dict[str, list[tuple[int, int]]]:
-        """When the process of each broker was ended, in order; and when it was begun again."""
+        """For each broker, when its process ended and when it was started again, in order."""
         found: dict[str, list[tuple[int, int]]] = {}
         for row in self._faults:
             if does(row, Does.ENDS_PROCESS) and row["injected_ns"] is not None:
@@ -152,7 +154,8 @@ class Acting:
         return {name: sorted(times) for name, times in found.items()}
 
     def wipes(self, from_ns: int, to_ns: int) -> list[tuple[Row, int]]:
-        """The wipes of disks of the partition's replicas that were not over by one time, and had begun by another."""
+        """The wipes of disks of the partition's replicas that had begun by ``to_ns``, and were not over by
+        ``from_ns``."""
         return [self._wipes[n] for n in self._wiped.which(from_ns, to_ns)]
 
     @cached_property
@@ -171,7 +174,8 @@ class Acting:
         ]
 
     def behind(self, observer: str, from_ns: int, to_ns: int) -> bool:
-        """Whether a fault may have kept a broker, or the controllers, from what others knew between two times."""
+        """Whether a fault may have kept the latest metadata from a broker, or from the controllers, between two
+        times."""
         if observer not in self._behinds:
             self._behinds[observer] = Intervals(
                 (row["injecting_ns"], over(row) + self._elections.lag_ns)
@@ -183,9 +187,9 @@ class Acting:
         return self._behinds[observer].meet(from_ns, to_ns)
 
     def keeps_answers(self, number: int, from_ns: int, to_ns: int, of_all: bool) -> bool:
-        """Whether a fault may have kept the answers of a term's leader from its producers at some time between two, or
-        may be felt then: one of that leader, or of no broker, that reached more than brokers; or, if all in sync have
-        to answer, of any replica."""
+        """Whether, at some time between two, a fault (or its after-effects) may have kept the answers of a term's
+        leader from producers. That is a fault of the leader, or of a node that is no broker, that did not act between
+        nodes alone; or, with ``of_all`` (the whole ISR must answer), a fault of any replica."""
         replicas = {self._elections.name(broker) for broker in self._elections.replicas}
         reached = replicas if of_all else {self._elections.name(self._elections.terms[number].leader)}
         return any(
@@ -197,15 +201,15 @@ class Acting:
         )
 
     def asks_late(self, leader: int, from_ns: int, to_ns: int) -> bool:
-        """Whether what a leader had asked of the controller, such as a wider ISR, may have been decided late between
-        two times: a fault held it back, or kept the controllers from deciding."""
+        """Whether the controller may have been late, between two times, to decide a leader's request, such as for a
+        wider ISR: a fault delayed the request, or kept the controllers from deciding."""
         if leader not in self._late:
             self._late[leader] = Intervals(self._late_times(self._elections.name(leader)))
         return self._late[leader].meet(from_ns, to_ns)
 
     def _late_times(self, leader: str) -> Iterator[tuple[int, int]]:
         for row in self._faults:
-            # (Of ZooKeeper any broker may be the controller.)
+            # (With ZooKeeper any broker may be the controller.)
             deciding = acted_on(row) - {leader, Role.CLIENTS} - (self._brokers if self._kraft else frozenset())
             down, cut = any(does(row, what) for what in _DOWN), does(row, Does.CUTS)
             if not down and not (hits_heartbeats(row) and (cut or does(row, Does.DELAYS))):
@@ -217,7 +221,7 @@ class Acting:
             else:
                 late = bool(deciding) or (own and not cut)
             if late or (own and not (self._kraft and cuts_only(row, self._brokers))):
-                # (What a cut held back comes once it is healed.)
+                # (A request that a cut held back arrives after the heal.)
                 yield int(row["injecting_ns"]) if late else over(row), over(row) + self._elections.lag_ns
 
     def isr_faulted(self, number: int) -> bool:
@@ -231,7 +235,7 @@ class Acting:
         return self._isr[number]
 
     def isr_may_be_faulted(self, number: int) -> bool:
-        """Whether that may be so as the election was seen. (It may have come before.)"""
+        """Whether that may hold at the time when the election was seen. (It may have happened before.)"""
         known = self._elections.last_before(number) is not None
         return known and self.all_under(self._others(number), number)
 
@@ -270,21 +274,21 @@ class Acting:
 
     @cached_property
     def healed_ns(self) -> int:
-        """When the last of them was healed."""
+        """The time of the last heal."""
         return max((int(row["healed_ns"]) for row in self._faults if row["healed_ns"] is not None), default=BEFORE)
 
     def by_hand(self, number: int) -> bool:
-        """Whether an unclean election that was asked for by hand made a term: nothing else is known that it may have
-        made."""
+        """Whether an unclean election requested by hand made this term: it can have made no other term, and no
+        unreported one."""
         return any(made == {number} and not missed for made, missed in self._made)
 
     def may_be_by_hand(self, number: int) -> bool:
-        """Whether it may have made that term."""
+        """Whether an unclean election by hand may have made this term."""
         return any(number in made for made, _ in self._made)
 
     @property
     def any_by_hand(self) -> bool:
-        """Whether an unclean election of the partition was asked for by hand, and came."""
+        """Whether an unclean election of the partition was requested by hand, and happened."""
         return bool(self._asked)
 
     @cached_property
@@ -293,13 +297,13 @@ class Acting:
 
     @property
     def unseen_by_hand(self) -> bool:
-        """Whether an unclean election by hand may have made a term that nobody reported."""
+        """Whether an unclean election by hand may have made a term that no broker reported."""
         return any(missed or not made for made, missed in self._made)
 
     @cached_property
     def _made(self) -> list[tuple[frozenset[int], bool]]:
-        """The terms that each unclean election by hand may have made, and whether it may as well be one that nobody
-        reported."""
+        """For each unclean election by hand, the terms that it may have made, and whether it may also have made an
+        unreported one."""
         each = ((self._made_by(by_ns, row), by_ns) for row in self._asked for by_ns in [_elected_by_hand_by(row)])
         return [
             (made, any(self._elections.missed_before(n) or self._missed_after(n, by_ns) for n in made))
@@ -311,7 +315,7 @@ class Acting:
         return frozenset(n for n, term in terms if term.seen_ns >= row["injecting_ns"] and term.begins_ns <= by_ns)
 
     def _missed_after(self, number: int, by_ns: int) -> bool:
-        """Whether one that nobody reported may have followed a term by a time."""
+        """Whether an unreported term may have followed this one by a time."""
         terms = self._elections.terms
         if number + 1 == len(terms) or not self._elections.missed_before(number + 1):
             return False
@@ -320,13 +324,13 @@ class Acting:
 
 
 def over(row: Row) -> int:
-    """When a fault was over; NEVER where it was not."""
+    """The time when a fault was healed; NEVER if it was not."""
     return NEVER if row["healed_ns"] is None else int(row["healed_ns"])
 
 
 def _elected_by_hand_by(row: Row) -> int:
-    """By when an election that was asked for by hand had come, and was reported; NEVER where nobody answered: the
-    request may have waited."""
+    """The time by which an election requested by hand had happened and was reported; NEVER if the request was not
+    answered, because it may have waited."""
     return NEVER if row["injected_ns"] is None else over(row) + LAG_NS
 
 
@@ -337,5 +341,5 @@ def _went_unnoticed(row: Row, by_ns: int) -> bool:
 
 
 def _begun_to_heal(row: Row) -> int:
-    """When a fault was in force no more for certain: its heal had begun; NEVER where it did not."""
+    """The time from which a fault may no longer be in force: the beginning of its heal; NEVER if there was none."""
     return min(over(row), NEVER if row.get("healing_ns") is None else int(row["healing_ns"]))

@@ -1,9 +1,9 @@
-"""The elections of a partition: its terms, the ISRs reported in each, and when no fresh report of it was there.
+"""The elections of a partition: its leader terms, the ISRs reported in each, and the times without a fresh report.
 
-What brokers report is late: a broker's metadata may be up to ``lag_ns`` old. In KRaft, and with ZooKeeper from 2.7 on
-(KIP-497), the controller decides an ISR and sends it to all at once. Before, the leader wrote it to ZooKeeper, and the
-controller heard of it 5 s after the last change, or 60 s after the last time it heard of one (Kafka 2.6,
-ReplicaManager, maybePropagateIsrChanges, asked every 2.5 s).
+Reports are late: a broker's metadata may be up to ``lag_ns`` old. In KRaft, and with ZooKeeper since 2.7 (KIP-497), the
+controller decides an ISR and sends it to all brokers at once. Before, the leader wrote it to ZooKeeper, and the
+controller heard of it 5 s after the last change, or 60 s after the last time that it heard of a change (Kafka 2.6,
+ReplicaManager, maybePropagateIsrChanges, called every 2.5 s).
 """
 
 from bisect import bisect_left, bisect_right
@@ -34,29 +34,30 @@ from harness.core.topology import broker_name
 LAG_NS = 1_000_000_000
 _LATE_LAG_NS = 65_000_000_000
 
-#: In place of a time: earlier and later than any.
+#: Instead of a time: earlier than any, and later than any.
 BEFORE = -(1 << 62)
 NEVER = 1 << 62
 
 Times = npt.NDArray[np.int64]
 _NO_TIMES = Intervals(())
-#: Times at which a leader reported its high watermark, and the highest that it had reported by then.
+#: Times at which a leader reported a new highest high watermark, and that high watermark.
 Highs = tuple[Times, Times]
 Silence = tuple[int, int]
-#: From when until when a fault kept a broker from acknowledging anything, and whether it ended its process.
+#: The beginning and end of a time in which a fault kept a broker from acknowledging anything, and whether the fault
+#: ended its process.
 Kept = tuple[int, int, bool]
-#: Whether a broker may have known less than others at some time between two.
+#: A function: whether a broker may have known less than others at some time between two.
 Behind = Callable[[str, int, int], bool]
 
 
 @dataclass(frozen=True)
 class Term:
-    """One leader and epoch. ``seen_ns``: when anybody was first seen to know of it.
+    """One leader and epoch. ``seen_ns``: when a broker first reported it.
 
-    ``begins_ns``, ``ends_ns``: it acknowledged nothing before and after. A leader that was deposed goes on until
-    it hears of it, or is silent. As long as it was not heard to know of another, it may go on once more
-    (``again_ns``: each time in which it may), but for when a fault kept it silent. ``highs``: as it reported them
-    itself.
+    ``begins_ns``, ``ends_ns``: the leader acknowledged nothing before and after. A deposed leader goes on until it
+    hears of the next leader, or falls silent. Until it reports that it knows of another leader, it may go on once more
+    (``again_ns``: the times in which it may), except while a fault keeps it silent. ``highs``: its own reports of its
+    high watermark.
     """
 
     leader: int
@@ -79,10 +80,10 @@ class InSync:
 
 @dataclass(frozen=True)
 class Elections:
-    """What is known of who led one partition. ``terms`` are in the order of their epochs (or of time, without epochs).
+    """What is known about the leaders of one partition. ``terms`` are in the order of epochs (without epochs: of time).
 
-    ``names`` gives brokers by their ids. ``silences``: of each broker, by its name, the times in which it reported
-    nothing of the partition, and, by None, those in which nobody did. ``own``: of each alone, by its name.
+    ``names``: brokers by their ids. ``silences``: by the name of each broker, the times without a report from it on the
+    partition; by None, the times without any report. ``own``: by its name, the reports of each broker alone.
     """
 
     of: Partition
@@ -96,7 +97,7 @@ class Elections:
 
     @cached_property
     def moments(self) -> Times:
-        """The times at which what is known of it changes: what lies between two of them is judged alike."""
+        """The times at which the evidence changes: everything between two of them is judged alike."""
         times = [at for span in self.spans for at in (span.from_ns, span.to_ns)]
         times += [at for silences in self.silences.values() for silence in silences for at in silence]
         times += [at for term in self.terms for at in (term.begins_ns, term.ends_ns)]
@@ -105,7 +106,7 @@ class Elections:
         return np.unique(np.array([at - early for early in (0, self.lag_ns, FRESH_NS) for at in times], np.int64))
 
     def terms_of_one_leader(self, number: int) -> range:
-        """The terms one behind the other, this one among them, in which the same broker led."""
+        """The consecutive terms around this one in which the same broker led."""
         first = last = number
         while first and self.terms[first - 1].leader == self.terms[number].leader:
             first -= 1
@@ -114,11 +115,11 @@ class Elections:
         return range(first, last + 1)
 
     def in_sync(self, number: int, from_ns: int, to_ns: int, behind: Behind) -> InSync | None:
-        """The ISRs that were reported in a term from the last sample by one time to the first a lag after another.
+        """The ISRs reported in a term, from the last report before ``from_ns`` to the first one a lag after ``to_ns``.
 
-        The leader's own reports count. Where they do not cover that time, those of brokers do that covered it and were
-        not ``behind`` (may not have heard of the controller), and the leader's as far as they go. None where nobody's
-        do.
+        The leader's own reports count. If they do not cover that time, the reports of other brokers that cover it
+        count, unless these were ``behind`` (may not have heard from the controller), together with the leader's reports
+        as far as they go. None if no reports cover it.
         """
         leader, until = self.names.get(self.terms[number].leader), to_ns + self.lag_ns
         reports = [report for n in self.terms_of_one_leader(number) for report in self.terms[n].reports]
@@ -134,7 +135,7 @@ class Elections:
         counted = [report for by in observers for report in of_each[by]]
         if leader not in observers:
             counted += [report for report in of_each.get(leader or "", ()) if report.from_ns <= until]
-            # (Who fell silent may have told of an ISR that those did not see.)
+            # (A broker that fell silent may have reported an ISR that the others did not see.)
             partly = (by for by in of_each if by not in {*whole, leader} and not behind(by, from_ns, until))
             told = (report for by in partly for report in of_each[by])
             counted += [report for report in told if report.from_ns <= until and report.to_ns >= from_ns]
@@ -142,13 +143,13 @@ class Elections:
         return InSync(frozenset.intersection(*isrs), frozenset.union(*isrs))
 
     def _appended_from(self, reports: Sequence[Span], sent_ns: int, to_ns: int) -> int:
-        """From when what was sent before a term, and acknowledged in it, may have been appended: the ISR that is first
-        reported with a term is its election's, unless nobody reported anything for long before."""
+        """The earliest time when a record that was acknowledged in a term can have been appended in it. The first ISR
+        reported in a term is that of its election, unless there was a long silence before."""
         first_ns = min((report.from_ns for report in reports), default=sent_ns)
         return max(sent_ns, first_ns) if to_ns >= first_ns and not self.unheard(sent_ns, first_ns) else sent_ns
 
     def reports_of(self, number: int) -> list[Span]:
-        """What was reported in a term, by its leader itself as far as it reported anything, and by others since."""
+        """The reports of a term: those of the leader itself, and after its last one those of other brokers."""
         if number not in self._reports_of:
             term, leader = self.terms[number], self.names.get(self.terms[number].leader)
             last_ns = max((report.to_ns for report in term.reports if report.observer == leader), default=BEFORE)
@@ -161,33 +162,33 @@ class Elections:
         return {}
 
     def committed_ns(self, number: int, offset: int) -> int | None:
-        """When the leader of a term was first known to have a high watermark above an offset; None where never."""
+        """When the leader of a term first reported a high watermark above an offset; None if never."""
         at, high = self.terms[number].highs
         first = int(np.searchsorted(high, offset, side="right"))
         return int(at[first]) if first < len(at) else None
 
     def last_before(self, number: int) -> Span | None:
-        """The last that was reported before a term, of the terms before it, or while nobody led."""
+        """The last report before a term, about an earlier term or without a leader."""
         if number not in self._befores:
             term = self.terms[number]
             self._befores[number] = last_before(self.spans, LeaderTerm(term.leader, term.epoch, term.seen_ns))
         return self._befores[number]
 
     def isr_missed(self, number: int) -> bool:
-        """Whether nobody reported the ISR out of which the leader of a term was elected, by when anybody knew of that
-        term: somebody may have led in between unseen, or the term before was told late."""
+        """Whether the ISR from which the leader of a term was elected may not have been reported before that term was:
+        there may have been an unreported leader in between, or the term before was reported late."""
         if number == 0 or self.terms[number].epoch is None:
             return False
         told_ns = min((report.from_ns for report in self.terms[number - 1].reports), default=NEVER)
         return self._missed(number) or told_ns > self.terms[number].seen_ns
 
     def missed_before(self, number: int) -> bool:
-        """Whether epochs show that somebody may have led right before a term, and nobody reported it."""
+        """Whether the epochs show that there may have been an unreported leader right before a term."""
         return number > 0 and self.terms[number].epoch is not None and self._missed(number)
 
     def last_known(self, number: int) -> bool | None:
-        """Whether the leader of a term was elected as the last known leader: nobody was in sync or eligible then, and
-        it had led last. None where nobody reported it; who was eligible may have left between two samples."""
+        """Whether the leader of a term was elected as the last known leader: no broker was in sync or eligible then,
+        and it had led last. None if that is not known, because an eligible broker may have left between two reports."""
         leader, before = self.terms[number].leader, self.last_before(number)
         known = not self._missed(number)
         if known and self.terms[number - 1].leader != leader:
@@ -198,19 +199,20 @@ class Elections:
         return True
 
     def eligible(self, number: int) -> frozenset[int]:
-        """Who was last reported to be in the ISR or the ELR before a term, by anybody."""
+        """The brokers that, before a term, were last reported to be in the ISR or the ELR, by any broker."""
         before = self.last_before(number)
         return frozenset() if before is None else frozenset(before.isr).union(*self._elrs_before(number))
 
     def surely_eligible(self, number: int) -> frozenset[int]:
-        """Who was last reported to be in the ISR or the ELR before a term, by all who reported one."""
+        """The brokers that, before a term, were last reported to be in the ISR, or in every reported ELR."""
         before, elrs = self.last_before(number), self._elrs_before(number)
         isr = frozenset[int]() if before is None else frozenset(before.isr)
         return isr | frozenset.intersection(*elrs) if elrs else isr
 
     def _elrs_before(self, number: int) -> tuple[frozenset[int], ...]:
-        """The ELRs that were last reported before a term with the ISR that was: several where brokers reported several
-        at one time, of which some are old; none where nobody reported one. (A broker may report the ISR alone.)"""
+        """The ELRs that were last reported before a term, together with the last reported ISR. There are several if
+        brokers reported different ones at the same time, some of them old; there are none if no broker reported one. (A
+        broker may report an ISR without an ELR.)"""
         if number not in self._elrs:
             before = self.last_before(number)
             like = None if before is None else (before.leader, before.leader_epoch, before.isr)
@@ -219,7 +221,7 @@ class Elections:
                 for span in self.spans
                 if span.elr is not None and (span.leader, span.leader_epoch, span.isr) == like
             ]
-            # (A broker that is cut off goes on reporting what was.)
+            # (A broker that is cut off goes on reporting the old state.)
             at_ns = BEFORE if before is None else before.to_ns
             last_ns = max((min(span.to_ns, at_ns) for span in known if span.from_ns <= at_ns), default=BEFORE)
             last = (span for span in known if span.from_ns <= at_ns and span.to_ns >= last_ns)
@@ -231,7 +233,7 @@ class Elections:
         return {}
 
     def _missed(self, number: int) -> bool:
-        """Whether somebody may have led between a term and the one before, and nobody reported it."""
+        """Whether there may have been an unreported leader between a term and the one before."""
         first, last = (self.terms[n].epoch for n in (number - 1, number))
         return first is None or last is None or not self._epochs.issuperset(range(first + 1, last))
 
@@ -240,12 +242,14 @@ class Elections:
         return {}
 
     def unheard(self, from_ns: int, to_ns: int, without: Intervals = _NO_TIMES) -> bool:
-        """Whether for longer than FRESH_NS nobody reported anything between two times; some times do not count."""
+        """Whether, between two times, there was no report for longer than FRESH_NS, not counting the times in
+        ``without``."""
         within = [(max(since, from_ns), min(to, to_ns)) for since, to in self._silent(None).meeting(from_ns, to_ns)]
         return any(_left(since, to, without.meeting(since, to)) > FRESH_NS for since, to in within)
 
     def reported_nothing(self, observer: str, from_ns: int, to_ns: int) -> bool:
-        """Whether a broker that answers reported nothing between two times. (Of others nobody knows.)"""
+        """Whether a broker reported nothing between two times. False for a broker without any report in the run, of
+        which nothing is known."""
         if observer not in self._reported:
             return False
         first_ns, last_ns = self._reported[observer]
@@ -257,7 +261,7 @@ class Elections:
 
     @cached_property
     def _reported(self) -> dict[str, tuple[int, int]]:
-        """When each observer reported something for the first time, and for the last."""
+        """The times of each observer's first and last report."""
         found: dict[str, tuple[int, int]] = {}
         for span in self.spans:
             first_ns, last_ns = found.get(span.observer, (span.from_ns, span.to_ns))
@@ -279,10 +283,10 @@ class Elections:
         return broker_name(broker, self.names)
 
     def seen_whole(self, number: int, until_ns: int, behind: Behind) -> bool:
-        """Whether no election after a term, and until a time, can have been missed.
+        """Whether all elections after a term, until a time, were certainly seen.
 
-        Epochs show it: each is a leader's, or was reported by a broker that knew of no leader. Without epochs silences
-        do.
+        Epochs show it: each one has a known leader, or was reported by a broker that knew no leader. Without epochs, it
+        is shown by the absence of silences.
         """
         ended, by_end = self._by_end
         last = by_end[bisect_left(ended, until_ns - FRESH_NS) :]
@@ -298,7 +302,7 @@ class Elections:
 
     @cached_property
     def _by_end(self) -> tuple[list[int], list[Span]]:
-        """The spans in the order of their ends, and these."""
+        """The ends of the spans in order, and the spans in this order."""
         spans = sorted(self.spans, key=lambda span: span.to_ns)
         return [span.to_ns for span in spans], spans
 
@@ -307,13 +311,13 @@ class Elections:
         return frozenset(span.leader_epoch for span in self.spans)
 
     def epoch_after_ns(self, number: int) -> int:
-        """When anybody was first seen to know of a later epoch than that of a term."""
+        """When a broker first reported a later epoch than that of a term."""
         epochs, first_ns = self._begun
         return first_ns[bisect_right(epochs, known_epoch(self.terms[number].epoch))]
 
     @cached_property
     def _begun(self) -> tuple[list[int], list[int]]:
-        """The epochs in order, and when anybody first knew of each or of a later one."""
+        """The epochs in order, and for each the first report of it or of a later one."""
         begun: dict[int, int] = {}
         for span in self.spans:
             epoch = known_epoch(span.leader_epoch)
@@ -323,7 +327,8 @@ class Elections:
         return epochs, first_ns[::-1]
 
     def open(self, sent_ns: int, until_ns: int) -> list[int]:
-        """The terms that had begun by one time, and were not over at another, or went on once more between them."""
+        """The terms that had begun by ``until_ns`` and were not over at ``sent_ns``, or that may have gone on once more
+        in between."""
         begins, ends = self.begins_and_ends
         known = (begins <= until_ns) & (sent_ns <= ends)
         for n, (since, to) in self.again:
@@ -331,14 +336,14 @@ class Elections:
         return [int(n) for n in np.flatnonzero(known)]
 
     def unseen(self, sent_ns: int, until_ns: int, after: int = 0) -> bool:
-        """Whether somebody may have led between two times whom nobody reported, before the term ``after`` or later."""
+        """Whether there may have been an unreported leader between two times, before the term ``after`` or later."""
         return any(n >= after and since <= until_ns and sent_ns <= to for n, (since, to) in self.untold)
 
     @cached_property
     def untold(self) -> list[tuple[int, Silence]]:
-        """Before which term somebody may have led whom nobody reported, and when: around an epoch that is missing
-        (without epochs, while nobody reported anything), after the last report, and before the first, unless the epochs
-        show that there was no other. Such a leader may go on until it knows of the next, too."""
+        """The times in which there may have been an unreported leader, each with the number of the next term: around a
+        missing epoch (without epochs: during silences), after the last report, and before the first one, unless the
+        epochs show that there was no other leader. Such a leader may also go on until it knows of the next one."""
         over = max((span.to_ns for span in self.spans), default=BEFORE) + FRESH_NS
         last = len(self.terms)
         found = [(last, (over, NEVER))]
@@ -358,8 +363,8 @@ class Elections:
         return found
 
     def _before_the_first(self) -> Iterator[Silence]:
-        """When somebody may have led whom nobody reported, before the first term: until anybody told of that, and for
-        as long as others were not heard to know of it."""
+        """The times in which there may have been an unreported leader before the first term: until the first term was
+        reported, and, for each other broker, until it reported that term."""
         for term in self.terms[:1]:
             told_ns = self._told_ns(term)
             yield BEFORE, told_ns
@@ -371,8 +376,8 @@ class Elections:
                     yield from own.once_more(told_ns, knew, told_ns)
 
     def _told_ns(self, first: Term) -> int:
-        """When anybody told of the first term, and from when on of no other leader until its own said so. (With epochs
-        both are one.)"""
+        """The time of the first report of the first term, if no other leader was reported before its leader itself
+        reported it. Otherwise ``seen_ns``. (With epochs both times are the same.)"""
         earlier = [span for span in self.spans if span.leader >= 0 and span.from_ns <= first.seen_ns]
         if any(span.leader != first.leader for span in earlier):
             return first.seen_ns
@@ -380,12 +385,12 @@ class Elections:
 
     @cached_property
     def again(self) -> list[tuple[int, Silence]]:
-        """The terms whose leaders may have gone on once more, and when."""
+        """The terms whose leaders may have gone on once more, with the times."""
         return [(n, more) for n, term in enumerate(self.terms) for more in term.again_ns]
 
     @cached_property
     def begins_and_ends(self) -> tuple[Times, Times]:
-        """When each term began and when it was over: it acknowledged nothing before and after."""
+        """The beginning and end of each term: its leader acknowledged nothing before and after."""
         begins, ends = [term.begins_ns for term in self.terms], [term.ends_ns for term in self.terms]
         return np.array(begins, np.int64), np.array(ends, np.int64)
 
@@ -397,8 +402,8 @@ def elections(
     configuration: Configuration,
     faults: Iterable[Row] = (),
 ) -> dict[Partition, Elections]:
-    """The elections of each partition that any broker reported. ``observations``: the table; ``seen``: folded;
-    ``faults``: as they are known to have acted."""
+    """The elections of each reported partition. ``observations``: the table; ``seen``: the same, folded; ``faults``: as
+    they are known to have acted."""
     lag_ns = LAG_NS if configuration.tells_isr_at_once else _LATE_LAG_NS
     apart: dict[Partition, list[Span]] = {}
     for span in seen:
@@ -437,12 +442,12 @@ def _terms(
         reports = tuple(
             span
             for span in of_it
-            # (Another may begin in the same instant.)
+            # (Another span may begin at the same instant.)
             if term.leader_epoch is not None
             or (term.from_ns <= span.to_ns and span.from_ns < max(until, term.from_ns + 1))
         )
         seen_ns = term.from_ns
-        # (Without epochs a leader has several terms: what it reported in another is not of this one.)
+        # (Without epochs a leader may have several terms: reports of another term do not count for this one.)
         else_ns = [span.to_ns for span in _outside(of_it, reports) if span.from_ns <= seen_ns]
         else_ns += others.last_ns((term.leader, term.leader_epoch), seen_ns)
         since = min(_silent_since(quiet.get(None, ()), seen_ns), max(else_ns, default=seen_ns), seen_ns)
@@ -452,14 +457,14 @@ def _terms(
         ends, again = (NEVER, ()) if last else _ends(own.get(leader or "", nobody), reports, leader)
         at = highs.get((term.leader, term.leader_epoch), nothing)
         found.append(Term(term.leader, term.leader_epoch, term.from_ns, begins, ends, reports, at, again))
-    # (One that is told late began before those after it.)
+    # (A term that was reported late began before later terms.)
     begun = [*accumulate((term.begins_ns for term in reversed(found)), min)][::-1]
     return tuple(replace(term, begins_ns=at) for term, at in zip(found, begun, strict=True))
 
 
 class _Others:
-    """When anybody last reported anything else than a leader and epoch, by a time: of all that began by then, the last
-    to end."""
+    """Finds the end of the last span, among those that began by a time, that reported something else than a given
+    leader and epoch."""
 
     def __init__(self, spans: Sequence[Span]) -> None:
         self._begun: list[int] = []
@@ -478,7 +483,7 @@ class _Others:
             self._latest.append((best, other))
 
     def last_ns(self, what: tuple[int, int | None], by_ns: int) -> list[int]:
-        """At most one time."""
+        """The end of that span, as a list of at most one time."""
         n = bisect_right(self._begun, by_ns)
         both = self._latest[n - 1] if n else ()
         return [at for other, at in both if other not in {None, what}][:1]
@@ -489,7 +494,7 @@ def _outside(spans: Sequence[Span], reports: Sequence[Span]) -> Iterable[Span]:
 
 
 def _own(spans: Sequence[Span], kept: Mapping[str, Sequence[Kept]], names: Iterable[str]) -> dict[str, "_Own"]:
-    """Of each broker, by its name."""
+    """The own reports of each broker, by its name."""
     found: dict[str, list[Span]] = {name: [] for name in names}
     for span in spans:
         found.setdefault(span.observer, []).append(span)
@@ -497,7 +502,8 @@ def _own(spans: Sequence[Span], kept: Mapping[str, Sequence[Kept]], names: Itera
 
 
 def _without_epochs(spans: Sequence[Span], names: Mapping[int, str]) -> list[LeaderTerm]:
-    """Terms where brokers report no epochs: each begins when a broker first says that it leads, and another did."""
+    """The terms if brokers report no epochs: a term begins when a broker first reports itself as leader after another
+    one led."""
     found: list[LeaderTerm] = []
     own = [span for span in spans if span.leader >= 0 and names.get(span.leader) == span.observer]
     for span in own or [span for span in spans if span.leader >= 0]:
@@ -511,21 +517,21 @@ def _silent_since(quiet: Sequence[Silence], at_ns: int) -> int:
 
 
 def _ends(own: "_Own", reports: Sequence[Span], leader: str | None) -> tuple[int, tuple[Silence, ...]]:
-    """When a leader that was deposed acknowledged nothing more: it had reported that another led, or was silent. And
-    when it may have gone on: it had not reported yet that another led."""
+    """The time after which a deposed leader acknowledged nothing more, because it had reported another leader, or was
+    silent; and the times in which it may have gone on, because it had not yet reported another leader."""
     claimed = max((report.to_ns for report in reports if report.observer == leader), default=None)
     told = max(report.to_ns for report in reports)
     last = told if claimed is None else claimed
     epoch = reports[0].leader_epoch
     knew = own.after_ns(last) if claimed is not None or epoch is None else own.later_ns(epoch)
-    # (Without epochs a leader that was killed may lead again, as others go on to tell, and not be heard itself.)
+    # (Without epochs a killed leader may lead again, as others report, without a report of its own.)
     last = told if epoch is None and own.back_by(last, told) else last
     ends = (last + FRESH_NS if claimed is None else min(knew, last + FRESH_NS)) + LAG_NS
     return ends, own.once_more(ends, knew, last)
 
 
 class _Own:
-    """What one broker reported of a partition, and what faults kept it from."""
+    """The reports of one broker on a partition, and the times in which faults kept it from acknowledging."""
 
     def __init__(self, spans: Sequence[Span], kept: Sequence[Kept]) -> None:
         spans = sorted(spans, key=lambda span: span.from_ns)
@@ -543,7 +549,7 @@ class _Own:
         self._backs = [(since, to) for since, to, ends in kept if ends]
 
     def after_ns(self, at_ns: int) -> int:
-        """When it first reported something else than by a time; NEVER where it did not."""
+        """The beginning of its first report after a time that differs from the one before; NEVER if there is none."""
         then = bisect_right(self._begun, at_ns)
         return self._begun[then] if then < len(self._begun) else NEVER
 
@@ -552,17 +558,18 @@ class _Own:
         return next((max(since, at_ns) for since, to in self._reported if to >= at_ns), NEVER)
 
     def later_ns(self, epoch: int) -> int:
-        """When it first reported a later epoch; NEVER where it did not."""
+        """When it first reported a later epoch; NEVER if it did not."""
         then = bisect_right(self._epochs, epoch)
         return self._begun[then] if then < len(self._begun) else NEVER
 
     def back_by(self, from_ns: int, at_ns: int) -> bool:
-        """Whether its process was ended from one time on, and begun again by another."""
+        """Whether its process ended after ``from_ns`` and was started again before ``at_ns``."""
         return any(from_ns <= since and to < at_ns for since, to in self._backs)
 
     def once_more(self, since_ns: int, knew_ns: int, led_ns: int) -> tuple[Silence, ...]:
-        """When it may have gone on, from some time on, as a leader that was deposed: until it was first heard to know
-        of another, but not while a fault kept it silent, nor after its process was ended. It led by ``led_ns``."""
+        """The times from ``since_ns`` on in which it may have gone on as a deposed leader: until it first reported
+        another leader (``knew_ns``), but not while a fault kept it silent, nor after its process had ended. It led at
+        ``led_ns``."""
         if knew_ns + LAG_NS <= since_ns or self._ended.cover(led_ns, led_ns + 1):
             return ()
         ended = bisect_left(self._ends, led_ns)
@@ -576,7 +583,8 @@ class _Own:
 
 
 def _kept(faults: Iterable[Row]) -> dict[str, list[Kept]]:
-    """What faults kept each broker from, in order: its process had ended or was halted, or no client could reach it."""
+    """The times in which faults kept each broker from acknowledging, in order: its process had ended or was halted, or
+    no client could reach it."""
     found: dict[str, list[Kept]] = {}
     for row in faults:
         ends = does(row, Does.ENDS_PROCESS)
@@ -590,7 +598,7 @@ def _kept(faults: Iterable[Row]) -> dict[str, list[Kept]]:
 
 
 def _left(from_ns: int, to_ns: int, without: Iterable[Silence]) -> int:
-    """How much is left of a time without others, which may overlap."""
+    """The length of a time without the times in ``without``, which may overlap."""
     left, counted = to_ns - from_ns, from_ns
     for since, to in sorted(without):
         until = min(to, to_ns)
@@ -606,7 +614,7 @@ def _cover(spans: Sequence[Span], silences: Intervals, from_ns: int, to_ns: int)
 
 
 def _around(spans: Sequence[Span], from_ns: int, to_ns: int) -> Iterator[Span]:
-    """Of each observer, what it reported from its last sample by one time to its first by another."""
+    """The reports of each observer from its last one before ``from_ns`` to its first one after ``to_ns``."""
     for observer in {report.observer for report in spans}:
         own = [report for report in spans if report.observer == observer]
         first = max((n for n, report in enumerate(own) if report.from_ns <= from_ns), default=0)
@@ -615,7 +623,8 @@ def _around(spans: Sequence[Span], from_ns: int, to_ns: int) -> Iterator[Span]:
 
 
 def silences(observations: pa.Table) -> dict[Partition, dict[str | None, list[Silence]]]:
-    """The times longer than FRESH_NS in which a broker reported nothing of a partition; by None, nobody."""
+    """The times longer than FRESH_NS without a report of a broker on a partition; by None, without a report of any
+    broker."""
     found: dict[Partition, dict[str | None, list[Silence]]] = {}
     for by in (["observer"], []):
         keys = ["topic", "partition", *by]
@@ -634,9 +643,9 @@ def silences(observations: pa.Table) -> dict[Partition, dict[str | None, list[Si
 
 
 def _highs(observations: pa.Table, names: Mapping[int, str]) -> dict[Partition, dict[tuple[int, int | None], Highs]]:
-    """The high watermarks that leaders reported of themselves, by partition, and by leader and epoch.
+    """The high watermarks in leaders' own reports, by partition, and by leader and epoch.
 
-    One that the leader gave another leader epoch for than that of its term is none of that term.
+    A high watermark that came with a later leader epoch than that of the term does not count for the term.
     """
     rows = observations.filter(pc.is_valid(observations["high"]))
     columns = ["topic", "partition", "leader", "leader_epoch"]
