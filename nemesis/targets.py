@@ -55,10 +55,10 @@ MEANT: dict[str, str] = {
     "controllers": "every KRaft controller",
     "zookeeper": "every ZooKeeper node",
     "all": "every node",
-    "clients": "the machine of the clients: a side of a cut, never a node that is hit",
+    "clients": "the machine of the clients: it can be a side of a cut, but is never hit itself",
     "b1, c1, z1 …": "the node of this name",
-    "NAME": "what an injection before was called (`as`), or pinned (`pin`)",
-    "one-of TARGET": "one of them, drawn by the seed",
+    "NAME": "the nodes of an earlier injection (`as`), or of a pinned name (`pin`)",
+    "one-of TARGET": "one of its nodes, drawn by the seed",
 }
 
 
