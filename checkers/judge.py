@@ -8,6 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import StorageLevel
@@ -25,7 +26,7 @@ from checkers.evidence.final_logs import Holes
 from checkers.evidence.holders import Evidence
 from checkers.evidence.holes import with_final_logs
 from checkers.evidence.leadership import who_led
-from checkers.evidence.reach import Resent, faulted, given_up_beside, resent
+from checkers.evidence.reach import Resent, faulted, given_up_beside, held_back, late_copies, resent, resent_late
 from checkers.evidence.readers import behind
 from checkers.evidence.silence import silences
 from checkers.evidence.standing import observed, possible_faults, worst_ruling
@@ -51,7 +52,8 @@ _MOST_FINDINGS = 10
 _VANISHED = pa.schema(
     [("topic", pa.string()), ("partition", pa.int32()), ("record_id", pa.int64()), ("offset", pa.int64())]
 )
-_COPIES = pa.schema([*_VANISHED, ("copies", pa.int64()), ("in_log", pa.int64())])
+_EPOCHS = [("epochs", pa.list_(pa.int32())), ("stands_epoch", pa.int32())]
+_COPIES = pa.schema([*_VANISHED, ("copies", pa.int64()), ("in_log", pa.int64()), *_EPOCHS])
 
 
 def judge(
@@ -168,9 +170,9 @@ def _missed_by_the_living(missed: StoredRows) -> int:
     return sum(len(piece) - pc.sum(pc.or_(piece["died"], piece["unanswered"])).as_py() for piece in missed.pieces())
 
 
-def copies_vanished(duplicated: StoredRows, vanished: StoredRows) -> bool:
+def copies_vanished(duplicated: StoredRows, vanished: StoredRows) -> bool | None:
     """Whether the final log has at most one copy of each duplicated record, and all other copies vanished from their
-    offsets."""
+    offsets: no leader epoch had two of them, and the standing one came last. None where nobody knows their epochs."""
     found = [*duplicated.pieces(_COPIES)]
     gone = [*vanished.pieces(_VANISHED)]
     if not found or not gone:
@@ -179,7 +181,42 @@ def copies_vanished(duplicated: StoredRows, vanished: StoredRows) -> bool:
     there = pa.concat_tables(gone).join(copies.select(record), record, join_type="left semi")
     there = there.group_by(_VANISHED.names).aggregate([])
     stands, missing = pc.max(copies["in_log"]).as_py(), pc.sum(pc.subtract(copies["copies"], copies["in_log"])).as_py()
-    return stands is not None and stands <= 1 and len(there) == missing
+    if stands is None or stands > 1 or len(there) != missing:
+        return False
+    return _apart(copies)
+
+
+def _apart(copies: pa.Table) -> bool | None:
+    """Whether all copies of each record were appended under leader epochs of their own, the last of them the one that
+    stands; None where nobody knows."""
+    epochs = copies["epochs"].combine_chunks()
+    row, epoch = pc.list_parent_indices(epochs).to_numpy(), pc.list_flatten(epochs).to_numpy()
+    known = epoch >= 0
+    twice = known[1:] & (row[1:] == row[:-1]) & (epoch[1:] == epoch[:-1])
+    stands = pc.fill_null(copies["stands_epoch"], -1).to_numpy()[row]
+    if twice.any() or (known & (stands >= 0) & (stands < epoch)).any():
+        return False
+    return True if known.all() and len(np.unique(row)) == len(copies) else None
+
+
+def sent_again_for_loss(history: History, kept: AnomalyStore, missing: Holes, known: Evidence | None) -> Ruling | None:
+    """The ruling of copies that consumers received and that are gone: they were lost, and sent again for that, so that
+    what excuses that excuses them. None where there are others. Nobody sends again what was acknowledged."""
+    copies = kept.of(DUPLICATED)
+    vanished = copies_vanished(copies, kept.of(VANISHED))
+    if known is None or vanished is False:
+        return None
+    doubt = "nobody knows under which leader epochs its copies were appended" if vanished is None else None
+    late = [one for one in (late_copies(history, DUPLICATED, copies), resent_late(copies, known.elections)) if len(one)]
+    if late:
+        if not held_back(history, possible_faults(history.faults)[-1], late):
+            return None
+        doubt = doubt or "nobody knows whether a fault held a copy back until another was acknowledged"
+    lost = found_ranges(history, VANISHED, kept, missing, known)
+    ruling = worst_ruling(lost)[0] if lost else None
+    if ruling is None or doubt is None or ruling.standing is not Standing.PERMITTED:
+        return ruling
+    return replace(ruling, standing=Standing.UNDECIDED, because=f"{doubt}; if not, this is permitted: {ruling.because}")
 
 
 def all_may_have_moved(history: History, found: StoredRows) -> bool:
@@ -222,12 +259,8 @@ def explained(
     gone = anomaly in LOSS
     ranges = found_ranges(history, anomaly, kept, missing if gone else {}, known if gone else None)
     ruling = rule(history, anomaly, kept, ranges)
-    accused = anomaly is DUPLICATED and ruling.standing is Standing.VIOLATION
-    if accused and copies_vanished(kept.of(DUPLICATED), kept.of(VANISHED)):
-        # Consumers received copies that are gone. They were lost, and so sent again: whatever excuses the loss excuses
-        # them.
-        lost = found_ranges(history, VANISHED, kept, missing, known) if known else []
-        ruling = worst_ruling(lost)[0] if lost else ruling
+    if anomaly is DUPLICATED and ruling.standing is Standing.VIOLATION:
+        ruling = sent_again_for_loss(history, kept, missing, known) or ruling
     ruled = {"standing": ruling.standing}
     with_standing = FoundAnomaly(
         count=found.count,

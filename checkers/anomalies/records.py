@@ -23,6 +23,8 @@ ASKED_TO_COMMIT = "intent = 'commit' and ending_ns is not null and outcome != 'f
 #: SQL on reads: the least and the greatest leader epoch that consumers received.
 _FIRST, _LAST = (f"{which}(leader_epoch) filter (where phase = 'live')" for which in ("min", "max"))
 
+_KNOWN_EPOCH = "if(leader_epoch >= 0, leader_epoch, null)"
+
 OF_WORKER = f"cast(shiftright(record_id, {SEQUENCE_BITS}) as int)"
 _WORKER = f"{OF_WORKER} as worker"
 _SEQUENCE = f"record_id & {(1 << SEQUENCE_BITS) - 1} as sequence"
@@ -87,27 +89,35 @@ def duplicated(candidates: Candidates) -> DataFrame:
     """Records at two or more offsets of one partition: in the final log, or as consumers received them.
 
     Guarantee: an idempotent producer's record is written to the log once (KIP-98; by default since 3.0, KIP-679).
-    Returns: RECORD (``offset`` is the first), last_offset, copies, in_log (how many of them the final log has), which
-    (``idempotent producer``; without idempotence ``same incarnation``: a retry; or ``across incarnations``: a later
-    incarnation handed it over again)
+    Returns: RECORD (``offset`` is the first), last_offset, copies, in_log (how many of them the final log has),
+    stands_at (the last of these), stands_epoch (its leader epoch), epochs (the leader epochs of all copies, the first
+    and the last of each; -1 for one of which none is known), which (``idempotent producer``; without idempotence ``same
+    incarnation``: a retry; or ``across incarnations``: a later incarnation handed it over again)
     """
     found = proven(candidates.reads("phase in ('final', 'live')"), candidates.sends())
     copies = (
         found.groupBy(*STANDING)
-        .agg(F.expr("bool_or(phase = 'final')").alias("stands"))
+        .agg(
+            F.expr("bool_or(phase = 'final')").alias("stands"),
+            F.expr(f"coalesce(min({_KNOWN_EPOCH}), -1)").alias("first_epoch"),
+            F.expr(f"coalesce(max({_KNOWN_EPOCH}), -1)").alias("last_epoch"),
+        )
         .groupBy("topic", "partition", "record_id")
         .agg(
             F.min("offset").alias("offset"),
             F.max("offset").alias("last_offset"),
             F.count("*").alias("copies"),
             F.count_if("stands").alias("in_log"),
+            F.expr("max(offset) filter (where stands)").alias("stands_at"),
+            F.expr("max(last_epoch) filter (where stands)").alias("stands_epoch"),
+            F.expr("array_sort(flatten(collect_list(array_distinct(array(first_epoch, last_epoch)))))").alias("epochs"),
         )
         .where("copies > 1")
     )
     retried = "if(incarnations > 1, 'across incarnations', 'same incarnation')"
     which = "'idempotent producer'" if candidates.history.run_file.configuration.idempotence else retried
     return copies.join(origins(candidates), on="record_id", how="left").selectExpr(
-        *OF_READ, "last_offset", "copies", "in_log", f"{which} as which"
+        *OF_READ, "last_offset", "copies", "in_log", "stands_at", "stands_epoch", "epochs", f"{which} as which"
     )
 
 

@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from checkers.evidence.elections import LAG_NS, NEVER, elections
+from checkers.evidence.elections import LAG_NS, NEVER, Elections, elections
 from checkers.evidence.leadership import Partition
-from checkers.evidence.store import StoredRows
+from checkers.evidence.store import StoredRows, each_partition
 from checkers.history import PARTITION, History, literal_path
 from checkers.scan.running_max import greatest_before
 from harness.core.anomalies import DUPLICATED, Anomaly
@@ -34,6 +34,9 @@ _FELT_NS = 10_000_000_000
 _IN_FLIGHT = pa.schema(
     [("topic", pa.string()), ("partition", pa.int32()), ("sent_ns", pa.int64()), ("acknowledged_ns", pa.int64())]
 )
+
+#: The columns of a record that is there twice that tell whether its last copy came late.
+_OF_COPIES = ("stands_epoch", "acknowledged_ns")
 
 #: Faults that may hold back a request until another one with the same record was answered.
 _HOLDS_BACK = (Does.CUTS, Does.DELAYS, Does.HALTS_PROCESS)
@@ -148,6 +151,11 @@ def resent(
     return Resent(again=False, elected=elected, held=_of_all(late, each, Disturbances.held_back))
 
 
+def held_back(history: History, faults: Sequence[Row], late: Iterable[pa.Table]) -> bool:
+    """Whether a fault may have held back each of these late copies until another was acknowledged."""
+    return _of_all(late, disturbances(history, faults), Disturbances.held_back)
+
+
 def disturbances(history: History, faults: Sequence[Row]) -> "_Each":
     """The disturbances of each partition's acknowledgements."""
     known = elections(
@@ -193,13 +201,32 @@ def late_copies(history: History, anomaly: Anomaly, stored: StoredRows) -> pa.Ta
     return late.select(*_IN_FLIGHT.names).toArrow()
 
 
+def resent_late(stored: StoredRows, known: Mapping[Partition, Elections]) -> pa.Table:
+    """The records that are there twice, and whose last copy stands under a leader epoch that began when they had been
+    acknowledged.
+
+    Returns: topic, partition, sent_ns, acknowledged_ns
+    """
+    found = [_IN_FLIGHT.empty_table()]
+    columns = pa.schema([*_IN_FLIGHT, ("stands_epoch", pa.int32())])
+    for piece in stored.pieces(columns):
+        late = np.zeros(len(piece), bool)
+        epochs, until = (pc.fill_null(piece[name].cast(pa.int64()), NEVER) for name in _OF_COPIES)
+        for of, here in each_partition(piece["topic"], piece["partition"]):
+            for term in known[of].terms if of in known else ():
+                if term.epoch is not None:
+                    late[here] |= (epochs.to_numpy()[here] == term.epoch) & (until.to_numpy()[here] < term.begins_ns)
+        found.append(piece.select(_IN_FLIGHT.names).filter(pa.array(late)))
+    return pa.concat_tables(found)
+
+
 def _again(history: History, found: DataFrame, sent: DataFrame) -> DataFrame:
     log = history.reads.where("phase = 'final' and intact and record_id is not null")
     rows = log.select(*PARTITION, "offset", "record_id").join(sent, on="record_id")
     before = {"sent_before_ns": F.col("invoked_ns")}
     standing = greatest_before(rows, PARTITION, ["offset"], history.pieces("shiftright(offset, 11)"), before)
     last = found.where("which != 'across incarnations'").selectExpr(
-        *PARTITION, "record_id", "last_offset as offset", "sent_ns", "acknowledged_ns"
+        *PARTITION, "record_id", "coalesce(stands_at, last_offset) as offset", "sent_ns", "acknowledged_ns"
     )
     return standing.join(last, on=[*PARTITION, "record_id", "offset"]).where("sent_before_ns > acknowledged_ns")
 

@@ -29,7 +29,7 @@ from harness.history.schema import TABLES
 from harness.report.sentences import sentence
 from tests.checkers.notation import SECOND, by_hand, without_keys, write
 from tests.checkers.test_holders import CUT as LOG_OF_B2
-from tests.checkers.test_holders import WHOLE
+from tests.checkers.test_holders import LONELY, WHOLE
 from tests.checkers.toy import CHECKER, EVEN
 
 Judge = Callable[..., Verdict]
@@ -504,6 +504,7 @@ def rows_in(directory: Path, *rows: dict[str, Any]) -> StoredRows:
 
 
 COPIES = {"topic": "trial", "partition": 0, "record_id": 7, "offset": 5, "copies": 2, "in_log": 1}
+COPIES |= {"epochs": [0, 1], "stands_epoch": 1}
 
 
 @pytest.mark.parametrize(
@@ -536,3 +537,61 @@ def test_of_each_record_all_copies_but_one_vanished(
     one = {name: COPIES[name] for name in ("topic", "partition", "record_id", "offset")}
     duplicated = rows_in(tmp_path / "duplicated", COPIES | {"copies": copies, "in_log": in_log})
     assert copies_vanished(duplicated, rows_in(tmp_path / "vanished", one, one)) is excused
+
+
+@pytest.mark.parametrize(
+    ("epochs", "stands", "excused"),
+    [
+        ([0, 1], 1, True),
+        ([0, 0], 0, False),
+        ([0, 1], 0, False),
+        ([0, 2, 5], 5, True),
+        ([0, 0, 1], 1, False),
+        ([-1, 1], 1, None),
+        ([-1, -1], -1, None),
+        ([-1, 0, 0], 0, False),
+        ([0, 1], None, True),
+        ([0, 0], None, False),
+    ],
+    ids=[
+        *("a later one", "the same", "the one that is gone is later", "of two terms", "two of one term are gone"),
+        *("one is not known", "none is known", "two of one term, and one is not known", "all are gone"),
+        "all are gone, of one term",
+    ],
+)
+def test_copies_that_are_gone_are_excused_where_each_was_of_another_epoch_and_the_last_stands(
+    epochs: list[int], stands: int | None, excused: bool | None, tmp_path: Path
+) -> None:
+    duplicated = rows_in(tmp_path / "duplicated", COPIES | {"epochs": epochs, "stands_epoch": stands})
+    one = {name: COPIES[name] for name in ("topic", "partition", "record_id", "offset")}
+    assert copies_vanished(duplicated, rows_in(tmp_path / "vanished", one)) is excused
+
+
+#: b1, alone in the ISR, was killed; r, delivered at offset 5 at 12 s, was taken by the election of b2 at 26 s.
+TAKEN = [*LONELY, "send a ok @4 t1..2", "final a @4 e0", "live r @5 e0 t12"]
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize(
+    ("lines", "stands"),
+    [
+        (["send r info t10..", "final b @5 e1", "final r @6 e1"], Standing.PERMITTED),
+        (["send r ok @6 t10..27", "final b @5 e1", "final r @6 e1"], Standing.UNDECIDED),
+        (["send r ok @5 t10..27", "final r @5 e1", "final b @6 e1"], None),
+        (["send r ok @5 t10..11", "send b ok @5 t50..51", "final b @5 e1", "final r @6 e1"], Standing.VIOLATION),
+        (["send r ok @5 t10..11", "final b @5 e1", "final r @6 e1"], Standing.VIOLATION),
+        (["send r ok @7 t10..27", "live r @6 e0 t12", "final b @5 e1", "final r @7 e1"], Standing.VIOLATION),
+        (["send r ok @5 t10..11", "live r @6 e0 t12", "final r @5 e0", "final b @6 e1"], Standing.VIOLATION),
+    ],
+    ids=[
+        *("sent again", "and acknowledged by either", "at the same offset", "behind what was sent later"),
+        "under an epoch of later",
+        *("two of one term", "one of two of one term"),
+    ],
+)
+def test_what_was_lost_and_sent_again_is_excused_and_no_other_copy(
+    lines: list[str], stands: Standing | None, judged: Judge
+) -> None:
+    verdict = judged(*lines, *TAKEN, "send late ok @8 t52..53", "final late @8 e1", "end 4..9", **UNCLEAN)
+    found = verdict.anomalies.get("duplicated")
+    assert (None if found is None else found.standing) is stands

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from checkers.catalogue import CHECKERS
 from checkers.evidence.elections import NEVER
-from checkers.evidence.reach import disturbances, faulted, given_up_beside, resent
+from checkers.evidence.reach import disturbances, faulted, given_up_beside, held_back, resent, resent_late
 from checkers.evidence.store import StoredRows
 from checkers.history import History
 from checkers.judge import judge
@@ -19,6 +19,7 @@ from harness.core.verdict import Standing
 from harness.history.run_file import Origin
 from harness.history.stored_run import StoredRun
 from tests.checkers.notation import SECOND, by_hand, write
+from tests.checkers.test_holders import evidence, saw
 
 
 def none_late(_history: History, _anomaly: Anomaly, _found: StoredRows) -> pa.Table:
@@ -68,6 +69,29 @@ def test_a_fault_excuses_no_other_time_that_two_had_one_partition(tmp_path: Path
     later = OWNED | {"since_ns": 300 * SECOND, "other_until_ns": 310 * SECOND}
     told, found = history(tmp_path, [OWNED, later], "send a ok @0", "end 0..1", "fault cut b1 95..105")
     assert not faulted(told, told.faults, found)
+
+
+@pytest.mark.parametrize(
+    ("acknowledged", "epoch", "late"),
+    [(11, 1, True), (24, 1, True), (25, 1, False), (27, 1, False), (None, 1, False), (11, 0, False), (11, None, False)],
+    ids=[
+        *("long before", "right before", "as it may have begun", "later", "never", "under the same epoch"),
+        "where none stands",
+    ],
+)
+def test_a_copy_stands_late_under_an_epoch_that_began_when_it_had_been_acknowledged(
+    acknowledged: int | None, epoch: int | None, late: bool, tmp_path: Path
+) -> None:
+    """b2 was first seen to lead at 26 s; b1 was said to lead until 26 s."""
+    led = [*saw("b1,b2", "0..26", 1, 0, "1"), *saw("b2", "26..60", 2, 1, "2")]
+    at = {"acknowledged_ns": None if acknowledged is None else acknowledged * SECOND, "sent_ns": 10 * SECOND}
+    row = {"topic": "trial", "partition": 0, "record_id": 0, "stands_epoch": epoch, **at}
+    told, found = history(tmp_path, [row], *led, "send a ok @0", "end 0..1", "fault d b1 10.5..12 kind=slow")
+    got = resent_late(found, evidence(by_hand(*led)).elections)
+    assert got.to_pylist() == ([{"topic": "trial", "partition": 0, **dict(reversed(at.items()))}] if late else [])
+    if late:
+        assert held_back(told, told.faults, [got])
+        assert not held_back(told, [], [got])
 
 
 #: A record of worker 0 that was in flight from 10 to 40 s, and is there twice.
