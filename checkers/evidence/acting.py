@@ -1,7 +1,7 @@
 """How the faults of a run acted on the brokers of one partition, looked up by time."""
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from checkers.evidence.elections import BEFORE, LAG_NS, NEVER, Elections
@@ -59,6 +59,7 @@ class Acting:
         self._ends: dict[int, int] = {}
         self._late: dict[int, Intervals] = {}
         self._isr: dict[int, bool] = {}
+        self._unfits: dict[int, Intervals] = {}
 
     def down(self, broker: int, from_ns: int, to_ns: int, *by: Does) -> bool:
         """Whether a broker's process did nothing during the whole time: it had ended, or was halted."""
@@ -149,8 +150,10 @@ class Acting:
         found: dict[str, list[tuple[int, int]]] = {}
         for row in self._faults:
             if does(row, Does.ENDS_PROCESS) and row["injected_ns"] is not None:
+                begun = int(row["injected_ns"])
                 for name in acted_on(row):
-                    found.setdefault(name, []).append((int(row["injected_ns"]), _begun_to_heal(row)))
+                    back = [at for at in self._started.get(name, ()) if at >= begun][:1]
+                    found.setdefault(name, []).append((begun, min(_begun_to_heal(row), *back, NEVER)))
         return {name: sorted(times) for name, times in found.items()}
 
     def wipes(self, from_ns: int, to_ns: int) -> list[tuple[Row, int]]:
@@ -225,12 +228,14 @@ class Acting:
                 yield int(row["injecting_ns"]) if late else over(row), over(row) + self._elections.lag_ns
 
     def isr_faulted(self, number: int) -> bool:
-        """Whether whoever else was in the ISR or the ELR could not be elected, or had just been healed, whenever an
-        election came: as it was seen, and as early as it may have been."""
+        """Whether whoever else had to be elected could not be, or had just been healed, all the time in which the
+        election may have come."""
         if number not in self._isr:
-            times = self._earliest_ns(number), self._elections.terms[number].seen_ns
+            from_ns = self._earliest_ns(number)
+            to_ns = max(from_ns, self._elections.terms[number].seen_ns)
+            others = self._others(number) | self._may_have_joined(number, from_ns)
             self._isr[number] = self.isr_may_be_faulted(number) and all(
-                self._all_among(self._others(number), self._unfit(at_ns)) for at_ns in times
+                self._unfit_times(broker).cover(from_ns, to_ns) for broker in others
             )
         return self._isr[number]
 
@@ -242,35 +247,76 @@ class Acting:
     def _others(self, number: int) -> frozenset[int]:
         return self._elections.eligible(number) - {self._elections.terms[number].leader}
 
+    def _may_have_joined(self, number: int, until_ns: int) -> frozenset[int]:
+        """Who may have joined the last ISR before a term, unseen: while nobody reported anything, and as long as its
+        leader's process had not ended."""
+        before = self._elections.last_before(number)
+        until_ns = min(until_ns, self.ended_ns(number - 1)) if number else until_ns
+        told_ns = self._elections.last_told_ns(number)
+        if before is None or before.leader < 0 or not self._elections.unheard(told_ns, until_ns):
+            return frozenset()
+        from_ns, leader = told_ns - self._elections.lag_ns, before.leader
+        others = self._elections.replicas - {self._elections.terms[number].leader, leader}
+        return frozenset(one for one in others if not self.cannot_join(one, leader, from_ns, until_ns))
+
     def _earliest_ns(self, number: int) -> int:
-        """When an election came at the earliest: nobody is elected in place of a leader before a fault is upon it."""
+        """When an election came at the earliest: nobody is elected in place of a leader before a fault is upon it; nor
+        by hand before that was asked for."""
         terms, begins = self._elections.terms, self._elections.terms[number].begins_ns
-        leader = self._elections.names.get(terms[number - 1].leader)
-        if leader in self._may_be_unfit(begins):
+        by_hand = zip(self._asked, self._made, strict=True)
+        asked = [int(row["injecting_ns"]) for row, (made, missed) in by_hand if made == {number} and not missed]
+        if asked:
+            return max(begins, min(asked))
+        leader = terms[number - 1].leader
+        name = self._elections.names.get(leader)
+        upon = [row for row in self._faults if name in may_be_unfit(row, self._brokers, self._kraft)]
+        if name is not None and Intervals(self._kept_by(upon, leader, name)).meet(begins, begins):
             return begins
-        struck = (row["injecting_ns"] for row in self._faults if leader in hit(row, self._brokers))
+        struck = (_felt_ns(row) for row in self._faults if name in hit(row, self._brokers))
         return min((at for at in struck if begins < at <= terms[number].seen_ns), default=begins)
 
     def all_under(self, brokers: frozenset[int], number: int) -> bool:
         """Whether a fault may have kept each of these from being elected, or had just been healed, as an election was
         seen."""
-        return self._all_among(brokers, self._may_be_unfit(self._elections.terms[number].seen_ns))
-
-    def _all_among(self, brokers: frozenset[int], names: Set[str]) -> bool:
+        names = self._may_be_unfit(self._elections.terms[number].seen_ns)
         return all(self._elections.names.get(broker) in names for broker in brokers)
 
-    def _unfit(self, at_ns: int) -> set[str]:
-        long = (row for row in self._upon(at_ns) if not _went_unnoticed(row, at_ns))
-        return {name for row in long for name in unfit(row, self._brokers, self._controllers)}
-
     def _may_be_unfit(self, at_ns: int) -> set[str]:
-        return {name for row in self._upon(at_ns) for name in may_be_unfit(row, self._brokers, self._kraft)}
+        upon = (row for row in self._faults if row["injecting_ns"] <= at_ns <= over(row) + _COMES_BACK_NS)
+        return {name for row in upon for name in may_be_unfit(row, self._brokers, self._kraft)}
 
-    def _upon(self, at_ns: int) -> Iterator[Row]:
-        """The faults that were in force at a time, or had just been healed."""
-        for row in self._faults:
-            if row["injecting_ns"] <= at_ns and over(row) >= at_ns - _COMES_BACK_NS:
-                yield row
+    def _unfit_times(self, broker: int) -> Intervals:
+        """When a broker could not be elected: a fault was upon it, or had just been healed."""
+        if broker not in self._unfits:
+            name = self._elections.name(broker)
+            rows = [row for row in self._faults if name in unfit(row, self._brokers, self._controllers)]
+            self._unfits[broker] = Intervals(self._kept_by(rows, broker, name))
+        return self._unfits[broker]
+
+    def _kept_by(self, rows: Sequence[Row], broker: int, name: str) -> Iterator[tuple[int, int]]:
+        """From when until when each of these faults was upon a broker, or had just been healed. (The controller leaves
+        nobody in the ISR of a leader from whom it hears nothing.)"""
+        known = self._elections
+        in_sync = Intervals((one.from_ns, one.to_ns) for one in known.spans if broker in one.isr and one.leader >= 0)
+        for row in rows:
+            begun, over_ns = _felt_ns(row), self._over(row, name)
+            back = known.heard_ns(name, over_ns) if _ends(row) and known.reported(name) else over_ns
+            if begun <= over_ns:
+                yield begun, min(over_ns + _COMES_BACK_NS, in_sync.next(back + known.lag_ns, NEVER))
+
+    def _over(self, row: Row, name: str) -> int:
+        """When a fault was over for one of its nodes: its process had been begun again, or it reported something. One
+        of several that was never heard again may have been begun again at any time."""
+        begun = int(row["injecting_ns"])
+        started_ns = [at for at in self._started.get(name, ()) if at >= begun][:1]
+        until = min(over(row), *started_ns, NEVER)
+        if does(row, Does.DESTROYS_DATA) or not any(does(row, what) for what in _DOWN):
+            return until
+        told = started_ns or len(row["nodes"]) == 1 or until == NEVER
+        if not told and not self._elections.reported_since(name, begun):
+            return begun
+        injected = begun if row["injected_ns"] is None else int(row["injected_ns"])
+        return min(until, self._elections.heard_ns(name, injected + LAG_NS))
 
     @cached_property
     def healed_ns(self) -> int:
@@ -334,10 +380,13 @@ def _elected_by_hand_by(row: Row) -> int:
     return NEVER if row["injected_ns"] is None else over(row) + LAG_NS
 
 
-def _went_unnoticed(row: Row, by_ns: int) -> bool:
-    """Whether a fault was healed by a time, and the sessions of those that it hit may have outlasted it."""
-    ended = does(row, Does.ENDS_PROCESS) or does(row, Does.DESTROYS_DATA)
-    return not ended and over(row) <= by_ns and over(row) - row["injecting_ns"] < _SESSION_NS
+def _felt_ns(row: Row) -> int:
+    """From when on a fault may keep a broker from being elected: whoever is silent alone has a session to lose."""
+    return int(row["injecting_ns"]) + (0 if _ends(row) else _SESSION_NS)
+
+
+def _ends(row: Row) -> bool:
+    return does(row, Does.ENDS_PROCESS) or does(row, Does.DESTROYS_DATA)
 
 
 def _begun_to_heal(row: Row) -> int:

@@ -174,6 +174,13 @@ class Elections:
             self._befores[number] = last_before(self.spans, LeaderTerm(term.leader, term.epoch, term.seen_ns))
         return self._befores[number]
 
+    def last_told_ns(self, number: int) -> int:
+        """When anybody reported for the last time what was reported last before a term."""
+        before, seen_ns = self.last_before(number), self.terms[number].seen_ns
+        like = None if before is None else (before.leader, before.leader_epoch, before.isr)
+        told = (span for span in self.spans if (span.leader, span.leader_epoch, span.isr) == like)
+        return max((min(span.to_ns, seen_ns) for span in told if span.from_ns <= seen_ns), default=BEFORE)
+
     def isr_missed(self, number: int) -> bool:
         """Whether the ISR from which the leader of a term was elected may not have been reported before that term was:
         there may have been an unreported leader in between, or the term before was reported late."""
@@ -255,9 +262,19 @@ class Elections:
         first_ns, last_ns = self._reported[observer]
         return to_ns <= first_ns or last_ns <= from_ns or self._silent(observer).cover(from_ns, to_ns)
 
+    def reported(self, observer: str) -> bool:
+        """Whether a broker ever reported anything."""
+        return observer in self._reported
+
     def reported_since(self, observer: str, at_ns: int) -> bool:
         """Whether a broker reported anything after a time."""
         return observer in self._reported and self._reported[observer][1] > at_ns
+
+    def heard_ns(self, observer: str, at_ns: int) -> int:
+        """When a broker first reported anything, from a time on; NEVER where it did not."""
+        if observer not in self.own:
+            return NEVER
+        return self.own[observer].heard_ns(self._silent(observer).left(at_ns))
 
     @cached_property
     def _reported(self) -> dict[str, tuple[int, int]]:
@@ -555,7 +572,7 @@ class _Own:
 
     def heard_ns(self, at_ns: int) -> int:
         """When it first reported anything, from a time on; NEVER where it did not."""
-        return next((max(since, at_ns) for since, to in self._reported if to >= at_ns), NEVER)
+        return self._reported.next(at_ns, NEVER)
 
     def later_ns(self, epoch: int) -> int:
         """When it first reported a later epoch; NEVER if it did not."""

@@ -59,6 +59,13 @@ class Intervals:
             at_ns = latest
         return at_ns
 
+    def next(self, at_ns: int, default: int) -> int:
+        """The first instant from a time on that one of them has."""
+        if self.meet(at_ns, at_ns):
+            return at_ns
+        n = bisect_right(self._begun, at_ns)
+        return self._begun[n] if n < len(self._begun) else default
+
     def _latest_begun_by(self, at_ns: int) -> int:
         n = bisect_right(self._begun, at_ns)
         return self._latest[n - 1] if n else _NONE

@@ -17,6 +17,13 @@ TWO_TERMS = [
     *saw("b2,b3", "0..25", 1, 0, "1,2,3"),
     *saw("b2,b3", "26..60", 2, 1, "2,3"),
 ]
+#: The same, where b2 alone tells anything while the others are down.
+ONE_WATCHES = [
+    *saw("b1,b2,b3", "0..20", 1, 0, "1,2,3"),
+    *saw("b2", "21..25", 1, 0, "1,2,3"),
+    *saw("b2", "26..60", 2, 1, "2"),
+    *saw("b1,b3", "30..60", 2, 1, "2"),
+]
 WITHOUT_EPOCHS = [
     *saw("b1", "0..8", 1, None, "1,2,3"),
     *saw("b1", "9..20", 1, None, "1"),
@@ -224,7 +231,8 @@ def test_brokers_that_are_cut_from_each_other_are_led_by_kraft_all_the_same(
         ("b1,b3,clients 20..30 from=b1,b3 to=clients plane=all", False, False),
         ("b1,b3 5..16 kind=slow plane=client", False, False),
         ("b1,b3 20..21.9 kind=pause", False, True),
-        ("b1,b3 20..22 kind=pause", True, True),
+        ("b1,b3 20..24 kind=pause", False, True),
+        ("b1,b3 20..24.1 kind=pause", True, True),
         ("b1,b3 20..21.9 kind=isolate", False, True),
         ("b1,b3 20..21.9 kind=kill", True, True),
     ],
@@ -232,11 +240,12 @@ def test_brokers_that_are_cut_from_each_other_are_led_by_kraft_all_the_same(
         *("dead", "halted", "without their disks", "cut off", "from the controller", "from other brokers"),
         *("from clients", "late", "to clients", "twice to clients", "two sides", "the other way round"),
         *("on its side", "from one that is not all", "of what they replicate", "from clients alone", "healed"),
-        *("halted for a moment", "for longer", "cut off for a moment", "ended for a moment"),
+        *("halted for a moment", "until it was told in sync", "for longer", "cut off for a moment"),
+        "ended for a moment",
     ],
 )
 def test_who_of_the_isr_could_be_elected_was_not_faulted(fault: str, faulted: bool, maybe: bool) -> None:
-    known = acting(f"fault f {fault}")
+    known = acting(f"fault f {fault}", told=ONE_WATCHES)
     assert known.isr_faulted(1) is faulted
     assert known.isr_may_be_faulted(1) is maybe
 
@@ -275,20 +284,141 @@ def test_of_the_isr_before_the_first_term_nobody_knows_whether_faults_hit_it() -
         ("20.5..90", "20.1..90", True),
         ("20.1..90", "20.9..90", False),
         ("20.1..90", "21.1..90", False),
-        ("10..12", "18..90", True),
+        ("17..19.5", "18..90", True),
+        ("10..12", "18..90", False),
         ("50..90", "20.9..90", False),
     ],
-    ids=["before", "at once", "the other first", "the other later", "after it was seen", "healed", "no reason"],
+    ids=[
+        *("before", "at once", "the other first", "the other later", "after it was seen"),
+        *("healed", "healed, and it led again", "no reason"),
+    ],
 )
 def test_a_fault_that_began_after_an_election_may_have_come_does_not_excuse_it(
     leader: str, other: str, faulted: bool
 ) -> None:
     """b2, of the ISR as b1 was, was passed over for b3: between two samples, at 20 s and 21 s."""
     lines = [f"fault k b1 {leader} kind=stop", f"fault k2 b2 {other} kind=stop", *saw("b3", "21..60", 3, 1, "3")]
-    told = by_hand(*saw("b1,b2,b3", "0..20", 1, 0, "1,2"), *lines)
+    watched = [*saw("b1,b2", "0..17", 1, 0, "1,2"), *saw("b3", "0..20", 1, 0, "1,2")]
+    told = by_hand(*watched, *lines)
     known = Acting(evidence(told).elections[TRIAL], told.rows["faults"], kraft=True)
     assert known.isr_faulted(1) is faulted
     assert known.isr_may_be_faulted(1) is (other != "21.1..90" and leader != "50..90")
+
+
+#: b1 leads with ``isr`` in sync, told by itself and b3, and is stopped at 30 s; b3, outside, leads from 31 s on.
+def passed_over(*lines: str, isr: str = "1,2") -> Acting:
+    watched = [*saw("b1,b3", "0..30", 1, 0, isr), "fault k b1 30.1..90 kind=stop", *saw("b3", "31..60", 3, 1, "3")]
+    told = by_hand(*watched, *lines)
+    return Acting(evidence(told).elections[TRIAL], told.rows["faults"], kraft=True)
+
+
+@pytest.mark.parametrize(
+    ("fault", "heard", "faulted"),
+    [
+        ("kind=kill", "25..30", False),
+        ("kind=kill", "30..30", True),
+        ("kind=kill", "61..61", True),
+        ("kind=pause", "25..30", False),
+        ("kind=isolate", "25..30", False),
+        ("kind=wipe", "25..30", False),
+    ],
+    ids=["back", "just back", "never back in time", "halted", "cut off", "wiped"],
+)
+def test_a_broker_that_is_back_in_the_isr_of_another_could_be_elected(fault: str, heard: str, faulted: bool) -> None:
+    """b2 was healed at 24 s."""
+    known = passed_over(*saw("b2", "0..9", 1, 0, "1,2"), f"fault f b2 10..24 {fault}", *saw("b2", heard, 1, 0, "1,2"))
+    assert (known.isr_faulted(1), known.isr_may_be_faulted(1)) == (faulted, True)
+
+
+@pytest.mark.parametrize(("healed", "faulted"), [("29.1", True), ("29", False), ("", True)])
+def test_a_cut_counts_until_it_is_told_in_the_isr_a_lag_later(healed: str, faulted: bool) -> None:
+    assert passed_over(f"fault f b2 20..{healed} kind=isolate").isr_faulted(1) is faulted
+
+
+@pytest.mark.parametrize(
+    ("released", "heard", "faulted"),
+    [(12, [], False), (29.5, [], True), (None, ["12..30"], False), (None, ["60..60"], True), (None, [], False)],
+    ids=["begun again", "begun again just now", "heard since", "heard after the heal", "never heard again"],
+)
+def test_one_of_several_could_be_elected_once_it_had_been_begun_again(
+    released: float | None, heard: list[str], faulted: bool
+) -> None:
+    """One fault killed b2 and b4 at 5 s, and the last of them was begun again at 50 s."""
+    lines = [*saw("b2", "0..4", 1, 0, "1,2"), "fault f b2,b4 5..50 kind=kill"]
+    lines += [line for times in heard for line in saw("b2", times, 1, 0, "1,2")]
+    told = by_hand(
+        *saw("b1,b3", "0..30", 1, 0, "1,2"), *lines, "fault k b1 30.1..90 kind=stop", *saw("b3", "31..60", 3, 1, "3")
+    )
+    if released is not None:
+        told.rows["faults"][0]["evidence"] = json.dumps({"released": {"b2": {"at_ns": int(released * SECOND)}}})
+    known = Acting(evidence(told).elections[TRIAL], told.rows["faults"], kraft=True)
+    assert known.isr_faulted(1) is faulted
+
+
+@pytest.mark.parametrize(
+    ("faults", "faulted"),
+    [
+        (["20..25"], False),
+        (["20..25", "58..90"], False),
+        (["20..25", "30..90"], True),
+        (["20..90"], True),
+    ],
+    ids=["before", "before and as it was seen", "twice", "throughout"],
+)
+def test_it_had_to_be_unfit_over_all_the_time_in_which_the_election_may_have_come(
+    faults: list[str], faulted: bool
+) -> None:
+    """b1 was killed at 24.5 s; nobody reported anything until b3 led at 60 s."""
+    lines = [f"fault f{n} b2 {when} kind=kill" for n, when in enumerate(faults)]
+    watched = [*saw("b1,b3", "0..24", 1, 0, "1,2"), *saw("b2", "0..19", 1, 0, "1,2"), *saw("b3", "60..90", 3, 1, "3")]
+    told = by_hand(*watched, "fault k b1 24.5..90 kind=kill", *lines)
+    known = Acting(evidence(told).elections[TRIAL], told.rows["faults"], kraft=True)
+    assert known.isr_faulted(1) is faulted
+
+
+@pytest.mark.parametrize(
+    ("kind", "seen", "faulted"),
+    [
+        *(("pause", 21, False), ("pause", 22, False), ("pause", 26, True)),
+        *(("isolate", 22, False), ("isolate", 26, True), ("kill", 21, True), ("stop", 26, True)),
+    ],
+)
+def test_who_was_silent_for_less_than_a_session_was_passed_over(kind: str, seen: int, faulted: bool) -> None:
+    """b1 and b2, the ISR, are hit at 20.5 s; b3 is first seen to lead later."""
+    watched = [*saw("b1,b2,b3", "0..20", 1, 0, "1,2"), *saw("b3", f"{seen}..60", 3, 1, "3")]
+    watched += saw("b3", f"21..{seen - 1}", 1, 0, "1,2") if seen > 21 else []
+    told = by_hand(*watched, f"fault k b1 20.5..90 kind={kind}", f"fault l b2 20.5..90 kind={kind}")
+    known = Acting(evidence(told).elections[TRIAL], told.rows["faults"], kraft=True)
+    assert known.isr_faulted(1) is faulted
+
+
+@pytest.mark.parametrize(
+    ("watched", "more", "faulted"),
+    [
+        ("0..20", [], False),
+        ("0..20", ["fault c b1,b2 5..60 from=b1 to=b2 plane=replication"], True),
+        ("0..20", ["fault c b2 20..60 kind=kill"], True),
+        ("0..28", [], True),
+    ],
+    ids=["it may have joined", "it was cut off", "it was dead", "no silence"],
+)
+def test_who_may_have_joined_the_isr_unseen_had_to_be_elected(watched: str, more: list[str], faulted: bool) -> None:
+    """b1, alone in the ISR, was killed at 30 s; b2 told so as well. b3 was down until 38 s."""
+    lines = [*saw("b1,b2", watched, 1, 0, "1"), *saw("b3", "0..14", 1, 0, "1"), *saw("b3", "40..90", 3, 1, "3")]
+    lines += ["fault k3 b3 15..38 kind=kill", "fault k b1 30..90 kind=kill", *more]
+    told = by_hand(*lines)
+    known = Acting(evidence(told).elections[TRIAL], told.rows["faults"], kraft=True)
+    assert known.isr_faulted(1) is faulted
+
+
+@pytest.mark.parametrize(("died", "by_hand_too", "faulted"), [(24, True, True), (24, False, False), (41, True, False)])
+def test_an_election_by_hand_came_no_sooner_than_it_was_asked_for(died: int, by_hand_too: bool, faulted: bool) -> None:
+    """b1 was killed at 20.5 s, b2, in sync too, later; nobody reported anything until b3 led at 41 s."""
+    lines = [*saw("b1,b2", "0..20", 1, 0, "1,2"), *saw("b3", "0..14", 1, 0, "1,2"), *saw("b3", "41..90", 3, 1, "3")]
+    lines += ["fault k3 b3 15..38 kind=kill", "fault k b1 20.5..90 kind=kill", f"fault l b2 {died}..90 kind=kill"]
+    told = by_hand(*lines, *(["fault e - 40..40.5 p0 unclean"] if by_hand_too else []))
+    known = Acting(evidence(told).elections[TRIAL], told.rows["faults"], kraft=True)
+    assert known.isr_faulted(1) is faulted
 
 
 @pytest.mark.parametrize(

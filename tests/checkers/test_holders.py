@@ -238,11 +238,12 @@ def test_while_an_isr_changed_between_two_samples_it_is_unknown_who_had_it(
 @pytest.mark.parametrize("least", [1, 2])
 def test_one_outside_the_isr_is_elected_where_nobody_of_it_could_be(fault: str, standing: Standing, least: int) -> None:
     lines = [
-        *saw("b1,b2,b3", "0..20", 1, 0, "1,2"),
+        *saw("b1,b3", "0..20", 1, 0, "1,2"),
+        *saw("b2", "0..17", 1, 0, "1,2"),
         "fault k b1 20..60 kind=kill",
         f"fault f {fault}",
-        *saw("b2,b3", "21..25", 1, 0, "1,2"),
-        *saw("b2,b3", "26..60", 3, 1, "3"),
+        *saw("b3", "21..25", 1, 0, "1,2"),
+        *saw("b3", "26..60", 3, 1, "3"),
         *CUT,
     ]
     found = decided("send r ok @5 t10..11", *lines, unclean_election=True, min_insync_replicas=least)
@@ -383,10 +384,11 @@ def joined(leader: int, joining: str = "1,2") -> list[str]:
     """b1 led alone; from 12 s on with ``joining``; then a ``leader`` was elected, and the others were down."""
     return [
         *saw("b1,b2,b3", "0..11", 1, 0, "1"),
-        *saw("b1", "12..20", 1, 0, joining),
-        *saw("b2,b3", "12..25", 1, 0, joining),
-        "fault killed b1,b2 20..40 kind=kill",
-        *saw("b2,b3", "26..60", leader, 1, f"{leader}"),
+        *saw("b1,b2,b3", "12..20", 1, 0, joining),
+        *saw(f"b{leader}", "21..25", 1, 0, joining),
+        f"fault killed b1,b{5 - leader} 20..40 kind=kill",
+        *saw(f"b{leader}", "26..40", leader, 1, f"{leader}"),
+        *saw("b1,b2,b3", "41..60", leader, 1, f"{leader}"),
     ]
 
 
@@ -509,7 +511,7 @@ def test_a_consumer_that_was_given_it_knows_which_of_two_leaders_acknowledged_it
 _HEIR_IN_SYNC = [
     *saw("b1", "0..40", 1, 0, "1"),
     *saw("b2,b3", "0..21", 1, 0, "1"),
-    "fault c b1 20.5..41 kind=isolate",
+    "fault c b1 20..41 kind=isolate",
     *saw("b2,b3", "22..40", 2, 1, "2,3"),
     "fault k b2 40..70 kind=kill",
     *saw("b1", "42..60", 3, 2, "3"),
@@ -563,7 +565,7 @@ def test_nor_need_the_heir_have_been_reported(epoch: int, reported: str, standin
     led = [
         *saw("b1", "0..40", 1, 0, "1"),
         *saw("b2,b3", "0..21", 1, 0, "1"),
-        "fault c b1 20.5..41 kind=isolate",
+        "fault c b1 20..41 kind=isolate",
         *saw("b2", "22..24", int(reported), int(reported) - 1, "2,3"),
         *saw("b2,b3", "25..60", 3, 2, "2,3"),
         *saw("b1", "42..60", 3, 2, "2,3"),
@@ -1202,11 +1204,11 @@ def test_a_wiped_disk_that_stays_in_every_isr_told_may_have_been_filled_again() 
         *CUT,
     ]
     assert decided(*rolling, unclean_election=False).standing is UNDECIDED
-    one = ["fault w b2 15..16 kind=wipe", "fault k b1,b3 20..40 kind=kill"]
+    one = ["fault w b2 15..16 kind=wipe", "fault k b1 20..40 kind=kill", "fault l b3 20..40 kind=isolate"]
     assert decided(*wiped(*one), **UNCLEAN).standing is UNDECIDED
     at_once = [line.replace("20..21", "40..41").replace("30..31", "40..41") for line in rolling]
     assert decided(*begun_anew(at_once), unclean_election=False).standing is PERMITTED
-    soon = ["fault w b2 18.5..19.5 kind=wipe", "fault k b1,b3 20..40 kind=kill"]
+    soon = ["fault w b2 18.5..19.5 kind=wipe", *one[1:]]
     assert decided(*wiped(*soon), **UNCLEAN).standing is PERMITTED
 
 
@@ -1407,7 +1409,7 @@ def stands_beside(known: Evidence, until: float, offset: int = 9) -> tuple[Decis
 _TWO_LEADERS = [
     *saw("b1", "0..40", 1, 0, "1"),
     *saw("b2,b3", "0..19", 1, 0, "1"),
-    "fault c b1 19..40 kind=isolate",
+    "fault c b1 18..40 kind=isolate",
     *saw("b2,b3", "20..44", 2, 1, "2,3"),
     *saw("b1", "41..44", 2, 1, "2,3"),
     *("send x ok @1 t50..51", "final a @4 e0", "final b @5 e1"),

@@ -22,6 +22,8 @@ def test_it_finds_what_a_walk_through_all_finds(seed: int) -> None:
         for begun, over in sorted(times):
             reached = max(reached, over) if begun < reached else reached
         assert found.cover(since, until) == (until <= reached)
+        held = [max(begun, since) for begun, over in times if over >= since]
+        assert found.next(since, 99) == min(held, default=99)
         meeting = [(begun, over) for begun, over in sorted(times) if begun <= until and since <= over]
         assert found.meeting(since, until) == meeting
         assert [times[n] for n in found.which(since, until)] == meeting
