@@ -210,6 +210,10 @@ class Elections:
         before = self.last_before(number)
         return frozenset() if before is None else frozenset(before.isr).union(*self._elrs_before(number))
 
+    def elr_told(self, number: int) -> bool:
+        """Whether anybody reported the ELR that was last before a term."""
+        return bool(self._elrs_before(number))
+
     def surely_eligible(self, number: int) -> frozenset[int]:
         """The brokers that, before a term, were last reported to be in the ISR, or in every reported ELR."""
         before, elrs = self.last_before(number), self._elrs_before(number)

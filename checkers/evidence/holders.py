@@ -646,7 +646,7 @@ class _Walk:
         happened = Circumstances(
             elected=True,
             uncleanly=not self._in_sync(n),
-            isr_faulted=self.acting.isr_faulted(n),
+            isr_faulted=self.acting.isr_faulted(n) and self._eligible_known(n),
             by_hand=self.acting.by_hand(n),
             emptied=has is Has.WIPED,
             disks_lost=self._disks_lost(),
@@ -862,6 +862,14 @@ class _Walk:
 
     def _in_sync(self, n: int) -> bool:
         return self.elections.terms[n].leader in self.elections.eligible(n)
+
+    def _eligible_known(self, n: int) -> bool:
+        """Whether it is known who was eligible before an election besides the ISR: the ELR was reported, or has nobody
+        (beside an ISR that is not below min.insync.replicas: KIP-966)."""
+        before = self.elections.last_before(n)
+        least = min(self.evidence.configuration.min_insync_replicas, len(self.elections.replicas))
+        empty = before is not None and len(before.isr) >= least
+        return not self.evidence.last_replica_guarded or empty or self.elections.elr_told(n)
 
     def _isr_lasted(self, n: int) -> bool:
         """Whether the last ISR reported before an election was reported for long enough to be the real last one; or, if

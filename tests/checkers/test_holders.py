@@ -250,6 +250,34 @@ def test_one_outside_the_isr_is_elected_where_nobody_of_it_could_be(fault: str, 
     assert found.standing is standing
 
 
+@pytest.mark.parametrize(
+    ("isr", "elr", "standing"),
+    [
+        ("", "", UNDECIDED),
+        ("", "elr=1", PERMITTED),
+        ("", "elr=1,2", UNDECIDED),
+        ("1", "", UNDECIDED),
+        ("1", "elr=", PERMITTED),
+        ("1", "elr=2", UNDECIDED),
+        ("1,4", "", PERMITTED),
+    ],
+    ids=[
+        *("nobody told", "none but the dead", "another", "beside the leader", "nobody", "another beside it"),
+        "enough in the ISR",
+    ],
+)
+def test_whoever_may_be_eligible_beside_the_isr_had_to_be_elected(isr: str, elr: str, standing: Standing) -> None:
+    """b1 and b4 were in the ISR and are dead; b2, which had left it, lives; b3 was elected."""
+    last = saw("b2,b3", "17..22", 1 if isr else -1, 0 if isr else 1, isr, elr)
+    last = [*saw("b1,b2,b3", "13..15", 1, 0, isr or "1", elr), *last]
+    lines = [*saw("b1,b2,b3", "0..12", 1, 0, "1,2", "elr="), *last, *saw("b2,b3", "23..60", 3, 2, "3")]
+    lines += [f"fault k b1 {'20' if isr else '16'}..60 kind=kill", "fault l b4 16..60 kind=kill"]
+    lines += ["final a @4 e0", "final x @5 e2", "end 0..6"]
+    settings: dict[str, Any] = {"unclean_election": True, "min_insync_replicas": 2}
+    assert decided("send r ok @5 t10..11", *lines, guarded=True, **settings).standing is standing
+    assert decided("send r ok @5 t10..11", *lines, **settings).standing in {PERMITTED, standing}
+
+
 def test_what_nobody_watched_is_unknown() -> None:
     gap = [*saw("b1,b2,b3", "0..8", 1, 0, "1"), *saw("b1", "16..20", 1, 0, "1"), *saw("b2", "16..25", 1, 0, "1")]
     after = ["fault killed b1 20..40 kind=kill", *saw("b2,b3", "26..60", 2, 1, "2")]
