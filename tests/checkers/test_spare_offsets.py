@@ -160,7 +160,7 @@ def test_what_was_sent_again_to_the_next_leader_does_not_tell_how_far_the_one_be
     and above that stood r, which only b2 can have lost, if it was its own."""
     end = 10 + count
     lines = [
-        *[*saw("b1", "0..40", 1, 0, "1"), *saw("b2,b3", "0..19", 1, 0, "1"), "fault c b1 19..40 kind=isolate"],
+        *[*saw("b1", "0..40", 1, 0, "1"), *saw("b2,b3", "0..19", 1, 0, "1"), "fault c b1 16..40 kind=isolate"],
         *[*saw("b2,b3", "20..44", 2, 1, "2,3"), *saw("b1", "41..44", 2, 1, "2,3"), "fault k b2 44..70 kind=kill"],
         *[*saw("b1,b3", "46..60", 3, 2, "3"), "final a @4 e0"],
         *[f"send l{n} ok @{n} t{10 + n / 1000}..{10.05 + n / 1000}" for n in range(5, end)],
