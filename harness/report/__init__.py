@@ -1,4 +1,4 @@
-"""A verdict as people and machines want to read it. Nothing here knows how it was reached."""
+"""A verdict for people and machines to read. Nothing here knows how it was reached."""
 
 from harness.report.files import write
 from harness.report.text import show

@@ -36,23 +36,23 @@ from harness.core.verdict import CauseOf
 _HEAD = """\
 # Anomalies
 
-What kafka-trial looks for, what each breaks, and who else looks for it. Made from the code by
-`python -m harness.report.anomalies`, and held to it by a test.
+The anomalies that kafka-trial looks for, the promise that each breaks, and other harnesses that look for it. Made from
+the code by `python -m harness.report.anomalies`, and compared with it by a test.
 
-An anomaly is *permitted* where your settings allow it (`harness/core/guarantees.py` has the table, each row with its
-source), and a *violation* where Kafka broke the promise below. A limit is yours: `limits:` of the scenario.
+An anomaly is *permitted* if your settings allow it (`harness/core/guarantees.py` has the table, each row with its
+source), and a *violation* if Kafka broke the promise below. You set limits yourself: `limits:` of the scenario.
 """
 
 _FINDINGS = """\
-## Findings: one cause, said once
+## Findings: one for each cause
 
-One election takes the end of a log: its records are lost, what consumers had of them has vanished, and other records
-stand at their offsets. `anomalies` of verdict.json has each of these with all of its count; `findings` has what caused
-them, the worst first. Terminal, page, JUnit and a suite's summary tell findings.
+One election takes the end of a log: its records are lost, those that consumers had read have vanished, and other
+records are at their offsets. In verdict.json, `anomalies` has each of these with its whole count, and `findings` has
+their causes, the worst first. Terminal, page, JUnit and a suite's summary show findings.
 """
 
 _PLACES = """
-Where nothing is known of more than 20 places, the smallest are listed as one finding. A verdict of an older version has
+If more than 20 places have an unknown cause, the smallest are listed as one finding. A verdict of an older version has
 no `findings`; its anomalies are shown instead.
 
 """
@@ -60,71 +60,71 @@ no `findings`; its anomalies are shown instead.
 #: The keys of a finding, and what each has.
 KEYS: dict[str, str] = {
     "standing": "the worst of its records",
-    "because": "why it is that, with a `source`, and a `remedy` where it is permitted",
-    "cause": "what took the records, as facts: `event`; of an election or a loss of disks `from_ns`, `to_ns` and the "
-    "`faults` then; of an election its `leaders`, whether they were in the ISR (`in_isr`, where that is the same of "
+    "because": "the reason for this standing, with a `source`, and a `remedy` if it is permitted",
+    "cause": "what took the records, as facts: `event`; for an election or a loss of disks `from_ns`, `to_ns` and the "
+    "`faults` then; for an election its `leaders`, whether they were in the ISR (`in_isr`, if that is the same for "
     "all), the number of `partitions`, and the first 20 `elections`",
-    "evidence": "of the first run with that standing: the brokers that `must` have had the records, that `need_not`, "
-    "and of which it is `unknown`; and what the records were `taken_by`",
-    "anomalies": "its consequences, and how many of each: it is named after the first. Over all findings they add up "
-    "to the counts of the verdict's `anomalies`",
+    "evidence": "from the first run with this standing: the brokers that `must` have had the records, those that "
+    "`need_not`, and those for which it is `unknown`; and what the records were `taken_by`",
+    "anomalies": "its consequences, with the count of each; the first gives it its name. The counts of all findings "
+    "add up to those of the verdict's `anomalies`",
     "runs": "the offsets in each partition, each with its own `anomalies`, standing and evidence: at most 20",
     "more_runs": "the number of other runs",
     "text": "the cause as a sentence",
 }
 
-#: What may have taken the records of a finding, and what is one finding then.
+#: What may have taken the records of a finding, and what one finding is in that case.
 EVENTS: dict[CauseOf, str] = {
-    CauseOf.ELECTION: "what the elections of one moment took, in all partitions: those that were seen within 3 s of "
-    "each other under the same faults (without any, of the same broker)",
-    CauseOf.DISKS_LOST: "what went with the disks that were lost by one time",
-    CauseOf.NOTHING: "one place of a log: all was observed, and nothing can have taken the records (`hole`: they stood "
+    CauseOf.ELECTION: "what the elections of one moment took, in all partitions: elections seen within 3 s of each "
+    "other under the same faults (without faults: of the same broker)",
+    CauseOf.DISKS_LOST: "what was lost with the disks that were wiped by one time",
+    CauseOf.NOTHING: "one place of a log: all was observed, and nothing can have taken the records (`hole`: they were "
     "between others of one leader epoch)",
     CauseOf.UNKNOWN: "one place of a log: nobody knows what took the records",
-    CauseOf.RUN: "one anomaly that no record decides by itself",
+    CauseOf.RUN: "one anomaly that is not judged record by record",
     CauseOf.LIMIT: "one limit of the scenario",
 }
 
 _PROOF = """\
 ## How each is known to be found
 
-Each anomaly is planted at least 400 times in 200 histories that are otherwise legal, beside its *twin*, the nearest
-history that is legal, and a few times in a recorded run, too: all are found, and nothing else is. Every test run prints
-the table of what was planted and what was found (`tests/planted`). A second judge, slow and obvious, agrees with the
-checkers on 4,000 random histories, set by set (`tests/planted/oracle.py`). A transaction that hangs is also brought
-about on real brokers (`tests/cluster/test_hanging.py`), and so is a follower with records of its own
-(`test_replicas.py`), which only `final_read: {replicas: true}` sees.
+Tests plant each anomaly at least 400 times in 200 otherwise legal histories, together with its *twin*, the nearest
+legal history, and a few times in a recorded run: all are found, and nothing else is. Every test run prints the table of
+planted and found anomalies (`tests/planted`). A second judge, slow and obvious, agrees with the checkers on 4,000
+random histories, set by set (`tests/planted/oracle.py`). Real brokers also show a hanging transaction
+(`tests/cluster/test_hanging.py`), and a follower with records of its own (`test_replicas.py`), which only
+`final_read: {replicas: true}` sees.
 
-Whether a loss is permitted is tried on clusters that are simulated (`tests/simulated`): replication under random
-faults, with bugs planted and without, where it is known of each lost record what took it.
-`python -m tests.simulated --seeds 0-99 --fast` prints where the judge disagrees. With `--isolating`, brokers are
-cut off again and again, mostly from observer and clients, too.
+Simulated clusters test whether a loss is permitted (`tests/simulated`): they play replication under random faults, with
+and without planted bugs, and know what took each lost record. `python -m tests.simulated --seeds 0-99 --fast` prints
+where the judge disagrees. With `--isolating`, brokers are cut off again and again, mostly also from observer and
+clients.
 
 Some losses stay undecided, however well a cluster is observed:
 
-- A leader that was cut off or paused answers again before it hears of the next one: within some seconds either of
-  two may have acknowledged a record, and each continues a log of its own. A consumer that was given it there tells
-  whose it is, by its leader epoch. So does a log of which more was lost beside it, but not where the final log ends:
-  there its own leader may have lost it.
-- While an ISR changes between two samples, nobody knows who was in it when a record was committed. It is known of a
-  replica that cannot have fetched the record, as its process had ended, or a `partition` kept it from whoever led, from
-  before the record was sent until it was committed. (Not where too few would be left for acks=all.)
-- With ZooKeeper before 2.7, a leader writes its ISR to ZooKeeper, and what brokers report follows by up to 65 s. A
-  record's ISR is known where it stayed the same from before the record was sent until 65 s after it was acknowledged.
-  An unclean election comes sooner than that after the ISR shrank, as a rule: which replicas had to have the record is
-  then unknown, and so is whether the loss is permitted. With clean elections alone it is decided by the settings.
-- An acknowledgement at an offset that was acknowledged before shows that the record there was gone from its leader's
-  log, or that a deposed leader goes on with a log of its own. An election that comes later excuses no such loss. It
-  came before where its term had been reported when that write was sent, or where the write was read with a leader
-  epoch; where the write is gone, too, and nobody was given it, the loss is undecided.
-- With acks=1 a leader that was cut off goes on acknowledging, beside the next one. What stands above the end of the
-  next one's log is taken to be the deposed one's only where the next one cannot have written so far: fewer writes than
-  there are offsets in between are unknown.
+- A leader that was cut off or paused may answer again before it learns of its successor. For some seconds either of the
+  two may have acknowledged a record, and each continues its own log. A consumer that received the record shows by the
+  leader epoch whose it is. So do other lost records next to it in the same log, except at the end of the final log:
+  there the log's own leader may have lost it.
+- While an ISR changes between two samples, nobody knows who was in it when a record was committed. One case is known: a
+  replica cannot have fetched the record if its process had ended, or a `partition` cut it from all possible leaders,
+  from before the record was sent until it was committed. (This does not hold if too few replicas are left for
+  acks=all.)
+- With ZooKeeper before 2.7, a leader writes its ISR to ZooKeeper, and brokers report it up to 65 s later. A record's
+  ISR is known if it stayed the same from before the record was sent until 65 s after it was acknowledged. An unclean
+  election usually comes earlier than that after the ISR shrank. Then nobody knows which replicas had to have the
+  record, or whether the loss is permitted. If all elections are clean, the settings decide.
+- An acknowledgement at an offset that was acknowledged before shows that the earlier record was gone from its leader's
+  log, or that a deposed leader continues its own log. A later election does not excuse such a loss. The election came
+  earlier if its term had been reported when the second write was sent, or if that write was read with a leader epoch.
+  If the second write is gone too, and nobody received it, the loss is undecided.
+- With acks=1 a leader that is cut off continues to acknowledge while its successor does the same. A record above the
+  end of the successor's log counts as the deposed leader's only if the successor cannot have written that far: if fewer
+  writes are unknown than there are offsets in between.
 
 ## Who else finds it
 
-Where three other harnesses detect the same, from their sources (Jepsen at c4c7473, chaos at 2f4f58b, Kafka by
-function).
+What three other harnesses detect, from their sources (Jepsen at c4c7473, chaos at 2f4f58b, Kafka by function).
 
 | anomaly | Jepsen: `jepsen.tests.kafka` | Redpanda: `redpanda-data/chaos` | Kafka's system tests: `tests/kafkatest` |
 |---|---|---|---|
@@ -132,11 +132,11 @@ function).
 
 _TAIL = """\
 
-Not looked for here: cycles of writes alone (Elle's G0), which Kafka permits, committed offsets (`rw_subscribe`,
-`VerifiableConsumer`), compacted topics (`tx_compact`).
+kafka-trial does not look for cycles of writes alone (Elle's G0), which Kafka permits, nor into committed offsets
+(`rw_subscribe`, `VerifiableConsumer`) and compacted topics (`tx_compact`).
 """
 
-#: Where Jepsen, Redpanda's chaos and Kafka's system tests detect an anomaly; one that was not looked up has no row.
+#: Whether Jepsen, Redpanda's chaos and Kafka's system tests detect an anomaly. One that was not looked up has no row.
 ELSEWHERE: dict[Anomaly, tuple[str, str, str]] = {
     LOST: (
         "yes, below what was read: `lost-write-cases`",
@@ -235,7 +235,7 @@ def _section(anomaly: Anomaly) -> str:
 def _lines(anomaly: Anomaly) -> Iterator[str]:
     yield f"N {anomaly.sentence}.\n"
     if anomaly.promise is None:
-        yield "\nA limit that the scenario sets; Kafka promises nothing of it.\n"
+        yield "\nA limit that the scenario sets; Kafka makes no promise about it.\n"
     else:
         yield f"\nPromise: {anomaly.promise.says} ({anomaly.promise.source}).\n"
     if anomaly.is_loss:

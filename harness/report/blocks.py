@@ -1,4 +1,5 @@
-"""What a section of a report is made of. Text and page each know how to show every kind of block, and no section."""
+"""The blocks that sections of a report are made of. Text and page know how to show each kind of block, but no
+section."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,7 +9,7 @@ from harness.report.chart import Chart
 
 @dataclass(frozen=True)
 class Marked:
-    """A cell, or a word of a heading, in a tone: ``good``, ``doubtful`` or ``bad``. ``code``: as it stands."""
+    """A cell, or a word of a heading, in a tone: ``good``, ``doubtful`` or ``bad``. ``code``: shown as code."""
 
     text: str
     tone: str = ""
@@ -20,7 +21,7 @@ class Marked:
 
 @dataclass(frozen=True)
 class Lines:
-    """Lines of text; ``label`` stands before each on a terminal. ``soft``: an aside."""
+    """Lines of text. ``label``: put before each line on a terminal. ``soft``: less important."""
 
     lines: Sequence[str]
     label: str = ""
@@ -30,7 +31,7 @@ class Lines:
 
 @dataclass(frozen=True)
 class Facts:
-    """Names and what is said of each."""
+    """Names, each with a text."""
 
     facts: Sequence[tuple[str, str]]
     kind: str = field(default="facts", init=False)
@@ -38,7 +39,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class Figures:
-    """What, how many, and as a share of what."""
+    """Rows of name, count, and share of what."""
 
     rows: Sequence[tuple[str, str, str]]
     kind: str = field(default="figures", init=False)
@@ -57,7 +58,7 @@ class Cells:
 
 @dataclass(frozen=True)
 class Card:
-    """Blocks under a heading of their own: what, and how many of each."""
+    """Blocks under a heading with names and counts."""
 
     counts: Mapping[str, int]
     mark: Marked
@@ -67,7 +68,7 @@ class Card:
 
 @dataclass(frozen=True)
 class Folded:
-    """Blocks that are shown when they are asked for. Only a page shows them."""
+    """Blocks that a reader can unfold. Only a page shows them."""
 
     summary: str
     blocks: Sequence["Block"]

@@ -1,4 +1,4 @@
-"""The chart of a run: acknowledged writes per second, what was broken when, and the steps of the timeline. Pure."""
+"""The chart of a run: acknowledged writes per second, the faults, and the steps of the timeline. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Band:
-    """A fault: from ``left`` px, ``width`` px wide, in a lane of its own at ``top`` px under the plot."""
+    """A fault: a bar from ``left`` px, ``width`` px wide, in its own lane at ``top`` px below the plot."""
 
     left: float
     width: float
@@ -54,7 +54,7 @@ class Chart:
 
 
 def chart(verdict: Verdict, run_file: RunFile) -> Chart | None:
-    """The chart, or None where nothing was recorded that has a time."""
+    """The chart; None if nothing with a time was recorded."""
     bucket = int(verdict.availability.get("bucket_ns") or _SECOND_NS)
     counts: list[int] = list(verdict.availability.get("acknowledged") or [])
     busy = [i for i, count in enumerate(counts) if count]
@@ -101,7 +101,7 @@ class _Scale:
 
 
 def nice(least: float) -> float:
-    """The least of 1, 2, 5, 10, 20 … that is not below ``least``."""
+    """The smallest of 1, 2, 5, 10, 20 … that is at least ``least``."""
     power = 1.0
     while True:
         for step in _STEPS:
@@ -120,7 +120,7 @@ def _height(value: float, ceiling: float) -> float:
 
 
 def _line(counts: Sequence[int], bucket: int, scale: _Scale, ceiling: float) -> str:
-    """A staircase: a step for each bucket, from the first that the plot shows."""
+    """A stepped line: a step for each bucket, from the first that the plot shows."""
     shown = [(i, count) for i, count in enumerate(counts) if (i + 1) * bucket > scale.first_ns]
     if not shown:
         return ""

@@ -1,4 +1,4 @@
-"""What is kept of a verdict beside its run."""
+"""The files of a verdict in the run's directory."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ JUNIT_FILE = "junit.xml"
 def write(directory: Path, verdict: Verdict, run_file: RunFile) -> Path:
     """Write report.html, junit.xml and verdict.json into a directory; return the path of the report.
 
-    Raises OSError where the directory cannot be written.
+    Raises OSError if the directory cannot be written.
     """
     report = write_file(directory, REPORT_FILE, html.render(verdict, run_file))
     write_file(directory, JUNIT_FILE, junit.render(verdict, run_file))

@@ -1,4 +1,4 @@
-"""The report as one page that needs nothing but itself."""
+"""The report as one HTML page without other files."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from harness.report.chart import WIDTH
 from harness.report.sections import SECTIONS, Report, Section, Where, findings_of, shown
 from harness.report.template import template
 
-#: A verdict has no more examples and causes of an anomaly than these.
+#: A verdict has at most this number of examples and of causes of an anomaly: show all.
 _ALL = 20
 
 

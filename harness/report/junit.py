@@ -1,4 +1,4 @@
-"""A verdict as a CI server reads it: one test suite for each run."""
+"""A verdict as JUnit XML for CI servers: one test suite for each run."""
 
 from datetime import UTC, datetime
 from xml.etree import ElementTree as ET
@@ -10,7 +10,7 @@ from harness.history.run_file import RunFile
 def render(verdict: Verdict, run_file: RunFile) -> str:
     """JUnit XML: a test case for the expectation, and one for each precondition.
 
-    Where the expectation is met, a precondition that is not is ``skipped``: it fails no build that expects it.
+    If the expectation is met, a precondition that is not met is ``skipped``, so that it does not fail the build.
     """
     cases = [_expectation(verdict), *(_precondition(held, verdict) for held in verdict.preconditions)]
     suite = ET.Element(

@@ -31,9 +31,9 @@ EVERYWHERE = Where.TERMINAL | Where.PAGE
 
 @dataclass(frozen=True)
 class Report:
-    """What sections are made of: a verdict, and its run.json where that is at hand (always for a page).
+    """The data of all sections: a verdict, and its run.json if that is available (always for a page).
 
-    ``most`` is how many examples and runs of a finding are shown.
+    ``most``: how many examples and runs of a finding are shown.
     """
 
     verdict: Verdict
@@ -43,7 +43,8 @@ class Report:
 
 @dataclass(frozen=True)
 class Section:
-    """``blocks`` makes what it shows; one that shows nothing is left out with its title. ``titled``: on a terminal."""
+    """A section. ``blocks`` makes its blocks; without blocks, it is left out with its title. ``titled``: whether a
+    terminal shows the title."""
 
     title: str
     blocks: Callable[[Report], Sequence[Block]]
@@ -52,7 +53,7 @@ class Section:
 
 
 def happened(report: Report) -> list[Block]:
-    """The chart, and the steps and phases that its numbers mean."""
+    """The chart, the steps to which its numbers refer, and the phases."""
     if report.run is None or (drawn := chart(report.verdict, report.run)) is None:
         return []
     steps = [
@@ -74,17 +75,17 @@ def happened(report: Report) -> list[Block]:
 
 
 def summary(report: Report) -> list[Block]:
-    """The 2013 report."""
+    """The counts of the report in "Jepsen: Kafka" (2013)."""
     return [Figures(words.summary_rows(report.verdict.summary))]
 
 
 def found(report: Report) -> list[Block]:
-    """Each finding: what one cause did, why that is permitted or not, where, and its first examples."""
+    """Each finding: the anomalies of one cause, why they are permitted or not, where they are, and first examples."""
     return [_finding(finding, report) for finding in findings_of(report.verdict)]
 
 
 def findings_of(verdict: Verdict) -> list[Finding]:
-    """The findings of a verdict; of one that was made before there were any, each anomaly as one."""
+    """The findings of a verdict. An older verdict has none: then each anomaly is a finding."""
     if verdict.findings:
         return verdict.findings
     return [
@@ -109,21 +110,21 @@ def _finding(finding: Finding, report: Report) -> Card:
         ("source", finding.source),
         ("remedy", finding.remedy or ""),
     ]
-    own, *beside = (_examples(name, finding, report) for name in finding.anomalies)
+    first, *others = (_examples(name, finding, report) for name in finding.anomalies)
     return Card(
         finding.anomalies,
         Marked(finding.standing.value, tone),
         [
             *_runs(finding, report.most),
             Facts([fact for fact in facts if fact[1]]),
-            *own.blocks,
-            *(one for one in beside if one.blocks),
+            *first.blocks,
+            *(folded for folded in others if folded.blocks),
         ],
     )
 
 
 def _runs(finding: Finding, most: int) -> Iterator[Block]:
-    """Where the records stood: a sentence for one run, a row for each of several."""
+    """Where the records were: a sentence for a single run, a row for each of several."""
     shown = finding.runs[:most]
     if finding.text and not in_one_run(finding):
         headers, rows = words.run_table(shown)
@@ -134,7 +135,7 @@ def _runs(finding: Finding, most: int) -> Iterator[Block]:
 
 
 def _examples(name: str, finding: Finding, report: Report) -> Folded:
-    """The first records of an anomaly that are of a finding."""
+    """The first records of an anomaly that belong to a finding."""
     anomaly, count = report.verdict.anomalies[name], finding.anomalies[name]
     rows = anomaly.examples
     if count < anomaly.count:
@@ -149,12 +150,12 @@ def _examples(name: str, finding: Finding, report: Report) -> Folded:
 
 
 def _within(row: Mapping[str, Any], run: Mapping[str, Any]) -> bool:
-    """Whether an example stands among the records of a run."""
+    """Whether an example is among the records of a run."""
     first, offset, last = run.get("first_offset"), row.get("offset"), run.get("last_offset")
-    here = (row.get("topic"), row.get("partition")) == (run.get("topic"), run.get("partition"))
+    same_partition = (row.get("topic"), row.get("partition")) == (run.get("topic"), run.get("partition"))
     if first is None or last is None or offset is None:
-        return here and first is offset
-    return here and first <= offset <= last
+        return same_partition and first is offset
+    return same_partition and first <= offset <= last
 
 
 def _more(number: int, what: str) -> Iterator[Block]:
@@ -177,12 +178,12 @@ def preconditions(report: Report) -> list[Block]:
 
 
 def counted(report: Report) -> list[Block]:
-    """What is counted beside the records, and is no anomaly."""
+    """Other counts, which are no anomalies."""
     return [Lines(words.counted_lines(report.verdict))]
 
 
 def availability(report: Report) -> list[Block]:
-    """How long service was gone."""
+    """How long no write was acknowledged."""
     return [Lines(words.availability_lines(report.verdict.availability))]
 
 
@@ -210,12 +211,12 @@ def configuration(report: Report) -> list[Block]:
     whole = [(Marked(name, code=True), value) for name, value in words.flattened(report.run.scenario)]
     return [
         Cells([*words.flattened(report.run.configuration.model_dump())], header_column=0),
-        Folded("The whole scenario, as it was resolved", [Cells(whole, header_column=0, long=True)]),
+        Folded("The whole scenario, with all defaults", [Cells(whole, header_column=0, long=True)]),
     ]
 
 
 def versions(report: Report) -> list[Block]:
-    """When it ran, with which seed, and what took part; and the run's notes."""
+    """The time of the run, its seed, the versions of all software, and the run's notes."""
     if report.run is None:
         return []
     began = datetime.fromtimestamp(report.run.origin_unix_ns / 1e9, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
@@ -242,7 +243,7 @@ SECTIONS: tuple[Section, ...] = (
 def shown(
     report: Report, where: Where, sections: Sequence[Section] = SECTIONS
 ) -> Iterator[tuple[Section, list[Block]]]:
-    """The sections that have something to show there, each with its blocks."""
+    """The sections that have blocks to show ``where``, each with its blocks."""
     for section in sections:
         blocks = [block for block in section.blocks(report) if not _empty(block)] if where in section.where else []
         if blocks:

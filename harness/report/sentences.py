@@ -1,4 +1,4 @@
-"""What a verdict says in sentences: the facts of each cause in one line. Pure."""
+"""The sentences of a verdict: the facts of each cause in one line. Pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,32 +9,32 @@ from harness.report.words import broker, from_to, in_order, seconds
 
 Row = Mapping[str, Any]
 
-#: Where a broker that was elected had stood.
+#: Whether an elected broker had been in the ISR.
 _STOOD = {True: "in the ISR", False: "not in the ISR", None: "perhaps in the ISR"}
 
 
 def with_sentences(verdict: Verdict) -> Verdict:
-    """A verdict whose runs and findings have their ``text``, and whose reasons have that of each finding behind its
-    own."""
+    """The verdict with the ``text`` of its runs and findings. Among its reasons, each finding's text follows the
+    finding's own line."""
     anomalies = {name: _with_texts(name, anomaly) for name, anomaly in verdict.anomalies.items()}
     findings = [_with_its_texts(finding) for finding in verdict.findings]
-    unsaid = list(findings)
+    pending = list(findings)
     reasons: list[str] = []
     for reason in verdict.reasons:
         reasons.append(reason)
-        if unsaid and reason.startswith(f"{unsaid[0].first}: ") and (said := behind(unsaid.pop(0))):
-            reasons.append(said)
+        if pending and reason.startswith(f"{pending[0].first}: ") and (line := second_line(pending.pop(0))):
+            reasons.append(line)
     return verdict.model_copy(update={"anomalies": anomalies, "findings": findings, "reasons": reasons})
 
 
-def behind(finding: Finding) -> str:
-    """What stands behind a finding's own line among the reasons: its run where it has one alone, or else its cause."""
-    said = finding.runs[0]["text"] if in_one_run(finding) else finding.text
-    return f"{finding.first}: {said}" if said else ""
+def second_line(finding: Finding) -> str:
+    """The line after a finding's own among the reasons: the text of its only run, or else its cause."""
+    text = finding.runs[0]["text"] if in_one_run(finding) else finding.text
+    return f"{finding.first}: {text}" if text else ""
 
 
 def in_one_run(finding: Finding) -> bool:
-    """Whether all records of a finding stand together: then the sentence of that run says its cause, too."""
+    """Whether all records of a finding are in one run: then the sentence of that run says the cause, too."""
     return len(finding.runs) == 1 and not finding.more_runs
 
 
@@ -43,12 +43,12 @@ def _with_its_texts(finding: Finding) -> Finding:
     return finding.model_copy(update={"runs": runs, "text": cause(finding.cause)})
 
 
-#: Causes that are no events, in words; of one that is none of records, nothing.
+#: The texts of causes that are not events. Causes that do not concern single records have none.
 _NO_EVENT = {
     CauseOf.NOTHING: "nothing that was seen took them",
     CauseOf.UNKNOWN: "nobody knows what took them",
 }
-#: So many partitions are named.
+#: Up to this number of partitions is named.
 _NAMED = 3
 
 
@@ -67,20 +67,20 @@ def cause(of: Row) -> str:
 
 def _elected(of: Row) -> str:
     names, elections = of["leaders"], of["elections"]
-    place = f", {_STOOD[of['in_isr']]}," if "in_isr" in of else ""
+    stood = f", {_STOOD[of['in_isr']]}," if "in_isr" in of else ""
     were = "was" if len(names) == 1 else "were"
-    where = [f"{one['topic']}-{one['partition']}" for one in elections]
+    where = [f"{election['topic']}-{election['partition']}" for election in elections]
     named = in_order(where) if of["partitions"] <= _NAMED else f"{of['partitions']} partitions"
     epoch = elections[0]["leader_epoch"] if of["partitions"] == 1 else None
     when = broker(from_to(of["from_ns"], of["to_ns"]), epoch)
-    return f"{in_order(names)}{place} {were} elected in {named} at {when}"
+    return f"{in_order(names)}{stood} {were} elected in {named} at {when}"
 
 
 def _while(faults: Sequence[str]) -> str:
     return f" while {in_order(faults)} {_were(faults)} active" if faults else ""
 
 
-#: What became known of brokers and a record, by its event (checkers/evidence/holding.py).
+#: The sentence for each event that shows which brokers had a record (checkers/evidence/holding.py).
 HELD: dict[str, str] = {
     "led": "{leader} led, and must have had it",
     "in sync": "{who} must have had it: in every ISR that was reported around then",
@@ -103,7 +103,7 @@ HELD: dict[str, str] = {
 
 
 def held(change: Row) -> str:
-    """What became known of who had a record at one moment (checkers/stories.py)."""
+    """The sentence for one moment that shows which brokers had a record (checkers/stories.py)."""
     leader = broker(change["leader"], change["leader_epoch"])
     return HELD[change["event"]].format(who=in_order(change["brokers"]), leader=leader, fault=change["fault"])
 
@@ -114,7 +114,7 @@ def _with_texts(name: str, found: FoundAnomaly) -> FoundAnomaly:
 
 
 def sentence(anomaly: Anomaly, run: Row) -> str:
-    """What became of one run of records, and why, if that was seen (checkers/evidence/causes.py)."""
+    """What happened to one run of records, and why, if that was seen (checkers/evidence/causes.py)."""
     where = f"{run['topic']}-{run['partition']}: {_offsets(run)}"
     return f"{where}, {_acknowledged(run)}{_deposed(run)}, {_fate(anomaly, run)}"
 
@@ -143,7 +143,7 @@ def _acknowledged(run: Row) -> str:
 
 
 def _deposed(run: Row) -> str:
-    """Said where another led already while the last of them were acknowledged."""
+    """A remark, if another leader led already when the last of the records were acknowledged."""
     elected = run["elected"]
     late = elected is not None and elected["at_ns"] <= run["last_ns"]
     return f" (though another led from {seconds(elected['at_ns'], 1)})" if late else ""
@@ -170,7 +170,7 @@ def _fate(anomaly: Anomaly, run: Row) -> str:
     then = elected["faults"]
     ended = [fault for fault in run["faults"] if fault not in then]
     stood = _STOOD[elected["in_isr"]]
-    # An election from outside of the ISR explains the loss; of any other it is only known that it came next.
+    # Only an election of a broker outside the ISR explains the loss. Any other is only known to have come next.
     how = (" when" if elected["in_isr"] is False else " after") if anomaly.is_loss else "; next,"
     again = " again" if elected["leader"] == run["leader"] else ""
     epoch = "" if elected["leader_epoch"] is None else f" (epoch {elected['leader_epoch']})"

@@ -1,4 +1,4 @@
-"""Pages made from templates: everything is escaped, and a name that nobody defined is an error."""
+"""Pages made from templates: everything is escaped, and an undefined name is an error."""
 
 from functools import cache
 

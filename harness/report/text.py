@@ -18,7 +18,7 @@ from harness.report.sections import SECTIONS, Report, Section, Where, findings_o
 
 _STYLES = {"good": "bold green", "doubtful": "bold yellow", "bad": "bold red", "": ""}
 _EXAMPLES = 3
-#: Where a line that is wrapped goes on.
+#: The indentation of a wrapped line's continuation.
 _HANGING = 4
 
 
@@ -30,9 +30,9 @@ def show(
     sections: Sequence[Section] = SECTIONS,
     run: RunFile | None = None,
 ) -> None:
-    """Print a verdict: headline, reasons, each section that has something to say, and where to read on.
+    """Print a verdict: headline, reasons, each section that is not empty, and where to read on.
 
-    ``directory`` is the run's own, ``report`` its page, where one was written, ``run`` its run.json.
+    ``directory``: the run's own. ``report``: its page, if one was written. ``run``: its run.json.
     """
     verdict = Verdict.model_validate(all_printable(verdict.model_dump(by_alias=True)))
     console.print(Text(words.verdict_line(verdict), _STYLES[words.tone(verdict)]), Text(verdict.run, "dim"))
@@ -57,8 +57,8 @@ def _block(console: Console, block: Block) -> None:
             for line in block.lines:
                 _line(console, f"{block.label}: {line}" if block.label else line)
         case Facts():
-            for name, said in block.facts:
-                _line(console, f"{name}: {said}")
+            for name, text in block.facts:
+                _line(console, f"{name}: {text}")
         case Figures():
             console.print()
             console.print(_figures(block))
@@ -68,7 +68,7 @@ def _block(console: Console, block: Block) -> None:
             console.print()
             mark = (str(block.mark), _STYLES[block.mark.tone])
             counts = [((f"{name} ", "bold"), f"{count:,}, ") for name, count in block.counts.items()]
-            heading = Text.assemble(*(part for one in counts for part in one))
+            heading = Text.assemble(*(part for parts in counts for part in parts))
             console.print(Text.assemble(heading[: -len(", ")], "  ", mark))
             for inner in block.blocks:
                 _block(console, inner)
@@ -87,15 +87,15 @@ def _figures(figures: Figures) -> Padding:
 
 
 def _cells(console: Console, cells: Cells) -> None:
-    """A table; where it is wider than the console, each row as a paragraph."""
+    """Print a table. If it is wider than the console, print each row as a paragraph."""
     rows = [cells.headers, *cells.rows]
     width = sum(max(cell_len(str(row[n])) + 2 for row in rows if n < len(row)) for n in range(max(map(len, rows))))
     if cells.long or width <= console.width or not cells.headers:
         console.print(_table(cells))
         return
     for row in cells.rows:
-        said = (f"{header} {cell}" for header, cell in zip(cells.headers, row, strict=True) if str(cell))
-        _line(console, " · ".join(said))
+        parts = (f"{header} {cell}" for header, cell in zip(cells.headers, row, strict=True) if str(cell))
+        _line(console, " · ".join(parts))
 
 
 def _table(cells: Cells) -> Padding:
@@ -108,7 +108,7 @@ def _table(cells: Cells) -> Padding:
 
 
 def _line(console: Console, text: str) -> None:
-    # Unwrapped where the output is no terminal: a line of a log is one line.
+    # Not wrapped if the output is not a terminal: in a log, one line stays one line.
     if not console.is_terminal:
         console.print(Text(f"  {text}"), soft_wrap=True)
         return

@@ -1,4 +1,4 @@
-"""The figures of a verdict in words, and its parts as rows: the same on a terminal and on a page. Pure."""
+"""The figures of a verdict as text, and its parts as rows: the same for a terminal and a page. Pure."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -12,12 +12,12 @@ _SECOND_NS = 1_000_000_000
 
 
 def seconds(ns: int | None, digits: int = 3) -> str:
-    """``"12.345 s"``, or nothing where there is no time."""
+    """``"12.345 s"``; empty without a time."""
     return "" if ns is None else f"{ns / _SECOND_NS:.{digits}f} s"
 
 
 def rate(fraction: float | None) -> str:
-    """A fraction of 1 in per cent, to four digits: a loss of one in a million shows. Nothing where there is none."""
+    """A fraction of 1 in per cent, with four digits, so that a loss of one in a million shows. Empty for None."""
     return "" if fraction is None else f"{fraction * 100:.4g} %"
 
 
@@ -28,12 +28,12 @@ def verdict_line(verdict: Verdict) -> str:
 
 
 def headlines(verdict: Verdict, findings: Sequence[Finding]) -> list[str]:
-    """The reasons, without what the findings say themselves: why, and where."""
-    said = {behind for one in findings for behind in (f"{one.first}: {text}" for text in _texts(one))}
+    """The reasons of a verdict, without what the findings show themselves: why, and where."""
+    shown = {f"{finding.first}: {text}" for finding in findings for text in _texts(finding)}
     lines = []
     for reason in verdict.reasons:
         why = next((f": {f.because}" for f in findings if reason.startswith(f"{f.first}: ")), "")
-        if reason not in said:
+        if reason not in shown:
             lines.append(reason.removesuffix(why))
     return lines
 
@@ -44,7 +44,7 @@ def _texts(finding: Finding) -> Iterator[str]:
 
 
 def tone(verdict: Verdict) -> str:
-    """``good``, ``doubtful`` or ``bad``: an anomaly that was expected and is permitted is no alarm."""
+    """``good``, ``doubtful`` or ``bad``. Expected and permitted anomalies are only ``doubtful``."""
     if verdict.verdict is Judgement.VALID and verdict.expected:
         return "good"
     permitted = all(anomaly.standing is Standing.PERMITTED for anomaly in verdict.anomalies.values())
@@ -52,7 +52,7 @@ def tone(verdict: Verdict) -> str:
 
 
 def summary_rows(summary: Summary) -> list[tuple[str, str, str]]:
-    """The 2013 report: what, how many, and as a rate of what."""
+    """The counts of the report in "Jepsen: Kafka" (2013): name, count, and rate of what."""
     return [
         ("attempted", f"{summary.attempted:,}", ""),
         ("acknowledged", f"{summary.acknowledged:,}", _of(summary.ack_rate, "attempted")),
@@ -75,13 +75,13 @@ def _of(fraction: float | None, whole: str) -> str:
     return f"{rate(fraction)} of {whole}" if fraction is not None else ""
 
 
-#: So many partitions are listed, the worst first.
+#: The number of partitions that are listed, the worst first.
 _MOST_PARTITIONS = 3
 
 
 def availability_lines(availability: Mapping[str, Any]) -> list[str]:
-    """How long each partition went without an acknowledgement, the worst first (of one alone: as it was in all), and
-    how soon one came after each fault and its heal."""
+    """How long each partition had no acknowledgement, the worst first (with one partition: that of the whole run), and
+    how soon an acknowledgement came after each fault and its heal."""
     partitions = availability.get("partitions", [])
     longest = availability.get("longest_unavailable")
     lines = [] if longest is None else [f"longest without an acknowledgement: {_stretch(longest)}"]
@@ -113,7 +113,7 @@ def _partition(row: Row) -> str:
 
 
 def _slowest(partitions: Sequence[Row], fault: int) -> str:
-    """Which of several partitions awaited an acknowledgement for the longest after the heal of a fault."""
+    """The partition that waited longest for an acknowledgement after the heal of a fault, if there are several."""
     heals = [(part, part["after_faults"][fault]["awaited_after_heal"]) for part in partitions]
     waits = [(wait["lasted_ns"], part, wait["ended"]) for part, wait in heals if wait]
     if len(waits) < 2:
@@ -123,7 +123,7 @@ def _slowest(partitions: Sequence[Row], fault: int) -> str:
 
 
 def counted_lines(verdict: Verdict) -> list[str]:
-    """What is counted beside the records, and is no anomaly: transactions, and what was delivered again."""
+    """Other counts, which are no anomalies: writes at risk, transactions, and records that were delivered again."""
     transactions = dict(verdict.transactions)
     resolved = transactions.pop("unknown_resolved", {})
     ended = [f"{count:,} {name.replace('_', ' ')}" for name, count in transactions.items() if count]
@@ -156,12 +156,12 @@ def plain(value: object) -> str:
     if value is None:
         return ""
     if isinstance(value, Mapping):
-        return ", ".join(f"{key} {plain(one)}" for key, one in value.items())
-    return " ".join(plain(one) for one in value) if isinstance(value, list | tuple) else str(value)
+        return ", ".join(f"{key} {plain(part)}" for key, part in value.items())
+    return " ".join(plain(part) for part in value) if isinstance(value, list | tuple) else str(value)
 
 
 def with_names(row: Row, name: Callable[[int], str]) -> Row:
-    """A row with the names of brokers for their ids, wherever it says who led and who was in the ISR."""
+    """A row with names of brokers instead of ids, for leaders and ISRs."""
 
     def named(key: str, value: Any) -> Any:
         if key == "leader" and isinstance(value, int):
@@ -170,7 +170,7 @@ def with_names(row: Row, name: Callable[[int], str]) -> Row:
             return [name(broker) if isinstance(broker, int) else broker for broker in value or ()]
         if key == "changed_to" and value:
             return with_names(value, name)
-        return [with_names(one, name) for one in value] if key == "also_leading" and value else value
+        return [with_names(leader, name) for leader in value] if key == "also_leading" and value else value
 
     return {key: named(key, value) for key, value in row.items()}
 
@@ -184,7 +184,7 @@ def _by_id(record: int) -> str:
 
 
 def broker(name: str, epoch: int | None) -> str:
-    """``"b1 (epoch 3)"``: a leader, and its epoch where that is known."""
+    """``"b1 (epoch 3)"``: a leader, and its epoch if that is known."""
     return name if epoch is None else f"{name} (epoch {epoch})"
 
 
@@ -198,12 +198,12 @@ def _leader(row: Row) -> str:
 
 
 def _changing(row: Row, cell: Callable[[Row], str]) -> str:
-    """What was seen before, and after an arrow what was seen next where that is something else."""
+    """What was seen before; if it changed, followed by an arrow and what was seen next."""
     seen = [cell(row), cell(row["changed_to"])] if row.get("changed_to") else [cell(row)]
     return " → ".join(dict.fromkeys(seen))
 
 
-#: An example's columns: what the header says, and what a row has there. Keys not named here follow as they are.
+#: The columns of an example: header, keys, and how to show them. Other keys follow unchanged.
 _COLUMNS: tuple[tuple[str, tuple[str, ...], Callable[[Row], str]], ...] = (
     ("partition", ("topic", "partition"), lambda row: f"{row['topic']}-{row['partition']}"),
     ("offset", ("offset",), lambda row: plain(row["offset"])),
@@ -221,14 +221,14 @@ _COLUMNS: tuple[tuple[str, tuple[str, ...], Callable[[Row], str]], ...] = (
 
 
 def table(examples: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
-    """Headers and cells of examples; a column that says nothing in any row is left out."""
+    """Headers and cells of examples. A column that is empty in every row is left out."""
     named = {key for _, keys, _ in _COLUMNS for key in keys}
     others = dict.fromkeys(key for row in examples for key in row if key not in named)
     columns = [(header, keys[0], cell) for header, keys, cell in _COLUMNS]
     columns += [(key, key, lambda row, key=key: plain(row[key])) for key in others]  # type: ignore[misc]
     cells = [(header, [_cell(row, key, cell) for row in examples]) for header, key, cell in columns]
-    said = [(header, column) for header, column in cells if any(column)]
-    return [header for header, _ in said], [list(row) for row in zip(*(column for _, column in said), strict=True)]
+    filled = [(header, column) for header, column in cells if any(column)]
+    return [header for header, _ in filled], [list(row) for row in zip(*(column for _, column in filled), strict=True)]
 
 
 def _cell(row: Row, key: str, cell: Callable[[Row], str]) -> str:
@@ -236,47 +236,47 @@ def _cell(row: Row, key: str, cell: Callable[[Row], str]) -> str:
 
 
 def shared(headers: Sequence[str], cells: Sequence[Sequence[str]]) -> tuple[str, list[str], list[list[str]]]:
-    """What all of several rows say alike, in one line, and the columns in which they differ."""
+    """The values that several rows have in common, in one line, and the columns in which they differ."""
     columns = list(zip(*cells, strict=True))
     alike = [len(cells) > 1 and len(set(column)) == 1 for column in columns]
-    said = [f"{header} {column[0]}" for header, column, same in zip(headers, columns, alike, strict=True) if same]
+    common = [f"{header} {column[0]}" for header, column, same in zip(headers, columns, alike, strict=True) if same]
     kept = [n for n, same in enumerate(alike) if not same]
-    return " · ".join(said), [headers[n] for n in kept], [[row[n] for n in kept] for row in cells]
+    return " · ".join(common), [headers[n] for n in kept], [[row[n] for n in kept] for row in cells]
 
 
 def holders(runs: Sequence[Row]) -> str:
-    """Who must have had the records of some runs, where that is the same of all."""
-    each = [_holders(run) for run in runs if "must" in run]
-    return each[0] if each and all(one == each[0] for one in each) else ""
+    """Who must have had the records of some runs, if that is the same for all; else empty."""
+    texts = [_holders(run) for run in runs if "must" in run]
+    return texts[0] if texts and all(text == texts[0] for text in texts) else ""
 
 
 def _holders(run: Row) -> str:
     must, need_not, unknown = (in_order(run[key]) for key in ("must", "need_not", "unknown"))
-    said = [
+    parts = [
         f"{must} must have had them" if must else "nobody is known to have had them",
         f"{need_not} need not" if need_not else "",
         f"of {unknown} nobody knows" if unknown else "",
     ]
-    return "; ".join(filter(None, said))
+    return "; ".join(filter(None, parts))
 
 
 def run_table(runs: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
-    """Headers and cells of the runs of a finding: where its records stood, and who must have had them where that is not
-    the same of all."""
-    apart = not holders(runs)
+    """Headers and cells of the runs of a finding: where its records were, and who must have had them, if that is
+    not the same for all."""
+    different = not holders(runs)
     columns: list[tuple[str, Callable[[Row], str]]] = [
         ("partition", _partition),
         ("offsets", _offsets),
         ("records", lambda run: f"{run['count']:,}"),
         ("acknowledged", lambda run: _when(run) if run["acknowledged"] else "never"),
         ("by", lambda run: "" if run["leader"] is None else broker(run["leader_name"], run["leader_epoch"])),
-        ("must have had them", lambda run: plain(run.get("must")) if apart else ""),
+        ("must have had them", lambda run: plain(run.get("must")) if different else ""),
         ("standing", lambda run: str(run.get("standing", ""))),
     ]
     cells = [(header, [cell(run) for run in runs]) for header, cell in columns]
-    said = [(header, column) for header, column in cells if any(column)]
-    said = [one for one in said if one[0] != "standing" or len(set(one[1])) > 1]
-    return [header for header, _ in said], [list(row) for row in zip(*(column for _, column in said), strict=True)]
+    filled = [(header, column) for header, column in cells if any(column)]
+    filled = [(header, column) for header, column in filled if header != "standing" or len(set(column)) > 1]
+    return [header for header, _ in filled], [list(row) for row in zip(*(column for _, column in filled), strict=True)]
 
 
 def _offsets(run: Row) -> str:
@@ -289,7 +289,7 @@ def _when(run: Row) -> str:
 
 
 def from_to(from_ns: int, to_ns: int) -> str:
-    """``"26.0–31.3 s"``, or one time where both are about the same."""
+    """``"26.0–31.3 s"``; one time if both are about the same."""
     first, last = seconds(from_ns, 1), seconds(to_ns, 1)
     return first if first == last else f"{first.removesuffix(' s')}–{last}"
 
@@ -297,7 +297,7 @@ def from_to(from_ns: int, to_ns: int) -> str:
 def flattened(value: object, path: str = "") -> Iterable[tuple[str, str]]:
     """The leaves of a configuration with their dotted paths."""
     if isinstance(value, Mapping) and value:
-        for key, one in value.items():
-            yield from flattened(one, f"{path}.{key}" if path else str(key))
+        for key, part in value.items():
+            yield from flattened(part, f"{path}.{key}" if path else str(key))
     elif value not in (None, "", [], {}):
         yield path, plain(value) if not isinstance(value, bool) else str(value).lower()

@@ -1,4 +1,4 @@
-"""What a run shows while it goes on: live on a terminal, plain lines elsewhere."""
+"""Shows the progress of a run: live on a terminal, as plain lines elsewhere."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -10,30 +10,30 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-#: Seconds between two plain lines about the same state of affairs.
+#: Seconds between two plain lines while only the counts change.
 _EVERY = 5.0
 
 
 class Display(Protocol):
-    """Called from the run's own thread, as often as there is something new."""
+    """Shows progress. The run's own thread calls it whenever there is something new."""
 
     def phase(self, name: str) -> None:
         """A phase of the run begins."""
 
     def step(self, text: str, seconds_left: float | None) -> None:
-        """A step of the timeline is under way; it takes ``seconds_left`` at most, None where nobody can say."""
+        """A step of the timeline goes on. It takes ``seconds_left`` at most; None if that is unknown."""
 
     def status(
         self, sent: int, acknowledged: int, failed: int, leader: str | None, isr: Sequence[str], faults: Sequence[str]
     ) -> None:
-        """How things stand: records, who leads the watched partition, its ISR, and the names of the active faults."""
+        """The present state: counts of records, leader and ISR of the watched partition, names of the active faults."""
 
     def line(self, text: str) -> None:
-        """Something worth a line of its own."""
+        """A message on a line of its own."""
 
 
 class _Shown:
-    """Displays are context managers: what they do to a terminal is undone, however a run ends."""
+    """A display as a context manager, so that a terminal is restored however the run ends."""
 
     def __enter__(self) -> Self:
         return self
@@ -55,7 +55,7 @@ class _Status:
 
     @property
     def roles(self) -> tuple[object, ...]:
-        """What is worth a line as soon as it changes."""
+        """The values whose change is shown at once."""
         return (self.leader, self.isr, self.faults)
 
     @property
@@ -75,7 +75,7 @@ class _Status:
 
 
 class PlainDisplay(_Shown):
-    """A line for what is new, and one about the records every five seconds: for logs. ``now`` returns seconds."""
+    """For logs: a line for each change, and one with the counts every five seconds. ``now`` returns seconds."""
 
     def __init__(self, stream: TextIO, now: Callable[[], float] = time.monotonic) -> None:
         self._stream = stream
@@ -85,11 +85,11 @@ class PlainDisplay(_Shown):
         self._last: tuple[float, tuple[object, ...]] | None = None
 
     def phase(self, name: str) -> None:
-        """A line for each."""
+        """Print a line for each phase."""
         self.line(f"== {name}")
 
     def step(self, text: str, seconds_left: float | None) -> None:
-        """A line when it is another one than before."""
+        """Print a line if the step is a new one."""
         if text != self._step:
             self._step = text
             self.line(text if seconds_left is None else f"{text} ({seconds_left:.0f} s at most)")
@@ -97,7 +97,7 @@ class PlainDisplay(_Shown):
     def status(
         self, sent: int, acknowledged: int, failed: int, leader: str | None, isr: Sequence[str], faults: Sequence[str]
     ) -> None:
-        """A line when the leader, the ISR or the faults are others than before, and every five seconds."""
+        """Print a line if the leader, the ISR or the faults changed, and every five seconds."""
         status = _Status(sent, acknowledged, failed, leader, tuple(isr), tuple(faults))
         now = self._now()
         if self._last is None or self._last[1] != status.roles or now - self._last[0] >= _EVERY:
@@ -105,13 +105,13 @@ class PlainDisplay(_Shown):
             self.line(f"{status.records}; {status.led}; faults: {status.broken}")
 
     def line(self, text: str) -> None:
-        """The text after the seconds since the display began."""
+        """Print the text after the seconds since the display began."""
         self._stream.write(f"{self._now() - self._began:6.1f} s  {text}\n")
         self._stream.flush()
 
 
 class LiveDisplay(_Shown):
-    """A few lines that are drawn again and again; phases that are over, and ``line``, stay above them."""
+    """A few lines that are redrawn. Ended phases, and the texts of ``line``, stay above them."""
 
     def __init__(self, console: Console, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
@@ -130,23 +130,23 @@ class LiveDisplay(_Shown):
         self._live.stop()
 
     def phase(self, name: str) -> None:
-        """The one before stays as a line, with the seconds that it took."""
+        """Show the phase. The ended one stays as a line with its seconds."""
         self._ended()
         self._phase = (name, self._now())
         self._step = ("", None)
 
     def step(self, text: str, seconds_left: float | None) -> None:
-        """Shown with the seconds that are left, which are counted down."""
+        """Show the step with a countdown of the seconds that are left."""
         self._step = (text, None if seconds_left is None else self._now() + seconds_left)
 
     def status(
         self, sent: int, acknowledged: int, failed: int, leader: str | None, isr: Sequence[str], faults: Sequence[str]
     ) -> None:
-        """Shown at the next drawing."""
+        """Show the state at the next redraw."""
         self._status = _Status(sent, acknowledged, failed, leader, tuple(isr), tuple(faults))
 
     def line(self, text: str) -> None:
-        """Stays above what is drawn."""
+        """Print a line that stays above the redrawn lines."""
         self._console.print(Text(text))
 
     def _ended(self) -> None:
@@ -176,6 +176,6 @@ AnyDisplay = PlainDisplay | LiveDisplay
 
 
 def for_terminal(stream: TextIO) -> AnyDisplay:
-    """The live display where ``stream`` is a terminal that can draw, else plain lines."""
+    """The live display if ``stream`` is a terminal that can draw, else plain lines."""
     console = Console(file=stream)
     return LiveDisplay(console) if console.is_terminal and not console.is_dumb_terminal else PlainDisplay(stream)

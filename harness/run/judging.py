@@ -1,4 +1,4 @@
-"""One judgement of a run at a time, and its results put beside the run all at once."""
+"""Judges a run in only one process at a time, and publishes all its results at once."""
 
 import shutil
 from collections.abc import Iterator
@@ -15,9 +15,9 @@ from harness.report.files import JUNIT_FILE, REPORT_FILE, write
 
 @contextmanager
 def judging(directory: Path) -> Iterator[Path]:
-    """Wait until nobody else judges the run, and make a folder for the results: within the run, gone afterwards.
+    """Wait until nobody else judges the run, and make a temporary folder in it for the results.
 
-    Raises OSError where the run's directory cannot be written.
+    Raises OSError if the run's directory cannot be written.
     """
     with judging_lock(directory) as alone:
         if alone:
@@ -27,20 +27,20 @@ def judging(directory: Path) -> Iterator[Path]:
 
 
 def emptied(results: Path) -> Path:
-    """The folder of ``judging``, without what a judgement that was broken off left in it."""
-    for left in results.iterdir():
-        if left.is_dir():
-            shutil.rmtree(left)
+    """The folder of ``judging``, emptied of what an interrupted judgement left in it."""
+    for path in results.iterdir():
+        if path.is_dir():
+            shutil.rmtree(path)
         else:
-            left.unlink()
+            path.unlink()
     return results
 
 
 def publish(directory: Path, results: Path, verdict: Verdict, file: RunFile) -> Path:
     """Replace the anomalies, verdict and reports of an earlier judgement by the new ones.
 
-    All is made beside before anything is replaced: on a full disk what was there stays. Returns the path of the report.
-    Raises OSError where one cannot be made or replaced.
+    All new files are written before any is replaced: on a full disk the old ones stay. Returns the path of the report.
+    Raises OSError if a file cannot be written or replaced.
     """
     write(results, verdict, file)
     for name in (ANOMALIES, CHECKERS_LOG):

@@ -1,4 +1,4 @@
-"""A whole run, from a validated scenario to its verdict. The order of things is here and nowhere else."""
+"""A whole run, from a validated scenario to its verdict. Only this module knows the order of the steps."""
 
 import threading
 from collections.abc import Callable, Mapping
@@ -47,8 +47,8 @@ def run(
     keep: bool = False,
     providers: Mapping[str, Row] = PROVIDERS,
 ) -> tuple[Path, Verdict]:
-    """Run one scenario and judge it; returns the run's directory and its verdict. Raises what ``record`` does."""
-    # (Who only records does without the judge: its modules take half a second of a core.)
+    """Run one scenario and judge it. Returns the run's directory and its verdict. Raises what ``record_run`` does."""
+    # (Imported here, because a recorder does not need the judge: its modules take half a second of a core.)
     from checkers.judge import judge
     from checkers.spark.session import lasting
     from harness.history.stored_run import StoredRun
@@ -65,7 +65,7 @@ def run(
             )
             publish(directory, results, verdict, RunFile.read(directory))
     except BaseException as exc:
-        exc.add_note(f"what was recorded is kept in {directory}")
+        exc.add_note(f"the recording stays in {directory}")
         raise
     return directory, verdict
 
@@ -81,13 +81,12 @@ def record_run(
     before_timeline: Callable[[], None] = lambda: None,
     beside_final_read: Callable[[Counts], None] = lambda _counts: None,
 ) -> Path:
-    """Run one scenario and leave it recorded, to be judged; returns the run's directory.
+    """Run and record one scenario, without judging it. Returns the run's directory.
 
-    Everything acquired is released, whatever happens, and what was recorded is kept. ``keep`` leaves the cluster up.
-    ``before_cluster`` is called when all is looked at and nothing is started, ``before_timeline`` when the cluster
-    serves, and before a client talks to it: both may wait.
-    ``beside_final_read`` is called with the workload's counts when all is healed.
-    Raises EnvironmentLacks before anything is started; ClusterError where the cluster did not come to serve.
+    Everything acquired is released, whatever happens, and the recording stays. ``keep`` leaves the cluster up.
+    ``before_cluster`` is called after all checks, before anything is started; ``before_timeline`` when the cluster
+    serves, before the clients use it. Both may wait. ``beside_final_read`` is called with the workload's counts after
+    the heal. Raises EnvironmentLacks before anything is started, and ClusterError if the cluster does not become ready.
     """
     provider = provider_of(scenario.cluster, providers)
     provider.check(scenario.cluster, [fault.needs for fault in scenario.faults], progress=display.line)
@@ -164,7 +163,7 @@ def record_run(
 
 
 def kept(cluster: Cluster) -> str:
-    """What stays up, where clients find it, and how it is removed."""
+    """The line about a kept cluster: its nodes, the address for clients, and the command that removes it."""
     nodes = [node.name for node in cluster.topology.nodes if cluster.why_dead(node) is None]
     return (
         f"kept: {', '.join(nodes) or 'no node'} up; bootstrap.servers={cluster.topology.bootstrap}; "
@@ -173,10 +172,10 @@ def kept(cluster: Cluster) -> str:
 
 
 def warm_up(counts: Counts) -> None:
-    """Start Spark beside the final read, for about as many rows as are going to be judged.
+    """Start Spark during the final read, for about as many rows as will be judged.
 
-    Not before: it takes both cores of a small machine, and how soon writes come back after a fault is judged. If it
-    fails, the judge meets the same error where it can be reported.
+    Not earlier: Spark's start takes both cores of a small machine, and would delay the writes after a fault, whose time
+    is judged. If the start fails, the judge gets the same error, and reports it.
     """
     from checkers.spark.session import session
 

@@ -1,4 +1,4 @@
-"""A directory for a run that begins, and its run.json from the scenario."""
+"""Makes the directory of a new run, and its run.json from the scenario."""
 
 import os
 import random
@@ -17,7 +17,7 @@ from harness.scenario.model import Scenario
 
 
 def new_run(scenario: Scenario, seed: int, store: Path) -> RunRecord:
-    """A fresh ``<store>/<scenario>/<UTC time>-<seed>``. Raises EnvironmentLacks where the store is not writable."""
+    """A new ``<store>/<scenario>/<UTC time>-<seed>``. Raises EnvironmentLacks if the store is not writable."""
     now = time.time_ns()
     moment = datetime.fromtimestamp(now / 1e9, UTC).strftime("%Y%m%dT%H%M%S.%f")[:-3]
     name = f"{scenario.name}/{moment}Z-{seed}"
@@ -53,5 +53,5 @@ def new_run(scenario: Scenario, seed: int, store: Path) -> RunRecord:
 
 
 def fresh_seed() -> int:
-    """A seed where the user chose none; run.json keeps it."""
+    """A random seed, if the user chose none. run.json stores it."""
     return random.SystemRandom().randrange(1 << 31)

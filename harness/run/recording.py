@@ -1,4 +1,4 @@
-"""The record of a run while it goes on: its phases, its notes, and how it ends where it breaks off."""
+"""The record of a run while it goes on: its phases, its notes, and its state if it breaks off."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,8 +12,8 @@ from harness.run.versions import versions
 
 @contextmanager
 def recording(record: RunRecord) -> Iterator[RunRecord]:
-    """Hold the record until the run is over. If the run breaks off, run.json says so; if anything was sent, the
-    journals stay, and ``check`` can judge them. (What was sealed before it broke off is whole.)"""
+    """Hold the record until the run is over. If the run breaks off, run.json says so. If anything was sent, the
+    journals stay, and ``check`` can judge them. (A run that breaks off after its seal is whole.)"""
     record.file.versions = versions(record.file.configuration.version)
     try:
         yield record
@@ -21,10 +21,10 @@ def recording(record: RunRecord) -> Iterator[RunRecord]:
         if record.file.state is not State.RECORDED:
             record.file.state = State.INTERRUPTED if sent_nothing(record.directory) else State.CRASHED
         record.file.notes.append(f"broken off: {type(exc).__name__}: {exc}".rstrip(": "))
-        exc.add_note(f"what was recorded is kept in {record.directory}")
+        exc.add_note(f"the recording stays in {record.directory}")
         try:
             if record.file.state is State.RECORDED:
-                # A seal over run.json as it was before would refuse the run.
+                # An earlier seal does not match the changed run.json: the run would be refused.
                 write_sealed(record.directory, record.file)
             else:
                 record.save()
@@ -36,12 +36,12 @@ def recording(record: RunRecord) -> Iterator[RunRecord]:
 
 
 def note(record: RunRecord, display: Display, text: str) -> None:
-    """Note and show what went wrong beside what is judged."""
+    """Note and show a problem that does not concern the verdict."""
     record.file.notes.append(text)
     display.line(text)
 
 
 def begin(record: RunRecord, display: Display, name: str) -> None:
-    """Note and show that a phase of the run begins."""
+    """Note and show the beginning of a phase."""
     record.phase(name)
     display.phase(name)

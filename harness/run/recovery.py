@@ -28,10 +28,10 @@ _WRITING_NS = 1_000_000_000
 
 
 def recover(stage: Stage, scenario: Scenario) -> None:
-    """Heal all faults, wait until the ISR is whole, go on until writes are acknowledged again, and drain.
+    """Heal all faults, wait until every ISR is complete and writes are acknowledged again, and drain.
 
-    What does not come about is reported, and makes the run ``unknown``; a cluster that was waited for in vain once is
-    not waited for again. A worker that dies is noted at the end, and keeps the others from nothing.
+    A wait that times out is reported, and makes the run ``unknown``; later waits are then short. A worker that dies is
+    noted at the end, and does not stop the others.
     """
     at_ns = stage.record.clock.now()
     heal(stage, scenario.final_read.down)
@@ -44,8 +44,8 @@ def recover(stage: Stage, scenario: Scenario) -> None:
 
     awaited, patience, drain = "full ISR after the heal", RECOVERY_SECONDS, _DRAIN_SECONDS
     if stage.until(lambda: not lacking(), patience, awaited, stage.show):
-        # Before, a deposed leader may acknowledge too (acks=1). A second of writes more, for those that truncated their
-        # logs: the high watermark is sent to them again only when it moves (KIP-227, KAFKA-14704).
+        # (Earlier, a deposed leader may still acknowledge writes, with acks=1.) One more second of writes, because
+        # followers that truncated their logs get the high watermark only when it moves (KIP-227, KAFKA-14704).
         since_ns = stage.record.clock.now() + _WRITING_NS
     else:
         patience = 0.0
@@ -61,8 +61,8 @@ def recover(stage: Stage, scenario: Scenario) -> None:
 
 
 def down_for(scenario: Scenario) -> float:
-    """Seconds that nodes which stay down on purpose do so after the timeline, at most: until all is read back. 0 where
-    none do."""
+    """The longest time in seconds from the end of the timeline to the end of the final read, for which nodes stay down
+    on purpose; 0 if none do."""
     if not scenario.final_read.down:
         return 0.0
     readings = 1 + (scenario.cluster.brokers if scenario.final_read.replicas else 0)
@@ -71,7 +71,7 @@ def down_for(scenario: Scenario) -> float:
 
 
 def heal(stage: Stage, down: Sequence[str]) -> None:
-    """Heal all faults but what is to stay ``down``. What cannot be healed is reported, as in ``recover``."""
+    """Heal all faults except those that stay ``down``. A fault that cannot be healed is reported, as in ``recover``."""
     at_ns = stage.record.clock.now()
     try:
         stage.nemesis.heal_all(except_=down)
@@ -83,8 +83,8 @@ def heal(stage: Stage, down: Sequence[str]) -> None:
 
 
 def finish(file: RunFile, workload: Workers, within: float) -> None:
-    """Drain and end the workload. What did not go as it should is noted; a worker that died makes the run partial, and
-    one that did not finish makes it ``unknown``."""
+    """Drain and end the workload, and note problems. A worker that died makes the run partial; one that did not finish
+    makes it ``unknown``."""
     file.notes += workload.finish(within)
     file.unfinished = workload.unfinished
     file.died = workload.died_members
@@ -92,7 +92,8 @@ def finish(file: RunFile, workload: Workers, within: float) -> None:
 
 
 def report_observation(stage: Stage) -> None:
-    """Report what of the observer ended early, as in ``recover``. The tracebacks are kept beside the nodes' logs."""
+    """Report threads of the observer that failed, as in ``recover``. Their tracebacks are stored with the nodes'
+    logs."""
     defects = stage.observer.defects
     if defects:
         with (stage.record.directory / LOGS / "observer.log").open("w", encoding="utf-8") as log:
@@ -103,7 +104,8 @@ def report_observation(stage: Stage) -> None:
 
 
 def read_finally(stage: Stage, topics: Mapping[str, int], isolation_level: Isolation) -> list[dict[str, Any]]:
-    """Read every log to its end; returns the rows of log_ends. One not read whole is reported, as in ``recover``."""
+    """Read every log to its end. Returns the rows of ``log_ends``. A log that was not read completely is reported, as
+    in ``recover``."""
     at_ns, record = stage.record.clock.now(), stage.record
     ends = log_ends(stage.observer, stage.topology, isolation_level)
     read = read_to_end(
@@ -116,7 +118,7 @@ def read_finally(stage: Stage, topics: Mapping[str, int], isolation_level: Isola
 
 
 def look_into_replicas(stage: Stage, ends: Sequence[Mapping[str, Any]], isolation_level: Isolation) -> None:
-    """Read the log of every follower in an ISR. One that was not read to its end is reported, as in ``recover``."""
+    """Read the log of every follower in an ISR. A log that was not read to its end is reported, as in ``recover``."""
     at_ns, record = stage.record.clock.now(), stage.record
     followers: dict[int, list[Partition]] = {}
     for tp, sight in stage.observer.partitions().items():
@@ -134,9 +136,9 @@ def look_into_replicas(stage: Stage, ends: Sequence[Mapping[str, Any]], isolatio
 
 
 def settle(stage: Stage, topics: Mapping[str, int], within: float) -> None:
-    """Wait until every transaction is over. A log that is not known to be stable is reported, as in ``recover``.
+    """Wait until every transaction has ended. A log whose last stable offset is unknown is reported, as in ``recover``.
 
-    Where its last stable offset is known, the checkers judge it; where not, none of them would miss it.
+    If that offset is known, the checkers judge it. If it is not, no checker would notice.
     """
     at_ns, record = stage.record.clock.now(), stage.record
     record.file.clients["admin 0"] = dict(admin_config(stage.topology.bootstrap))

@@ -1,4 +1,4 @@
-"""Following a timeline: each step as it went, and where one did not come true, what was seen instead."""
+"""Follows a timeline: reports the outcome of each step, and what was seen if a condition did not come."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -24,9 +24,9 @@ _TICK = 0.1
 
 @dataclass
 class Stage:
-    """Everything that a timeline plays on.
+    """Everything that the steps of a timeline act on.
 
-    ``afterwards``: seconds that what it breaks may stay broken when it is over.
+    ``afterwards``: the seconds after the timeline for which its faults may last.
     """
 
     record: RunRecord
@@ -40,7 +40,7 @@ class Stage:
     afterwards: float = 0.0
 
     def show(self) -> None:
-        """Show how things stand."""
+        """Show the present state."""
         counts, view = self.workload.counts(), self.observer.view()
         self.display.status(
             counts.sent,
@@ -52,7 +52,7 @@ class Stage:
         )
 
     def tick(self) -> None:
-        """Show how things stand. Raises ClusterError where a worker has died."""
+        """Show the present state. Raises ClusterError if a worker has died."""
         self.show()
         if deaths := self.workload.deaths():
             raise ClusterError(f"a worker died in the middle of the run: {deaths[0]}")
@@ -60,7 +60,8 @@ class Stage:
     def until(
         self, holds: Callable[[], bool], seconds: float, awaited: str, tick: Callable[[], None] | None = None
     ) -> bool:
-        """Whether ``holds`` came true within so many seconds; ``tick``, or else the stage's, is called as they pass."""
+        """Wait until ``holds`` is true, for so many seconds at most; returns whether it is. Meanwhile call ``tick``, by
+        default the stage's."""
         deadline = time.monotonic() + seconds
         while not holds():
             left = deadline - time.monotonic()
@@ -72,7 +73,7 @@ class Stage:
         return True
 
     def report(self, step: str, at_ns: int, met: bool = True, detail: str = "") -> None:
-        """Note in run.json how a step went."""
+        """Note the outcome of a step in run.json."""
         self.record.file.timeline.append(
             StepReport(step=step, at_ns=at_ns, ended_ns=self.record.clock.now(), met=met, detail=detail)
         )
@@ -80,7 +81,7 @@ class Stage:
 
 
 def follow(timeline: Sequence[steps.Step], stage: Stage) -> None:
-    """Play the steps one after the other. The first that cannot be met is reported, and ends the timeline."""
+    """Do the steps one after the other. The first one that fails is reported, and ends the timeline."""
     seed = stage.record.file.seed
     plans = plans_of(timeline, seed)
     stage.leader_before = stage.observer.view().leader
@@ -94,8 +95,8 @@ def follow(timeline: Sequence[steps.Step], stage: Stage) -> None:
         try:
             missed, done = _play(step, number, plans.get(number, []), stage)
         except (ClusterError, ScenarioError, OSError) as exc:
-            # A full disk keeps a fault from being journalled, and nothing from being read and judged; what a scenario
-            # means can be wrong only once it is known who leads: the run goes on to its final read.
+            # Continue with the final read: a full disk prevents only the journalling of the fault, and some mistakes in
+            # a scenario show only when the leader is known.
             missed, done = str(exc), ""
         stage.report(str(step), at_ns, met=missed is None, detail=missed or done)
         if missed is not None:
@@ -104,7 +105,7 @@ def follow(timeline: Sequence[steps.Step], stage: Stage) -> None:
 
 
 def plans_of(timeline: Sequence[steps.Step], seed: int) -> dict[int, list[Planned]]:
-    """The schedule of each random step, by the step's number. Pure: nothing that happens in a run changes it."""
+    """The schedule of each random step, by the step's number. Pure: events of the run do not change it."""
     return {
         number: random_plan(generator(seed, number, "schedule"), draw.faults, draw.every, draw.for_)
         for number, step in enumerate(timeline)
@@ -114,7 +115,7 @@ def plans_of(timeline: Sequence[steps.Step], seed: int) -> dict[int, list[Planne
 
 
 def _play(step: steps.Step, number: int, plan: Sequence[Planned], stage: Stage) -> tuple[str | None, str]:
-    """Play one step; None where it was met, else what was seen instead; and what was done, where that says more."""
+    """Do one step. Returns what was seen instead (None if it was met), and details of what was done, if any."""
     missed: str | None = None
     done = ""
     match step:
@@ -145,7 +146,7 @@ def _inject(injection: steps.Injection, number: int, stage: Stage) -> None:
 
 
 def _draw(draw: steps.Draw, number: int, plan: Sequence[Planned], stage: Stage) -> str | None:
-    """Inject and heal one fault after the other; None where one was injected, else why none was."""
+    """Inject and heal one fault after the other. None if one was injected, else why none was."""
     started = time.monotonic()
     missed: str | None = "nothing was injected"
     for drawn, planned in enumerate(plan):
@@ -153,7 +154,7 @@ def _draw(draw: steps.Draw, number: int, plan: Sequence[Planned], stage: Stage) 
         try:
             name = stage.nemesis.inject(planned.fault, random=generator(stage.record.file.seed, number, drawn))
         except NothingInjected as exc:
-            # A role that nobody has just then is what random faults bring about: the next draw is as good.
+            # Random faults often leave a role without a node: go on with the next fault.
             stage.report(f"inject {kind_of(planned.fault)}", stage.record.clock.now(), detail=f"skipped: {exc}")
             missed = missed and f"nothing was injected: {exc}"
             continue
@@ -171,7 +172,7 @@ def _await(step: steps.Until, number: int, stage: Stage) -> str | None:
         view = stage.observer.view()
 
         def nodes(expression: Expression) -> frozenset[Node] | None:
-            # Each look draws again, and the same: how often was looked must not matter.
+            # Each look makes the same random choice, so that the number of looks does not matter.
             random = generator(stage.record.file.seed, number)
             try:
                 return frozenset(resolve(expression, view, stage.topology, stage.nemesis.pins, random))
@@ -192,9 +193,9 @@ def met(
     leader_before: Node | None,
     nodes: Callable[[Expression], frozenset[Node] | None],
 ) -> bool:
-    """Whether what an ``until`` awaits holds now: ``changed`` is another leader than before the last inject. Pure.
+    """Whether the condition of an ``until`` holds now. ``changed``: another leader than before the last inject. Pure.
 
-    ``nodes`` says who is meant by an expression in the same view; None where nobody has a role of it.
+    ``nodes`` resolves an expression in the same view; None if no node has one of its roles.
     """
     if condition.acknowledged is not None:
         return acknowledged >= condition.acknowledged
@@ -208,15 +209,15 @@ def met(
 
 
 def seen(stage: Stage) -> str:
-    """What every broker reported last of the watched partition, and how many writes are acknowledged."""
+    """The last report of every broker on the watched partition, and the number of acknowledged writes."""
     file, now = stage.record.file, stage.record.clock.now()
 
     def name(broker: int) -> str:
         return "nobody" if broker < 0 else file.broker(broker)
 
-    said = [
+    reports = [
         f"{s.observer} says leader {name(s.leader)}, ISR {' '.join(map(name, s.isr)) or 'empty'} "
         f"({(now - s.at_ns) / 1e9:.0f} s ago)"
         for s in stage.observer.sights(file.watch_topic, file.watch_partition)
     ]
-    return "; ".join([*said, f"{stage.workload.counts().acknowledged} acknowledged"])
+    return "; ".join([*reports, f"{stage.workload.counts().acknowledged} acknowledged"])

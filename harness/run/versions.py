@@ -1,4 +1,4 @@
-"""The versions that a run was made with, for run.json."""
+"""The versions of the software that made a run, for run.json."""
 
 import platform
 from importlib.metadata import version
@@ -7,7 +7,7 @@ import confluent_kafka
 
 
 def versions(kafka: str | None = None) -> dict[str, str]:
-    """What a reader needs to repeat a run; ``kafka``: the brokers' version."""
+    """The versions that one needs to repeat a run. ``kafka``: the brokers' version."""
     return {
         **({} if kafka is None else {"kafka": kafka}),
         "kafka-trial": version("kafka-trial"),

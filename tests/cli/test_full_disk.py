@@ -182,7 +182,7 @@ def test_a_run_that_breaks_off_on_a_full_disk_tells_why_and_can_be_judged(disk: 
 
     with pytest.raises(OSError, match="the first to notice") as broken, recording(record):
         play()
-    assert f"what was recorded is kept in {record.directory}" in broken.value.__notes__
+    assert f"the recording stays in {record.directory}" in broken.value.__notes__
     disk.empty()
     assert kafka_trial("check", record.directory, backends=judging()).code == 0
     assert RunFile.read(record.directory).partial

@@ -103,18 +103,18 @@ def test_run_prints_one_line_of_json_and_nothing_else_on_stdout(mine: Path, kafk
 def test_run_tells_an_error_and_where_the_record_is_kept(
     error: Exception, code: int, mine: Path, kafka_trial: Invoke
 ) -> None:
-    error.add_note("what was recorded is kept in store/mine/1")
+    error.add_note("the recording stays in store/mine/1")
     done = kafka_trial("run", mine, backends=Recorder(raises=error).backends)
     assert done.code == code
-    assert done.err.endswith(f"\nkafka-trial: {error}; what was recorded is kept in store/mine/1\n")
+    assert done.err.endswith(f"\nkafka-trial: {error}; the recording stays in store/mine/1\n")
 
 
 def test_run_interrupted_says_where_the_record_is_kept(mine: Path, kafka_trial: Invoke) -> None:
     interrupt = KeyboardInterrupt()
-    interrupt.add_note("what was recorded is kept in store/mine/1")
+    interrupt.add_note("the recording stays in store/mine/1")
     done = kafka_trial("run", mine, backends=Recorder(raises=interrupt).backends)
     assert done.code == codes.CRASHED
-    assert "kafka-trial: interrupted; what was recorded is kept in store/mine/1\n" in done.err
+    assert "kafka-trial: interrupted; the recording stays in store/mine/1\n" in done.err
     assert "Traceback" not in done.err
 
 

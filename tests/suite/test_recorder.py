@@ -63,7 +63,7 @@ def test_what_was_in_a_file_is_recorded_though_the_file_is_gone(tmp_path: Path) 
 def test_a_scenario_that_is_wrong_is_a_line_and_its_users_to_mend(tmp_path: Path) -> None:
     [event] = followed(order(tmp_path, written="nobody/knows"), tmp_path / "log")
     assert (event.kind, event.needed) == ("cannot run", True)
-    assert event.text.startswith("no scenario is called 'nobody/knows'")
+    assert event.text.startswith("no scenario or file is called 'nobody/knows'")
 
 
 def test_an_inventory_that_cannot_be_read_any_more_is_a_line_and_its_users_to_mend(tmp_path: Path) -> None:
@@ -78,14 +78,14 @@ def test_an_inventory_that_cannot_be_read_any_more_is_a_line_and_its_users_to_me
 @pytest.mark.parametrize("error", [ScenarioError, EnvironmentLacks, ClusterError, KeyboardInterrupt])
 def test_what_was_noted_of_an_error_is_in_its_line(error: type[BaseException], tmp_path: Path) -> None:
     exc = error("interrupted" if error is KeyboardInterrupt else "one\ntwo")
-    exc.add_note("what was recorded is kept in store/a/1")
+    exc.add_note("the recording stays in store/a/1")
 
     def breaks(*_: object, **__: object) -> Path:
         raise exc
 
     event = record(order(tmp_path), EventWriter(io.StringIO()), {}, breaks)
     first = "interrupted" if error is KeyboardInterrupt else "one; two"
-    assert event.text == f"{first}; what was recorded is kept in store/a/1"
+    assert event.text == f"{first}; the recording stays in store/a/1"
 
 
 @pytest.mark.parametrize(
