@@ -1,4 +1,4 @@
-"""Two sets of runs side by side: which verdicts changed, what became slower, and which settings differ."""
+"""Compares two sets of runs: which verdicts changed, what became slower, and which settings differ."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -15,26 +15,26 @@ from harness.history.paths import stored
 from harness.suite.stored import Runs, Stored
 
 _SECOND = 1e9
-#: A figure is worse only where it is so by a factor (the caller's) and by more than this. Of 54 runs, on a machine that
-#: others used too, two of one scenario with the same settings differed by up to 4.3 s without an acknowledgement, 3.5 s
-#: of recovery, 2.5 s in the median and 3.8 s in the 99th percentile.
+#: A figure counts as worse only if it grew by a factor (the caller's) and by more than this. In 54 runs on a shared
+#: machine, two runs of one scenario with the same settings differed by up to 4.3 s without an acknowledgement, 3.5 s of
+#: recovery, 2.5 s in the median and 3.8 s in the 99th percentile.
 _NOISE = {"loss": 0.01, "unavailable": 5.0, "recovery": 5.0, "p50": 3.0, "p99": 5.0}
-#: What grew by the factor, and by this share of the noise, is reported.
+#: A figure that grew by the factor, and by this share of the noise, is reported.
 _TOLD = 0.1
-#: What of a scenario does not decide what happens in a run.
+#: The keys of a scenario that do not influence a run.
 _DESCRIPTIVE = ("name", "source", "claim", "notes", "tags", "expect", "requires", "limits")
 
 
-#: Of a case that its suite had before.
+#: The line for a case that the suite no longer has.
 _GONE = "gone: its suite ran it before, and no longer does"
 
 
 @dataclass(frozen=True)
 class Figures:
-    """Of the runs of one case: shares of 1, and seconds; medians over the runs. None: there is nothing to measure.
+    """The figures of one case: shares of 1 and seconds, as medians over its runs. None: there is nothing to measure.
 
-    ``recovered`` and ``never``: the faults after which, in most runs, a write was acknowledged again, or none was.
-    ``named``: the anomalies that the scenario names in ``expect``; ``violating``: a violation is what it expects.
+    ``recovered``: the faults after which, in most runs, a write was acknowledged again; ``never``: those after which
+    none was. ``named``: the anomalies in the scenario's ``expect``. ``violating``: the scenario expects a violation.
     """
 
     runs: int
@@ -56,7 +56,7 @@ class Figures:
 
 @dataclass(frozen=True)
 class Compared:
-    """One case in both sets; None where one has none. ``worse`` says in which way, a line each."""
+    """One case in both sets; None if a set lacks it. ``worse``: a line for each way in which it became worse."""
 
     name: str
     old: Figures | None
@@ -68,11 +68,11 @@ class Compared:
 def compare(
     old: Mapping[str, Runs], new: Mapping[str, Runs], tolerance: float, gone: Collection[str] = ()
 ) -> list[Compared]:
-    """Every case of either, the worse first. ``tolerance``: by which factor a figure may grow. ``gone``: the cases that
-    a suite had, and has no more."""
+    """Every case of either set, the worse ones first. ``tolerance``: the factor by which a figure may grow. ``gone``:
+    the cases that a suite no longer has."""
     compared = [_compared(name, old.get(name), new.get(name), tolerance) for name in {**old, **new} if name not in gone]
     compared += [_without(name, old.get(name, Runs())) for name in gone]
-    return sorted(compared, key=lambda one: (not one.worse, one.name))
+    return sorted(compared, key=lambda case: (not case.worse, case.name))
 
 
 def _without(name: str, old: Runs) -> Compared:
@@ -109,8 +109,8 @@ def _not_compared(old: Runs | None, new: Runs | None) -> list[str]:
 
 
 def figures(runs: Runs) -> Figures:
-    """What is compared of these runs. One that crashed was not as expected, and has no other figure; of one that cannot
-    be read, or was removed, its suite says whether it was."""
+    """The figures of these runs. A crashed run was not as expected, and has no other figure. For a run that was removed
+    or cannot be read, its suite says whether it was as expected."""
     judged = [(run, run.verdict) for run in runs.judged if run.verdict is not None]
     outcomes = [str(verdict.verdict) for _, verdict in judged]
     for count, what in ((runs.crashed, "crashed"), (runs.unreadable, "unreadable"), (runs.removed, "removed")):
@@ -139,13 +139,13 @@ def figures(runs: Runs) -> Figures:
 
 
 def worse(old: Figures, new: Figures, tolerance: float) -> Iterator[str]:
-    """In which ways ``new`` is worse, a line each."""
+    """A line for each way in which ``new`` is worse."""
     if new.as_expected * old.runs < old.as_expected * new.runs:
         yield f"as expected: {old.as_expected} of {old.runs} before, {new.as_expected} of {new.runs} now"
     if old.verdicts.keys() <= {"crashed", "unreadable", "removed"}:
-        return  # There is nothing that these were better in.
-    # What the scenario names may be found in one run and not in the next: that is chance, and so is how it stands
-    # where it expects a violation.
+        return  # Without old figures nothing can be worse.
+    # An anomaly that the scenario names may be found in one run and not in the next: that is chance. So is its standing
+    # if the scenario expects a violation.
     broken = new.violations - old.violations - (new.named if new.violating else frozenset())
     for name in sorted(broken):
         yield f"{name}: a violation now, {_before(name, old)}"
@@ -159,8 +159,8 @@ def worse(old: Figures, new: Figures, tolerance: float) -> Iterator[str]:
 
 
 def grown(old: Figures, new: Figures, tolerance: float) -> Iterator[str]:
-    """Which figures grew and are no worse for it, a line each: it is within the noise, or loss that the scenario names,
-    of which there is as much as chance has it."""
+    """A line for each figure that grew but does not count as worse: it is within the noise, or it is a loss that the
+    scenario names, whose amount is chance."""
     yield from (line for is_worse, line in _grown(old, new, tolerance) if not is_worse)
 
 
@@ -169,9 +169,9 @@ def _grown(old: Figures, new: Figures, tolerance: float) -> Iterator[tuple[bool,
         before, after = getattr(old, name), getattr(new, name)
         if before is None or after is None or after <= before * tolerance or after - before <= noise * _TOLD:
             continue
-        said = share if name == "loss" else seconds
+        text = share if name == "loss" else seconds
         chance = name == "loss" and "lost" in new.named
-        yield after - before > noise and not chance, f"{_WORDS[name]}: {said(before)} before, {said(after)} now"
+        yield after - before > noise and not chance, f"{_WORDS[name]}: {text(before)} before, {text(after)} now"
 
 
 def _before(name: str, old: Figures) -> str:
@@ -228,7 +228,7 @@ def _flat(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _unavailable(availability: Mapping[str, Any]) -> float | None:
-    """The longest of any partition; of a verdict that has no partitions, of all together."""
+    """The longest time of any partition; in a verdict without partitions, that of the whole run."""
     found = [part.get("longest_unavailable") for part in availability.get("partitions") or [availability]]
     return max((longest["lasted_ns"] / _SECOND for longest in found if longest is not None), default=None)
 
@@ -238,14 +238,14 @@ def _recovery(availability: Mapping[str, Any]) -> float | None:
 
 
 def _heals(availability: Mapping[str, Any]) -> dict[str, int | None]:
-    """By fault, the nanoseconds from its heal to the first acknowledgement; None where none came."""
+    """By fault, the nanoseconds from its heal to the first acknowledgement; None if none came."""
     return {one["fault"]: one.get("first_ack_after_heal_ns") for one in availability.get("after_faults", [])}
 
 
 def _in_most(runs: Iterable[set[str]]) -> frozenset[str]:
-    """What more than half of the runs have."""
+    """The names that more than half of the runs have."""
     each = list(runs)
-    counts = Counter(name for one in each for name in one)
+    counts = Counter(name for names in each for name in names)
     return frozenset(name for name, count in counts.items() if 2 * count > len(each))
 
 
@@ -256,7 +256,7 @@ def _latency(run: Stored) -> tuple[float, float] | None:
             columns=["invoked_ns", "completed_ns"], filter=pc.field("outcome") == "ok"
         )
     except (OSError, pa.ArrowException):
-        return None  # Of a damaged history the verdict is what is left to compare.
+        return None  # The history is damaged: only the verdict can be compared.
     if sends.num_rows == 0:
         return None
     took = pc.subtract(sends["completed_ns"], sends["invoked_ns"]).to_numpy()

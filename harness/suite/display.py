@@ -1,4 +1,4 @@
-"""What a suite shows while it runs: a table on a terminal, plain lines elsewhere."""
+"""Shows the progress of a suite: a table on a terminal, plain lines elsewhere."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -25,19 +25,19 @@ STYLES = {
 
 
 def label(run: Result) -> str:
-    """The name of a run, with its number where it is not the first of its name."""
+    """The name of a run; with its number if it is not the first run of that name."""
     return run.name if run.repeat == 1 else f"{run.name} #{run.repeat}"
 
 
 def result_words(run: Result) -> str:
-    """What a run ended with: ``invalid, as expected: lost: 520 of 987 …``."""
+    """The result of a run: ``invalid, as expected: lost: 520 of 987 …``."""
     judged = run.outcome in JUDGED - {Outcome.UNKNOWN} and run.verdict
-    said = f"{run.verdict}, {run.outcome}" if judged else str(run.outcome)
-    return f"{said}: {run.why}" if run.why else said
+    result = f"{run.verdict}, {run.outcome}" if judged else str(run.outcome)
+    return f"{result}: {run.why}" if run.why else result
 
 
 class PlainSuiteDisplay:
-    """A line for each phase and each end. ``now`` returns seconds."""
+    """A line for each phase and for each result. ``now`` returns seconds."""
 
     def __init__(self, stream: TextIO, now: Callable[[], float] = time.monotonic) -> None:
         self._stream = stream
@@ -52,15 +52,15 @@ class PlainSuiteDisplay:
         return
 
     def runs(self, file: SuiteFile, doing: Mapping[int, str]) -> None:
-        """A line about each run that is under way, now and then."""
+        """Print a line about each run that goes on, now and then."""
         for number, text in doing.items():
-            at, said = self._last.get(number, (-_EVERY, ""))
-            if text != said and self._now() - at >= _EVERY:
+            at, shown = self._last.get(number, (-_EVERY, ""))
+            if text != shown and self._now() - at >= _EVERY:
                 self._last[number] = (self._now(), text)
                 self._line(f"[{number + 1}/{len(file.runs)}] {label(file.runs[number])}: {text}")
 
     def ended(self, number: int, run: Result) -> None:
-        """A line with what it ended with."""
+        """Print a line with the run's result."""
         self._line(f"[{number + 1}] {label(run)}: {result_words(run)}")
 
     def _line(self, text: str) -> None:
@@ -69,7 +69,7 @@ class PlainSuiteDisplay:
 
 
 class LiveSuiteDisplay:
-    """Ended runs stay above; those under way, and how many are left, are drawn again and again."""
+    """Results of ended runs stay above; the runs that go on, and the number of those left, are redrawn."""
 
     def __init__(self, console: Console, now: Callable[[], float] = time.monotonic) -> None:
         self._console = console
@@ -87,11 +87,11 @@ class LiveSuiteDisplay:
         self._live.stop()
 
     def runs(self, file: SuiteFile, doing: Mapping[int, str]) -> None:
-        """Shown at the next drawing."""
+        """Show the runs at the next redraw."""
         self._file, self._doing = file, dict(doing)
 
     def ended(self, number: int, run: Result) -> None:
-        """A line that stays."""
+        """Print a line with the run's result, which stays."""
         mark = Text(f"{run.outcome:16}", STYLES.get(run.outcome, ""))
         took = (f"{number + 1:3}  {run.seconds or 0:6.0f} s  ", "dim")
         line = Text.assemble(took, mark, f"{label(run)}  ", (run.why, "dim"))
@@ -111,7 +111,7 @@ AnySuiteDisplay = PlainSuiteDisplay | LiveSuiteDisplay
 
 
 def for_terminal(stream: TextIO) -> AnySuiteDisplay:
-    """The live display where ``stream`` is a terminal that can draw, else plain lines."""
+    """The live display if ``stream`` is a terminal that can draw, else plain lines."""
     console = Console(file=stream)
     return (
         LiveSuiteDisplay(console) if console.is_terminal and not console.is_dumb_terminal else PlainSuiteDisplay(stream)

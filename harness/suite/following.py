@@ -1,4 +1,4 @@
-"""A recorder as the suite sees it: started, listened to, let go on, broken off."""
+"""A recorder as the suite sees it: the suite starts it, reads its events, lets it continue, or interrupts it."""
 
 import signal
 import subprocess
@@ -13,15 +13,15 @@ from pydantic import ValidationError
 from harness.core import children
 from harness.suite.recorder import ENDS, Event, Order
 
-#: A run that is broken off heals, removes its cluster and keeps its logs; one that does not come to that is killed.
+#: The seconds that an interrupted run has to heal, to remove its cluster and to store its logs. Then it is killed.
 _BREAK_OFF_SECONDS = 120.0
 
 
 class Recorder:
-    """A run that is being recorded, from ``begin`` on. ``on_event`` is called with each event, from a thread of its
-    own; the last is one of ENDS, whatever becomes of the process.
+    """The process that records a run. ``on_event`` is called for each event, in a thread of its own. The last event is
+    one of ENDS, whatever happens to the process.
 
-    In a session of its own: a Ctrl-C in the terminal is the suite's to handle.
+    The process has a session of its own, so that Ctrl-C in the terminal reaches only the suite.
     """
 
     def __init__(self, order: Order, log: Path, on_event: Callable[[Event], None]) -> None:
@@ -29,7 +29,7 @@ class Recorder:
         with log.open("wb") as stderr:
             self._process = children.start("harness.suite.recorder", stderr)
         self._listener = threading.Thread(target=self._listen, name=f"recorder {order.written}", daemon=True)
-        # Where it is dead, the listener reports it.
+        # (If the process is dead, the listener reports it.)
         children.say(self._process, order.model_dump_json())
         self._listener.start()
 
@@ -47,12 +47,12 @@ class Recorder:
         children.say(self._process, "go")
 
     def break_off(self) -> None:
-        """Interrupt it, as Ctrl-C does; twice is harmless. Does not wait."""
+        """Interrupt the process, as Ctrl-C does, and do not wait. Doing so twice is harmless."""
         if self._process.poll() is None:
             self._process.send_signal(signal.SIGTERM)
 
     def wait(self) -> None:
-        """Wait until it is over, and kill it where it does not end after having been broken off."""
+        """Wait until the process ends. Kill it if it was interrupted and does not end."""
         deadline = time.monotonic() + _BREAK_OFF_SECONDS
         try:
             self._process.wait(max(0.0, deadline - time.monotonic()))

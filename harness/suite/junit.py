@@ -1,4 +1,4 @@
-"""A suite as a CI server reads it: one test case for each run, those that never started too."""
+"""A suite as JUnit XML for CI servers: one test case for each run, even if it never started."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -14,9 +14,9 @@ _SKIPPED = frozenset({Outcome.CANNOT_RUN, Outcome.NOT_STARTED, Outcome.WAITING})
 
 
 def render(file: SuiteFile) -> str:
-    """JUnit XML. What cannot run or never started is ``skipped``, but where ``cannot_run: fail`` makes it an error. Of
-    what is worse than the baseline, the first run that would be no failure is one, and so is what the suite has no
-    more."""
+    """JUnit XML. A run that cannot run or never started is ``skipped``, or an error with ``cannot_run: fail``. If a
+    case is worse than the baseline, its first run that would otherwise pass is a failure. A case that the suite no
+    longer has is a failure, too."""
     worse = dict(file.worse)
     cases = [_case(file, run, worse.pop(run.name, []) if _passes(file, run) else []) for run in file.runs]
     cases += [_gone(file, name, lines) for name, lines in worse.items() if name not in file.by_name()]
@@ -52,18 +52,18 @@ def _passes(file: SuiteFile, run: Result) -> bool:
 def _case(file: SuiteFile, run: Result, worse: Sequence[str]) -> ET.Element:
     case = ET.Element("testcase", name=label(run), classname=file.suite, time=f"{run.seconds or 0:.3f}")
     why = printable(run.why)
-    said = f"{run.outcome}: {why}" if why else str(run.outcome)
+    text = f"{run.outcome}: {why}" if why else str(run.outcome)
     if run.outcome in _FAILURES:
-        ET.SubElement(case, "failure", type=str(run.verdict), message=why).text = said
+        ET.SubElement(case, "failure", type=str(run.verdict), message=why).text = text
     elif run.outcome is Outcome.CANNOT_RUN and not file.skips(run):
-        ET.SubElement(case, "error", type=str(run.outcome), message=why).text = said
+        ET.SubElement(case, "error", type=str(run.outcome), message=why).text = text
     elif worse:
         _add_worse(case, file, worse)
     elif run.outcome in _SKIPPED:
-        ET.SubElement(case, "skipped", message=said)
+        ET.SubElement(case, "skipped", message=text)
     elif run.outcome is not Outcome.EXPECTED:
-        ET.SubElement(case, "error", type=str(run.outcome), message=said).text = said
-    ET.SubElement(case, "system-out").text = f"{said}\nseed {run.seed}\n{run.directory or 'no directory'}"
+        ET.SubElement(case, "error", type=str(run.outcome), message=text).text = text
+    ET.SubElement(case, "system-out").text = f"{text}\nseed {run.seed}\n{run.directory or 'no directory'}"
     return case
 
 

@@ -1,4 +1,5 @@
-"""What a suite is compared with: chosen before anything of it is run, and the same runs again when it goes on."""
+"""The runs that a suite is compared with. They are chosen before the suite starts, and stay the same if it is
+continued."""
 
 import os
 from collections.abc import Collection
@@ -22,12 +23,12 @@ def choose(
     without: str | None = None,
     called: tuple[str, ...] | None = None,
 ) -> Measure | None:
-    """The runs of a suite or store that a suite in ``store`` is compared with, of the cases that it has: ``names``; and
-    which of them it has no more where it is ``called`` so. ``without``: its own directory's name, where it may have
-    runs already. None, and a line, where nothing there can be compared; what this user may not look into is no such
-    thing.
+    """Choose from ``baseline``, a suite or store, the runs that a suite in ``store`` is compared with. ``names``: the
+    cases of the suite. ``called``: its name; cases that a suite of this name had before, and it does not, are gone.
+    ``without``: the name of the suite's own directory, which may have runs already.
 
-    Raises HistoryError where there is no such directory.
+    None, and a line for ``say``, if there is nothing to compare with; a folder that this user may not read does not
+    count as nothing. Raises HistoryError if there is no such directory.
     """
     if not baseline.is_dir():
         raise HistoryError(f"{baseline}: no such directory: name a store, a suite or a run")
@@ -50,7 +51,7 @@ def choose(
 
 
 def gone(measure: Measure, store: Path) -> list[str]:
-    """The names of the cases that had judged runs to compare with, none of which can be read any longer."""
+    """The names of the cases whose judged runs to compare with can no longer be read."""
 
     def readable(noted: Before) -> bool:
         return any(with_verdict((store / run for run in noted.judged), lambda _: None))
@@ -59,8 +60,8 @@ def gone(measure: Measure, store: Path) -> list[str]:
 
 
 def measured(file: SuiteFile, measure: Measure, directory: Path, tolerance: float, say: Say) -> list[Compared]:
-    """A suite beside its measure, noted in ``file``; it is not ``compared`` where the measure of a case is ``gone``.
-    What was found worse before, and whose measure is gone since, stays so."""
+    """Compare a suite with its measure, and note the result in ``file``. It is not ``compared`` if the measure of a
+    case is ``gone``. A case that was found worse before its measure was gone stays worse."""
     before = {name: _read(noted, directory.parent, say) for name, noted in measure.cases.items()}
     compared = [
         replace(case, worse=file.worse[case.name]) if case.old is None and case.name in file.worse else case
@@ -69,18 +70,18 @@ def measured(file: SuiteFile, measure: Measure, directory: Path, tolerance: floa
     file.baseline, file.worse = measure.said, {case.name: list(case.worse) for case in compared if case.worse}
     lost = gone(measure, directory.parent)
     for name in lost:
-        say(f"{name}: not compared: what it was to be compared with, of {measure.said}, can no longer be read")
+        say(f"{name}: not compared: the runs of {measure.said} to compare it with can no longer be read")
     measure.compared = not lost
     return compared
 
 
 def _noted(runs: Runs, store: Path, say: Say) -> Before:
     whole = [Path(os.path.realpath(run.directory)) for run in runs.judged]
-    # (Of what is outside, the way from the store is another when the store was moved.)
+    # (A relative path to a run outside the store would be wrong if the store was moved.)
     paths = [relative(path, store) if path.is_relative_to(store) else str(path) for path in whole]
     unnoted = [path for path in paths if not is_text(path)]
     for path in unnoted:
-        say(f"{path}: not compared with: its name is not UTF-8")
+        say(f"{path}: left out of the comparison: its name is not UTF-8")
     return Before(
         judged=[path for path in paths if is_text(path)],
         crashed=runs.crashed,
@@ -96,7 +97,7 @@ def _read(noted: Before, store: Path, say: Say) -> Runs:
     judged = list(with_verdict(there, say))
     return Runs(
         judged,
-        # (Of runs that are all gone, those that crashed are none to compare with.)
+        # (If all judged runs are gone, crashed ones are nothing to compare with.)
         noted.crashed if judged or not noted.judged else 0,
         noted.removed + len(noted.judged) - len(there),
         noted.unreadable + len(there) - len(judged),

@@ -1,4 +1,4 @@
-"""A suite as it is written: which scenarios, in which variants, how often."""
+"""A suite as written: which scenarios, in which variants, how often."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,12 +27,12 @@ def _several(value: Any) -> Any:
 
 
 def _entry(value: Any) -> Any:
-    """An entry that is only a name, or names, says which scenarios."""
+    """An entry that is only a name, or a list of names, means these scenarios."""
     return {"scenarios": value} if isinstance(value, str | list) else value
 
 
 class Entry(Part):
-    """Some scenarios, each run in every version and every variant, so many times."""
+    """Some scenarios. Each is run in every version and every variant, ``times`` times."""
 
     scenarios: Annotated[list[str], BeforeValidator(_several)] = Field(
         ["**"],
@@ -72,7 +72,7 @@ class Suite(Part):
 
     @property
     def folder(self) -> Path:
-        """Where files that it names are looked for: that of its own file; the current one where it was not read."""
+        """The folder for relative paths: that of the suite's file; without a file, the current one."""
         return self._folder
 
 
@@ -82,9 +82,9 @@ def suites() -> dict[str, Path]:
 
 
 def load_suite(named: Sequence[str]) -> Suite:
-    """One suite by its name or file; or one of these names, patterns or files of scenarios.
+    """A suite, given by its name or file; or a suite of scenarios, given by names, patterns or files.
 
-    Raises ScenarioError: a line for each thing that is wrong.
+    Raises ScenarioError with a line for each mistake.
     """
     known = suites()
     if len(named) == 1 and named[0] in known:
@@ -96,7 +96,7 @@ def load_suite(named: Sequence[str]) -> Suite:
     if suites_named := [name for name in named if name in known]:
         raise ScenarioError(f"{suites_named[0]!r} is a suite: name it alone, or write a suite of your own")
     if len(named) == 1 and "/" not in named[0] and "*" not in named[0] and not Path(named[0]).exists():
-        raise ScenarioError(f"no suite is called {named[0]!r}, and no file; {near(named[0], list(known))}")
+        raise ScenarioError(f"no suite or file is called {named[0]!r}; {near(named[0], list(known))}")
     return Suite(name=UNNAMED, runs=[Entry(scenarios=list(named))])
 
 

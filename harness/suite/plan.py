@@ -1,4 +1,4 @@
-"""Which runs a suite consists of, how long they take, and which comes first."""
+"""Which runs a suite has, how long they take, and which comes first."""
 
 import hashlib
 import os
@@ -18,22 +18,23 @@ from harness.scenario.model import Scenario
 from harness.scenario.steps import Until
 from harness.suite.model import Entry, Suite
 
-#: Seconds of a run in addition to its timeline: the cluster comes up, all is healed and read, the cluster goes down.
+#: Seconds of a run in addition to its timeline: to start the cluster, to heal, to read all, and to stop the cluster.
 #: Measured: 30 to 45 s with three brokers on two cores.
 _AROUND_SECONDS = 40.0
-#: An `until` is over when its condition comes: as a rule within this share of what it may take.
+#: An `until` ends when its condition holds: usually within this share of its timeout.
 _SHARE_OF_UNTIL = 0.25
 
-#: The phase of a run from which on nothing of it is measured any more: writes came back, or were waited for in vain.
+#: From this phase on nothing in a run is measured any more: writes are acknowledged again, or the wait for them timed
+#: out.
 DRAIN = "drain"
-#: The same with transactions: they settled, for which they have a deadline.
+#: The same with transactions, which have a deadline to settle.
 _FINAL_READ = "final read"
 
 _MOST_SEED = 1 << 31
 
 
 class Urgency(IntEnum):
-    """What became of a case last time: a time budget that is too short must not leave out the same each night."""
+    """What happened to a case last time. A time budget that is too short must not skip the same cases each night."""
 
     FAILED = 0
     LEFT_OUT = 1
@@ -42,9 +43,12 @@ class Urgency(IntEnum):
 
 @dataclass(frozen=True)
 class Case:
-    """One run that a suite asks for. ``written``, ``overrides`` and, of a file, its ``text`` load its scenario again,
-    ``digest`` shows whether it is still the same. ``repeat`` counts from 1 the runs of one ``name``. ``alone``: what
-    its cluster has to itself. ``measured_until``: the phase from which on the next cluster may come up."""
+    """One run of a suite.
+
+    ``written``, ``overrides`` and, for a file, its ``text`` load the scenario again; ``digest`` shows whether it is
+    still the same. ``repeat`` counts the runs of one ``name`` from 1. ``alone``: what its cluster shares with no other
+    at the same time. ``measured_until``: the phase from which on the next cluster may start.
+    """
 
     name: str
     written: str
@@ -60,9 +64,9 @@ class Case:
 
 
 def plan(suite: Suite, overrides: Sequence[str], times: int, draws: Random) -> list[Case]:
-    """Every run of a suite, in the order in which it is written; ``times`` multiplies each entry's own.
+    """Every run of a suite, in the order of its file. ``times`` multiplies each entry's own ``times``.
 
-    Raises ScenarioError, a line for each scenario that does not load, or matches nothing.
+    Raises ScenarioError with a line for each scenario that does not load, and each entry that matches nothing.
     """
     cases: list[Case] = []
     wrong: list[str] = []
@@ -73,7 +77,7 @@ def plan(suite: Suite, overrides: Sequence[str], times: int, draws: Random) -> l
             wrong += str(exc).splitlines()
             continue
         if not found:
-            wrong.append(f"suite {suite.name}: no scenario is {_said(entry)}; `kafka-trial scenarios` lists them")
+            wrong.append(f"suite {suite.name}: no scenario is {_described(entry)}; `kafka-trial scenarios` lists them")
         for name, written, text, settings, scenario in found:
             cases += [
                 Case(
@@ -93,21 +97,21 @@ def plan(suite: Suite, overrides: Sequence[str], times: int, draws: Random) -> l
             ]
     if wrong:
         raise ScenarioError("\n".join(dict.fromkeys(wrong)))
-    return _numbered(_told_apart(cases))
+    return _numbered(_with_distinct_names(cases))
 
 
 def measured_until(scenario: Scenario) -> str:
-    """The phase of its run from which on nothing of it is measured any more, and another cluster may come up."""
+    """The phase of a run from which on nothing is measured any more, so that another cluster may start."""
     return DRAIN if scenario.workload.settles_within is None else _FINAL_READ
 
 
 def digest(scenario: Scenario) -> str:
-    """A scenario with every setting that it resolves to, as a short text that is the same for the same."""
+    """A digest of a scenario with all its settings: equal scenarios have the same."""
     return hashlib.sha256(scenario.model_dump_json(by_alias=True).encode()).hexdigest()[:16]
 
 
 def seconds(scenario: Scenario) -> float:
-    """About how long a run takes, its cluster's coming up and going down included."""
+    """About how long a run takes, with the start and stop of its cluster."""
     return _AROUND_SECONDS + sum(map(_expected, scenario.timeline))
 
 
@@ -116,14 +120,14 @@ def _expected(step: TimelineStep) -> float:
 
 
 def in_order(cases: Iterable[Case], urgency: Mapping[str, Urgency]) -> list[Case]:
-    """The most urgent first, of these the longest; runs of one name one after the other."""
+    """The most urgent runs first, among equals the longest; runs of one name stay together."""
     return sorted(cases, key=lambda case: (urgency.get(case.name, Urgency.NONE), -case.seconds))
 
 
 def _loaded(
     entry: Entry, suite: Suite, overrides: Sequence[str]
 ) -> Iterator[tuple[str, str, str | None, tuple[str, ...], Scenario]]:
-    """The name of each case, what it is loaded from, the text of that where it is a file, its settings, and the
+    """For each case: its name, the name or file that it is loaded from, the file's text, its settings, and the
     scenario."""
     variants = entry.variants or {"": []}
     versions = entry.versions or [""]
@@ -148,7 +152,8 @@ def _loaded(
 
 
 def _refuse_own(what: str, written: str, settings: Sequence[str], text: str | None) -> None:
-    """Nobody typed what a suite's file sets. Raises ScenarioError where it is that which does not load."""
+    """Raises ScenarioError if the suite's own settings do not load: the message then names the suite, because the user
+    did not type these settings."""
     try:
         load(written, settings, text)
     except ScenarioError as exc:
@@ -156,8 +161,8 @@ def _refuse_own(what: str, written: str, settings: Sequence[str], text: str | No
 
 
 def _matching(patterns: Sequence[str], folder: Path) -> list[str]:
-    """The names and files that these are, or match, each once; a file by its whole path, so that it is found from
-    another directory, too. Raises ScenarioError for a name that nobody knows."""
+    """The names and files that these patterns match, each once. A file has its absolute path, so that it is found from
+    any directory. Raises ScenarioError for an unknown name."""
     known = named()
     found: dict[str, None] = {}
     for pattern in patterns:
@@ -174,42 +179,43 @@ def _matching(patterns: Sequence[str], folder: Path) -> list[str]:
 
 
 def _files(pattern: str, folder: Path) -> list[str]:
-    # (What ends with ** names folders, and from Python 3.13 on their files, too: of any kind, wherever one stands.)
+    # (A pattern that ends with ** matches folders, and from Python 3.13 on also files, of any kind.)
     if pattern.endswith("**"):
         return []
     anchor = Path(pattern).anchor
     try:
         matching = sorted((Path(anchor) if anchor else folder).glob(pattern.removeprefix(anchor).lstrip("/")))
     except ValueError as exc:
-        raise ScenarioError(f"{pattern}: no pattern of files ({exc})") from exc
+        raise ScenarioError(f"{pattern}: not a pattern of files ({exc})") from exc
     return [str(path.resolve()) for path in matching if path.suffix in {".yaml", ".yml"}]
 
 
-def _said(entry: Entry) -> str:
-    said = " or ".join(repr(name) for name in entry.scenarios)
+def _described(entry: Entry) -> str:
+    text = " or ".join(repr(name) for name in entry.scenarios)
     if entry.tags:
-        said += f" with the tags {', '.join(entry.tags)}"
-    return said + (f" without {', '.join(entry.without_tags)}" if entry.without_tags else "")
+        text += f" with the tags {', '.join(entry.tags)}"
+    return text + (f" without {', '.join(entry.without_tags)}" if entry.without_tags else "")
 
 
-def _told_apart(cases: Sequence[Case]) -> list[Case]:
-    """Files of which two name their scenario alike, each with its path, below the folder that all of them are in."""
-    of: dict[str, set[str]] = {}
+def _with_distinct_names(cases: Sequence[Case]) -> list[Case]:
+    """The cases; if several files have scenarios of one name, each of these names gets its file's path, relative to
+    their common folder."""
+    written_by_name: dict[str, set[str]] = {}
     for case in cases:
-        of.setdefault(case.name, set()).add(case.written)
-    apart = []
+        written_by_name.setdefault(case.name, set()).add(case.written)
+    distinct = []
     for case in cases:
-        files = sorted(written for written in of[case.name] if Path(written).is_absolute())
-        if len(of[case.name]) > 1 and case.written in files:
+        files = sorted(written for written in written_by_name[case.name] if Path(written).is_absolute())
+        if len(written_by_name[case.name]) > 1 and case.written in files:
             path = os.path.relpath(case.written, os.path.commonpath(map(os.path.dirname, files)))
-            apart.append(replace(case, name=f"{case.name} ({path})"))
+            distinct.append(replace(case, name=f"{case.name} ({path})"))
         else:
-            apart.append(case)
-    return apart
+            distinct.append(case)
+    return distinct
 
 
 def _numbered(cases: Sequence[Case]) -> list[Case]:
-    """``repeat`` counted over entries that name the same case."""
+    """The cases with ``repeat`` counted over all entries."""
     counts: dict[str, int] = {}
     numbered = []
     for case in cases:

@@ -1,4 +1,4 @@
-"""Which runs a store need not keep."""
+"""Chooses and removes the runs that a store need not keep."""
 
 import os
 import shutil
@@ -24,7 +24,7 @@ _BEGUN = frozenset({Outcome.RUNNING, Outcome.INTERRUPTED})
 
 
 class Why(StrEnum):
-    """Why a run that may go is left alone, as it is said after "is"."""
+    """Why a run that may be removed is left alone: the words after "is"."""
 
     NOT_YOURS = "not yours to empty"
     RECORDED = "being recorded"
@@ -32,7 +32,7 @@ class Why(StrEnum):
 
 @dataclass(frozen=True)
 class LeftAlone:
-    """Why a run is left alone; and because of which folder in it, where it is not the whole run."""
+    """Why a run is left alone, and the folder in it that is the reason; None if it is the whole run."""
 
     why: Why
     folder: Path | None = None
@@ -40,7 +40,7 @@ class LeftAlone:
 
 @dataclass(frozen=True)
 class Kept:
-    """A run and what it takes, in bytes."""
+    """A run and its size in bytes."""
 
     run: Stored
     size: int
@@ -48,16 +48,16 @@ class Kept:
 
 @dataclass(frozen=True)
 class Pruned:
-    """What became of a run that may go: ``left`` is why it stays, None where it was, or would be, removed."""
+    """The result for a chosen run. ``left``: why it was left alone; None if it was, or would be, removed."""
 
     kept: Kept
     left: LeftAlone | None = None
 
 
 def protected(folder: Path) -> set[Path]:
-    """The directories of runs at and below ``folder`` that must stay, whatever else is said: those of a suite that is
-    going on, and what it is compared with; and of each suite's name the newest judged of each case, which the next is
-    compared with (harness.suite.stored: by_case)."""
+    """The directories of runs in ``folder`` and below that must stay in any case: those of suites that are going on,
+    and the runs that these are compared with; and the newest judged runs of each case of each suite's name, because the
+    next suite is compared with them (harness.suite.stored: by_case)."""
     suites = _suites_below(folder)
     suites += [path.parent for store in folder.parents for path in sorted(store.glob(f"{_SUITES}/{SUITE_FILE}"))]
     newest: dict[tuple[Path, str, str], tuple[float, set[Path]]] = {}
@@ -79,18 +79,18 @@ def protected(folder: Path) -> set[Path]:
                 continue
             judged = {(store / run.directory).resolve() for run in runs if run.verdict is not None and run.directory}
             key = store, file.suite, name
-            if file.began >= newest.get(key, (0.0, ()))[0] and any(with_verdict(judged, _unsaid)):
+            if file.began >= newest.get(key, (0.0, ()))[0] and any(with_verdict(judged, _ignore)):
                 newest[key] = file.began, judged
     return stays.union(*(runs for _, runs in newest.values()))
 
 
-def _unsaid(_line: str) -> None:
-    """(Who lists the runs says which cannot be read.)"""
+def _ignore(_line: str) -> None:
+    """(The listing of runs already reports those that cannot be read.)"""
 
 
 def closed_suites(folder: Path) -> list[Path]:
-    """The directories of suites, as far as their names tell, at and below ``folder``, and in the stores that it lies
-    in, whose suite.json this user cannot read."""
+    """The directories of suites (recognised by name) whose suite.json this user cannot read: in ``folder``, below it,
+    and in the stores above it."""
     found = {path for store in folder.parents for path in store.glob(_SUITES)}
     for at, below, _ in os.walk(folder):
         found |= {Path(at, name) for name in below if fnmatchcase(name, _SUITES)}
@@ -107,14 +107,14 @@ def _is_closed(path: Path) -> bool:
 
 
 def _suites_below(folder: Path) -> list[Path]:
-    found = files_below(folder, SUITE_FILE, lambda _: None)  # (Who lists the runs says which folders are closed.)
+    found = files_below(folder, SUITE_FILE, lambda _: None)  # (The listing of runs reports closed folders.)
     return [path.parent for path in found if fnmatchcase(path.parent.name, _SUITES)]
 
 
 def without_runs(folder: Path, now: float, days: float | None, gone: Collection[Path] = ()) -> list[Path]:
-    """The directories of suites below ``folder``, older than ``days``, of which no run is left, or only such as are
-    ``gone``; neither the newest of its name, nor one that is going on, nor one that cannot be read (of another
-    version): nobody knows which runs it has."""
+    """The directories of suites below ``folder`` that are older than ``days`` and have no run left, apart from runs
+    that are ``gone``. Not the newest suite of a name, nor one that is going on, nor one that cannot be read (of another
+    version), because nobody knows its runs."""
     newest: dict[tuple[Path, str], str] = {}
     found = _suites_below(folder)
     for directory in found:
@@ -133,8 +133,8 @@ def _nothing_left(directory: Path, now: float, days: float | None, gone: Collect
     if (days is not None and now - file.began <= days * _DAY) or is_recorded(directory):
         return False
     store = directory.parent
-    named = {store / one for run in file.runs for one in (run.directory, *run.abandoned) if one}
-    # (Where its process was killed, it has runs that it does not name yet.)
+    named = {store / path for run in file.runs for path in (run.directory, *run.abandoned) if path}
+    # (If its process was killed, it may have runs that the file does not name yet.)
     begun = (run for run in file.runs if run.directory is None and run.outcome in _BEGUN)
     named |= {found for run in begun if (found := run_directory(store, run)) is not None}
     return not any(is_there(run) and run.resolve() not in gone for run in named)
@@ -149,23 +149,23 @@ def to_remove(
     stays: Collection[Path] = (),
     left_alone: Callable[[Path], LeftAlone | None] = lambda _: None,
 ) -> list[Kept]:
-    """The runs older than ``days``, then the oldest until at most ``most`` bytes are kept: those that can only be
-    ``left_alone`` are among them, and free none.
+    """The runs older than ``days``, and then the oldest ones until at most ``most`` bytes are kept. Runs that have to
+    be ``left_alone`` are among them, but free no bytes.
 
-    A run that ``stays``, has no verdict, or one that was not expected, is kept; the latter two go where ``unexpected``.
-    It counts for the bytes. One that sent nothing may go.
+    A run is kept, and its bytes count, if it ``stays``, or has no verdict or an unexpected one; with ``unexpected``,
+    only if it ``stays``. A run that sent nothing may be removed.
     """
     oldest_first = sorted(runs, key=lambda kept: kept.run.began)
-    left = sum(kept.size for kept in runs)
+    remaining = sum(kept.size for kept in runs)
     chosen = []
     for kept in oldest_first:
         if kept.run.directory.resolve() in stays:
             continue
         too_old = days is not None and now - kept.run.began > days * _DAY
-        too_much = most is not None and left > most
+        too_much = most is not None and remaining > most
         if (too_old or too_much) and (unexpected or _may_go(kept.run)):
             chosen.append(kept)
-            left -= 0 if left_alone(kept.run.directory) else kept.size
+            remaining -= 0 if left_alone(kept.run.directory) else kept.size
     return chosen
 
 
@@ -174,23 +174,23 @@ def _may_go(run: Stored) -> bool:
 
 
 def size_of(directory: Path) -> int:
-    """The bytes of all files below that this user can see; no link is followed, and what is removed meanwhile, as a run
-    that goes on does, has none."""
+    """The bytes of all files below a directory that this user can see. No link is followed. Files that a running run
+    removes meanwhile do not count."""
     size = 0
     for folder, _, files in os.walk(directory):
         for name in files:
-            # (Who may list a folder may not see what is in it.)
+            # (This user may be allowed to list a folder, but not to look at its files.)
             with suppress(FileNotFoundError, PermissionError):
                 size += Path(folder, name).lstat().st_size
     return size
 
 
 def remove(directory: Path, below: Path) -> bool:
-    """Remove a run, and the folder of its scenario where it was the last and lies ``below`` the store; False where it
-    is being recorded."""
+    """Remove a run. If it was the last of its scenario, remove also the scenario's folder, if that is ``below`` the
+    store. False if the run is being recorded."""
     if is_recorded(directory):
         return False
-    # (Another prune may be quicker.)
+    # (Another `prune` may be faster.)
     with suppress(FileNotFoundError), judging_lock(directory):
         shutil.rmtree(directory)
     if below in directory.parent.parents:
@@ -200,7 +200,7 @@ def remove(directory: Path, below: Path) -> bool:
 
 
 def removed(chosen: Sequence[Kept], below: Path, dry_run: bool, writable: Callable[[Path], bool]) -> Iterator[Pruned]:
-    """Remove these, that lie ``below`` a store, unless it is a ``dry_run``; what became, or would become, of each."""
+    """Remove these runs, which are ``below`` a store, unless it is a ``dry_run``. Yields the result for each."""
     for kept in chosen:
         run = kept.run.directory
         left = why_left_alone(run, writable)
@@ -212,7 +212,7 @@ def removed(chosen: Sequence[Kept], below: Path, dry_run: bool, writable: Callab
 def suites_removed(
     chosen: Sequence[Path], dry_run: bool, writable: Callable[[Path], bool]
 ) -> Iterator[tuple[Path, LeftAlone | None]]:
-    """Remove these directories of suites, unless it is a ``dry_run``; why one is left alone, None where it is not."""
+    """Remove these directories of suites, unless it is a ``dry_run``. Yields for each why it is left alone, or None."""
     for directory in chosen:
         left = why_left_alone(directory, writable)
         if left is None and not dry_run:
@@ -221,8 +221,8 @@ def suites_removed(
 
 
 def _left_by(remove: Callable[[], bool]) -> LeftAlone | None:
-    """Why something is not removed though it seemed that it could be: it may have begun to be recorded since, and what
-    a folder allows is not all that decides."""
+    """Try to remove something; return why it stays, if it does. Earlier checks may be outdated (it is recorded by now),
+    or incomplete (a folder's permissions are not all that counts)."""
     try:
         return None if remove() else LeftAlone(Why.RECORDED)
     except PermissionError:
@@ -230,8 +230,8 @@ def _left_by(remove: Callable[[], bool]) -> LeftAlone | None:
 
 
 def _remove_suite(directory: Path) -> bool:
-    """False where somebody has begun to go on with it."""
-    # (Another prune may be quicker.)
+    """Remove a suite's directory. False if another process continues the suite by now."""
+    # (Another `prune` may be faster.)
     with suppress(FileNotFoundError):
         try:
             lock = RecordingLock(directory)
@@ -245,15 +245,15 @@ def _remove_suite(directory: Path) -> bool:
 
 
 def why_left_alone(directory: Path, writable: Callable[[Path], bool]) -> LeftAlone | None:
-    """Why a run, or a suite, cannot be removed by this user now; None where it can, or is gone."""
+    """Why this user cannot remove a run or a suite now; None if it can be removed, or is gone."""
     if locked := _not_to_empty(directory, writable):
         return LeftAlone(Why.NOT_YOURS, locked)
     return LeftAlone(Why.RECORDED) if is_recorded(directory) else None
 
 
 def _not_to_empty(directory: Path, writable: Callable[[Path], bool]) -> Path | None:
-    """The first folder, of a run and the one that it lies in, from which this user may remove nothing, or which is
-    closed to him; None where there is none: of a run all goes, or nothing."""
+    """The first folder, of a run's folders and its parent, from which this user may remove nothing, or which this user
+    may not read; None without one. (A run is removed completely or not at all.)"""
     closed = list[str]()
     folders = [Path(folder) for folder, _, _ in os.walk(directory, onerror=lambda error: closed.append(error.filename))]
     locked = (folder for folder in (directory.parent, *folders) if not writable(folder))

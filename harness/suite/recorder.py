@@ -1,8 +1,9 @@
 """One run of a suite, recorded in a process of its own: ``python -m harness.suite.recorder``.
 
-A run that crashes, hangs or is killed takes no other with it. Standard input: one line of JSON (``Order``), later
-``begin``, upon which the cluster comes up, and ``go``; where it closes, the suite is gone, and the run is broken off as
-by Ctrl-C. Standard output: lines of JSON (``Event``). The last says how it ended.
+A run that crashes, hangs or is killed does not harm the others. Standard input: one line of JSON (``Order``); later the
+line ``begin``, which starts the cluster, and the line ``go``, which starts the timeline. If standard input closes, the
+suite has ended, and the run is interrupted as by Ctrl-C. Standard output: lines of JSON (``Event``). The last one says
+how the run ended.
 """
 
 import os
@@ -34,9 +35,9 @@ class Order(BaseModel):
 
 
 class Event(BaseModel):
-    """What a recorder writes: ``phase``, ``step``, ``status`` and ``line`` are a display's methods; ``stands by`` when
-    all is looked at, and the cluster waits for ``begin``; ``ready`` when it serves and the timeline waits for ``go``;
-    ``recorded`` (with the run's directory), ``cannot run`` or ``failed`` when it is over."""
+    """An event of a recorder. ``phase``, ``step``, ``status``, ``line``: a display's methods. ``stands by``: all checks
+    are done, and the cluster waits for ``begin``. ``ready``: the cluster serves, and the timeline waits for ``go``.
+    ``recorded`` (with the run's directory), ``cannot run``, ``failed``: the run has ended."""
 
     kind: Literal["phase", "step", "status", "line", "stands by", "ready", "recorded", "cannot run", "failed"]
     text: str = ""
@@ -47,7 +48,7 @@ ENDS = frozenset({"recorded", "cannot run", "failed"})
 
 
 class EventWriter:
-    """A display that writes events. Where nobody reads them, the run is broken off."""
+    """A display that writes events. If nobody reads them, the run breaks off."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -61,11 +62,11 @@ class EventWriter:
             self._stream.flush()
 
     def phase(self, name: str) -> None:
-        """A phase begins."""
+        """Write that a phase begins."""
         self.write(Event(kind="phase", text=name))
 
     def step(self, text: str, seconds_left: float | None) -> None:
-        """Written once for each step."""
+        """Write a step, once."""
         if text != self._step:
             self._step = text
             self.write(
@@ -75,13 +76,13 @@ class EventWriter:
     def status(
         self, sent: int, acknowledged: int, failed: int, leader: str | None, isr: Sequence[str], faults: Sequence[str]
     ) -> None:
-        """All of it as one text."""
+        """Write the whole state as one text."""
         records = f"{acknowledged:,} of {sent:,} acknowledged, {failed:,} failed"
         led = f"leader {leader or 'none'}, ISR {' '.join(isr) or 'empty'}"
         self.write(Event(kind="status", text=f"{records}; {led}; faults: {' '.join(faults) or 'none'}"))
 
     def line(self, text: str) -> None:
-        """As it is."""
+        """Write a message."""
         self.write(Event(kind="line", text=text))
 
 
@@ -91,7 +92,8 @@ def record(
     signals: Mapping[str, threading.Event],
     recorded: Callable[..., Path] | None = None,
 ) -> Event:
-    """Record one run; returns how it ended. ``recorded``: what records it, by default ``record_run``."""
+    """Record one run. Returns the event that says how it ended. ``recorded``: the function that records it, by default
+    ``record_run``."""
     from harness.run.lifecycle import record_run
     from harness.suite.plan import digest
 
@@ -116,7 +118,7 @@ def record(
             before_timeline=wait_for_go,
         )
     except (EnvironmentLacks, ScenarioError) as exc:
-        # (What is not there now, an image or a machine perhaps, or cannot be read any more, is for its user to mend.)
+        # (The user has to repair what is missing or unreadable now, perhaps an image or a machine.)
         return Event(kind="cannot run", text=_said(exc), needed=not isinstance(exc, NoMeans))
     except KafkaTrialError as exc:
         return Event(kind="failed", text=_said(exc))
@@ -129,7 +131,7 @@ def record(
 
 
 def _said(exc: BaseException, what: str | None = None) -> str:
-    """An error and what was noted of it, in one line."""
+    """An error and its notes, in one line."""
     return "; ".join([*(what or str(exc)).splitlines(), *getattr(exc, "__notes__", ())])
 
 
@@ -145,7 +147,7 @@ def main() -> None:
     try:
         events.write(record(order, events, signals))
     except BrokenPipeError:
-        # The suite is gone; what was recorded is kept, and the cluster was removed on the way here.
+        # The suite has ended. The recording stays, and the cluster is already removed.
         os._exit(1)
 
 
@@ -157,9 +159,9 @@ def _listen(signals: Mapping[str, threading.Event]) -> None:
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    """The first interrupts; those that follow must not keep the cluster from being removed."""
-    for one in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(one, signal.SIG_IGN)
+    """The first signal interrupts the run. Later ones are ignored, so that the cluster is removed."""
+    for ignored in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(ignored, signal.SIG_IGN)
     signal.default_int_handler(number, frame)
 
 

@@ -1,4 +1,4 @@
-"""A suite's reports beside its suite.json: for CI servers, for a job's page, for a browser."""
+"""A suite's reports in the directory of its suite.json: for CI servers, for a job's page, for a browser."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ def write_reports(file: SuiteFile, directory: Path) -> Path:
 
 
 def markdown(file: SuiteFile) -> str:
-    """A table with a row for each case: how many of its runs came to which verdict, and how many as expected."""
+    """A table with a row for each case: the verdicts of its runs, and how many were as expected."""
     lines = [f"## kafka-trial: {file.suite}", "", f"{file.headline}, in {file.cost}.", ""]
     lines += ["| | scenario | verdict | as expected | |", "|---|---|---|---|---|"]
     for name, runs in file.by_name().items():
@@ -54,8 +54,8 @@ def page(file: SuiteFile) -> str:
 
 
 def annotations(file: SuiteFile) -> list[str]:
-    """GitHub's workflow commands: an error for what is not as expected, is worse than the baseline, or was not compared
-    with it, a warning for what was not run, or where there is no baseline."""
+    """GitHub's workflow commands: an error for each case that is not as expected, worse than the baseline, or not
+    compared with it; a warning for each run that was not run, and for a missing baseline."""
     worse = ((name, line) for name, lines in file.worse.items() for line in lines)
     lines = [f"::error title={_escaped(name, ',:')}::{_escaped(f'worse: {line}')}" for name, line in worse]
     if file.baseline is not None and not _is_whole(file):
@@ -71,7 +71,7 @@ def annotations(file: SuiteFile) -> list[str]:
 
 
 def append_summary(file: SuiteFile, environment: Mapping[str, str]) -> None:
-    """Append the summary to $GITHUB_STEP_SUMMARY where it is set. Raises OSError."""
+    """Append the summary to the file $GITHUB_STEP_SUMMARY, if that is set. Raises OSError."""
     if summary := environment.get("GITHUB_STEP_SUMMARY"):
         with Path(summary).open("a", encoding="utf-8") as out:
             out.write(markdown(file) + "\n")
@@ -85,18 +85,18 @@ def compared(file: SuiteFile) -> str:
 
 
 def _is_whole(file: SuiteFile) -> bool:
-    """Whether all that was to be compared is."""
+    """Whether the whole measure was compared."""
     return not file.is_to_compare and (file.measure is None or file.measure.whole)
 
 
 def verdicts(runs: list[Result]) -> str:
-    """``invalid``, or ``4 invalid, 1 valid``; what else they came to where there is no verdict."""
+    """``invalid``, or ``4 invalid, 1 valid``; the outcome of runs without a verdict."""
     each = Counter(str(run.verdict) if run.outcome in JUDGED else str(run.outcome) for run in runs)
     return next(iter(each)) if len(runs) == 1 else ", ".join(f"{number} {one}" for one, number in each.items())
 
 
 def share(runs: list[Result]) -> str:
-    """``4 of 5``: how many came out as expected."""
+    """``4 of 5``: how many runs were as expected."""
     return f"{sum(run.outcome is Outcome.EXPECTED for run in runs)} of {len(runs)}"
 
 
@@ -114,7 +114,7 @@ def _cell(text: str) -> str:
 
 
 def _escaped(text: str, more: str = "") -> str:
-    """As GitHub's workflow commands want it (actions/toolkit, command.ts: escapeData, escapeProperty)."""
+    """Text escaped for GitHub's workflow commands (actions/toolkit, command.ts: escapeData, escapeProperty)."""
     for char in ("%", "\r", "\n", *more):
         text = text.replace(char, f"%{ord(char):02X}")
     return text

@@ -1,4 +1,4 @@
-"""suite.json: every run of a suite, how far it came, and what it ended with. It is rewritten at each change."""
+"""suite.json: every run of a suite, its state, and its result. The file is rewritten at each change."""
 
 import json
 import math
@@ -27,7 +27,7 @@ SCHEMA = 1
 
 
 class Outcome(StrEnum):
-    """What became of one run of a suite. Only ``as expected`` is a success."""
+    """The state or result of one run of a suite. Only ``as expected`` is a success."""
 
     WAITING = "waiting"
     RUNNING = "running"
@@ -41,12 +41,12 @@ class Outcome(StrEnum):
     NOT_STARTED = "not started"
 
 
-#: A run that ended: it is not run again. (What could not run is: what was missing may be there by now.)
+#: A run with one of these results is not run again. (One that could not run is: what was missing may be there by now.)
 OVER = frozenset({Outcome.EXPECTED, Outcome.UNEXPECTED, Outcome.UNKNOWN, Outcome.CRASHED})
 JUDGED = frozenset({Outcome.EXPECTED, Outcome.UNEXPECTED, Outcome.UNKNOWN})
 
 
-#: What the system takes for a path, from whoever wrote the file.
+#: A path must not have a zero byte: the file may come from anybody.
 _Path = Annotated[str, Field(pattern=r"^[^\x00]*$")]
 
 
@@ -66,12 +66,12 @@ class Result(_Part):
     seed: int
     expected_seconds: float
     alone: list[str] = Field(
-        [], description="what its cluster has to itself: those of which another has a part are not up at once"
+        [], description="what its cluster shares with no other at the same time: such clusters run one after the other"
     )
-    measured_until: str = Field(DRAIN, description="the phase from which on nothing of it is measured any more")
+    measured_until: str = Field(DRAIN, description="the phase from which on nothing in it is measured any more")
     outcome: Outcome = Outcome.WAITING
-    why: str = Field("", description="the headline of its verdict, behind what was expected; or what kept it from one")
-    needed: bool = Field(False, description="what it cannot run without is to be mended: that is never skipped")
+    why: str = Field("", description="what was expected, and the headline of its verdict; or why it has no verdict")
+    needed: bool = Field(False, description="it lacks something that can be repaired: it is then never skipped")
     refused: int = Field(0, description="how often it was tried, and could not run")
     unjudged: int = Field(0, description="how often its judge failed")
     verdict: Judgement | None = None
@@ -79,19 +79,19 @@ class Result(_Part):
     directory: _Path | None = None
     began: float | None = Field(None, description="seconds since 1970")
     seconds: float | None = Field(
-        None, description="from its start to its verdict; from when the suite went on where it was recorded before"
+        None, description="from its start, or the suite's continuation if it was recorded before, to its verdict"
     )
-    timeline_seconds: float | None = Field(None, description="of these, those of its timeline")
+    timeline_seconds: float | None = Field(None, description="the seconds of its timeline")
     abandoned: list[_Path] = Field(
-        [], description="directories of attempts that were broken off before they were whole"
+        [], description="directories of attempts that were interrupted before they were whole"
     )
     earlier: list[_Path] = Field(
-        [], description="directories of the same scenario and seed that were there before it began: another's runs"
+        [], description="directories of the same scenario and seed that existed before it began: other runs"
     )
 
     @classmethod
     def of(cls, case: Case) -> Self:
-        """What is known of a run that waits."""
+        """A run that waits."""
         return cls(
             name=case.name,
             repeat=case.repeat,
@@ -108,16 +108,16 @@ class Result(_Part):
     def judged(self, verdict: Verdict) -> None:
         """Note its verdict."""
         self.verdict, self.unjudged = verdict.verdict, 0
-        headline, said = verdict.reasons[0], verdict.reasons[-1].removeprefix(f"{Outcome.UNEXPECTED}: ")
-        self.why = headline if verdict.expected or headline == said else f"{said}; {headline}"
+        headline, unmet_line = verdict.reasons[0], verdict.reasons[-1].removeprefix(f"{Outcome.UNEXPECTED}: ")
+        self.why = headline if verdict.expected or headline == unmet_line else f"{unmet_line}; {headline}"
         self.anomalies = {name: anomaly.count for name, anomaly in verdict.anomalies.items()}
         unmet = Outcome.UNKNOWN if verdict.verdict is Judgement.UNKNOWN else Outcome.UNEXPECTED
         self.outcome = Outcome.EXPECTED if verdict.expected else unmet
 
 
 class Before(_Part):
-    """Of one case, what a suite is compared with: the directories of its judged runs, relative to the store where they
-    are in it, and how many others there were (harness.suite.stored: Runs)."""
+    """The runs of one case that a suite is compared with: the directories of the judged ones, relative to the store if
+    they are in it, and the number of others (harness.suite.stored: Runs)."""
 
     judged: list[_Path] = []
     crashed: int = 0
@@ -128,18 +128,18 @@ class Before(_Part):
 
     @property
     def lacking(self) -> bool:
-        """Whether there was one to compare with, and there is none."""
+        """Whether all runs to compare with are gone."""
         return not self.judged and not self.crashed and bool(self.removed or self.unreadable)
 
 
 class Measure(_Part):
-    """What a suite is compared with when it ends: chosen when it begins, and the same when it goes on."""
+    """What a suite is compared with at its end: chosen at its beginning, and kept if it is continued."""
 
-    said: _Path = Field(description="the path that was named, whole")
+    said: _Path = Field(description="the absolute path of the baseline")
     cases: dict[str, Before]
-    gone: list[str] = Field([], description="the names of cases that its suite has, and this one has not")
-    whole: bool = Field(True, description="whether all of it could be seen, of each case a run that can be read")
-    compared: bool = Field(False, description="whether all that was run since is compared with it")
+    gone: list[str] = Field([], description="the names of cases that the baseline has, and this suite lacks")
+    whole: bool = Field(True, description="whether all of it could be read, and each case has a readable run")
+    compared: bool = Field(False, description="whether all runs of this suite are compared with it")
 
 
 class SuiteFile(_Part):
@@ -153,13 +153,13 @@ class SuiteFile(_Part):
     began: float
     ended: float | None = None
     named: list[str] = Field([], description="the arguments that it was started with")
-    spent: float = Field(0.0, description="seconds that earlier, broken-off processes of this suite worked on it")
+    spent: float = Field(0.0, description="seconds that earlier, interrupted processes worked on this suite")
     versions: dict[str, str] = {}
     baseline: _Path | None = Field(None, description="what it was compared with")
-    worse: dict[str, list[str]] = Field({}, description="by a case's name, in which ways it is worse than the baseline")
+    worse: dict[str, list[str]] = Field({}, description="by a case's name, how it is worse than the baseline")
     measure: Measure | None = Field(None, description="what it is to be compared with")
-    uncompared: str = Field("", description="where that was asked for, and there is nothing, why")
-    texts: dict[str, str] = Field({}, description="by its path, what was in each file of a scenario when it began")
+    uncompared: str = Field("", description="why there is nothing to compare with, though a baseline was given")
+    texts: dict[str, str] = Field({}, description="by path, the content of each scenario's file when the suite began")
     runs: list[Result]
 
     def write(self, directory: Path) -> None:
@@ -168,7 +168,7 @@ class SuiteFile(_Part):
 
     @classmethod
     def read(cls, directory: Path) -> Self:
-        """Raises HistoryError where there is none, or none of this version."""
+        """The suite.json of a directory. Raises HistoryError if it is missing, or not of this version."""
         path = directory / SUITE_FILE
         try:
             return cls.model_validate(json.loads(path.read_text(encoding="utf-8")))
@@ -177,33 +177,33 @@ class SuiteFile(_Part):
             raise HistoryError(f"{path}: not a suite file of this version ({why})") from exc
 
     def skips(self, run: Result) -> bool:
-        """Whether a run may be skipped: this machine cannot run it, and the suite takes that for no failure."""
+        """Whether a run counts as skipped: this machine cannot run it, and for this suite that is no failure."""
         return run.outcome is Outcome.CANNOT_RUN and self.cannot_run == "skip" and not run.needed
 
     @property
     def called(self) -> tuple[str, ...]:
-        """What others are called that are the same suite: its name, or the scenarios that were named instead."""
+        """What identifies the same suite at other times: its name, or the scenarios that were given instead."""
         return (self.suite, *(self.named if self.suite == UNNAMED else ()))
 
     def is_measure(self, name: str) -> bool:
-        """Whether others may be compared with its runs of a case: not where they are worse than those before, nor
-        where that was to be found out and is not yet."""
+        """Whether other suites may be compared with its runs of a case. They may not if these are worse than earlier
+        ones, or if that is still to be found out."""
         return not self.is_to_compare and name not in self.worse
 
     def is_left(self, tries: int | None = None) -> bool:
-        """Whether there is something to go on with, if only to compare it; what could not run is, until it was tried so
-        often."""
+        """Whether the suite can be continued, if only to compare it. Runs that could not run count until they were
+        tried ``tries`` times."""
         left = (run for run in self.runs if run.outcome not in OVER and not self.skips(run))
         refused = (run.outcome is Outcome.CANNOT_RUN and max(1, run.refused) >= (tries or math.inf) for run in left)
         return self.ended is None or self.is_to_compare or not all(refused)
 
     @property
     def is_to_compare(self) -> bool:
-        """Whether all that was run since is not compared yet with what it was to be."""
+        """Whether its runs are still to be compared with the measure."""
         return self.measure is not None and not self.measure.compared
 
     def counts(self) -> dict[Outcome, int]:
-        """How many runs came to each outcome; none that no run came to."""
+        """The number of runs for each outcome that occurs."""
         each = Counter(run.outcome for run in self.runs)
         return {outcome: each[outcome] for outcome in Outcome if outcome in each}
 
@@ -219,7 +219,7 @@ class SuiteFile(_Part):
         """``4 min 2 s, of which 2 min 44 s were timelines: 13.0 s more for each run``."""
         timelines = [run.timeline_seconds for run in self.runs if run.timeline_seconds is not None]
         besides = self.spent - sum(timelines)
-        # (With several clusters at once there may be nothing more.)
+        # (With several clusters at once, there may be no additional time.)
         if not timelines or besides < 0:
             return clock(self.spent)
         return (
@@ -228,7 +228,7 @@ class SuiteFile(_Part):
         )
 
     def by_name(self) -> dict[str, list[Result]]:
-        """The runs of each case, in the order of their first."""
+        """The runs of each case, in the order of the cases' first runs."""
         found: dict[str, list[Result]] = {}
         for run in self.runs:
             found.setdefault(run.name, []).append(run)
@@ -242,7 +242,7 @@ def clock(seconds: float) -> str:
 
 
 def new_directory(store: Path, suite: str, now: float) -> Path:
-    """A fresh ``<store>/suite-<name>-<UTC time>``. Raises EnvironmentLacks where the store is not writable."""
+    """A new ``<store>/suite-<name>-<UTC time>``. Raises EnvironmentLacks if the store is not writable."""
     moment = datetime.fromtimestamp(now, UTC).strftime("%Y%m%dT%H%M%S.%f")[:-3]
     directory = store / f"suite-{suite}-{moment}Z"
     try:
@@ -259,25 +259,27 @@ def stored_suites(store: Path) -> list[Path]:
 
 
 def asked(named: Sequence[str]) -> list[str]:
-    """The arguments that a suite is started with, as it is found again from another directory, and no other is: what is
-    no name, nor a pattern of names, by its whole path. (See harness.suite.model: load_suite, and its plan.)"""
+    """The arguments of a suite in a form that identifies it from any directory: names and patterns of names unchanged,
+    files by their absolute paths. (See harness.suite.model: load_suite, and its plan.)"""
     known = scenarios()
     if len(named) == 1 and named[0] in suites():
         return list(named)
 
-    def is_name(one: str) -> bool:
-        return one in known or (not Path(one).is_file() and any(fnmatchcase(name, one) for name in known))
+    def is_name(argument: str) -> bool:
+        return argument in known or (
+            not Path(argument).is_file() and any(fnmatchcase(name, argument) for name in known)
+        )
 
     return [name if is_name(name) else os.path.realpath(name) for name in named]
 
 
 def to_resume(store: Path, named: Sequence[str]) -> Path | None:
-    """The newest suite, started with these arguments, in a store that did not end, or whose time budget did before all
-    was run, or its judge before all was judged, or that could not run what it does not skip: a newer one that ended
-    tried that again. Where that was tried twice, older ones come first that have something else left. One that cannot
-    be read (of another version) is skipped. None where there is none.
+    """The newest suite in a store that was started with these arguments and can be continued; None if there is none.
 
-    Raises ScenarioError where the newest is still going.
+    It can be if it did not end, if its time budget or its judge ended before all runs were run or judged, or if it
+    could not run something that it does not skip. (A newer suite that ended has tried that again.) If that was tried
+    twice, older suites with other work left come first. A suite that cannot be read (of another version) is skipped.
+    Raises ScenarioError if the newest is still going.
     """
     newer, lasting = False, None
     for directory, file in _newest_first(store):
@@ -294,12 +296,12 @@ def to_resume(store: Path, named: Sequence[str]) -> Path | None:
 
 
 def left_in(store: Path) -> Path | None:
-    """The newest suite in a store that anybody could go on with, whatever it was started with."""
+    """The newest suite in a store that can be continued, whatever its arguments."""
     return next((path for path, file in _newest_first(store) if file.is_left() and not is_recorded(path)), None)
 
 
 def _is_of(file: SuiteFile, named: Sequence[str]) -> bool:
-    """Whether a suite was started with these arguments. (A file may be gone since: then its path is asked for.)"""
+    """Whether a suite was started with these arguments. (A file may be gone by now: then its path counts.)"""
     forms = [{name, os.path.realpath(name)} for name in named]
     known = {form for each in forms for form in each}
     return known.issuperset(file.named) and not any(form.isdisjoint(file.named) for form in forms)
@@ -315,9 +317,9 @@ def _newest_first(store: Path) -> Iterator[tuple[Path, SuiteFile]]:
 
 @contextmanager
 def worked_on(directory: Path) -> Iterator[None]:
-    """Keep others from going on with the suite in ``directory``, until this is over or the process ends.
+    """Keep others from continuing the suite in ``directory`` until the block or the process ends.
 
-    Raises ScenarioError where another process works on it.
+    Raises ScenarioError if another process works on it.
     """
     try:
         lock = RecordingLock(directory)
@@ -334,9 +336,9 @@ def _still_going(directory: Path) -> str:
 
 
 def urgency(stores: Iterable[Path]) -> dict[str, Urgency]:
-    """By a case's name, how urgent it is by the last suite in these stores that has it.
+    """The urgency of each case, by its name, according to the last suite in these stores that has it.
 
-    It only decides an order: a suite that cannot be read (of another version) keeps no other from being run.
+    It only decides an order, so a suite that cannot be read (of another version) is ignored.
     """
     found: dict[str, Urgency] = {}
     files = [file for store in stores for _, file in _newest_first(store)]
@@ -352,5 +354,5 @@ def urgency(stores: Iterable[Path]) -> dict[str, Urgency]:
 
 
 def relative(directory: Path, store: Path) -> str:
-    """A run's directory as suite.json names it."""
+    """A run's directory in the form of suite.json."""
     return os.path.relpath(directory, store)

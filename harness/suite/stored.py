@@ -1,4 +1,4 @@
-"""Stored runs as they lie in a store: what each says of itself, without its history."""
+"""The runs in a store: what each says of itself, without its history."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -20,7 +20,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Stored:
-    """A run; ``verdict`` is None where it was not judged."""
+    """A run. ``verdict`` is None if it was not judged."""
 
     directory: Path
     file: RunFile
@@ -28,16 +28,15 @@ class Stored:
 
     @property
     def began(self) -> float:
-        """Seconds since 1970; where nobody recorded it (imported histories have no date), when it was put here."""
+        """When it began, in seconds since 1970; without a date (imported histories have none), when it was stored."""
         return self.file.origin_unix_ns / 1e9 or (self.directory / RUN_FILE).stat().st_mtime
 
 
 @dataclass(frozen=True)
 class Runs:
-    """The runs of one case: those with a verdict, how many came to none (they crashed, or the judge did), how many were
-    removed since, cannot be read, could not run, and wait or were broken off. None of it: the suite's time budget left
-    all of them out.
-    ``noted``: of those removed or not to be read, whether they were as expected, as their suite noted it."""
+    """The runs of one case: those with a verdict, and how many crashed (or their judge did), were removed since, cannot
+    be read, could not run, and wait or were interrupted. If there are none at all, the suite's time budget left them
+    out. ``noted``: for runs that were removed or cannot be read, whether the suite noted them as expected."""
 
     judged: Sequence[Stored] = ()
     crashed: int = 0
@@ -49,17 +48,17 @@ class Runs:
 
     @property
     def any(self) -> bool:
-        """Whether there is one to compare."""
+        """Whether there is a run to compare."""
         return bool(self.judged or self.crashed)
 
     @property
     def lacking(self) -> bool:
-        """Whether there was one, and there is none to compare any more."""
+        """Whether there were runs to compare, and all are gone."""
         return not self.any and bool(self.removed or self.unreadable)
 
 
 def read_run(directory: Path) -> Stored:
-    """Raises HistoryError where there is no run, or one of another version."""
+    """The run in a directory. Raises HistoryError if there is none, or it is of another version."""
     path = directory / VERDICT_FILE
     try:
         verdict = Verdict.model_validate_json(path.read_bytes())
@@ -73,8 +72,8 @@ def read_run(directory: Path) -> Stored:
 
 
 def readable(directories: Iterable[Path], say: Say, torn: bool = False) -> Iterator[Stored]:
-    """The runs in these directories; one that cannot be read is reported, and left out. Where of one the verdict alone
-    cannot be read, it is reported, and with ``torn`` it is there without one."""
+    """The runs in these directories. A run that cannot be read is reported, and left out. If only its verdict cannot be
+    read, it is reported too; with ``torn``, it is included without a verdict."""
     for directory in directories:
         try:
             yield read_run(directory)
@@ -86,7 +85,7 @@ def readable(directories: Iterable[Path], say: Say, torn: bool = False) -> Itera
 
 
 def with_verdict(directories: Iterable[Path], say: Say) -> Iterator[Stored]:
-    """Of runs that were judged, those that can be read; one whose verdict is gone is reported, and left out, too."""
+    """The judged runs that can be read. A run whose verdict is gone is reported, and left out."""
     for run in readable(directories, say):
         if run.verdict is not None:
             yield run
@@ -99,15 +98,15 @@ def _refuse(line: str) -> None:
 
 
 def runs_below(folder: Path, say: Say = _refuse) -> list[Path]:
-    """The directories of all runs at and below ``folder``, in the order of their names, and none inside a run; of a
-    suite's directory, those of its runs that are there. Raises HistoryError where there is no such directory. ``say``
-    gets a line about each folder that cannot be looked into."""
+    """The directories of all runs in ``folder`` and below, in the order of their names, but none inside a run. If
+    ``folder`` is a suite's directory: those of the suite's existing runs. ``say`` gets a line about each folder that
+    cannot be read. Raises HistoryError if there is no such directory."""
     if not folder.is_dir():
         raise HistoryError(f"{folder}: no such directory: name a store, a suite or a run")
     if (folder / SUITE_FILE).is_file():
         store = Path(os.path.realpath(folder)).parent
         named = (store / run.directory for run in SuiteFile.read(folder).runs if run.directory is not None)
-        # (A suite that somebody sent may name what is none of its store's.)
+        # (A suite from elsewhere may name directories that are not in its store.)
         inside = (run for run in named if Path(os.path.realpath(run)).is_relative_to(store))
         return sorted(run for run in inside if is_there(run / RUN_FILE))
     found = files_below(folder, RUN_FILE, lambda error: say(f"{error.filename}: {error.strerror}"), nested=False)
@@ -117,13 +116,13 @@ def runs_below(folder: Path, say: Say = _refuse) -> list[Path]:
 def by_case(
     folder: Path, say: Say, baseline: bool = False, without: str | None = None, closed: Say | None = None
 ) -> dict[str, Runs]:
-    """The runs of a suite by the names of their cases. Of a store, for each case those of the newest suite that has
-    it, or the one run outside of suites that is newer: its case has the scenario's name. Where others are compared with
-    it (``baseline``), runs of which none was judged hide no older ones, and neither do those that were worse: a night
-    that crashed is no measure. ``without``: the name of a suite's directory that is skipped, as are copies of it.
+    """The runs of a suite, by the names of their cases. For a store: of each case the runs of the newest suite that has
+    it, or a newer run outside of suites (its case has the scenario's name).
 
-    Raises HistoryError where none was judged. A run that cannot be read is reported, and left out. A folder that cannot
-    be looked into is reported to ``closed``, by default as a run is.
+    ``baseline``: others are to be compared with these runs. Then runs of a suite do not replace older ones if none was
+    judged, or if they were worse: a night that crashed is not a measure. ``without``: the name of a suite's directory
+    that is skipped, with its copies. A run that cannot be read is reported, and left out. A folder that cannot be read
+    is reported to ``closed``, by default like a run. Raises HistoryError if no run was judged.
     """
     if (folder / SUITE_FILE).is_file():
         if Path(os.path.realpath(folder)).name == without:
@@ -139,8 +138,8 @@ def by_case(
 
 
 def of_suite(directory: Path, say: Say) -> dict[str, Runs]:
-    """The runs of the suite in ``directory`` by the names of their cases, as far as they came. A run that cannot be
-    read is reported, and left out. Raises HistoryError where the suite cannot."""
+    """The runs of the suite in ``directory`` so far, by the names of their cases. A run that cannot be read is
+    reported, and left out. Raises HistoryError if the suite cannot be read."""
     found: dict[str, Runs] = {}
     file = SuiteFile.read(directory)
     for result in file.runs:
@@ -166,13 +165,13 @@ def of_suite(directory: Path, say: Say) -> dict[str, Runs]:
 
 
 def listed(folder: Path, baseline: bool = False, without: str | None = None) -> dict[tuple[str, ...], set[str]]:
-    """By what a suite is called, the names of the cases of the suite in ``folder``, or of the newest of each in a
-    store, with ``baseline`` also those that it was found to lack; none where there is a run alone. ``without``: as of
-    ``by_case``."""
+    """The names of the cases of each suite, by what identifies the suite (``called``): of the suite in ``folder``, or
+    of the newest suite of each kind in a store; with ``baseline`` also the cases that it was found to lack. Empty if
+    ``folder`` is a single run. ``without``: as for ``by_case``."""
     found: dict[tuple[str, ...], set[str]] = {}
     is_suite = (folder / SUITE_FILE).is_file()
     for directory in [folder] if is_suite else stored_suites(folder):
-        with suppress(HistoryError):  # (Who looks for its runs says so.)
+        with suppress(HistoryError):  # (The search for its runs reports it.)
             file = SuiteFile.read(directory)
             if directory.name != without:
                 found[file.called] = _listed(file, baseline and not is_suite)
@@ -182,7 +181,7 @@ def listed(folder: Path, baseline: bool = False, without: str | None = None) -> 
 def _listed(file: SuiteFile, baseline: bool) -> set[str]:
     lacks = set[str]()
     if baseline:
-        # (To lack a case is to be worse: it is no measure in that.)
+        # (A suite that lacks a case is worse: in this it is not a measure.)
         lacks |= file.worse.keys() | set(file.measure.gone if file.measure is not None and file.is_to_compare else ())
     return {run.name for run in file.runs} | lacks
 
@@ -196,27 +195,29 @@ def _newest(folder: Path, say: Say, baseline: bool, without: str | None, closed:
     for directory in stored_suites(folder):
         try:
             file = SuiteFile.read(directory)
-            of = {} if directory.name == without else of_suite(directory, say)
+            cases = {} if directory.name == without else of_suite(directory, say)
         except HistoryError as exc:
-            # One of another version: its runs are like any other.
+            # A suite of another version: its runs count like runs outside of suites.
             if isinstance(exc.__cause__, PermissionError):
                 closed(str(exc))
             continue
-        # What the suite has no more is none of its cases.
-        of = {name: runs for name, runs in of.items() if name in has[file.called]}
+        # Leave out the cases that the suite no longer has.
+        cases = {name: runs for name, runs in cases.items() if name in has[file.called]}
         found = {
             name: runs
-            for name, runs in of.items()
+            for name, runs in cases.items()
             if (runs.judged and file.is_measure(name) if baseline else runs.any or runs.lacking)
         }
-        lacking |= {name: runs for name, runs in of.items() if baseline and runs.unreadable and not runs.any}
+        lacking |= {name: runs for name, runs in cases.items() if baseline and runs.unreadable and not runs.any}
         newest |= found
         began |= dict.fromkeys(found, file.began)
-        of_suites |= {(folder / one).resolve() for run in file.runs for one in (run.directory, *run.abandoned) if one}
+        of_suites |= {
+            (folder / path).resolve() for run in file.runs for path in (run.directory, *run.abandoned) if path
+        }
     for directory in runs_below(folder, closed):
         if directory.resolve() in of_suites:
             continue
-        run, torn = _apart(directory, say)
+        run, torn = _single_run(directory, say)
         if run is None or (torn and baseline):
             name = os.path.relpath(directory.parent, folder) if run is None else run.file.scenario_name
             lacking.setdefault(name, Runs(unreadable=1))
@@ -229,8 +230,8 @@ def _newest(folder: Path, say: Say, baseline: bool, without: str | None, closed:
     return {**lacking, **newest} if baseline else newest
 
 
-def _apart(directory: Path, say: Say) -> tuple[Stored | None, bool]:
-    """A run that is of no suite, as far as it can be read, and whether that is not whole, which is reported."""
+def _single_run(directory: Path, say: Say) -> tuple[Stored | None, bool]:
+    """A run outside of suites, as far as it can be read, and whether a part is unreadable, which is reported."""
     try:
         return read_run(directory), False
     except HistoryError as exc:

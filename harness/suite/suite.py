@@ -1,4 +1,4 @@
-"""A suite as it goes: recorders side by side, one warm judge, and suite.json after each change."""
+"""Runs a suite: recorders side by side, one warm judge, and suite.json rewritten after each change."""
 
 import traceback
 from collections import deque
@@ -21,16 +21,16 @@ from harness.run.judging import judging, publish
 from harness.suite.recorder import ENDS, Event, Order
 from harness.suite.results import OVER, Outcome, Result, SuiteFile, relative
 
-#: Judges the run in a directory; what it finds beside the verdict goes to the folder.
+#: Judges the run in a directory. The second path is the folder for all results except the verdict.
 Judge = Callable[[Path, Path], Verdict]
 
 _NOT_BEGUN = frozenset({Outcome.WAITING, Outcome.NOT_STARTED})
 
 LOGS = "logs"
-#: How often one run is tried to be judged: a suite that goes on must come to its end.
+#: How often the judge tries one run: a suite that is continued again and again has to end.
 _JUDGED_AT_MOST = 2
 _TICK_SECONDS = 1.0
-#: A recorder whose suite was killed heals, removes its cluster and ends.
+#: The seconds in which a recorder whose suite was killed heals, removes its cluster and ends.
 _ORPHAN_SECONDS = 180.0
 
 
@@ -51,20 +51,20 @@ class Recording(Protocol):
 
 
 class SuiteDisplay(Protocol):
-    """Shows how a suite goes on."""
+    """Shows the progress of a suite."""
 
     def runs(self, file: SuiteFile, doing: Mapping[int, str]) -> None:
-        """How all stands. ``doing``: by their numbers, what those runs do that are under way."""
+        """Show the present state. ``doing``: what the running runs do, by their numbers."""
 
     def ended(self, number: int, run: Result) -> None:
-        """A run came to its end."""
+        """Show the result of a run."""
 
 
 @dataclass(frozen=True)
 class Actions:
-    """What a suite acts with. ``start`` takes an order, the recorder's log, and a callback for its events; ``judge``
-    makes the judge, once; ``abandon`` ends what it waits for, in vain perhaps; ``clean`` removes what a run left on the
-    machine; ``now`` is in seconds."""
+    """The actions of a suite. ``start`` takes an order, the recorder's log, and a callback for its events. ``judge``
+    makes the judge, once. ``abandon`` ends what the judge waits for. ``clean`` removes what a run left on the machine.
+    ``now`` returns seconds."""
 
     start: Callable[[Order, Path, Callable[[Event], None]], Recording]
     judge: Callable[[], Judge]
@@ -75,7 +75,7 @@ class Actions:
 
 @dataclass
 class SuiteRun:
-    """``file`` as it is run from ``directory``, with ``jobs`` timelines at once; runs are kept in ``store``."""
+    """Runs the suite of ``file`` in ``directory``, with ``jobs`` timelines at once. Runs are stored in ``store``."""
 
     file: SuiteFile
     directory: Path
@@ -98,13 +98,13 @@ class SuiteRun:
     _judge: Future[Judge] | None = None
 
     def run(self) -> None:
-        """Run all that waits. Interrupted, it breaks off what is under way, waits for it, and lets the rest wait for
-        ``--resume``."""
+        """Run all waiting runs. If it is interrupted, it interrupts the running ones, waits for their end, and leaves
+        the rest to ``--resume``."""
         began, spent = self.actions.now(), self.file.spent
         (self.directory / LOGS).mkdir(exist_ok=True)
         for number, run in enumerate(self.file.runs):
             if run.outcome is Outcome.RECORDED:
-                # Of the time between, a night perhaps, nothing was spent on it.
+                # The time between two processes, perhaps a night, does not count.
                 run.began = began
                 self._recorded.append(number)
         with ThreadPoolExecutor(1, "judge") as self._pool:
@@ -145,7 +145,8 @@ class SuiteRun:
             self._recorders[number].begin()
 
     def _have_next_stand_by(self) -> None:
-        """While a cluster comes up, the recorder of the next run looks at all that it needs. In a timeline it idles."""
+        """While a cluster starts, the recorder of the next run checks what it needs. During a timeline it only
+        waits."""
         if self._standing_by or self._gone_on or not self._measured:
             return
         for number, run in enumerate(self.file.runs):
@@ -155,10 +156,10 @@ class SuiteRun:
                 return
 
     def _may_look(self, number: int) -> bool:
-        """Whether what the cluster of a run has to itself is free: another's is there until its recorder ends, and a
-        recorder that looks takes what is there for a stranger's."""
+        """Whether everything is free that the run's cluster shares with no other. Another run uses it until its
+        recorder ends, and a recorder that checks it would take that run for a stranger's."""
         others = (self._recorders.keys() | self._looking) - {number}
-        held = {one for other in others for one in self.file.runs[other].alone}
+        held = {name for other in others for name in self.file.runs[other].alone}
         return held.isdisjoint(self.file.runs[number].alone)
 
     def _recorder(self, number: int, run: Result) -> Recording:
@@ -187,7 +188,7 @@ class SuiteRun:
         return lambda event: self._events.put((number, event))
 
     def _make_judge(self) -> Future[Judge]:
-        """The one judge of all runs: it is made once, in the thread that judges."""
+        """The judge of all runs. It is made once, in the thread that judges."""
         if self._judge is None:
             self._judge = self._pool.submit(self.actions.judge)
         return self._judge
@@ -209,8 +210,8 @@ class SuiteRun:
         return verdict
 
     def _let_go(self) -> None:
-        """A timeline begins while no other run is read to its end, sealed, judged or made ready: that takes the cores
-        of a small machine."""
+        """Start a timeline only while no other run is in its final read, sealed, judged or started: those take the
+        cores of a small machine."""
         if self._judging is None and not self._ending and not self._recorded and not self._looking:
             while self._ready:
                 number = self._ready.pop(0)
@@ -245,7 +246,7 @@ class SuiteRun:
         if event.kind not in ENDS:
             return
         if number not in self._recorders and number not in self._standing_by:
-            return  # It was dismissed.
+            return  # The recorder was dismissed.
         begun = number in self._recorders
         (self._recorders if begun else self._standing_by).pop(number).wait()
         self._looking.discard(number)
@@ -267,13 +268,13 @@ class SuiteRun:
         self._end(number, Outcome.CANNOT_RUN if event.kind == "cannot run" else Outcome.CRASHED, event.text)
 
     def _find(self, run: Result) -> Path | None:
-        """Note the directory of a run that was begun, and return it."""
+        """Note the directory of a started run, and return it."""
         found = run_directory(self.store, run)
         run.directory = None if found is None else relative(found, self.store)
         return found
 
     def _clean(self, directory: Path) -> None:
-        """Remove what a run left that did not end well; its own process has, unless it was killed."""
+        """Remove what a failed run left on the machine. Its own process has done so, unless it was killed."""
         try:
             self.actions.clean(RunFile.read(directory))
         except KafkaTrialError as exc:
@@ -290,7 +291,7 @@ class SuiteRun:
             self._end(number, run.outcome, run.why)
             return
         if self._judge is not None and self._judge.done() and self._judge.exception() is not None:
-            # Nothing is judged here: what is recorded waits for who goes on.
+            # No judge could be made: recorded runs wait until the suite is continued.
             raise error
         log = self.directory / LOGS / f"{number + 1}.judge.log"
         with log.open("w", encoding="utf-8") as file:
@@ -298,7 +299,7 @@ class SuiteRun:
         why = line_of(error) or f"defect: {type(error).__name__}: {error}; see {log}"
         run.unjudged += 1
         if run.unjudged < _JUDGED_AT_MOST:
-            # What is recorded stays so: who goes on judges it.
+            # The run stays recorded: it is judged when the suite is continued.
             self._end(number, Outcome.RECORDED, f"not judged, --resume tries again: {why}")
         else:
             directory = self.store / (run.directory or "")
@@ -314,7 +315,8 @@ class SuiteRun:
         self.display.ended(number, run)
 
     def _break_off(self) -> None:
-        """End what is under way: what is recorded may be run again, what is judged is recorded and is judged again."""
+        """Interrupt the running runs. A run that was being recorded may be run again; one that was being judged stays
+        recorded, and is judged again."""
         for recorder in (*self._recorders.values(), *self._standing_by.values()):
             recorder.break_off()
         for number in list(self._standing_by):
@@ -335,9 +337,9 @@ class SuiteRun:
 
 
 def run_directory(store: Path, run: Result) -> Path | None:
-    """The directory of a run that was begun: its scenario and seed name it. None where there is none.
+    """The directory of a started run, found by its scenario and seed; None if there is none.
 
-    What was there before is another's: two suites of one seed draw the same for their runs.
+    Directories that existed before belong to other runs: two suites with one seed choose the same seeds for their runs.
     """
     others = {*run.abandoned, *run.earlier}
     begun = [found for found in _directories(store, run) if relative(found, store) not in others]
@@ -353,8 +355,8 @@ def _is_over(directory: Path) -> bool:
     return not is_recorded(directory)
 
 
-def _unsaid(_line: str) -> None:
-    """(For who asks for none of the lines.)"""
+def _ignore(_line: str) -> None:
+    """(The default if the caller wants no lines.)"""
 
 
 def resume(
@@ -362,14 +364,14 @@ def resume(
     store: Path,
     clean: Callable[[RunFile], None],
     budget: float | None = None,
-    say: Callable[[str], None] = _unsaid,
+    say: Callable[[str], None] = _ignore,
 ) -> None:
-    """Make a suite that was broken off ready to go on: what is recorded whole is going to be judged, what is not is run
-    again, its directory kept, and so is what could not run; what the time budget left out is run.
+    """Prepare an interrupted suite to be continued. Runs that are recorded completely will be judged. The others are
+    run again (their directories stay), and so are runs that could not run, or that the time budget left out.
 
-    ``budget``: the seconds that may be spent from now on; by default what is left of a budget that is not spent yet.
-    ``say`` gets a line about each run that says nothing of itself any more, and is run again, too.
-    Raises ClusterError where a run of before does not end.
+    ``budget``: the seconds that may be spent from now on; by default the rest of the old budget. ``say`` gets a line
+    about each run whose run.json cannot be read; it is run again, too. Raises ClusterError if an earlier run does not
+    end.
     """
     if budget is not None:
         file.time_budget = file.spent + budget
@@ -379,9 +381,9 @@ def resume(
     for run in file.runs:
         if run.outcome in OVER:
             continue
-        # (What could not run may have been begun, and is noted then.)
+        # (A run that could not run may have been started: then its directory is noted.)
         if run.outcome is Outcome.CANNOT_RUN:
-            # (Of before that was counted, it was at least once.)
+            # (Older files do not count the tries: there was at least one.)
             run.refused = max(1, run.refused)
         begun = run.outcome not in _NOT_BEGUN and (run.outcome is not Outcome.CANNOT_RUN or run.directory is not None)
         directory = run_directory(store, run) if begun else None
@@ -394,7 +396,7 @@ def resume(
         try:
             begun_as = RunFile.read(directory)
         except HistoryError as exc:
-            # (Torn, where its machine or its disk died.)
+            # (The file is torn if the machine or its disk died.)
             say(f"{exc}: run again; `kafka-trial cleanup` removes what it may have left on this machine")
         else:
             if begun_as.state in {State.RECORDED, State.JUDGED}:
@@ -403,6 +405,6 @@ def resume(
             clean(begun_as)
         run.abandoned.append(relative(directory, store))
         run.outcome, run.directory = Outcome.WAITING, None
-    # What is run again is worse no more, or found so again.
+    # A case that is run again is compared again.
     over = {run.name for run in file.runs if run.outcome in OVER}
     file.worse = {name: lines for name, lines in file.worse.items() if name in over}

@@ -79,7 +79,7 @@ def test_what_cannot_be_compared_any_more_is_told_is_no_success_and_no_measure(
         shutil.rmtree(run if left == "an empty store" else old)
     done = kafka_trial("suite", directory, "--resume", backends=backends(World(store)))
     assert done.code == codes.UNKNOWN
-    assert f"{TWO[0]}: not compared: what it was to be compared with, of {old}, can no longer be read\n" in done.err
+    assert f"{TWO[0]}: not compared: the runs of {old} to compare it with can no longer be read\n" in done.err
     file = SuiteFile.read(directory)
     assert (file.is_left(), file.is_measure(TWO[0])) == (True, False)
     assert "0 of 1 scenarios are worse than" in (directory / "summary.md").read_text()

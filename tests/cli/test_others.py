@@ -78,7 +78,9 @@ def test_scenarios_show_prints_a_scenario_that_can_be_run(tmp_path: Path, kafka_
 
 
 def test_scenarios_show_refuses_what_is_none(kafka_trial: Invoke) -> None:
-    assert_one_line(kafka_trial("scenarios", "show", "nothing-of-the-kind"), codes.BAD_INPUT, "no scenario is called")
+    assert_one_line(
+        kafka_trial("scenarios", "show", "nothing-of-the-kind"), codes.BAD_INPUT, "no scenario or file is called"
+    )
 
 
 def test_schema_prints_what_editors_use(kafka_trial: Invoke) -> None:

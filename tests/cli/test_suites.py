@@ -169,7 +169,7 @@ def test_suite_ends_with_the_worst_of_what_was_not_expected(tmp_path: Path, kafk
 def test_suite_refuses_what_is_wrong_before_anything_is_started(tmp_path: Path, kafka_trial: Invoke) -> None:
     world = World(tmp_path)
     for arguments, says in (
-        (["nobody"], "no suite is called 'nobody'"),
+        (["nobody"], "no suite or file is called 'nobody'"),
         ([TWO[0], "--set", "topic.partitons=2"], "did you mean"),
         ([TWO[0], "--time-budget", "90"], "has no unit"),
         ([TWO[0], "--time-budget", "0s"], "0s is no time"),
@@ -349,7 +349,7 @@ def test_a_run_of_a_baseline_that_cannot_be_noted_is_told_and_left_out(tmp_path:
     arguments = ["suite", *TWO, "--store", store, "--baseline", tmp_path / "old"]
     done = kafka_trial(*arguments, backends=backends(World(store)))
     assert done.code == codes.CANNOT_RUN, "there is one, and it is not compared"
-    assert f"/a\\udcff/{TWO[0]}/20260101-1: not compared with: its name is not UTF-8\n" in done.err
+    assert f"/a\\udcff/{TWO[0]}/20260101-1: left out of the comparison: its name is not UTF-8\n" in done.err
     measure = the_last(store).measure
     assert measure is not None
     assert {name: len(case.judged) for name, case in measure.cases.items()} == {TWO[0]: 0, TWO[1]: 1}

@@ -303,7 +303,7 @@ def test_a_measure_whose_verdict_is_gone_is_told_and_nothing_is_compared_with_it
     assert told.changed == ["1 of the runs before cannot be compared: they cannot be read"]
     assert said == [
         f"{before.directory}: its verdict is gone: `kafka-trial check {before.directory}`",
-        f"a: not compared: what it was to be compared with, of {before.directory}, can no longer be read",
+        f"a: not compared: the runs of {before.directory} to compare it with can no longer be read",
     ]
     assert not measure.compared
 

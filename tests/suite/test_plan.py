@@ -263,7 +263,7 @@ def test_a_suite_whose_files_name_is_none_is_told_to_have_one_in_it(tmp_path: Pa
 
 
 def test_a_name_that_nobody_knows_is_told() -> None:
-    with pytest.raises(ScenarioError, match="no suite is called 'nightli', and no file; did you mean 'nightly'"):
+    with pytest.raises(ScenarioError, match="no suite or file is called 'nightli'; did you mean 'nightly'"):
         load_suite(["nightli"])
 
 
