@@ -1,4 +1,5 @@
-"""What commands are backed by, one seam: heavy parts are imported when they are needed, and tests pass their own."""
+"""The functions behind the commands. Heavy modules are imported when they are needed, and tests pass their own
+functions."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -85,11 +86,14 @@ def _clean(file: "RunFile") -> None:
 
 @dataclass(frozen=True)
 class Backends:
-    """``judge`` makes, from a Spark master, Spark settings and each run's rows, a judge: it takes a run's directory and
-    a folder for its results. ``abandon`` ends what it waits for. ``record`` runs and does not judge; ``recorder``
-    starts a process that does so. ``look`` raises EnvironmentLacks where nothing could be judged. ``clean`` removes
-    what a run left on the machine. ``cores``: how many this machine has. ``writable``: whether a
-    folder can be written."""
+    """The functions behind the commands.
+
+    ``judge`` makes a judge from a Spark master, Spark settings and the number of rows of each run; a judge takes a
+    run's directory and a folder for its results. ``abandon`` ends what a judge waits for. ``record`` runs a scenario
+    without judging it; ``recorder`` starts a process that does this. ``look`` raises EnvironmentLacks if nothing could
+    be judged here. ``clean`` removes what a run left on the machine. ``cores``: how many cores this machine has.
+    ``writable``: whether a folder can be written.
+    """
 
     run: "Run" = _run
     judge: "Callable[[str | None, Mapping[str, str], Sequence[int]], Judge]" = _judge

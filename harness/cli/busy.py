@@ -1,4 +1,4 @@
-"""What a command that prints nothing for a while is doing: a line on a terminal, gone when it is done."""
+"""A line on a terminal that says what a command is doing while it prints nothing. It vanishes at the end."""
 
 import sys
 import time
@@ -14,8 +14,8 @@ def busy(
     stream: TextIO | None = None,
     now: Callable[[], float] = time.monotonic,
 ) -> Iterator[None]:
-    """Show ``doing``, ``detail()`` and the seconds since, until the block ends. Where standard error is no terminal
-    that can draw, nothing."""
+    """Show ``doing``, ``detail()`` and the elapsed seconds until the block ends. Shows nothing if standard error is not
+    a terminal that can draw."""
     from rich.console import Console
     from rich.live import Live
     from rich.text import Text

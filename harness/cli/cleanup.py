@@ -12,8 +12,8 @@ from harness.core.errors import KafkaTrialError
 
 @click.command()
 @click.argument("run", required=False)
-@click.option("--force", is_flag=True, help="Remove what is still going, too.")
-@click.option("--dry-run", is_flag=True, help="Say what would be removed, and remove nothing.")
+@click.option("--force", is_flag=True, help="Remove also what a run that is still going uses.")
+@click.option("--dry-run", is_flag=True, help="List what would be removed, and remove nothing.")
 @machine_options
 @click.pass_obj
 def cleanup(
@@ -22,15 +22,15 @@ def cleanup(
     """Remove what runs left on this machine, or on those of an inventory.
 
     RUN is a run's name or its directory: its containers, networks and volumes, or its nodes on machines, are removed.
-    Without RUN, those of every finished run are removed. What was recorded stays.
+    Without RUN, those of every finished run are removed. Recordings stay.
     """
     from harness.providers.catalogue import provider_of
 
-    name, said = _named(run)
+    name, recorded = _named(run)
     providers = backends.providers()
-    spec = cluster(providers, settings(machines, accept_new) or said)
+    spec = cluster(providers, settings(machines, accept_new) or recorded)
     asked = [row.get() for row in providers.values()] if machines is None else [provider_of(spec, providers)]
-    # (One that was cleaned up before looks like one that never was: no error.)
+    # (No error: a run that was cleaned up earlier cannot be told from one that never existed.)
     nothing = "nothing to remove"
     if run is not None and name == run:
         nothing += f": no such run '{run}' (a run's name is SCENARIO/TIME-SEED, as in its run.json)"
@@ -50,7 +50,8 @@ def cleanup(
 
 
 def _named(run: str | None) -> tuple[str | None, Mapping[str, object]]:
-    """The name of a run, also from its directory; and then what the run's cluster was."""
+    """The name of a run, given by its name or directory; with a directory, also the cluster settings in its
+    run.json."""
     if run is None or not Path(run).is_dir():
         return run, {}
     from harness.history.run_file import RunFile

@@ -1,4 +1,4 @@
-"""Exit codes: of errors by their class, of verdicts by what was expected."""
+"""Exit codes: errors have one by their class, verdicts by their expectation."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -19,12 +19,12 @@ MET = 0
 NOT_MET = 1
 UNKNOWN = 2
 CANNOT_RUN = 3
-#: As a shell has it of a program that SIGPIPE ended: 128 and the signal's number.
+#: What a shell reports for a program that SIGPIPE ended: 128 plus the signal's number.
 OUTPUT_CLOSED = 141
 BAD_INPUT = 254
 CRASHED = 255
 
-#: The exit code of an error is that of the first class that it is an instance of.
+#: The first class of which an error is an instance gives its exit code.
 ERRORS: tuple[tuple[type[KafkaTrialError], int], ...] = (
     (ScenarioError, BAD_INPUT),
     (HistoryError, BAD_INPUT),
@@ -43,12 +43,12 @@ def of_error(error: KafkaTrialError) -> int:
 
 
 def of_verdict(verdict: "Verdict") -> int:
-    """A verdict that was expected is success, whichever it is."""
+    """The exit code of a verdict. An expected verdict is a success, whatever it is."""
     if verdict.expected:
         return MET
     return UNKNOWN if verdict.verdict == "unknown" else NOT_MET
 
 
 def worst(codes: Iterable[int]) -> int:
-    """Of several runs: crashed, not to be judged, not met, unknown, met."""
+    """The worst exit code of several runs: crashed, cannot be judged, not met, unknown, met, in this order."""
     return max(codes, key=_SEVERITY.index, default=MET)

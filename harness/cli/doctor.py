@@ -1,4 +1,4 @@
-"""``kafka-trial doctor``: what this machine can run."""
+"""``kafka-trial doctor``: checks what this machine can run."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @click.argument("scenarios", metavar="[SCENARIO]…", nargs=-1)
 @machine_options
 @images_option
-@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON for each thing that was looked at.")
+@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON for each check.")
 @click.pass_obj
 def doctor(
     backends: Backends,
@@ -34,9 +34,8 @@ def doctor(
 ) -> int:
     """Say what this machine can run, or whether it can run these scenarios.
 
-    Looks for Docker, Compose and Java, and tries the faults that its kernel must know; with --machines, looks at those
-    machines instead of Docker.
-    Exits with 3 where something is missing that every run, or one of these scenarios, needs.
+    Checks Docker, Compose and Java, and tries the faults that need support by the kernel; with --machines, checks those
+    machines instead of Docker. Exits with 3 if something is missing that every run, or one of these scenarios, needs.
     """
     findings = []
     said = settings(machines, accept_new, images)
@@ -52,8 +51,9 @@ def doctor(
 
 
 def _of_scenarios(backends: Backends, names: tuple[str, ...], overrides: Sequence[str]) -> "Iterator[Finding]":
-    """For each scenario, whether it can be run here, and else what is missing; Java, which judges all, where it is.
-    Raises ScenarioError where one does not load, or names machines that cannot be read or told apart."""
+    """For each scenario, whether it can be run here, or what is missing; and Java, which judges all of them. Raises
+    ScenarioError if a scenario does not load, or its inventory cannot be read, or gives a machine another address than
+    other inventories do."""
     from harness.cluster.provider import Finding
     from harness.providers.catalogue import provider_of, told_apart
     from harness.scenario.loading import load
@@ -73,7 +73,7 @@ def _of_scenarios(backends: Backends, names: tuple[str, ...], overrides: Sequenc
 
 
 def examined(backends: Backends, said: Mapping[str, object]) -> "Iterator[Finding]":
-    """Everything that is looked at, as it is found."""
+    """All checks, one finding after the other."""
     from harness.providers.catalogue import provider_of
 
     yield _java()

@@ -1,4 +1,4 @@
-"""What keeps kafka-trial from working in its own process: looked at before anything is begun."""
+"""Checks, before anything starts, whether kafka-trial can work in this process."""
 
 import os
 import pwd
@@ -16,7 +16,7 @@ _JAVA = 17
 
 
 def look_at_directory(current: Callable[[], str] = os.getcwd) -> None:
-    """Raises EnvironmentLacks where the current directory is gone: neither paths nor Java work without it."""
+    """Raises EnvironmentLacks if the current directory is gone: neither paths nor Java work without it."""
     try:
         current()
     except OSError as exc:
@@ -29,12 +29,12 @@ def cores() -> int:
 
 
 def look_at_spark(user: int | None = None, imported: Path | None = None) -> None:
-    """Raises EnvironmentLacks where ``imported`` is another pyspark than the one installed with kafka-trial, or Spark
+    """Raises EnvironmentLacks if ``imported`` is another pyspark than the one installed with kafka-trial, or if Spark
     could not start for ``user``. By default: what this process would import, and its user."""
     installed, found = _installed(), imported or _found()
     if installed is not None and found is not None and found.resolve() != installed.resolve():
         raise EnvironmentLacks(
-            f"pyspark would be imported from {found}, and {installed} was installed: take the other off PYTHONPATH"
+            f"pyspark would be imported from {found}, but {installed} is installed: remove the former from PYTHONPATH"
         )
     number = os.getuid() if user is None else user
     try:
@@ -47,7 +47,7 @@ def look_at_spark(user: int | None = None, imported: Path | None = None) -> None
 
 
 def look_at_java() -> str:
-    """The version of the Java that Spark would start. Raises EnvironmentLacks where there is none, or an old one."""
+    """The version of the Java that Spark would start. Raises EnvironmentLacks if there is none, or it is too old."""
     home = os.environ.get("JAVA_HOME")
     command = f"{home}/bin/java" if home else "java"
     wanted = f"Spark needs Java {_JAVA} or later: install a JRE (Debian: openjdk-17-jre-headless), or set JAVA_HOME"
@@ -61,7 +61,7 @@ def look_at_java() -> str:
 
 
 def _installed() -> Path | None:
-    """The pyspark that lies where kafka-trial was installed; None where it lies elsewhere."""
+    """The pyspark next to the installed kafka-trial; None if it is elsewhere."""
     try:
         beside = Path(str(distribution("kafka-trial").locate_file("pyspark")))
     except PackageNotFoundError:

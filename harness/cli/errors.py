@@ -1,4 +1,4 @@
-"""How an error ends: a line for what a user can act on, a traceback for a defect; and the exit code of either."""
+"""Reports errors: a line for one that a user can act on, a traceback for a defect. Returns the exit code."""
 
 import errno
 import traceback
@@ -9,7 +9,7 @@ from harness.cli import codes
 from harness.core.errors import KafkaTrialError, line_of
 from harness.core.printable import printable
 
-#: What is refused for what was named; else the machine cannot run it.
+#: System errors that mean a bad argument. The others mean that the machine cannot run it.
 _BAD_INPUT = frozenset({errno.ENAMETOOLONG, errno.ELOOP})
 
 
@@ -26,7 +26,7 @@ def report(error: Exception) -> int:
 
 
 def print_error(message: str, error: BaseException | None = None) -> None:
-    """One line for each thing that is wrong, the first with what else was noted of the error."""
+    """Print a line for each mistake. The first line also has the notes of the error."""
     first, *more = message.splitlines() or [""]
     notes = "".join(f"; {note}" for note in getattr(error, "__notes__", ()))
     for line in (first + notes, *more):

@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from checkers.trace import BrokerReport, Moment, RecordTrace
 
 _OFFSET = re.compile(r"(?P<topic>.+)-(?P<partition>\d+):(?P<offset>\d+)")
-#: So many runs are named to one who named none; and so many leaders that may have appended a record.
+#: The number of runs that a message names, and of leaders that may have appended a record.
 _NAMED = 5
-#: What takes a record (checkers/evidence/holding.py).
+#: The events that take a record (checkers/evidence/holding.py).
 _TOOK = {"took", "wiped"}
-#: So many moments at which it changed who had a record are shown from the first on, and as many to the last.
+#: Of the moments at which the holders of a record changed, the number shown from the first on, and up to the last.
 _CHANGES = 20
 
 
 def _number(bits: int) -> Callable[[str], int]:
-    """Reads a whole number that has so many bits at most: what a history's columns can hold."""
+    """A function that reads a whole number of at most so many bits, which fits into a history's column."""
 
     def read(text: str) -> int:
         if not text.isdecimal():
@@ -65,15 +65,15 @@ def explain(
     sequence: int | None,
     as_json: bool,
 ) -> None:
-    """Trace one record of a stored run, or what stood at an offset.
+    """Trace one record of a stored run, or the records at an offset.
 
-    Prints when it was sent, acknowledged and read, what each broker then said of leader and ISR, which faults were
-    active, where it ended, its anomalies, and, of one that is gone, who had it over time. Without a record, prints the
-    causes of all anomalies.
+    Prints when it was sent, acknowledged and read, the leader and ISR that each broker then reported, the active
+    faults, its final position, and its anomalies; for a lost record also which brokers had it over time. Without a
+    record, prints the causes of all anomalies.
     """
     if (worker is None) != (sequence is None):
         raise click.UsageError("--worker and --sequence name a record together")
-    wanted = [one for one in (record, offset, worker) if one is not None]
+    wanted = [choice for choice in (record, offset, worker) if choice is not None]
     if len(wanted) > 1:
         raise click.UsageError("one of --record, --offset, and --worker with --sequence, not several")
     _one(run)
@@ -100,7 +100,7 @@ def explain(
 
 
 def lines(trace: "RecordTrace", archive: "Archive") -> list[str]:
-    """A trace as text: one line for each thing that happened, under it what the brokers said where that changed."""
+    """A trace as text: one line for each event, followed by what the brokers reported, if that changed."""
     from harness.history.paths import checking
     from harness.report.words import seconds
 
@@ -129,7 +129,7 @@ def lines(trace: "RecordTrace", archive: "Archive") -> list[str]:
 
 
 def _holders(each: "list[Held]", standings: set[str | None]) -> list[str]:
-    """Who had a record, over time: by each leader that may have appended it."""
+    """Which brokers had a record over time, for each leader that may have appended it."""
     from harness.report.sentences import held
     from harness.report.words import broker, in_order, seconds
 
@@ -139,18 +139,18 @@ def _holders(each: "list[Held]", standings: set[str | None]) -> list[str]:
         named = f", as {in_order(one.anomalies)}" if apart else ""
         supposed = ", and every fault acted of which nobody knows" if one.supposed else ""
         text.append(f"{'holders:':>12}  {'if ' if len(each) > 1 else ''}{by} appended it{named}{supposed}")
-        said = [f"{'':14}{seconds(change['at_ns']):>12}  {held(change)}" for change in one.changes]
-        left = len(said) - 2 * _CHANGES
-        text += said if left <= 0 else [*said[:_CHANGES], f"{'':14}… and {left} more", *said[-_CHANGES:]]
+        changes = [f"{'':14}{seconds(change['at_ns']):>12}  {held(change)}" for change in one.changes]
+        hidden = len(changes) - 2 * _CHANGES
+        text += changes if hidden <= 0 else [*changes[:_CHANGES], f"{'':14}… and {hidden} more", *changes[-_CHANGES:]]
     if more := each[_NAMED:]:
         text.append(f"{'holders:':>12}  … and {len(more)} more leaders may have appended it")
     if Standing.PERMITTED in standings and not _TOOK & {change["event"] for one in each for change in one.changes}:
-        text.append(f"{'':14}an election that is permitted took what stands beside it, and so took it, too")
+        text.append(f"{'':14}an election that is permitted took the records next to it, and so took it, too")
     return text if each else []
 
 
 def _of_one_cause(anomalies: "list[Row]") -> "list[list[Row]]":
-    """The anomalies of a record, those together that are of one finding and standing."""
+    """The anomalies of a record, grouped by finding and standing."""
     together: dict[object, list[Row]] = {}
     for one in anomalies:
         cause = one["name"] if one["finding"] is None else (one["finding"], one["standing"])
@@ -159,13 +159,13 @@ def _of_one_cause(anomalies: "list[Row]") -> "list[list[Row]]":
 
 
 def _views(views: "list[BrokerReport]") -> list[str]:
-    """What the brokers said, a line for each version of it."""
+    """What the brokers reported: a line for each different report, with its brokers."""
     versions: dict[str, list[str]] = {}
     for view in views:
         epoch = "" if view.leader_epoch is None else f" (epoch {view.leader_epoch})"
         leads = f"{view.leader} leads" if view.leader else "nobody leads"
         versions.setdefault(f"{leads}{epoch}, ISR {' '.join(view.isr) or 'empty'}", []).append(view.observer)
-    return [f"{', '.join(who)}: {said}" for said, who in versions.items()] or ["no broker said who led"]
+    return [f"{', '.join(who)}: {report}" for report, who in versions.items()] or ["no broker said who led"]
 
 
 def _causes(archive: "Archive", causes: dict[str, list[str]], as_json: bool) -> None:
@@ -187,7 +187,7 @@ def _heading(finding: "FindingEntry") -> str:
 
 
 def _sentences(finding: "FindingEntry") -> list[str]:
-    """The cause of a finding of several runs, and its runs."""
+    """The sentences of a finding: its cause, if it has several runs, and its runs."""
     runs = [run.text for run in finding.runs]
     more = [f"… and {finding.more_runs} more runs"] if finding.more_runs else []
     cause = [finding.text] if finding.text and len(runs) + len(more) > 1 else []
@@ -195,7 +195,7 @@ def _sentences(finding: "FindingEntry") -> list[str]:
 
 
 def _one(run: Path) -> None:
-    """Raises HistoryError where there is no run, but some are below: names them."""
+    """Raises HistoryError if the directory is not a run, but has runs below: names them."""
     from harness.history.run_file import RUN_FILE
 
     if not (run / RUN_FILE).is_file():
@@ -203,4 +203,4 @@ def _one(run: Path) -> None:
         if not names:
             raise HistoryError(f"{run}: no run here that can be read")
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        raise HistoryError(f"{run}: no run itself: name one of those below, {', '.join(names[:_NAMED])}{more}")
+        raise HistoryError(f"{run}: not a run itself: name one of those below, {', '.join(names[:_NAMED])}{more}")

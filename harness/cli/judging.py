@@ -1,4 +1,4 @@
-"""``kafka-trial check``: stored runs judged again, from what they recorded alone."""
+"""``kafka-trial check``: judges stored runs again, only from their recordings."""
 
 import os
 import shutil
@@ -32,7 +32,7 @@ _REMOVED = "it was removed meanwhile"
 
 @dataclass(frozen=True)
 class Case:
-    """A run to judge, and how many rows it has. ``bench``: where it is judged, which is another directory if its own
+    """A run to judge, and its number of rows. ``bench``: the directory in which it is judged: another one if its own
     cannot be written; ``unwritten`` says why."""
 
     directory: Path
@@ -71,11 +71,11 @@ def check(backends: Backends, runs: tuple[str, ...], as_json: bool, master: str 
                 _reported([directory], as_json, results, skipped),
                 busy(f"looking at {number} of {len(directories)}: {directory}"),
             ):
-                one = stack.enter_context(case(directory, backends.writable))
-                if one is None:
+                found = stack.enter_context(case(directory, backends.writable))
+                if found is None:
                     _skip(directory, _SKIPPED, as_json, skipped)
                 else:
-                    cases.append(one)
+                    cases.append(found)
         if skipped:
             print_error(f"{len(skipped)} of {len(directories)} runs skipped")
         if cases:
@@ -93,7 +93,7 @@ def check(backends: Backends, runs: tuple[str, ...], as_json: bool, master: str 
 def _judge_each(
     cases: Sequence[Case], judge: "Judge", several: bool, as_json: bool, results: list[int], skipped: list[Path]
 ) -> dict[Path, "Verdict"]:
-    """Judge and print each; returns those that could be judged."""
+    """Judge and print each run. Returns the verdicts of those that could be judged."""
     verdicts = {}
     for number, one in enumerate(cases, 1):
         with _reported([one.directory], as_json, results, skipped):
@@ -110,8 +110,8 @@ def _judge_each(
 
 @contextmanager
 def _reported(directories: Sequence[Path], as_json: bool, results: list[int], skipped: list[Path]) -> Iterator[None]:
-    """What goes wrong with these runs is reported, and its exit code noted: the others are judged all the same. A run
-    that is not there any more is ``skipped``."""
+    """Report an error with these runs, and note its exit code, so that the others are judged nevertheless. A run that
+    does not exist any more is ``skipped``."""
     try:
         yield
     except OutputClosed:
@@ -140,12 +140,11 @@ def _there(directory: Path) -> bool:
 
 
 def below(named: Sequence[str], unreadable: Callable[[Path, KafkaTrialError], None]) -> list[Path]:
-    """The runs that these are, or hold somewhere below, each once.
+    """The runs in these directories and below them, each once.
 
-    A glob that the shell left alone is expanded. What else it names is skipped: files, and directories inside
-    a run or below another that is named. A suite whose suite.json is not of this version is ``unreadable``
-    (HistoryError), and so is, once, a folder that cannot be looked into (EnvironmentLacks). Raises HistoryError where
-    there is no run.
+    A glob that the shell did not expand is expanded. Its other matches are skipped: files, and directories inside a run
+    or below another match. ``unreadable`` is called for a suite whose suite.json is not of this version (HistoryError),
+    and once for a folder that cannot be read (EnvironmentLacks). Raises HistoryError if there is no run.
     """
     from harness.history.run_file import RUN_FILE
     from harness.suite.stored import runs_below
@@ -161,16 +160,16 @@ def below(named: Sequence[str], unreadable: Callable[[Path, KafkaTrialError], No
 
     covered = {Path(os.path.realpath(name)) for name in named}
     for name in named:
-        here = list[Path]()
+        found_below = list[Path]()
         for path in filter(Path.is_dir, _matches(name)):
             try:
-                here += runs_below(path, partial(refuse, name, path))
+                found_below += runs_below(path, partial(refuse, name, path))
             except HistoryError as exc:
                 unreadable(path, exc)
                 refused.add(name)
-        if not here and name not in refused and not _skipped(Path(name), covered):
+        if not found_below and name not in refused and not _skipped(Path(name), covered):
             raise HistoryError(f"{name}: no run here: no {RUN_FILE} at any depth")
-        for run in here:
+        for run in found_below:
             found.setdefault(run.resolve(), run)
     if not found and not refused:
         raise HistoryError(f"{named[0]}: no run here, but a part of one or a file: name the directory of a run")
@@ -178,7 +177,7 @@ def below(named: Sequence[str], unreadable: Callable[[Path, KafkaTrialError], No
 
 
 def _matches(name: str) -> list[Path]:
-    """What is named, or matches. Raises HistoryError where nothing does."""
+    """The path of this name, or the paths that match it. Raises HistoryError if there is none."""
     if Path(name).exists():
         return [Path(name)]
     found = [Path(match) for match in sorted(iglob(name, recursive=True))]  # noqa: PTH207 - of an absolute one, too
@@ -197,10 +196,9 @@ def _skipped(path: Path, covered: set[Path]) -> bool:
 
 @contextmanager
 def case(directory: Path, writable: Callable[[Path], bool]) -> Iterator[Case | None]:
-    """A run made ready to be judged: sealed, and looked at for what it lacks. None where it sent nothing.
+    """A run that is ready to be judged: sealed and checked. None if it sent nothing.
 
-    Where it cannot be written, it is judged in a directory that is thrown away, which links to its history. Raises
-    HistoryError.
+    A run that cannot be written is judged in a temporary directory with links to its history. Raises HistoryError.
     """
     from harness.history.lock import judging_lock
     from harness.history.store import ensure_sealed, interrupted
@@ -209,7 +207,7 @@ def case(directory: Path, writable: Callable[[Path], bool]) -> Iterator[Case | N
 
     with ExitStack() as stack:
         with judging_lock(directory):
-            # (Who held the lock until now may have been removing it.)
+            # (The process that held the lock until now may have removed the run.)
             if not _there(directory):
                 raise HistoryError(f"{directory}: {_REMOVED}")
             refuse_links(directory)
@@ -223,12 +221,12 @@ def case(directory: Path, writable: Callable[[Path], bool]) -> Iterator[Case | N
             ensure_sealed(bench)
             run = StoredRun.open(bench)
             if not run.sealed:
-                print_error(f"{directory}: it has no seal: judged as it lies, whole or not")
+                print_error(f"{directory}: it has no seal: judged without knowing whether it is whole")
         yield Case(directory, bench, run.records, unwritten)
 
 
 def _unwritten(directory: Path, writable: Callable[[Path], bool]) -> str | None:
-    """Why nothing can be written beside a run; None where it can."""
+    """Why results cannot be written into a run's directory; None if they can."""
     from harness.history.paths import ANOMALIES
 
     if not writable(directory):
@@ -249,7 +247,7 @@ def _stand_in(directory: Path, bench: Path) -> None:
         if (directory / name).is_file():
             shutil.copyfile(directory / name, bench / name)
     journals = directory / JOURNALS
-    # (Where it was killed as it removed its journals, some of them are left, and all that they held is in history.)
+    # (If the recorder was killed while it removed the journals, some are left, but the history has all their rows.)
     if journals.is_dir() and any(journals.iterdir()) and not history_is_whole(directory):
         shutil.copytree(journals, bench / JOURNALS, copy_function=shutil.copyfile)
     elif (directory / HISTORY).is_dir():
@@ -257,9 +255,9 @@ def _stand_in(directory: Path, bench: Path) -> None:
 
 
 def judged(one: Case, judge: "Judge") -> tuple["Verdict", Path | None]:
-    """Judge a run and put its results beside it; returns the verdict and the report's path.
+    """Judge a run and put the results into its directory. Returns the verdict and the report's path.
 
-    None, and a line, where nothing can be written there.
+    If nothing can be written there, prints a line, and the path is None.
     """
     from harness.history.run_file import RunFile
     from harness.report.sentences import with_sentences
@@ -269,7 +267,7 @@ def judged(one: Case, judge: "Judge") -> tuple["Verdict", Path | None]:
         verdict = with_sentences(judge(one.bench, results))
         if one.unwritten is None:
             return verdict, publish(one.directory, results, verdict, RunFile.read(one.directory))
-    print_error(f"{one.unwritten}: judged, and nothing written")
+    print_error(f"{one.unwritten}: judged, but nothing is written")
     return verdict, None
 
 

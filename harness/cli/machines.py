@@ -1,4 +1,4 @@
-"""``--machines``, ``--accept-new`` and ``--images``: where nodes are and what they are made from."""
+"""``--machines``, ``--accept-new`` and ``--images``: where nodes run, and where images come from."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -14,7 +14,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def machine_options(command: Command) -> Command:
-    """Adds both options to a command."""
+    """Add ``--machines`` and ``--accept-new`` to a command."""
     machines = click.option(
         "--machines",
         type=click.Path(dir_okay=False, path_type=Path),
@@ -24,13 +24,13 @@ def machine_options(command: Command) -> Command:
     accept = click.option(
         "--accept-new",
         is_flag=True,
-        help="Add the keys of machines that are not in known_hosts yet to it.",
+        help="Add keys of machines that known_hosts lacks to it.",
     )
     return machines(accept(command))
 
 
 def images_option(command: Command) -> Command:
-    """Adds the option that says where images come from, to a command that may build some."""
+    """Add ``--images`` to a command that may build images."""
     return click.option(
         "--images",
         type=click.Choice(["registry", "build"]),
@@ -40,21 +40,21 @@ def images_option(command: Command) -> Command:
 
 
 def settings(machines: Path | None, accept_new: bool, images: str | None = None) -> dict[str, object]:
-    """What the options say of a cluster."""
-    said: dict[str, object] = {} if machines is None else {"machines": str(machines.absolute())}
-    said |= {"accept_new": True} if accept_new else {}
-    return said | ({} if images is None else {"images": images})
+    """The cluster settings that the options give."""
+    given: dict[str, object] = {} if machines is None else {"machines": str(machines.absolute())}
+    given |= {"accept_new": True} if accept_new else {}
+    return given | ({} if images is None else {"images": images})
 
 
-def overrides(said: Mapping[str, object]) -> Sequence[str]:
-    """The same, as ``--set`` takes it."""
+def overrides(given: Mapping[str, object]) -> Sequence[str]:
+    """The same settings in the form of ``--set``."""
     from harness.scenario.files import as_yaml
 
-    return [f"cluster.{key}={as_yaml(value)}" for key, value in said.items()]
+    return [f"cluster.{key}={as_yaml(value)}" for key, value in given.items()]
 
 
-def cluster(providers: "Mapping[str, Row]", said: Mapping[str, object]) -> "ClusterSpec":
-    """The settings of a cluster that says, of what only providers know, this. Raises ScenarioError."""
+def cluster(providers: "Mapping[str, Row]", given: Mapping[str, object]) -> "ClusterSpec":
+    """A cluster with these settings of providers, and defaults otherwise. Raises ScenarioError."""
     from pydantic import ValidationError
 
     from harness.core.errors import ScenarioError
@@ -62,7 +62,7 @@ def cluster(providers: "Mapping[str, Row]", said: Mapping[str, object]) -> "Clus
 
     known = {key for row in providers.values() for key in row.spec.model_fields}
     try:
-        return composed(providers).model_validate({key: value for key, value in said.items() if key in known})
+        return composed(providers).model_validate({key: value for key, value in given.items() if key in known})
     except ValidationError as exc:
         first = exc.errors()[0]
         raise ScenarioError(f"cluster.{'.'.join(map(str, first['loc']))}: {first['msg']}") from exc

@@ -1,4 +1,4 @@
-"""``kafka-trial``: the commands, and the only module where errors become a line and an exit code."""
+"""``kafka-trial``: the commands. Only here do errors become a line and an exit code."""
 
 import os
 import signal
@@ -35,7 +35,7 @@ from harness.cli.streams import Progress, Result, closed
 )
 @click.version_option(package_name="kafka-trial", prog_name="kafka-trial")
 def cli() -> None:
-    """Break real Kafka clusters, and judge from the recorded history what became of every record."""
+    """Break real Kafka clusters, and judge from the recorded history what happened to every record."""
 
 
 COMMANDS = (
@@ -57,7 +57,7 @@ for command in COMMANDS:
 
 
 def main(arguments: Sequence[str] | None = None, backends: Backends | None = None) -> None:
-    """The program. Being terminated is being interrupted: faults are healed and the cluster is removed."""
+    """Run the program. SIGTERM acts like Ctrl-C: faults are healed and the cluster is removed."""
     sys.stdout = cast(TextIO, Result(closed(1, os.O_RDONLY) if sys.stdout is None else sys.stdout))
     sys.stderr = cast(TextIO, Progress(closed(2, os.O_WRONLY) if sys.stderr is None else sys.stderr))
     for interruption in _interruptions():
@@ -66,9 +66,10 @@ def main(arguments: Sequence[str] | None = None, backends: Backends | None = Non
 
 
 def _interruptions() -> Iterator[signal.Signals]:
-    """Ctrl-C, the end that a supervisor asks for, and a terminal that hangs up; the last is ignored under `nohup`.
+    """The signals that interrupt: Ctrl-C, SIGTERM of a supervisor, and a terminal that hangs up (not under `nohup`).
 
-    A shell without job control starts what it puts in the background with SIGINT ignored: that is nobody's wish.
+    SIGINT counts even if it is ignored at the start: a shell without job control ignores it for background commands,
+    which nobody wants.
     """
     yield from (signal.SIGINT, signal.SIGTERM)
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
@@ -76,7 +77,7 @@ def _interruptions() -> Iterator[signal.Signals]:
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    """The first interrupts; those that follow must not keep the cluster from being removed."""
+    """The first signal interrupts the command. Later ones must not prevent the removal of the cluster."""
     for interruption in _interruptions():
         signal.signal(interruption, _patience)
     signal.default_int_handler(number, frame)
@@ -87,13 +88,13 @@ def _patience(_number: int, _frame: FrameType | None) -> None:
 
 
 def _refuse_empty(arguments: Sequence[str]) -> None:
-    """A path that is empty means the current directory, and is nobody's wish: `prune "$STORE"` where that is not set.
-    Raises click.UsageError."""
+    """Raises click.UsageError for an empty argument. It would mean the current directory, which nobody wants: `prune
+    "$STORE"` with an unset variable."""
     for argument in arguments:
         option, equals, value = argument.partition("=")
         if not argument or (option.startswith("--") and equals and not value):
-            said = f"{option} is followed by nothing" if argument else "an argument is empty"
-            raise click.UsageError(f"{said}: a variable without a value, perhaps")
+            what = f"{option} has no value" if argument else "an argument is empty"
+            raise click.UsageError(f"{what}: perhaps a variable is not set")
 
 
 def invoke(arguments: Sequence[str], backends: Backends | None = None) -> int:

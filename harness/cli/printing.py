@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
     from harness.core.verdict import Verdict
 
-#: Columns of output that is no terminal: nothing is folded that fits a wide screen.
+#: The width in columns of output that is not a terminal: what fits a wide screen is not folded.
 _WIDE = 160
 
 
 def console(err: bool = False) -> "Console":
-    """Standard output (or error), as wide as the terminal, or wide where it is none. Text is printed as it is: names
-    and errors come from others, and `[/x]` in one is no markup."""
+    """Standard output (or error), as wide as the terminal, or _WIDE if it is not a terminal. Text is printed literally:
+    names and errors may come from anybody, and `[/x]` in them is not markup."""
     from rich.console import Console
 
     stream = sys.stderr if err else sys.stdout
@@ -68,14 +68,14 @@ def print_line(verdict: "Verdict", more: Mapping[str, str]) -> None:
 
 
 def print_failure(directory: Path, error: Exception, code: int) -> None:
-    """Print, as one line of JSON, that there is no verdict of this run, and why."""
+    """Print, as one line of JSON, why this run has no verdict."""
     from harness.core.verdict import SCHEMA
 
     _print_line({"schema": SCHEMA, "directory": str(directory), "error": str(error), "exit": code})
 
 
 def print_skipped(directory: Path, why: str) -> None:
-    """Print, as one line of JSON, that this run was not judged, and why."""
+    """Print, as one line of JSON, why this run was skipped."""
     from harness.core.verdict import SCHEMA
 
     _print_line({"schema": SCHEMA, "directory": str(directory), "skipped": why})
@@ -87,5 +87,5 @@ def print_json(text: str) -> None:
 
 
 def _print_line(keys: Mapping[str, Any]) -> None:
-    # (ASCII: whatever the locale, it can be written, and read as the UTF-8 that JSON is.)
+    # (ASCII can be written in every locale, and is also valid UTF-8, which JSON needs.)
     click.echo(json.dumps(keys, separators=(",", ":")))

@@ -20,7 +20,7 @@ from harness.cli.stores import store_option
 )
 @click.option("--seed", type=click.IntRange(min=0), help="Seed of everything random (default: a fresh one).")
 @store_option
-@click.option("--keep", is_flag=True, help="Leave the cluster up, and say where it is and how to remove it.")
+@click.option("--keep", is_flag=True, help="Leave the cluster up, and print its address and how to remove it.")
 @machine_options
 @images_option
 @click.option("--no-judge", is_flag=True, help="Record only: `kafka-trial check RUN` judges it, here or elsewhere.")

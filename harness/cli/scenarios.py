@@ -35,7 +35,7 @@ def scenarios(context: click.Context, tags: tuple[str, ...], group: str | None, 
     ]
     if not listed:
         known = sorted({tag for scenario in catalogue() for tag in scenario.tags})
-        raise ScenarioError(f"no scenario is so; known tags: {', '.join(known)}")
+        raise ScenarioError(f"no scenario matches; known tags: {', '.join(known)}")
     width = max(len(scenario.name) for scenario in listed)
     for scenario in listed:
         took, expect = seconds(scenario), expected(scenario.expect)
@@ -44,33 +44,33 @@ def scenarios(context: click.Context, tags: tuple[str, ...], group: str | None, 
             click.echo(json.dumps({**row, "seconds": round(took)}))
             continue
         click.echo(f"{scenario.name:{width}}  about {took:3.0f} s  {expect}")
-        for label, said in (("source", scenario.source), ("claim", scenario.claim), ("tags", " ".join(scenario.tags))):
-            if said and as_long:
-                click.echo(f"  {label + ':':8}{said}")
+        for label, text in (("source", scenario.source), ("claim", scenario.claim), ("tags", " ".join(scenario.tags))):
+            if text and as_long:
+                click.echo(f"  {label + ':':8}{text}")
 
 
 @scenarios.command()
 @click.argument("scenario", metavar="NAME|FILE")
 @click.option("--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Change a setting, as for `run`.")
 def show(scenario: str, overrides: tuple[str, ...]) -> None:
-    """Print a scenario resolved: every setting, those it does not name too. It is a scenario file itself."""
+    """Print a scenario with all its settings, defaults too. The output is itself a scenario file."""
     from harness.scenario.loading import load
     from harness.scenario.resolved import resolved_yaml
 
     resolved = load(scenario, overrides)
-    # What the locale cannot write, YAML can: an escape of another kind would be read back as other text.
+    # Characters that the locale cannot write become YAML escapes. Others would be read back as different text.
     click.echo(resolved_yaml(resolved, ascii_only=not in_unicode(sys.stdout)), nl=False)
 
 
 def in_unicode(stream: "TextIO | None") -> bool:
-    """Whether every character can be written to it."""
+    """Whether every character can be written to a stream."""
     encoding = getattr(stream, "encoding", None)
     return encoding is None or codecs.lookup(encoding).name.startswith("utf-")
 
 
 def expected(expect: "Expectation") -> str:
     """What a scenario expects, in words."""
-    said = " or ".join(expect.verdicts)
+    text = " or ".join(expect.verdicts)
     if expect.anomalies:
-        said += f": {', '.join(expect.anomalies)}"
-    return f"{said}, {expect.standing}" if expect.standing else said
+        text += f": {', '.join(expect.anomalies)}"
+    return f"{text}, {expect.standing}" if expect.standing else text

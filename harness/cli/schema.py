@@ -14,5 +14,5 @@ def schema() -> None:
     """
     from harness.scenario.json_schema import json_schema
 
-    # (ASCII: whatever the locale, it can be written, and read as the UTF-8 that JSON is.)
+    # (ASCII can be written in every locale, and is also valid UTF-8, which JSON needs.)
     click.echo(json.dumps(json_schema(), indent=2))

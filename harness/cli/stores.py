@@ -1,4 +1,4 @@
-"""``kafka-trial runs``, ``compare`` and ``prune``: what lies in a store."""
+"""``kafka-trial runs``, ``compare`` and ``prune``: the runs of a store."""
 
 import json
 import math
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from harness.suite.pruning import Kept, LeftAlone
     from harness.suite.stored import Stored
 
-#: Where a command keeps what it records.
+#: The store for a command's recordings.
 store_option = click.option(
     "--store",
     type=click.Path(file_okay=False, path_type=Path),
@@ -35,8 +35,8 @@ store_option = click.option(
     help="Where runs are kept.",
 )
 
-#: By which factor a figure may grow; it is called worse where it also grew by more than runs of one scenario differ
-#: by chance (harness.suite.comparing).
+#: The factor by which a figure may grow. It is worse only if it also grew by more than the difference that runs of one
+#: scenario have by chance (harness.suite.comparing).
 TOLERANCE = 1.5
 
 _BYTES = {"kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
@@ -48,20 +48,20 @@ class _SizeType(click.ParamType[int]):
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
         found = re.fullmatch(r"(\d+(?:\.\d+)?) ?(kb|mb|gb|tb)", str(value).strip().lower())
         if found is None:
-            self.fail(f"{value!r} is no size such as 500MB or 20GB", param, ctx)
+            self.fail(f"{value!r} is not a size such as 500MB or 20GB", param, ctx)
         size = float(found[1]) * _BYTES[found[2]]
         if size == float("inf"):
-            self.fail(f"{value!r} is more than there can be", param, ctx)
+            self.fail(f"{value!r} is more than any disk has", param, ctx)
         return round(size)
 
 
 class _NumberType(click.FloatRange):
-    """(``nan`` is in no range, nor out of one.)"""
+    """A float in a range. Refuses ``nan``, which click lets through."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         number = float(super().convert(value, param, ctx))
         if math.isnan(number):
-            self.fail(f"{value!r} is no number", param, ctx)
+            self.fail(f"{value!r} is not a number", param, ctx)
         return number
 
 
@@ -71,7 +71,7 @@ class _NumberType(click.FloatRange):
 def runs(store: Path, as_json: bool) -> int:
     """List the runs of a STORE, or of a suite in it: when, which scenario, Kafka's version, seed, state and verdict.
 
-    The oldest comes first. `time` is in seconds: the timeline, plus what cluster and final read took.
+    The oldest comes first. `time` is in seconds: the timeline, plus the time for cluster and final read.
     """
     from rich.table import Table
     from rich.text import Text
@@ -113,7 +113,7 @@ def runs(store: Path, as_json: bool) -> int:
 
 
 def _besides(run: "Stored") -> float | None:
-    """Seconds in addition to its timeline; None where that did not come to its end."""
+    """The seconds of a run in addition to its timeline; None if the timeline did not end."""
     timeline = run.file.timeline_lasted
     return None if timeline is None else run.file.lasted - timeline
 
@@ -126,15 +126,15 @@ def _besides(run: "Stored") -> float | None:
     type=_NumberType(min=1),
     default=TOLERANCE,
     show_default=True,
-    help="The factor by which a figure may grow before it counts as worse. What may be chance never counts.",
+    help="The factor by which a figure may grow before it counts as worse. Growth that may be chance never counts.",
 )
 def compare(old: Path, new: Path, tolerance: float) -> int:
     """Compare two runs, suites or stores: verdicts, loss, availability and latency, and what changed in settings.
 
-    Of a store, the newest run of each scenario is compared; in OLD, the newest that no suite found worse. A scenario
-    that is in a suite of OLD, but not in NEW's suite of the same name, is gone, which counts as worse. Exits with 1
-    where NEW is worse; else with 3 where not all of it could be compared: a folder that you may not read, or a scenario
-    in OLD without a readable run.
+    In a store, the newest run of each scenario is compared; in OLD, the newest that no suite found worse. A scenario
+    that is in a suite of OLD, but not in NEW's suite of the same name, is gone, which counts as worse. Exits with 1 if
+    NEW is worse; else with 3 if something could not be compared, because you may not read a folder, or OLD has no
+    readable run of a scenario.
     """
     from harness.suite.comparing import compare as compared
     from harness.suite.stored import by_case, listed
@@ -151,7 +151,7 @@ def compare(old: Path, new: Path, tolerance: float) -> int:
     gone = {name for called, names in listed(old, baseline=True).items() for name in names - has.get(called, names)}
     gone -= after.keys()
     if len(before) == len(after) == 1 and not gone:
-        # Two runs are compared, whatever their scenarios are called.
+        # Two single runs are compared even if their scenarios have different names.
         after = {next(iter(before)): next(iter(after.values()))}
     cases = compared(before, after, tolerance, gone)
     print_comparison(cases)
@@ -161,14 +161,14 @@ def compare(old: Path, new: Path, tolerance: float) -> int:
 
 
 def of_comparison(worse: bool, whole: bool) -> int:
-    """The exit code: it says what is worse, or else that not all could be seen."""
+    """The exit code of a comparison: 1 if something is worse, else 3 if not all could be compared."""
     if worse:
         return codes.NOT_MET
     return codes.MET if whole else codes.CANNOT_RUN
 
 
 def print_comparison(cases: "list[Compared]", err: bool = False) -> None:
-    """Print it, to standard error where ``err``."""
+    """Print a comparison; with ``err``, to standard error."""
     from rich.table import Table
     from rich.text import Text
 
@@ -241,20 +241,20 @@ def prune(
 
     if days is None and most is None:
         raise click.UsageError("say what to remove: --days, --size, or both")
-    # A link, or `.`, is what it stands for.
+    # Resolve a link, or `.`.
     store = Path(os.path.realpath(store))
     if (store / SUITE_FILE).is_file():
         raise HistoryError(f"{store}: one suite: name the store that it is in, {store.parent}")
     closed = list[str]()
-    there = readable(runs_below(store, closed.append), print_error, torn=True)
-    kept = [Kept(run, size_of(run.directory)) for run in there]
+    existing = readable(runs_below(store, closed.append), print_error, torn=True)
+    kept = [Kept(run, size_of(run.directory)) for run in existing]
     for line in closed:
         print_error(line)
     stays = protected(store)
     of_suites = sum(one.run.directory.resolve() in stays for one in kept)
     unread = closed_suites(store)
     for suite in unread:
-        print_error(f"{suite}: not yours to read: nobody knows which runs it needs, and none of {suite.parent} goes")
+        print_error(f"{suite}: you may not read it: which runs it needs is unknown, so all of {suite.parent} stay")
     stays |= {one.run.directory.resolve() for one in kept if _is_of(one.run.directory, unread)}
     chosen = to_remove(
         kept, time.time(), days, most, unexpected, stays, lambda run: why_left_alone(run, backends.writable)
@@ -288,12 +288,12 @@ def prune(
     return codes.CANNOT_RUN if alone[Why.NOT_YOURS] or locked or closed or unread else codes.MET
 
 
-def _number(of: int, one: str, several: str) -> str:
-    return f"{of} {one if of == 1 else several}"
+def _number(count: int, one: str, several: str) -> str:
+    return f"{count} {one if count == 1 else several}"
 
 
 def _is_of(directory: Path, suites: "Sequence[Path]") -> bool:
-    """Whether it lies in the store of one of these suites."""
+    """Whether a directory is in the store of one of these suites."""
     return any(suite.parent in directory.parents for suite in suites)
 
 
@@ -303,7 +303,7 @@ def _described(kept: "Kept") -> str:
 
 
 def _became(described: str, left: "LeftAlone | None", dry_run: bool) -> str:
-    """What became of a run, as a line."""
+    """The line about the result for a run."""
     if left is None:
         return f"would remove {described}" if dry_run else f"removed {described}"
     return f"left {described} alone: {left.folder or 'it'} is {left.why}"

@@ -1,4 +1,4 @@
-"""Standard output and standard error when their reader is gone: a closed pipe, a terminal that hung up."""
+"""Standard output and standard error that survive the end of their reader: a closed pipe, a lost terminal."""
 
 import os
 from io import TextIOWrapper
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 
 def closed(number: int, access: int) -> "TextIO":
-    """A stand-in for an output that was closed before the program began: it accepts everything and keeps nothing, or
-    with O_RDONLY accepts nothing. It takes the output's file number, which no file that is opened later may get."""
+    """A replacement for an output that was closed before the program began. It drops everything; with O_RDONLY every
+    write fails. It takes the output's file number, so that no later file gets it."""
     nowhere = os.open(os.devnull, access)
     os.dup2(nowhere, number)
     if nowhere == number:
-        # (As a copy is: child processes get it, too.)
+        # (Inheritable, so that child processes get it, too.)
         os.set_inheritable(number, True)
     else:
         os.close(nowhere)
@@ -25,17 +25,17 @@ def closed(number: int, access: int) -> "TextIO":
 
 
 class Progress:
-    """Standard error: once it can no longer be written, what is written is dropped."""
+    """Standard error. When it can no longer be written, later writes are dropped."""
 
     def __init__(self, stream: "TextIO") -> None:
         self._stream = stream
         if isinstance(stream, TextIOWrapper) and stream.errors == "strict":
-            # What the locale has no character for is written as an escape.
+            # Characters that the locale lacks are written as escapes.
             stream.reconfigure(errors="backslashreplace")
         self._broken: OSError | None = None
 
     def write(self, text: str) -> int:
-        """Write; a stream that takes nothing more is given up."""
+        """Write. Give up a stream that can no longer be written."""
         try:
             return self._stream.write(text)
         except OSError as exc:
@@ -43,14 +43,14 @@ class Progress:
             return len(text)
 
     def flush(self) -> None:
-        """Flush; a stream that takes nothing more is given up."""
+        """Flush. Give up a stream that can no longer be written."""
         try:
             self._stream.flush()
         except OSError as exc:
             self._give_up(exc)
 
     def _give_up(self, why: OSError) -> None:
-        """What is left in its buffers goes nowhere, also where the interpreter flushes them at its end."""
+        """Drop what is left in the buffers, also when the interpreter flushes them at its end."""
         self._broken = why
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, self._stream.fileno())
@@ -61,18 +61,18 @@ class Progress:
 
 
 class Result(Progress):
-    """Standard output: where it takes nothing more, the command has failed.
+    """Standard output. When it can no longer be written, the command has failed.
 
-    Every write raises OutputClosed from then on: libraries that try a stream pass over the first.
+    From then on every write raises OutputClosed, because some libraries ignore the first error of a stream.
     """
 
     def write(self, text: str) -> int:
-        """Write, or raise OutputClosed. What a stored run says moves no cursor, whichever command prints it."""
+        """Write, or raise OutputClosed. Text of a stored run cannot move the cursor, whichever command prints it."""
         written = super().write(tame(text))
         if self._broken is not None:
-            raise OutputClosed(f"standard output takes nothing more: {self._broken.strerror}") from self._broken
+            raise OutputClosed(f"standard output cannot be written: {self._broken.strerror}") from self._broken
         return written
 
     def _give_up(self, why: OSError) -> None:
         super()._give_up(why)
-        raise OutputClosed(f"standard output takes nothing more: {why.strerror}") from why
+        raise OutputClosed(f"standard output cannot be written: {why.strerror}") from why

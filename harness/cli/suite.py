@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from harness.suite.results import Measure, Result, SuiteFile
 
 
-#: What a cluster of three and its clients take. With less a run is no slower, but late: leaders are elected because
-#: nobody had the time to answer, and latencies are the machine's.
+#: The cores for a cluster of three and its clients. With fewer, answers come too late: leaders are elected because of
+#: timeouts, and latencies are those of the machine.
 _CORES_OF_A_CLUSTER = 2
 
 
@@ -46,7 +46,7 @@ class _DurationType(click.ParamType[float]):
         except ValueError as exc:
             self.fail(str(exc), param, ctx)
         if duration <= 0:
-            self.fail(f"{value} is no time to run anything in", param, ctx)
+            self.fail(f"{value} is not enough time to run anything", param, ctx)
         return duration
 
 
@@ -56,7 +56,7 @@ class _DurationType(click.ParamType[float]):
     "--time-budget",
     type=_DurationType(),
     metavar="TIME",
-    help="Start no run that would end after this time: 90m, 2h. Runs left out are listed, and are no failure.",
+    help="Start no run that would end after this time: 90m, 2h. Runs left out are listed, and are not failures.",
 )
 @click.option(
     "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Timelines at once; each takes two cores."
@@ -113,7 +113,7 @@ def suite(
     store = Path(os.path.realpath(store))
     if resume:
         if overrides or images or times > 1 or seed is not None:
-            raise ScenarioError("--resume goes on with what was begun: leave --set, --images, --times and --seed out")
+            raise ScenarioError("--resume continues a suite: leave --set, --images, --times and --seed out")
         directory = _to_resume(store, named)
         _refuse_elsewhere(store, directory)
         _refuse_what_json_cannot_say(str(directory), "" if baseline is None else os.path.realpath(baseline))
@@ -129,10 +129,10 @@ def suite(
             _measured_by(file, baseline, directory)
             ready_to_go_on(file, directory.parent, backends.clean, time_budget, print_error)
             _look_again(backends, file)
-            _tell_changed(file)
-            print_error(f"goes on with {directory}: {file.headline}")
+            _report_changed(file)
+            print_error(f"continues {directory}: {file.headline}")
         file.write(directory)
-        with _told_how_to_go_on(file, directory, _going_on(directory, jobs, as_json)):
+        with _with_resume_note(file, directory, _resume_command(directory, jobs, as_json)):
             _run(backends, file, directory, _bounded(jobs, backends.cores()))
             index = write_reports(file, directory)
             if file.measure is not None:
@@ -155,8 +155,8 @@ def suite(
 
 
 def _refuse_options_alone() -> None:
-    """An option says that something is to be run: a name that is missing, a variable without a value perhaps, must not
-    pass for it. Raises click.UsageError."""
+    """Raises click.UsageError if there are options but no names: options mean that something has to be run, and perhaps
+    a variable was not set."""
     context = click.get_current_context()
     typed = (name for name in context.params if context.get_parameter_source(name) is ParameterSource.COMMANDLINE)
     if any(name != "named" for name in typed):
@@ -172,7 +172,7 @@ def _planned(
     seed: int | None,
     baseline: Path | None,
 ) -> "SuiteFile":
-    """A suite that is begun: all of its runs wait."""
+    """A new suite: all of its runs wait."""
     from harness.run.versions import versions
     from harness.suite.model import load_suite
     from harness.suite.plan import in_order, plan
@@ -180,16 +180,16 @@ def _planned(
 
     if len(named) == 1 and (Path(named[0]) / SUITE_FILE).is_file():
         file = SuiteFile.read(Path(named[0]))
-        more = "--resume goes on with it" if file.is_left() else f"nothing is left of it: {_anew(file)}"
-        raise ScenarioError(f"{named[0]}: a suite that was begun: {more}")
+        more = "--resume continues it" if file.is_left() else f"nothing of it is left to run: {_anew(file)}"
+        raise ScenarioError(f"{named[0]}: this suite was started before: {more}")
     wanted = load_suite(named)
     backends.look()
-    # (What a night's own store does not know, since it is new, that of the nights before does.)
+    # (The store of a nightly job may be new: then the baseline's store knows the earlier results.)
     cases = in_order(plan(wanted, overrides, times, _draws(seed)), urgency({store, baseline or store}))
     whole = "" if baseline is None else os.path.realpath(baseline)
     _refuse_what_json_cannot_say(*named, *(case.written for case in cases), str(store), whole)
     texts = {case.written: case.text for case in cases if case.text is not None}
-    _told_apart(backends, cases, texts)
+    _exclusive_clusters(backends, cases, texts)
     file = SuiteFile(
         suite=wanted.name,
         about=wanted.about,
@@ -202,15 +202,15 @@ def _planned(
         runs=[Result.of(case) for case in cases],
     )
     if baseline is not None:
-        # Chosen first: it must not depend on the runs that are compared with it, which may be in its store.
+        # Chosen before any run: it must not depend on this suite's own runs, which may be in the same store.
         file.measure = _chosen(file, baseline, store)
     return file
 
 
 def _to_resume(store: Path, named: "Sequence[str]") -> Path:
-    """The directory of the suite that is gone on with: one that is named, or the newest that was started so.
+    """The directory of the suite to continue: the named one, or the newest that was started with these arguments.
 
-    Raises ScenarioError where there is none, or nothing is left of it.
+    Raises ScenarioError if there is none, or nothing of it is left to run.
     """
     from harness.suite.model import load_suite
     from harness.suite.results import SUITE_FILE, SuiteFile, left_in, to_resume
@@ -219,14 +219,14 @@ def _to_resume(store: Path, named: "Sequence[str]") -> Path:
         directory = Path(os.path.realpath(named[0]))
         file = SuiteFile.read(directory)
         if not file.is_left():
-            raise ScenarioError(f"{named[0]}: nothing is left of this suite: {_anew(file)}")
+            raise ScenarioError(f"{named[0]}: nothing of this suite is left to run: {_anew(file)}")
         _refuse_out_of_store(file, directory)
         return directory
     if found := to_resume(store, named):
         return found
     other = left_in(store)
     if other is None:
-        # (It may be only its name that is wrong.)
+        # (Perhaps only the name is wrong.)
         load_suite(named)
     hint = "leave --resume out to start one" if other is None else f"{other} was: name that directory"
     raise ScenarioError(
@@ -235,12 +235,12 @@ def _to_resume(store: Path, named: "Sequence[str]") -> Path:
 
 
 def _anew(file: "SuiteFile") -> str:
-    """How a suite like this one is started."""
+    """How to start a suite like this one."""
     return f"`kafka-trial suite {shlex.join(file.named)}` starts one" if file.named else "name what it ran to start one"
 
 
 def _refuse_out_of_store(file: "SuiteFile", directory: Path) -> None:
-    """Away from its runs, a suite would record again what is recorded. Raises ScenarioError."""
+    """Raises ScenarioError if the suite was moved away from its runs: it would record them again."""
     from harness.history.paths import is_there
 
     runs = [directory.parent / one for run in file.runs for one in (run.directory, *run.abandoned) if one]
@@ -251,26 +251,26 @@ def _refuse_out_of_store(file: "SuiteFile", directory: Path) -> None:
 
 
 def _refuse_elsewhere(store: Path, directory: Path) -> None:
-    """A suite goes on in the store that it is in. Raises ScenarioError where another is named."""
+    """Raises ScenarioError if --store is another store than the one of the suite, in which it has to be continued."""
     typed = click.get_current_context().get_parameter_source("store") is ParameterSource.COMMANDLINE
     if typed and store != directory.parent:
-        raise ScenarioError(f"{directory}: goes on in the store that it is in: leave --store {store} out")
+        raise ScenarioError(f"{directory}: a suite continues in its own store: leave --store {store} out")
 
 
-def _tell_changed(file: "SuiteFile") -> None:
-    """Tell which files of what is still to be run are not what they were."""
+def _report_changed(file: "SuiteFile") -> None:
+    """Report the scenario files of remaining runs that changed since the suite began."""
     from harness.scenario.written import read_text
     from harness.suite.results import Outcome
 
     for written in dict.fromkeys(run.written for run in file.runs if run.outcome is Outcome.WAITING):
-        with suppress(ScenarioError):  # (It may be gone: what was in it is noted.)
+        with suppress(ScenarioError):  # (It may be gone: its old content is stored.)
             if written in file.texts and read_text(Path(written)) != file.texts[written]:
-                print_error(f"{written} has changed since: it goes on with what was in it then")
+                print_error(f"{written} has changed since: the suite continues with the old content")
 
 
 def _measured_by(file: "SuiteFile", baseline: Path | None, directory: Path) -> None:
-    """Note what a suite that goes on is compared with: the runs that were chosen when it began, unless another baseline
-    is named now; of a case of which these are gone, those that would be chosen now."""
+    """Note what a continued suite is compared with: the runs that were chosen when it began, unless another baseline is
+    given now. If the runs of a case are gone, those that would be chosen now."""
     from harness.suite.measure import choose, gone
 
     store = directory.parent
@@ -287,10 +287,10 @@ def _measured_by(file: "SuiteFile", baseline: Path | None, directory: Path) -> N
                 file.measure.cases |= chosen.cases
                 file.measure.whole &= chosen.whole
         return
-    said = file.baseline if named is None else named
-    if said is None:
+    path = file.baseline if named is None else named
+    if path is None:
         return
-    chosen = _chosen(file, Path(said), store, directory.name)
+    chosen = _chosen(file, Path(path), store, directory.name)
     if chosen is not None:
         file.measure = chosen
         if named is not None and named != file.baseline:
@@ -300,7 +300,7 @@ def _measured_by(file: "SuiteFile", baseline: Path | None, directory: Path) -> N
 
 
 def _chosen(file: "SuiteFile", baseline: Path, store: Path, without: str | None = None) -> "Measure | None":
-    """What a suite is compared with; where that is nothing, it is noted why."""
+    """What a suite is compared with. If there is nothing, the reason is noted in ``file``."""
     from harness.suite.measure import choose
 
     lines = list[str]()
@@ -315,10 +315,10 @@ def _chosen(file: "SuiteFile", baseline: Path, store: Path, without: str | None 
 
 
 def _refuse_what_json_cannot_say(*paths: str) -> None:
-    """A path may be of any bytes. Raises ScenarioError for one that suite.json cannot note."""
+    """Raises ScenarioError for a path that suite.json cannot store: a path may have any bytes."""
     for path in paths:
         if not is_text(path):
-            raise ScenarioError(f"{printable(path)}: its name is not UTF-8: name it otherwise")
+            raise ScenarioError(f"{printable(path)}: its name is not UTF-8: rename it")
 
 
 def _draws(seed: int | None) -> Random:
@@ -327,15 +327,15 @@ def _draws(seed: int | None) -> Random:
     return Random(fresh_seed() if seed is None else seed)
 
 
-def _told_apart(
+def _exclusive_clusters(
     backends: Backends, runs: "Sequence[Case | Result]", texts: "Mapping[str, str]"
 ) -> "dict[tuple[str, ...], ClusterSpec]":
-    """The clusters that have something to themselves, by what each is loaded from. Raises ScenarioError where nobody
-    could tell which of them exclude each other."""
+    """The clusters that need something for themselves, by what each is loaded from. Raises ScenarioError if it is not
+    clear which of them exclude each other."""
     from harness.providers.catalogue import told_apart
     from harness.scenario.loading import load
 
-    # (Most have nothing to themselves.)
+    # (Most clusters need nothing for themselves.)
     loaded = {(run.written, *run.overrides): run for run in runs if run.alone}
     clusters = {key: load(run.written, run.overrides, texts.get(run.written)).cluster for key, run in loaded.items()}
     told_apart(list(clusters.values()), backends.providers())
@@ -343,10 +343,10 @@ def _told_apart(
 
 
 def _look_again(backends: Backends, file: "SuiteFile") -> None:
-    """What the clusters of those runs that are left have to themselves: what says so may have been mended meanwhile.
-    What cannot be read is reported by the recorder of the run that needs it, and keeps no other from going on.
+    """Read again what the clusters of the remaining runs need for themselves: an inventory may have been corrected. One
+    that cannot be read is reported by the recorder of its run, and does not stop the others.
 
-    Raises ScenarioError where nobody could tell which of the others exclude each other.
+    Raises ScenarioError if it is not clear which of the others exclude each other.
     """
     from harness.providers.catalogue import held_alone
     from harness.suite.results import Outcome
@@ -355,14 +355,14 @@ def _look_again(backends: Backends, file: "SuiteFile") -> None:
     for run in file.runs:
         if run.outcome is Outcome.WAITING and run.alone:
             with suppress(ScenarioError):
-                readable += [(run, cluster) for cluster in _told_apart(backends, [run], file.texts).values()]
-    _told_apart(backends, [run for run, _ in readable], file.texts)
+                readable += [(run, cluster) for cluster in _exclusive_clusters(backends, [run], file.texts).values()]
+    _exclusive_clusters(backends, [run for run, _ in readable], file.texts)
     for run, cluster in readable:
         run.alone = held_alone(cluster, backends.providers())
 
 
-def _going_on(directory: Path, jobs: int, as_json: bool) -> str:
-    """The command that goes on where this one is broken off, from wherever; with what it is compared, it has noted."""
+def _resume_command(directory: Path, jobs: int, as_json: bool) -> str:
+    """The command that continues this suite if it is interrupted, from any directory. (suite.json has the baseline.)"""
     command = ["kafka-trial", "suite", str(directory)]
     command += ["--jobs", str(jobs)] if jobs > 1 else []
     command += ["--json"] if as_json else []
@@ -370,7 +370,7 @@ def _going_on(directory: Path, jobs: int, as_json: bool) -> str:
 
 
 def _bounded(jobs: int, cores: int) -> int:
-    """As many timelines at once as this machine has cores for; says so where that is less than was asked for."""
+    """The number of timelines at once for which this machine has cores. Prints a line if it is less than ``jobs``."""
     most = max(1, cores // _CORES_OF_A_CLUSTER)
     if jobs > most:
         print_error(f"--jobs {jobs}: {most} at once, as this machine has {cores} cores, and a cluster takes two")
@@ -378,16 +378,16 @@ def _bounded(jobs: int, cores: int) -> int:
 
 
 @contextmanager
-def _told_how_to_go_on(file: "SuiteFile", directory: Path, going_on: str) -> "Iterator[None]":
-    """Where it is broken off, tell the command that is ``going_on``, if anything is left, and write the reports of what
-    there is."""
+def _with_resume_note(file: "SuiteFile", directory: Path, resume: str) -> "Iterator[None]":
+    """If the block breaks off, note the ``resume`` command, if anything is left to run, and write the reports so
+    far."""
     from harness.suite.reports import write_reports
 
     try:
         yield
     except BaseException as exc:
-        exc.add_note(file.headline + (f"; `{going_on}` goes on" if _is_left(file, directory) else ""))
-        with suppress(OSError):  # What broke it off is said, a full disk perhaps.
+        exc.add_note(file.headline + (f"; `{resume}` continues it" if _is_left(file, directory) else ""))
+        with suppress(OSError):  # (Perhaps a full disk, which the first error reports already.)
             write_reports(file, directory)
         _append_summary(file)
         _annotate(file, err=True)
@@ -397,14 +397,14 @@ def _told_how_to_go_on(file: "SuiteFile", directory: Path, going_on: str) -> "It
 def _is_left(file: "SuiteFile", directory: Path) -> bool:
     from harness.suite.results import SuiteFile
 
-    # (Its end may be what could not be written.)
+    # (Perhaps the end of the suite could not be written.)
     with suppress(HistoryError):
         return SuiteFile.read(directory).is_left()
     return file.is_left()
 
 
 def _run(backends: Backends, file: "SuiteFile", directory: Path, jobs: int) -> None:
-    """Run all that waits."""
+    """Run all waiting runs."""
     from harness.suite.display import for_terminal
     from harness.suite.suite import Actions, SuiteRun
 
@@ -416,7 +416,7 @@ def _run(backends: Backends, file: "SuiteFile", directory: Path, jobs: int) -> N
 
 
 def _append_summary(file: "SuiteFile") -> None:
-    """The summary of the job, where GitHub runs it."""
+    """Write the summary of the job, if GitHub runs it."""
     from harness.suite.reports import append_summary
 
     try:
@@ -426,7 +426,7 @@ def _append_summary(file: "SuiteFile") -> None:
 
 
 def _annotate(file: "SuiteFile", err: bool) -> None:
-    """Annotations, where GitHub runs it: it reads both outputs."""
+    """Print annotations, if GitHub runs it: it reads both outputs."""
     from harness.suite.reports import annotations
 
     if os.environ.get("GITHUB_ACTIONS") == "true":
@@ -435,7 +435,7 @@ def _annotate(file: "SuiteFile", err: bool) -> None:
 
 
 def exit_code(file: "SuiteFile") -> int:
-    """The worst of the runs that were not as expected. A suite without any run that was as expected is no success."""
+    """The exit code of the worst run that was not as expected. A suite without any run as expected is not a success."""
     from harness.suite.results import Outcome
 
     code_of = {
@@ -454,7 +454,7 @@ def exit_code(file: "SuiteFile") -> int:
 
 
 def _print(file: "SuiteFile", index: Path) -> None:
-    """A row for each case, why those that need one stand as they do, the count, and where to read on."""
+    """Print a row for each case, the reasons of results that need one, the counts, and where to read on."""
     from rich.table import Table
     from rich.text import Text
 

@@ -57,7 +57,7 @@ def test_check_judges_a_run_on_a_read_only_store_and_writes_nothing(
     done = kafka_trial("check", stored, "--json", backends=real)
     assert done.code == codes.NOT_MET
     assert json.loads(done.out)["summary"]["lost"] == 1
-    assert done.err == f"kafka-trial: {stored} is read-only: judged, and nothing written\n"
+    assert done.err == f"kafka-trial: {stored} is read-only: judged, but nothing is written\n"
     assert {path: path.stat().st_mtime_ns for path in stored.rglob("*")} == before
 
 
@@ -173,7 +173,7 @@ def test_check_says_that_a_run_has_no_seal_and_judges_it(stored: Path, kafka_tri
     (stored / SEAL_FILE).unlink()
     done = kafka_trial("check", stored, backends=judging())
     assert done.code == 0
-    assert done.err == f"kafka-trial: {stored}: it has no seal: judged as it lies, whole or not\n"
+    assert done.err == f"kafka-trial: {stored}: it has no seal: judged without knowing whether it is whole\n"
 
 
 def test_check_refuses_parquet_of_another_schema(stored: Path, kafka_trial: Invoke) -> None:
@@ -363,7 +363,7 @@ def test_check_says_whose_results_it_cannot_replace(stored: Path, kafka_trial: I
     done = kafka_trial("check", stored, backends=judging(writable=lambda folder: folder != kept))
     assert done.code == 0
     assert done.err == (
-        f"kafka-trial: {kept.parent} is not yours to replace (of user {os.getuid()}): judged, and nothing written\n"
+        f"kafka-trial: {kept.parent} is not yours to replace (of user {os.getuid()}): judged, but nothing is written\n"
     )
     assert not (stored / "verdict.json").exists()
 

@@ -29,7 +29,7 @@ def test_the_lost_and_found_of_a_volume_is_passed_over(tmp_path: Path) -> None:
         checked = as_any_user("check", tmp_path)
         assert (checked.returncode, "lost+found" in checked.stderr) == (codes.MET, False)
         explained = as_any_user("explain", tmp_path)
-        assert f"no run itself: name one of those below, {run}" in explained.stderr
+        assert f"not a run itself: name one of those below, {run}" in explained.stderr
         pruned = as_any_user("prune", tmp_path, "--days", "30")
         assert (pruned.returncode, pruned.stderr) == (codes.MET, "")
     finally:
@@ -98,7 +98,7 @@ def test_where_a_suite_cannot_be_read_nothing_of_its_store_goes(tmp_path: Path, 
         try:
             pruned = as_any_user("prune", tmp_path, "--days", "0", "--dry-run")
             assert pruned.returncode == codes.CANNOT_RUN
-            assert f"kafka-trial: {suite}: not yours to read: nobody knows which runs it needs" in pruned.stderr
+            assert f"kafka-trial: {suite}: you may not read it: which runs it needs is unknown" in pruned.stderr
             would, stay = pruned.stdout.splitlines()
             assert (would.split(" (")[0], stay.split(",")[0]) == (f"would remove {other}", "3 runs stay")
         finally:

@@ -124,4 +124,4 @@ def assert_one_line(done: Done, code: int, says: str) -> None:
 def test_an_argument_that_is_empty_is_told_and_is_not_the_current_directory(
     arguments: list[str], kafka_trial: Invoke
 ) -> None:
-    assert_one_line(kafka_trial(*arguments), codes.BAD_INPUT, "a variable without a value, perhaps")
+    assert_one_line(kafka_trial(*arguments), codes.BAD_INPUT, "perhaps a variable is not set")

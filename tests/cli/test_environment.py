@@ -57,7 +57,7 @@ def test_another_pyspark_on_the_path_is_told_before_it_is_imported(stored: Path,
     (tmp_path / "pyspark").mkdir()
     (tmp_path / "pyspark" / "__init__.py").write_text("raise SystemExit('imported')")
     done = program("check", stored, PYTHONPATH=f"{ROOT}:{tmp_path}")
-    assert_one_line(done, codes.CANNOT_RUN, "take the other off PYTHONPATH")
+    assert_one_line(done, codes.CANNOT_RUN, "remove the former from PYTHONPATH")
 
 
 def test_a_user_without_a_name_is_told() -> None:

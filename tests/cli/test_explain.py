@@ -150,7 +150,7 @@ def test_explain_refuses_a_run_with_a_missing_table(stored: Path, kafka_trial: I
 
 def test_explain_names_the_runs_of_a_store(stored: Path, kafka_trial: Invoke) -> None:
     store = stored.parents[1]
-    said = f"{store}: no run itself: name one of those below, {stored}\n"
+    said = f"{store}: not a run itself: name one of those below, {stored}\n"
     assert_one_line(kafka_trial("explain", store), codes.BAD_INPUT, said)
     for number in range(2, 8):
         shutil.copytree(stored, stored.parent / str(number))

@@ -134,7 +134,7 @@ def test_a_suite_whose_comparison_was_broken_off_is_compared_by_who_goes_on(
     writer.join()
     assert done.code == codes.CRASHED
     [directory] = stored_suites(store)
-    assert f"; `kafka-trial suite {directory} --resume` goes on\n" in done.err
+    assert f"; `kafka-trial suite {directory} --resume` continues it\n" in done.err
     path.unlink()
     path.write_text(written)
     done = kafka_trial(*arguments, "--resume", backends=backends(World(store)))

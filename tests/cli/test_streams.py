@@ -114,14 +114,14 @@ def test_a_closed_pipe_on_stdout_has_an_exit_code_of_its_own_when_the_run_is_ove
         _, err = child.communicate(timeout=60)
     assert child.returncode == codes.OUTPUT_CLOSED
     assert (store / "over").exists()
-    assert err == "kafka-trial: standard output takes nothing more: Broken pipe\n"
+    assert err == "kafka-trial: standard output cannot be written: Broken pipe\n"
 
 
 def test_a_full_disk_under_stdout_says_so(store: Path) -> None:
     with Path("/dev/full").open("w") as full, program(store, stdout=full.fileno()) as child:
         _, err = child.communicate(timeout=60)
     assert child.returncode == codes.OUTPUT_CLOSED
-    assert err == "kafka-trial: standard output takes nothing more: No space left on device\n"
+    assert err == "kafka-trial: standard output cannot be written: No space left on device\n"
 
 
 def test_with_both_pipes_closed_the_run_comes_to_its_end_all_the_same(store: Path) -> None:
@@ -204,7 +204,7 @@ def test_check_whose_stdout_is_closed_has_that_code_and_not_that_of_an_anomaly(s
     done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
     os.close(writing)
     assert done.returncode == codes.OUTPUT_CLOSED
-    assert done.stderr == "kafka-trial: standard output takes nothing more: Broken pipe\n"
+    assert done.stderr == "kafka-trial: standard output cannot be written: Broken pipe\n"
     assert (stored / "verdict.json").exists(), "what was judged is stored"
 
 
@@ -225,7 +225,7 @@ def test_an_output_that_was_closed_before_is_one_that_takes_nothing(
     program = [sys.executable, "-c", CHECKING, command, *paths]
     shell = ["sh", "-c", f'exec "$@" {closing}', "sh", *program]
     done = subprocess.run(shell, capture_output=True, text=True, timeout=60, check=False)
-    told = "kafka-trial: standard output takes nothing more: Bad file descriptor\n"
+    told = "kafka-trial: standard output cannot be written: Bad file descriptor\n"
     assert (done.returncode, done.stderr) == (code, told if closing == ">&-" else "")
     assert (closing == "2>&-") is bool(done.stdout)
 

@@ -177,7 +177,7 @@ def test_suite_refuses_what_is_wrong_before_anything_is_started(tmp_path: Path, 
         (["nightli", "--resume"], "did you mean 'nightly'"),
         (["--jobs", "2"], "which suite?"),
         (["--resume"], "which suite?"),
-        ([TWO[0], "--resume", "--times", "2"], "--resume goes on with what was begun"),
+        ([TWO[0], "--resume", "--times", "2"], "--resume continues a suite"),
     ):
         done = kafka_trial("suite", *arguments, "--store", str(tmp_path), backends=backends(world))
         assert done.code == codes.BAD_INPUT
@@ -276,7 +276,7 @@ def test_suite_interrupted_says_how_it_goes_on_and_does(tmp_path: Path, kafka_tr
     done = kafka_trial("suite", *TWO, "--store", str(tmp_path), backends=backends(world))
     assert done.code == codes.CRASHED
     [directory] = tmp_path.glob("suite-scenarios-*")
-    assert f"`kafka-trial suite {directory} --resume` goes on" in done.err
+    assert f"`kafka-trial suite {directory} --resume` continues it" in done.err
     assert "interrupted" in (directory / "summary.md").read_text()
     later = World(tmp_path)
     assert kafka_trial("suite", *TWO, "--resume", "--store", str(tmp_path), backends=backends(later)).code == 0
@@ -323,7 +323,7 @@ def test_a_path_that_is_not_utf_8_is_one_line_and_nothing_is_begun(
     }[named]
     (tmp_path / "link").symlink_to(odd)
     done = kafka_trial("suite", *arguments, backends=backends(World(tmp_path)))
-    assert_one_line(done, codes.BAD_INPUT, "its name is not UTF-8: name it otherwise")
+    assert_one_line(done, codes.BAD_INPUT, "its name is not UTF-8: rename it")
     assert (store.exists(), list(odd.iterdir())) == (False, [odd / "a.yaml"])
 
 
@@ -372,7 +372,7 @@ def test_what_is_recorded_where_no_judge_can_be_made_is_judged_by_who_goes_on(
     arguments = ["suite", *TWO, "--store", str(tmp_path)]
     done = kafka_trial(*arguments, backends=backends(World(tmp_path), judge=refuses))
     assert done.code == codes.CANNOT_RUN
-    assert "--resume` goes on" in done.err
+    assert "--resume` continues it" in done.err
     [directory] = tmp_path.glob("suite-*")
     assert Outcome.RECORDED in SuiteFile.read(directory).counts()
     assert Outcome.CRASHED not in SuiteFile.read(directory).counts()
@@ -391,12 +391,12 @@ def test_the_command_that_goes_on_is_told_as_a_shell_takes_it(
     world = World(tmp_path, {str(tmp_path / "a.yaml"): [Event(kind="failed", text="hangs")]}, interrupts=True)
     done = kafka_trial("suite", "a.yaml", "--store", "my store", backends=backends(world))
     [directory] = tmp_path.glob("my store/suite-*")
-    assert f"`kafka-trial suite '{directory}' --resume` goes on" in done.err
+    assert f"`kafka-trial suite '{directory}' --resume` continues it" in done.err
     (tmp_path / "a.yaml").unlink()
     monkeypatch.chdir("/")
     done = kafka_trial("suite", str(directory), "--resume", backends=backends(World(tmp_path / "my store")))
     assert (done.code, SuiteFile.read(directory).counts()) == (codes.MET, {Outcome.EXPECTED: 1})
-    assert f"kafka-trial: goes on with {directory}: 0 of 1 runs as expected, 1 waiting\n" in done.err
+    assert f"kafka-trial: continues {directory}: 0 of 1 runs as expected, 1 waiting\n" in done.err
 
 
 def test_the_command_that_goes_on_has_what_the_first_was_told(tmp_path: Path, kafka_trial: Invoke) -> None:
@@ -405,7 +405,7 @@ def test_the_command_that_goes_on_has_what_the_first_was_told(tmp_path: Path, ka
     more = ["--jobs", "2", "--baseline", str(tmp_path / "old"), "--json"]
     done = kafka_trial("suite", TWO[0], "--store", str(tmp_path), *more, backends=backends(world, cores=lambda: 4))
     [directory] = tmp_path.glob("suite-*")
-    assert f"`kafka-trial suite {directory} --jobs 2 --json --resume` goes on" in done.err
+    assert f"`kafka-trial suite {directory} --jobs 2 --json --resume` continues it" in done.err
     done = kafka_trial("suite", directory, "--json", "--resume", backends=backends(World(tmp_path)))
     assert json.loads(done.out)["baseline"] == str(tmp_path / "old"), "it is in suite.json"
 
@@ -456,14 +456,16 @@ def test_a_suite_that_is_not_found_is_told_which_one_could_go_on(
     assert_one_line(done, codes.BAD_INPUT, "no suite of a.yaml was broken off here, left runs out, or could not run")
     assert f": {directory} was: name that directory" in done.err
     assert_one_line(
-        kafka_trial("suite", directory, backends=asked), codes.BAD_INPUT, f"{directory}: a suite that was begun"
+        kafka_trial("suite", directory, backends=asked), codes.BAD_INPUT, f"{directory}: this suite was started before"
     )
     assert kafka_trial("suite", directory, "--resume", backends=asked).code == codes.MET
     done = kafka_trial("suite", directory, "--resume", backends=asked)
     starts = f"`kafka-trial suite {tmp_path}/a.yaml` starts one"
-    assert_one_line(done, codes.BAD_INPUT, f"{directory}: nothing is left of this suite: {starts}")
+    assert_one_line(done, codes.BAD_INPUT, f"{directory}: nothing of this suite is left to run: {starts}")
     done = kafka_trial("suite", directory, backends=asked)
-    assert_one_line(done, codes.BAD_INPUT, f"{directory}: a suite that was begun: nothing is left of it: {starts}")
+    assert_one_line(
+        done, codes.BAD_INPUT, f"{directory}: this suite was started before: nothing of it is left to run: {starts}"
+    )
 
 
 def test_a_file_that_changed_since_is_told_and_one_that_did_not_is_not(
@@ -475,7 +477,7 @@ def test_a_file_that_changed_since_is_told_and_one_that_did_not_is_not(
         directory = broken_off(tmp_path, kafka_trial, "a.yaml")
         (tmp_path / "a.yaml").write_text(text)
         done = kafka_trial("suite", directory, "--resume", backends=backends(World(tmp_path / "store")))
-        line = f"kafka-trial: {tmp_path}/a.yaml has changed since: it goes on with what was in it then\n"
+        line = f"kafka-trial: {tmp_path}/a.yaml has changed since: the suite continues with the old content\n"
         assert (done.code, line in done.err) == (codes.MET, changed)
         shutil.rmtree(tmp_path / "store")
 
@@ -519,7 +521,7 @@ def test_a_suite_goes_on_in_its_own_store_and_no_other(tmp_path: Path, kafka_tri
     kafka_trial("suite", *TWO, "--store", store, backends=backends(world))
     [directory] = stored_suites(store)
     done = kafka_trial("suite", directory, "--resume", "--store", tmp_path / "other", backends=backends(World(store)))
-    assert_one_line(done, codes.BAD_INPUT, f"{directory}: goes on in the store that it is in: leave --store")
+    assert_one_line(done, codes.BAD_INPUT, f"{directory}: a suite continues in its own store: leave --store")
     shutil.copytree(directory, tmp_path / "mine")
     away = World(tmp_path)
     done = kafka_trial("suite", tmp_path / "mine", "--resume", backends=backends(away))
@@ -560,7 +562,7 @@ main(sys.argv[1:], backends(World(Path({str(tmp_path / "store")!r}))))
     with os.fdopen(writer) as pipe:
         done = subprocess.run(command, stdout=pipe, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
     assert done.returncode == codes.OUTPUT_CLOSED
-    assert done.stderr.endswith("kafka-trial: standard output takes nothing more: Broken pipe\n")
+    assert done.stderr.endswith("kafka-trial: standard output cannot be written: Broken pipe\n")
     assert "1 of 1 runs as expected" in (tmp_path / "summary").read_text()
 
 

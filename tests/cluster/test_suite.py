@@ -116,7 +116,7 @@ def test_ctrl_c_ends_a_suite_with_what_there_is(tmp_path: Path, engine: DockerCl
     os.kill(process.pid, signal.SIGINT)
     said, _ = process.communicate(timeout=120)
     assert process.returncode == 255
-    assert "--resume` goes on" in said
+    assert "--resume` continues it" in said
     [directory] = stored_suites(store)
     assert SuiteFile.read(directory).runs[0].outcome is Outcome.INTERRUPTED
     assert (directory / "junit.xml").is_file()
