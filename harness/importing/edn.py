@@ -1,10 +1,10 @@
 """A streaming reader of EDN (github.com/edn-format/edn), as far as Clojure prints data in it.
 
 No EDN library for Python reads a file form by form. This one does, a piece of the file at a time, so that a history of
-any length takes the memory of its longest form. What comes of it: maps are dicts (tuples of their keys and values in
-turn where a key cannot be one of a dict), vectors, lists and sets are tuples, strings are str, nil, true and false are
-None, True and False, numbers are int or float. Keywords, symbols, characters and ratios are str as written: a keyword
-keeps its colon. A tag is dropped, and its form read. ``#_``, which nothing prints, is refused.
+any length takes only the memory of its longest form. Maps become dicts (or tuples of alternating keys and values, if a
+key cannot be a dict's key); vectors, lists and sets become tuples; strings become str; nil, true and false become None,
+True and False; numbers become int or float. Keywords, symbols, characters and ratios become str as written: a keyword
+keeps its colon. A tag is dropped, and its form is read. ``#_`` is refused: Clojure never prints it.
 """
 
 import re
@@ -14,15 +14,15 @@ from typing import Any, TextIO
 
 from harness.core.errors import HistoryError
 
-#: A string that goes on for longer is none, but a file that is not EDN.
+#: A longer string means that the file is not EDN.
 _LONGEST_TOKEN = 1 << 26
 
-#: Nothing that Clojure prints of a test is nested deeper; what is would overflow the stack of a reader.
+#: Clojure prints no test with deeper nesting, and a deeper one would overflow the stack of a reader.
 _DEEPEST = 500
-#: As many digits Python reads.
+#: The number of digits that Python reads.
 _MOST_DIGITS = 4_000
 
-#: Every token that matters. What is between two of them is space. A string that lacks its end runs to that of the text.
+#: Every token that matters; between two of them is space. A string without an end reaches to the end of the text.
 _TOKEN = re.compile(
     r'[\[\]{}()\n]|[^\s,"\[\]{}();\\#][^\s,"\[\]{}();]*|"[^"\\]*(?:\\.[^"\\]*)*"?|\\\S\w*|;[^\n]*|#\{|#[^\s,"\[\]{}();]*',
     re.DOTALL,
@@ -39,20 +39,20 @@ _CONSTANTS = {"nil": None, "true": True, "false": False}
 
 
 class EdnFile:
-    """The forms of a file, one after another; also those of one vector or list that is the whole of it.
+    """The forms of a file, one after another. If the whole file is one vector or list, the forms in it.
 
-    ``piece``: how many characters of it are held at a time. Iterating raises HistoryError, ``file:line: …``, where the
-    file cannot be read, is cut off, or is not EDN.
+    ``piece``: how many characters are read at a time. Iterating raises HistoryError, ``file:line: …``, if the file
+    cannot be read, is cut off, or is not EDN.
     """
 
     def __init__(self, path: Path, piece: int = 1 << 20) -> None:
         self.path = path
         self._piece = piece
-        #: The line on which the form that was read last begins.
+        #: The line on which the last form begins.
         self.line = 1
 
     def error(self, why: str, line: int | None = None) -> HistoryError:
-        """An error about the form that was read last, or about a line."""
+        """An error about the last form, or about a line."""
         return HistoryError(f"{self.path}:{self.line if line is None else line}: {why}")
 
     def __iter__(self) -> Iterator[Any]:
@@ -62,7 +62,7 @@ class EdnFile:
         except OSError as exc:
             raise HistoryError(f"{self.path}: cannot be read ({exc.strerror})") from exc
         except UnicodeDecodeError as exc:
-            raise HistoryError(f"{self.path}: is not text, so no EDN") from exc
+            raise HistoryError(f"{self.path}: is not text, so it is not EDN") from exc
 
     def _forms(self, file: TextIO) -> Iterator[Any]:  # noqa: PLR0912, PLR0915 - one loop, no call for a token
         line = 1
@@ -73,7 +73,7 @@ class EdnFile:
         value: Any
         for tokens in _pieces(file, self._piece):
             for token in tokens:
-                # In the order of how often each is met: this loop is where the time of an import goes.
+                # The most frequent case first: an import spends its time in this loop.
                 if token.isdecimal():
                     value = self._integer(token, line)
                 elif token in _CLOSES:
@@ -145,7 +145,7 @@ class EdnFile:
         return int(digits)
 
     def _unescaped(self, text: str, line: int) -> str:
-        r"""The text that was written with escapes; Java writes what is beyond U+FFFF as two of ``\uXXXX``."""
+        r"""A text without its escapes. Java writes a character beyond U+FFFF as two ``\uXXXX``."""
         written = _ESCAPE.sub(_unescaped, text)
         try:
             return written.encode("utf-16", "surrogatepass").decode("utf-16")
@@ -154,7 +154,7 @@ class EdnFile:
 
 
 def _pieces(file: TextIO, size: int) -> Iterator[list[str]]:
-    """The tokens of a file, a piece of it at a time; a piece ends where no token is cut."""
+    """The tokens of a file, in pieces that end between two tokens."""
     rest = ""
     while piece := file.read(size):
         text = rest + piece

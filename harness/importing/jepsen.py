@@ -1,4 +1,4 @@
-"""A history of Jepsen's workload ``jepsen.tests.kafka``, imported as a run that the checkers judge (docs/jepsen.md)."""
+"""Imports a history of Jepsen's workload ``jepsen.tests.kafka`` as a run that checkers can judge (docs/jepsen.md)."""
 
 import shutil
 import tempfile
@@ -23,15 +23,15 @@ SCENARIO = "jepsen"
 
 
 def import_jepsen(source: Path, out: Path, settings: Mapping[str, str] | None = None) -> RunFile:
-    """Make the run directory ``out`` of the history in the file ``source``; the run's run.json.
+    """Make the run directory ``out`` from the history in the file ``source``. Returns the run's run.json.
 
-    ``settings`` are what the history does not say of the cluster and its clients, by their names in Configuration.
-    Raises HistoryError, ``file:line: …``, where the file is cut off or no such history, or where ``out`` is in use;
-    ScenarioError where a setting is none. ``out`` then is as it was.
+    ``settings``: what the history does not say about the cluster and its clients, by the names in Configuration. Raises
+    HistoryError, ``file:line: …``, if the file is cut off, or is not such a history, or if ``out`` is in use;
+    ScenarioError if a setting is unknown or invalid. ``out`` is then unchanged.
     """
     configuration = _configuration(settings or {})
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise HistoryError(f"{out}: is there already: name another --out")
+        raise HistoryError(f"{out}: exists already: name another --out")
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         beside = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))

@@ -1,26 +1,26 @@
-"""How the processes, keys and values of a Jepsen history are called in ours."""
+"""Maps processes, keys and values of a Jepsen history to workers, partitions and records."""
 
 from array import array
 from typing import Any
 
 from harness.history.schema import SEQUENCE_BITS, worker_of
 
-#: A record id is an int64: this many workers have room in it.
+#: The number of workers that fit into a record id, which is an int64.
 MOST_WORKERS = 1 << (63 - SEQUENCE_BITS)
 #: The worker of the records that nobody sent.
 NOBODY = MOST_WORKERS - 1
 _MOST_PARTITIONS = 1 << 31
 _NONE = -1
-#: How far beyond the values so far one may be and still have its entry in the array.
+#: A value that is at most this much greater than all earlier ones still gets an entry in the array.
 _LEAP = 1 << 12
 
 
 class Threads:
-    """Which thread a process belongs to, and which incarnation of it the process is.
+    """Which thread a process belongs to, and which incarnation of the thread it is.
 
-    Where a process crashed, its thread goes on as the process whose number is higher by the number of threads (Jepsen's
-    ``concurrency``; jepsen.generator.context, with-next-process). The file does not have that number: it shows when the
-    first process appears that took over from a crashed one. Two processes are never taken for one, whatever it is.
+    If a process crashes, its thread continues as a process whose number is higher by the number of threads (Jepsen's
+    ``concurrency``; jepsen.generator.context, with-next-process). The file does not have that number. It becomes known
+    when the first process appears that replaces a crashed one. Two processes are never taken for one in any case.
     """
 
     def __init__(self) -> None:
@@ -29,14 +29,14 @@ class Threads:
         self._ended: set[int] = set()
 
     def thread(self, process: int) -> tuple[int, int]:
-        """The worker and incarnation that a process is."""
+        """The worker and incarnation of a process."""
         if self.concurrency is None and process > self._highest:
             self.concurrency = self._gap(process)
             self._highest = process
         return (process, 0) if self.concurrency is None else (process % self.concurrency, process // self.concurrency)
 
     def ended(self, process: int) -> None:
-        """Note that no operation of a process can follow."""
+        """Note that a process has ended: it has no more operations."""
         if self.concurrency is None:
             self._ended.add(process)
 
@@ -46,13 +46,13 @@ class Threads:
 
 
 class Keys:
-    """The partition that a key is: an integer is its own number, other keys are numbered as they are met."""
+    """The partition of a key: an integer is its own number; other keys are numbered in the order of their first use."""
 
     def __init__(self) -> None:
         self.named: dict[str, int] = {}
 
     def partition(self, key: Any) -> int | None:
-        """None for what cannot be a key of this history."""
+        """The partition of a key; None if it cannot be a key of this history."""
         if type(key) is int:
             return key if 0 <= key < _MOST_PARTITIONS and not self.named else None
         return self.named.setdefault(str(key), len(self.named))
@@ -66,7 +66,7 @@ class Records:
         self._others: dict[tuple[int, str], int] = {}
 
     def add(self, partition: int, value: Any, record: int) -> bool:
-        """Whether no one had sent this value of the key so far."""
+        """Add a record. False if somebody already sent this value of the key."""
         known = self.find(partition, value)
         if known is not None and worker_of(known) != NOBODY:
             return False
@@ -79,7 +79,7 @@ class Records:
         return True
 
     def find(self, partition: int, value: Any) -> int | None:
-        """The record, or None where no one sent this value of the key."""
+        """The record; None if nobody sent this value of the key."""
         small = self._small.get(partition, ())
         if type(value) is int and 0 <= value < len(small) and small[value] != _NONE:
             return small[value]

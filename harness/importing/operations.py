@@ -1,8 +1,8 @@
-"""The operations of a Jepsen history of ``jepsen.tests.kafka``, taken one by one, as rows of ours (docs/jepsen.md).
+"""Converts the operations of a Jepsen history of ``jepsen.tests.kafka``, one by one, to rows (docs/jepsen.md).
 
-They are maps ``{:index :time :type :process :f :value}``, an invocation and later its completion. The micro-operations
-of a send, poll or txn are ``[:send k v]``, completed ``[:send k [offset v]]``, and ``[:poll]``, completed
-``[:poll {k [[offset v] …]}]``. Source: jepsen/src/jepsen/tests/kafka.clj.
+Operations are maps ``{:index :time :type :process :f :value}``, an invocation and later its completion. The
+micro-operations of a send, poll or txn are ``[:send k v]``, completed ``[:send k [offset v]]``, and ``[:poll]``,
+completed ``[:poll {k [[offset v] …]}]``. Source: jepsen/src/jepsen/tests/kafka.clj.
 """
 
 from collections import Counter
@@ -29,15 +29,15 @@ _FUNCTIONS = _MOVES_RECORDS | _CHOOSES_KEYS | {":crash", ":debug-topic-partition
 _LIVE = Phase.LIVE.value
 _NO_TIMESTAMP = -1
 _MOST_NOTES = 20
-#: The columns are of 64 and, for incarnations, of 32 bits.
+#: The columns have 64 bits, that of incarnations 32.
 _MOST, _MOST_INCARNATIONS = (1 << 63) - 1, 1 << 31
 _OTHER_SENDS = "an operation completes other sends than it invoked"
 
 
 @dataclass(frozen=True)
 class Pending:
-    """An operation that was invoked: when, the partition, record, worker's sequence and value of each send, and how
-    often it polls."""
+    """An invoked operation: its time, the partition, record, worker's sequence and value of each send, and the number
+    of polls."""
 
     function: str
     invoked_ns: int
@@ -47,7 +47,7 @@ class Pending:
 
 @dataclass(frozen=True)
 class Moved:
-    """The partitions that a group moved; ``any``: and others, that were not named."""
+    """The partitions that a group moved. ``any``: and others whose names are not known."""
 
     partitions: frozenset[int]
     any: bool
@@ -55,7 +55,7 @@ class Moved:
 
 @dataclass(frozen=True)
 class Tables:
-    """The tables that a history tells of."""
+    """The tables that an imported history fills."""
 
     sends: TableFile
     reads: TableFile
@@ -64,7 +64,7 @@ class Tables:
 
 
 class Conversion:
-    """The operations of one history, taken in their order, as rows of ``tables``."""
+    """Converts the operations of one history, in their order, to rows of ``tables``."""
 
     def __init__(self, file: EdnFile, tables: Tables) -> None:
         self.notes: list[str] = []
@@ -80,7 +80,7 @@ class Conversion:
         self._operations = 0
 
     def summary(self) -> dict[str, Any]:
-        """What run.json says of the history apart from its tables."""
+        """The keys of run.json that describe the imported history."""
         return {
             "operations": self._operations,
             "concurrency": self._threads.concurrency,
@@ -88,9 +88,9 @@ class Conversion:
         }
 
     def take(self, operation: Any) -> None:
-        """Add one operation. Raises HistoryError where it is not one of this workload."""
+        """Add one operation. Raises HistoryError if it is not one of this workload."""
         if not isinstance(operation, dict) or not operation.keys() >= {":type", ":process", ":f"}:
-            raise self._file.error("no operation of a Jepsen history: it needs :type, :process and :f")
+            raise self._file.error("not an operation of a Jepsen history: it needs :type, :process and :f")
         process = operation[":process"]
         if type(process) is not int:
             return  # the nemesis
@@ -112,7 +112,7 @@ class Conversion:
             raise self._file.error(f":type {_edn(kind)} is none of {_INVOKE}, {', '.join(_OUTCOMES)}")
 
     def finish(self) -> None:
-        """Add what is still pending: nobody knows what became of it."""
+        """Add the operations that are still pending: nobody knows their outcome."""
         if not self._operations:
             raise HistoryError(f"{self._file.path}: no operation of jepsen.tests.kafka in it")
         for process, pending in sorted(self._pending.items()):
@@ -148,17 +148,17 @@ class Conversion:
         if outcome == Outcome.INFO.value or operation.get(":end-process?"):
             self._threads.ended(process)
             if reader := self._readers.get(process):
-                # Should the process go on all the same, it does so with another client.
+                # If the process continues nevertheless, it has a new client.
                 self._readers[process] = Reader(polls=reader.polls, moved=1)
 
     def _moved(
         self, process: int, pending: Pending, at_ns: int | None, operation: Mapping[Any, Any], micros: tuple[Any, ...]
     ) -> None:
-        """What an operation sent and polled; ``at_ns`` is None where it never completed."""
+        """Add what an operation sent and polled. ``at_ns`` is None if it never completed."""
         offsets = self._offsets(pending, micros)
         outcome = _OUTCOMES[operation[":type"]]
         failed = outcome == Outcome.FAIL.value
-        # Only what is undone as a whole can have failed with a place in the log.
+        # A failed operation with an offset in the log was undone as a whole: it was a transaction.
         undone = _aborted(operation) or any(offset is not None for offset in offsets)
         is_one = pending.function == ":txn" or (undone if failed else len(pending.sends) > 1)
         transaction = self._transaction(process, pending, at_ns, outcome) if is_one else None
@@ -169,8 +169,8 @@ class Conversion:
             self._polled_rows(process, pending, at_ns or pending.invoked_ns, operation, polls, transaction)
 
     def _transaction(self, process: int, pending: Pending, at_ns: int | None, outcome: str) -> int:
-        """The number of a transaction, whose row is added. When its end was asked for the file does not tell: when it
-        was invoked at the earliest."""
+        """Add the row of a transaction, and return its number. The file does not say when its end was asked for: at its
+        invocation at the earliest."""
         worker, incarnation = self._thread(process)
         number = self._transactions[worker]
         self._transactions[worker] += 1
@@ -181,7 +181,7 @@ class Conversion:
         return number
 
     def _micro(self, function: str, value: Any) -> tuple[Any, ...]:
-        """The micro-operations of an operation; none where it does not list them, as a crashed one may not."""
+        """The micro-operations of an operation; none if it does not list them, as may happen with a crashed one."""
         if function not in _MOVES_RECORDS or value is None:
             return ()
         if not isinstance(value, tuple):
@@ -192,37 +192,38 @@ class Conversion:
         return value
 
     def _send_of(self, micro: tuple[Any, ...]) -> tuple[int, Any]:
-        """The partition and value of a send that was invoked."""
+        """The partition and value of a send."""
         if len(micro) != 3:
             raise self._file.error(f"{_edn(micro)} is no [:send k v]")
         return self._partition(micro[1]), micro[2]
 
     def _offsets(self, pending: Pending, micros: tuple[Any, ...]) -> list[int | None]:
-        """The offset of each pending send, None where the completion has none."""
+        """The offset of each pending send; None if the completion has none."""
         completed = [self._send_of(micro) for micro in micros if micro[0] == ":send"]
         if not completed:
             return [None] * len(pending.sends)
         if len(completed) != len(pending.sends):
             raise self._file.error(_OTHER_SENDS)
         return [
-            self._offset_of(raw, value, at=(of, partition))
-            for (of, raw), (partition, _, _, value) in zip(completed, pending.sends, strict=True)
+            self._offset_of(raw, value, partitions=(completed_in, partition))
+            for (completed_in, raw), (partition, _, _, value) in zip(completed, pending.sends, strict=True)
         ]
 
-    def _offset_of(self, raw: Any, value: Any, at: tuple[int, int]) -> int | None:
-        """The offset in what a send of ``value`` was completed with: ``[offset value]``, or the value as invoked."""
-        completed, invoked = at
+    def _offset_of(self, raw: Any, value: Any, partitions: tuple[int, int]) -> int | None:
+        """The offset in the completion of a send of ``value``: ``[offset value]``, or only the value as invoked.
+        ``partitions``: those of completion and invocation."""
+        completed, invoked = partitions
         if completed != invoked or raw == value:
-            offset, of = None, raw
+            offset, completed_value = None, raw
         else:
-            offset, of = raw if isinstance(raw, tuple) and len(raw) == 2 else (None, raw)
-        if completed != invoked or of != value:
+            offset, completed_value = raw if isinstance(raw, tuple) and len(raw) == 2 else (None, raw)
+        if completed != invoked or completed_value != value:
             raise self._file.error(_OTHER_SENDS)
         return self._offset(offset, f"{_edn(raw)}, completed of {_edn(value)}, is no [offset v]")
 
     def _offset(self, raw: Any, wrong: str) -> int | None:
-        """The offset; None for nil, and for -1, which Java's client returns where it knows none
-        (RecordMetadata.offset). A log ends below 2^63, so that no record is at 2^63 - 1."""
+        """The offset; None for nil, and for -1, which Java's client returns if it does not know the offset
+        (RecordMetadata.offset). A log ends below 2^63, so no record is at 2^63 - 1."""
         if raw is None or (type(raw) is int and raw == UNKNOWN_OFFSET):
             return None
         if type(raw) is not int or not 0 <= raw < _MOST:
@@ -260,7 +261,7 @@ class Conversion:
         polls: list[tuple[Any, ...]],
         transaction: int | None,
     ) -> None:
-        """What the polls of one operation brought, and how the reader's places changed on the way."""
+        """Add what the polls of one operation brought, and the changes of the reader's positions in between."""
         reader = self._readers.setdefault(process, Reader())
         moved = self._moved_by_group(operation)
         reader.tells_rebalances |= moved is not None
@@ -278,9 +279,9 @@ class Conversion:
                 self._read_rows(process, at_ns, partition, zip(offsets, pairs or (), strict=True), transaction)
             reader.polls += 1
         if moved is not None:
-            # A consumer hears of a move as it polls, before that brings anything (ConsumerRebalanceListener): what the
-            # last poll brought was not moved after it.
-            reader.moves((reader.places.keys() if moved.any else moved.partitions) - last)
+            # A consumer learns of a move at the begin of a poll, before the poll brings records
+            # (ConsumerRebalanceListener): no move came after the records of the last poll.
+            reader.moves((reader.positions.keys() if moved.any else moved.partitions) - last)
         if operation[":type"] != ":ok" and (polls or pending.polls):
             reader.failed(all_recorded=len(polls) >= pending.polls)
 
@@ -292,7 +293,7 @@ class Conversion:
         before: int | None = None
         for offset, (raw, value) in pairs:
             if before is not None and offset is not None and offset < before:
-                # Within one poll, too, the order is known: what steps back is as if another poll had brought it.
+                # The order within one poll is known, too: a step back counts like the begin of another poll.
                 reader.polls += 1
             before = before if offset is None else offset
             record = self._records.find(partition, value)
@@ -313,7 +314,7 @@ class Conversion:
         ]
 
     def _moved_by_group(self, operation: Mapping[Any, Any]) -> "Moved | None":
-        """What a group moved while an operation went on; None where the operation does not tell that."""
+        """What a group moved during an operation; None if the operation does not say it."""
         log = operation.get(_REBALANCES)
         if log is None:
             return None
@@ -321,7 +322,7 @@ class Conversion:
             raise self._file.error(f"{_edn(log)} is no {_REBALANCES} [{{:keys […]}} …]")
         keys = [event.get(":keys") for event in log]
         named = [key for of_event in keys if isinstance(of_event, tuple) for key in of_event]
-        return Moved(frozenset(map(self._partition, named)), any=not all(isinstance(one, tuple) for one in keys))
+        return Moved(frozenset(map(self._partition, named)), any=not all(isinstance(key, tuple) for key in keys))
 
     def _polled(self, micro: tuple[Any, ...]) -> Iterator[tuple[Any, Any]]:
         if len(micro) > 1 and micro[1] is not None:
@@ -338,7 +339,7 @@ class Conversion:
         return pairs or ()
 
     def _stranger(self, partition: int, offset: Any, value: Any) -> int:
-        """The record id of a value that no one sent."""
+        """The record id of a value that nobody sent."""
         if len(self.notes) < _MOST_NOTES:
             line = f"{TOPIC}-{partition} at {_edn(offset)}: no one sent the value {_edn(value)}"
             self.notes.append(f"{line} (line {self._file.line})")
@@ -346,7 +347,7 @@ class Conversion:
         return record
 
     def _chosen(self, process: int, at_ns: int, operation: dict[Any, Any]) -> None:
-        """A new choice of keys. Which of them a group gives to whom, and when, a subscription does not tell."""
+        """Add a new choice of keys. (A subscription does not say which keys the group assigns to whom, and when.)"""
         keys = operation.get(":value")
         if keys is not None and not isinstance(keys, tuple):
             raise self._file.error(f"the :value of an {operation[':f']} must be keys")
@@ -372,23 +373,23 @@ class Conversion:
     def _partition(self, key: Any) -> int:
         partition = self._keys.partition(key)
         if partition is None:
-            raise self._file.error(f"{_edn(key)} is no key: all are integers from 0, or none is")
+            raise self._file.error(f"{_edn(key)} is not a key: all are integers from 0, or none is")
         return partition
 
 
 def _edn(value: Any) -> str:
-    """A value as Clojure would write it, near enough to be found in the file."""
+    """A value about as Clojure writes it, so that one can find it in the file."""
     if isinstance(value, tuple):
         return f"[{' '.join(map(_edn, value))}]"
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{_edn(key)} {_edn(of)}' for key, of in value.items())}}}"
+        return f"{{{', '.join(f'{_edn(key)} {_edn(part)}' for key, part in value.items())}}}"
     if value is None or isinstance(value, bool):
         return "nil" if value is None else str(value).lower()
     return str(value)
 
 
 def _aborted(operation: Mapping[Any, Any]) -> bool:
-    """Whether an operation that failed tells that its transaction was aborted."""
+    """Whether a failed operation says that its transaction was aborted."""
     error = operation.get(":error")
     return isinstance(error, dict) and error.get(":type") == ":abort"
 

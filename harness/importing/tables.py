@@ -1,4 +1,4 @@
-"""The tables of a history written as they grow, a batch at a time."""
+"""Writes the tables of a history batch by batch, while they grow."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,18 +10,18 @@ import pyarrow.parquet as pq
 from harness.history.paths import parquet_writer
 from harness.history.schema import TABLES
 
-#: Rows that are held before they are written: a row group.
+#: The rows of a batch, which becomes a row group.
 _BATCH = 1 << 16
 
-#: Columns that no imported history has: left out, so that no checker reads them. (What a poll brought has no key
-#: but the value, by which the record is known.)
+#: Columns that imported histories lack: they are left out, so that no checker reads them. (A polled record has no key,
+#: only the value that identifies it.)
 LEFT_OUT = {"reads": frozenset({"key"})}
 
 Row = tuple[Any, ...]
 
 
 class TableFile:
-    """One table of a run, its rows appended as tuples in the order of the schema's columns, but for those LEFT_OUT."""
+    """One table of a run. Rows are tuples in the order of the schema's columns, without those LEFT_OUT."""
 
     def __init__(self, run: Path, table: str) -> None:
         columns = [field for field in TABLES[table] if field.name not in LEFT_OUT.get(table, ())]
