@@ -1,9 +1,9 @@
-"""Whether judging became slower: ``python -m benchmarks.compare A B [--records N,N…] [--times N] [--json FILE]``.
+"""Says whether judging became slower: ``python -m benchmarks.compare A B [--records N,N…] [--times N] [--json FILE]``.
 
-Two commits judge the same histories in turn, A B A B …, each time cold, in a fresh process of that commit's own code.
-The older of them writes the histories: what it records the other can judge, but not what it never heard of.
-Prints a table made from the JSON that is kept: medians of both, and how the pairs compare. A machine's slow minute hits
-both of a pair; B is called slower or faster only where all pairs agree.
+Two commits judge the same histories in turn, A B A B …, each time cold, in a fresh process with that commit's code. The
+older one writes the histories, because it cannot judge newer formats. Prints a table of the figures: the medians of
+both, and how the pairs compare. A slow minute of the machine hits both of a pair; B counts as slower or faster only if
+all pairs agree.
 """
 
 import argparse
@@ -18,10 +18,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-#: What ``benchmarks.checking --measure all`` tells of a judgement, and how a column is headed.
+#: The figures of ``benchmarks.checking --measure all``, and their headings.
 FIGURES = {"cold": "cold s", "cpu": "CPU s", "warm": "warm s", "peak": "peak MiB"}
 
-#: Writes a history of so many sends where it is told to.
+#: A program that writes a history: its arguments are the directory and the number of sends.
 WRITE = """
 import sys
 from pathlib import Path
@@ -34,7 +34,7 @@ Pair = dict[str, dict[str, float]]
 
 @contextmanager
 def checkout(commit: str, into: Path) -> Iterator[Path]:
-    """A work tree of a commit, gone afterwards."""
+    """A temporary work tree of a commit."""
     subprocess.run(["git", "worktree", "add", "--quiet", "--detach", str(into), commit], check=True)
     try:
         yield into
@@ -43,18 +43,18 @@ def checkout(commit: str, into: Path) -> Iterator[Path]:
 
 
 def in_tree(tree: Path, does: str, *command: str) -> str:
-    """What a Python command says that runs the code of ``tree``. Ends the program where it fails, with a line of what
-    it ``does`` and the last that it said."""
+    """The output of a Python command that runs the code of ``tree``. If it fails, ends the program with what it
+    ``does`` and the last line of its errors."""
     environment = {**os.environ, "PYTHONPATH": str(tree)}
     done = subprocess.run([sys.executable, *command], cwd=tree, env=environment, capture_output=True, check=False)
     if done.returncode:
-        said = done.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {done.returncode}"]
-        sys.exit(f"{does} failed: {said[-1]}")
+        lines = done.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {done.returncode}"]
+        sys.exit(f"{does} failed: {lines[-1]}")
     return done.stdout.decode()
 
 
 def older(repository: Path, a: str, b: str) -> str:
-    """``A`` or ``B``: whose commit comes first; of two branches, the one that was committed first."""
+    """``A`` or ``B``: the earlier commit; on different branches, the one with the earlier date."""
     ancestor = subprocess.run(["git", "merge-base", "--is-ancestor", b, a], cwd=repository, check=False).returncode == 0
     descendant = (
         subprocess.run(["git", "merge-base", "--is-ancestor", a, b], cwd=repository, check=False).returncode == 0
@@ -67,8 +67,8 @@ def older(repository: Path, a: str, b: str) -> str:
 
 
 def compared(pairs: Sequence[Pair], figure: str) -> dict[str, Any]:
-    """The medians of both sides, the ratios B/A of the pairs, and whether B is ``slower`` or ``faster``: only where all
-    pairs agree; else ``same``."""
+    """The medians of both sides, the ratios B/A of the pairs, and whether B is ``slower`` or ``faster`` (if all pairs
+    agree) or the ``same``."""
     ratios = [pair["B"][figure] / pair["A"][figure] for pair in pairs]
     follows = "slower" if min(ratios) > 1 else "faster" if max(ratios) < 1 else "same"
     return {
@@ -81,7 +81,7 @@ def compared(pairs: Sequence[Pair], figure: str) -> dict[str, Any]:
 
 
 def table(results: Mapping[str, Sequence[Pair]]) -> str:
-    """The table of results: a line for each size and figure."""
+    """The results as a table: a line for each size and figure."""
     lines = [f"{'records':>10}  {'figure':<9}{'A':>9}{'B':>9}  {'B/A':>5}  {'of pairs':<12}B is"]
     for records, pairs in results.items():
         for figure, heading in FIGURES.items():
@@ -99,17 +99,17 @@ def main() -> None:
     parser.add_argument("--records", default="30000,1000000", help="sizes: sends of each history")
     parser.add_argument("--times", type=int, default=3, help="pairs for each size")
     parser.add_argument("--memory", default="6g", help="heap of the Spark driver")
-    parser.add_argument("--json", type=Path, help="keep the figures here, too")
+    parser.add_argument("--json", type=Path, help="also write the figures to this file")
     asked = parser.parse_args()
     results: dict[str, list[Pair]] = {}
     with tempfile.TemporaryDirectory(prefix="kafka-trial-compare-") as scratch:
-        place = Path(scratch)
+        folder = Path(scratch)
         commits = dict(zip("AB", asked.commits, strict=True))
         first = older(Path.cwd(), *asked.commits)
-        with checkout(asked.commits[0], place / "A") as a, checkout(asked.commits[1], place / "B") as b:
+        with checkout(asked.commits[0], folder / "A") as a, checkout(asked.commits[1], folder / "B") as b:
             trees = {"A": a, "B": b}
             for records in asked.records.split(","):
-                run = place / f"run-{records}"
+                run = folder / f"run-{records}"
                 in_tree(trees[first], f"{commits[first]}: writing {records} records", "-c", WRITE, str(run), records)
                 measure = ("-m", "benchmarks.checking", "--measure", "all", str(run), "--memory", asked.memory)
                 says = f"judging {records} records that {commits[first]} wrote"

@@ -1,10 +1,10 @@
--- The family delivery, in full: each table is what checkers/anomalies/records.py keeps of one anomaly of the same Parquet.
+-- The whole family delivery: each table has what checkers/anomalies/records.py stores of one anomaly from the same Parquet.
 create or replace view sends as from read_parquet('{run}/history/sends/*.parquet');
 create or replace view reads as from read_parquet('{run}/history/reads/*.parquet');
 create or replace view complete as
     select topic, partition, log_start from read_parquet('{run}/history/log_ends/*.parquet') where complete;
 
--- Damaged bytes prove a record where it was acknowledged alone.
+-- Damaged bytes prove a record only at the offset at which it was acknowledged.
 create or replace view proven as
     select reads.* from reads
     where intact or exists (

@@ -1,4 +1,4 @@
-"""Large histories of a known shape, written as a sealed run: what the checkers are measured on."""
+"""Writes large histories of a known shape as sealed runs, to measure the checkers."""
 
 from pathlib import Path
 
@@ -18,12 +18,12 @@ _POLL = 500
 def write_run(
     run: Path, records: int, workers: int = 4, partitions: int = 4, lost: float = 0.001, live: bool = False
 ) -> Path:
-    """A run of ``records`` sends and about as many final reads, a fraction ``lost`` of them missing; returns ``run``.
+    """Write a run of ``records`` sends and about as many final reads, of which a fraction ``lost`` is missing. Returns
+    ``run``.
 
-    Worker w sends its nth record to partition n mod ``partitions``; one in a thousand timed out and half of those are
-    there, at the offset that the others' acknowledgements leave for it. With ``live``, a reader of each partition was
-    given all that is there during the run, 500 records at a time. A worker's sends are one part, and what a reader read
-    of a partition.
+    Worker w sends its nth record to partition n mod ``partitions``. One in a thousand times out, and half of those are
+    in the log, at the offsets that the acknowledged ones leave free. With ``live``, a reader of each partition gets all
+    its records during the run, 500 at a time. Each worker's sends are one part, and so is each reader's partition.
     """
     random = np.random.default_rng(records)
     each = records // workers
@@ -58,14 +58,14 @@ def write_run(
     found = np.concatenate(survivors, axis=1)
     ends = []
     for partition in range(partitions):
-        here = found[:, found[2] == partition]
-        here = here[:, np.argsort(here[3], kind="stable")]
-        ends.append(int(here[3][-1]) + 1)
-        write_table(run, "reads", _reads(100, "final", partition, here, here[1] + 10_000_000_000), f"final-{partition}")
+        rows = found[:, found[2] == partition]
+        rows = rows[:, np.argsort(rows[3], kind="stable")]
+        ends.append(int(rows[3][-1]) + 1)
+        write_table(run, "reads", _reads(100, "final", partition, rows, rows[1] + 10_000_000_000), f"final-{partition}")
         if live:
-            polled = here[1, np.minimum(np.arange(here.shape[1]) // _POLL * _POLL + _POLL - 1, here.shape[1] - 1)]
-            told = _reads(200 + partition, "live", partition, here, polled + 20_000_000)
-            write_table(run, "reads", told, f"live-{partition}")
+            polled = rows[1, np.minimum(np.arange(rows.shape[1]) // _POLL * _POLL + _POLL - 1, rows.shape[1] - 1)]
+            reads = _reads(200 + partition, "live", partition, rows, polled + 20_000_000)
+            write_table(run, "reads", reads, f"live-{partition}")
     if live:
         write_table(run, "positions", _assigned(partitions))
     write_table(run, "log_ends", _log_ends(ends))

@@ -1,6 +1,6 @@
-"""How fast this machine is at the moment: seconds measured in two hours compare only beside it.
+"""Measures how fast this machine is at the moment: without it, seconds of different hours cannot be compared.
 
-A virtual machine shares its processors' caches and memory with others that come and go; half its speed is common.
+A virtual machine shares its processors' caches and memory with other machines, and often has only half its speed.
 """
 
 import os
@@ -13,7 +13,8 @@ _NUMBERS = 50_000_000
 
 
 def at_the_moment() -> str:
-    """One line: the cores, and the CPU seconds that one takes for a bare Python loop and to fill new memory."""
+    """One line: the number of cores, and the CPU seconds of one core for a bare Python loop and for filling new
+    memory."""
     began = time.process_time()
     for _ in range(_PASSES):
         pass

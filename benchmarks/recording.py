@@ -1,7 +1,7 @@
-"""What recording costs: one producer process with the full history on, against the same bare confluent-kafka loop.
+"""Measures what recording costs: a producer process with the full history, against a bare confluent-kafka loop.
 
-``python -m benchmarks.recording``: both on librdkafka's mock cluster, in a process of its own, with the same
-client settings and payload size and a delivery callback, in turn A B A B …; prints each rate and the median ratio.
+``python -m benchmarks.recording``: both use librdkafka's mock cluster, which has a process of its own, with the same
+client settings, payload size and delivery callback, in turn A B A B …. Prints each rate and the median ratio.
 """
 
 import argparse
@@ -44,7 +44,7 @@ class Measured:
 
 
 def own_mock_cluster() -> None:
-    """Be the mock cluster: print its bootstrap address, and live until standard input closes."""
+    """Run the mock cluster: print its bootstrap address, and end when standard input closes."""
     owner = Producer({"bootstrap.servers": "mock", "test.mock.num.brokers": 3, "log_level": 0})
     brokers = owner.list_topics(_TOPIC, timeout=10).brokers.values()
     print(",".join(f"{broker.host}:{broker.port}" for broker in brokers), flush=True)
@@ -53,7 +53,7 @@ def own_mock_cluster() -> None:
 
 @contextmanager
 def mock_cluster() -> Iterator[str]:
-    """A mock cluster in another process; gives its bootstrap address."""
+    """Run a mock cluster in another process; yields its bootstrap address."""
     command = [sys.executable, "-c", "from benchmarks.recording import own_mock_cluster; own_mock_cluster()"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as owner:
         assert owner.stdout is not None
@@ -62,7 +62,7 @@ def mock_cluster() -> Iterator[str]:
 
 
 def bare(queue: Queue, bootstrap: str, seconds: float) -> float:
-    """Records/s of the plain loop at its best: produce, a callback that looks at the error, a poll now and then."""
+    """Records/s of the fastest bare loop: produce, a callback that checks the error, and a poll now and then."""
     producer = Producer(producer_config(queue, bootstrap, "bare", queue.record_size))
     producer.list_topics(_TOPIC, timeout=10)
     payload = b"x" * queue.record_size
@@ -88,7 +88,7 @@ def bare(queue: Queue, bootstrap: str, seconds: float) -> float:
 
 
 def recorded(queue: Queue, bootstrap: str, seconds: float) -> float:
-    """Records/s of a worker's producer with every record's history in a journal, flushed as a worker flushes it."""
+    """Records/s of a worker's producer that journals every record, and flushes as a worker does."""
     with tempfile.TemporaryDirectory() as directory:
         journals = Path(directory)
         clock = Clock.start()

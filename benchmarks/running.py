@@ -1,4 +1,4 @@
-"""What a run costs besides its timeline, and how fast a fault bites: ``python -m benchmarks.running``.
+"""Measures a run's time besides its timeline, and how fast a fault acts: ``python -m benchmarks.running``.
 
 One real run of a scenario (images cached) as a whole process: wall time, the time of each phase, wall time minus the
 length of its timeline (goal: at most 45 s), and for each fault the time from the decision until it was applied (goal
@@ -40,7 +40,7 @@ def main() -> None:
 
 
 def report(run_file: dict[str, Any], wall: float) -> None:
-    """Print the phases of a run and what it cost besides its timeline."""
+    """Print the phases of a run, and its time besides the timeline."""
     phases = run_file["phases"]
     ends = [phase["at_ns"] for phase in phases[1:]]
     for phase, end in zip(phases, [*ends, wall * SECOND], strict=True):
