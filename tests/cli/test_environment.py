@@ -48,7 +48,7 @@ def test_a_path_that_is_too_long_is_told(command: list[str], kafka_trial: Invoke
 
 
 def test_another_pyspark_is_refused_by_its_place(tmp_path: Path) -> None:
-    with pytest.raises(EnvironmentLacks, match=f"pyspark would be imported from {tmp_path}, and .*PYTHONPATH"):
+    with pytest.raises(EnvironmentLacks, match=f"pyspark would be imported from {tmp_path}, but .*PYTHONPATH"):
         look_at_spark(imported=tmp_path)
     look_at_spark()
 

@@ -380,7 +380,7 @@ def test_a_run_is_whole_and_says_where_it_is_from(tmp_path: Path) -> None:
         (edn("0 invoke txn [[:r 1 nil]]"), ":1: [:r 1 nil] is neither a [:send k v] nor a [:poll …]"),
         (edn("0 invoke send 7"), ":1: the :value of a :send must be a vector"),
         (edn("0 invoke send [[:send 1]]"), ":1: [:send 1] is no [:send k v]"),
-        (edn("0 invoke send [[:send :a 1] [:send 1 1]]"), ":1: 1 is no key"),
+        (edn("0 invoke send [[:send :a 1] [:send 1 1]]"), ":1: 1 is not a key"),
         (edn(*sent(1, 7, "[3 8]")), ":2: an operation completes other sends than it invoked"),
         (edn(*sent(1, 7, "[3 7]"), *sent(1, 7, "[4 7]")), ":3: value 7 is sent to partition 1 twice"),
         (edn(*polled("1 [7]")), ":2: 7, polled of key 1, is no [offset v]"),
@@ -428,7 +428,7 @@ def test_another_file_is_refused_in_one_line_and_leaves_nothing(text: str, says:
 
 def test_what_is_there_is_not_overwritten(tmp_path: Path) -> None:
     done = Imported(tmp_path, *sent(1, 7, "[3 7]"))
-    with pytest.raises(HistoryError, match="is there already"):
+    with pytest.raises(HistoryError, match="exists already"):
         import_jepsen(tmp_path / "history.edn", done.out)
     empty = tmp_path / "empty"
     empty.mkdir()
