@@ -1,5 +1,6 @@
 """Fixtures that every folder of tests may use."""
 
+import signal
 from collections.abc import Callable, Iterator
 from functools import cache
 
@@ -17,6 +18,12 @@ from tests.golden.sample import Judged, judged
 # No deadline: on a busy machine an example may take long, whatever the code does.
 hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")
+
+
+def pytest_configure() -> None:
+    """Handle SIGINT also if the tests were started in the background by a shell without job control, which ignores it:
+    the tests of Ctrl-C would wait for ever."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

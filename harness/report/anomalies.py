@@ -132,8 +132,8 @@ What three other harnesses detect, from their sources (Jepsen at c4c7473, chaos 
 
 _TAIL = """\
 
-kafka-trial does not look for cycles of writes alone (Elle's G0), which Kafka permits, nor into committed offsets
-(`rw_subscribe`, `VerifiableConsumer`) and compacted topics (`tx_compact`).
+Not looked for: cycles of writes alone (Elle's G0), which Kafka permits; committed offsets (`rw_subscribe`,
+`VerifiableConsumer`); compacted topics (`tx_compact`).
 """
 
 #: Whether Jepsen, Redpanda's chaos and Kafka's system tests detect an anomaly. One that was not looked up has no row.

@@ -226,7 +226,7 @@ def test_a_suite_whose_reports_do_not_fit_says_how_to_go_on_only_where_something
     # (One page more: for suite.json, which is made beside the old one, and then for the first report.)
     more = ["--baseline", tmp_path / "old"] if compared else []
     done = suite_on(disk, kafka_trial, lambda: disk.fill(leave=taken + 4096), *more)
-    assert (done.code, "goes on" in done.err) == (codes.CANNOT_RUN, compared)
+    assert (done.code, "continues it" in done.err) == (codes.CANNOT_RUN, compared)
     assert "/summary.md: No space left on device; 1 of 1 runs as expected" in done.err.splitlines()[-1]
     if compared:
         disk.empty()
@@ -252,7 +252,7 @@ def test_a_suite_says_in_one_line_that_a_disk_is_full_and_goes_on_where_there_is
     assert done.code == codes.CANNOT_RUN
     said = done.err.splitlines()[-1]
     assert re.search(
-        r"suite-scenarios-\S+/suite.json: No space left on device; [01] of 2 runs as expected, .* goes on$", said
+        r"suite-scenarios-\S+/suite.json: No space left on device; [01] of 2 runs as expected, .* continues it$", said
     )
     disk.empty()
     later = World(disk.path).actions()
