@@ -37,8 +37,8 @@ def node(shell: NamespaceShell, name: str) -> Node:
     return found
 
 
-def connects(shell: NamespaceShell, sender: str, receiver: str, port: int = PORTS.replication, times: int = 1) -> float:
-    """Seconds that a connection takes, in the middle of so many one after the other."""
+def connects(shell: NamespaceShell, sender: str, receiver: str, port: int = PORTS.replication, times: int = 5) -> float:
+    """Seconds that a connection takes: the median of so many, one after the other (a busy machine may delay some)."""
     address = node(shell, receiver).address
     once = f"t=$EPOCHREALTIME; : <>/dev/tcp/{address}/{port}; u=$EPOCHREALTIME; echo $((${{u/./}} - ${{t/./}}))"
     said = shell.in_network_of(node(shell, sender), f"bash -c 'for i in $(seq {times}); do {once}; done'")
