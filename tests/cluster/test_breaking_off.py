@@ -80,7 +80,7 @@ def test_ctrl_c_removes_the_cluster_and_what_was_recorded_is_judged_unknown(
     process.send_signal(signal.SIGINT)
     said, _ = process.communicate(timeout=90)
     assert process.returncode == 255
-    assert f"kept in {run}" in said.splitlines()[-1]
+    assert f"stays in {run}" in said.splitlines()[-1]
     file = RunFile.read(run)
     assert file.state is State.CRASHED
     assert left(engine, file.run) == []
