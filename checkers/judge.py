@@ -194,9 +194,11 @@ def _apart(copies: pa.Table) -> bool | None:
     known = epoch >= 0
     twice = known[1:] & (row[1:] == row[:-1]) & (epoch[1:] == epoch[:-1])
     stands = pc.fill_null(copies["stands_epoch"], -1).to_numpy()[row]
-    if twice.any() or (known & (stands >= 0) & (stands < epoch)).any():
+    if twice.any():
         return False
-    return True if known.all() and len(np.unique(row)) == len(copies) else None
+    # (Where the one that stands is older, its leader may have been elected again without the later one.)
+    older = (known & (stands >= 0) & (stands < epoch)).any()
+    return True if known.all() and not older and len(np.unique(row)) == len(copies) else None
 
 
 def sent_again_for_loss(history: History, kept: AnomalyStore, missing: Holes, known: Evidence | None) -> Ruling | None:
@@ -206,7 +208,7 @@ def sent_again_for_loss(history: History, kept: AnomalyStore, missing: Holes, kn
     vanished = copies_vanished(copies, kept.of(VANISHED))
     if known is None or vanished is False:
         return None
-    doubt = "nobody knows under which leader epochs its copies were appended" if vanished is None else None
+    doubt = "nobody knows whether one log ever had two of its copies" if vanished is None else None
     late = [one for one in (late_copies(history, DUPLICATED, copies), resent_late(copies, known.elections)) if len(one)]
     if late:
         if not held_back(history, possible_faults(history.faults)[-1], late):

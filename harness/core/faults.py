@@ -88,7 +88,10 @@ def supposing_it_acted(row: Row) -> Row:
 
 def evidence_of(row: Row) -> dict[str, Any]:
     """The evidence; empty where it is no JSON object."""
-    told = json.loads(row["evidence"])
+    try:
+        told = json.loads(row["evidence"])
+    except (ValueError, RecursionError):
+        return {}
     return told if isinstance(told, dict) else {}
 
 
@@ -103,7 +106,7 @@ def started(row: Row) -> dict[str, int]:
     was recorded."""
     released = _by_name(row, "released")
     times = {name: seen.get("at_ns") for name, seen in released.items() if isinstance(seen, dict)}
-    return {name: at_ns for name, at_ns in times.items() if type(at_ns) is int}
+    return {name: at_ns for name, at_ns in times.items() if type(at_ns) is int and abs(at_ns) < 1 << 63}
 
 
 def sides(row: Row) -> tuple[frozenset[str], ...]:

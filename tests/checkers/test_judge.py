@@ -544,7 +544,7 @@ def test_of_each_record_all_copies_but_one_vanished(
     [
         ([0, 1], 1, True),
         ([0, 0], 0, False),
-        ([0, 1], 0, False),
+        ([0, 1], 0, None),
         ([0, 2, 5], 5, True),
         ([0, 0, 1], 1, False),
         ([-1, 1], 1, None),

@@ -103,6 +103,7 @@ def test_the_sides_of_a_cut_are_columns_and_were_evidence() -> None:
 
 def test_when_a_process_ran_again_is_evidence_and_what_is_no_time_is_none() -> None:
     released = {"b1": {"at_ns": 7}, "b2": {"at_ns": None}, "b3": {}, "b4": [8], "b5": {"at_ns": "9"}, "b6": None}
+    released["b7"] = {"at_ns": 1 << 63}
     assert started(row(evidence=json.dumps({"released": released}))) == {"b1": 7}
 
 
@@ -112,6 +113,11 @@ def test_evidence_of_another_shape_tells_nothing(of_another_shape: object) -> No
     assert (started(told), sides(told)) == ({}, ())
     bare = row(evidence=json.dumps(of_another_shape))
     assert (started(bare), sides(bare)) == ({}, ())
+
+
+@pytest.mark.parametrize("broken", ["", "{", "9" * 5000, "[" * 100_000], ids=["empty", "cut off", "a number", "deep"])
+def test_evidence_that_is_no_json_tells_nothing(broken: str) -> None:
+    assert (started(row(evidence=broken)), sides(row(evidence=broken))) == ({}, ())
 
 
 def at(nodes: str, effective: bool = True, **more: object) -> dict[str, object]:
