@@ -8,8 +8,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import StorageLevel
 from pyspark.sql import SparkSession
@@ -21,12 +19,13 @@ from checkers.availability import availability, writes
 from checkers.catalogue import checkers_of
 from checkers.checker import Checker
 from checkers.evidence.causes import RecordRange, found_ranges, runs, terms_led
+from checkers.evidence.copies import sent_again_for_loss
 from checkers.evidence.faults import active
 from checkers.evidence.final_logs import Holes
 from checkers.evidence.holders import Evidence
 from checkers.evidence.holes import with_final_logs
 from checkers.evidence.leadership import who_led
-from checkers.evidence.reach import Resent, faulted, given_up_beside, held_back, late_copies, resent, resent_late
+from checkers.evidence.reach import Resent, faulted, given_up_beside, resent
 from checkers.evidence.readers import behind
 from checkers.evidence.silence import silences
 from checkers.evidence.standing import observed, possible_faults, worst_ruling
@@ -38,7 +37,7 @@ from checkers.preconditions import Seen, preconditions
 from checkers.scan.polls import polls
 from checkers.screening import AT_ONCE, Found, records, stored
 from checkers.summary import summary
-from harness.core.anomalies import BY_NAME, DUPLICATED, LOST, MISSED, REORDERED, TWO_OWNERS, VANISHED, Anomaly
+from harness.core.anomalies import BY_NAME, DUPLICATED, LOST, MISSED, REORDERED, TWO_OWNERS, Anomaly
 from harness.core.errors import HistoryError
 from harness.core.faults import Row
 from harness.core.guarantees import LOSS, Circumstances, Ruling, standing
@@ -48,12 +47,6 @@ from harness.history.run_file import RunFile
 
 #: The most findings that have a line in the reasons, the worst first.
 _MOST_FINDINGS = 10
-
-_VANISHED = pa.schema(
-    [("topic", pa.string()), ("partition", pa.int32()), ("record_id", pa.int64()), ("offset", pa.int64())]
-)
-_EPOCHS = [("epochs", pa.list_(pa.int32())), ("stands_epoch", pa.int32())]
-_COPIES = pa.schema([*_VANISHED, ("copies", pa.int64()), ("in_log", pa.int64()), *_EPOCHS])
 
 
 def judge(
@@ -168,57 +161,6 @@ def circumstances(history: History, faults: Sequence[Row], anomaly: Anomaly, fou
 
 def _missed_by_the_living(missed: StoredRows) -> int:
     return sum(len(piece) - pc.sum(pc.or_(piece["died"], piece["unanswered"])).as_py() for piece in missed.pieces())
-
-
-def copies_vanished(duplicated: StoredRows, vanished: StoredRows) -> bool | None:
-    """Whether the final log has at most one copy of each duplicated record, and all other copies vanished from their
-    offsets: no leader epoch had two of them, and the standing one came last. None where nobody knows their epochs."""
-    found = [*duplicated.pieces(_COPIES)]
-    gone = [*vanished.pieces(_VANISHED)]
-    if not found or not gone:
-        return False
-    copies, record = pa.concat_tables(found), ["topic", "partition", "record_id"]
-    there = pa.concat_tables(gone).join(copies.select(record), record, join_type="left semi")
-    there = there.group_by(_VANISHED.names).aggregate([])
-    stands, missing = pc.max(copies["in_log"]).as_py(), pc.sum(pc.subtract(copies["copies"], copies["in_log"])).as_py()
-    if stands is None or stands > 1 or len(there) != missing:
-        return False
-    return _apart(copies)
-
-
-def _apart(copies: pa.Table) -> bool | None:
-    """Whether all copies of each record were appended under leader epochs of their own, the last of them the one that
-    stands; None where nobody knows."""
-    epochs = copies["epochs"].combine_chunks()
-    row, epoch = pc.list_parent_indices(epochs).to_numpy(), pc.list_flatten(epochs).to_numpy()
-    known = epoch >= 0
-    twice = known[1:] & (row[1:] == row[:-1]) & (epoch[1:] == epoch[:-1])
-    stands = pc.fill_null(copies["stands_epoch"], -1).to_numpy()[row]
-    if twice.any():
-        return False
-    # (Where the one that stands is older, its leader may have been elected again without the later one.)
-    older = (known & (stands >= 0) & (stands < epoch)).any()
-    return True if known.all() and not older and len(np.unique(row)) == len(copies) else None
-
-
-def sent_again_for_loss(history: History, kept: AnomalyStore, missing: Holes, known: Evidence | None) -> Ruling | None:
-    """The ruling of copies that consumers received and that are gone: they were lost, and sent again for that, so that
-    what excuses that excuses them. None where there are others. Nobody sends again what was acknowledged."""
-    copies = kept.of(DUPLICATED)
-    vanished = copies_vanished(copies, kept.of(VANISHED))
-    if known is None or vanished is False:
-        return None
-    doubt = "nobody knows whether one log ever had two of its copies" if vanished is None else None
-    late = [one for one in (late_copies(history, DUPLICATED, copies), resent_late(copies, known.elections)) if len(one)]
-    if late:
-        if not held_back(history, possible_faults(history.faults)[-1], late):
-            return None
-        doubt = doubt or "nobody knows whether a fault held a copy back until another was acknowledged"
-    lost = found_ranges(history, VANISHED, kept, missing, known)
-    ruling = worst_ruling(lost)[0] if lost else None
-    if ruling is None or doubt is None or ruling.standing is not Standing.PERMITTED:
-        return ruling
-    return replace(ruling, standing=Standing.UNDECIDED, because=f"{doubt}; if not, this is permitted: {ruling.because}")
 
 
 def all_may_have_moved(history: History, found: StoredRows) -> bool:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from checkers.evidence.elections import LAG_NS, NEVER, Elections, elections
+from checkers.evidence.elections import LAG_NS, NEVER, elections
 from checkers.evidence.leadership import Partition
 from checkers.evidence.store import StoredRows, each_partition
 from checkers.history import PARTITION, History, literal_path
@@ -31,12 +31,9 @@ _NS_PER_MS = 1_000_000
 _FELT_NS = 10_000_000_000
 
 #: The columns with the time in which a record was in flight.
-_IN_FLIGHT = pa.schema(
+IN_FLIGHT = pa.schema(
     [("topic", pa.string()), ("partition", pa.int32()), ("sent_ns", pa.int64()), ("acknowledged_ns", pa.int64())]
 )
-
-#: The columns of a record that is there twice that tell whether its last copy came late.
-_OF_COPIES = ("stands_epoch", "acknowledged_ns")
 
 #: Faults that may hold back a request until another one with the same record was answered.
 _HOLDS_BACK = (Does.CUTS, Does.DELAYS, Does.HALTS_PROCESS)
@@ -143,7 +140,7 @@ def resent(
     if history.run_file.origin is not Origin.KAFKA_TRIAL:
         return Resent(again=True, elected=True)
     each = disturbances(history, faults)
-    stored = list(found.pieces(_IN_FLIGHT))
+    stored = list(found.pieces(IN_FLIGHT))
     again, elected = (_of_all(stored, each, which) for which in (Disturbances.resent, Disturbances.refused))
     late = [(copies or late_copies)(history, anomaly, found)] if again else []
     if not any(map(len, late)):
@@ -198,26 +195,7 @@ def late_copies(history: History, anomaly: Anomaly, stored: StoredRows) -> pa.Ta
     found = found.where("acknowledged_ns is not null")
     sent = history.sends.groupBy("record_id").agg(F.min("invoked_ns").alias("invoked_ns"))
     late = _again(history, found, sent) if anomaly is DUPLICATED else _after(found, sent)
-    return late.select(*_IN_FLIGHT.names).toArrow()
-
-
-def resent_late(stored: StoredRows, known: Mapping[Partition, Elections]) -> pa.Table:
-    """The records that are there twice, and whose last copy stands under a leader epoch that began when they had been
-    acknowledged.
-
-    Returns: topic, partition, sent_ns, acknowledged_ns
-    """
-    found = [_IN_FLIGHT.empty_table()]
-    columns = pa.schema([*_IN_FLIGHT, ("stands_epoch", pa.int32())])
-    for piece in stored.pieces(columns):
-        late = np.zeros(len(piece), bool)
-        epochs, until = (pc.fill_null(piece[name].cast(pa.int64()), NEVER) for name in _OF_COPIES)
-        for of, here in each_partition(piece["topic"], piece["partition"]):
-            for term in known[of].terms if of in known else ():
-                if term.epoch is not None:
-                    late[here] |= (epochs.to_numpy()[here] == term.epoch) & (until.to_numpy()[here] < term.begins_ns)
-        found.append(piece.select(_IN_FLIGHT.names).filter(pa.array(late)))
-    return pa.concat_tables(found)
+    return late.select(*IN_FLIGHT.names).toArrow()
 
 
 def _again(history: History, found: DataFrame, sent: DataFrame) -> DataFrame:
@@ -247,11 +225,8 @@ def _of_all(
             return False
         sent = piece["sent_ns"].to_numpy()
         until = pc.fill_null(piece["acknowledged_ns"], NEVER).to_numpy()
-        places = piece.select(PARTITION).group_by(PARTITION).aggregate([]).to_pylist()
-        for place in places:
-            topic, partition = place["topic"], place["partition"]
-            here = pc.and_(pc.equal(piece["topic"], topic), pc.equal(piece["partition"], partition)).to_numpy()
-            if not which(each[topic, partition], sent[here], until[here]).all():
+        for of, here in each_partition(piece["topic"], piece["partition"]):
+            if not which(each[of], sent[here], until[here]).all():
                 return False
     return True
 

@@ -13,10 +13,11 @@ from pyspark.sql import DataFrame, SparkSession
 from checkers.catalogue import CHECKERS, WITHOUT_FINAL_READ
 from checkers.checker import Checker
 from checkers.evidence.causes import found_ranges, runs
+from checkers.evidence.copies import copies_vanished
 from checkers.evidence.store import StoredRows
 from checkers.findings import Observed, findings
 from checkers.history import History
-from checkers.judge import active, circumstances, copies_vanished, judge, moment, reasons
+from checkers.judge import active, circumstances, judge, moment, reasons
 from checkers.screening import records, stored
 from checkers.summary import summary
 from harness.core.anomalies import BY_NAME
