@@ -80,13 +80,19 @@ class Acting:
             begun = row["injected_ns"]
             if begun is None or not any(does(row, what) for what in by) or name not in acted_on(row):
                 continue
-            started_ns = next((at for at in self._started.get(name, ()) if at >= begun), None)
-            until = min(_begun_to_heal(row), NEVER if started_ns is None else started_ns)
-            told = started_ns is not None or len(row["nodes"]) == 1 or until == NEVER
-            if self._elections.reported_nothing(name, begun, until) and (
-                told or self._elections.reported_since(name, begun)
-            ):
+            until = min(_begun_to_heal(row), self._restarted_ns(name, begun))
+            if self._elections.reported_nothing(name, begun, until) and not self._ended_unseen(row, name, begun, until):
                 yield int(begun), until
+
+    def _ended_unseen(self, row: Row, name: str, begun: int, until: int) -> bool:
+        """Whether a fault of several nodes that was healed by ``until`` may have been over for this node at any time
+        since it had ``begun``: its restart was not recorded, and it never reported again."""
+        healed_together = len(row["nodes"]) > 1 and until != NEVER and self._restarted_ns(name, begun) == NEVER
+        return healed_together and not self._elections.reported_since(name, begun)
+
+    def _restarted_ns(self, name: str, begun: int) -> int:
+        """When a node's process was first started again from a time on; NEVER if that was not recorded."""
+        return next((at for at in self._started.get(name, ()) if at >= begun), NEVER)
 
     @cached_property
     def _started(self) -> dict[str, list[int]]:
@@ -152,8 +158,8 @@ class Acting:
             if does(row, Does.ENDS_PROCESS) and row["injected_ns"] is not None:
                 begun = int(row["injected_ns"])
                 for name in acted_on(row):
-                    back = [at for at in self._started.get(name, ()) if at >= begun][:1]
-                    found.setdefault(name, []).append((begun, min(_begun_to_heal(row), *back, NEVER)))
+                    back = min(_begun_to_heal(row), self._restarted_ns(name, begun))
+                    found.setdefault(name, []).append((begun, back))
         return {name: sorted(times) for name, times in found.items()}
 
     def wipes(self, from_ns: int, to_ns: int) -> list[tuple[Row, int]]:
@@ -228,8 +234,8 @@ class Acting:
                 yield int(row["injecting_ns"]) if late else over(row), over(row) + self._elections.lag_ns
 
     def isr_faulted(self, number: int) -> bool:
-        """Whether whoever else had to be elected could not be, or had just been healed, all the time in which the
-        election may have come."""
+        """Whether every other broker that Kafka had to prefer could not be elected, or had just been healed, during the
+        whole time in which the election may have happened."""
         if number not in self._isr:
             from_ns = self._earliest_ns(number)
             to_ns = max(from_ns, self._elections.terms[number].seen_ns)
@@ -248,8 +254,8 @@ class Acting:
         return self._elections.eligible(number) - {self._elections.terms[number].leader}
 
     def _may_have_joined(self, number: int, until_ns: int) -> frozenset[int]:
-        """Who may have joined the last ISR before a term, unseen: while nobody reported anything, and as long as its
-        leader's process had not ended."""
+        """The brokers that may have joined the last ISR before a term without a report of it: in a time without any
+        report, before the leader's process ended."""
         before = self._elections.last_before(number)
         until_ns = min(until_ns, self.ended_ns(number - 1)) if number else until_ns
         told_ns = self._elections.last_told_ns(number)
@@ -260,8 +266,8 @@ class Acting:
         return frozenset(one for one in others if not self.cannot_join(one, leader, from_ns, until_ns))
 
     def _earliest_ns(self, number: int) -> int:
-        """When an election came at the earliest: nobody is elected in place of a leader before a fault is upon it; nor
-        by hand before that was asked for."""
+        """The earliest time of an election: a leader is replaced only after a fault hit it, and an election by hand
+        happens only after its request."""
         terms, begins = self._elections.terms, self._elections.terms[number].begins_ns
         by_hand = zip(self._asked, self._made, strict=True)
         asked = [int(row["injecting_ns"]) for row, (made, missed) in by_hand if made == {number} and not missed]
@@ -276,8 +282,8 @@ class Acting:
         return min((at for at in struck if begins < at <= terms[number].seen_ns), default=begins)
 
     def all_under(self, brokers: frozenset[int], number: int) -> bool:
-        """Whether a fault may have kept each of these from being elected, or had just been healed, as an election was
-        seen."""
+        """Whether, for each of these brokers, a fault may have prevented its election when an election was seen, or had
+        just been healed."""
         names = self._may_be_unfit(self._elections.terms[number].seen_ns)
         return all(self._elections.names.get(broker) in names for broker in brokers)
 
@@ -286,7 +292,7 @@ class Acting:
         return {name for row in upon for name in may_be_unfit(row, self._brokers, self._kraft)}
 
     def _unfit_times(self, broker: int) -> Intervals:
-        """When a broker could not be elected: a fault was upon it, or had just been healed."""
+        """The times in which a broker could not be elected, because of a fault or its after-effects."""
         if broker not in self._unfits:
             name = self._elections.name(broker)
             rows = [row for row in self._faults if name in unfit(row, self._brokers, self._controllers)]
@@ -294,8 +300,8 @@ class Acting:
         return self._unfits[broker]
 
     def _kept_by(self, rows: Sequence[Row], broker: int, name: str) -> Iterator[tuple[int, int]]:
-        """From when until when each of these faults was upon a broker, or had just been healed. (The controller leaves
-        nobody in the ISR of a leader from whom it hears nothing.)"""
+        """For each of these faults, the time in which it or its after-effects prevented a broker's election. That is
+        over when the broker is reported in an ISR again: the controller removes dead brokers from every ISR."""
         known = self._elections
         in_sync = Intervals((one.from_ns, one.to_ns) for one in known.spans if broker in one.isr and one.leader >= 0)
         for row in rows:
@@ -305,15 +311,13 @@ class Acting:
                 yield begun, min(over_ns + _COMES_BACK_NS, in_sync.next(back + known.lag_ns, NEVER))
 
     def _over(self, row: Row, name: str) -> int:
-        """When a fault was over for one of its nodes: its process had been begun again, or it reported something. One
-        of several that was never heard again may have been begun again at any time."""
+        """When a fault was over for one of its nodes at the earliest: its process had been started again, or it
+        reported something."""
         begun = int(row["injecting_ns"])
-        started_ns = [at for at in self._started.get(name, ()) if at >= begun][:1]
-        until = min(over(row), *started_ns, NEVER)
+        until = min(over(row), self._restarted_ns(name, begun))
         if does(row, Does.DESTROYS_DATA) or not any(does(row, what) for what in _DOWN):
             return until
-        told = started_ns or len(row["nodes"]) == 1 or until == NEVER
-        if not told and not self._elections.reported_since(name, begun):
+        if self._ended_unseen(row, name, begun, until):
             return begun
         injected = begun if row["injected_ns"] is None else int(row["injected_ns"])
         return min(until, self._elections.heard_ns(name, injected + LAG_NS))
@@ -381,11 +385,12 @@ def _elected_by_hand_by(row: Row) -> int:
 
 
 def _felt_ns(row: Row) -> int:
-    """From when on a fault may keep a broker from being elected: whoever is silent alone has a session to lose."""
+    """The time from which a fault can prevent a broker's election. A silent broker first has to lose its session."""
     return int(row["injecting_ns"]) + (0 if _ends(row) else _SESSION_NS)
 
 
 def _ends(row: Row) -> bool:
+    """Whether a fault ends processes or destroys data, so that it acts at once."""
     return does(row, Does.ENDS_PROCESS) or does(row, Does.DESTROYS_DATA)
 
 

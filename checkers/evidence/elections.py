@@ -175,7 +175,7 @@ class Elections:
         return self._befores[number]
 
     def last_told_ns(self, number: int) -> int:
-        """When anybody reported for the last time what was reported last before a term."""
+        """The time of the last report, from any broker, that equals the last report before a term."""
         before, seen_ns = self.last_before(number), self.terms[number].seen_ns
         like = None if before is None else (before.leader, before.leader_epoch, before.isr)
         told = (span for span in self.spans if (span.leader, span.leader_epoch, span.isr) == like)
@@ -211,7 +211,7 @@ class Elections:
         return frozenset() if before is None else frozenset(before.isr).union(*self._elrs_before(number))
 
     def elr_told(self, number: int) -> bool:
-        """Whether anybody reported the ELR that was last before a term."""
+        """Whether any broker reported an ELR together with the last ISR before a term."""
         return bool(self._elrs_before(number))
 
     def surely_eligible(self, number: int) -> frozenset[int]:
@@ -275,7 +275,7 @@ class Elections:
         return observer in self._reported and self._reported[observer][1] > at_ns
 
     def heard_ns(self, observer: str, at_ns: int) -> int:
-        """When a broker first reported anything, from a time on; NEVER where it did not."""
+        """The time of a broker's first report from ``at_ns`` on; NEVER if there is none."""
         if observer not in self.own:
             return NEVER
         return self.own[observer].heard_ns(self._silent(observer).left(at_ns))
@@ -575,7 +575,7 @@ class _Own:
         return self._begun[then] if then < len(self._begun) else NEVER
 
     def heard_ns(self, at_ns: int) -> int:
-        """When it first reported anything, from a time on; NEVER where it did not."""
+        """The time of its first report from ``at_ns`` on; NEVER if there is none."""
         return self._reported.next(at_ns, NEVER)
 
     def later_ns(self, epoch: int) -> int:

@@ -2,7 +2,7 @@
 
 Code that reads a history knows no fault by its name: columns say what a fault does to nodes. Older runs lack these
 columns: there the fault's kind says it, and the evidence has the sides of a cut. ``injection`` was called ``fault``.
-Rows once denied that packets come late that are lost, or wait for others.
+Some runs record ``delays: false`` for kinds that do delay traffic: lost packets are sent again, limited ones wait.
 """
 
 import json
@@ -33,8 +33,8 @@ _KINDS_OF_OLDER_RUNS: dict[Does, frozenset[str]] = {
     Does.CUTS: frozenset({"partition", "isolate"}),
     Does.DELAYS: frozenset({"slow", "reorder", "flaky", "throttle", "corrupt"}),
 }
-#: The kinds of fault of which some runs deny it.
-_DENIED_BY_OLDER_RUNS: dict[Does, frozenset[str]] = {Does.DELAYS: frozenset({"flaky", "throttle", "corrupt"})}
+#: The kinds of fault that do so although some runs record false.
+_FALSE_IN_OLDER_RUNS: dict[Does, frozenset[str]] = {Does.DELAYS: frozenset({"flaky", "throttle", "corrupt"})}
 
 #: What takes from a broker what it needs to be elected: its process or its data.
 _UNFIT = (Does.ENDS_PROCESS, Does.HALTS_PROCESS, Does.DESTROYS_DATA)
@@ -56,7 +56,7 @@ def does(row: Row, what: Does) -> bool:
     recorded = row.get(what)
     if recorded is None:
         return row["kind"] in _KINDS_OF_OLDER_RUNS[what]
-    return bool(recorded) or row["kind"] in _DENIED_BY_OLDER_RUNS.get(what, ())
+    return bool(recorded) or row["kind"] in _FALSE_IN_OLDER_RUNS.get(what, ())
 
 
 def acted_on(row: Row) -> frozenset[str]:
@@ -87,7 +87,7 @@ def supposing_it_acted(row: Row) -> Row:
 
 
 def evidence_of(row: Row) -> dict[str, Any]:
-    """The evidence; empty where it is no JSON object."""
+    """The evidence; empty if it is not a JSON object."""
     try:
         told = json.loads(row["evidence"])
     except (ValueError, RecursionError):
@@ -96,7 +96,7 @@ def evidence_of(row: Row) -> dict[str, Any]:
 
 
 def _by_name(row: Row, key: str) -> dict[str, Any]:
-    """A part of the evidence that tells something by names; empty where it has another shape."""
+    """A part of the evidence that maps names to values; empty if it has another shape."""
     part = evidence_of(row).get(key)
     return part if isinstance(part, dict) else {}
 
