@@ -57,6 +57,26 @@ def wait_until_both_process(journalled: Journalled) -> None:
     wait_for(lambda: {row["reader"] for row in live(journalled)} == {2, 3}, "both members process", 120)
 
 
+def shared(plan: Plan, journalled: Journalled) -> bool:
+    """Whether both members own partitions, each partition has one owner, and the owner has committed there since."""
+    held: dict[tuple[int, int], int] = {}
+    committed: set[tuple[int, int]] = set()
+    for row in sorted(journalled("positions").to_pylist(), key=lambda row: row["at_ns"]):
+        place = row["reader"], row["partition"]
+        if row["event"] == "commit" and row["error"] is None and row["offset"] > held.get(place, row["offset"]):
+            committed.add(place)
+        elif row["event"] in {"assign", "revoke", "lost"}:
+            committed.discard(place)
+            held.pop(place, None)
+            if row["event"] == "assign":
+                held[place] = row["offset"]
+    return (
+        {reader for reader, _ in held} == {2, 3}
+        and sorted(partition for _, partition in held) == list(range(*plan.topics.values()))
+        and committed == set(held)
+    )
+
+
 def test_members_are_told_when_to_commit_and_how_long_processing_takes(plan: Plan) -> None:
     specs = Groups(members=2, commit="before-processing", processing=0.5, session_timeout_ms=7000).worker_specs(plan)
     members = [spec for spec in specs if isinstance(spec, ConsumerSpec)]
@@ -162,18 +182,16 @@ def test_a_member_that_leaves_has_processed_what_it_committed_and_committed_what
     commit: str, plan: Plan, journalled: Journalled
 ) -> None:
     with begun(Groups(rate=500, producers=1, members=2, commit=commit, processing=0.05), plan) as workload:
-        wait_until_both_process(journalled)
-        # (Of a partition that it gave to the other when that came, it may have processed more than it could commit.)
-        own = {partition for partition, owner in owned(journalled).items() if owner == (3, 0)}
+        # (While the group rebalances, a member processes what it cannot commit: only its last assignment counts.)
+        wait_for(lambda: shared(plan, journalled), "the members share the partitions", 120)
         assert "left" in workload.leave(2)
-        left = [row for row in live(journalled) if row["reader"] == 3 and row["partition"] in own]
+        own = [row for row in journalled("positions").to_pylist() if row["reader"] == 3]
+        since = max(row["at_ns"] for row in own if row["event"] == "assign")
+        left = [row for row in live(journalled) if row["reader"] == 3 and row["read_ns"] >= since]
         ends = {p: max(row["offset"] for row in left if row["partition"] == p) + 1 for p, _ in places(left)}
-        committed = {
-            row["partition"]: row["offset"]
-            for row in commits(journalled)
-            if row["reader"] == 3 and row["partition"] in own
-        }
-        assert committed == ends
+        answered = [row for row in own if row["event"] == "commit" and row["at_ns"] >= since]
+        assert {row["error"] for row in answered} == {None}
+        assert {row["partition"]: row["offset"] for row in answered} == ends
         wait_for(lambda: owners(journalled) == {(2, 0)}, "one member owns all partitions", 120)
         assert workload.finish(within=60) == []
         sent = workload.counts().acknowledged
@@ -209,6 +227,7 @@ class Scripted:
         self.log_end = 9
         self.group_is_at: tuple[int, int] = (0, -1)
         self.rebalanced: Callable[[], None] = lambda: None
+        self.rebalanced_after_first: Callable[[], None] = lambda: None
         self.journalled_when_asked: list[str] = []
         self.look: Callable[[], list[str]] = list
 
@@ -236,6 +255,7 @@ class Scripted:
 
     def consume(self, most: int, timeout: float) -> "list[Polled]":
         assert timeout == 0
+        self.rebalanced_after_first()
         return self.polls.pop(0)
 
     def commit(self, offsets: list[TopicPartition], asynchronous: bool) -> list[TopicPartition] | None:
@@ -407,6 +427,21 @@ def test_what_was_held_back_is_dropped_with_its_partition(plan: Plan, journalled
         consumer.rebalanced = lambda: consumer.on_revoke(consumer, [TopicPartition("t", 0)])
         consuming.step(0)
     assert (worked, live(journalled), len(consumer.asked)) == ([], [], 1)
+
+
+@pytest.mark.parametrize("commits_first", [True, False])
+def test_nothing_that_came_before_a_rebalance_is_kept_for_a_partition_that_it_took(
+    commits_first: bool, plan: Plan, journalled: Journalled
+) -> None:
+    """A member that gets the partition back would commit what it was given of it before."""
+    lost, kept = TopicPartition("t", 0), TopicPartition("t", 1)
+    with member(plan, commits_first=commits_first) as (consuming, consumer, _):
+        consumer.on_assign(consumer, [lost, kept])
+        consumer.polls = [[Polled(0), Polled(1), Polled(0, partition=1)]]
+        consumer.rebalanced_after_first = lambda: consumer.on_revoke(consumer, [lost])
+        consuming.step(0)
+    assert places(live(journalled)) == {(1, 0)}
+    assert consumer.asked == [(1, 0)]
 
 
 def test_a_member_has_caught_up_with_nothing_while_the_group_rebalances(plan: Plan) -> None:

@@ -114,10 +114,16 @@ class Consuming:
     def _poll(self, at_most_s: float) -> None:
         """Wait for one message only, then take all that are there: a record's time is its arrival, not that of a full
         batch."""
-        # Rebalances happen in this call; they remove messages from those held.
+        # A rebalance happens in either call, and removes messages from those held: the first is held before the second
+        # call.
         first = self._consumer.poll(at_most_s)
-        if first is not None:
-            self._held += [first, *self._consumer.consume(_BATCH - 1, timeout=0)]
+        if first is None:
+            return
+        self._held.append(first)
+        more = self._consumer.consume(_BATCH - 1, timeout=0)
+        self._held += [
+            message for message in more if message.error() is not None or partition_of(message) in self._next
+        ]
 
     def _commit(self, ends: Mapping[Partition, Position]) -> bool:
         """Commit ``ends`` and wait for the answer, within a limit; return whether the commit succeeded for all
