@@ -4,8 +4,9 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
-from checkers.evidence.elections import BEFORE, LAG_NS, NEVER, Elections
+from checkers.evidence.elections import BEFORE, LAG_NS, NEVER, Elections, behind_times, over
 from checkers.evidence.intervals import Intervals
+from checkers.evidence.leadership import FRESH_NS
 from harness.core.faults import (
     Does,
     Row,
@@ -26,9 +27,6 @@ from harness.core.topology import Plane, Role
 
 #: Faults under which a process does nothing.
 _DOWN = (Does.ENDS_PROCESS, Does.HALTS_PROCESS)
-
-#: Faults under which a node may hear of the controller too late.
-_KEEPS_BEHIND = (*_DOWN, Does.CUTS, Does.DELAYS)
 
 #: The planes without clients.
 _BETWEEN_NODES = frozenset({Plane.REPLICATION, Plane.CONTROLLER})
@@ -55,6 +53,7 @@ class Acting:
         self._brokers = frozenset(elections.names.values())
         self._downs: dict[tuple[int, tuple[Does, ...]], Intervals] = {}
         self._cuts: dict[tuple[int, int, tuple[int, ...]], Intervals] = {}
+        self._aparts: dict[tuple[int, int], Intervals] = {}
         self._behinds: dict[str, Intervals] = {}
         self._ends: dict[int, int] = {}
         self._late: dict[int, Intervals] = {}
@@ -115,6 +114,16 @@ class Acting:
         send the next request. (Packets that a cut holds back arrive after the heal.)"""
         asked_nothing = self._apart(follower, leader, follower, leader).cover(from_ns, to_ns)
         return asked_nothing or any(begun <= from_ns and to_ns <= over for begun, over in self._apart(leader, follower))
+
+    def apart_times(self, follower: int, leader: int) -> Intervals:
+        """The times in which a follower joined none of a leader's ISRs: the process of either had ended, or was halted,
+        or a cut lost all packets in one direction."""
+        key = follower, leader
+        if key not in self._aparts:
+            down = [*self.down_times(follower), *self.down_times(leader)]
+            cuts = [*self._apart(follower, leader), *self._apart(leader, follower)]
+            self._aparts[key] = Intervals([*down, *cuts])
+        return self._aparts[key]
 
     def _apart(self, sender: int, receiver: int, *unless_ended: int) -> Intervals:
         """The times in which no packet of one broker reached another, or in which the process of a broker in
@@ -186,12 +195,8 @@ class Acting:
         """Whether a fault may have kept the latest metadata from a broker, or from the controllers, between two
         times."""
         if observer not in self._behinds:
-            self._behinds[observer] = Intervals(
-                (row["injecting_ns"], over(row) + self._elections.lag_ns)
-                for row in self._faults
-                if any(does(row, what) for what in _KEEPS_BEHIND)
-                and (observer in acted_on(row) or not acted_on(row) <= self._brokers)
-                and not (self._kraft and cuts_only(row, self._brokers))
+            self._behinds[observer] = behind_times(
+                self._faults, observer, self._brokers, self._kraft, self._elections.lag_ns
             )
         return self._behinds[observer].meet(from_ns, to_ns)
 
@@ -239,7 +244,7 @@ class Acting:
         if number not in self._isr:
             from_ns = self._earliest_ns(number)
             to_ns = max(from_ns, self._elections.terms[number].seen_ns)
-            others = self._others(number) | self._may_have_joined(number, from_ns)
+            others = self._others(number) | self._may_have_joined(number, from_ns, to_ns)
             self._isr[number] = self.isr_may_be_faulted(number) and all(
                 self._unfit_times(broker).cover(from_ns, to_ns) for broker in others
             )
@@ -253,17 +258,28 @@ class Acting:
     def _others(self, number: int) -> frozenset[int]:
         return self._elections.eligible(number) - {self._elections.terms[number].leader}
 
-    def _may_have_joined(self, number: int, until_ns: int) -> frozenset[int]:
-        """The brokers that may have joined the last ISR before a term without a report of it: in a time without any
-        report, before the leader's process ended."""
-        before = self._elections.last_before(number)
-        until_ns = min(until_ns, self.ended_ns(number - 1)) if number else until_ns
-        told_ns = self._elections.last_told_ns(number)
-        if before is None or before.leader < 0 or not self._elections.unheard(told_ns, until_ns):
+    def _may_have_joined(self, number: int, earliest_ns: int, latest_ns: int) -> frozenset[int]:
+        """The brokers that may have joined the ISR unseen, after the last report of it that counts, before an election
+        between two times: the ISR of the last leader, until a fault hit that leader; or that of any leader that nobody
+        may have reported. (Reports that are not late leave out no more than FRESH_NS.)"""
+        known = self._elections
+        before, told_ns = known.last_before(number), known.last_told_ns(number)
+        if before is None:
             return frozenset()
-        from_ns, leader = told_ns - self._elections.lag_ns, before.leader
-        others = self._elections.replicas - {self._elections.terms[number].leader, leader}
-        return frozenset(one for one in others if not self.cannot_join(one, leader, from_ns, until_ns))
+        from_ns, others = told_ns - known.lag_ns, known.replicas - {known.terms[number].leader}
+        led = {before.leader} - {-1}
+        if known.missed_before(number):
+            until_ns = latest_ns
+            led |= {one for one in known.replicas if not self.down(one, from_ns, until_ns, Does.ENDS_PROCESS)}
+        else:
+            until_ns = min(earliest_ns, self.ended_ns(number - 1)) if number else earliest_ns
+        if known.lag_ns <= FRESH_NS and not known.unheard(told_ns, until_ns):
+            return frozenset()
+        return frozenset(
+            one
+            for one in others
+            if any(one == leader or not self.cannot_join(one, leader, from_ns, until_ns) for leader in led)
+        )
 
     def _earliest_ns(self, number: int) -> int:
         """The earliest time of an election: a leader is replaced only after a fault hit it, and an election by hand
@@ -273,12 +289,16 @@ class Acting:
         asked = [int(row["injecting_ns"]) for row, (made, missed) in by_hand if made == {number} and not missed]
         if asked:
             return max(begins, min(asked))
-        leader = terms[number - 1].leader
-        name = self._elections.names.get(leader)
-        upon = [row for row in self._faults if name in may_be_unfit(row, self._brokers, self._kraft)]
-        if name is not None and Intervals(self._kept_by(upon, leader, name)).meet(begins, begins):
-            return begins
-        struck = (_felt_ns(row) for row in self._faults if name in hit(row, self._brokers))
+        # (A leader that nobody reported may have been any replica.)
+        led = self._elections.replicas if self._elections.missed_before(number) else {terms[number - 1].leader}
+        struck: list[int] = []
+        for leader in led & self._elections.names.keys():
+            name = self._elections.name(leader)
+            upon = [row for row in self._faults if name in may_be_unfit(row, self._brokers, self._kraft)]
+            if Intervals(self._kept_by(upon, leader, name)).meet(begins, begins):
+                return begins
+            upon += [row for row in self._faults if name in hit(row, self._brokers)]
+            struck += map(_felt_ns, upon)
         return min((at for at in struck if begins < at <= terms[number].seen_ns), default=begins)
 
     def all_under(self, brokers: frozenset[int], number: int) -> bool:
@@ -308,14 +328,17 @@ class Acting:
             begun, over_ns = _felt_ns(row), self._over(row, name)
             back = known.heard_ns(name, over_ns) if _ends(row) and known.reported(name) else over_ns
             if begun <= over_ns:
-                yield begun, min(over_ns + _COMES_BACK_NS, in_sync.next(back + known.lag_ns, NEVER))
+                joined = min((one for one, _ in in_sync if one >= back), default=NEVER)
+                yield begun, min(over_ns + _COMES_BACK_NS, joined, in_sync.next(back + known.lag_ns, NEVER))
 
     def _over(self, row: Row, name: str) -> int:
         """When a fault was over for one of its nodes at the earliest: its process had been started again, or it
-        reported something."""
+        reported something. (A cut goes on when a process is started again.)"""
         begun = int(row["injecting_ns"])
+        if not _ends(row) and not does(row, Does.HALTS_PROCESS):
+            return over(row)
         until = min(over(row), self._restarted_ns(name, begun))
-        if does(row, Does.DESTROYS_DATA) or not any(does(row, what) for what in _DOWN):
+        if does(row, Does.DESTROYS_DATA):
             return until
         if self._ended_unseen(row, name, begun, until):
             return begun
@@ -371,11 +394,6 @@ class Acting:
             return False
         told_ns = max(report.to_ns for report in terms[number].reports)
         return min(told_ns, terms[number + 1].seen_ns) - LAG_NS <= by_ns
-
-
-def over(row: Row) -> int:
-    """The time when a fault was healed; NEVER if it was not."""
-    return NEVER if row["healed_ns"] is None else int(row["healed_ns"])
 
 
 def _elected_by_hand_by(row: Row) -> int:

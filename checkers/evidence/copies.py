@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -26,8 +27,6 @@ _VANISHED = pa.schema(
 )
 _EPOCHS = [("epochs", pa.list_(pa.int32())), ("stands_epoch", pa.int32())]
 _COPIES = pa.schema([*_VANISHED, ("copies", pa.int64()), ("in_log", pa.int64()), *_EPOCHS])
-#: The columns that tell whether the copy in the final log came late.
-_OF_COPIES = ("stands_epoch", "acknowledged_ns")
 
 
 def copies_vanished(duplicated: StoredRows, vanished: StoredRows) -> bool | None:
@@ -83,18 +82,29 @@ def sent_again_for_loss(history: History, kept: AnomalyStore, missing: Holes, kn
 
 
 def resent_late(stored: StoredRows, known: Mapping[Partition, Elections]) -> pa.Table:
-    """The duplicated records whose copy in the final log has a leader epoch that began after their acknowledgement.
+    """The duplicated records of which a copy came late: its leader epoch began after their acknowledgement. That copy
+    is the one in the final log, or the latest if all are gone. (An epoch that nobody reported began after all earlier
+    ones.)
 
     Returns: topic, partition, sent_ns, acknowledged_ns
     """
     found = [IN_FLIGHT.empty_table()]
-    columns = pa.schema([*IN_FLIGHT, ("stands_epoch", pa.int32())])
+    columns = pa.schema([*IN_FLIGHT, *_EPOCHS])
     for piece in stored.pieces(columns):
         late = np.zeros(len(piece), bool)
-        epochs, until = (pc.fill_null(piece[name].cast(pa.int64()), NEVER) for name in _OF_COPIES)
+        epochs, until = _latest_epochs(piece), pc.fill_null(piece["acknowledged_ns"], NEVER).to_numpy()
         for of, here in each_partition(piece["topic"], piece["partition"]):
             for term in known[of].terms if of in known else ():
                 if term.epoch is not None:
-                    late[here] |= (epochs.to_numpy()[here] == term.epoch) & (until.to_numpy()[here] < term.begins_ns)
+                    late[here] |= (epochs[here] >= term.epoch) & (until[here] < term.begins_ns)
         found.append(piece.select(IN_FLIGHT.names).filter(pa.array(late)))
     return pa.concat_tables(found)
+
+
+def _latest_epochs(copies: pa.Table) -> npt.NDArray[np.int64]:
+    """For each duplicated record, the leader epoch of the copy in the final log; if there is none, the latest epoch of
+    its copies; -1 if it is not known."""
+    latest = [max(epochs or [-1]) for epochs in copies["epochs"].to_pylist()]
+    stands = copies["stands_epoch"].cast(pa.int64())
+    epochs: npt.NDArray[np.int64] = pc.coalesce(stands, pa.array(latest, pa.int64())).to_numpy()
+    return epochs

@@ -27,7 +27,8 @@ from checkers.evidence.leadership import (
     last_before,
     leader_terms,
 )
-from harness.core.faults import Does, Row, acted_on, does, unreached
+from checkers.evidence.leadership import spans as spans_of
+from harness.core.faults import Does, Row, acted_on, does, may_be_behind, supposing_it_acted, unreached
 from harness.core.guarantees import Configuration
 from harness.core.topology import broker_name
 
@@ -82,14 +83,16 @@ class InSync:
 class Elections:
     """What is known about the leaders of one partition. ``terms`` are in the order of epochs (without epochs: of time).
 
-    ``names``: brokers by their ids. ``silences``: by the name of each broker, the times without a report from it on the
-    partition; by None, the times without any report. ``own``: by its name, the reports of each broker alone.
+    ``names``: brokers by their ids. ``current``: the reports of brokers that were not behind (see ``behind_times``).
+    ``silences``: by the name of each broker, the times without a report from it on the partition; by None, the times
+    without a current report. ``own``: by its name, the reports of each broker alone.
     """
 
     of: Partition
     names: Mapping[int, str]
     replicas: frozenset[int]
     spans: tuple[Span, ...]
+    current: tuple[Span, ...]
     terms: tuple[Term, ...]
     silences: Mapping[str | None, Sequence[Silence]]
     lag_ns: int = LAG_NS
@@ -175,10 +178,10 @@ class Elections:
         return self._befores[number]
 
     def last_told_ns(self, number: int) -> int:
-        """The time of the last report, from any broker, that equals the last report before a term."""
+        """The time of the last report, from a broker that was not behind, that equals the last report before a term."""
         before, seen_ns = self.last_before(number), self.terms[number].seen_ns
         like = None if before is None else (before.leader, before.leader_epoch, before.isr)
-        told = (span for span in self.spans if (span.leader, span.leader_epoch, span.isr) == like)
+        told = (span for span in self.current if (span.leader, span.leader_epoch, span.isr) == like)
         return max((min(span.to_ns, seen_ns) for span in told if span.from_ns <= seen_ns), default=BEFORE)
 
     def isr_missed(self, number: int) -> bool:
@@ -232,12 +235,23 @@ class Elections:
                 for span in self.spans
                 if span.elr is not None and (span.leader, span.leader_epoch, span.isr) == like
             ]
+            since = self._isr_since_ns(before)
+            known = [span for span in known if span.to_ns > since]
             # (A broker that is cut off goes on reporting the old state.)
             at_ns = BEFORE if before is None else before.to_ns
             last_ns = max((min(span.to_ns, at_ns) for span in known if span.from_ns <= at_ns), default=BEFORE)
             last = (span for span in known if span.from_ns <= at_ns and span.to_ns >= last_ns)
             self._elrs[number] = tuple(frozenset(span.elr or ()) for span in last)
         return self._elrs[number]
+
+    def _isr_since_ns(self, last: Span | None) -> int:
+        """The last report of another ISR by the same leader in the same term, before the last one was first reported by
+        its observer: the ISR may have been the same before that, with another ELR."""
+        if last is None:
+            return BEFORE
+        term = (last.leader, last.leader_epoch)
+        others = (s for s in self.spans if (s.leader, s.leader_epoch) == term and s.isr != last.isr)
+        return max((min(s.to_ns, last.from_ns) for s in others if s.from_ns <= last.from_ns), default=BEFORE)
 
     @cached_property
     def _elrs(self) -> dict[int, tuple[frozenset[int], ...]]:
@@ -426,18 +440,50 @@ def elections(
     """The elections of each reported partition. ``observations``: the table; ``seen``: the same, folded; ``faults``: as
     they are known to have acted."""
     lag_ns = LAG_NS if configuration.tells_isr_at_once else _LATE_LAG_NS
-    apart: dict[Partition, list[Span]] = {}
-    for span in seen:
-        apart.setdefault((span.topic, span.partition), []).append(span)
-    quiet, highs, replicas = silences(observations), _highs(observations, names), _replicas(observations)
+    faults, brokers = list(faults), frozenset(names.values())
+    supposed, kraft = [supposing_it_acted(row) for row in faults], configuration.metadata == "kraft"
+    behind = {name: behind_times(supposed, name, brokers, kraft, lag_ns) for name in brokers}
+    current = _current(observations, behind)
+    apart, told = _apart(seen), _apart(seen if len(current) == len(observations) else spans_of(current))
+    quiet, highs, replicas = silences(observations, current), _highs(observations, names), _replicas(observations)
     kept = _kept(faults)
     found = {}
     for of, spans in apart.items():
         own = _own(spans, kept, names.values())
         terms = _terms(spans, of, names, quiet.get(of, {}), highs.get(of, {}), own)
         known = replicas.get(of, frozenset()) | {broker for span in spans for broker in span.isr}
-        found[of] = Elections(of, names, known, tuple(spans), terms, quiet.get(of, {}), lag_ns, own)
+        found[of] = Elections(
+            of, names, known, tuple(spans), tuple(told.get(of, ())), terms, quiet.get(of, {}), lag_ns, own
+        )
     return found
+
+
+def _apart(seen: Iterable[Span]) -> dict[Partition, list[Span]]:
+    found: dict[Partition, list[Span]] = {}
+    for span in seen:
+        found.setdefault((span.topic, span.partition), []).append(span)
+    return found
+
+
+def over(row: Row) -> int:
+    """The time when a fault was healed; NEVER if it was not."""
+    return NEVER if row["healed_ns"] is None else int(row["healed_ns"])
+
+
+def behind_times(faults: Iterable[Row], observer: str, brokers: frozenset[str], kraft: bool, lag_ns: int) -> Intervals:
+    """The times in which a fault may have kept the latest metadata from a broker, or from the controllers."""
+    keep = (row for row in faults if may_be_behind(row, observer, brokers, kraft))
+    return Intervals((int(row["injecting_ns"]), over(row) + lag_ns) for row in keep)
+
+
+def _current(observations: pa.Table, behind: Mapping[str, Intervals]) -> pa.Table:
+    """The observations of brokers that were not behind at that time."""
+    at, counts = observations["at_ns"].to_numpy(), np.ones(len(observations), bool)
+    for name, times in behind.items():
+        own = pc.equal(observations["observer"], name).to_numpy()
+        for since, until in times:
+            counts[own & (since <= at) & (at <= until)] = False
+    return observations if counts.all() else observations.filter(pa.array(counts))
 
 
 def _terms(
@@ -643,24 +689,33 @@ def _around(spans: Sequence[Span], from_ns: int, to_ns: int) -> Iterator[Span]:
         yield from own[first : last + 1]
 
 
-def silences(observations: pa.Table) -> dict[Partition, dict[str | None, list[Silence]]]:
-    """The times longer than FRESH_NS without a report of a broker on a partition; by None, without a report of any
-    broker."""
+def silences(observations: pa.Table, current: pa.Table) -> dict[Partition, dict[str | None, list[Silence]]]:
+    """The times longer than FRESH_NS without a report of a broker on a partition; by None, without a ``current`` report
+    of any broker, between the first and the last report of the partition."""
     found: dict[Partition, dict[str | None, list[Silence]]] = {}
-    for by in (["observer"], []):
-        keys = ["topic", "partition", *by]
-        rows = observations.select([*keys, "at_ns"]).sort_by([(name, "ascending") for name in [*keys, "at_ns"]])
-        if len(rows) < 2:
-            continue
-        at = rows["at_ns"].to_numpy()
-        same = np.ones(len(at) - 1, bool)
-        for name in keys:
-            same &= pc.equal(rows[name][1:], rows[name][:-1]).to_numpy()
-        gaps = np.flatnonzero(same & (np.diff(at) > FRESH_NS))
-        for row, since in zip(rows.take(gaps).to_pylist(), at[gaps + 1].tolist(), strict=True):
-            of = found.setdefault((row["topic"], row["partition"]), {})
-            of.setdefault(row.get("observer"), []).append((row["at_ns"], since))
+    keys = ["topic", "partition"]
+    bounds = observations.group_by(keys).aggregate([("at_ns", "min"), ("at_ns", "max")])
+    rows = current.select([*keys, "at_ns"])
+    edges = [pa.table([bounds[name] for name in (*keys, at)], rows.schema) for at in ("at_ns_min", "at_ns_max")]
+    _add_silences(found, observations, [*keys, "observer"])
+    _add_silences(found, pa.concat_tables([rows, *edges]), keys)
     return found
+
+
+def _add_silences(
+    found: dict[Partition, dict[str | None, list[Silence]]], observations: pa.Table, keys: list[str]
+) -> None:
+    rows = observations.select([*keys, "at_ns"]).sort_by([(name, "ascending") for name in [*keys, "at_ns"]])
+    if len(rows) < 2:
+        return
+    at = rows["at_ns"].to_numpy()
+    same = np.ones(len(at) - 1, bool)
+    for name in keys:
+        same &= pc.equal(rows[name][1:], rows[name][:-1]).to_numpy()
+    gaps = np.flatnonzero(same & (np.diff(at) > FRESH_NS))
+    for row, since in zip(rows.take(gaps).to_pylist(), at[gaps + 1].tolist(), strict=True):
+        of = found.setdefault((row["topic"], row["partition"]), {})
+        of.setdefault(row.get("observer"), []).append((row["at_ns"], since))
 
 
 def _highs(observations: pa.Table, names: Mapping[int, str]) -> dict[Partition, dict[tuple[int, int | None], Highs]]:

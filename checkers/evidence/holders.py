@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from checkers.evidence.acting import Acting, over
+from checkers.evidence.acting import Acting
 from checkers.evidence.again import Again, Gone
-from checkers.evidence.elections import BEFORE, LAG_NS, NEVER, Elections
+from checkers.evidence.elections import BEFORE, LAG_NS, NEVER, Elections, over
 from checkers.evidence.final_logs import Log, Offsets
 from checkers.evidence.holding import AT_FIRST, Change, Has, Holding, Story, Why
 from checkers.evidence.leadership import FRESH_NS, Partition, Span, known_epoch
@@ -784,18 +784,16 @@ class _Walk:
             self.in_doubt.add(broker)
 
     def _unheard(self, n: int, from_ns: int, to_ns: int) -> None:
-        """During a silence in which the leader was up, any replica that was up may have joined the ISR of a leader that
-        has the records."""
-        until = min(to_ns, self.acting.ended_ns(n))
-        if self.state.get(self.elections.terms[n].leader) in {Has.MUST, Has.MAY} and (
-            self.elections.unheard(from_ns, until)
-        ):
+        """During a silence in which the leader was up, any replica that was up, and not cut from it, may have joined
+        the ISR of a leader that has the records."""
+        until, leader = min(to_ns, self.acting.ended_ns(n)), self.elections.terms[n].leader
+        if self.state.get(leader) in {Has.MUST, Has.MAY} and self.elections.unheard(from_ns, until):
             # (All cases that are decided alike must see the same rest of a silence.)
             since = self.evidence.moment(self.case.of, from_ns)
             for broker in self.elections.replicas:
                 if self.state.get(broker) not in {None, Has.WIPED}:
                     continue
-                if not self.elections.unheard(since, until, without=self.acting.down_times(broker)):
+                if not self.elections.unheard(since, until, without=self.acting.apart_times(broker, leader)):
                     continue
                 if self.state.get(broker) is Has.WIPED:
                     self.in_doubt.add(broker)
@@ -874,13 +872,13 @@ class _Walk:
     def _isr_lasted(self, n: int) -> bool:
         """Whether the last ISR reported before an election was reported for long enough to be the real last one; or, if
         the elected broker joined it later, it has the records, because they had been committed."""
-        before = self.elections.last_before(n)
-        if before is None or before.to_ns - before.from_ns < self.elections.lag_ns:
+        before, told_ns = self.elections.last_before(n), self.elections.last_told_ns(n)
+        if before is None or told_ns - before.from_ns < self.elections.lag_ns:
             return False
         until = min(self.elections.terms[n].seen_ns, self.acting.ended_ns(n - 1))
-        if self.elections.unheard(before.to_ns, until):
+        if self.elections.unheard(told_ns, until):
             return False
-        last_ns = before.to_ns - self.elections.lag_ns
+        last_ns = told_ns - self.elections.lag_ns
         leader, elected = before.leader, self.elections.terms[n].leader
         # (If the leader has requested a wider ISR, it commits nothing that the joining brokers lack: KIP-497.)
         asked_ns = max(before.from_ns - self.elections.lag_ns, last_ns - _ASKS_NS)

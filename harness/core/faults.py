@@ -183,6 +183,19 @@ def may_be_unfit(row: Row, brokers: frozenset[str], kraft: bool) -> frozenset[st
     return cut if kraft else cut | hit(row, brokers)
 
 
+def may_be_behind(row: Row, observer: str, brokers: frozenset[str], kraft: bool) -> bool:
+    """Whether a fault may keep the latest metadata from a broker: it, or a node that is no broker, may not hear of the
+    controller's decisions in time. (In KRaft a cut between brokers alone does not matter.)"""
+    stopped = does(row, Does.ENDS_PROCESS) or does(row, Does.HALTS_PROCESS)
+    late = hits_heartbeats(row) and (does(row, Does.CUTS) or does(row, Does.DELAYS))
+    if kraft and late and sides(row):
+        controllers = [(one, other - brokers - {Role.CLIENTS}) for one, other in opposite(row)]
+        return all(there for _, there in controllers) or any(observer in one and there for one, there in controllers)
+    acted = acted_on(row) - {Role.CLIENTS}
+    reached = observer in acted or not acted <= brokers
+    return (stopped or late) and reached and not (kraft and cuts_only(row, brokers))
+
+
 def unreached(row: Row) -> frozenset[str]:
     """The nodes that a cut is known to keep from the clients. (Of a cut from all others, older runs do not record
     whether clients are among these.)"""

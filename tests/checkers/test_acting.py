@@ -411,6 +411,139 @@ def test_who_may_have_joined_the_isr_unseen_had_to_be_elected(watched: str, more
     assert known.isr_faulted(1) is faulted
 
 
+#: b1 led alone in the ISR until it was killed at 30 s; nobody but b4, which has no replica, reported anything from 21 s
+#: to 39 s; b2 was up.
+HOLE = [
+    *saw("b1,b2", "0..20", 1, 0, "1"),
+    *saw("b3", "0..14", 1, 0, "1"),
+    *saw("b4", "0..39", 1, 0, "1"),
+    *saw("b2,b3", "40..90", 3, 1, "3"),
+    "fault k3 b3 15..38 kind=kill",
+    "fault k b1 30..90 kind=kill",
+]
+
+
+@pytest.mark.parametrize(
+    ("fault", "faulted"),
+    [
+        ("b4 15..45 kind=isolate plane=all", False),
+        ("b4 15..45 kind=isolate plane=controller", False),
+        ("b4 15..45 kind=slow plane=all", False),
+        ("b4,c1 15..45 from=b4 to=c1 plane=controller", False),
+        ("c1 15..45 kind=pause", False),
+        ("b4 15..45 kind=isolate plane=replication", True),
+        ("b4 15..45 kind=slow plane=client", True),
+        ("b4,b2 15..45 from=b4 to=b2 plane=all", True),
+        ("b4 5..15 kind=isolate plane=all", True),
+        ("b4 32..45 kind=isolate plane=all", True),
+        ("b4 25..28 kind=isolate plane=all", True),
+    ],
+    ids=[
+        *("cut off", "from the controllers", "late", "two sides", "a halted controller", "from brokers"),
+        *("late for clients", "from a broker", "before", "after", "in between"),
+    ],
+)
+def test_who_may_not_hear_of_a_new_isr_does_not_tell_that_there_was_none(fault: str, faulted: bool) -> None:
+    told = by_hand(*HOLE, f"fault f {fault}")
+    elections = evidence(told).elections[TRIAL]
+    known = Acting(elections, told.rows["faults"], kraft=True)
+    assert known.isr_faulted(1) is faulted
+
+
+@pytest.mark.parametrize(
+    ("epoch", "more", "faulted"),
+    [
+        (1, [], True),
+        (2, [], False),
+        (2, ["fault l b2 24..61 kind=kill"], False),
+    ],
+    ids=["nobody led in between", "somebody may have", "it was dead since"],
+)
+def test_who_may_have_led_unseen_had_to_be_elected(epoch: int, more: list[str], faulted: bool) -> None:
+    """b1, alone in the ISR, was killed at 21 s; b3 leads at 60 s, in the next epoch or the one after it."""
+    led = [*saw("b1,b3", "0..20", 1, 0, "1"), *saw("b2", "0..18", 1, 0, "1"), *saw("b3", "60..90", 3, epoch, "3")]
+    told = by_hand(*led, "fault k b1 20.5..120 kind=kill", *more)
+    known = Acting(evidence(told).elections[TRIAL], told.rows["faults"], kraft=True)
+    assert known.isr_faulted(1) is faulted
+
+
+@pytest.mark.parametrize(("b2", "faulted"), [("9..61", True), ("9..49", False), ("19.5..61", False)])
+def test_who_was_dead_all_the_time_did_not_lead_unseen(b2: str, faulted: bool) -> None:
+    """b1, the ISR, is dead since 10 s, and nobody led in epoch 1; b3 leads at 60 s in epoch 3."""
+    led = [*saw("b1,b3", "0..9", 1, 0, "1"), *saw("b2", "0..8", 1, 0, "1"), *saw("b3", "11..20", -1, 1, "1")]
+    told = by_hand(*led, *saw("b3", "60..90", 3, 3, "3"), "fault k b1 10..120 kind=kill", f"fault l b2 {b2} kind=kill")
+    known = Acting(evidence(told).elections[TRIAL], told.rows["faults"], kraft=True)
+    assert known.isr_faulted(1) is faulted
+
+
+@pytest.mark.parametrize(
+    ("settings", "cut", "faulted"),
+    [
+        ({"version": "2.6.0", "metadata": "zookeeper"}, [], False),
+        ({"version": "2.7.0", "metadata": "zookeeper"}, [], True),
+        ({"version": "2.6.0", "metadata": "zookeeper"}, ["fault c b1,b2 9..190 from=b1 to=b2 plane=replication"], True),
+    ],
+    ids=["told late", "told at once", "cut off for so long"],
+)
+def test_where_an_isr_is_told_late_another_may_have_joined_it(
+    settings: dict[str, str], cut: list[str], faulted: bool
+) -> None:
+    """b1, alone in the ISR for 80 s as is told, was stopped; b3 was elected, and not b2."""
+    led = [*saw("b1,b2,b3", "0..80", 1, 0, "1"), *saw("b2,b3", "81..190", 3, 1, "3")]
+    told = by_hand(*led, "fault k b1 80.5..190 kind=stop", *cut)
+    elections = evidence(told, **settings).elections[TRIAL]
+    known = Acting(elections, told.rows["faults"], settings["metadata"] == "kraft")
+    assert known.isr_faulted(1) is faulted
+
+
+@pytest.mark.parametrize(
+    ("version", "joined", "faulted"),
+    [("2.6.0", 26, False), ("2.6.0", 23, True), ("2.7.0", 26, False), ("2.7.0", 23, False)],
+)
+def test_who_is_told_anew_in_the_isr_after_a_heal_is_back(version: str, joined: int, faulted: bool) -> None:
+    """b2 was cut off until 24 s, and is told in the ISR from some time on. (Where ISRs are told late, one that was told
+    before the heal may be that of before the cut.)"""
+    led = [*saw("b1,b3", "0..9", 1, 0, "1,2"), *saw("b1,b3", f"10..{joined - 1}", 1, 0, "1")]
+    led += [*saw("b1,b2,b3", f"{joined}..30", 1, 0, "1,2"), *saw("b2,b3", "31..60", 3, 1, "3")]
+    faults = ["fault f b2 9.5..24 kind=isolate plane=all", "fault k b1 30.1..90 kind=stop"]
+    cut = ["fault c b1,b3 0..90 from=b1 to=b3 plane=replication"]
+    told = by_hand(*led, *faults, *cut)
+    elections = evidence(told, version=version, metadata="zookeeper").elections[TRIAL]
+    known = Acting(elections, told.rows["faults"], kraft=False)
+    assert known.isr_faulted(1) is faulted
+
+
+@pytest.mark.parametrize(
+    ("cut", "faulted"),
+    [
+        ("fault c b1,b4,b2 20.5..60 from=b1,b4 to=b2,c1 plane=all", False),
+        ("fault c b1,b4,b2 20.5..60 from=b1 to=b2,b4,c1 plane=all", False),
+        ("fault c b1,b4,b2 20.5..60 from=b1,b4 to=b2 plane=all", True),
+    ],
+    ids=["on the larger side", "on the smaller side", "from brokers alone"],
+)
+def test_a_leader_that_is_cut_from_the_controllers_may_be_deposed_since_then(cut: str, faulted: bool) -> None:
+    """b2, in the ISR as b1 was, lived until 35 s; b3 leads at 40 s."""
+    led = [*saw("b1,b2", "0..20", 1, 0, "1,2"), *saw("b3", "0..14", 1, 0, "1,2"), *saw("b3", "40..105", 3, 1, "3")]
+    told = by_hand(*led, "fault k3 b3 15..33.2 kind=kill", cut, "fault k b1,b2 35.1..120 kind=kill")
+    known = Acting(evidence(told).elections[TRIAL], told.rows["faults"], True, frozenset({"c1"}))
+    assert known.isr_faulted(1) is faulted
+
+
+def test_a_cut_goes_on_when_a_process_behind_it_is_begun_again() -> None:
+    """b1, the ISR, is cut off from 20 s on and begun again within; b3, down until 50 s, leads at 58 s."""
+    led = [*saw("b1,b2,b3", "0..19", 1, 0, "1"), *saw("b3", "52..57", 1, 0, "1"), *saw("b3", "58..90", 3, 1, "3")]
+    faults = [
+        "fault k b2,b3 20..50 kind=kill",
+        "fault i b1 20..90 kind=isolate plane=all",
+        "fault r b1 22..24 kind=restart",
+    ]
+    told = by_hand(*led, *faults)
+    told.rows["faults"][2]["evidence"] = json.dumps({"released": {"b1": {"at_ns": 24 * SECOND}}})
+    known = Acting(evidence(told).elections[TRIAL], told.rows["faults"], kraft=True)
+    assert known.isr_faulted(1)
+
+
 @pytest.mark.parametrize(("died", "by_hand_too", "faulted"), [(24, True, True), (24, False, False), (41, True, False)])
 def test_an_election_by_hand_came_no_sooner_than_it_was_asked_for(died: int, by_hand_too: bool, faulted: bool) -> None:
     """b1 was killed at 20.5 s, b2, in sync too, later; nobody reported anything until b3 led at 41 s."""

@@ -914,7 +914,11 @@ def test_an_election_by_hand_made_the_term_that_began_within_a_lag_of_it(over: s
 def test_an_election_by_hand_made_a_term_that_nobody_told_before_or_the_next(told: str, standing: Standing) -> None:
     """b2, of the ISR, leads in epoch 1; at 31 s an election by hand makes b3 the leader, as is told from 32 s on."""
     lines = [*saw("b1", "0..20", 1, 0, "1,2"), *saw("b2,b3", "0..25", 1, 0, "1,2"), "fault k b1 20..90 kind=kill"]
-    lines += [*saw("b2", told, 2, 1, "2"), "fault k2 b2 29..39 kind=isolate", "fault e1 - 31..31.5 p0 unclean"]
+    lines += [
+        *saw("b2", told, 2, 1, "2"),
+        "fault k2 b2 29..39 kind=isolate plane=all",
+        "fault e1 - 31..31.5 p0 unclean",
+    ]
     log = ["final a @4 e0", "final b @5 e2", "send late ok @6 t55..56", "final late @6 e2", "end 0..7"]
     found = decided("send r ok @5 t10..11", *lines, *saw("b3", "32..60", 3, 2, "3"), *log, unclean_election=False)
     assert found.standing is standing

@@ -278,6 +278,33 @@ def test_whoever_may_be_eligible_beside_the_isr_had_to_be_elected(isr: str, elr:
     assert decided("send r ok @5 t10..11", *lines, **settings).standing in {PERMITTED, standing}
 
 
+@pytest.mark.parametrize(
+    ("first", "last", "standing"),
+    [("elr=", "", UNDECIDED), ("", "", UNDECIDED), ("elr=", "elr=2", UNDECIDED), ("elr=", "elr=", PERMITTED)],
+    ids=["told before", "never told", "another", "nobody"],
+)
+def test_an_elr_that_was_told_beside_the_same_isr_before_another_is_not_that_of_the_election(
+    first: str, last: str, standing: Standing
+) -> None:
+    """b2 joined the ISR of b1, and left it below min.insync.replicas: it is eligible, whether that was told or not."""
+    led = [*saw("b1,b2,b3", "0..9", 1, 0, "1", first), *saw("b1,b2,b3", "10..14", 1, 0, "1,2", "elr=")]
+    led += [*saw("b1,b2,b3", "15..20", 1, 0, "1", last), *saw("b2,b3", "21..26", 1, 0, "1", last)]
+    lines = [*led, "fault k b1 20.5..90 kind=kill", *saw("b3", "27..90", 3, 1, "3", "elr="), *CUT]
+    settings: dict[str, Any] = {"unclean_election": True, "min_insync_replicas": 2}
+    assert decided("send r ok @5 t11..12", *lines, guarded=True, **settings).standing is standing
+
+
+@pytest.mark.parametrize("others", ["0..39", "0..20"])
+def test_who_is_cut_off_does_not_tell_that_nobody_joined_the_isr(others: str) -> None:
+    """b1 acknowledged r alone at 25 s; b3, elected cleanly, may have joined the ISR without it at 22 s: with acks=1
+    that is permitted. b4, which has no replica, tells the ISR of before."""
+    led = [*saw("b1,b2,b3", "0..20", 1, 0, "1"), *saw("b4", others, 1, 0, "1"), *saw("b2,b3", "40..105", 3, 1, "3")]
+    faults = ["fault i b4 15..45 kind=isolate plane=all clients=kept", "fault k b1 30..120 kind=kill"]
+    log = ["final a @4 e0", "final b @5 e1", "send late ok @6 t100..101", "final late @6 e1", "end 0..7"]
+    found = decided("send r ok @5 t24..25", *led, *faults, *log, acks="1", unclean_election=False)
+    assert found.standing is UNDECIDED
+
+
 def test_what_nobody_watched_is_unknown() -> None:
     gap = [*saw("b1,b2,b3", "0..8", 1, 0, "1"), *saw("b1", "16..20", 1, 0, "1"), *saw("b2", "16..25", 1, 0, "1")]
     after = ["fault killed b1 20..40 kind=kill", *saw("b2,b3", "26..60", 2, 1, "2")]
@@ -1821,7 +1848,11 @@ def test_an_epoch_tells_that_a_term_had_begun_before_anybody_was_heard_to_know_o
     x: str, more: list[str], standing: Standing
 ) -> None:
     """b1 and b3 are cut off, and tell until 25 s that b1 leads; b2, that leads since, is heard from 26 s on."""
-    led = [*saw("b1,b3", "0..4", 1, 0, "1,2,3"), *saw("b1,b3", "5..25", 1, 0, "1"), "fault c b1,b3 15..25 kind=isolate"]
+    led = [
+        *saw("b1,b3", "0..4", 1, 0, "1,2,3"),
+        *saw("b1,b3", "5..25", 1, 0, "1"),
+        "fault c b1,b3 15..25 kind=isolate plane=all",
+    ]
     log = ["final a @4 e0", "send late ok @6 t50..51", "final late @6 e1", "end 0..7"]
     told = ["send r ok @5 t10..11", *led, *saw("b1,b2,b3", "26..60", 2, 1, "2"), *log]
     assert decided(*told, f"send x ok @5 {x}", *more, **UNCLEAN).standing is standing

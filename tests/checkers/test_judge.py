@@ -50,10 +50,11 @@ STORY = (
     "final d @1 e1",
     "final f @2 e1",
     "end 0..3",
-    "fault cut b1,b2,b3 3..12 kind=isolate",
+    "fault cut b1 3..12 kind=isolate",
     "saw b1 @1..3 leader=1 epoch=0 isr=1,2,3",
     "saw b2 @1..3 leader=1 epoch=0 isr=1,2,3",
     "saw b1 @4..7 leader=1 epoch=0 isr=1",
+    "saw b2 @4..7 leader=1 epoch=0 isr=1",
     "saw b2 @8..12 leader=2 epoch=1 isr=2",
 )
 CLEAN = ("send a ok @0", "final a @0", "end 0..1", "saw b1 @0 leader=1 epoch=0 isr=1,2,3")

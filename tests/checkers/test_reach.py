@@ -73,20 +73,24 @@ def test_a_fault_excuses_no_other_time_that_two_had_one_partition(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("acknowledged", "epoch", "late"),
-    [(11, 1, True), (24, 1, True), (25, 1, False), (27, 1, False), (None, 1, False), (11, 0, False), (11, None, False)],
+    ("acknowledged", "stands", "epochs", "late"),
+    [
+        *((11, 1, [0, 1], True), (24, 1, [0, 1], True), (25, 1, [0, 1], False), (27, 1, [0, 1], False)),
+        *((None, 1, [0, 1], False), (11, 0, [0, 0], False), (11, 0, [0, 1], False), (11, None, [0, 1], True)),
+        *((27, None, [0, 1], False), (11, None, [-1, -1], False), (11, 2, [0, 2], True), (27, 2, [0, 2], False)),
+    ],
     ids=[
         *("long before", "right before", "as it may have begun", "later", "never", "under the same epoch"),
-        "where none stands",
+        *("an older one stands", "all are gone", "all are gone, later", "no epoch known", "an untold one", "one later"),
     ],
 )
-def test_a_copy_stands_late_under_an_epoch_that_began_when_it_had_been_acknowledged(
-    acknowledged: int | None, epoch: int | None, late: bool, tmp_path: Path
+def test_a_copy_came_late_under_an_epoch_that_began_when_it_had_been_acknowledged(
+    acknowledged: int | None, stands: int | None, epochs: list[int], late: bool, tmp_path: Path
 ) -> None:
     """b2 was first seen to lead at 26 s; b1 was said to lead until 26 s."""
     led = [*saw("b1,b2", "0..26", 1, 0, "1"), *saw("b2", "26..60", 2, 1, "2")]
     at = {"acknowledged_ns": None if acknowledged is None else acknowledged * SECOND, "sent_ns": 10 * SECOND}
-    row = {"topic": "trial", "partition": 0, "record_id": 0, "stands_epoch": epoch, **at}
+    row = {"topic": "trial", "partition": 0, "record_id": 0, "stands_epoch": stands, "epochs": epochs, **at}
     told, found = history(tmp_path, [row], *led, "send a ok @0", "end 0..1", "fault d b1 10.5..12 kind=slow")
     got = resent_late(found, evidence(by_hand(*led)).elections)
     assert got.to_pylist() == ([{"topic": "trial", "partition": 0, **dict(reversed(at.items()))}] if late else [])

@@ -13,6 +13,7 @@ from harness.core.faults import (
     hit,
     in_doubt,
     loses,
+    may_be_behind,
     sides,
     started,
     supposing_it_acted,
@@ -253,3 +254,35 @@ ALONE = {"kind": "isolate", "cuts_clients": True}
 )
 def test_clients_reach_no_broker_that_is_cut_from_them(more: dict[str, Any], away: set[str]) -> None:
     assert unreached(row(**more)) == away
+
+
+@pytest.mark.parametrize(
+    ("more", "behind", "with_zookeeper"),
+    [
+        ({"kind": "isolate", "plane": "all"}, {"b1"}, {"b1"}),
+        ({"kind": "isolate", "plane": "replication"}, set(), set()),
+        ({"kind": "isolate"}, {"b1"}, {"b1"}),
+        ({"kind": "slow", "plane": "client"}, set(), set()),
+        ({"kind": "kill", "plane": "client"}, {"b1"}, {"b1"}),
+        ({"kind": "wipe"}, set(), set()),
+        ({"kind": "isolate", "effective": False}, set(), set()),
+        ({"kind": "pause", "nodes": ["c1"]}, {"b1", "b2"}, {"b1", "b2"}),
+        ({"nodes": ["b1", "b2"], "cut_from": ["b1"], "cut_to": ["b2"]}, set(), {"b1", "b2"}),
+        ({"nodes": ["b1", "c1"], "cut_from": ["b1"], "cut_to": ["c1"]}, {"b1"}, {"b1", "b2"}),
+        ({"nodes": ["b1", "c1"], "cut_from": ["c1"], "cut_to": ["b1"]}, {"b1"}, {"b1", "b2"}),
+        ({"nodes": ["b1", "clients"], "cut_from": ["b1"], "cut_to": ["clients"]}, set(), {"b1"}),
+        ({"nodes": ["c1", "c2"], "cut_from": ["c1"], "cut_to": ["c2"]}, {"b1", "b2"}, {"b1", "b2"}),
+    ],
+    ids=[
+        *("cut off", "from brokers alone", "from whom is not known", "late for clients", "dead", "wiped", "in vain"),
+        *("a halted controller", "from a broker", "from a controller", "and the other way", "from clients"),
+        "controllers from each other",
+    ],
+)
+def test_a_broker_may_be_behind_where_it_may_not_hear_from_the_controllers(
+    more: dict[str, Any], behind: set[str], with_zookeeper: set[str]
+) -> None:
+    fault = row(**{"kind": "partition", "nodes": ["b1"], **more})
+    brokers = frozenset({"b1", "b2"})
+    assert {name for name in brokers if may_be_behind(fault, name, brokers, kraft=True)} == behind
+    assert {name for name in brokers if may_be_behind(fault, name, brokers, kraft=False)} == with_zookeeper
