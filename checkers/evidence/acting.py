@@ -1,4 +1,15 @@
-"""How the faults of a run acted on the brokers of one partition, looked up by time."""
+"""How the faults of a run acted on the brokers of one partition, looked up by time.
+
+An election of a broker outside the ISR is excused only if each broker that Kafka had to prefer could not be elected
+(``isr_faulted``). Three questions decide that:
+
+- whom Kafka had to prefer: the brokers of the last ISR and ELR that were reported before, and those that may have
+  joined since without a report that counts (``_others``, ``_may_have_joined``);
+- when the election may have happened: after a fault had hit the leader, or after its request by hand, until the new
+  leader was first reported (``_earliest_ns``, ``seen_ns``);
+- when a broker could not be elected: from the time when a fault took its process, its disk or its session, until it was
+  seen back, or for a while after the heal (``_unfit_times``).
+"""
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence

@@ -94,10 +94,11 @@ def test_what_was_lost_under_one_leader_is_one_run(found: Runs) -> None:
         "final d @1 e1",
         "final e @2 e1",
         "end 0..3",
-        "fault cut b1,b2,b3 3..12 kind=isolate",
+        "fault cut b1 3..12 kind=isolate",
         "fault blip b2 6..7",
         "saw b1 @1..3 leader=1 epoch=0 isr=1,2,3",
         "saw b1 @4..7 leader=1 epoch=0 isr=1",
+        "saw b2 @4..7 leader=1 epoch=0 isr=1",
         "saw b2 @8 leader=2 epoch=1 isr=2",
     )
     assert runs["lost"] == [

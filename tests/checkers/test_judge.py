@@ -32,6 +32,7 @@ from tests.checkers.notation import SECOND, by_hand, without_keys, write
 from tests.checkers.test_holders import CUT as LOG_OF_B2
 from tests.checkers.test_holders import LONELY, WHOLE
 from tests.checkers.toy import CHECKER, EVEN
+from tests.long_case import long_case
 
 Judge = Callable[..., Verdict]
 
@@ -579,11 +580,11 @@ TAKEN = [*LONELY, "send a ok @4 t1..2", "final a @4 e0", "live r @5 e0 t12"]
     [
         (["send r info t10..", "final b @5 e1", "final r @6 e1"], Standing.PERMITTED),
         (["send r ok @6 t10..27", "final b @5 e1", "final r @6 e1"], Standing.UNDECIDED),
-        (["send r ok @5 t10..27", "final r @5 e1", "final b @6 e1"], None),
+        long_case(["send r ok @5 t10..27", "final r @5 e1", "final b @6 e1"], None),
         (["send r ok @5 t10..11", "send b ok @5 t50..51", "final b @5 e1", "final r @6 e1"], Standing.VIOLATION),
-        (["send r ok @5 t10..11", "final b @5 e1", "final r @6 e1"], Standing.VIOLATION),
-        (["send r ok @7 t10..27", "live r @6 e0 t12", "final b @5 e1", "final r @7 e1"], Standing.VIOLATION),
-        (["send r ok @5 t10..11", "live r @6 e0 t12", "final r @5 e0", "final b @6 e1"], Standing.VIOLATION),
+        long_case(["send r ok @5 t10..11", "final b @5 e1", "final r @6 e1"], Standing.VIOLATION),
+        long_case(["send r ok @7 t10..27", "live r @6 e0 t12", "final b @5 e1", "final r @7 e1"], Standing.VIOLATION),
+        long_case(["send r ok @5 t10..11", "live r @6 e0 t12", "final r @5 e0", "final b @6 e1"], Standing.VIOLATION),
     ],
     ids=[
         *("sent again", "and acknowledged by either", "at the same offset", "behind what was sent later"),

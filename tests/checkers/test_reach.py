@@ -21,6 +21,7 @@ from harness.history.run_file import Origin
 from harness.history.stored_run import StoredRun
 from tests.checkers.notation import SECOND, by_hand, write
 from tests.checkers.test_holders import evidence, saw
+from tests.long_case import long_case
 
 
 def none_late(_history: History, _anomaly: Anomaly, _found: StoredRows) -> pa.Table:
@@ -276,16 +277,16 @@ KILLED = (CUT_OFF[0].replace("cut", "k") + " kind=kill", CUT_OFF[1])
     ("anomaly", "lines", "settings", "standing"),
     [
         ("duplicated", (*MEANWHILE, *CUT_OFF), {}, Standing.PERMITTED),
-        ("duplicated", (*MEANWHILE, *KILLED), {}, Standing.PERMITTED),
+        long_case("duplicated", (*MEANWHILE, *KILLED), {}, Standing.PERMITTED),
         ("duplicated", (*MEANWHILE, CUT_OFF[1]), {}, Standing.VIOLATION),
-        ("duplicated", (*MEANWHILE, *CUT_OFF), {"retries": 0}, Standing.VIOLATION),
-        ("duplicated", (*MEANWHILE, *CUT_OFF), {"idempotence": True}, Standing.VIOLATION),
+        long_case("duplicated", (*MEANWHILE, *CUT_OFF), {"retries": 0}, Standing.VIOLATION),
+        long_case("duplicated", (*MEANWHILE, *CUT_OFF), {"idempotence": True}, Standing.VIOLATION),
         ("duplicated", (*AFTERWARDS, *CUT_OFF), {}, Standing.UNDECIDED),
         ("duplicated", (*AFTERWARDS, *KILLED), {}, Standing.VIOLATION),
-        ("duplicated", (*MEANWHILE, CUT_OFF[0] + " unknown", CUT_OFF[1]), {}, Standing.UNDECIDED),
+        long_case("duplicated", (*MEANWHILE, CUT_OFF[0] + " unknown", CUT_OFF[1]), {}, Standing.UNDECIDED),
         ("reordered", (*OVERTAKEN, *CUT_OFF), {}, Standing.PERMITTED),
         ("reordered", (*OVERTAKEN, CUT_OFF[1]), {}, Standing.VIOLATION),
-        ("reordered", (*LATE, *KILLED), {}, Standing.VIOLATION),
+        long_case("reordered", (*LATE, *KILLED), {}, Standing.VIOLATION),
     ],
     ids=[
         *("cut off meanwhile", "killed meanwhile", "no fault", "no retries", "idempotent", "afterwards, held perhaps"),

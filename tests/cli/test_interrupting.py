@@ -13,6 +13,7 @@ import pytest
 
 from harness.cli import codes
 from harness.core.waiting import wait_for
+from tests.long_case import long_case
 
 #: What takes so many seconds hangs, on a busy machine, too.
 HANGS_S = 900
@@ -29,9 +30,7 @@ def _judging(run: Path) -> Callable[[psutil.Process], list[Path]]:
     return lambda process: list(run.glob(".beside-*/anomalies/*"))
 
 
-@pytest.mark.parametrize(
-    "moment", ["a process of Spark's is there", pytest.param("the run is being judged", marks=pytest.mark.heavy)]
-)
+@pytest.mark.parametrize("moment", ["a process of Spark's is there", long_case("the run is being judged")])
 def test_check_interrupted_says_so_in_a_line_and_leaves_no_process(moment: str, tmp_path: Path) -> None:
     run = Path(shutil.copytree(EXAMPLE, tmp_path / "run"))
     before = sorted(path.name for path in run.iterdir())
