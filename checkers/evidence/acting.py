@@ -287,9 +287,7 @@ class Acting:
         if known.lag_ns <= FRESH_NS and not known.unheard(told_ns, until_ns):
             return frozenset()
         return frozenset(
-            one
-            for one in others
-            if any(one == leader or not self.cannot_join(one, leader, from_ns, until_ns) for leader in led)
+            one for one in others if any(not self.cannot_join(one, leader, from_ns, until_ns) for leader in led)
         )
 
     def _earliest_ns(self, number: int) -> int:

@@ -504,7 +504,11 @@ def test_who_is_told_anew_in_the_isr_after_a_heal_is_back(version: str, joined: 
     """b2 was cut off until 24 s, and is told in the ISR from some time on. (Where ISRs are told late, one that was told
     before the heal may be that of before the cut.)"""
     led = [*saw("b1,b3", "0..9", 1, 0, "1,2"), *saw("b1,b3", f"10..{joined - 1}", 1, 0, "1")]
-    led += [*saw("b1,b2,b3", f"{joined}..30", 1, 0, "1,2"), *saw("b2,b3", "31..60", 3, 1, "3")]
+    led += [
+        *saw("b1,b2,b3", f"{joined}..30", 1, 0, "1,2"),
+        *saw("b2,b3", "31..60", 3, 1, "3"),
+        *saw("b1", "95..99", 3, 1, "2,3"),
+    ]
     faults = ["fault f b2 9.5..24 kind=isolate plane=all", "fault k b1 30.1..90 kind=stop"]
     cut = ["fault c b1,b3 0..90 from=b1 to=b3 plane=replication"]
     told = by_hand(*led, *faults, *cut)
@@ -544,12 +548,30 @@ def test_a_cut_goes_on_when_a_process_behind_it_is_begun_again() -> None:
     assert known.isr_faulted(1)
 
 
-@pytest.mark.parametrize(("died", "by_hand_too", "faulted"), [(24, True, True), (24, False, False), (41, True, False)])
-def test_an_election_by_hand_came_no_sooner_than_it_was_asked_for(died: int, by_hand_too: bool, faulted: bool) -> None:
+@pytest.mark.parametrize(
+    ("died", "by_hand_too", "epoch", "faulted"),
+    [(24, True, 1, True), (24, True, 2, False), (24, False, 1, False), (41, True, 1, False)],
+    ids=["before", "it may have made another term", "nobody asked", "after"],
+)
+def test_an_election_by_hand_came_no_sooner_than_it_was_asked_for(
+    died: int, by_hand_too: bool, epoch: int, faulted: bool
+) -> None:
     """b1 was killed at 20.5 s, b2, in sync too, later; nobody reported anything until b3 led at 41 s."""
-    lines = [*saw("b1,b2", "0..20", 1, 0, "1,2"), *saw("b3", "0..14", 1, 0, "1,2"), *saw("b3", "41..90", 3, 1, "3")]
+    led = saw("b3", "41..90", 3, epoch, "3")
+    lines = [*saw("b1,b2", "0..20", 1, 0, "1,2"), *saw("b3", "0..14", 1, 0, "1,2"), *led]
     lines += ["fault k3 b3 15..38 kind=kill", "fault k b1 20.5..90 kind=kill", f"fault l b2 {died}..90 kind=kill"]
     told = by_hand(*lines, *(["fault e - 40..40.5 p0 unclean"] if by_hand_too else []))
+    known = Acting(evidence(told).elections[TRIAL], told.rows["faults"], kraft=True)
+    assert known.isr_faulted(1) is faulted
+
+
+@pytest.mark.parametrize(("killed", "faulted"), [("20.5..90", True), ("39.5..90", False)])
+def test_nobody_joins_the_isr_of_a_leader_that_is_dead(killed: str, faulted: bool) -> None:
+    """b1 was alone in the ISR; b3 was elected by hand at 40 s; nobody reported anything since 20 s, and b2 was up."""
+    lines = [*saw("b1,b2", "0..20", 1, 0, "1"), *saw("b3", "0..14", 1, 0, "1"), *saw("b3", "41..90", 3, 1, "3")]
+    told = by_hand(
+        *lines, "fault k3 b3 15..38 kind=kill", f"fault k b1 {killed} kind=kill", "fault e - 40..40.5 p0 unclean"
+    )
     known = Acting(evidence(told).elections[TRIAL], told.rows["faults"], kraft=True)
     assert known.isr_faulted(1) is faulted
 

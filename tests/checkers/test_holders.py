@@ -294,6 +294,16 @@ def test_an_elr_that_was_told_beside_the_same_isr_before_another_is_not_that_of_
     assert decided("send r ok @5 t11..12", *lines, guarded=True, **settings).standing is standing
 
 
+@pytest.mark.parametrize(("elr", "told"), [("elr=", True), ("", False)])
+def test_an_elr_that_was_told_beside_the_only_isr_is_that_of_the_election(elr: str, told: bool) -> None:
+    led = [
+        *saw("b1,b2,b3", "0..20", 1, 0, "1", elr),
+        *saw("b2,b3", "21..26", 1, 0, "1"),
+        *saw("b3", "27..90", 3, 1, "3"),
+    ]
+    assert evidence(by_hand(*led)).elections[TRIAL].elr_told(1) is told
+
+
 @pytest.mark.parametrize("others", ["0..39", "0..20"])
 def test_who_is_cut_off_does_not_tell_that_nobody_joined_the_isr(others: str) -> None:
     """b1 acknowledged r alone at 25 s; b3, elected cleanly, may have joined the ISR without it at 22 s: with acks=1

@@ -270,12 +270,14 @@ def test_clients_reach_no_broker_that_is_cut_from_them(more: dict[str, Any], awa
         ({"nodes": ["b1", "b2"], "cut_from": ["b1"], "cut_to": ["b2"]}, set(), {"b1", "b2"}),
         ({"nodes": ["b1", "c1"], "cut_from": ["b1"], "cut_to": ["c1"]}, {"b1"}, {"b1", "b2"}),
         ({"nodes": ["b1", "c1"], "cut_from": ["c1"], "cut_to": ["b1"]}, {"b1"}, {"b1", "b2"}),
+        ({"nodes": ["b1", "c1"], "cut_from": ["b1"], "cut_to": ["c1"], "plane": "replication"}, set(), set()),
         ({"nodes": ["b1", "clients"], "cut_from": ["b1"], "cut_to": ["clients"]}, set(), {"b1"}),
         ({"nodes": ["c1", "c2"], "cut_from": ["c1"], "cut_to": ["c2"]}, {"b1", "b2"}, {"b1", "b2"}),
     ],
     ids=[
         *("cut off", "from brokers alone", "from whom is not known", "late for clients", "dead", "wiped", "in vain"),
-        *("a halted controller", "from a broker", "from a controller", "and the other way", "from clients"),
+        *("a halted controller", "from a broker", "from a controller", "and the other way"),
+        *("what no controller hears", "from clients"),
         "controllers from each other",
     ],
 )
