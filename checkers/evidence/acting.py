@@ -15,7 +15,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
-from checkers.evidence.elections import BEFORE, LAG_NS, NEVER, Elections, behind_times, over
+from checkers.evidence.elections import BEFORE, COMES_BACK_NS, LAG_NS, NEVER, Elections, behind_times, over
 from checkers.evidence.intervals import Intervals
 from checkers.evidence.leadership import FRESH_NS
 from harness.core.faults import (
@@ -46,9 +46,6 @@ _BETWEEN_NODES = frozenset({Plane.REPLICATION, Plane.CONTROLLER})
 #: up, sessions last 6 s, with a heartbeat each second.)
 _SESSION_NS = 2_000_000_000
 
-#: After a heal it may take a broker this long to be a candidate again: it must start, register, and rejoin the ISR.
-_COMES_BACK_NS = 10_000_000_000
-
 
 class Acting:
     """The faults of a run, as they acted on the brokers of one partition. ``kraft``: whether the cluster uses KRaft.
@@ -64,7 +61,6 @@ class Acting:
         self._brokers = frozenset(elections.names.values())
         self._downs: dict[tuple[int, tuple[Does, ...]], Intervals] = {}
         self._cuts: dict[tuple[int, int, tuple[int, ...]], Intervals] = {}
-        self._aparts: dict[tuple[int, int], Intervals] = {}
         self._behinds: dict[str, Intervals] = {}
         self._ends: dict[int, int] = {}
         self._late: dict[int, Intervals] = {}
@@ -125,16 +121,6 @@ class Acting:
         send the next request. (Packets that a cut holds back arrive after the heal.)"""
         asked_nothing = self._apart(follower, leader, follower, leader).cover(from_ns, to_ns)
         return asked_nothing or any(begun <= from_ns and to_ns <= over for begun, over in self._apart(leader, follower))
-
-    def apart_times(self, follower: int, leader: int) -> Intervals:
-        """The times in which a follower joined none of a leader's ISRs: the process of either had ended, or was halted,
-        or a cut lost all packets in one direction."""
-        key = follower, leader
-        if key not in self._aparts:
-            down = [*self.down_times(follower), *self.down_times(leader)]
-            cuts = [*self._apart(follower, leader), *self._apart(leader, follower)]
-            self._aparts[key] = Intervals([*down, *cuts])
-        return self._aparts[key]
 
     def _apart(self, sender: int, receiver: int, *unless_ended: int) -> Intervals:
         """The times in which no packet of one broker reached another, or in which the process of a broker in
@@ -219,7 +205,7 @@ class Acting:
         reached = replicas if of_all else {self._elections.name(self._elections.terms[number].leader)}
         return any(
             row["injecting_ns"] <= to_ns
-            and over(row) + _COMES_BACK_NS >= from_ns
+            and over(row) + COMES_BACK_NS >= from_ns
             and (acted_on(row) & reached or acted_on(row) - self._brokers)
             and (of_all or not (row.get("plane") in _BETWEEN_NODES or cuts_only(row, self._brokers)))
             for row in self._faults
@@ -271,24 +257,33 @@ class Acting:
 
     def _may_have_joined(self, number: int, earliest_ns: int, latest_ns: int) -> frozenset[int]:
         """The brokers that may have joined the ISR unseen, after the last report of it that counts, before an election
-        between two times: the ISR of the last leader, until a fault hit that leader; or that of any leader that nobody
-        may have reported. (Reports that are not late leave out no more than FRESH_NS.)"""
+        between two times: the ISR of the last leader, until that was deposed; or, if an epoch is missing, that of any
+        leader. (Up to FRESH_NS without a report are no silence, unless an epoch is missing or ISRs are reported late.)
+        """
         known = self._elections
         before, told_ns = known.last_before(number), known.last_told_ns(number)
         if before is None:
             return frozenset()
-        from_ns, others = told_ns - known.lag_ns, known.replicas - {known.terms[number].leader}
+        from_ns, others = known.isr_since_ns(number), known.replicas - {known.terms[number].leader}
         led = {before.leader} - {-1}
         if known.missed_before(number):
             until_ns = latest_ns
             led |= {one for one in known.replicas if not self.down(one, from_ns, until_ns, Does.ENDS_PROCESS)}
         else:
-            until_ns = min(earliest_ns, self.ended_ns(number - 1)) if number else earliest_ns
-        if known.lag_ns <= FRESH_NS and not known.unheard(told_ns, until_ns):
-            return frozenset()
+            until_ns = min(self._led_until_ns(number, earliest_ns, latest_ns), self.ended_ns(number - 1))
+            if known.lag_ns <= FRESH_NS and not known.unheard(told_ns, until_ns):
+                return frozenset()
         return frozenset(
             one for one in others if any(not self.cannot_join(one, leader, from_ns, until_ns) for leader in led)
         )
+
+    def _led_until_ns(self, number: int, earliest_ns: int, latest_ns: int) -> int:
+        """By when the leader before a term was deposed, if the election came between two times: when the first fault
+        that was still in force at the end could depose it. (It may have led on after faults that were healed.)"""
+        leader = self._elections.names.get(self._elections.terms[number - 1].leader)
+        upon = [row for row in self._faults if leader in unfit(row, self._brokers, self._controllers)]
+        felt = [_felt_ns(row) for row in upon if _felt_ns(row) <= latest_ns <= over(row)]
+        return max(earliest_ns, min(felt, default=latest_ns))
 
     def _earliest_ns(self, number: int) -> int:
         """The earliest time of an election: a leader is replaced only after a fault hit it, and an election by hand
@@ -317,7 +312,7 @@ class Acting:
         return all(self._elections.names.get(broker) in names for broker in brokers)
 
     def _may_be_unfit(self, at_ns: int) -> set[str]:
-        upon = (row for row in self._faults if row["injecting_ns"] <= at_ns <= over(row) + _COMES_BACK_NS)
+        upon = (row for row in self._faults if row["injecting_ns"] <= at_ns <= over(row) + COMES_BACK_NS)
         return {name for row in upon for name in may_be_unfit(row, self._brokers, self._kraft)}
 
     def _unfit_times(self, broker: int) -> Intervals:
@@ -338,7 +333,7 @@ class Acting:
             back = known.heard_ns(name, over_ns) if _ends(row) and known.reported(name) else over_ns
             if begun <= over_ns:
                 joined = min((one for one, _ in in_sync if one >= back), default=NEVER)
-                yield begun, min(over_ns + _COMES_BACK_NS, joined, in_sync.next(back + known.lag_ns, NEVER))
+                yield begun, min(over_ns + COMES_BACK_NS, joined, in_sync.next(back + known.lag_ns, NEVER))
 
     def _over(self, row: Row, name: str) -> int:
         """When a fault was over for one of its nodes at the earliest: its process had been started again, or it

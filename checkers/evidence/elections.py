@@ -28,11 +28,24 @@ from checkers.evidence.leadership import (
     leader_terms,
 )
 from checkers.evidence.leadership import spans as spans_of
-from harness.core.faults import Does, Row, acted_on, does, may_be_behind, supposing_it_acted, unreached
+from harness.core.faults import (
+    Does,
+    Row,
+    acted_on,
+    does,
+    may_be_behind,
+    moves_controller,
+    supposing_it_acted,
+    unreached,
+)
 from harness.core.guarantees import Configuration
 from harness.core.topology import broker_name
 
 LAG_NS = 1_000_000_000
+#: After a heal it may take a broker this long to be a candidate again (it must start, register, and rejoin the ISR), or
+#: to hear from the controllers again; and this long to have another controller. (After cuts of 12 to 15 s, brokers went
+#: on reporting the old leader for up to 3.6 s.)
+COMES_BACK_NS = 10_000_000_000
 _LATE_LAG_NS = 65_000_000_000
 
 #: Instead of a time: earlier than any, and later than any.
@@ -171,10 +184,12 @@ class Elections:
         return int(at[first]) if first < len(at) else None
 
     def last_before(self, number: int) -> Span | None:
-        """The last report before a term, about an earlier term or without a leader."""
+        """The last report before a term, about an earlier term or without a leader: that of a broker that was not
+        behind, unless another one reported something newer."""
         if number not in self._befores:
             term = self.terms[number]
-            self._befores[number] = last_before(self.spans, LeaderTerm(term.leader, term.epoch, term.seen_ns))
+            led = LeaderTerm(term.leader, term.epoch, term.seen_ns)
+            self._befores[number] = _fresher(last_before(self.spans, led), last_before(self.current, led))
         return self._befores[number]
 
     def last_told_ns(self, number: int) -> int:
@@ -183,6 +198,22 @@ class Elections:
         like = None if before is None else (before.leader, before.leader_epoch, before.isr)
         told = (span for span in self.current if (span.leader, span.leader_epoch, span.isr) == like)
         return max((min(span.to_ns, seen_ns) for span in told if span.from_ns <= seen_ns), default=BEFORE)
+
+    def isr_since_ns(self, number: int) -> int:
+        """A time since which the last ISR reported before a term may have been another, unreported one: a lag before
+        its last report; or, if an observer that was not behind reported that ISR as a change, a moment before the
+        change. (A controller that reports late reads the ISR when it reports.)"""
+        before, seen_ns = self.last_before(number), self.terms[number].seen_ns
+        told_ns = self.last_told_ns(number) - self.lag_ns
+        if before is None:
+            return told_ns
+        like, last, changed_ns = (before.leader, before.leader_epoch, before.isr), dict[str, Span](), BEFORE
+        for span in self.current:
+            earlier = last.get(span.observer)
+            if (span.leader, span.leader_epoch, span.isr) == like and span.from_ns <= seen_ns:
+                changed_ns = max(changed_ns, BEFORE if earlier is None or earlier.isr == span.isr else earlier.to_ns)
+            last[span.observer] = span
+        return max(told_ns, changed_ns - LAG_NS)
 
     def isr_missed(self, number: int) -> bool:
         """Whether the ISR from which the leader of a term was elected may not have been reported before that term was:
@@ -232,7 +263,7 @@ class Elections:
             like = None if before is None else (before.leader, before.leader_epoch, before.isr)
             known = [
                 span
-                for span in self.spans
+                for span in self.current
                 if span.elr is not None and (span.leader, span.leader_epoch, span.isr) == like
             ]
             since = self._isr_since_ns(before)
@@ -250,7 +281,7 @@ class Elections:
         if last is None:
             return BEFORE
         term = (last.leader, last.leader_epoch)
-        others = (s for s in self.spans if (s.leader, s.leader_epoch) == term and s.isr != last.isr)
+        others = (s for s in self.current if (s.leader, s.leader_epoch) == term and s.isr != last.isr)
         return max((min(s.to_ns, last.from_ns) for s in others if s.from_ns <= last.from_ns), default=BEFORE)
 
     @cached_property
@@ -267,10 +298,15 @@ class Elections:
         return {}
 
     def unheard(self, from_ns: int, to_ns: int, without: Intervals = _NO_TIMES) -> bool:
-        """Whether, between two times, there was no report for longer than FRESH_NS, not counting the times in
+        """Whether, between two times, there was no current report for longer than FRESH_NS, not counting the times in
         ``without``."""
-        within = [(max(since, from_ns), min(to, to_ns)) for since, to in self._silent(None).meeting(from_ns, to_ns)]
+        within = self.unheard_times(from_ns, to_ns)
         return any(_left(since, to, without.meeting(since, to)) > FRESH_NS for since, to in within)
+
+    def unheard_times(self, from_ns: int, to_ns: int) -> list[Silence]:
+        """The parts of silences between two times that are longer than FRESH_NS."""
+        within = ((max(since, from_ns), min(to, to_ns)) for since, to in self._silent(None).meeting(from_ns, to_ns))
+        return [(since, to) for since, to in within if to - since > FRESH_NS]
 
     def reported_nothing(self, observer: str, from_ns: int, to_ns: int) -> bool:
         """Whether a broker reported nothing between two times. False for a broker without any report in the run, of
@@ -458,6 +494,14 @@ def elections(
     return found
 
 
+def _fresher(any_last: Span | None, current: Span | None) -> Span | None:
+    """The last ``current`` report, unless the last of any broker has a later epoch, or begins after that one ended."""
+    if any_last is None or current is None:
+        return any_last
+    later = known_epoch(any_last.leader_epoch) > known_epoch(current.leader_epoch)
+    return any_last if later or current.to_ns < any_last.from_ns else current
+
+
 def _apart(seen: Iterable[Span]) -> dict[Partition, list[Span]]:
     found: dict[Partition, list[Span]] = {}
     for span in seen:
@@ -471,9 +515,17 @@ def over(row: Row) -> int:
 
 
 def behind_times(faults: Iterable[Row], observer: str, brokers: frozenset[str], kraft: bool, lag_ns: int) -> Intervals:
-    """The times in which a fault may have kept the latest metadata from a broker, or from the controllers."""
-    keep = (row for row in faults if may_be_behind(row, observer, brokers, kraft))
-    return Intervals((int(row["injecting_ns"]), over(row) + lag_ns) for row in keep)
+    """The times in which a fault, or its after-effects, may have kept the latest metadata from a broker, or from the
+    controllers."""
+    found = []
+    for row in faults:
+        begun, healed = int(row["injecting_ns"]), over(row)
+        until = healed + (max(lag_ns, COMES_BACK_NS) if does(row, Does.CUTS) else lag_ns)
+        if moves_controller(row, observer, brokers, kraft):
+            found += [(begun, min(begun + COMES_BACK_NS, until)), (healed, until)]
+        elif may_be_behind(row, observer, brokers, kraft):
+            found.append((begun, until))
+    return Intervals(found)
 
 
 def _current(observations: pa.Table, behind: Mapping[str, Intervals]) -> pa.Table:
@@ -513,15 +565,18 @@ def _terms(
             if term.leader_epoch is not None
             or (term.from_ns <= span.to_ns and span.from_ns < max(until, term.from_ns + 1))
         )
-        seen_ns = term.from_ns
+        seen_ns, leader = term.from_ns, names.get(term.leader, "")
         # (Without epochs a leader may have several terms: reports of another term do not count for this one.)
         else_ns = [span.to_ns for span in _outside(of_it, reports) if span.from_ns <= seen_ns]
         else_ns += others.last_ns((term.leader, term.leader_epoch), seen_ns)
         since = min(_silent_since(quiet.get(None, ()), seen_ns), max(else_ns, default=seen_ns), seen_ns)
+        if term.leader_epoch is not None:
+            # (A broker that knows another leader, even an old one, does not lead.)
+            knew_ns = own.get(leader, nobody).of_another_ns(term.leader, term.leader_epoch, seen_ns)
+            since = max(since, min(knew_ns, seen_ns))
         begins = BEFORE if number == 0 else since - LAG_NS
         last = number == len(led) - 1
-        leader = names.get(term.leader)
-        ends, again = (NEVER, ()) if last else _ends(own.get(leader or "", nobody), reports, leader)
+        ends, again = (NEVER, ()) if last else _ends(own.get(leader, nobody), reports, names.get(term.leader))
         at = highs.get((term.leader, term.leader_epoch), nothing)
         found.append(Term(term.leader, term.leader_epoch, term.from_ns, begins, ends, reports, at, again))
     # (A term that was reported late began before later terms.)
@@ -601,7 +656,7 @@ class _Own:
     """The reports of one broker on a partition, and the times in which faults kept it from acknowledging."""
 
     def __init__(self, spans: Sequence[Span], kept: Sequence[Kept]) -> None:
-        spans = sorted(spans, key=lambda span: span.from_ns)
+        self._spans = spans = sorted(spans, key=lambda span: span.from_ns)
         self._begun = [span.from_ns for span in spans]
         self._epochs = [*accumulate((known_epoch(span.leader_epoch) for span in spans), max)]
         self._reported = Intervals((span.from_ns, span.to_ns) for span in spans)
@@ -623,6 +678,13 @@ class _Own:
     def heard_ns(self, at_ns: int) -> int:
         """The time of its first report from ``at_ns`` on; NEVER if there is none."""
         return self._reported.next(at_ns, NEVER)
+
+    def of_another_ns(self, leader: int, epoch: int | None, by_ns: int) -> int:
+        """The end of its last report, begun by a time, of another leader or epoch; BEFORE if there is none."""
+        begun = self._spans[: bisect_right(self._begun, by_ns)]
+        return next(
+            (span.to_ns for span in reversed(begun) if (span.leader, span.leader_epoch) != (leader, epoch)), BEFORE
+        )
 
     def later_ns(self, epoch: int) -> int:
         """When it first reported a later epoch; NEVER if it did not."""

@@ -793,7 +793,10 @@ class _Walk:
             for broker in self.elections.replicas:
                 if self.state.get(broker) not in {None, Has.WIPED}:
                     continue
-                if not self.elections.unheard(since, until, without=self.acting.apart_times(broker, leader)):
+                if not self.elections.unheard(since, until, without=self.acting.down_times(broker)):
+                    continue
+                unheard = self.elections.unheard_times(since, until)
+                if all(self.acting.cannot_join(broker, leader, begun + LAG_NS, to - LAG_NS) for begun, to in unheard):
                     continue
                 if self.state.get(broker) is Has.WIPED:
                     self.in_doubt.add(broker)

@@ -152,7 +152,7 @@ def cuts_only(row: Row, nodes: frozenset[str]) -> bool:
     two groups: there its nodes are those of both groups.)"""
     if sides(row):
         return frozenset().union(*sides(row)) <= nodes
-    return row["kind"] == "partition" and frozenset(row["nodes"]) <= nodes
+    return row["kind"] == "partition" and not _alone(row) and frozenset(row["nodes"]) <= nodes
 
 
 def unfit(row: Row, brokers: frozenset[str], controllers: frozenset[str]) -> frozenset[str]:
@@ -184,16 +184,29 @@ def may_be_unfit(row: Row, brokers: frozenset[str], kraft: bool) -> frozenset[st
 
 
 def may_be_behind(row: Row, observer: str, brokers: frozenset[str], kraft: bool) -> bool:
-    """Whether a fault may keep the latest metadata from a broker: it, or a node that is no broker, may not hear of the
-    controller's decisions in time. (In KRaft a cut between brokers alone does not matter.)"""
-    stopped = does(row, Does.ENDS_PROCESS) or does(row, Does.HALTS_PROCESS)
+    """Whether a fault may keep the latest metadata from a broker while it is in force: the broker, or a node that is no
+    broker, may not hear of the controller's decisions in time. (In KRaft a cut between brokers alone does not matter.)
+    """
     late = hits_heartbeats(row) and (does(row, Does.CUTS) or does(row, Does.DELAYS))
+    acted = acted_on(row) - {Role.CLIENTS}
+    if not (late or _stops(row)) or not acted:
+        return False
     if kraft and late and sides(row):
         controllers = [(one, other - brokers - {Role.CLIENTS}) for one, other in opposite(row)]
         return all(there for _, there in controllers) or any(observer in one and there for one, there in controllers)
+    return (observer in acted or not acted <= brokers) and not (kraft and cuts_only(row, brokers))
+
+
+def moves_controller(row: Row, observer: str, brokers: frozenset[str], kraft: bool) -> bool:
+    """Whether a fault may do no more to an observer than to stop the controller, or to cut it off: another one is
+    elected soon, or nobody decides anything. (With ZooKeeper any broker may be the controller.)"""
     acted = acted_on(row) - {Role.CLIENTS}
-    reached = observer in acted or not acted <= brokers
-    return (stopped or late) and reached and not (kraft and cuts_only(row, brokers))
+    stops = _stops(row) or (does(row, Does.CUTS) and hits_heartbeats(row) and _alone(row))
+    return stops and observer not in acted and bool(acted - brokers if kraft else acted)
+
+
+def _stops(row: Row) -> bool:
+    return does(row, Does.ENDS_PROCESS) or does(row, Does.HALTS_PROCESS)
 
 
 def unreached(row: Row) -> frozenset[str]:

@@ -162,9 +162,10 @@ def test_several_that_were_never_healed_are_down_for_ever() -> None:
 def test_a_broker_may_be_behind_where_it_or_the_controllers_may_not_be_heard(fault: str, behind: bool) -> None:
     known = acting(fault)
     assert known.behind("b1", 11 * SECOND, 11 * SECOND) is behind
-    # A lag after it was healed it is behind still, and no longer.
-    assert known.behind("b1", 13 * SECOND, 20 * SECOND) is behind
-    assert not known.behind("b1", 13 * SECOND + 1, 20 * SECOND)
+    # A lag after it was healed it is behind still, and no longer; after a cut it may need longer to hear again.
+    until = (22 if "isolate" in fault else 13) * SECOND
+    assert known.behind("b1", until, 30 * SECOND) is behind
+    assert not known.behind("b1", until + 1, 30 * SECOND)
     assert not known.behind("b1", 0, 10 * SECOND - 1)
 
 
@@ -430,17 +431,22 @@ HOLE = [
         ("b4 15..45 kind=isolate plane=controller", False),
         ("b4 15..45 kind=slow plane=all", False),
         ("b4,c1 15..45 from=b4 to=c1 plane=controller", False),
-        ("c1 15..45 kind=pause", False),
+        ("c1 15..45 kind=pause", True),
+        ("c1 15..45 kind=slow", False),
         ("b4 15..45 kind=isolate plane=replication", True),
         ("b4 15..45 kind=slow plane=client", True),
         ("b4,b2 15..45 from=b4 to=b2 plane=all", True),
         ("b4 5..15 kind=isolate plane=all", True),
+        ("b4 15..26 kind=isolate plane=all", True),
+        ("b4 15..29 kind=isolate plane=all", False),
         ("b4 32..45 kind=isolate plane=all", True),
         ("b4 25..28 kind=isolate plane=all", True),
     ],
     ids=[
-        *("cut off", "from the controllers", "late", "two sides", "a halted controller", "from brokers"),
-        *("late for clients", "from a broker", "before", "after", "in between"),
+        *("cut off", "from the controllers", "late", "two sides", "a halted controller"),
+        *("a late controller", "from brokers"),
+        *("late for clients", "from a broker", "before", "until long before", "until just before", "after"),
+        "in between",
     ],
 )
 def test_who_may_not_hear_of_a_new_isr_does_not_tell_that_there_was_none(fault: str, faulted: bool) -> None:
@@ -467,6 +473,71 @@ def test_who_may_have_led_unseen_had_to_be_elected(epoch: int, more: list[str], 
     assert known.isr_faulted(1) is faulted
 
 
+@pytest.mark.parametrize(
+    ("before", "faulted"),
+    [
+        ([], False),
+        (["fault p b1 20.5..23.5 kind=pause"], False),
+        (["fault p b1 20.5..60 kind=pause"], True),
+        (["fault p b1 20.5..23.5 kind=pause", "fault c b1,b2 10..60 from=b1 to=b2 plane=replication"], True),
+        (["fault p b1 20.5..23.5 kind=pause", "fault c b2 20.5..41 kind=kill"], True),
+    ],
+    ids=["killed alone", "and halted before", "and halted until then", "cut off meanwhile", "dead meanwhile"],
+)
+def test_a_leader_may_have_led_on_after_a_fault_that_was_healed(before: list[str], faulted: bool) -> None:
+    """b1 was alone in the ISR, and was killed at 33 s; nobody reported anything until b3 led at 41 s."""
+    lines = [*saw("b1,b2", "0..20", 1, 0, "1"), *saw("b3", "0..14", 1, 0, "1"), *saw("b2,b3", "41..60", 3, 1, "3")]
+    told = by_hand(*lines, "fault k3 b3 15..38 kind=kill", *before, "fault k b1 33..90 kind=kill")
+    known = Acting(evidence(told).elections[TRIAL], told.rows["faults"], kraft=True)
+    assert known.isr_faulted(1) is faulted
+
+
+@pytest.mark.parametrize(("plane", "faulted"), [("controller", False), ("replication", True), ("client", True)])
+def test_the_last_isr_is_that_of_brokers_that_were_not_behind(plane: str, faulted: bool) -> None:
+    """b2 is in the ISR since 20 s, as b1 and b2 report; b3, late, reports the ISR of before from 22 s on."""
+    led = [
+        *saw("b1,b2", "0..4", 1, 0, "1,2,3"),
+        *saw("b1,b2", "5..19", 1, 0, "1"),
+        *saw("b1,b2", "20..39", 1, 0, "1,2"),
+    ]
+    led += [*saw("b3", "0..21", 1, 0, "1,2,3"), *saw("b3", "22..39", 1, 0, "1"), *saw("b2,b3", "40..60", 3, 1, "3")]
+    told = by_hand(*led, f"fault s b3 2..60 kind=slow plane={plane}", "fault k b1 39.5..90 kind=stop")
+    known = Acting(evidence(told).elections[TRIAL], told.rows["faults"], kraft=True)
+    assert known.isr_faulted(1) is faulted
+
+
+@pytest.mark.parametrize(
+    ("kind", "faulted"), [("isolate plane=all", False), ("pause", False), ("slow plane=client", True)]
+)
+@pytest.mark.parametrize(("hit", "kraft"), [("b4", False), ("z1", False), ("c1", True)])
+def test_while_another_controller_is_elected_nobody_tells_of_a_new_isr(
+    hit: str, kraft: bool, kind: str, faulted: bool
+) -> None:
+    """b1, alone in the ISR as b2 and b3 report until 24 s, was killed; b3 was elected, and not b2. With ZooKeeper any
+    broker may have been the controller."""
+    led = [*saw("b1,b2,b3", "0..24", 1, 0, "1"), *saw("b2,b3", "30..60", 3, 1, "3")]
+    told = by_hand(*led, f"fault f {hit} 20.5..60 kind={kind}", "fault k b1 24.5..90 kind=stop")
+    settings = {"version": "3.9.2", "metadata": "kraft" if kraft else "zookeeper"}
+    known = Acting(evidence(told, **settings).elections[TRIAL], told.rows["faults"], kraft)
+    assert known.isr_faulted(1) is faulted
+
+
+def test_another_controller_is_elected_within_seconds() -> None:
+    """One of several controllers is halted all the time; the ISR that is told later is no old one."""
+    led = [*saw("b1,b2,b3", "0..24", 1, 0, "1"), *saw("b2,b3", "25..60", 3, 1, "3")]
+    told = by_hand(*led, "fault f c2 5..60 kind=pause", "fault k b1 24.5..90 kind=stop")
+    known = Acting(evidence(told).elections[TRIAL], told.rows["faults"], kraft=True)
+    assert known.isr_faulted(1)
+
+
+@pytest.mark.parametrize(("epoch", "faulted"), [(1, True), (2, False)])
+def test_a_missing_epoch_is_a_leader_whom_nobody_reported_however_short_the_time(epoch: int, faulted: bool) -> None:
+    """b1, the ISR, was stopped at 20.1 s; b3 is seen to lead at 21 s; b2 was up."""
+    led = [*saw("b1,b2,b3", "0..20", 1, 0, "1"), *saw("b2,b3", "21..60", 3, epoch, "3")]
+    told = by_hand(*led, "fault k b1 20.1..90 kind=stop")
+    assert Acting(evidence(told).elections[TRIAL], told.rows["faults"], kraft=True).isr_faulted(1) is faulted
+
+
 @pytest.mark.parametrize(("b2", "faulted"), [("9..61", True), ("9..49", False), ("19.5..61", False)])
 def test_who_was_dead_all_the_time_did_not_lead_unseen(b2: str, faulted: bool) -> None:
     """b1, the ISR, is dead since 10 s, and nobody led in epoch 1; b3 leads at 60 s in epoch 3."""
@@ -480,10 +551,15 @@ def test_who_was_dead_all_the_time_did_not_lead_unseen(b2: str, faulted: bool) -
     ("settings", "cut", "faulted"),
     [
         ({"version": "2.6.0", "metadata": "zookeeper"}, [], False),
+        (
+            {"version": "2.6.0", "metadata": "zookeeper"},
+            ["fault c b1,b2 45..190 from=b1 to=b2 plane=replication"],
+            False,
+        ),
         ({"version": "2.7.0", "metadata": "zookeeper"}, [], True),
         ({"version": "2.6.0", "metadata": "zookeeper"}, ["fault c b1,b2 9..190 from=b1 to=b2 plane=replication"], True),
     ],
-    ids=["told late", "told at once", "cut off for so long"],
+    ids=["told late", "cut off since", "told at once", "cut off for so long"],
 )
 def test_where_an_isr_is_told_late_another_may_have_joined_it(
     settings: dict[str, str], cut: list[str], faulted: bool
@@ -494,6 +570,20 @@ def test_where_an_isr_is_told_late_another_may_have_joined_it(
     elections = evidence(told, **settings).elections[TRIAL]
     known = Acting(elections, told.rows["faults"], settings["metadata"] == "kraft")
     assert known.isr_faulted(1) is faulted
+
+
+@pytest.mark.parametrize(("cut", "faulted"), [("48..190", True), ("50..190", False)])
+def test_an_isr_that_is_told_late_was_that_when_it_was_told_first(cut: str, faulted: bool) -> None:
+    """Kafka 2.6: b1 is alone in the ISR as is told from 50 s on; b2 is cut off from b1, and was not elected."""
+    led = [
+        *saw("b1,b2,b3", "0..49", 1, 0, "1,2"),
+        *saw("b1,b2,b3", "50..80", 1, 0, "1"),
+        *saw("b2,b3", "81..190", 3, 1, "3"),
+    ]
+    faults = [f"fault c b1,b2 {cut} from=b1 to=b2 plane=replication", "fault k b1 80.5..190 kind=stop"]
+    told = by_hand(*led, *faults)
+    elections = evidence(told, version="2.6.0", metadata="zookeeper").elections[TRIAL]
+    assert Acting(elections, told.rows["faults"], kraft=False).isr_faulted(1) is faulted
 
 
 @pytest.mark.parametrize(

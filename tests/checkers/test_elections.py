@@ -413,10 +413,11 @@ def told_by_one(isr: str, *cut: str) -> list[str]:
         (told_by_one("1,2,3", "fault cut c1 7..24 kind=isolate"), UNDECIDED),
         (told_by_one("1,2,3", "fault slow b3 7..24 kind=slow"), UNDECIDED),
         (told_by_one("1,2,3", "fault cut b3 7..24 kind=isolate missed"), VIOLATION),
-        (told_by_one("1,2,3", "fault cut b3 2..4 kind=isolate"), VIOLATION),
+        (told_by_one("1,2,3", "fault cut b3 0..0.9 kind=isolate"), VIOLATION),
+        (told_by_one("1,2,3", "fault cut b3 0..1 kind=isolate"), UNDECIDED),
         (told_by_one("1,2,3", "fault cut b2 7..24 kind=isolate"), VIOLATION),
     ],
-    ids=["heard", "cut off", "its controller cut off", "slow", "in vain", "before", "another"],
+    ids=["heard", "cut off", "its controller cut off", "slow", "in vain", "long before", "just before", "another"],
 )
 def test_who_may_not_have_heard_proves_of_nobody_that_it_was_in_sync(lines: list[str], standing: Standing) -> None:
     assert decided("send r ok @5 t11..12", *lines, **UNCLEAN).standing is standing
@@ -1229,3 +1230,11 @@ def test_without_epochs_two_may_first_say_in_the_same_instant_that_they_lead(b2:
         *((1, {"b1", "b3"}), (2, {"b2"}), (3, {"b3"}))
     ]
     assert decided("send r ok @5 t15..16", *lines, "final a @4", "end 0..5", **UNCLEAN).standing is VIOLATION
+
+
+@pytest.mark.parametrize("more", [[], ["fault c c1 15..25 kind=kill"], ["fault s b2,b3 3..60 kind=slow plane=all"]])
+def test_who_tells_that_another_leads_does_not_lead(more: list[str]) -> None:
+    """b2, that leads in epoch 1, told until 25 s that b1 leads: nobody else's word is needed for that."""
+    led = [*saw("b1,b2,b3", "0..20", 1, 0, "1"), *saw("b2,b3", "21..25", 1, 0, "1"), *saw("b2,b3", "26..60", 2, 1, "2")]
+    known = evidence(by_hand(*led, "fault k b1 20.2..90 kind=kill", *more)).elections[TRIAL]
+    assert known.terms[1].begins_ns == 24 * SECOND

@@ -268,11 +268,12 @@ def test_one_outside_the_isr_is_elected_where_nobody_of_it_could_be(fault: str, 
 )
 def test_whoever_may_be_eligible_beside_the_isr_had_to_be_elected(isr: str, elr: str, standing: Standing) -> None:
     """b1 and b4 were in the ISR and are dead; b2, which had left it, lives; b3 was elected."""
-    last = saw("b2,b3", "17..22", 1 if isr else -1, 0 if isr else 1, isr, elr)
+    epoch = 1 if isr else 2
+    last = saw("b2,b3", "17..22", 1 if isr else -1, epoch - 1, isr, elr)
     last = [*saw("b1,b2,b3", "13..15", 1, 0, isr or "1", elr), *last]
-    lines = [*saw("b1,b2,b3", "0..12", 1, 0, "1,2", "elr="), *last, *saw("b2,b3", "23..60", 3, 2, "3")]
+    lines = [*saw("b1,b2,b3", "0..12", 1, 0, "1,2", "elr="), *last, *saw("b2,b3", "23..60", 3, epoch, "3")]
     lines += [f"fault k b1 {'20' if isr else '16'}..60 kind=kill", "fault l b4 16..60 kind=kill"]
-    lines += ["final a @4 e0", "final x @5 e2", "end 0..6"]
+    lines += ["final a @4 e0", f"final x @5 e{epoch}", "end 0..6"]
     settings: dict[str, Any] = {"unclean_election": True, "min_insync_replicas": 2}
     assert decided("send r ok @5 t10..11", *lines, guarded=True, **settings).standing is standing
     assert decided("send r ok @5 t10..11", *lines, **settings).standing in {PERMITTED, standing}
@@ -292,6 +293,51 @@ def test_an_elr_that_was_told_beside_the_same_isr_before_another_is_not_that_of_
     lines = [*led, "fault k b1 20.5..90 kind=kill", *saw("b3", "27..90", 3, 1, "3", "elr="), *CUT]
     settings: dict[str, Any] = {"unclean_election": True, "min_insync_replicas": 2}
     assert decided("send r ok @5 t11..12", *lines, guarded=True, **settings).standing is standing
+
+
+@pytest.mark.parametrize(("fault", "standing"), [("isolate plane=all", UNDECIDED), ("isolate plane=client", PERMITTED)])
+def test_who_is_cut_off_tells_no_elr(fault: str, standing: Standing) -> None:
+    """b2 is eligible since it left the ISR of b1 at 15 s; b4, which has no replica, tells the ELR of before."""
+    led = [*saw("b1,b2,b3", "0..9", 1, 0, "1", "elr="), *saw("b1,b2,b3", "10..14", 1, 0, "1,2", "elr=")]
+    led += [
+        *saw("b1,b2,b3", "15..20", 1, 0, "1"),
+        *saw("b2,b3", "21..26", 1, 0, "1"),
+        *saw("b4", "0..26", 1, 0, "1", "elr="),
+    ]
+    lines = [*led, "fault k b1 20.5..90 kind=kill", *saw("b3", "27..90", 3, 1, "3", "elr="), *CUT]
+    settings: dict[str, Any] = {"unclean_election": True, "min_insync_replicas": 2}
+    found = decided("send r ok @5 t11..12", *lines, f"fault i b4 6..60 kind={fault}", guarded=True, **settings)
+    assert found.standing is standing
+
+
+@pytest.mark.parametrize(
+    ("cuts", "standing"),
+    [
+        ([], UNDECIDED),
+        (["0..60"], PERMITTED),
+        (["21..39"], PERMITTED),
+        (["22.9..60"], UNDECIDED),
+        (["0..37.2"], UNDECIDED),
+        (["0..30", "31..60"], UNDECIDED),
+        (["0..30.1", "30..60"], PERMITTED),
+    ],
+    ids=[
+        "none",
+        "whole",
+        "a lag within",
+        "not from the start",
+        "not to the end",
+        "two with a seam",
+        "two that overlap",
+    ],
+)
+def test_a_moment_of_a_silence_is_enough_to_join_the_isr(cuts: list[str], standing: Standing) -> None:
+    """Nobody reported anything from 20 s to 40 s; b2, that may have joined the ISR of b1 with r, leads since 56 s."""
+    led = [*saw("b1,b2,b3", "0..20", 1, 0, "1"), *saw("b1", "40..50", 1, 0, "1"), *saw("b2,b3", "40..55", 1, 0, "1")]
+    lines = [*led, "fault k b1 50.2..120 kind=kill", *saw("b2,b3", "56..105", 2, 1, "2")]
+    lines += [f"fault c{n} b1,b2 {cut} from=b1 to=b2 plane=replication" for n, cut in enumerate(cuts)]
+    log = ["final a @4 e0", "final b @5 e1", "send late ok @6 t100..101", "final late @6 e1", "end 0..7"]
+    assert decided("send r ok @5 t10..11", *lines, *log, **UNCLEAN).standing is standing
 
 
 @pytest.mark.parametrize(("elr", "told"), [("elr=", True), ("", False)])

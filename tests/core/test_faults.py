@@ -266,6 +266,9 @@ def test_clients_reach_no_broker_that_is_cut_from_them(more: dict[str, Any], awa
         ({"kind": "kill", "plane": "client"}, {"b1"}, {"b1"}),
         ({"kind": "wipe"}, set(), set()),
         ({"kind": "isolate", "effective": False}, set(), set()),
+        ({"kind": "partition", "plane": "all"}, {"b1"}, {"b1"}),
+        ({"kind": "partition", "nodes": ["b1", "b2"]}, set(), {"b1", "b2"}),
+        ({"nodes": ["b1", "c1"], "cut_from": ["b1"], "cut_to": ["c1"], "effective": False}, set(), set()),
         ({"kind": "pause", "nodes": ["c1"]}, {"b1", "b2"}, {"b1", "b2"}),
         ({"nodes": ["b1", "b2"], "cut_from": ["b1"], "cut_to": ["b2"]}, set(), {"b1", "b2"}),
         ({"nodes": ["b1", "c1"], "cut_from": ["b1"], "cut_to": ["c1"]}, {"b1"}, {"b1", "b2"}),
@@ -276,6 +279,7 @@ def test_clients_reach_no_broker_that_is_cut_from_them(more: dict[str, Any], awa
     ],
     ids=[
         *("cut off", "from brokers alone", "from whom is not known", "late for clients", "dead", "wiped", "in vain"),
+        *("one from all", "two from each other", "a cut in vain"),
         *("a halted controller", "from a broker", "from a controller", "and the other way"),
         *("what no controller hears", "from clients"),
         "controllers from each other",
