@@ -20,6 +20,7 @@ from tests.checkers.notation import by_hand, write
 #: b1 led with the whole ISR; then b2, with another epoch, once b1 was cut off: with acks=1 what b1 had alone may go.
 ELECTED = (
     "saw b1 @0..30 leader=1 epoch=0 isr=1,2,3",
+    "saw b2 @0..30 leader=1 epoch=0 isr=1,2,3",
     "saw b2 @31..60 leader=2 epoch=1 isr=2,3",
     "fault cut b1 20..40",
 )

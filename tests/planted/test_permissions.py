@@ -12,7 +12,7 @@ from checkers.judge import judge
 from harness.core.guarantees import PERMISSIONS
 from harness.core.verdict import FoundAnomaly, Standing
 from tests.checkers.notation import by_hand, write
-from tests.planted.permissions import AFTER, DISK, HOLE, PARTITION, ROWS, WAYS, Never, Plant, PlantedRow
+from tests.planted.permissions import ROWS, WAYS, Never, Plant, PlantedRow
 
 REACHES, CANNOT_BE_TOLD = "reaches it", "cannot be told"
 
@@ -24,17 +24,13 @@ def each(row: PlantedRow) -> Iterator[tuple[str, Plant | Never]]:
     yield CANNOT_BE_TOLD, row.cannot_be_told
 
 
-#: What the core of the proof leaves out.
-_MORE_WAYS = {AFTER, PARTITION, DISK, HOLE}
-
-
 def plants(more: bool) -> list[Any]:
-    """Each row planted in each way: those of the core, or ``more``."""
+    """Each row planted in each way: what reaches it and what cannot be told (the core), or ``more``: what misses it."""
     return [
         pytest.param(name, way, plant, id=f"{name}: {way}")
         for name, row in ROWS.items()
         for way, plant in each(row)
-        if isinstance(plant, Plant) and (way in _MORE_WAYS) == more
+        if isinstance(plant, Plant) and (way in WAYS) == more
     ]
 
 

@@ -399,6 +399,6 @@ def test_infinity_stays_a_number_beside_an_inventory() -> None:
 
 
 def test_what_is_nested_too_deeply_is_a_line_whoever_finds_that() -> None:
-    for depth in range(100, 1000, 90):
+    for depth in (100, 370, 910):
         with pytest.raises(ScenarioError):
             load("delivery/at-least-once", ["cluster={machines: x, b: " + "[" * depth + "]" * depth + "}"])
