@@ -241,7 +241,7 @@ class Acting:
         if number not in self._isr:
             from_ns = self._earliest_ns(number)
             to_ns = max(from_ns, self._elections.terms[number].seen_ns)
-            others = self._others(number) | self._may_have_joined(number, from_ns, to_ns)
+            others = self._others(number) | self._may_have_joined(number, to_ns)
             self._isr[number] = self.isr_may_be_faulted(number) and all(
                 self._unfit_times(broker).cover(from_ns, to_ns) for broker in others
             )
@@ -253,37 +253,46 @@ class Acting:
         return known and self.all_under(self._others(number), number)
 
     def _others(self, number: int) -> frozenset[int]:
-        return self._elections.eligible(number) - {self._elections.terms[number].leader}
-
-    def _may_have_joined(self, number: int, earliest_ns: int, latest_ns: int) -> frozenset[int]:
-        """The brokers that may have joined the ISR unseen, after the last report of it that counts, before an election
-        between two times: the ISR of the last leader, until that was deposed; or, if an epoch is missing, that of any
-        leader. (Up to FRESH_NS without a report are no silence, unless an epoch is missing or ISRs are reported late.)
-        """
         known = self._elections
+        return known.eligible(number).union(*known.isrs_before(number)) - {self._elections.terms[number].leader}
+
+    def _may_have_joined(self, number: int, latest_ns: int) -> frozenset[int]:
+        """The brokers that may have joined the ISR unseen, or led unseen, after the last report of it that counts and
+        before an election by ``latest_ns``: the ISR of the last leader; or that of any, if an epoch is missing.
+
+        Up to FRESH_NS without a report are no silence, unless an epoch is missing or ISRs are reported late.
+        """
+        known, terms = self._elections, self._elections.terms
         before, told_ns = known.last_before(number), known.last_told_ns(number)
         if before is None:
             return frozenset()
-        from_ns, others = known.isr_since_ns(number), known.replicas - {known.terms[number].leader}
+        from_ns, others = known.isr_since_ns(number), known.replicas - {terms[number].leader}
         led = {before.leader} - {-1}
-        if known.missed_before(number):
+        if known.missed_before(number) or (terms[number].epoch is None and known.unheard(told_ns, latest_ns)):
             until_ns = latest_ns
             led |= {one for one in known.replicas if not self.down(one, from_ns, until_ns, Does.ENDS_PROCESS)}
         else:
-            until_ns = min(self._led_until_ns(number, earliest_ns, latest_ns), self.ended_ns(number - 1))
+            until_ns = min(self.admits_until(terms[number - 1].leader, latest_ns), self.ended_ns(number - 1))
             if known.lag_ns <= FRESH_NS and not known.unheard(told_ns, until_ns):
                 return frozenset()
         return frozenset(
-            one for one in others if any(not self.cannot_join(one, leader, from_ns, until_ns) for leader in led)
+            one
+            for one in others
+            if any(one == leader or not self.cannot_join(one, leader, from_ns, until_ns) for leader in led)
         )
 
-    def _led_until_ns(self, number: int, earliest_ns: int, latest_ns: int) -> int:
-        """By when the leader before a term was deposed, if the election came between two times: when the first fault
-        that was still in force at the end could depose it. (It may have led on after faults that were healed.)"""
-        leader = self._elections.names.get(self._elections.terms[number - 1].leader)
-        upon = [row for row in self._faults if leader in unfit(row, self._brokers, self._controllers)]
-        felt = [_felt_ns(row) for row in upon if _felt_ns(row) <= latest_ns <= over(row)]
-        return max(earliest_ns, min(felt, default=latest_ns))
+    def admits_until(self, leader: int, to_ns: int) -> int:
+        """Until when a leader may have widened its ISR: until the first fault that prevents this and is in force at
+        ``to_ns``; until then if there is none.
+
+        Such a fault ended or halted its process, or cut it from the controllers. (With ZooKeeper, a leader that is cut
+        from its nodes alone can still ask the controller, which is a broker.)
+        """
+        name = self._elections.name(leader)
+        upon = [row for row in self._faults if name in unfit(row, self._brokers, self._controllers)]
+        in_force = [row for row in upon if to_ns <= over(row) and (self._kraft or not sides(row))]
+        begun = [int(row["injecting_ns" if row["injected_ns"] is None else "injected_ns"]) for row in in_force]
+        return min([to_ns, *begun])
 
     def _earliest_ns(self, number: int) -> int:
         """The earliest time of an election: a leader is replaced only after a fault hit it, and an election by hand

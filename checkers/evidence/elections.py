@@ -33,6 +33,7 @@ from harness.core.faults import (
     Row,
     acted_on,
     does,
+    hits_heartbeats,
     may_be_behind,
     moves_controller,
     supposing_it_acted,
@@ -192,6 +193,18 @@ class Elections:
             self._befores[number] = _fresher(last_before(self.spans, led), last_before(self.current, led))
         return self._befores[number]
 
+    def isrs_before(self, number: int) -> frozenset[frozenset[int]]:
+        """The last ISR reported before a term; two, if nobody knows which is newer: another broker had begun to report
+        the other one no more than a lag before the last current report ended."""
+        term, before = self.terms[number], self.last_before(number)
+        led = LeaderTerm(term.leader, term.epoch, term.seen_ns)
+        any_last, current = last_before(self.spans, led), last_before(self.current, led)
+        if any_last is None or current is None or any_last.leader_epoch != current.leader_epoch:
+            return frozenset() if before is None else frozenset({frozenset(before.isr)})
+        either = 0 <= current.to_ns - any_last.from_ns <= LAG_NS
+        last = (any_last, current) if either else (_fresher(any_last, current),)
+        return frozenset(frozenset(span.isr) for span in last if span is not None)
+
     def last_told_ns(self, number: int) -> int:
         """The time of the last report, from a broker that was not behind, that equals the last report before a term."""
         before, seen_ns = self.last_before(number), self.terms[number].seen_ns
@@ -201,19 +214,35 @@ class Elections:
 
     def isr_since_ns(self, number: int) -> int:
         """A time since which the last ISR reported before a term may have been another, unreported one: a lag before
-        its last report; or, if an observer that was not behind reported that ISR as a change, a moment before the
-        change. (A controller that reports late reads the ISR when it reports.)"""
+        its last report; or a moment before an observer reported it as a change, if its report before was current. (A
+        controller that reports late reads the ISR when it reports.)"""
         before, seen_ns = self.last_before(number), self.terms[number].seen_ns
         told_ns = self.last_told_ns(number) - self.lag_ns
         if before is None:
             return told_ns
-        like, last, changed_ns = (before.leader, before.leader_epoch, before.isr), dict[str, Span](), BEFORE
-        for span in self.current:
-            earlier = last.get(span.observer)
+        like, changed_ns = (before.leader, before.leader_epoch, before.isr), BEFORE
+        for span in self.spans:
             if (span.leader, span.leader_epoch, span.isr) == like and span.from_ns <= seen_ns:
-                changed_ns = max(changed_ns, BEFORE if earlier is None or earlier.isr == span.isr else earlier.to_ns)
-            last[span.observer] = span
+                earlier = self._current_before(span)
+                if earlier is not None and earlier.isr != span.isr:
+                    changed_ns = max(changed_ns, min(earlier.to_ns, span.from_ns))
         return max(told_ns, changed_ns - LAG_NS)
+
+    def _current_before(self, span: Span) -> Span | None:
+        """The last current report of an observer that began before one of its reports."""
+        begun, own = self._current_of.get(span.observer, ([], []))
+        n = bisect_left(begun, span.from_ns)
+        return own[n - 1] if n else None
+
+    @cached_property
+    def _current_of(self) -> dict[str, tuple[list[int], list[Span]]]:
+        """The current reports of each observer, in order, and their beginnings."""
+        found: dict[str, tuple[list[int], list[Span]]] = {}
+        for span in self.current:
+            begun, own = found.setdefault(span.observer, ([], []))
+            begun.append(span.from_ns)
+            own.append(span)
+        return found
 
     def isr_missed(self, number: int) -> bool:
         """Whether the ISR from which the leader of a term was elected may not have been reported before that term was:
@@ -479,6 +508,11 @@ def elections(
     faults, brokers = list(faults), frozenset(names.values())
     supposed, kraft = [supposing_it_acted(row) for row in faults], configuration.metadata == "kraft"
     behind = {name: behind_times(supposed, name, brokers, kraft, lag_ns) for name in brokers}
+    delays = [row for row in supposed if not kraft and hits_heartbeats(row) and does(row, Does.DELAYS)]
+    late = {
+        name: Intervals((int(row["injecting_ns"]), over(row) + LAG_NS) for row in delays if name in acted_on(row))
+        for name in brokers
+    }
     current = _current(observations, behind)
     apart, told = _apart(seen), _apart(seen if len(current) == len(observations) else spans_of(current))
     quiet, highs, replicas = silences(observations, current), _highs(observations, names), _replicas(observations)
@@ -486,7 +520,7 @@ def elections(
     found = {}
     for of, spans in apart.items():
         own = _own(spans, kept, names.values())
-        terms = _terms(spans, of, names, quiet.get(of, {}), highs.get(of, {}), own)
+        terms = _terms(spans, of, names, quiet.get(of, {}), highs.get(of, {}), own, late)
         known = replicas.get(of, frozenset()) | {broker for span in spans for broker in span.isr}
         found[of] = Elections(
             of, names, known, tuple(spans), tuple(told.get(of, ())), terms, quiet.get(of, {}), lag_ns, own
@@ -522,7 +556,11 @@ def behind_times(faults: Iterable[Row], observer: str, brokers: frozenset[str], 
         begun, healed = int(row["injecting_ns"]), over(row)
         until = healed + (max(lag_ns, COMES_BACK_NS) if does(row, Does.CUTS) else lag_ns)
         if moves_controller(row, observer, brokers, kraft):
-            found += [(begun, min(begun + COMES_BACK_NS, until)), (healed, until)]
+            if not acted_on(row) <= brokers:
+                found += [(begun, min(begun + COMES_BACK_NS, until)), (healed, until)]
+            # (Before 2.7 the leader decides its ISR: the controller only reports it, and late.)
+            elif lag_ns <= LAG_NS:
+                found.append((begun, begun + COMES_BACK_NS))
         elif may_be_behind(row, observer, brokers, kraft):
             found.append((begun, until))
     return Intervals(found)
@@ -545,6 +583,7 @@ def _terms(
     quiet: Mapping[str | None, Sequence[Silence]],
     highs: Mapping[tuple[int, int | None], Highs],
     own: Mapping[str, "_Own"],
+    late: Mapping[str, Intervals],
 ) -> tuple[Term, ...]:
     led = leader_terms(spans, of)
     if any(term.leader_epoch is None for term in led):
@@ -571,9 +610,11 @@ def _terms(
         else_ns += others.last_ns((term.leader, term.leader_epoch), seen_ns)
         since = min(_silent_since(quiet.get(None, ()), seen_ns), max(else_ns, default=seen_ns), seen_ns)
         if term.leader_epoch is not None:
-            # (A broker that knows another leader, even an old one, does not lead.)
+            # (A broker that knows another leader, even an old one, does not lead. With ZooKeeper it hears first that it
+            # leads itself, and then what it reports.)
             knew_ns = own.get(leader, nobody).of_another_ns(term.leader, term.leader_epoch, seen_ns)
-            since = max(since, min(knew_ns, seen_ns))
+            if not late.get(leader, _NO_TIMES).meet(knew_ns, seen_ns):
+                since = max(since, min(knew_ns, seen_ns))
         begins = BEFORE if number == 0 else since - LAG_NS
         last = number == len(led) - 1
         ends, again = (NEVER, ()) if last else _ends(own.get(leader, nobody), reports, names.get(term.leader))

@@ -21,7 +21,7 @@ import numpy as np
 
 from checkers.evidence.acting import Acting
 from checkers.evidence.again import Again, Gone
-from checkers.evidence.elections import BEFORE, LAG_NS, NEVER, Elections, over
+from checkers.evidence.elections import BEFORE, COMES_BACK_NS, LAG_NS, NEVER, Elections, over
 from checkers.evidence.final_logs import Log, Offsets
 from checkers.evidence.holding import AT_FIRST, Change, Has, Holding, Story, Why
 from checkers.evidence.leadership import FRESH_NS, Partition, Span, known_epoch
@@ -159,7 +159,9 @@ class Evidence:
             faults = [row[at] for row in self.faults[-1] for at in _TIMES_OF_FAULT if row.get(at) is not None]
             faults += [at for row in self.faults[-1] for at in started(row).values()]
             lag_ns = LAG_NS if known is None else known.lag_ns
-            times = [at + more for at in faults for more in (0, lag_ns, -lag_ns, LAG_NS, LAG_NS - FRESH_NS)]
+            times = [
+                at + more for at in faults for more in (0, lag_ns, -lag_ns, LAG_NS, LAG_NS - FRESH_NS, COMES_BACK_NS)
+            ]
             times += [] if of not in self.again else self.again[of].sent_ns.tolist()
             observed = np.empty(0, np.int64) if known is None else known.moments
             self._moments[of] = np.unique(np.concatenate([observed, np.array(times, np.int64)]))
@@ -687,7 +689,8 @@ class _Walk:
             yield f"nobody knows which of several elections, that of {self._who(n)} among them, was asked for by hand"
         if not happened.uncleanly and self.acting.isr_may_be_faulted(n) and permits(isr_faulted=True):
             yield f"nobody knows whether the rest of the ISR was faulted before {self._who(n)} was elected, or after"
-        if not happened.uncleanly and self.elections.isr_missed(n) and permits(uncleanly=True, isr_faulted=True):
+        missed = self.elections.isr_missed(n) or self._either(n)
+        if not happened.uncleanly and missed and permits(uncleanly=True, isr_faulted=True):
             yield f"nobody had reported by then the ISR from which {self._who(n)} was elected"
         if happened.uncleanly and permits(isr_faulted=True):
             yield f"nobody knows why no broker of the ISR was elected in place of {self._who(n)}"
@@ -786,7 +789,8 @@ class _Walk:
     def _unheard(self, n: int, from_ns: int, to_ns: int) -> None:
         """During a silence in which the leader was up, any replica that was up, and not cut from it, may have joined
         the ISR of a leader that has the records."""
-        until, leader = min(to_ns, self.acting.ended_ns(n)), self.elections.terms[n].leader
+        leader = self.elections.terms[n].leader
+        until = self.acting.admits_until(leader, min(to_ns, self.acting.ended_ns(n)))
         if self.state.get(leader) in {Has.MUST, Has.MAY} and self.elections.unheard(from_ns, until):
             # (All cases that are decided alike must see the same rest of a silence.)
             since = self.evidence.moment(self.case.of, from_ns)
@@ -870,7 +874,13 @@ class _Walk:
         before = self.elections.last_before(n)
         least = min(self.evidence.configuration.min_insync_replicas, len(self.elections.replicas))
         empty = before is not None and len(before.isr) >= least
-        return not self.evidence.last_replica_guarded or empty or self.elections.elr_told(n)
+        sure = not self._either(n)
+        return sure and (not self.evidence.last_replica_guarded or empty or self.elections.elr_told(n))
+
+    def _either(self, n: int) -> bool:
+        """Whether the elected broker was in one of two ISRs of which nobody knows which is newer."""
+        isrs = self.elections.isrs_before(n)
+        return len({self.elections.terms[n].leader in isr for isr in isrs}) > 1
 
     def _isr_lasted(self, n: int) -> bool:
         """Whether the last ISR reported before an election was reported for long enough to be the real last one; or, if

@@ -522,6 +522,28 @@ def test_while_another_controller_is_elected_nobody_tells_of_a_new_isr(
     assert known.isr_faulted(1) is faulted
 
 
+@pytest.mark.parametrize(("version", "behind"), [("2.6.0", []), ("2.7.0", [(20, 30)])])
+def test_before_the_controller_decides_isrs_nobody_is_behind_for_another_brokers_fault(
+    version: str, behind: list[tuple[int, int]]
+) -> None:
+    told = by_hand(*TWO_TERMS, "fault k b3 20..21 kind=kill")
+    elections = evidence(told, version=version, metadata="zookeeper").elections[TRIAL]
+    known = Acting(elections, told.rows["faults"], kraft=False)
+    seconds = [at for at in range(60) if known.behind("b1", at * SECOND, at * SECOND)]
+    assert seconds == [at for since, until in behind for at in range(since, until + 1)]
+
+
+@pytest.mark.parametrize(("hole", "faulted"), [(True, False), (False, True)])
+def test_without_epochs_anybody_may_have_led_in_a_silence(hole: bool, faulted: bool) -> None:
+    """b1, alone in the ISR since 81 s, was killed at 120 s; b2 is cut off from it, and b3 leads at 160 s."""
+    led = [*saw("b1,b2,b3", "0..80", 1, None, "1,2"), *saw("b1,b2,b3", "81..120", 1, None, "1")]
+    led += [*([] if hole else saw("b2,b3", "121..159", 1, None, "1")), *saw("b2,b3", "160..205", 3, None, "3")]
+    cuts = [f"fault c{other} b1,b{other} 78.5..170 from=b1 to=b{other} plane=replication" for other in (2, 3)]
+    told = by_hand(*led, *cuts, "fault k b1 120.1..270 kind=kill")
+    elections = evidence(told, version="1.1.1", metadata="zookeeper").elections[TRIAL]
+    assert Acting(elections, told.rows["faults"], kraft=False).isr_faulted(1) is faulted
+
+
 def test_another_controller_is_elected_within_seconds() -> None:
     """One of several controllers is halted all the time; the ISR that is told later is no old one."""
     led = [*saw("b1,b2,b3", "0..24", 1, 0, "1"), *saw("b2,b3", "25..60", 3, 1, "3")]
@@ -536,6 +558,13 @@ def test_a_missing_epoch_is_a_leader_whom_nobody_reported_however_short_the_time
     led = [*saw("b1,b2,b3", "0..20", 1, 0, "1"), *saw("b2,b3", "21..60", 3, epoch, "3")]
     told = by_hand(*led, "fault k b1 20.1..90 kind=stop")
     assert Acting(evidence(told).elections[TRIAL], told.rows["faults"], kraft=True).isr_faulted(1) is faulted
+
+
+def test_who_gets_nothing_from_others_may_lead_all_the_same() -> None:
+    """b2 is cut from all brokers, and not from the controllers; it may have led in the missing epoch."""
+    led = [*saw("b1,b2,b3", "0..20", 1, 0, "1"), *saw("b2,b3", "24..60", 3, 2, "3")]
+    told = by_hand(*led, "fault k b1 20.1..90 kind=stop", "fault i b2 5..60 kind=isolate plane=replication")
+    assert not Acting(evidence(told).elections[TRIAL], told.rows["faults"], kraft=True).isr_faulted(1)
 
 
 @pytest.mark.parametrize(("b2", "faulted"), [("9..61", True), ("9..49", False), ("19.5..61", False)])
@@ -850,3 +879,8 @@ def test_a_follower_gets_nothing_where_all_that_comes_from_its_leader_is_lost(
     known = acting(*(f"fault {fault}" for fault in faults), told=told)
     assert known.cannot_fetch(2, 1, 12 * SECOND, 28 * SECOND) is got_nothing
     assert known.cannot_join(2, 1, 12 * SECOND, 28 * SECOND) is asked_nothing
+
+
+def test_what_was_written_until_a_broker_was_not_behind_any_more_is_not_alike_to_what_was_after() -> None:
+    told = by_hand(*NOT_HEARD, "fault k c1 5..40 kind=pause")
+    assert {5 * SECOND, 15 * SECOND, 40 * SECOND, 50 * SECOND} <= set(evidence(told, **ALONE).moments(TRIAL).tolist())

@@ -1238,3 +1238,12 @@ def test_who_tells_that_another_leads_does_not_lead(more: list[str]) -> None:
     led = [*saw("b1,b2,b3", "0..20", 1, 0, "1"), *saw("b2,b3", "21..25", 1, 0, "1"), *saw("b2,b3", "26..60", 2, 1, "2")]
     known = evidence(by_hand(*led, "fault k b1 20.2..90 kind=kill", *more)).elections[TRIAL]
     assert known.terms[1].begins_ns == 24 * SECOND
+
+
+@pytest.mark.parametrize(("fault", "begins"), [([], 24), (["fault s b2 3..60 kind=slow plane=controller"], 19)])
+def test_with_zookeeper_a_leader_that_is_late_may_tell_of_another(fault: list[str], begins: int) -> None:
+    """It hears first that it leads (LeaderAndIsr), and then what it tells (UpdateMetadata)."""
+    led = [*saw("b1,b2", "0..20", 1, 0, "1"), *saw("b2", "21..25", 1, 0, "1"), *saw("b2", "26..60", 2, 1, "2")]
+    told = by_hand(*led, "fault k b1 20.2..90 kind=kill", *fault)
+    known = evidence(told, version="2.3.1", metadata="zookeeper").elections[TRIAL]
+    assert known.terms[1].begins_ns == begins * SECOND

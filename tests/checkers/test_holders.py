@@ -340,6 +340,57 @@ def test_a_moment_of_a_silence_is_enough_to_join_the_isr(cuts: list[str], standi
     assert decided("send r ok @5 t10..11", *lines, *log, **UNCLEAN).standing is standing
 
 
+@pytest.mark.parametrize(
+    ("once", "plane", "standing"),
+    [(["20.9"], "all", UNDECIDED), ([], "all", UNDECIDED), (["20.9"], "client", UNDECIDED), (["23"], "all", PERMITTED)],
+    ids=["right then", "not any more", "nobody was late", "long after"],
+)
+def test_of_two_isrs_of_which_nobody_knows_which_is_newer_both_had_to_be_preferred(
+    once: list[str], plane: str, standing: Standing
+) -> None:
+    """b2 joined the ISR at 20.5 s, as all tell that are late; b4, that is not, tells the ISR of before once more."""
+    led = [*saw("b1,b2,b3", "0..20", 1, 0, "1"), *saw("b4", "0..20", 1, 0, "1"), *saw("b1", "20.5..22.5", 1, 0, "1,2")]
+    led += [
+        *saw("b2,b3", "20.5..28.5", 1, 0, "1,2"),
+        *(line for at in once for line in saw("b4", f"{at}..{at}", 1, 0, "1")),
+    ]
+    faults = [f"fault s b1,b2,b3 2..60 kind=slow plane={plane}", "fault k b1 22.8..90 kind=kill"]
+    faults += [
+        "fault c b1,b3 1..95 from=b1 to=b3 plane=replication",
+        "fault d b1,b2 22.8..95 from=b1 to=b2 plane=replication",
+    ]
+    lines = [*led, *faults, *saw("b2,b3", "29.5..105", 3, 1, "3"), *CUT]
+    assert decided("send r ok @5 t10..11", *lines, **UNCLEAN).standing is standing
+
+
+@pytest.mark.parametrize(
+    ("once", "standing"), [(["20.9"], UNDECIDED), ([], PERMITTED)], ids=["told once more", "not any more"]
+)
+def test_who_was_in_one_of_two_isrs_may_have_been_elected_uncleanly(once: list[str], standing: Standing) -> None:
+    """b2 left the ISR at 20.5 s, as b1 and b2 tell, that are late; b3 was isolated, b1 killed, and b2 elected."""
+    led = [*saw("b1,b2,b3", "0..20", 1, 0, "1,2,3"), *saw("b1", "20.5..23.5", 1, 0, "1,3")]
+    led += [
+        *saw("b2", "20.5..29.5", 1, 0, "1,3"),
+        *(line for at in once for line in saw("b3", f"{at}..{at}", 1, 0, "1,2,3")),
+    ]
+    faults = ["fault s b1,b2 2..60 kind=slow plane=all", "fault k b1 24..60 kind=kill"]
+    faults += ["fault i b3 21..60 kind=isolate plane=all clients=cut"]
+    log = ["final a @4 e0", "final b @5 e1", "send late ok @6 t100..101", "final late @6 e1", "end 0..7"]
+    lines = [*led, *faults, *saw("b2", "30..105", 2, 1, "2"), *log]
+    assert decided("send r ok @5 t22..22.5", *lines, **UNCLEAN).standing is standing
+
+
+@pytest.mark.parametrize("fault", ["kill", "pause", "isolate plane=all clients=cut", "isolate plane=controller"])
+@pytest.mark.parametrize("version", ["4.3.1", "3.9.2", "2.3.1"])
+def test_a_leader_that_is_halted_or_cut_off_widens_no_isr(version: str, fault: str) -> None:
+    """The plain case: b1, alone in the ISR, is hit, and b2 elected: whichever way the cluster is controlled."""
+    led = [*saw("b1,b2,b3", "0..4", 1, 0, "1,2,3"), *saw("b1", "5..20", 1, 0, "1"), *saw("b2,b3", "5..25", 1, 0, "1")]
+    faults = [f"fault k b1 20.2..40 kind={fault}", "fault c b1,b2,b3 2..40 from=b1 to=b2,b3 plane=replication"]
+    lines = [*led, *faults, *saw("b2,b3", "26..60", 2, 1, "2"), *CUT]
+    settings = {"version": version, "metadata": "kraft" if version == "4.3.1" else "zookeeper"}
+    assert decided("send r ok @5 t10..11", *lines, **UNCLEAN, **settings).standing is PERMITTED
+
+
 @pytest.mark.parametrize(("elr", "told"), [("elr=", True), ("", False)])
 def test_an_elr_that_was_told_beside_the_only_isr_is_that_of_the_election(elr: str, told: bool) -> None:
     led = [
