@@ -17,16 +17,14 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import numpy.typing as npt
 
-from checkers.evidence.elections import Elections
+from checkers.evidence.elections import BEFORE, Elections, over
 from checkers.evidence.holders import Case, Evidence
 from checkers.evidence.leadership import Partition
 from checkers.stretches import Timeline
-from harness.core.faults import Does, Row, acted_on, does, evidence_of
+from harness.core.faults import Does, Row, acted_on, does, evidence_of, in_force_since_ns
 
 Flags = npt.NDArray[np.bool_]
 
-_ALWAYS = np.iinfo(np.int64).min
-_FOREVER = np.iinfo(np.int64).max
 
 #: Instead of a number of brokers: no ISR was reported.
 NOT_KNOWN = 0
@@ -68,16 +66,15 @@ def _in_force(
     fault: Row, of: Partition, replicas: Iterable[int], brokers: Mapping[int, str]
 ) -> Iterable[tuple[int, int]]:
     """The time in which a fault puts a partition's records at risk; empty if the fault does not reach the partition."""
-    until = _FOREVER if fault["healed_ns"] is None else fault["healed_ns"]
-    since = fault["injecting_ns"] if fault["injected_ns"] is None else fault["injected_ns"]
+    since, until = in_force_since_ns(fault), over(fault)
     if not fault["nodes"]:
         evidence = evidence_of(fault)
         reaches = (evidence.get("topic"), evidence.get("partition")) == of
-        return [(_ALWAYS, until)] if reaches else []
+        return [(BEFORE, until)] if reaches else []
     hit, names = acted_on(fault), {brokers.get(broker) for broker in replicas}
     if not (hit & names or hit - set(brokers.values())):
         return []
-    return [(_ALWAYS if does(fault, Does.DESTROYS_DATA) else since, until)]
+    return [(BEFORE if does(fault, Does.DESTROYS_DATA) else since, until)]
 
 
 def _bins_hit(own: Timeline, in_force: Iterable[tuple[int, int]]) -> Flags:

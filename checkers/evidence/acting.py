@@ -26,6 +26,7 @@ from harness.core.faults import (
     does,
     hit,
     hits_heartbeats,
+    in_force_since_ns,
     loses,
     may_be_unfit,
     opposite,
@@ -291,8 +292,7 @@ class Acting:
         name = self._elections.name(leader)
         upon = [row for row in self._faults if name in unfit(row, self._brokers, self._controllers)]
         in_force = [row for row in upon if to_ns <= over(row) and (self._kraft or not sides(row))]
-        begun = [int(row["injecting_ns" if row["injected_ns"] is None else "injected_ns"]) for row in in_force]
-        return min([to_ns, *begun])
+        return min([to_ns, *map(in_force_since_ns, in_force)])
 
     def _earliest_ns(self, number: int) -> int:
         """The earliest time of an election: a leader is replaced only after a fault hit it, and an election by hand
@@ -355,8 +355,7 @@ class Acting:
             return until
         if self._ended_unseen(row, name, begun, until):
             return begun
-        injected = begun if row["injected_ns"] is None else int(row["injected_ns"])
-        return min(until, self._elections.heard_ns(name, injected + LAG_NS))
+        return min(until, self._elections.heard_ns(name, in_force_since_ns(row) + LAG_NS))
 
     @cached_property
     def healed_ns(self) -> int:

@@ -187,23 +187,24 @@ class Elections:
     def last_before(self, number: int) -> Span | None:
         """The last report before a term, about an earlier term or without a leader: that of a broker that was not
         behind, unless another one reported something newer."""
-        if number not in self._befores:
-            term = self.terms[number]
-            led = LeaderTerm(term.leader, term.epoch, term.seen_ns)
-            self._befores[number] = _fresher(last_before(self.spans, led), last_before(self.current, led))
-        return self._befores[number]
+        return _fresher(*self._lasts(number))
 
     def isrs_before(self, number: int) -> frozenset[frozenset[int]]:
         """The last ISR reported before a term; two, if nobody knows which is newer: another broker had begun to report
         the other one no more than a lag before the last current report ended."""
-        term, before = self.terms[number], self.last_before(number)
-        led = LeaderTerm(term.leader, term.epoch, term.seen_ns)
-        any_last, current = last_before(self.spans, led), last_before(self.current, led)
-        if any_last is None or current is None or any_last.leader_epoch != current.leader_epoch:
-            return frozenset() if before is None else frozenset({frozenset(before.isr)})
-        either = 0 <= current.to_ns - any_last.from_ns <= LAG_NS
-        last = (any_last, current) if either else (_fresher(any_last, current),)
+        any_last, current = self._lasts(number)
+        last = {_fresher(any_last, current)}
+        if any_last is not None and current is not None and any_last.leader_epoch == current.leader_epoch:
+            last |= {any_last, current} if 0 <= current.to_ns - any_last.from_ns <= LAG_NS else set()
         return frozenset(frozenset(span.isr) for span in last if span is not None)
+
+    def _lasts(self, number: int) -> tuple[Span | None, Span | None]:
+        """The last report before a term: of any broker, and of those that were not behind."""
+        if number not in self._befores:
+            term = self.terms[number]
+            led = LeaderTerm(term.leader, term.epoch, term.seen_ns)
+            self._befores[number] = last_before(self.spans, led), last_before(self.current, led)
+        return self._befores[number]
 
     def last_told_ns(self, number: int) -> int:
         """The time of the last report, from a broker that was not behind, that equals the last report before a term."""
@@ -295,7 +296,7 @@ class Elections:
                 for span in self.current
                 if span.elr is not None and (span.leader, span.leader_epoch, span.isr) == like
             ]
-            since = self._isr_since_ns(before)
+            since = self._other_isr_until_ns(before)
             known = [span for span in known if span.to_ns > since]
             # (A broker that is cut off goes on reporting the old state.)
             at_ns = BEFORE if before is None else before.to_ns
@@ -304,7 +305,7 @@ class Elections:
             self._elrs[number] = tuple(frozenset(span.elr or ()) for span in last)
         return self._elrs[number]
 
-    def _isr_since_ns(self, last: Span | None) -> int:
+    def _other_isr_until_ns(self, last: Span | None) -> int:
         """The last report of another ISR by the same leader in the same term, before the last one was first reported by
         its observer: the ISR may have been the same before that, with another ELR."""
         if last is None:
@@ -323,7 +324,7 @@ class Elections:
         return first is None or last is None or not self._epochs.issuperset(range(first + 1, last))
 
     @cached_property
-    def _befores(self) -> dict[int, Span | None]:
+    def _befores(self) -> dict[int, tuple[Span | None, Span | None]]:
         return {}
 
     def unheard(self, from_ns: int, to_ns: int, without: Intervals = _NO_TIMES) -> bool:
@@ -514,7 +515,7 @@ def elections(
         for name in brokers
     }
     current = _current(observations, behind)
-    apart, told = _apart(seen), _apart(seen if len(current) == len(observations) else spans_of(current))
+    apart, told = _by_partition(seen), _by_partition(seen if len(current) == len(observations) else spans_of(current))
     quiet, highs, replicas = silences(observations, current), _highs(observations, names), _replicas(observations)
     kept = _kept(faults)
     found = {}
@@ -536,7 +537,7 @@ def _fresher(any_last: Span | None, current: Span | None) -> Span | None:
     return any_last if later or current.to_ns < any_last.from_ns else current
 
 
-def _apart(seen: Iterable[Span]) -> dict[Partition, list[Span]]:
+def _by_partition(seen: Iterable[Span]) -> dict[Partition, list[Span]]:
     found: dict[Partition, list[Span]] = {}
     for span in seen:
         found.setdefault((span.topic, span.partition), []).append(span)

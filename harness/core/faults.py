@@ -68,6 +68,11 @@ def acted_on(row: Row) -> frozenset[str]:
     return frozenset(row["nodes"]) - frozenset(without)
 
 
+def in_force_since_ns(row: Row) -> int:
+    """When the fault had been injected; when its injection began, if the end of that was not recorded."""
+    return int(row["injecting_ns"] if row["injected_ns"] is None else row["injected_ns"])
+
+
 def in_doubt(row: Row) -> bool:
     """Whether the effect of the fault on some node, or of an election, was never measured: nobody knows if it acted."""
     recorded = row.get("nodes_not_known")

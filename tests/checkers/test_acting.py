@@ -8,7 +8,7 @@ import pytest
 from checkers.evidence.acting import Acting
 from checkers.evidence.elections import BEFORE, NEVER
 from harness.core.faults import Row
-from tests.checkers.notation import SECOND, by_hand
+from tests.checkers.notation import SECOND, HandHistory, by_hand
 from tests.checkers.test_holders import ALONE, TRIAL, evidence, saw
 
 #: b1 led with all in the ISR, and said so until 20 s; b2 leads since 26 s.
@@ -36,6 +36,12 @@ def acting(*faults: str, told: list[str] = TWO_TERMS, kraft: bool = True, **of_e
     """What they did; ``of_each``: what their rows tell otherwise."""
     rows: list[Row] = [{**row, **of_each} for row in by_hand(*faults).rows["faults"]]
     return Acting(evidence(by_hand(*told), **ALONE).elections[TRIAL], rows, kraft, frozenset({"c1"}))
+
+
+def faulted_of(told: HandHistory, metadata: str = "kraft", **settings: Any) -> bool:
+    """Whether all of the ISR from which the second leader was elected were faulted."""
+    elections = evidence(told, metadata=metadata, **settings).elections[TRIAL]
+    return Acting(elections, told.rows["faults"], metadata == "kraft").isr_faulted(1)
 
 
 @pytest.mark.parametrize(
@@ -352,8 +358,7 @@ def test_one_of_several_could_be_elected_once_it_had_been_begun_again(
     )
     if released is not None:
         told.rows["faults"][0]["evidence"] = json.dumps({"released": {"b2": {"at_ns": int(released * SECOND)}}})
-    known = Acting(evidence(told).elections[TRIAL], told.rows["faults"], kraft=True)
-    assert known.isr_faulted(1) is faulted
+    assert faulted_of(told) is faulted
 
 
 @pytest.mark.parametrize(
@@ -373,8 +378,7 @@ def test_it_had_to_be_unfit_over_all_the_time_in_which_the_election_may_have_com
     lines = [f"fault f{n} b2 {when} kind=kill" for n, when in enumerate(faults)]
     watched = [*saw("b1,b3", "0..24", 1, 0, "1,2"), *saw("b2", "0..19", 1, 0, "1,2"), *saw("b3", "60..90", 3, 1, "3")]
     told = by_hand(*watched, "fault k b1 24.5..90 kind=kill", *lines)
-    known = Acting(evidence(told).elections[TRIAL], told.rows["faults"], kraft=True)
-    assert known.isr_faulted(1) is faulted
+    assert faulted_of(told) is faulted
 
 
 @pytest.mark.parametrize(
@@ -389,8 +393,7 @@ def test_who_was_silent_for_less_than_a_session_was_passed_over(kind: str, seen:
     watched = [*saw("b1,b2,b3", "0..20", 1, 0, "1,2"), *saw("b3", f"{seen}..60", 3, 1, "3")]
     watched += saw("b3", f"21..{seen - 1}", 1, 0, "1,2") if seen > 21 else []
     told = by_hand(*watched, f"fault k b1 20.5..90 kind={kind}", f"fault l b2 20.5..90 kind={kind}")
-    known = Acting(evidence(told).elections[TRIAL], told.rows["faults"], kraft=True)
-    assert known.isr_faulted(1) is faulted
+    assert faulted_of(told) is faulted
 
 
 @pytest.mark.parametrize(
@@ -408,8 +411,7 @@ def test_who_may_have_joined_the_isr_unseen_had_to_be_elected(watched: str, more
     lines = [*saw("b1,b2", watched, 1, 0, "1"), *saw("b3", "0..14", 1, 0, "1"), *saw("b3", "40..90", 3, 1, "3")]
     lines += ["fault k3 b3 15..38 kind=kill", "fault k b1 30..90 kind=kill", *more]
     told = by_hand(*lines)
-    known = Acting(evidence(told).elections[TRIAL], told.rows["faults"], kraft=True)
-    assert known.isr_faulted(1) is faulted
+    assert faulted_of(told) is faulted
 
 
 #: b1 led alone in the ISR until it was killed at 30 s; nobody but b4, which has no replica, reported anything from 21 s
@@ -451,9 +453,7 @@ HOLE = [
 )
 def test_who_may_not_hear_of_a_new_isr_does_not_tell_that_there_was_none(fault: str, faulted: bool) -> None:
     told = by_hand(*HOLE, f"fault f {fault}")
-    elections = evidence(told).elections[TRIAL]
-    known = Acting(elections, told.rows["faults"], kraft=True)
-    assert known.isr_faulted(1) is faulted
+    assert faulted_of(told) is faulted
 
 
 @pytest.mark.parametrize(
@@ -469,8 +469,7 @@ def test_who_may_have_led_unseen_had_to_be_elected(epoch: int, more: list[str], 
     """b1, alone in the ISR, was killed at 21 s; b3 leads at 60 s, in the next epoch or the one after it."""
     led = [*saw("b1,b3", "0..20", 1, 0, "1"), *saw("b2", "0..18", 1, 0, "1"), *saw("b3", "60..90", 3, epoch, "3")]
     told = by_hand(*led, "fault k b1 20.5..120 kind=kill", *more)
-    known = Acting(evidence(told).elections[TRIAL], told.rows["faults"], kraft=True)
-    assert known.isr_faulted(1) is faulted
+    assert faulted_of(told) is faulted
 
 
 @pytest.mark.parametrize(
@@ -488,8 +487,7 @@ def test_a_leader_may_have_led_on_after_a_fault_that_was_healed(before: list[str
     """b1 was alone in the ISR, and was killed at 33 s; nobody reported anything until b3 led at 41 s."""
     lines = [*saw("b1,b2", "0..20", 1, 0, "1"), *saw("b3", "0..14", 1, 0, "1"), *saw("b2,b3", "41..60", 3, 1, "3")]
     told = by_hand(*lines, "fault k3 b3 15..38 kind=kill", *before, "fault k b1 33..90 kind=kill")
-    known = Acting(evidence(told).elections[TRIAL], told.rows["faults"], kraft=True)
-    assert known.isr_faulted(1) is faulted
+    assert faulted_of(told) is faulted
 
 
 @pytest.mark.parametrize(("plane", "faulted"), [("controller", False), ("replication", True), ("client", True)])
@@ -502,8 +500,7 @@ def test_the_last_isr_is_that_of_brokers_that_were_not_behind(plane: str, faulte
     ]
     led += [*saw("b3", "0..21", 1, 0, "1,2,3"), *saw("b3", "22..39", 1, 0, "1"), *saw("b2,b3", "40..60", 3, 1, "3")]
     told = by_hand(*led, f"fault s b3 2..60 kind=slow plane={plane}", "fault k b1 39.5..90 kind=stop")
-    known = Acting(evidence(told).elections[TRIAL], told.rows["faults"], kraft=True)
-    assert known.isr_faulted(1) is faulted
+    assert faulted_of(told) is faulted
 
 
 @pytest.mark.parametrize(
@@ -518,8 +515,7 @@ def test_while_another_controller_is_elected_nobody_tells_of_a_new_isr(
     led = [*saw("b1,b2,b3", "0..24", 1, 0, "1"), *saw("b2,b3", "30..60", 3, 1, "3")]
     told = by_hand(*led, f"fault f {hit} 20.5..60 kind={kind}", "fault k b1 24.5..90 kind=stop")
     settings = {"version": "3.9.2", "metadata": "kraft" if kraft else "zookeeper"}
-    known = Acting(evidence(told, **settings).elections[TRIAL], told.rows["faults"], kraft)
-    assert known.isr_faulted(1) is faulted
+    assert faulted_of(told, **settings) is faulted
 
 
 @pytest.mark.parametrize(("version", "behind"), [("2.6.0", []), ("2.7.0", [(20, 30)])])
@@ -540,16 +536,14 @@ def test_without_epochs_anybody_may_have_led_in_a_silence(hole: bool, faulted: b
     led += [*([] if hole else saw("b2,b3", "121..159", 1, None, "1")), *saw("b2,b3", "160..205", 3, None, "3")]
     cuts = [f"fault c{other} b1,b{other} 78.5..170 from=b1 to=b{other} plane=replication" for other in (2, 3)]
     told = by_hand(*led, *cuts, "fault k b1 120.1..270 kind=kill")
-    elections = evidence(told, version="1.1.1", metadata="zookeeper").elections[TRIAL]
-    assert Acting(elections, told.rows["faults"], kraft=False).isr_faulted(1) is faulted
+    assert faulted_of(told, version="1.1.1", metadata="zookeeper") is faulted
 
 
 def test_another_controller_is_elected_within_seconds() -> None:
     """One of several controllers is halted all the time; the ISR that is told later is no old one."""
     led = [*saw("b1,b2,b3", "0..24", 1, 0, "1"), *saw("b2,b3", "25..60", 3, 1, "3")]
     told = by_hand(*led, "fault f c2 5..60 kind=pause", "fault k b1 24.5..90 kind=stop")
-    known = Acting(evidence(told).elections[TRIAL], told.rows["faults"], kraft=True)
-    assert known.isr_faulted(1)
+    assert faulted_of(told)
 
 
 @pytest.mark.parametrize(("epoch", "faulted"), [(1, True), (2, False)])
@@ -557,14 +551,14 @@ def test_a_missing_epoch_is_a_leader_whom_nobody_reported_however_short_the_time
     """b1, the ISR, was stopped at 20.1 s; b3 is seen to lead at 21 s; b2 was up."""
     led = [*saw("b1,b2,b3", "0..20", 1, 0, "1"), *saw("b2,b3", "21..60", 3, epoch, "3")]
     told = by_hand(*led, "fault k b1 20.1..90 kind=stop")
-    assert Acting(evidence(told).elections[TRIAL], told.rows["faults"], kraft=True).isr_faulted(1) is faulted
+    assert faulted_of(told) is faulted
 
 
 def test_who_gets_nothing_from_others_may_lead_all_the_same() -> None:
     """b2 is cut from all brokers, and not from the controllers; it may have led in the missing epoch."""
     led = [*saw("b1,b2,b3", "0..20", 1, 0, "1"), *saw("b2,b3", "24..60", 3, 2, "3")]
     told = by_hand(*led, "fault k b1 20.1..90 kind=stop", "fault i b2 5..60 kind=isolate plane=replication")
-    assert not Acting(evidence(told).elections[TRIAL], told.rows["faults"], kraft=True).isr_faulted(1)
+    assert not faulted_of(told)
 
 
 @pytest.mark.parametrize(("b2", "faulted"), [("9..61", True), ("9..49", False), ("19.5..61", False)])
@@ -572,8 +566,7 @@ def test_who_was_dead_all_the_time_did_not_lead_unseen(b2: str, faulted: bool) -
     """b1, the ISR, is dead since 10 s, and nobody led in epoch 1; b3 leads at 60 s in epoch 3."""
     led = [*saw("b1,b3", "0..9", 1, 0, "1"), *saw("b2", "0..8", 1, 0, "1"), *saw("b3", "11..20", -1, 1, "1")]
     told = by_hand(*led, *saw("b3", "60..90", 3, 3, "3"), "fault k b1 10..120 kind=kill", f"fault l b2 {b2} kind=kill")
-    known = Acting(evidence(told).elections[TRIAL], told.rows["faults"], kraft=True)
-    assert known.isr_faulted(1) is faulted
+    assert faulted_of(told) is faulted
 
 
 @pytest.mark.parametrize(
@@ -596,9 +589,7 @@ def test_where_an_isr_is_told_late_another_may_have_joined_it(
     """b1, alone in the ISR for 80 s as is told, was stopped; b3 was elected, and not b2."""
     led = [*saw("b1,b2,b3", "0..80", 1, 0, "1"), *saw("b2,b3", "81..190", 3, 1, "3")]
     told = by_hand(*led, "fault k b1 80.5..190 kind=stop", *cut)
-    elections = evidence(told, **settings).elections[TRIAL]
-    known = Acting(elections, told.rows["faults"], settings["metadata"] == "kraft")
-    assert known.isr_faulted(1) is faulted
+    assert faulted_of(told, **settings) is faulted
 
 
 @pytest.mark.parametrize(("cut", "faulted"), [("48..190", True), ("50..190", False)])
@@ -611,8 +602,7 @@ def test_an_isr_that_is_told_late_was_that_when_it_was_told_first(cut: str, faul
     ]
     faults = [f"fault c b1,b2 {cut} from=b1 to=b2 plane=replication", "fault k b1 80.5..190 kind=stop"]
     told = by_hand(*led, *faults)
-    elections = evidence(told, version="2.6.0", metadata="zookeeper").elections[TRIAL]
-    assert Acting(elections, told.rows["faults"], kraft=False).isr_faulted(1) is faulted
+    assert faulted_of(told, version="2.6.0", metadata="zookeeper") is faulted
 
 
 @pytest.mark.parametrize(
@@ -631,9 +621,7 @@ def test_who_is_told_anew_in_the_isr_after_a_heal_is_back(version: str, joined: 
     faults = ["fault f b2 9.5..24 kind=isolate plane=all", "fault k b1 30.1..90 kind=stop"]
     cut = ["fault c b1,b3 0..90 from=b1 to=b3 plane=replication"]
     told = by_hand(*led, *faults, *cut)
-    elections = evidence(told, version=version, metadata="zookeeper").elections[TRIAL]
-    known = Acting(elections, told.rows["faults"], kraft=False)
-    assert known.isr_faulted(1) is faulted
+    assert faulted_of(told, version=version, metadata="zookeeper") is faulted
 
 
 @pytest.mark.parametrize(
@@ -663,8 +651,7 @@ def test_a_cut_goes_on_when_a_process_behind_it_is_begun_again() -> None:
     ]
     told = by_hand(*led, *faults)
     told.rows["faults"][2]["evidence"] = json.dumps({"released": {"b1": {"at_ns": 24 * SECOND}}})
-    known = Acting(evidence(told).elections[TRIAL], told.rows["faults"], kraft=True)
-    assert known.isr_faulted(1)
+    assert faulted_of(told)
 
 
 @pytest.mark.parametrize(
@@ -680,8 +667,7 @@ def test_an_election_by_hand_came_no_sooner_than_it_was_asked_for(
     lines = [*saw("b1,b2", "0..20", 1, 0, "1,2"), *saw("b3", "0..14", 1, 0, "1,2"), *led]
     lines += ["fault k3 b3 15..38 kind=kill", "fault k b1 20.5..90 kind=kill", f"fault l b2 {died}..90 kind=kill"]
     told = by_hand(*lines, *(["fault e - 40..40.5 p0 unclean"] if by_hand_too else []))
-    known = Acting(evidence(told).elections[TRIAL], told.rows["faults"], kraft=True)
-    assert known.isr_faulted(1) is faulted
+    assert faulted_of(told) is faulted
 
 
 @pytest.mark.parametrize(("killed", "faulted"), [("20.5..90", True), ("39.5..90", False)])
@@ -691,8 +677,7 @@ def test_nobody_joins_the_isr_of_a_leader_that_is_dead(killed: str, faulted: boo
     told = by_hand(
         *lines, "fault k3 b3 15..38 kind=kill", f"fault k b1 {killed} kind=kill", "fault e - 40..40.5 p0 unclean"
     )
-    known = Acting(evidence(told).elections[TRIAL], told.rows["faults"], kraft=True)
-    assert known.isr_faulted(1) is faulted
+    assert faulted_of(told) is faulted
 
 
 @pytest.mark.parametrize(

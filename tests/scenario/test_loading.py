@@ -14,6 +14,7 @@ from harness.scenario.configuration import configuration
 from harness.scenario.loading import load
 from harness.scenario.model import Scenario
 from harness.scenario.steps import STEPS
+from tests.long_case import long_case
 
 File = Callable[[str], Path]
 
@@ -398,7 +399,9 @@ def test_infinity_stays_a_number_beside_an_inventory() -> None:
     assert loaded.cluster.config == {"a": float("inf")}
 
 
-def test_what_is_nested_too_deeply_is_a_line_whoever_finds_that() -> None:
-    for depth in (100, 370, 910):
-        with pytest.raises(ScenarioError):
-            load("delivery/at-least-once", ["cluster={machines: x, b: " + "[" * depth + "]" * depth + "}"])
+@pytest.mark.parametrize(
+    "depth", [depth if depth in {100, 370, 910} else long_case(depth) for depth in range(100, 1000, 90)]
+)
+def test_what_is_nested_too_deeply_is_a_line_whoever_finds_that(depth: int) -> None:
+    with pytest.raises(ScenarioError):
+        load("delivery/at-least-once", ["cluster={machines: x, b: " + "[" * depth + "]" * depth + "}"])
