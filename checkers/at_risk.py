@@ -17,8 +17,10 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import numpy.typing as npt
 
-from checkers.evidence.elections import BEFORE, Elections, over
+from checkers.evidence.behind import over
+from checkers.evidence.elections import Elections
 from checkers.evidence.holders import Case, Evidence
+from checkers.evidence.intervals import BEFORE
 from checkers.evidence.leadership import Partition
 from checkers.stretches import Timeline
 from harness.core.faults import Does, Row, acted_on, does, evidence_of, in_force_since_ns

@@ -15,8 +15,9 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
-from checkers.evidence.elections import BEFORE, COMES_BACK_NS, LAG_NS, NEVER, Elections, behind_times, over
-from checkers.evidence.intervals import Intervals
+from checkers.evidence.behind import COMES_BACK_NS, LAG_NS, behind_times, over
+from checkers.evidence.elections import Elections
+from checkers.evidence.intervals import BEFORE, NEVER, Intervals
 from checkers.evidence.leadership import FRESH_NS
 from harness.core.faults import (
     Does,

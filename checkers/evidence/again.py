@@ -26,8 +26,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from checkers.evidence.acting import Acting
-from checkers.evidence.elections import BEFORE, NEVER, Elections, Silence
+from checkers.evidence.elections import Elections
 from checkers.evidence.final_logs import Log
+from checkers.evidence.intervals import BEFORE, NEVER, Window
 from checkers.evidence.leadership import Partition, known_epoch
 from checkers.evidence.store import each_partition
 
@@ -280,7 +281,7 @@ class _BegunTerms:
         self._over = np.minimum(ends, ended)
         for n, (_, to) in elections.again:
             self._over[n] = max(self._over[n], min(to, ended[n]))
-        unseen: dict[int, list[Silence]] = {}
+        unseen: dict[int, list[Window]] = {}
         for n, window in elections.untold:
             unseen.setdefault(n, []).append(window)
         self._unseen = [(n, *_ordered(windows)) for n, windows in sorted(unseen.items())]
@@ -312,7 +313,7 @@ class _BegunTerms:
         return found
 
 
-def _ordered(times: Sequence[Silence]) -> tuple[Numbers, Numbers]:
+def _ordered(times: Sequence[Window]) -> tuple[Numbers, Numbers]:
     """The beginnings of some times, in order; and before each, and at the end, the latest end of all that had begun."""
     since, over = np.array(sorted(times), np.int64).T
     return since, np.append(BEFORE - 1, np.maximum.accumulate(over))

@@ -17,10 +17,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.evidence.elections import BEFORE, NEVER
 from checkers.evidence.faults import active, overlapping
 from checkers.evidence.final_logs import Holes, Log, inside
 from checkers.evidence.holders import Case, Decision, Evidence
+from checkers.evidence.intervals import BEFORE, NEVER
 from checkers.evidence.leadership import LeaderTerm, Partition, Span, isr_before, leader_terms
 from checkers.evidence.store import AnomalyStore, StoredRows, each_partition
 from harness.core.anomalies import ACKNOWLEDGED_ELSEWHERE, LOST, Anomaly

@@ -10,9 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from checkers.evidence.causes import found_ranges
-from checkers.evidence.elections import NEVER, Elections
+from checkers.evidence.elections import Elections
 from checkers.evidence.final_logs import Holes
 from checkers.evidence.holders import Evidence
+from checkers.evidence.intervals import NEVER
 from checkers.evidence.leadership import Partition
 from checkers.evidence.reach import IN_FLIGHT, held_back, late_copies
 from checkers.evidence.standing import possible_faults, worst_ruling

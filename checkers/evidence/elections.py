@@ -7,17 +7,18 @@ ReplicaManager, maybePropagateIsrChanges, called every 2.5 s).
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import accumulate, pairwise
+from itertools import accumulate
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.evidence.intervals import Intervals
+from checkers.evidence.behind import LAG_NS, Behind, behind_times, current_reports, over
+from checkers.evidence.high_watermarks import Highs, high_watermarks
+from checkers.evidence.intervals import BEFORE, NEVER, Intervals, Times, Window
 from checkers.evidence.leadership import (
     FRESH_NS,
     LeaderTerm,
@@ -28,41 +29,23 @@ from checkers.evidence.leadership import (
     leader_terms,
 )
 from checkers.evidence.leadership import spans as spans_of
+from checkers.evidence.own_reports import OwnReports, end_of_term, kept_silent, own_reports
+from checkers.evidence.silence import silences_of_brokers
 from harness.core.faults import (
     Does,
     Row,
     acted_on,
     does,
     hits_heartbeats,
-    may_be_behind,
-    moves_controller,
     supposing_it_acted,
-    unreached,
 )
 from harness.core.guarantees import Configuration
 from harness.core.topology import broker_name
 
-LAG_NS = 1_000_000_000
-#: After a heal it may take a broker this long to be a candidate again (it must start, register, and rejoin the ISR), or
-#: to hear from the controllers again; and this long to have another controller. (After cuts of 12 to 15 s, brokers went
-#: on reporting the old leader for up to 3.6 s.)
-COMES_BACK_NS = 10_000_000_000
 _LATE_LAG_NS = 65_000_000_000
 
-#: Instead of a time: earlier than any, and later than any.
-BEFORE = -(1 << 62)
-NEVER = 1 << 62
 
-Times = npt.NDArray[np.int64]
 _NO_TIMES = Intervals(())
-#: Times at which a leader reported a new highest high watermark, and that high watermark.
-Highs = tuple[Times, Times]
-Silence = tuple[int, int]
-#: The beginning and end of a time in which a fault kept a broker from acknowledging anything, and whether the fault
-#: ended its process.
-Kept = tuple[int, int, bool]
-#: A function: whether a broker may have known less than others at some time between two.
-Behind = Callable[[str, int, int], bool]
 
 
 @dataclass(frozen=True)
@@ -82,7 +65,7 @@ class Term:
     ends_ns: int
     reports: tuple[Span, ...]
     highs: Highs
-    again_ns: tuple[Silence, ...] = ()
+    again_ns: tuple[Window, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -108,9 +91,9 @@ class Elections:
     spans: tuple[Span, ...]
     current: tuple[Span, ...]
     terms: tuple[Term, ...]
-    silences: Mapping[str | None, Sequence[Silence]]
+    silences: Mapping[str | None, Sequence[Window]]
     lag_ns: int = LAG_NS
-    own: Mapping[str, "_Own"] = field(default_factory=dict)
+    own: Mapping[str, OwnReports] = field(default_factory=dict)
 
     @cached_property
     def moments(self) -> Times:
@@ -333,7 +316,7 @@ class Elections:
         within = self.unheard_times(from_ns, to_ns)
         return any(_left(since, to, without.meeting(since, to)) > FRESH_NS for since, to in within)
 
-    def unheard_times(self, from_ns: int, to_ns: int) -> list[Silence]:
+    def unheard_times(self, from_ns: int, to_ns: int) -> list[Window]:
         """The parts of silences between two times that are longer than FRESH_NS."""
         within = ((max(since, from_ns), min(to, to_ns)) for since, to in self._silent(None).meeting(from_ns, to_ns))
         return [(since, to) for since, to in within if to - since > FRESH_NS]
@@ -441,7 +424,7 @@ class Elections:
         return any(n >= after and since <= until_ns and sent_ns <= to for n, (since, to) in self.untold)
 
     @cached_property
-    def untold(self) -> list[tuple[int, Silence]]:
+    def untold(self) -> list[tuple[int, Window]]:
         """The times in which there may have been an unreported leader, each with the number of the next term: around a
         missing epoch (without epochs: during silences), after the last report, and before the first one, unless the
         epochs show that there was no other leader. Such a leader may also go on until it knows of the next one."""
@@ -463,7 +446,7 @@ class Elections:
                     found += [(n, silence) for silence in more]
         return found
 
-    def _before_the_first(self) -> Iterator[Silence]:
+    def _before_the_first(self) -> Iterator[Window]:
         """The times in which there may have been an unreported leader before the first term: until the first term was
         reported, and, for each other broker, until it reported that term."""
         for term in self.terms[:1]:
@@ -485,7 +468,7 @@ class Elections:
         return min((span.from_ns for span in earlier), default=first.seen_ns)
 
     @cached_property
-    def again(self) -> list[tuple[int, Silence]]:
+    def again(self) -> list[tuple[int, Window]]:
         """The terms whose leaders may have gone on once more, with the times."""
         return [(n, more) for n, term in enumerate(self.terms) for more in term.again_ns]
 
@@ -514,13 +497,14 @@ def elections(
         name: Intervals((int(row["injecting_ns"]), over(row) + LAG_NS) for row in delays if name in acted_on(row))
         for name in brokers
     }
-    current = _current(observations, behind)
+    current = current_reports(observations, behind)
     apart, told = _by_partition(seen), _by_partition(seen if len(current) == len(observations) else spans_of(current))
-    quiet, highs, replicas = silences(observations, current), _highs(observations, names), _replicas(observations)
-    kept = _kept(faults)
+    quiet, highs = silences_of_brokers(observations, current), high_watermarks(observations, names)
+    replicas = _replicas(observations)
+    kept = kept_silent(faults)
     found = {}
     for of, spans in apart.items():
-        own = _own(spans, kept, names.values())
+        own = own_reports(spans, kept, names.values())
         terms = _terms(spans, of, names, quiet.get(of, {}), highs.get(of, {}), own, late)
         known = replicas.get(of, frozenset()) | {broker for span in spans for broker in span.isr}
         found[of] = Elections(
@@ -544,52 +528,19 @@ def _by_partition(seen: Iterable[Span]) -> dict[Partition, list[Span]]:
     return found
 
 
-def over(row: Row) -> int:
-    """The time when a fault was healed; NEVER if it was not."""
-    return NEVER if row["healed_ns"] is None else int(row["healed_ns"])
-
-
-def behind_times(faults: Iterable[Row], observer: str, brokers: frozenset[str], kraft: bool, lag_ns: int) -> Intervals:
-    """The times in which a fault, or its after-effects, may have kept the latest metadata from a broker, or from the
-    controllers."""
-    found = []
-    for row in faults:
-        begun, healed = int(row["injecting_ns"]), over(row)
-        until = healed + (max(lag_ns, COMES_BACK_NS) if does(row, Does.CUTS) else lag_ns)
-        if moves_controller(row, observer, brokers, kraft):
-            if not acted_on(row) <= brokers:
-                found += [(begun, min(begun + COMES_BACK_NS, until)), (healed, until)]
-            # (Before 2.7 the leader decides its ISR: the controller only reports it, and late.)
-            elif lag_ns <= LAG_NS:
-                found.append((begun, begun + COMES_BACK_NS))
-        elif may_be_behind(row, observer, brokers, kraft):
-            found.append((begun, until))
-    return Intervals(found)
-
-
-def _current(observations: pa.Table, behind: Mapping[str, Intervals]) -> pa.Table:
-    """The observations of brokers that were not behind at that time."""
-    at, counts = observations["at_ns"].to_numpy(), np.ones(len(observations), bool)
-    for name, times in behind.items():
-        own = pc.equal(observations["observer"], name).to_numpy()
-        for since, until in times:
-            counts[own & (since <= at) & (at <= until)] = False
-    return observations if counts.all() else observations.filter(pa.array(counts))
-
-
 def _terms(
     spans: Sequence[Span],
     of: Partition,
     names: Mapping[int, str],
-    quiet: Mapping[str | None, Sequence[Silence]],
+    quiet: Mapping[str | None, Sequence[Window]],
     highs: Mapping[tuple[int, int | None], Highs],
-    own: Mapping[str, "_Own"],
+    own: Mapping[str, OwnReports],
     late: Mapping[str, Intervals],
 ) -> tuple[Term, ...]:
     led = leader_terms(spans, of)
     if any(term.leader_epoch is None for term in led):
         led = _without_epochs(spans, names)
-    nothing, nobody = (np.empty(0, np.int64), np.empty(0, np.int64)), _Own((), ())
+    nothing, nobody = (np.empty(0, np.int64), np.empty(0, np.int64)), OwnReports((), ())
     by_leader: dict[tuple[int, int | None], list[Span]] = {}
     for span in spans:
         by_leader.setdefault((span.leader, span.leader_epoch), []).append(span)
@@ -618,7 +569,7 @@ def _terms(
                 since = max(since, min(knew_ns, seen_ns))
         begins = BEFORE if number == 0 else since - LAG_NS
         last = number == len(led) - 1
-        ends, again = (NEVER, ()) if last else _ends(own.get(leader, nobody), reports, names.get(term.leader))
+        ends, again = (NEVER, ()) if last else end_of_term(own.get(leader, nobody), reports, names.get(term.leader))
         at = highs.get((term.leader, term.leader_epoch), nothing)
         found.append(Term(term.leader, term.leader_epoch, term.from_ns, begins, ends, reports, at, again))
     # (A term that was reported late began before later terms.)
@@ -657,14 +608,6 @@ def _outside(spans: Sequence[Span], reports: Sequence[Span]) -> Iterable[Span]:
     return () if len(spans) == len(reports) else (span for span in spans if span not in reports)
 
 
-def _own(spans: Sequence[Span], kept: Mapping[str, Sequence[Kept]], names: Iterable[str]) -> dict[str, "_Own"]:
-    """The own reports of each broker, by its name."""
-    found: dict[str, list[Span]] = {name: [] for name in names}
-    for span in spans:
-        found.setdefault(span.observer, []).append(span)
-    return {name: _Own(own, kept.get(name, ())) for name, own in found.items()}
-
-
 def _without_epochs(spans: Sequence[Span], names: Mapping[int, str]) -> list[LeaderTerm]:
     """The terms if brokers report no epochs: a term begins when a broker first reports itself as leader after another
     one led."""
@@ -676,99 +619,11 @@ def _without_epochs(spans: Sequence[Span], names: Mapping[int, str]) -> list[Lea
     return found
 
 
-def _silent_since(quiet: Sequence[Silence], at_ns: int) -> int:
+def _silent_since(quiet: Sequence[Window], at_ns: int) -> int:
     return next((begun for begun, to in quiet if begun < at_ns <= to), at_ns)
 
 
-def _ends(own: "_Own", reports: Sequence[Span], leader: str | None) -> tuple[int, tuple[Silence, ...]]:
-    """The time after which a deposed leader acknowledged nothing more, because it had reported another leader, or was
-    silent; and the times in which it may have gone on, because it had not yet reported another leader."""
-    claimed = max((report.to_ns for report in reports if report.observer == leader), default=None)
-    told = max(report.to_ns for report in reports)
-    last = told if claimed is None else claimed
-    epoch = reports[0].leader_epoch
-    knew = own.after_ns(last) if claimed is not None or epoch is None else own.later_ns(epoch)
-    # (Without epochs a killed leader may lead again, as others report, without a report of its own.)
-    last = told if epoch is None and own.back_by(last, told) else last
-    ends = (last + FRESH_NS if claimed is None else min(knew, last + FRESH_NS)) + LAG_NS
-    return ends, own.once_more(ends, knew, last)
-
-
-class _Own:
-    """The reports of one broker on a partition, and the times in which faults kept it from acknowledging."""
-
-    def __init__(self, spans: Sequence[Span], kept: Sequence[Kept]) -> None:
-        self._spans = spans = sorted(spans, key=lambda span: span.from_ns)
-        self._begun = [span.from_ns for span in spans]
-        self._epochs = [*accumulate((known_epoch(span.leader_epoch) for span in spans), max)]
-        self._reported = Intervals((span.from_ns, span.to_ns) for span in spans)
-        silent = [
-            (since, to, ends)
-            for since, to, ends in kept
-            if not any(begun < to and since < over for begun, over in self._reported.meeting(since, to))
-        ]
-        self._silent = Intervals((since, to) for since, to, _ in silent)
-        self._ended = Intervals((since, to) for since, to, ends in silent if ends)
-        self._ends = sorted(since for since, _, ends in kept if ends)
-        self._backs = [(since, to) for since, to, ends in kept if ends]
-
-    def after_ns(self, at_ns: int) -> int:
-        """The beginning of its first report after a time that differs from the one before; NEVER if there is none."""
-        then = bisect_right(self._begun, at_ns)
-        return self._begun[then] if then < len(self._begun) else NEVER
-
-    def heard_ns(self, at_ns: int) -> int:
-        """The time of its first report from ``at_ns`` on; NEVER if there is none."""
-        return self._reported.next(at_ns, NEVER)
-
-    def of_another_ns(self, leader: int, epoch: int | None, by_ns: int) -> int:
-        """The end of its last report, begun by a time, of another leader or epoch; BEFORE if there is none."""
-        begun = self._spans[: bisect_right(self._begun, by_ns)]
-        return next(
-            (span.to_ns for span in reversed(begun) if (span.leader, span.leader_epoch) != (leader, epoch)), BEFORE
-        )
-
-    def later_ns(self, epoch: int) -> int:
-        """When it first reported a later epoch; NEVER if it did not."""
-        then = bisect_right(self._epochs, epoch)
-        return self._begun[then] if then < len(self._begun) else NEVER
-
-    def back_by(self, from_ns: int, at_ns: int) -> bool:
-        """Whether its process ended after ``from_ns`` and was started again before ``at_ns``."""
-        return any(from_ns <= since and to < at_ns for since, to in self._backs)
-
-    def once_more(self, since_ns: int, knew_ns: int, led_ns: int) -> tuple[Silence, ...]:
-        """The times from ``since_ns`` on in which it may have gone on as a deposed leader: until it first reported
-        another leader (``knew_ns``), but not while a fault kept it silent, nor after its process had ended. It led at
-        ``led_ns``."""
-        if knew_ns + LAG_NS <= since_ns or self._ended.cover(led_ns, led_ns + 1):
-            return ()
-        ended = bisect_left(self._ends, led_ns)
-        over = min([knew_ns, *self._ends[ended : ended + 1]]) + LAG_NS
-        found = []
-        for begun, until in self._silent.meeting(since_ns, max(over, since_ns)):
-            if since_ns < min(begun, over):
-                found.append((since_ns, min(begun, over)))
-            since_ns = max(since_ns, until)
-        return (*found, (since_ns, over)) if since_ns < over else tuple(found)
-
-
-def _kept(faults: Iterable[Row]) -> dict[str, list[Kept]]:
-    """The times in which faults kept each broker from acknowledging, in order: its process had ended or was halted, or
-    no client could reach it."""
-    found: dict[str, list[Kept]] = {}
-    for row in faults:
-        ends = does(row, Does.ENDS_PROCESS)
-        kept = acted_on(row) if ends or does(row, Does.HALTS_PROCESS) else unreached(row)
-        if row["injected_ns"] is None or not kept:
-            continue
-        over = min((int(at) for at in (row.get("healing_ns"), row["healed_ns"]) if at is not None), default=NEVER)
-        for name in kept:
-            found.setdefault(name, []).append((int(row["injected_ns"]), over, ends))
-    return {name: sorted(times) for name, times in found.items()}
-
-
-def _left(from_ns: int, to_ns: int, without: Iterable[Silence]) -> int:
+def _left(from_ns: int, to_ns: int, without: Iterable[Window]) -> int:
     """The length of a time without the times in ``without``, which may overlap."""
     left, counted = to_ns - from_ns, from_ns
     for since, to in sorted(without):
@@ -791,68 +646,6 @@ def _around(spans: Sequence[Span], from_ns: int, to_ns: int) -> Iterator[Span]:
         first = max((n for n, report in enumerate(own) if report.from_ns <= from_ns), default=0)
         last = min((n for n, report in enumerate(own) if report.to_ns >= to_ns), default=len(own) - 1)
         yield from own[first : last + 1]
-
-
-def silences(observations: pa.Table, current: pa.Table) -> dict[Partition, dict[str | None, list[Silence]]]:
-    """The times longer than FRESH_NS without a report of a broker on a partition; by None, without a ``current`` report
-    of any broker, between the first and the last report of the partition."""
-    found: dict[Partition, dict[str | None, list[Silence]]] = {}
-    keys = ["topic", "partition"]
-    bounds = observations.group_by(keys).aggregate([("at_ns", "min"), ("at_ns", "max")])
-    rows = current.select([*keys, "at_ns"])
-    edges = [pa.table([bounds[name] for name in (*keys, at)], rows.schema) for at in ("at_ns_min", "at_ns_max")]
-    _add_silences(found, observations, [*keys, "observer"])
-    _add_silences(found, pa.concat_tables([rows, *edges]), keys)
-    return found
-
-
-def _add_silences(
-    found: dict[Partition, dict[str | None, list[Silence]]], observations: pa.Table, keys: list[str]
-) -> None:
-    rows = observations.select([*keys, "at_ns"]).sort_by([(name, "ascending") for name in [*keys, "at_ns"]])
-    if len(rows) < 2:
-        return
-    at = rows["at_ns"].to_numpy()
-    same = np.ones(len(at) - 1, bool)
-    for name in keys:
-        same &= pc.equal(rows[name][1:], rows[name][:-1]).to_numpy()
-    gaps = np.flatnonzero(same & (np.diff(at) > FRESH_NS))
-    for row, since in zip(rows.take(gaps).to_pylist(), at[gaps + 1].tolist(), strict=True):
-        of = found.setdefault((row["topic"], row["partition"]), {})
-        of.setdefault(row.get("observer"), []).append((row["at_ns"], since))
-
-
-def _highs(observations: pa.Table, names: Mapping[int, str]) -> dict[Partition, dict[tuple[int, int | None], Highs]]:
-    """The high watermarks in leaders' own reports, by partition, and by leader and epoch.
-
-    A high watermark that came with a later leader epoch than that of the term does not count for the term.
-    """
-    rows = observations.filter(pc.is_valid(observations["high"]))
-    columns = ["topic", "partition", "leader", "leader_epoch"]
-    by_id = {name: broker for broker, name in names.items()}
-    observers = rows["observer"].combine_chunks().dictionary_encode()
-    if not len(rows):
-        return {}
-    ids = np.array([by_id.get(name, -1) for name in observers.dictionary.to_pylist()], np.int64)
-    own = ids[observers.indices.to_numpy()] == rows["leader"].to_numpy()
-    timely = pc.fill_null(pc.less_equal(rows["high_epoch"], rows["leader_epoch"]), True).to_numpy()
-    rows = rows.filter(pa.array(own & timely)).select([*columns, "at_ns", "high"])
-    rows = rows.sort_by([(name, "ascending") for name in [*columns, "at_ns"]])
-    found: dict[Partition, dict[tuple[int, int | None], Highs]] = {}
-    if not len(rows):
-        return found
-    other = np.zeros(len(rows) - 1, bool)
-    for name in columns:
-        other |= ~pc.fill_null(pc.equal(rows[name][1:], rows[name][:-1]), name == "leader_epoch").to_numpy()
-    edges = [0, *(np.flatnonzero(other) + 1).tolist(), len(rows)]
-    at, high = rows["at_ns"].to_numpy(), rows["high"].to_numpy()
-    heads = rows.select(columns).take(edges[:-1]).to_pylist()
-    for row, (first, last) in zip(heads, pairwise(edges), strict=True):
-        risen = np.maximum.accumulate(high[first:last])
-        new = np.append(True, risen[1:] > risen[:-1])
-        of = found.setdefault((row["topic"], row["partition"]), {})
-        of[row["leader"], row["leader_epoch"]] = (at[first:last][new], risen[new])
-    return found
 
 
 def _replicas(observations: pa.Table) -> dict[Partition, frozenset[int]]:

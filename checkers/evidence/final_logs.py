@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.evidence.elections import NEVER
+from checkers.evidence.intervals import NEVER
 from checkers.evidence.leadership import Partition
 from harness.history.stored_run import StoredRun
 

@@ -21,9 +21,11 @@ import numpy as np
 
 from checkers.evidence.acting import Acting
 from checkers.evidence.again import Again, Gone
-from checkers.evidence.elections import BEFORE, COMES_BACK_NS, LAG_NS, NEVER, Elections, over
+from checkers.evidence.behind import COMES_BACK_NS, LAG_NS, over
+from checkers.evidence.elections import Elections
 from checkers.evidence.final_logs import Log, Offsets
 from checkers.evidence.holding import AT_FIRST, Change, Has, Holding, Story, Why
+from checkers.evidence.intervals import BEFORE, NEVER
 from checkers.evidence.leadership import FRESH_NS, Partition, Span, known_epoch
 from harness.core.anomalies import COMMITTED_LOST, FRACTURED, HANGING_TRANSACTION, LOST, Anomaly
 from harness.core.faults import Does, Row, acted_on, does, injection_of, started

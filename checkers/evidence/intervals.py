@@ -4,6 +4,17 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from itertools import accumulate
 
+import numpy as np
+import numpy.typing as npt
+
+#: Instead of a time: earlier than any, and later than any.
+BEFORE = -(1 << 62)
+NEVER = 1 << 62
+
+Times = npt.NDArray[np.int64]
+#: The beginning and end of a time.
+Window = tuple[int, int]
+
 _NONE = -(1 << 63)
 
 

@@ -14,7 +14,9 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from checkers.evidence.elections import LAG_NS, NEVER, elections
+from checkers.evidence.behind import LAG_NS
+from checkers.evidence.elections import elections
+from checkers.evidence.intervals import NEVER
 from checkers.evidence.leadership import Partition
 from checkers.evidence.store import StoredRows, each_partition
 from checkers.history import PARTITION, History, literal_path

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from checkers.evidence.intervals import Window
 from checkers.evidence.leadership import FRESH_NS, Partition
 
 _SECOND_NS = 1_000_000_000
@@ -53,3 +55,32 @@ def _between(of: Partition, times: np.ndarray, since_ns: int, until_ns: int) -> 
     begun, over = np.maximum(ends[:-1] + FRESH_NS, since_ns), np.minimum(ends[1:], until_ns)
     silent = begun < over
     return [Silence(*of, int(begin), int(end)) for begin, end in zip(begun[silent], over[silent], strict=True)]
+
+
+def silences_of_brokers(observations: pa.Table, current: pa.Table) -> dict[Partition, dict[str | None, list[Window]]]:
+    """The times longer than FRESH_NS without a report of a broker on a partition; by None, without a ``current`` report
+    of any broker, between the first and the last report of the partition."""
+    found: dict[Partition, dict[str | None, list[Window]]] = {}
+    keys = ["topic", "partition"]
+    bounds = observations.group_by(keys).aggregate([("at_ns", "min"), ("at_ns", "max")])
+    rows = current.select([*keys, "at_ns"])
+    edges = [pa.table([bounds[name] for name in (*keys, at)], rows.schema) for at in ("at_ns_min", "at_ns_max")]
+    _add_silences(found, observations, [*keys, "observer"])
+    _add_silences(found, pa.concat_tables([rows, *edges]), keys)
+    return found
+
+
+def _add_silences(
+    found: dict[Partition, dict[str | None, list[Window]]], observations: pa.Table, keys: list[str]
+) -> None:
+    rows = observations.select([*keys, "at_ns"]).sort_by([(name, "ascending") for name in [*keys, "at_ns"]])
+    if len(rows) < 2:
+        return
+    at = rows["at_ns"].to_numpy()
+    same = np.ones(len(at) - 1, bool)
+    for name in keys:
+        same &= pc.equal(rows[name][1:], rows[name][:-1]).to_numpy()
+    gaps = np.flatnonzero(same & (np.diff(at) > FRESH_NS))
+    for row, since in zip(rows.take(gaps).to_pylist(), at[gaps + 1].tolist(), strict=True):
+        of = found.setdefault((row["topic"], row["partition"]), {})
+        of.setdefault(row.get("observer"), []).append((row["at_ns"], since))

@@ -15,7 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from checkers.evidence.acting import Acting
-from checkers.evidence.elections import NEVER, Elections, Times
+from checkers.evidence.elections import Elections
+from checkers.evidence.intervals import NEVER, Times
 from checkers.evidence.leadership import Partition
 from checkers.evidence.store import each_partition
 from harness.core.guarantees import Configuration

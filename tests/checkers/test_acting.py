@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from checkers.evidence.acting import Acting
-from checkers.evidence.elections import BEFORE, NEVER
+from checkers.evidence.intervals import BEFORE, NEVER
 from harness.core.faults import Row
 from tests.checkers.notation import SECOND, HandHistory, by_hand
 from tests.checkers.test_holders import ALONE, TRIAL, evidence, saw

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from checkers.evidence.elections import NEVER
 from checkers.evidence.holders import Case, candidates
+from checkers.evidence.intervals import NEVER
 from checkers.evidence.standing import delivered
 from harness.core.anomalies import HANGING_TRANSACTION, LOST, VANISHED
 from harness.core.verdict import Standing

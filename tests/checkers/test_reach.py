@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from checkers.catalogue import CHECKERS
 from checkers.evidence.copies import resent_late
-from checkers.evidence.elections import NEVER
+from checkers.evidence.intervals import NEVER
 from checkers.evidence.reach import disturbances, faulted, given_up_beside, held_back, resent
 from checkers.evidence.store import StoredRows
 from checkers.history import History

@@ -8,7 +8,7 @@ import pytest
 
 from checkers.evidence.causes import COLUMNS as RANGES
 from checkers.evidence.causes import attached, decided, record_ranges
-from checkers.evidence.elections import NEVER
+from checkers.evidence.intervals import NEVER
 from checkers.evidence.spare_offsets import COLUMNS, InFlight, disturbed, spare_offsets, unacknowledged
 from harness.core.anomalies import LOST
 from harness.core.guarantees import Configuration

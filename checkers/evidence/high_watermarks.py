@@ -1,0 +1,49 @@
+"""The high watermarks that leaders reported."""
+
+from collections.abc import Mapping
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from checkers.evidence.intervals import Times
+from checkers.evidence.leadership import Partition
+
+#: Times at which a leader reported a new highest high watermark, and that high watermark.
+Highs = tuple[Times, Times]
+
+
+def high_watermarks(
+    observations: pa.Table, names: Mapping[int, str]
+) -> dict[Partition, dict[tuple[int, int | None], Highs]]:
+    """The high watermarks in leaders' own reports, by partition, and by leader and epoch.
+
+    A high watermark that came with a later leader epoch than that of the term does not count for the term.
+    """
+    rows = observations.filter(pc.is_valid(observations["high"]))
+    columns = ["topic", "partition", "leader", "leader_epoch"]
+    by_id = {name: broker for broker, name in names.items()}
+    observers = rows["observer"].combine_chunks().dictionary_encode()
+    if not len(rows):
+        return {}
+    ids = np.array([by_id.get(name, -1) for name in observers.dictionary.to_pylist()], np.int64)
+    own = ids[observers.indices.to_numpy()] == rows["leader"].to_numpy()
+    timely = pc.fill_null(pc.less_equal(rows["high_epoch"], rows["leader_epoch"]), True).to_numpy()
+    rows = rows.filter(pa.array(own & timely)).select([*columns, "at_ns", "high"])
+    rows = rows.sort_by([(name, "ascending") for name in [*columns, "at_ns"]])
+    found: dict[Partition, dict[tuple[int, int | None], Highs]] = {}
+    if not len(rows):
+        return found
+    other = np.zeros(len(rows) - 1, bool)
+    for name in columns:
+        other |= ~pc.fill_null(pc.equal(rows[name][1:], rows[name][:-1]), name == "leader_epoch").to_numpy()
+    edges = [0, *(np.flatnonzero(other) + 1).tolist(), len(rows)]
+    at, high = rows["at_ns"].to_numpy(), rows["high"].to_numpy()
+    heads = rows.select(columns).take(edges[:-1]).to_pylist()
+    for row, (first, last) in zip(heads, pairwise(edges), strict=True):
+        risen = np.maximum.accumulate(high[first:last])
+        new = np.append(True, risen[1:] > risen[:-1])
+        of = found.setdefault((row["topic"], row["partition"]), {})
+        of[row["leader"], row["leader_epoch"]] = (at[first:last][new], risen[new])
+    return found
