@@ -15,7 +15,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
-from checkers.evidence.behind import COMES_BACK_NS, LAG_NS, behind_times, over
+from checkers.evidence.behind import COMES_BACK_NS, LAG_NS, BehindTimes, over
 from checkers.evidence.elections import Elections
 from checkers.evidence.intervals import BEFORE, NEVER, Intervals
 from checkers.evidence.leadership import FRESH_NS
@@ -63,7 +63,6 @@ class Acting:
         self._brokers = frozenset(elections.names.values())
         self._downs: dict[tuple[int, tuple[Does, ...]], Intervals] = {}
         self._cuts: dict[tuple[int, int, tuple[int, ...]], Intervals] = {}
-        self._behinds: dict[str, Intervals] = {}
         self._ends: dict[int, int] = {}
         self._late: dict[int, Intervals] = {}
         self._isr: dict[int, bool] = {}
@@ -193,11 +192,12 @@ class Acting:
     def behind(self, observer: str, from_ns: int, to_ns: int) -> bool:
         """Whether a fault may have kept the latest metadata from a broker, or from the controllers, between two
         times."""
-        if observer not in self._behinds:
-            self._behinds[observer] = behind_times(
-                self._faults, observer, self._brokers, self._kraft, self._elections.lag_ns
-            )
-        return self._behinds[observer].meet(from_ns, to_ns)
+        return self._behind_times.of(observer).meet(from_ns, to_ns)
+
+    @cached_property
+    def _behind_times(self) -> BehindTimes:
+        known = self._elections
+        return BehindTimes(self._faults, self._brokers, self._kraft, known.lag_ns, known.controllers)
 
     def keeps_answers(self, number: int, from_ns: int, to_ns: int, of_all: bool) -> bool:
         """Whether, at some time between two, a fault (or its after-effects) may have kept the answers of a term's

@@ -1,14 +1,15 @@
 """Which brokers may not have had the latest metadata, and when: a fault may have kept it from them. Their reports are
 not current then."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.evidence.intervals import NEVER, Intervals
-from harness.core.faults import Does, Row, acted_on, does, may_be_behind, moves_controller
+from checkers.evidence.intervals import NEVER, Intervals, Window
+from harness.core.faults import Does, Row, acted_on, does, may_be_behind, may_unseat, moves_controller
 
 LAG_NS = 1_000_000_000
 #: After a heal it may take a broker this long to be a candidate again (it must start, register, and rejoin the ISR), or
@@ -25,29 +26,94 @@ def over(row: Row) -> int:
     return NEVER if row["healed_ns"] is None else int(row["healed_ns"])
 
 
-def behind_times(faults: Iterable[Row], observer: str, brokers: frozenset[str], kraft: bool, lag_ns: int) -> Intervals:
-    """The times in which a fault, or its after-effects, may have kept the latest metadata from a broker, or from the
-    controllers."""
-    found = []
-    for row in faults:
-        begun, healed = int(row["injecting_ns"]), over(row)
-        until = healed + (max(lag_ns, COMES_BACK_NS) if does(row, Does.CUTS) else lag_ns)
-        if moves_controller(row, observer, brokers, kraft):
-            if not acted_on(row) <= brokers:
-                found += [(begun, min(begun + COMES_BACK_NS, until)), (healed, until)]
-            # (Before 2.7 the leader decides its ISR: the controller only reports it, and late.)
-            elif lag_ns <= LAG_NS:
-                found.append((begun, begun + COMES_BACK_NS))
-        elif may_be_behind(row, observer, brokers, kraft):
-            found.append((begun, until))
-    return Intervals(found)
+class Controllers:
+    """Which brokers may have been the controller, with ZooKeeper: ``reported`` has what each broker reported, as the
+    first and last time of the same report and the controller's name. (KRaft's controllers are no brokers.)"""
+
+    def __init__(self, reported: Iterable[Sequence[tuple[int, int, str]]] = ()) -> None:
+        self._reported = [list(own) for own in reported]
+
+    def under(self, row: Row, faults: Iterable[Row], brokers: frozenset[str]) -> frozenset[str]:
+        """The brokers that may have been the controller while a fault, or its after-effects, were in force: those that
+        were reported; any, if none was, or if another of the ``faults`` may have moved the controller then."""
+        since, until = _felt(row)
+        named = {name for own in self._reported for name in _around(own, since, until)} & brokers
+        upon = (other for other in faults if other is not row and _felt(other)[0] <= until and since <= _felt(other)[1])
+        if not named or any(may_unseat(other) and not acted_on(other) <= brokers - named for other in upon):
+            return brokers
+        return frozenset(named)
 
 
-def current_reports(observations: pa.Table, behind: Mapping[str, Intervals]) -> pa.Table:
+def _felt(row: Row) -> Window:
+    return int(row["injecting_ns"]) - COMES_BACK_NS, over(row) + COMES_BACK_NS
+
+
+def _around(own: Sequence[tuple[int, int, str]], since: int, until: int) -> Iterator[str]:
+    """The names in reports between two times, in the last before them, and in the first after."""
+    first = max((n for n, (begun, _, _) in enumerate(own) if begun <= since), default=0)
+    return (name for begun, _, name in own[first : 1 + sum(begun <= until for begun, _, _ in own)])
+
+
+def controllers(observations: pa.Table, names: Mapping[int, str]) -> Controllers:
+    """The controllers that brokers reported. ``names``: brokers by their ids."""
+    rows = observations.select(["observer", "at_ns", "controller"]).filter(pc.is_valid(observations["controller"]))
+    rows = rows.sort_by([("observer", "ascending"), ("at_ns", "ascending")])
+    if not len(rows):
+        return Controllers()
+    observers = rows["observer"].combine_chunks().dictionary_encode()
+    who, at, ids = observers.indices.to_numpy(), rows["at_ns"].to_numpy(), rows["controller"].to_numpy()
+    edges = [0, *(np.flatnonzero((np.diff(who) != 0) | (np.diff(ids) != 0)) + 1).tolist(), len(rows)]
+    found: dict[int, list[tuple[int, int, str]]] = {}
+    for first, end in pairwise(edges):
+        if ids[first] in names:
+            told = (int(at[first]), int(at[end - 1]), names[int(ids[first])])
+            found.setdefault(int(who[first]), []).append(told)
+    return Controllers(found.values())
+
+
+class BehindTimes:
+    """The times in which faults, or their after-effects, may have kept the latest metadata from each broker."""
+
+    def __init__(
+        self,
+        faults: Sequence[Row],
+        brokers: frozenset[str],
+        kraft: bool,
+        lag_ns: int,
+        controllers: Controllers,
+    ) -> None:
+        self._brokers, self._kraft, self._lag_ns = brokers, kraft, lag_ns
+        nobody = frozenset[str]()
+        self._rows = [(row, nobody if kraft else controllers.under(row, faults, brokers)) for row in faults]
+        self._of: dict[str, Intervals] = {}
+
+    def of(self, observer: str) -> Intervals:
+        """The times of one broker."""
+        if observer not in self._of:
+            self._of[observer] = Intervals(self._times(observer))
+        return self._of[observer]
+
+    def _times(self, observer: str) -> Iterator[Window]:
+        for row, controllers in self._rows:
+            begun, healed = int(row["injecting_ns"]), over(row)
+            until = healed + (max(self._lag_ns, COMES_BACK_NS) if does(row, Does.CUTS) else self._lag_ns)
+            who = (row, observer, self._brokers, self._kraft, controllers)
+            if moves_controller(*who):
+                if not acted_on(row) <= self._brokers:
+                    yield begun, min(begun + COMES_BACK_NS, until)
+                    yield healed, until
+                # (Before 2.7 the leader decides its ISR: the controller only reports it, and late.)
+                elif self._lag_ns <= LAG_NS:
+                    yield begun, begun + COMES_BACK_NS
+            elif may_be_behind(*who):
+                yield begun, until
+
+
+def current_reports(observations: pa.Table, behind: BehindTimes, brokers: Iterable[str]) -> pa.Table:
     """The observations of brokers that were not behind at that time."""
     at, counts = observations["at_ns"].to_numpy(), np.ones(len(observations), bool)
-    for name, times in behind.items():
+    for name in brokers:
         own = pc.equal(observations["observer"], name).to_numpy()
-        for since, until in times:
+        for since, until in behind.of(name):
             counts[own & (since <= at) & (at <= until)] = False
     return observations if counts.all() else observations.filter(pa.array(counts))

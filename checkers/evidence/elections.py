@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.evidence.behind import LAG_NS, Behind, behind_times, current_reports, over
+from checkers.evidence.behind import LAG_NS, Behind, BehindTimes, Controllers, controllers, current_reports, over
 from checkers.evidence.high_watermarks import Highs, high_watermarks
 from checkers.evidence.intervals import BEFORE, NEVER, Intervals, Times, Window
 from checkers.evidence.leadership import (
@@ -82,7 +82,7 @@ class Elections:
 
     ``names``: brokers by their ids. ``current``: the reports of brokers that were not behind (see ``behind_times``).
     ``silences``: by the name of each broker, the times without a report from it on the partition; by None, the times
-    without a current report. ``own``: by its name, the reports of each broker alone.
+    without a current report. ``own``: by its name, the reports of each broker alone. ``controllers``: as reported.
     """
 
     of: Partition
@@ -94,6 +94,7 @@ class Elections:
     silences: Mapping[str | None, Sequence[Window]]
     lag_ns: int = LAG_NS
     own: Mapping[str, OwnReports] = field(default_factory=dict)
+    controllers: Controllers = field(default_factory=Controllers)
 
     @cached_property
     def moments(self) -> Times:
@@ -491,13 +492,14 @@ def elections(
     lag_ns = LAG_NS if configuration.tells_isr_at_once else _LATE_LAG_NS
     faults, brokers = list(faults), frozenset(names.values())
     supposed, kraft = [supposing_it_acted(row) for row in faults], configuration.metadata == "kraft"
-    behind = {name: behind_times(supposed, name, brokers, kraft, lag_ns) for name in brokers}
+    who = controllers(observations, names)
+    behind = BehindTimes(supposed, brokers, kraft, lag_ns, who)
     delays = [row for row in supposed if not kraft and hits_heartbeats(row) and does(row, Does.DELAYS)]
     late = {
         name: Intervals((int(row["injecting_ns"]), over(row) + LAG_NS) for row in delays if name in acted_on(row))
         for name in brokers
     }
-    current = current_reports(observations, behind)
+    current = current_reports(observations, behind, brokers)
     apart, told = _by_partition(seen), _by_partition(seen if len(current) == len(observations) else spans_of(current))
     quiet, highs = silences_of_brokers(observations, current), high_watermarks(observations, names)
     replicas = _replicas(observations)
@@ -508,7 +510,7 @@ def elections(
         terms = _terms(spans, of, names, quiet.get(of, {}), highs.get(of, {}), own, late)
         known = replicas.get(of, frozenset()) | {broker for span in spans for broker in span.isr}
         found[of] = Elections(
-            of, names, known, tuple(spans), tuple(told.get(of, ())), terms, quiet.get(of, {}), lag_ns, own
+            of, names, known, tuple(spans), tuple(told.get(of, ())), terms, quiet.get(of, {}), lag_ns, own, who
         )
     return found
 

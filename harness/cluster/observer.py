@@ -26,7 +26,10 @@ _FRESH_NS = 3_000_000_000
 
 @dataclass(frozen=True)
 class Sight:
-    """A partition as one broker saw it at ``at_ns``. ``leader`` is -1 if the broker knows none."""
+    """A partition as one broker saw it at ``at_ns``. ``leader`` is -1 if the broker knows none.
+
+    ``controller``: with ZooKeeper the broker that is the controller (-1: it knows none); None with KRaft.
+    """
 
     observer: str
     at_ns: int
@@ -39,6 +42,7 @@ class Sight:
     high: int | None = None
     high_epoch: int | None = None
     elr: tuple[int, ...] | None = None
+    controller: int | None = None
 
 
 def prevailing(sights: Iterable[Sight], now_ns: int) -> Sight | None:
@@ -76,6 +80,7 @@ class Observer:
         connect: Callable[[str], Wire] = Wire,
     ) -> None:
         self._topology = topology
+        self._quorum = topology.having(Role.CONTROLLER)
         self._connect = connect
         self._topics = list(topics)
         self._watch = watch
@@ -185,7 +190,12 @@ class Observer:
         self._reports_eligible[node.name] = True
         response = wire.metadata(self._topics)
         at_ns = self._clock.now()
-        sights = [_sight(node, at_ns, topic.name, answer) for topic in response.topics for answer in topic.partitions]
+        controller = None if self._quorum else int(response.controller_id)
+        sights = [
+            _sight(node, at_ns, topic.name, answer, controller)
+            for topic in response.topics
+            for answer in topic.partitions
+        ]
         self._led[node.name] = {(s.topic, s.partition): s.leader_epoch for s in sights if s.leader == node.id}
         same = {tp for tp, epoch in self._led[node.name].items() if tp in led and led[tp] == epoch}
         known = {tp: high for tp, high in highs.items() if tp in same}
@@ -208,10 +218,9 @@ class Observer:
 
     def _ask_controller(self, wire: Wire, response: Any) -> int | None:
         """The id of the controller. A KRaft broker names a random broker (KIP-590), so the quorum is asked instead."""
-        dedicated = self._topology.having(Role.CONTROLLER)
-        if not dedicated:
+        if not self._quorum:
             return int(response.controller_id)
-        return dedicated[0].id if len(dedicated) == 1 else wire.active_controller()
+        return self._quorum[0].id if len(self._quorum) == 1 else wire.active_controller()
 
     def _controller(self) -> Node | None:
         return self._elected(self._controllers)
@@ -274,7 +283,7 @@ def by_topic(partitions: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
     return found
 
 
-def _sight(node: Node, at_ns: int, topic: str, partition: Any) -> Sight:
+def _sight(node: Node, at_ns: int, topic: str, partition: Any, controller: int | None) -> Sight:
     epoch = getattr(partition, "leader_epoch", None)
     return Sight(
         node.name,
@@ -285,6 +294,7 @@ def _sight(node: Node, at_ns: int, topic: str, partition: Any) -> Sight:
         None if epoch is None or epoch < 0 else epoch,
         tuple(partition.replica_nodes),
         tuple(sorted(partition.isr_nodes)),
+        controller=controller,
     )
 
 

@@ -188,26 +188,39 @@ def may_be_unfit(row: Row, brokers: frozenset[str], kraft: bool) -> frozenset[st
     return cut if kraft else cut | hit(row, brokers)
 
 
-def may_be_behind(row: Row, observer: str, brokers: frozenset[str], kraft: bool) -> bool:
+def may_be_behind(
+    row: Row, observer: str, brokers: frozenset[str], kraft: bool, controllers: frozenset[str] = frozenset()
+) -> bool:
     """Whether a fault may keep the latest metadata from a broker while it is in force: the broker, or a node that is no
-    broker, may not hear of the controller's decisions in time. (In KRaft a cut between brokers alone does not matter.)
+    broker, may not hear of the controller's decisions in time; or the controller sends them late. ``controllers``: with
+    ZooKeeper, the brokers that may be the controller. (In KRaft a cut between brokers alone does not matter.)
     """
     late = hits_heartbeats(row) and (does(row, Does.CUTS) or does(row, Does.DELAYS))
     acted = acted_on(row) - {Role.CLIENTS}
-    if not (late or _stops(row)) or not acted:
+    if not may_unseat(row) or not acted:
         return False
     if kraft and late and sides(row):
-        controllers = [(one, other - brokers - {Role.CLIENTS}) for one, other in opposite(row)]
-        return all(there for _, there in controllers) or any(observer in one and there for one, there in controllers)
+        quorum = [(one, other - brokers - {Role.CLIENTS}) for one, other in opposite(row)]
+        return all(there for _, there in quorum) or any(observer in one and there for one, there in quorum)
+    if not kraft and late and does(row, Does.DELAYS) and acted & controllers:
+        return True
     return (observer in acted or not acted <= brokers) and not (kraft and cuts_only(row, brokers))
 
 
-def moves_controller(row: Row, observer: str, brokers: frozenset[str], kraft: bool) -> bool:
+def moves_controller(
+    row: Row, observer: str, brokers: frozenset[str], kraft: bool, controllers: frozenset[str] = frozenset()
+) -> bool:
     """Whether a fault may do no more to an observer than to stop the controller, or to cut it off: another one is
-    elected soon, or nobody decides anything. (With ZooKeeper any broker may be the controller.)"""
+    elected soon, or nobody decides anything. ``controllers``: with ZooKeeper, the brokers that may be the controller.
+    """
     acted = acted_on(row) - {Role.CLIENTS}
     stops = _stops(row) or (does(row, Does.CUTS) and hits_heartbeats(row) and _alone(row))
-    return stops and observer not in acted and bool(acted - brokers if kraft else acted)
+    return stops and observer not in acted and not acted <= (brokers if kraft else brokers - controllers)
+
+
+def may_unseat(row: Row) -> bool:
+    """Whether a fault of the controller may make another node the controller: it stops it, cuts it off or delays it."""
+    return _stops(row) or (hits_heartbeats(row) and (does(row, Does.CUTS) or does(row, Does.DELAYS)))
 
 
 def _stops(row: Row) -> bool:

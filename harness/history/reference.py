@@ -124,6 +124,8 @@ COLUMNS = {
     "was not asked for",
     "high_epoch": "leader epoch that the leader reported for `high` (ListOffsets from version 4 on)",
     "elr": "ids of the eligible leader replicas (KIP-966); null where the broker's version reports none",
+    "controller": "id of the broker that is the controller, with ZooKeeper; -1 where that broker knows none; null with "
+    "KRaft",
     "log_start": "first offset of the log",
     "log_end": "the offset after its last record",
     "read_to": "how far the final read came",

@@ -162,6 +162,7 @@ OBSERVATIONS = pa.schema(
         pa.field("high", pa.int64()),
         pa.field("high_epoch", pa.int32()),
         pa.field("elr", pa.list_(pa.int32())),
+        pa.field("controller", pa.int32()),
     ]
 )
 
@@ -198,7 +199,7 @@ WORDS: dict[str, dict[str, tuple[str, ...]]] = {
 LATER: dict[str, frozenset[str]] = {
     "reads": frozenset({"key", "poll", "transaction"}),
     "positions": frozenset({"poll"}),
-    "observations": frozenset({"high_epoch", "elr"}),
+    "observations": frozenset({"high_epoch", "elr", "controller"}),
     "faults": frozenset({"nodes_without_effect", "nodes_not_known", *Does, "injection"})
     | {"cut_from", "cut_to", "both_ways", "cuts_clients", "plane"},
 }

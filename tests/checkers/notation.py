@@ -29,6 +29,7 @@ saw b1 @3 leader=1 epoch=0 isr=1,2,3
 saw b1 @3..9 leader=1 epoch=0 isr=1,2,3    … and each second until 9 s
 saw b1 @3 leader=1 epoch=0 isr=1 high=7 elr=2   with its high watermark, and the eligible leader replicas
 saw b1 @3 leader=1 epoch=0 isr=1 replicas=1     with another replica set than 1,2,3
+saw b1 @3 leader=1 epoch=0 isr=1 controller=2   with ZooKeeper's controller
 """
 
 import json
@@ -221,6 +222,7 @@ class HandHistory:
                     "high": int(told["high"]) if "high" in told else None,
                     "high_epoch": epoch if "high" in told else None,
                     "elr": _brokers(told["elr"]) if "elr" in told else None,
+                    "controller": int(told["controller"]) if "controller" in told else None,
                 }
             )
 

@@ -518,6 +518,33 @@ def test_while_another_controller_is_elected_nobody_tells_of_a_new_isr(
     assert faulted_of(told, **settings) is faulted
 
 
+@pytest.mark.parametrize("kind", ["pause", "isolate plane=all", "slow plane=controller", "flaky plane=all"])
+@pytest.mark.parametrize(
+    ("controller", "more", "faulted"),
+    [
+        ({}, [], False),
+        ({"b1,b2,b3": 4}, [], False),
+        ({"b1,b2,b3": 2}, [], True),
+        ({"b1": 4, "b2,b3": 2}, [], False),
+        ({"b1,b2,b3": -1}, [], False),
+        ({"b1,b2,b3": 2}, ["fault s b2 12..13 kind=pause"], False),
+        ({"b1,b2,b3": 2}, ["fault s z1 12..13 kind=slow plane=controller"], False),
+        ({"b1,b2,b3": 2}, ["fault s b3 12..13 kind=pause"], True),
+    ],
+    ids=["not recorded", "it", "another", "one says it", "nobody", "it may be now", "or now", "nor now"],
+)
+def test_with_zookeeper_only_a_fault_of_the_controller_makes_others_late(
+    controller: dict[str, int], more: list[str], faulted: bool, kind: str
+) -> None:
+    """b1, alone in the ISR as b2 and b3 report, was killed under a fault of b4; b3 was elected, and not b2."""
+    led = [*saw("b1,b2,b3", "0..24", 1, 0, "1"), *saw("b2,b3", "30..60", 3, 1, "3")]
+    for line in range(len(led)):
+        of = next((number for names, number in controller.items() if led[line].split()[1] in names), None)
+        led[line] += "" if of is None else f" controller={of}"
+    told = by_hand(*led, f"fault f b4 20.5..60 kind={kind}", "fault k b1 24.5..90 kind=stop", *more)
+    assert faulted_of(told, version="3.9.2", metadata="zookeeper") is faulted
+
+
 @pytest.mark.parametrize(("version", "behind"), [("2.6.0", []), ("2.7.0", [(20, 30)])])
 def test_before_the_controller_decides_isrs_nobody_is_behind_for_another_brokers_fault(
     version: str, behind: list[tuple[int, int]]

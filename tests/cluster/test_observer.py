@@ -133,13 +133,14 @@ def observe(tmp_path: Path) -> Callable[..., tuple[Observer, list[dict[str, Any]
         silent: set[str] = frozenset(),
         errs: set[str] = frozenset(),
         before: Callable[[str, Leads], None] = lambda question, leads: None,
+        topology: Topology = TOPOLOGY,
     ) -> tuple[Observer, list[dict[str, Any]]]:
         leads = Leads()
 
         def connect(_endpoint: str) -> Wire:
             return cast(Wire, FakeWire(silent, errs, before, leads))
 
-        observer = Observer(TOPOLOGY, [TOPIC], (TOPIC, 0), Clock.start(), "id-1", connect)
+        observer = Observer(topology, [TOPIC], (TOPIC, 0), Clock.start(), "id-1", connect)
         with Journal(tmp_path / "observations.observer.arrows", OBSERVATIONS) as journal:
             threads = [
                 threading.Thread(target=observer.ask, args=(B1,)),
@@ -170,6 +171,17 @@ def test_all_that_a_broker_says_is_kept(observe: Callable[..., Any]) -> None:
     assert observer.view().controller == CONTROLLERS[1]
     assert observer.view().coordinator == B1
     assert observer.defects == []
+
+
+@pytest.mark.parametrize(
+    ("others", "controller"), [(CONTROLLERS, None), ((Node("z1", Role.ZOOKEEPER, 1, "10.0.0.9"),), 2)]
+)
+def test_with_zookeeper_the_controller_is_kept_too(
+    others: tuple[Node, ...], controller: int | None, observe: Callable[..., Any]
+) -> None:
+    """(A KRaft broker names any broker.)"""
+    _, rows = observe(told_of(41), topology=Topology((B1, *others), TOPOLOGY.clients))
+    assert {row["controller"] for row in rows} == {controller}
 
 
 @pytest.mark.parametrize(
