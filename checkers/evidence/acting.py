@@ -11,7 +11,7 @@ An election of a broker outside the ISR is excused only if each broker that Kafk
   seen back, or for a while after the heal (``_unfit_times``).
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
@@ -67,6 +67,8 @@ class Acting:
         self._late: dict[int, Intervals] = {}
         self._isr: dict[int, bool] = {}
         self._unfits: dict[int, Intervals] = {}
+        self._barred: dict[int, Intervals] = {}
+        self._struck: dict[int, tuple[Intervals, list[int]]] = {}
 
     def down(self, broker: int, from_ns: int, to_ns: int, *by: Does) -> bool:
         """Whether a broker's process did nothing during the whole time: it had ended, or was halted."""
@@ -290,10 +292,12 @@ class Acting:
         Such a fault ended or halted its process, or cut it from the controllers. (With ZooKeeper, a leader that is cut
         from its nodes alone can still ask the controller, which is a broker.)
         """
-        name = self._elections.name(leader)
-        upon = [row for row in self._faults if name in unfit(row, self._brokers, self._controllers)]
-        in_force = [row for row in upon if to_ns <= over(row) and (self._kraft or not sides(row))]
-        return min([to_ns, *map(in_force_since_ns, in_force)])
+        if leader not in self._barred:
+            name = self._elections.name(leader)
+            upon = (row for row in self._faults if name in unfit(row, self._brokers, self._controllers))
+            barring = (row for row in upon if self._kraft or not sides(row))
+            self._barred[leader] = Intervals((in_force_since_ns(row), over(row)) for row in barring)
+        return min([to_ns, *(begun for begun, _ in self._barred[leader].meeting(to_ns, to_ns))])
 
     def _earliest_ns(self, number: int) -> int:
         """The earliest time of an election: a leader is replaced only after a fault hit it, and an election by hand
@@ -305,15 +309,26 @@ class Acting:
             return max(begins, min(asked))
         # (A leader that nobody reported may have been any replica.)
         led = self._elections.replicas if self._elections.missed_before(number) else {terms[number - 1].leader}
-        struck: list[int] = []
+        struck = []
         for leader in led & self._elections.names.keys():
+            kept, felt = self._struck_of(leader)
+            if kept.meet(begins, begins):
+                return begins
+            struck += felt[bisect_right(felt, begins) :][:1]
+        return min((at for at in struck if at <= terms[number].seen_ns), default=begins)
+
+    def _struck_of(self, leader: int) -> tuple[Intervals, list[int]]:
+        """The times in which a fault, or its after-effects, may have prevented a leader's election; and when faults hit
+        it, in order."""
+        if leader not in self._struck:
             name = self._elections.name(leader)
             upon = [row for row in self._faults if name in may_be_unfit(row, self._brokers, self._kraft)]
-            if Intervals(self._kept_by(upon, leader, name)).meet(begins, begins):
-                return begins
-            upon += [row for row in self._faults if name in hit(row, self._brokers)]
-            struck += map(_felt_ns, upon)
-        return min((at for at in struck if begins < at <= terms[number].seen_ns), default=begins)
+            hits = [row for row in self._faults if name in hit(row, self._brokers)]
+            self._struck[leader] = (
+                Intervals(self._kept_by(upon, leader, name)),
+                sorted(map(_felt_ns, [*upon, *hits])),
+            )
+        return self._struck[leader]
 
     def all_under(self, brokers: frozenset[int], number: int) -> bool:
         """Whether, for each of these brokers, a fault may have prevented its election when an election was seen, or had
@@ -338,11 +353,12 @@ class Acting:
         over when the broker is reported in an ISR again: the controller removes dead brokers from every ISR."""
         known = self._elections
         in_sync = Intervals((one.from_ns, one.to_ns) for one in known.spans if broker in one.isr and one.leader >= 0)
+        begins = [*(since for since, _ in in_sync), NEVER]
         for row in rows:
             begun, over_ns = _felt_ns(row), self._over(row, name)
             back = known.heard_ns(name, over_ns) if _ends(row) and known.reported(name) else over_ns
             if begun <= over_ns:
-                joined = min((one for one, _ in in_sync if one >= back), default=NEVER)
+                joined = begins[bisect_left(begins, back)]
                 yield begun, min(over_ns + COMES_BACK_NS, joined, in_sync.next(back + known.lag_ns, NEVER))
 
     def _over(self, row: Row, name: str) -> int:

@@ -1,8 +1,8 @@
 """Which brokers may not have had the latest metadata, and when: a fault may have kept it from them. Their reports are
 not current then."""
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -27,31 +27,35 @@ def over(row: Row) -> int:
 
 
 class Controllers:
-    """Which brokers may have been the controller, with ZooKeeper: ``reported`` has what each broker reported, as the
-    first and last time of the same report and the controller's name. (KRaft's controllers are no brokers.)"""
+    """Which brokers may have been the controller, with ZooKeeper: ``reported`` has what each broker reported, in order,
+    as the first time of the same report and the controller's name. (KRaft's controllers are no brokers.)"""
 
-    def __init__(self, reported: Iterable[Sequence[tuple[int, int, str]]] = ()) -> None:
-        self._reported = [list(own) for own in reported]
+    def __init__(self, reported: Iterable[Sequence[tuple[int, str]]] = ()) -> None:
+        self._reported = [([at for at, _ in own], [name for _, name in own]) for own in reported]
 
-    def under(self, row: Row, faults: Iterable[Row], brokers: frozenset[str]) -> frozenset[str]:
-        """The brokers that may have been the controller while a fault, or its after-effects, were in force: those that
-        were reported; any, if none was, or if another of the ``faults`` may have moved the controller then."""
-        since, until = _felt(row)
-        named = {name for own in self._reported for name in _around(own, since, until)} & brokers
-        upon = (other for other in faults if other is not row and _felt(other)[0] <= until and since <= _felt(other)[1])
-        if not named or any(may_unseat(other) and not acted_on(other) <= brokers - named for other in upon):
-            return brokers
-        return frozenset(named)
+    def under(self, faults: Sequence[Row], brokers: frozenset[str]) -> list[frozenset[str]]:
+        """For each fault, the brokers that may have been the controller while it, or its after-effects, were in force:
+        those that were reported; any, if none was, or if another fault may have moved the controller then."""
+        unseating = [row for row in faults if may_unseat(row)]
+        felt = Intervals(map(_felt, unseating))
+        return [
+            self._under(row, [unseating[n] for n in felt.which(*_felt(row)) if unseating[n] is not row], brokers)
+            for row in faults
+        ]
+
+    def _under(self, row: Row, upon: Iterable[Row], brokers: frozenset[str]) -> frozenset[str]:
+        named = {name for own in self._reported for name in _around(*own, *_felt(row))} & brokers
+        moved = any(not acted_on(other) <= brokers - named for other in upon)
+        return frozenset(named) if named and not moved else brokers
 
 
 def _felt(row: Row) -> Window:
     return int(row["injecting_ns"]) - COMES_BACK_NS, over(row) + COMES_BACK_NS
 
 
-def _around(own: Sequence[tuple[int, int, str]], since: int, until: int) -> Iterator[str]:
+def _around(begun: Sequence[int], names: Sequence[str], since: int, until: int) -> Iterable[str]:
     """The names in reports between two times, in the last before them, and in the first after."""
-    first = max((n for n, (begun, _, _) in enumerate(own) if begun <= since), default=0)
-    return (name for begun, _, name in own[first : 1 + sum(begun <= until for begun, _, _ in own)])
+    return names[max(0, bisect_right(begun, since) - 1) : bisect_right(begun, until) + 1]
 
 
 def controllers(observations: pa.Table, names: Mapping[int, str]) -> Controllers:
@@ -62,12 +66,11 @@ def controllers(observations: pa.Table, names: Mapping[int, str]) -> Controllers
         return Controllers()
     observers = rows["observer"].combine_chunks().dictionary_encode()
     who, at, ids = observers.indices.to_numpy(), rows["at_ns"].to_numpy(), rows["controller"].to_numpy()
-    edges = [0, *(np.flatnonzero((np.diff(who) != 0) | (np.diff(ids) != 0)) + 1).tolist(), len(rows)]
-    found: dict[int, list[tuple[int, int, str]]] = {}
-    for first, end in pairwise(edges):
+    edges = [0, *(np.flatnonzero((np.diff(who) != 0) | (np.diff(ids) != 0)) + 1).tolist()]
+    found: dict[int, list[tuple[int, str]]] = {}
+    for first in edges:
         if ids[first] in names:
-            told = (int(at[first]), int(at[end - 1]), names[int(ids[first])])
-            found.setdefault(int(who[first]), []).append(told)
+            found.setdefault(int(who[first]), []).append((int(at[first]), names[int(ids[first])]))
     return Controllers(found.values())
 
 
@@ -83,8 +86,8 @@ class BehindTimes:
         controllers: Controllers,
     ) -> None:
         self._brokers, self._kraft, self._lag_ns = brokers, kraft, lag_ns
-        nobody = frozenset[str]()
-        self._rows = [(row, nobody if kraft else controllers.under(row, faults, brokers)) for row in faults]
+        under = [frozenset[str]()] * len(faults) if kraft else controllers.under(faults, brokers)
+        self._rows = [*zip(faults, under, strict=True)]
         self._of: dict[str, Intervals] = {}
 
     def of(self, observer: str) -> Intervals:
