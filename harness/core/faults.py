@@ -195,14 +195,13 @@ def may_be_behind(
     broker, may not hear of the controller's decisions in time; or the controller sends them late. ``controllers``: with
     ZooKeeper, the brokers that may be the controller. (In KRaft a cut between brokers alone does not matter.)
     """
-    late = hits_heartbeats(row) and (does(row, Does.CUTS) or does(row, Does.DELAYS))
     acted = acted_on(row) - {Role.CLIENTS}
     if not may_unseat(row) or not acted:
         return False
-    if kraft and late and sides(row):
+    if kraft and sides(row):
         quorum = [(one, other - brokers - {Role.CLIENTS}) for one, other in opposite(row)]
         return all(there for _, there in quorum) or any(observer in one and there for one, there in quorum)
-    if not kraft and late and does(row, Does.DELAYS) and acted & controllers:
+    if does(row, Does.DELAYS) and acted & controllers:
         return True
     return (observer in acted or not acted <= brokers) and not (kraft and cuts_only(row, brokers))
 

@@ -518,6 +518,22 @@ def test_while_another_controller_is_elected_nobody_tells_of_a_new_isr(
     assert faulted_of(told, **settings) is faulted
 
 
+@pytest.mark.parametrize(
+    ("fault", "kraft", "until"),
+    [
+        ("b1 10..20 kind=pause", True, [9, 10, 10, 21]),
+        ("b2 10..20 kind=pause", True, [9, 15, 20, 21]),
+        ("b1 10..20 kind=isolate plane=all", False, [9, 10, 10, 21]),
+        ("b1,c1 10..20 from=b1 to=c1 plane=controller", True, [9, 10, 10, 21]),
+        ("b1,c1 10..20 from=b1 to=c1 plane=controller", False, [9, 15, 20, 21]),
+    ],
+    ids=["halted", "another", "cut off", "cut from the controllers", "cut from ZooKeeper, not from the controller"],
+)
+def test_a_leader_lets_nobody_in_that_is_halted_or_cannot_ask(fault: str, kraft: bool, until: list[int]) -> None:
+    known = acting(f"fault f {fault}", kraft=kraft)
+    assert [known.admits_until(1, at * SECOND) for at in (9, 15, 20, 21)] == [at * SECOND for at in until]
+
+
 @pytest.mark.parametrize("kind", ["pause", "isolate plane=all", "slow plane=controller", "flaky plane=all"])
 @pytest.mark.parametrize(
     ("controller", "more", "faulted"),

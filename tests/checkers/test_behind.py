@@ -33,6 +33,7 @@ def fault(nodes: str, since: int, until: int, kind: str = "slow") -> dict[str, A
         ([("b1", 10, 2), ("b1", 55, 3), ("b1", 70, 3)], {"b2", "b3"}),
         ([("b1", 10, 2), ("b1", 71, 3)], {"b2", "b3"}),
         ([("b1", 10, 2), ("b1", 30, 2), ("b2", 50, 3), ("b1", 65, 2)], {"b2", "b3"}),
+        ([("b1", 10, 2), ("b1", 80, 4), ("b1", 90, 3), ("b2", 50, 3)], {"b2", "b3", "b4"}),
         ([("b1", 80, 2)], {"b2"}),
         ([("b1", 50, 9)], BROKERS),
         ([("b1", 50, -1)], BROKERS),
@@ -40,7 +41,8 @@ def fault(nodes: str, since: int, until: int, kind: str = "slow") -> dict[str, A
     ],
     ids=[
         *("the same", "since before", "changed just before", "changed meanwhile", "changed in a silence"),
-        *("another broker says otherwise", "the first report", "no broker of the run", "nobody", "not recorded"),
+        *("another broker says otherwise", "another says what one says last", "the first report"),
+        *("no broker of the run", "nobody", "not recorded"),
     ],
 )
 def test_a_reported_controller_is_the_one(reports: list[tuple[str, int, int]], under: set[str]) -> None:
@@ -56,10 +58,20 @@ def test_a_reported_controller_is_the_one(reports: list[tuple[str, int, int]], u
         (fault("b2", 79, 90, "kill"), BROKERS),
         (fault("b2", 81, 90, "kill"), {"b2"}),
         (fault("b3", 50, 60, "kill"), {"b2"}),
+        (fault("b1,b3,b4", 50, 60, "kill"), {"b2"}),
         (fault("z1", 50, 60, "slow"), BROKERS),
         (fault("b2", 50, 60, "wipe"), {"b2"}),
     ],
-    ids=["long before", "just before", "just after", "long after", "of another", "of ZooKeeper", "that stops nothing"],
+    ids=[
+        "long before",
+        "just before",
+        "just after",
+        "long after",
+        "of another",
+        "of all others",
+        "of ZooKeeper",
+        "that stops nothing",
+    ],
 )
 def test_another_fault_may_have_made_any_broker_the_controller(other: dict[str, Any], under: set[str]) -> None:
     slow = fault("b1", 50, 60)

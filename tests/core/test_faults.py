@@ -14,6 +14,7 @@ from harness.core.faults import (
     in_doubt,
     loses,
     may_be_behind,
+    moves_controller,
     sides,
     started,
     supposing_it_acted,
@@ -292,3 +293,33 @@ def test_a_broker_may_be_behind_where_it_may_not_hear_from_the_controllers(
     brokers = frozenset({"b1", "b2"})
     assert {name for name in brokers if may_be_behind(fault, name, brokers, kraft=True)} == behind
     assert {name for name in brokers if may_be_behind(fault, name, brokers, kraft=False)} == with_zookeeper
+
+
+@pytest.mark.parametrize(
+    ("more", "kraft", "moved"),
+    [
+        ({"kind": "kill", "nodes": ["c1"]}, True, {"b1", "b2", "b3"}),
+        ({"kind": "kill", "nodes": ["c1", "b1"]}, True, {"b2", "b3"}),
+        ({"kind": "kill", "nodes": ["b1"]}, True, set()),
+        ({"kind": "kill", "nodes": ["b3"]}, False, {"b1", "b2"}),
+        ({"kind": "kill", "nodes": ["b2", "b3"]}, False, {"b1"}),
+        ({"kind": "kill", "nodes": ["b1", "b2"]}, False, set()),
+        ({"kind": "isolate", "nodes": ["c1"], "plane": "all"}, True, {"b1", "b2", "b3"}),
+        ({"kind": "isolate", "nodes": ["c1"], "plane": "replication"}, True, set()),
+        ({"kind": "slow", "nodes": ["c1"], "plane": "all"}, True, set()),
+        ({"nodes": ["b1", "c1"], "cut_from": ["b1"], "cut_to": ["c1"]}, True, set()),
+        ({"nodes": ["c2", "c1"], "cut_from": ["c2"], "cut_to": ["c1"]}, True, set()),
+        ({"kind": "kill", "nodes": ["c1"], "effective": False}, True, set()),
+    ],
+    ids=[
+        *("a controller", "a broker, too", "a broker", "the controller", "another, too", "other brokers"),
+        *("cut off", "from brokers alone", "late", "a broker from it", "controllers from each other", "in vain"),
+    ],
+)
+def test_another_controller_is_elected_where_one_is_dead_or_cut_off(
+    more: dict[str, Any], kraft: bool, moved: set[str]
+) -> None:
+    """b3 is the controller, with ZooKeeper."""
+    fault, brokers = row(**{"kind": "partition", **more}), frozenset({"b1", "b2", "b3"})
+    controllers = frozenset[str]() if kraft else frozenset({"b3"})
+    assert {name for name in brokers if moves_controller(fault, name, brokers, kraft, controllers)} == moved
