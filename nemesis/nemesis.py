@@ -230,7 +230,9 @@ class Nemesis:
         healing = tuple(node for node in injection.remaining if whole or node not in spared)
         if not healing:
             return
-        injection.healing_ns = self._clock.now()
+        # (If a node's rules could not be removed, those of others may be gone since the first try.)
+        if not whole or injection.healing_ns is None:
+            injection.healing_ns = self._clock.now()
         try:
             self._write(injection)
         finally:

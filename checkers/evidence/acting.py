@@ -191,10 +191,10 @@ class Acting:
             if self._elections.name(broker) in acted
         ]
 
-    def behind(self, observer: str, from_ns: int, to_ns: int) -> bool:
-        """Whether a fault may have kept the latest metadata from a broker, or from the controllers, between two
-        times."""
-        return self._behind_times.of(observer).meet(from_ns, to_ns)
+    def behind(self, observer: str, from_ns: int, to_ns: int, leads: bool = False) -> bool:
+        """Whether a fault may have kept the latest metadata from a broker, or from the controllers, between two times.
+        With ``leads``, whether its reports on a partition that it leads may be older than the ISR that it uses."""
+        return self._behind_times.of(observer, leads).meet(from_ns, to_ns)
 
     @cached_property
     def _behind_times(self) -> BehindTimes:
@@ -296,7 +296,7 @@ class Acting:
             name = self._elections.name(leader)
             upon = (row for row in self._faults if name in unfit(row, self._brokers, self._controllers))
             barring = (row for row in upon if self._kraft or not sides(row))
-            self._barred[leader] = Intervals((in_force_since_ns(row), over(row)) for row in barring)
+            self._barred[leader] = Intervals((in_force_since_ns(row), _begun_to_heal(row)) for row in barring)
         return min([to_ns, *(begun for begun, _ in self._barred[leader].meeting(to_ns, to_ns))])
 
     def _earliest_ns(self, number: int) -> int:
@@ -358,7 +358,7 @@ class Acting:
             begun, over_ns = _felt_ns(row), self._over(row, name)
             back = known.heard_ns(name, over_ns) if _ends(row) and known.reported(name) else over_ns
             if begun <= over_ns:
-                joined = begins[bisect_left(begins, back)]
+                joined = begins[bisect_left(begins, min(back, NEVER))]
                 yield begun, min(over_ns + COMES_BACK_NS, joined, in_sync.next(back + known.lag_ns, NEVER))
 
     def _over(self, row: Row, name: str) -> int:

@@ -1,8 +1,10 @@
 """Which brokers may not have had the latest metadata, and when: a fault may have kept it from them. Their reports are
 not current then."""
 
-from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +12,7 @@ import pyarrow.compute as pc
 
 from checkers.evidence.intervals import NEVER, Intervals, Window
 from harness.core.faults import Does, Row, acted_on, does, may_be_behind, may_unseat, moves_controller
+from harness.core.topology import Role
 
 LAG_NS = 1_000_000_000
 #: After a heal it may take a broker this long to be a candidate again (it must start, register, and rejoin the ISR), or
@@ -17,8 +20,12 @@ LAG_NS = 1_000_000_000
 #: on reporting the old leader for up to 3.6 s.)
 COMES_BACK_NS = 10_000_000_000
 
-#: A function: whether a broker may have known less than others at some time between two.
-Behind = Callable[[str, int, int], bool]
+
+class Behind(Protocol):
+    """Whether a broker may have known less than others at some time between two; or, with ``leads``, whether what it
+    reported on a partition that it leads may be older than the ISR that it uses."""
+
+    def __call__(self, observer: str, from_ns: int, to_ns: int, leads: bool = False) -> bool: ...
 
 
 def over(row: Row) -> int:
@@ -28,34 +35,33 @@ def over(row: Row) -> int:
 
 class Controllers:
     """Which brokers may have been the controller, with ZooKeeper: ``reported`` has what each broker reported, in order,
-    as the first time of the same report and the controller's name. (KRaft's controllers are no brokers.)"""
+    as the first and last time of the same report, and the controller's name. (KRaft's controllers are no brokers.)"""
 
-    def __init__(self, reported: Iterable[Sequence[tuple[int, str]]] = ()) -> None:
-        self._reported = [([at for at, _ in own], [name for _, name in own]) for own in reported]
+    def __init__(self, reported: Iterable[Sequence[tuple[int, int, str]]] = ()) -> None:
+        self._reported = [
+            ([at for at, _, _ in own], [at for _, at, _ in own], [who for *_, who in own]) for own in reported
+        ]
 
     def under(self, faults: Sequence[Row], brokers: frozenset[str]) -> list[frozenset[str]]:
         """For each fault, the brokers that may have been the controller while it, or its after-effects, were in force:
         those that were reported; any, if none was, or if another fault may have moved the controller then."""
-        unseating = [row for row in faults if may_unseat(row)]
-        felt = Intervals(map(_felt, unseating))
-        return [
-            self._under(row, [unseating[n] for n in felt.which(*_felt(row)) if unseating[n] is not row], brokers)
-            for row in faults
-        ]
+        felt = Intervals(map(_felt, faults))
+        others = ([faults[n] for n in felt.which(*_felt(row)) if faults[n] is not row] for row in faults)
+        return [self._under(row, upon, brokers) for row, upon in zip(faults, others, strict=True)]
 
     def _under(self, row: Row, upon: Iterable[Row], brokers: frozenset[str]) -> frozenset[str]:
-        named = {name for own in self._reported for name in _around(*own, *_felt(row))} & brokers
-        moved = any(not acted_on(other) <= brokers - named for other in upon)
-        return frozenset(named) if named and not moved else brokers
+        named = brokers.intersection(*[{name for own in self._reported for name in _around(*own, *_felt(row))}])
+        moved = any(may_unseat(other, brokers, named) for other in upon)
+        return named if named and not moved else brokers
 
 
 def _felt(row: Row) -> Window:
     return int(row["injecting_ns"]) - COMES_BACK_NS, over(row) + COMES_BACK_NS
 
 
-def _around(begun: Sequence[int], names: Sequence[str], since: int, until: int) -> Iterable[str]:
+def _around(begun: Sequence[int], ended: Sequence[int], names: Sequence[str], since: int, until: int) -> Iterable[str]:
     """The names in reports between two times, in the last before them, and in the first after."""
-    return names[max(0, bisect_right(begun, since) - 1) : bisect_right(begun, until) + 1]
+    return names[max(0, bisect_right(begun, since) - 1) : bisect_left(ended, until) + 1]
 
 
 def controllers(observations: pa.Table, names: Mapping[int, str]) -> Controllers:
@@ -66,11 +72,11 @@ def controllers(observations: pa.Table, names: Mapping[int, str]) -> Controllers
         return Controllers()
     observers = rows["observer"].combine_chunks().dictionary_encode()
     who, at, ids = observers.indices.to_numpy(), rows["at_ns"].to_numpy(), rows["controller"].to_numpy()
-    edges = [0, *(np.flatnonzero((np.diff(who) != 0) | (np.diff(ids) != 0)) + 1).tolist()]
-    found: dict[int, list[tuple[int, str]]] = {}
-    for first in edges:
+    edges = [0, *(np.flatnonzero((np.diff(who) != 0) | (np.diff(ids) != 0)) + 1).tolist(), len(rows)]
+    found: dict[int, list[tuple[int, int, str]]] = {}
+    for first, end in pairwise(edges):
         if ids[first] in names:
-            found.setdefault(int(who[first]), []).append((int(at[first]), names[int(ids[first])]))
+            found.setdefault(int(who[first]), []).append((int(at[first]), int(at[end - 1]), names[int(ids[first])]))
     return Controllers(found.values())
 
 
@@ -88,21 +94,27 @@ class BehindTimes:
         self._brokers, self._kraft, self._lag_ns = brokers, kraft, lag_ns
         under = [frozenset[str]()] * len(faults) if kraft else controllers.under(faults, brokers)
         self._rows = [*zip(faults, under, strict=True)]
-        self._of: dict[str, Intervals] = {}
+        self._of: dict[tuple[str, bool], Intervals] = {}
 
-    def of(self, observer: str) -> Intervals:
-        """The times of one broker."""
-        if observer not in self._of:
-            self._of[observer] = Intervals(self._times(observer))
-        return self._of[observer]
+    def of(self, observer: str, leads: bool = False) -> Intervals:
+        """The times of one broker. With ``leads``: those in which its reports on a partition that it leads may be older
+        than the ISR that it uses. It learns that ISR from the controller's answer, and reports what is in the metadata:
+        these come apart where packets are late. (Before 2.7 it decides the ISR itself.)"""
+        if (observer, leads) not in self._of:
+            rows = [(row, who) for row, who in self._rows if not leads or self._parts(row)]
+            self._of[observer, leads] = Intervals(self._times(observer, rows))
+        return self._of[observer, leads]
 
-    def _times(self, observer: str) -> Iterator[Window]:
-        for row, controllers in self._rows:
+    def _parts(self, row: Row) -> bool:
+        return does(row, Does.DELAYS) or (self._lag_ns > LAG_NS and does(row, Does.CUTS))
+
+    def _times(self, observer: str, rows: Iterable[tuple[Row, frozenset[str]]]) -> Iterator[Window]:
+        for row, controllers in rows:
             begun, healed = int(row["injecting_ns"]), over(row)
             until = healed + (max(self._lag_ns, COMES_BACK_NS) if does(row, Does.CUTS) else self._lag_ns)
             who = (row, observer, self._brokers, self._kraft, controllers)
             if moves_controller(*who):
-                if not acted_on(row) <= self._brokers:
+                if not acted_on(row) - {Role.CLIENTS} <= self._brokers:
                     yield begun, min(begun + COMES_BACK_NS, until)
                     yield healed, until
                 # (Before 2.7 the leader decides its ISR: the controller only reports it, and late.)

@@ -130,7 +130,9 @@ class Elections:
             for by in {report.observer for report in reports}
         }
         whole = {by for by, own in of_each.items() if _cover(own, self._silent(by), from_ns, until)}
-        observers = {by for by in whole if by == leader} or {by for by in whole if not behind(by, from_ns, until)}
+        others = {by for by in whole if by != leader and not behind(by, from_ns, until)}
+        own = {by for by in whole if by == leader and not behind(by, from_ns, until, leads=True)}
+        observers = own or others
         if not observers:
             return None
         counted = [report for by in observers for report in of_each[by]]
@@ -161,6 +163,12 @@ class Elections:
     @cached_property
     def _reports_of(self) -> dict[int, list[Span]]:
         return {}
+
+    def told_in_sync(self, number: int, from_ns: int) -> frozenset[int]:
+        """The brokers that current reports of a term have in its ISR from a time on."""
+        term = self.terms[number].leader, self.terms[number].epoch
+        told = (s.isr for s in self.current if (s.leader, s.leader_epoch) == term and s.to_ns >= from_ns)
+        return frozenset[int]().union(*told)
 
     def committed_ns(self, number: int, offset: int) -> int | None:
         """When the leader of a term first reported a high watermark above an offset; None if never."""

@@ -458,6 +458,8 @@ class _Walk:
             self.held |= frozenset() if in_sync is None else in_sync.every
             may = self.elections.replicas if in_sync is None or self._too_few(in_sync.any) else in_sync.any
             able = {broker for broker in may if not self._fetched_nothing(broker, sent, self.committed)} | self.held
+            if in_sync is None:
+                able |= may & self.elections.told_in_sync(self.number, self.committed + self.elections.lag_ns)
             self.may |= may | self.held if self._too_few(able) else able
         self._begin(leader)
 
@@ -827,7 +829,7 @@ class _Walk:
         heard from the controller may report an old ISR."""
         leader, isr = self.state.get(self.elections.terms[n].leader), frozenset(report.isr)
         own = report.observer == self._who(n)
-        late = not own and self.acting.behind(report.observer, at_ns - self.elections.lag_ns, at_ns)
+        late = self.acting.behind(report.observer, at_ns - self.elections.lag_ns, at_ns, leads=own)
         later = n not in self.elections.terms_of_one_leader(self.number)
         caught_up = later and self.evidence.configuration.joins_isr_after_term_began
         for broker in isr.union(report.elr or ()) if committed else isr:

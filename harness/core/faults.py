@@ -196,7 +196,7 @@ def may_be_behind(
     ZooKeeper, the brokers that may be the controller. (In KRaft a cut between brokers alone does not matter.)
     """
     acted = acted_on(row) - {Role.CLIENTS}
-    if not may_unseat(row) or not acted:
+    if not _hits_controllers(row) or not acted:
         return False
     if kraft and sides(row):
         quorum = [(one, other - brokers - {Role.CLIENTS}) for one, other in opposite(row)]
@@ -217,8 +217,20 @@ def moves_controller(
     return stops and observer not in acted and not acted <= (brokers if kraft else brokers - controllers)
 
 
-def may_unseat(row: Row) -> bool:
-    """Whether a fault of the controller may make another node the controller: it stops it, cuts it off or delays it."""
+def may_unseat(row: Row, brokers: frozenset[str], controllers: frozenset[str]) -> bool:
+    """Whether a fault may make another broker ZooKeeper's controller, if one of ``controllers`` is it: it stops it,
+    delays it, or cuts it from ZooKeeper's nodes; or it hits these nodes."""
+    acted = acted_on(row) - {Role.CLIENTS}
+    if not _hits_controllers(row):
+        return False
+    if not sides(row):
+        return not acted <= brokers - controllers
+    quorum = [(acted & one, other - brokers - {Role.CLIENTS}) for one, other in opposite(row)]
+    return any(there and one - brokers | one & controllers for one, there in quorum)
+
+
+def _hits_controllers(row: Row) -> bool:
+    """Whether a fault stops, cuts off or delays a controller, if it hits one."""
     return _stops(row) or (hits_heartbeats(row) and (does(row, Does.CUTS) or does(row, Does.DELAYS)))
 
 

@@ -534,6 +534,18 @@ def test_a_leader_lets_nobody_in_that_is_halted_or_cannot_ask(fault: str, kraft:
     assert [known.admits_until(1, at * SECOND) for at in (9, 15, 20, 21)] == [at * SECOND for at in until]
 
 
+def test_a_leader_may_let_others_in_as_soon_as_it_is_being_healed() -> None:
+    known = acting("fault f b1,b4 10..30 kind=isolate plane=all", healing_ns=20 * SECOND)
+    assert [known.admits_until(1, at * SECOND) for at in (15, 20, 21, 29)] == [at * SECOND for at in (10, 10, 21, 29)]
+
+
+def test_a_time_that_no_clock_tells_is_no_crash() -> None:
+    led = [*saw("b1,b2,b3", "0..24", 1, 0, "1,2"), *saw("b2,b3", "30..60", 3, 1, "3")]
+    told = by_hand(*led, "fault k b1 24.5..90 kind=stop", "fault i b2 10..20 kind=isolate plane=all")
+    told.rows["faults"][1]["healed_ns"] = (1 << 62) + SECOND
+    assert faulted_of(told)
+
+
 @pytest.mark.parametrize("kind", ["pause", "isolate plane=all", "slow plane=controller", "flaky plane=all"])
 @pytest.mark.parametrize(
     ("controller", "more", "faulted"),
@@ -546,8 +558,15 @@ def test_a_leader_lets_nobody_in_that_is_halted_or_cannot_ask(fault: str, kraft:
         ({"b1,b2,b3": 2}, ["fault s b2 12..13 kind=pause"], False),
         ({"b1,b2,b3": 2}, ["fault s z1 12..13 kind=slow plane=controller"], False),
         ({"b1,b2,b3": 2}, ["fault s b3 12..13 kind=pause"], True),
+        ({"b1,b2,b3": 2}, ["fault s b2,b3 12..13 from=b2 to=b3 plane=all"], True),
+        ({"b1,b2,b3": 2}, ["fault s b4,clients 12..13 from=b4 to=clients plane=all"], True),
+        ({"b1,b2,b3": 2}, ["fault s b4,z1 12..13 from=b4 to=z1 plane=controller"], True),
+        ({"b1,b2,b3": 2}, ["fault s b2,z1 12..13 from=b2 to=z1 plane=controller"], False),
     ],
-    ids=["not recorded", "it", "another", "one says it", "nobody", "it may be now", "or now", "nor now"],
+    ids=[
+        *("not recorded", "it", "another", "one says it", "nobody", "it may be now", "or now", "nor now"),
+        *("nor by a cut from brokers", "nor from clients", "nor of another", "but by one from ZooKeeper"),
+    ],
 )
 def test_with_zookeeper_only_a_fault_of_the_controller_makes_others_late(
     controller: dict[str, int], more: list[str], faulted: bool, kind: str

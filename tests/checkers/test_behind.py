@@ -34,6 +34,8 @@ def fault(nodes: str, since: int, until: int, kind: str = "slow") -> dict[str, A
         ([("b1", 10, 2), ("b1", 71, 3)], {"b2", "b3"}),
         ([("b1", 10, 2), ("b1", 30, 2), ("b2", 50, 3), ("b1", 65, 2)], {"b2", "b3"}),
         ([("b1", 10, 2), ("b1", 80, 4), ("b1", 90, 3), ("b2", 50, 3)], {"b2", "b3", "b4"}),
+        ([*(("b1", at, 2) for at in range(10, 81)), ("b1", 81, 3)], {"b2"}),
+        ([*(("b1", at, 2) for at in range(10, 70)), ("b1", 71, 3)], {"b2", "b3"}),
         ([("b1", 80, 2)], {"b2"}),
         ([("b1", 50, 9)], BROKERS),
         ([("b1", 50, -1)], BROKERS),
@@ -41,7 +43,8 @@ def fault(nodes: str, since: int, until: int, kind: str = "slow") -> dict[str, A
     ],
     ids=[
         *("the same", "since before", "changed just before", "changed meanwhile", "changed in a silence"),
-        *("another broker says otherwise", "another says what one says last", "the first report"),
+        *("another broker says otherwise", "another says what one says last"),
+        *("changed after it", "changed as it may have been", "the first report"),
         *("no broker of the run", "nobody", "not recorded"),
     ],
 )

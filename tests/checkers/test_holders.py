@@ -364,16 +364,20 @@ def test_of_two_isrs_of_which_nobody_knows_which_is_newer_both_had_to_be_preferr
 
 
 @pytest.mark.parametrize(
-    ("once", "standing"), [(["20.9"], UNDECIDED), ([], PERMITTED)], ids=["told once more", "not any more"]
+    ("once", "late", "standing"),
+    [(["20.9"], "b1,b2", UNDECIDED), ([], "b1,b2", UNDECIDED), ([], "b2", PERMITTED)],
+    ids=["told once more", "not any more", "the leader is not late"],
 )
-def test_who_was_in_one_of_two_isrs_may_have_been_elected_uncleanly(once: list[str], standing: Standing) -> None:
-    """b2 left the ISR at 20.5 s, as b1 and b2 tell, that are late; b3 was isolated, b1 killed, and b2 elected."""
+def test_who_was_in_one_of_two_isrs_may_have_been_elected_uncleanly(
+    once: list[str], late: str, standing: Standing
+) -> None:
+    """b2 left the ISR at 20.5 s, as b1 and b2 tell; b3 was isolated, b1 killed, and b2 elected."""
     led = [*saw("b1,b2,b3", "0..20", 1, 0, "1,2,3"), *saw("b1", "20.5..23.5", 1, 0, "1,3")]
     led += [
         *saw("b2", "20.5..29.5", 1, 0, "1,3"),
         *(line for at in once for line in saw("b3", f"{at}..{at}", 1, 0, "1,2,3")),
     ]
-    faults = ["fault s b1,b2 2..60 kind=slow plane=all", "fault k b1 24..60 kind=kill"]
+    faults = [f"fault s {late} 2..60 kind=slow plane=all", "fault k b1 24..60 kind=kill"]
     faults += ["fault i b3 21..60 kind=isolate plane=all clients=cut"]
     log = ["final a @4 e0", "final b @5 e1", "send late ok @6 t100..101", "final late @6 e1", "end 0..7"]
     lines = [*led, *faults, *saw("b2", "30..105", 2, 1, "2"), *log]

@@ -373,3 +373,47 @@ def test_who_lost_its_disk_and_joined_the_isr_need_not_have_what_only_its_leader
         *[*saw("b2,b3", "26..60", 3, 1, "2,3"), *CUT],
     ]
     assert decided(f"send r ok @5 t{sent}", *lines, **ALONE).standing is standing
+
+
+@pytest.mark.parametrize("own", ["0.5..4.5", "0.5..11.5"], ids=["the leader is silent", "all report"])
+@pytest.mark.parametrize(
+    ("controller", "standing"), [("", UNDECIDED), ("controller=4", UNDECIDED), ("controller=3", VIOLATION)]
+)
+def test_who_is_reported_in_the_isr_before_and_after_was_in_it_though_all_are_late_meanwhile(
+    own: str, controller: str, standing: Standing
+) -> None:
+    """b2, cut from b1, gets nothing; it is reported in the ISR before r was acknowledged, and until 11.5 s."""
+    led = [*saw("b1", own, 1, 0, "1,2", controller), *saw("b2,b3", "0.5..11.5", 1, 0, "1,2", controller)]
+    led += [*saw("b1,b2,b3", "12..23.7", 1, 0, "1", controller), *saw("b2,b3", "31..110", 2, 1, "2", controller)]
+    faults = ["fault c b1,b2 1..98 from=b1 to=b2 plane=replication", "fault k b1 24.2..95 kind=kill"]
+    faults += ["fault f b4 5.6..6.6 kind=slow plane=all"]
+    log = ["final a @4 e0", "final b @5 e1", "send late ok @6 t100..101", "final late @6 e1", "end 0..7"]
+    zookeeper = {"version": "3.9.2", "metadata": "zookeeper"}
+    assert decided("send r ok @5 t5.9..6.1", *led, *faults, *log, **UNCLEAN, **zookeeper).standing is standing
+
+
+@pytest.mark.parametrize(
+    ("fault", "version", "standing"),
+    [
+        ("b4,b1,b2,b3 15..160 from=b4 to=b1,b2,b3 plane=controller", "2.6.0", UNDECIDED),
+        ("b4,b1,b2,b3 15..160 from=b4 to=b1,b2,b3 plane=controller", "2.7.0", VIOLATION),
+        ("b4,b1,b2,b3 15..160 from=b4 to=b1,b2,b3 plane=client", "2.6.0", VIOLATION),
+        ("b4 15..160 kind=slow plane=controller", "2.6.0", UNDECIDED),
+        ("b4 15..160 kind=slow plane=controller", "2.7.0", UNDECIDED),
+        ("b4 15..70 kind=slow plane=controller", "2.7.0", VIOLATION),
+    ],
+    ids=[
+        *("cut, before 2.7", "the controller decides", "clients cut from it"),
+        *("slow, before 2.7", "slow", "slow until before"),
+    ],
+)
+def test_a_leader_may_report_an_older_isr_than_it_uses_where_the_controller_is_late(
+    fault: str, version: str, standing: Standing
+) -> None:
+    """b1 takes b2 out of the ISR, and reports what the controller, b4, told all before."""
+    led = [*saw("b1,b3", "0..149", 1, 0, "1,2,3", "controller=4"), *saw("b2", "0..161", 1, 0, "1,2,3", "controller=4")]
+    faults = [f"fault f {fault}", "fault c b1,b2 20..155 from=b1 to=b2 plane=replication"]
+    faults += ["fault k b1,b3 150..320 kind=kill", *saw("b2", "163..310", 2, 1, "2", "controller=4")]
+    log = ["final a @4 e0", "final b @5 e1", "send late ok @6 t300..301", "final late @6 e1", "end 0..7"]
+    settings = {**UNCLEAN, "version": version, "metadata": "zookeeper"}
+    assert decided("send r ok @5 t75..76", *led, *faults, *log, **settings).standing is standing

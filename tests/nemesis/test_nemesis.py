@@ -412,6 +412,17 @@ def test_what_cannot_be_healed_keeps_nothing_else_from_being_healed(nemesis: Nem
     assert nemesis.active == ()
 
 
+def test_a_cut_is_being_healed_since_the_first_try(nemesis: Nemesis, shell: FakeShell, rows: Rows) -> None:
+    nemesis.inject(fault("partition"), "cut")
+    shell.broken = True
+    with pytest.raises(ClusterError):
+        nemesis.heal_all()
+    first = rows.last("cut")["healing_ns"]
+    shell.broken = False
+    nemesis.heal_all()
+    assert rows.last("cut")["healing_ns"] == first < rows.last("cut")["healed_ns"]
+
+
 def test_of_a_network_that_outlives_a_dead_process_what_cannot_be_removed_is_not_healed(
     nemesis: Nemesis, shell: FakeShell, rows: Rows
 ) -> None:
