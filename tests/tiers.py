@@ -17,12 +17,13 @@ from contextlib import ExitStack, suppress
 from itertools import chain
 
 _FAST = "not cluster and not proof and not heavy and not long and not lab"
-#: The tests that wait longest. Each group of paths is a separate part.
-_WAIT = (
+#: The tests that wait longest, or are most. Each group of paths is a separate part.
+_APART = (
     ("tests/workloads/test_groups.py",),
     ("tests/workloads/test_running.py",),
     ("tests/nemesis",),
     ("tests/cli", "tests/providers"),
+    ("tests/history", "tests/importing", "tests/scenario", "tests/suite"),
 )
 
 #: A command that only gets the time that others leave. (Linux may first share the time between sessions.)
@@ -37,8 +38,8 @@ _CLEANS_UP_S = 60
 TIERS = {
     "fast": (
         (*_PYTEST, "--durations=10", "-m", f"spark and {_FAST}"),
-        *((*_PYTEST, "--durations=10", "-m", f"not spark and {_FAST}", *paths) for paths in _WAIT),
-        (*_PYTEST, "--durations=10", "-m", f"not spark and {_FAST}", *(f"--ignore={path}" for path in chain(*_WAIT))),
+        *((*_PYTEST, "--durations=10", "-m", f"not spark and {_FAST}", *paths) for paths in _APART),
+        (*_PYTEST, "--durations=10", "-m", f"not spark and {_FAST}", *(f"--ignore={path}" for path in chain(*_APART))),
     ),
     "core": (
         (*_PYTEST, "--durations=0", "-m", "cluster and core"),
