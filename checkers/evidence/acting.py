@@ -12,10 +12,10 @@ An election of a broker outside the ISR is excused only if each broker that Kafk
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
-from checkers.evidence.behind import COMES_BACK_NS, LAG_NS, BehindTimes, over
+from checkers.evidence.behind import COMES_BACK_NS, LAG_NS, BehindTimes, begun_to_heal, over
 from checkers.evidence.elections import Elections
 from checkers.evidence.intervals import BEFORE, NEVER, Intervals
 from checkers.evidence.leadership import FRESH_NS
@@ -89,7 +89,7 @@ class Acting:
             begun = row["injected_ns"]
             if begun is None or not any(does(row, what) for what in by) or name not in acted_on(row):
                 continue
-            until = min(_begun_to_heal(row), self._restarted_ns(name, begun))
+            until = min(begun_to_heal(row), self._restarted_ns(name, begun))
             if self._elections.reported_nothing(name, begun, until) and not self._ended_unseen(row, name, begun, until):
                 yield int(begun), until
 
@@ -132,7 +132,7 @@ class Acting:
         if key not in self._cuts:
             names = self._elections.name(sender), self._elections.name(receiver)
             cuts = [
-                (int(row["injected_ns"]), _begun_to_heal(row))
+                (int(row["injected_ns"]), begun_to_heal(row))
                 for row in self._faults
                 if row["injected_ns"] is not None and loses(row, *names)
             ]
@@ -167,7 +167,7 @@ class Acting:
             if does(row, Does.ENDS_PROCESS) and row["injected_ns"] is not None:
                 begun = int(row["injected_ns"])
                 for name in acted_on(row):
-                    back = min(_begun_to_heal(row), self._restarted_ns(name, begun))
+                    back = min(begun_to_heal(row), self._restarted_ns(name, begun))
                     found.setdefault(name, []).append((begun, back))
         return {name: sorted(times) for name, times in found.items()}
 
@@ -195,6 +195,13 @@ class Acting:
         """Whether a fault may have kept the latest metadata from a broker, or from the controllers, between two times.
         With ``leads``, whether its reports on a partition that it leads may be older than the ISR that it uses."""
         return self._behind_times.of(observer, leads).meet(from_ns, to_ns)
+
+    def current_ns(self, observer: str, at_ns: int, lag_ns: int, leads: bool) -> int:
+        """The first time from ``at_ns`` on when a broker had not been behind for a lag."""
+        times = self._behind_times.of(observer, leads)
+        while met := times.meeting(at_ns - lag_ns, at_ns):
+            at_ns = max(over for _, over in met) + lag_ns + 1
+        return at_ns
 
     @cached_property
     def _behind_times(self) -> BehindTimes:
@@ -296,8 +303,15 @@ class Acting:
             name = self._elections.name(leader)
             upon = (row for row in self._faults if name in unfit(row, self._brokers, self._controllers))
             barring = (row for row in upon if self._kraft or not sides(row))
-            self._barred[leader] = Intervals((in_force_since_ns(row), _begun_to_heal(row)) for row in barring)
+            self._barred[leader] = Intervals(self._barring_times(barring, name))
         return min([to_ns, *(begun for begun, _ in self._barred[leader].meeting(to_ns, to_ns))])
+
+    def _barring_times(self, rows: Iterable[Row], name: str) -> Iterator[tuple[int, int]]:
+        for row in rows:
+            # (One of several nodes may have been healed before the others.)
+            until = min(begun_to_heal(row), self._over(row, name) if len(row["nodes"]) > 1 else NEVER)
+            if in_force_since_ns(row) <= until:
+                yield in_force_since_ns(row), until
 
     def _earliest_ns(self, number: int) -> int:
         """The earliest time of an election: a leader is replaced only after a fault hit it, and an election by hand
@@ -439,8 +453,3 @@ def _felt_ns(row: Row) -> int:
 def _ends(row: Row) -> bool:
     """Whether a fault ends processes or destroys data, so that it acts at once."""
     return does(row, Does.ENDS_PROCESS) or does(row, Does.DESTROYS_DATA)
-
-
-def _begun_to_heal(row: Row) -> int:
-    """The time from which a fault may no longer be in force: the beginning of its heal; NEVER if there was none."""
-    return min(over(row), NEVER if row.get("healing_ns") is None else int(row["healing_ns"]))

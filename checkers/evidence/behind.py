@@ -33,6 +33,11 @@ def over(row: Row) -> int:
     return NEVER if row["healed_ns"] is None else int(row["healed_ns"])
 
 
+def begun_to_heal(row: Row) -> int:
+    """The time when the heal of a fault began; NEVER if it was not healed."""
+    return min(over(row), NEVER if row.get("healing_ns") is None else int(row["healing_ns"]))
+
+
 class Controllers:
     """Which brokers may have been the controller, with ZooKeeper: ``reported`` has what each broker reported, in order,
     as the first and last time of the same report, and the controller's name. (KRaft's controllers are no brokers.)"""
@@ -99,18 +104,19 @@ class BehindTimes:
     def of(self, observer: str, leads: bool = False) -> Intervals:
         """The times of one broker. With ``leads``: those in which its reports on a partition that it leads may be older
         than the ISR that it uses. It learns that ISR from the controller's answer, and reports what is in the metadata:
-        these come apart where packets are late. (Before 2.7 it decides the ISR itself.)"""
+        these come apart where packets are late, and after a cut, as their connections come back one after the other.
+        (Before 2.7 it decides the ISR itself: there they come apart during a cut, too.)"""
         if (observer, leads) not in self._of:
-            rows = [(row, who) for row, who in self._rows if not leads or self._parts(row)]
-            self._of[observer, leads] = Intervals(self._times(observer, rows))
+            self._of[observer, leads] = Intervals(self._times(observer, leads))
         return self._of[observer, leads]
 
-    def _parts(self, row: Row) -> bool:
-        return does(row, Does.DELAYS) or (self._lag_ns > LAG_NS and does(row, Does.CUTS))
-
-    def _times(self, observer: str, rows: Iterable[tuple[Row, frozenset[str]]]) -> Iterator[Window]:
-        for row, controllers in rows:
+    def _times(self, observer: str, leads: bool) -> Iterator[Window]:
+        for row, controllers in self._rows:
             begun, healed = int(row["injecting_ns"]), over(row)
+            if leads and not does(row, Does.DELAYS):
+                if not does(row, Does.CUTS):
+                    continue
+                begun = begun_to_heal(row) if self._lag_ns <= LAG_NS else begun
             until = healed + (max(self._lag_ns, COMES_BACK_NS) if does(row, Does.CUTS) else self._lag_ns)
             who = (row, observer, self._brokers, self._kraft, controllers)
             if moves_controller(*who):

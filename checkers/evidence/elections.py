@@ -164,10 +164,10 @@ class Elections:
     def _reports_of(self) -> dict[int, list[Span]]:
         return {}
 
-    def told_in_sync(self, number: int, from_ns: int) -> frozenset[int]:
-        """The brokers that current reports of a term have in its ISR from a time on."""
-        term = self.terms[number].leader, self.terms[number].epoch
-        told = (s.isr for s in self.current if (s.leader, s.leader_epoch) == term and s.to_ns >= from_ns)
+    def told_in_sync(self, number: int, from_ns: int, to_ns: int) -> frozenset[int]:
+        """The brokers that reports of a leader, however late, have in its ISR between two times."""
+        reports = (report for n in self.terms_of_one_leader(number) for report in self.terms[n].reports)
+        told = (report.isr for report in reports if report.from_ns <= to_ns and min(report.to_ns, to_ns) >= from_ns)
         return frozenset[int]().union(*told)
 
     def committed_ns(self, number: int, offset: int) -> int | None:

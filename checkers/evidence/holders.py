@@ -458,9 +458,13 @@ class _Walk:
             self.held |= frozenset() if in_sync is None else in_sync.every
             may = self.elections.replicas if in_sync is None or self._too_few(in_sync.any) else in_sync.any
             able = {broker for broker in may if not self._fetched_nothing(broker, sent, self.committed)} | self.held
+            few = self._too_few(able)
             if in_sync is None:
-                able |= may & self.elections.told_in_sync(self.number, self.committed + self.elections.lag_ns)
-            self.may |= may | self.held if self._too_few(able) else able
+                # (Who joined it after its disk was wiped tells nothing.)
+                wiped = (row["injecting_ns"] for row, broker in self.acting.wipes(sent, NEVER) if broker == leader)
+                told_ns = self.committed + self.elections.lag_ns, min(wiped, default=NEVER)
+                able |= may & self.elections.told_in_sync(self.number, *told_ns)
+            self.may |= may | self.held if few else able
         self._begin(leader)
 
     def _begin(self, leader: int) -> None:
@@ -758,6 +762,11 @@ class _Walk:
             heard_ns = max(report.from_ns, (from_ns if here is None else max(here, from_ns)) + self.elections.lag_ns)
             if heard_ns <= until:
                 happened.append((heard_ns, 1, (report, before.get(report.observer))))
+                # (What was late then may still be reported when it is late no more.)
+                own = report.observer == self._who(n)
+                again_ns = self.acting.current_ns(report.observer, heard_ns, self.elections.lag_ns, leads=own)
+                if heard_ns < again_ns <= until:
+                    happened.append((again_ns, 1, (report, frozenset(report.isr))))
             happened += [
                 (max(at, report.from_ns), 2, broker)
                 for at, broker in filled
@@ -848,7 +857,7 @@ class _Walk:
                     self.in_doubt.add(broker)
             elif sure and (committed or (joined and caught_up)):
                 self._now(at_ns, broker, Has.MUST, Why.JOINED, n)
-            elif not sure or (joined and later):
+            elif leader is Has.MAY or (late and (not own or committed or joined)) or (joined and later):
                 self._now(at_ns, broker, has or Has.MAY, Why.PERHAPS_JOINED, n)
 
     def _wiped_ns(self, broker: int) -> int:

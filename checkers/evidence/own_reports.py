@@ -4,7 +4,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 
-from checkers.evidence.behind import LAG_NS
+from checkers.evidence.behind import LAG_NS, begun_to_heal
 from checkers.evidence.intervals import BEFORE, NEVER, Intervals, Window
 from checkers.evidence.leadership import FRESH_NS, Span, known_epoch
 from harness.core.faults import Does, Row, acted_on, does, unreached
@@ -92,9 +92,8 @@ def kept_silent(faults: Iterable[Row]) -> dict[str, list[Kept]]:
         kept = acted_on(row) if ends or does(row, Does.HALTS_PROCESS) else unreached(row)
         if row["injected_ns"] is None or not kept:
             continue
-        over = min((int(at) for at in (row.get("healing_ns"), row["healed_ns"]) if at is not None), default=NEVER)
         for name in kept:
-            found.setdefault(name, []).append((int(row["injected_ns"]), over, ends))
+            found.setdefault(name, []).append((int(row["injected_ns"]), begun_to_heal(row), ends))
     return {name: sorted(times) for name, times in found.items()}
 
 

@@ -539,6 +539,15 @@ def test_a_leader_may_let_others_in_as_soon_as_it_is_being_healed() -> None:
     assert [known.admits_until(1, at * SECOND) for at in (15, 20, 21, 29)] == [at * SECOND for at in (10, 10, 21, 29)]
 
 
+@pytest.mark.parametrize(("nodes", "barred"), [("b1,b4", False), ("b1", True)])
+def test_one_of_several_that_was_started_again_before_the_others_may_let_others_in(nodes: str, barred: bool) -> None:
+    evidence = json.dumps({"released": {"b1": {"at_ns": 13 * SECOND}} if nodes != "b1" else {}})
+    known = acting(
+        f"fault f {nodes} 10..30 kind=kill", told=["saw b2 @0..40 leader=1 epoch=0 isr=1"], evidence=evidence
+    )
+    assert (known.admits_until(1, 20 * SECOND) == 10 * SECOND) is barred
+
+
 def test_a_time_that_no_clock_tells_is_no_crash() -> None:
     led = [*saw("b1,b2,b3", "0..24", 1, 0, "1,2"), *saw("b2,b3", "30..60", 3, 1, "3")]
     told = by_hand(*led, "fault k b1 24.5..90 kind=stop", "fault i b2 10..20 kind=isolate plane=all")

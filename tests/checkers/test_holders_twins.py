@@ -375,21 +375,117 @@ def test_who_lost_its_disk_and_joined_the_isr_need_not_have_what_only_its_leader
     assert decided(f"send r ok @5 t{sent}", *lines, **ALONE).standing is standing
 
 
-@pytest.mark.parametrize("own", ["0.5..4.5", "0.5..11.5"], ids=["the leader is silent", "all report"])
+ENDED = ["final a @4 e0", "final b @5 e1", "send late ok @6 t100..101", "final late @6 e1", "end 0..7"]
+ZOOKEEPER = {"version": "3.9.2", "metadata": "zookeeper"}
+
+
 @pytest.mark.parametrize(
-    ("controller", "standing"), [("", UNDECIDED), ("controller=4", UNDECIDED), ("controller=3", VIOLATION)]
+    ("own", "controller", "until", "standing"),
+    [
+        ("0.5..4.5", "", 6.6, UNDECIDED),
+        ("0.5..4.5", "controller=4", 6.6, UNDECIDED),
+        ("0.5..4.5", "controller=3", 6.6, VIOLATION),
+        ("0.5..4.5", "controller=4", 40, UNDECIDED),
+        ("0.5..11.5", "controller=4", 6.6, VIOLATION),
+        ("0.5..11.5", "controller=4", 40, UNDECIDED),
+    ],
+    ids=[
+        *("who is the controller?", "the controller is late", "another", "to the end"),
+        *("the leader reports it afterwards", "late, too"),
+    ],
 )
 def test_who_is_reported_in_the_isr_before_and_after_was_in_it_though_all_are_late_meanwhile(
-    own: str, controller: str, standing: Standing
+    own: str, controller: str, until: float, standing: Standing
 ) -> None:
     """b2, cut from b1, gets nothing; it is reported in the ISR before r was acknowledged, and until 11.5 s."""
     led = [*saw("b1", own, 1, 0, "1,2", controller), *saw("b2,b3", "0.5..11.5", 1, 0, "1,2", controller)]
     led += [*saw("b1,b2,b3", "12..23.7", 1, 0, "1", controller), *saw("b2,b3", "31..110", 2, 1, "2", controller)]
     faults = ["fault c b1,b2 1..98 from=b1 to=b2 plane=replication", "fault k b1 24.2..95 kind=kill"]
-    faults += ["fault f b4 5.6..6.6 kind=slow plane=all"]
-    log = ["final a @4 e0", "final b @5 e1", "send late ok @6 t100..101", "final late @6 e1", "end 0..7"]
-    zookeeper = {"version": "3.9.2", "metadata": "zookeeper"}
-    assert decided("send r ok @5 t5.9..6.1", *led, *faults, *log, **UNCLEAN, **zookeeper).standing is standing
+    faults += [f"fault f b4 5.6..{until} kind=slow plane=all"]
+    assert decided("send r ok @5 t5.9..6.1", *led, *faults, *ENDED, **UNCLEAN, **ZOOKEEPER).standing is standing
+
+
+@pytest.mark.parametrize("epoch", [0, 1], ids=["the same epoch", "a later epoch"])
+def test_who_was_in_it_before_and_after_was_so_in_whichever_epoch_of_the_leader(epoch: int) -> None:
+    """b3 is killed at 8.1 s: the controller may raise the epoch. b2, cut from b1, was in the ISR until 11.5 s."""
+    led = [*saw("b1", "0.5..4.5", 1, 0, "1,2,3"), *saw("b2", "0.5..7.9", 1, 0, "1,2,3")]
+    led += [*saw("b3", "0.5..7.5", 1, 0, "1,2,3"), *saw("b2", "8.5..11.5", 1, epoch, "1,2")]
+    led += [*saw("b1,b2", "12..23.7", 1, epoch, "1"), *saw("b2", "31..110", 2, epoch + 1, "2")]
+    faults = ["fault c b1,b2 1..98 from=b1 to=b2 plane=replication", "fault k b1 24.2..95 kind=kill"]
+    faults += ["fault k3 b3 8.1..98 kind=kill", "fault f c1 5.6..7 kind=slow plane=all"]
+    log = [line.replace("e1", f"e{epoch + 1}") for line in ENDED]
+    assert decided("send r ok @5 t5.9..6.1", *led, *faults, *log, **UNCLEAN).standing is UNDECIDED
+
+
+@pytest.mark.parametrize("later", ["1,2", "1"], ids=["b2 joins later", "nobody joins"])
+@pytest.mark.parametrize(("min_isr", "standing"), [(2, UNDECIDED), (1, PERMITTED)])
+def test_who_joins_the_isr_later_is_not_the_second_that_had_to_be_in_it(
+    min_isr: int, later: str, standing: Standing
+) -> None:
+    """r was acknowledged while b2 and b3 were cut from b1: too early, if either was in the ISR; b3 was elected."""
+    led = [*saw("b1,b2,b3", "0.5..8.5", 1, 0, "1,2,3"), *saw("b1,b2,b3", "10.8..13.8", 1, 0, "1")]
+    led += [*saw("b1,b2", "14..23", 1, 0, later), *saw("b3", "14..29", 1, 0, later), *saw("b3", "31..110", 3, 1, "3")]
+    faults = ["fault f c1 8.8..9.7 kind=slow plane=all", "fault k b1,b2 24.2..95 kind=kill"]
+    faults += [
+        f"fault c{other} b1,b{other} 5..{to} from=b1 to=b{other} plane=replication" for other, to in ((2, 12), (3, 95))
+    ]
+    settings = {**UNCLEAN, "min_insync_replicas": min_isr}
+    assert decided("send r ok @5 t9..9.2", *led, *faults, *ENDED, **settings).standing is standing
+
+
+@pytest.mark.parametrize("isr", ["1,2,3", "1"])
+def test_who_joins_the_isr_of_a_leader_that_lost_its_disk_has_nothing_of_before(isr: str) -> None:
+    """r was acknowledged by b1 alone, which was killed, wiped, and elected again with its empty disk."""
+    led = [*saw("b1,b2,b3", "0..20.9", 1, 0, "1,2,3"), *saw("b1,b2,b3", "21.2..22.2", 1, 0, "1")]
+    led += [*saw("b2,b3", "23.2..25.2", 1, 0, "1"), *saw("b2,b3", "26..28", -1, 1, "1")]
+    led += [*saw("b1,b2,b3", "29..29", 1, 2, "1"), *saw("b1,b2,b3", "30..60", 1, 2, isr)]
+    faults = ["fault c b1,b2,b3 18.2..25.2 from=b1 to=b2,b3 plane=replication", "fault k b1 22.9..28.4 kind=kill"]
+    faults += ["fault w b1 23.7..23.8 kind=wipe", "final late @0 e2", "send late ok @0 t50..51", "end 0..1"]
+    assert decided("send r ok @5 t21.94..21.96", *led, *faults, **ZOOKEEPER).standing is PERMITTED
+
+
+@pytest.mark.parametrize(
+    "fault", ["b1 5..60 kind=slow plane=all", "b1,b2,b3 5..60 kind=flaky plane=all", "c1 5..60 kind=slow"]
+)
+def test_what_the_leader_alone_had_to_have_obliges_nobody_else_though_it_reports_late(fault: str) -> None:
+    """acks=1: the leader is killed, and what it had not sent is gone."""
+    led = [
+        *saw("b1", "0..20", 1, 0, "1,2,3"),
+        *saw("b2,b3", "0..25", 1, 0, "1,2,3"),
+        *saw("b2,b3", "26..110", 2, 1, "2,3"),
+    ]
+    faults = [f"fault s {fault}", "fault k b1 20.5..40 kind=kill"]
+    assert decided("send r ok @5 t15..15.1", *led, *faults, *ENDED, **ALONE).standing is PERMITTED
+
+
+@pytest.mark.parametrize(
+    ("late", "standing"), [("b1,b2,b3 8..15", VIOLATION), ("c1 8..15", VIOLATION), ("b1,b2,b3 8..100", UNDECIDED)]
+)
+def test_who_is_still_in_the_isr_when_nobody_is_late_any_more_must_have_it(late: str, standing: Standing) -> None:
+    led = [*saw("b1,b2,b3", "0..90", 1, 0, "1,2,3"), *saw("b2,b3", "96..190", 2, 1, "2,3")]
+    faults = [f"fault s {late} kind=slow plane=all", "fault k b1 90.5..180 kind=kill"]
+    log = [line.replace("t100..101", "t150..151") for line in ENDED]
+    assert decided("send r ok @5 t11..11.1", *led, *faults, *log, **UNCLEAN).standing is standing
+
+
+@pytest.mark.parametrize(
+    ("fault", "until", "standing"),
+    [
+        ("b1,c1 11..16 from=b1 to=c1 plane=controller", 19, UNDECIDED),
+        ("b1 11..16 kind=isolate plane=all", 19, UNDECIDED),
+        ("b1 11..16 kind=isolate plane=all", 16, PERMITTED),
+        ("b1 11..16 kind=isolate plane=replication", 19, VIOLATION),
+        ("b1 1..4 kind=isolate plane=all", 19, VIOLATION),
+    ],
+    ids=["cut from the controller", "isolated", "it reports the new one", "from brokers alone", "long before"],
+)
+def test_after_a_cut_a_leader_may_report_an_older_isr_than_it_uses(fault: str, until: int, standing: Standing) -> None:
+    """b2 is killed; healed, b1 is told the ISR of b1 and b3, and reports the ISR of before for some more seconds."""
+    led = [*saw("b1", f"0..{until}", 1, 0, "1,2,3"), *saw("b1", f"{until + 1}..24", 1, 0, "1,3")]
+    led += [*saw("b3", "0..16", 1, 0, "1,2,3"), *saw("b3", "17..24", 1, 0, "1,3"), *saw("b2", "27..31", 1, 0, "1,3")]
+    faults = ["fault k2 b2 8..26 kind=kill", f"fault f {fault}", "fault k b1,b3 25..95 kind=kill"]
+    lines = [*led, *faults, *saw("b2", "33..110", 2, 1, "2"), *ENDED]
+    assert decided("send r ok @5 t16.9..17.2", *lines, **UNCLEAN).standing is standing
 
 
 @pytest.mark.parametrize(
