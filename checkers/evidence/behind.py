@@ -69,7 +69,7 @@ def _around(begun: Sequence[int], ended: Sequence[int], names: Sequence[str], si
     return names[max(0, bisect_right(begun, since) - 1) : bisect_left(ended, until) + 1]
 
 
-def controllers(observations: pa.Table, names: Mapping[int, str]) -> Controllers:
+def reported_controllers(observations: pa.Table, names: Mapping[int, str]) -> Controllers:
     """The controllers that brokers reported. ``names``: brokers by their ids."""
     rows = observations.select(["observer", "at_ns", "controller"]).filter(pc.is_valid(observations["controller"]))
     rows = rows.sort_by([("observer", "ascending"), ("at_ns", "ascending")])

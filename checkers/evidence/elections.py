@@ -16,7 +16,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.evidence.behind import LAG_NS, Behind, BehindTimes, Controllers, controllers, current_reports, over
+from checkers.evidence.behind import (
+    LAG_NS,
+    Behind,
+    BehindTimes,
+    Controllers,
+    current_reports,
+    over,
+    reported_controllers,
+)
 from checkers.evidence.high_watermarks import Highs, high_watermarks
 from checkers.evidence.intervals import BEFORE, NEVER, Intervals, Times, Window
 from checkers.evidence.leadership import (
@@ -80,7 +88,7 @@ class InSync:
 class Elections:
     """What is known about the leaders of one partition. ``terms`` are in the order of epochs (without epochs: of time).
 
-    ``names``: brokers by their ids. ``current``: the reports of brokers that were not behind (see ``behind_times``).
+    ``names``: brokers by their ids. ``current``: the reports of brokers that were not behind (see ``BehindTimes``).
     ``silences``: by the name of each broker, the times without a report from it on the partition; by None, the times
     without a current report. ``own``: by its name, the reports of each broker alone. ``controllers``: as reported.
     """
@@ -500,7 +508,7 @@ def elections(
     lag_ns = LAG_NS if configuration.tells_isr_at_once else _LATE_LAG_NS
     faults, brokers = list(faults), frozenset(names.values())
     supposed, kraft = [supposing_it_acted(row) for row in faults], configuration.metadata == "kraft"
-    who = controllers(observations, names)
+    who = reported_controllers(observations, names)
     behind = BehindTimes(supposed, brokers, kraft, lag_ns, who)
     delays = [row for row in supposed if not kraft and hits_heartbeats(row) and does(row, Does.DELAYS)]
     late = {

@@ -5,7 +5,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from checkers.evidence.behind import controllers
+from checkers.evidence.behind import reported_controllers
 from harness.history.schema import OBSERVATIONS
 from tests.checkers.notation import SECOND, by_hand
 from tests.checkers.test_holders import NAMES
@@ -50,7 +50,7 @@ def fault(nodes: str, since: int, until: int, kind: str = "slow") -> dict[str, A
 )
 def test_a_reported_controller_is_the_one(reports: list[tuple[str, int, int]], under: set[str]) -> None:
     slow = fault("b1", 50, 60)
-    assert controllers(told(*reports), NAMES).under([slow], BROKERS) == [under]
+    assert reported_controllers(told(*reports), NAMES).under([slow], BROKERS) == [under]
 
 
 @pytest.mark.parametrize(
@@ -78,12 +78,12 @@ def test_a_reported_controller_is_the_one(reports: list[tuple[str, int, int]], u
 )
 def test_another_fault_may_have_made_any_broker_the_controller(other: dict[str, Any], under: set[str]) -> None:
     slow = fault("b1", 50, 60)
-    known = controllers(told(("b1", 10, 2), ("b1", 90, 2)), NAMES)
+    known = reported_controllers(told(("b1", 10, 2), ("b1", 90, 2)), NAMES)
     assert known.under([other, slow], BROKERS)[1] == under
 
 
 def test_times_are_in_order_whatever_the_order_of_the_rows() -> None:
     slow = fault("b1", 50, 60)
     rows = told(("b1", 70, 2), ("b3", 50, 2), ("b1", 41, 2), ("b1", 10, 3))
-    assert controllers(rows, NAMES).under([slow], BROKERS) == [{"b2", "b3"}]
+    assert reported_controllers(rows, NAMES).under([slow], BROKERS) == [{"b2", "b3"}]
     assert rows["at_ns"][0].as_py() == 70 * SECOND
