@@ -26,7 +26,7 @@ from harness.core.faults import (
     cuts_only,
     does,
     hit,
-    hits_heartbeats,
+    hits_controllers,
     in_force_since_ns,
     loses,
     may_be_unfit,
@@ -234,7 +234,7 @@ class Acting:
             # (With ZooKeeper any broker may be the controller.)
             deciding = acted_on(row) - {leader, Role.CLIENTS} - (self._brokers if self._kraft else frozenset())
             down, cut = any(does(row, what) for what in _DOWN), does(row, Does.CUTS)
-            if not down and not (hits_heartbeats(row) and (cut or does(row, Does.DELAYS))):
+            if not hits_controllers(row):
                 continue
             own = leader in acted_on(row) and not down
             if cut and sides(row):

@@ -184,8 +184,13 @@ def may_be_unfit(row: Row, brokers: frozenset[str], kraft: bool) -> frozenset[st
         return frozenset()
     if not sides(row):
         return acted
-    cut = acted & frozenset[str]().union(*(one for one, other in opposite(row) if other - brokers - {Role.CLIENTS}))
+    cut = acted & frozenset[str]().union(*(one for one, controllers in _from_controllers(row, brokers) if controllers))
     return cut if kraft else cut | hit(row, brokers)
+
+
+def _from_controllers(row: Row, brokers: frozenset[str]) -> list[tuple[frozenset[str], frozenset[str]]]:
+    """Each group of a cut between two groups, with the controllers (or ZooKeeper's nodes) of the other group."""
+    return [(one, other - brokers - {Role.CLIENTS}) for one, other in opposite(row)]
 
 
 def may_be_behind(
@@ -196,11 +201,11 @@ def may_be_behind(
     ZooKeeper, the brokers that may be the controller. (In KRaft a cut between brokers alone does not matter.)
     """
     acted = acted_on(row) - {Role.CLIENTS}
-    if not _hits_controllers(row) or not acted:
+    if not hits_controllers(row) or not acted:
         return False
     if kraft and sides(row):
-        quorum = [(one, other - brokers - {Role.CLIENTS}) for one, other in opposite(row)]
-        return all(there for _, there in quorum) or any(observer in one and there for one, there in quorum)
+        cut = _from_controllers(row, brokers)
+        return all(there for _, there in cut) or any(observer in one and there for one, there in cut)
     if does(row, Does.DELAYS) and acted & controllers:
         return True
     return (observer in acted or not acted <= brokers) and not (kraft and cuts_only(row, brokers))
@@ -221,15 +226,15 @@ def may_unseat(row: Row, brokers: frozenset[str], controllers: frozenset[str]) -
     """Whether a fault may make another broker ZooKeeper's controller, if one of ``controllers`` is it: it stops it,
     delays it, or cuts it from ZooKeeper's nodes; or it hits these nodes."""
     acted = acted_on(row) - {Role.CLIENTS}
-    if not _hits_controllers(row):
+    if not hits_controllers(row):
         return False
     if not sides(row):
         return not acted <= brokers - controllers
-    quorum = [(acted & one, other - brokers - {Role.CLIENTS}) for one, other in opposite(row)]
-    return any(there and one - brokers | one & controllers for one, there in quorum)
+    cut = ((acted & one, there) for one, there in _from_controllers(row, brokers))
+    return any(there and one - brokers | one & controllers for one, there in cut)
 
 
-def _hits_controllers(row: Row) -> bool:
+def hits_controllers(row: Row) -> bool:
     """Whether a fault stops, cuts off or delays a controller, if it hits one."""
     return _stops(row) or (hits_heartbeats(row) and (does(row, Does.CUTS) or does(row, Does.DELAYS)))
 
