@@ -50,15 +50,20 @@ _SESSION_NS = 2_000_000_000
 
 
 class Acting:
-    """The faults of a run, as they acted on the brokers of one partition. ``kraft``: whether the cluster uses KRaft.
+    """The faults of a run, as they acted on the brokers of one partition. ``behind``: when they kept metadata back.
     ``controllers``: the names of the controllers, or of the ZooKeeper nodes."""
 
     def __init__(
-        self, elections: Elections, faults: Sequence[Row], kraft: bool, controllers: frozenset[str] = frozenset()
+        self,
+        elections: Elections,
+        faults: Sequence[Row],
+        behind: BehindTimes,
+        controllers: frozenset[str] = frozenset(),
     ) -> None:
         self._elections = elections
         self._faults = faults
-        self._kraft = kraft
+        self._behind = behind
+        self._kraft = behind.propagation.kraft
         self._controllers = controllers
         self._brokers = frozenset(elections.names.values())
         self._downs: dict[tuple[int, tuple[Does, ...]], Intervals] = {}
@@ -194,19 +199,14 @@ class Acting:
     def behind(self, observer: str, from_ns: int, to_ns: int, leads: bool = False) -> bool:
         """Whether a fault may have kept the latest metadata from a broker, or from the controllers, between two times.
         With ``leads``, whether its reports on a partition that it leads may be older than the ISR that it uses."""
-        return self._behind_times.of(observer, leads).meet(from_ns, to_ns)
+        return self._behind.of(observer, leads).meet(from_ns, to_ns)
 
     def current_ns(self, observer: str, at_ns: int, lag_ns: int, leads: bool) -> int:
         """The first time from ``at_ns`` on when a broker had not been behind for a lag."""
-        times = self._behind_times.of(observer, leads)
+        times = self._behind.of(observer, leads)
         while met := times.meeting(at_ns - lag_ns, at_ns):
             at_ns = max(over for _, over in met) + lag_ns + 1
         return at_ns
-
-    @cached_property
-    def _behind_times(self) -> BehindTimes:
-        known = self._elections
-        return BehindTimes(self._faults, self._brokers, self._kraft, known.lag_ns, known.controllers)
 
     def keeps_answers(self, number: int, from_ns: int, to_ns: int, of_all: bool) -> bool:
         """Whether, at some time between two, a fault (or its after-effects) may have kept the answers of a term's
@@ -230,9 +230,8 @@ class Acting:
         return self._late[leader].meet(from_ns, to_ns)
 
     def _late_times(self, leader: str) -> Iterator[tuple[int, int]]:
-        for row in self._faults:
-            # (With ZooKeeper any broker may be the controller.)
-            deciding = acted_on(row) - {leader, Role.CLIENTS} - (self._brokers if self._kraft else frozenset())
+        for row, controllers in self._behind.faults:
+            deciding = acted_on(row) - {leader, Role.CLIENTS} - (self._brokers - controllers)
             down, cut = any(does(row, what) for what in _DOWN), does(row, Does.CUTS)
             if not hits_controllers(row):
                 continue

@@ -3,6 +3,7 @@ not current then."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Protocol
 
@@ -85,20 +86,30 @@ def reported_controllers(observations: pa.Table, names: Mapping[int, str]) -> Co
     return Controllers(found.values())
 
 
-class BehindTimes:
-    """The times in which faults, or their after-effects, may have kept the latest metadata from each broker."""
+@dataclass(frozen=True)
+class Propagation:
+    """How the controllers' decisions reach the brokers. Without a fault that takes at most ``lag_ns``.
 
-    def __init__(
-        self,
-        faults: Sequence[Row],
-        brokers: frozenset[str],
-        kraft: bool,
-        lag_ns: int,
-        controllers: Controllers,
-    ) -> None:
-        self._brokers, self._kraft, self._lag_ns = brokers, kraft, lag_ns
-        under = [frozenset[str]()] * len(faults) if kraft else controllers.under(faults, brokers)
-        self._rows = [*zip(faults, under, strict=True)]
+    ``controllers``: with ZooKeeper, the brokers that were reported to be the controller.
+    """
+
+    brokers: frozenset[str]
+    kraft: bool
+    lag_ns: int
+    controllers: Controllers
+
+
+class BehindTimes:
+    """The times in which faults, or their after-effects, may have kept the latest metadata from each broker.
+
+    ``faults``: each, with the brokers that may have been the controller while it was in force (none in KRaft).
+    """
+
+    def __init__(self, faults: Sequence[Row], propagation: Propagation) -> None:
+        self.propagation = propagation
+        brokers, reported = propagation.brokers, propagation.controllers
+        under = [frozenset[str]()] * len(faults) if propagation.kraft else reported.under(faults, brokers)
+        self.faults = [*zip(faults, under, strict=True)]
         self._of: dict[tuple[str, bool], Intervals] = {}
 
     def of(self, observer: str, leads: bool = False) -> Intervals:
@@ -111,20 +122,21 @@ class BehindTimes:
         return self._of[observer, leads]
 
     def _times(self, observer: str, leads: bool) -> Iterator[Window]:
-        for row, controllers in self._rows:
+        brokers, kraft, lag_ns = self.propagation.brokers, self.propagation.kraft, self.propagation.lag_ns
+        for row, controllers in self.faults:
             begun, healed = int(row["injecting_ns"]), over(row)
             if leads and not does(row, Does.DELAYS):
                 if not does(row, Does.CUTS):
                     continue
-                begun = begun_to_heal(row) if self._lag_ns <= LAG_NS else begun
-            until = healed + (max(self._lag_ns, COMES_BACK_NS) if does(row, Does.CUTS) else self._lag_ns)
-            who = (row, observer, self._brokers, self._kraft, controllers)
+                begun = begun_to_heal(row) if lag_ns <= LAG_NS else begun
+            until = healed + (max(lag_ns, COMES_BACK_NS) if does(row, Does.CUTS) else lag_ns)
+            who = (row, observer, brokers, kraft, controllers)
             if moves_controller(*who):
-                if not acted_on(row) - {Role.CLIENTS} <= self._brokers:
+                if not acted_on(row) - {Role.CLIENTS} <= brokers:
                     yield begun, min(begun + COMES_BACK_NS, until)
                     yield healed, until
                 # (Before 2.7 the leader decides its ISR: the controller only reports it, and late.)
-                elif self._lag_ns <= LAG_NS:
+                elif lag_ns <= LAG_NS:
                     yield begun, begun + COMES_BACK_NS
             elif may_be_behind(*who):
                 yield begun, until

@@ -8,7 +8,7 @@ ReplicaManager, maybePropagateIsrChanges, called every 2.5 s).
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
 
@@ -20,7 +20,7 @@ from checkers.evidence.behind import (
     LAG_NS,
     Behind,
     BehindTimes,
-    Controllers,
+    Propagation,
     current_reports,
     over,
     reported_controllers,
@@ -90,7 +90,8 @@ class Elections:
 
     ``names``: brokers by their ids. ``current``: the reports of brokers that were not behind (see ``BehindTimes``).
     ``silences``: by the name of each broker, the times without a report from it on the partition; by None, the times
-    without a current report. ``own``: by its name, the reports of each broker alone. ``controllers``: as reported.
+    without a current report. ``own``: by its name, the reports of each broker alone. ``propagation``: how
+    brokers hear of changes.
     """
 
     of: Partition
@@ -100,9 +101,9 @@ class Elections:
     current: tuple[Span, ...]
     terms: tuple[Term, ...]
     silences: Mapping[str | None, Sequence[Window]]
-    lag_ns: int = LAG_NS
-    own: Mapping[str, OwnReports] = field(default_factory=dict)
-    controllers: Controllers = field(default_factory=Controllers)
+    lag_ns: int
+    own: Mapping[str, OwnReports]
+    propagation: Propagation
 
     @cached_property
     def moments(self) -> Times:
@@ -509,8 +510,8 @@ def elections(
     lag_ns = LAG_NS if configuration.tells_isr_at_once else _LATE_LAG_NS
     faults, brokers = list(faults), frozenset(names.values())
     supposed, kraft = [supposing_it_acted(row) for row in faults], configuration.metadata == "kraft"
-    who = reported_controllers(observations, names)
-    behind = BehindTimes(supposed, brokers, kraft, lag_ns, who)
+    propagation = Propagation(brokers, kraft, lag_ns, reported_controllers(observations, names))
+    behind = BehindTimes(supposed, propagation)
     delays = [row for row in supposed if not kraft and hits_heartbeats(row) and does(row, Does.DELAYS)]
     late = {
         name: Intervals((int(row["injecting_ns"]), over(row) + LAG_NS) for row in delays if name in acted_on(row))
@@ -527,7 +528,7 @@ def elections(
         terms = _terms(spans, of, names, quiet.get(of, {}), highs.get(of, {}), own, late)
         known = replicas.get(of, frozenset()) | {broker for span in spans for broker in span.isr}
         found[of] = Elections(
-            of, names, known, tuple(spans), tuple(told.get(of, ())), terms, quiet.get(of, {}), lag_ns, own, who
+            of, names, known, tuple(spans), tuple(told.get(of, ())), terms, quiet.get(of, {}), lag_ns, own, propagation
         )
     return found
 

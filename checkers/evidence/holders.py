@@ -21,7 +21,7 @@ import numpy as np
 
 from checkers.evidence.acting import Acting
 from checkers.evidence.again import Again, Gone
-from checkers.evidence.behind import COMES_BACK_NS, LAG_NS, over
+from checkers.evidence.behind import COMES_BACK_NS, LAG_NS, BehindTimes, Propagation, over
 from checkers.evidence.elections import Elections
 from checkers.evidence.final_logs import Log, Offsets
 from checkers.evidence.holding import AT_FIRST, Change, Has, Holding, Story, Why
@@ -149,6 +149,7 @@ class Evidence:
     controllers: frozenset[str] = frozenset()
     _moments: dict[Partition, Offsets] = field(default_factory=dict)
     _edges: dict[Partition, Offsets] = field(default_factory=dict)
+    _behind: dict[int, BehindTimes] = field(default_factory=dict)
     _acting: dict[tuple[Partition, int], Acting] = field(default_factory=dict)
     _losing: dict[tuple[Partition, int], tuple[int, bool]] = field(default_factory=dict)
 
@@ -216,9 +217,15 @@ class Evidence:
         """The faults as they acted on a partition. ``supposed``: the index of the list in ``faults``."""
         key = elections.of, supposed
         if key not in self._acting:
-            kraft = self.configuration.metadata == "kraft"
-            self._acting[key] = Acting(elections, self.faults[supposed], kraft, self.controllers)
+            behind = self._behind_times(elections.propagation, supposed)
+            self._acting[key] = Acting(elections, self.faults[supposed], behind, self.controllers)
         return self._acting[key]
+
+    def _behind_times(self, propagation: Propagation, supposed: int) -> BehindTimes:
+        """When faults kept metadata from each broker: the same for all partitions."""
+        if supposed not in self._behind:
+            self._behind[supposed] = BehindTimes(self.faults[supposed], propagation)
+        return self._behind[supposed]
 
     def decided(self, anomaly: Anomaly, case: Case) -> Decision:
         """The decision about these records."""

@@ -206,6 +206,9 @@ def may_be_behind(
     if kraft and sides(row):
         cut = _from_controllers(row, brokers)
         return all(there for _, there in cut) or any(observer in one and there for one, there in cut)
+    if sides(row):
+        hears = ((acted & one, other & controllers or other - brokers - {Role.CLIENTS}) for one, other in opposite(row))
+        return may_unseat(row, brokers, controllers) or any(observer in one and there for one, there in hears)
     if does(row, Does.DELAYS) and acted & controllers:
         return True
     return (observer in acted or not acted <= brokers) and not (kraft and cuts_only(row, brokers))

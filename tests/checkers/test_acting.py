@@ -9,7 +9,7 @@ from checkers.evidence.acting import Acting
 from checkers.evidence.intervals import BEFORE, NEVER
 from harness.core.faults import Row
 from tests.checkers.notation import SECOND, HandHistory, by_hand
-from tests.checkers.test_holders import ALONE, TRIAL, evidence, saw
+from tests.checkers.test_holders import ALONE, TRIAL, acting_on, evidence, saw
 
 #: b1 led with all in the ISR, and said so until 20 s; b2 leads since 26 s.
 TWO_TERMS = [
@@ -35,13 +35,13 @@ WITHOUT_EPOCHS = [
 def acting(*faults: str, told: list[str] = TWO_TERMS, kraft: bool = True, **of_each: Any) -> Acting:
     """What they did; ``of_each``: what their rows tell otherwise."""
     rows: list[Row] = [{**row, **of_each} for row in by_hand(*faults).rows["faults"]]
-    return Acting(evidence(by_hand(*told), **ALONE).elections[TRIAL], rows, kraft, frozenset({"c1"}))
+    return acting_on(evidence(by_hand(*told), **ALONE).elections[TRIAL], rows, kraft, frozenset({"c1"}))
 
 
 def faulted_of(told: HandHistory, metadata: str = "kraft", **settings: Any) -> bool:
     """Whether all of the ISR from which the second leader was elected were faulted."""
     elections = evidence(told, metadata=metadata, **settings).elections[TRIAL]
-    return Acting(elections, told.rows["faults"], metadata == "kraft").isr_faulted(1)
+    return acting_on(elections, told.rows["faults"], metadata == "kraft").isr_faulted(1)
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_one_of_several_that_were_killed_is_down_no_longer_than_until_it_was_beg
 def test_another_fault_tells_when_one_of_several_was_begun_again() -> None:
     rows = by_hand("fault k b2,b3 5..23 kind=kill", "fault s b2 8..8 kind=start").rows["faults"]
     rows[1]["evidence"] = json.dumps({"released": {"b2": {"at_ns": 8 * SECOND}}})
-    known = Acting(evidence(by_hand(*NOT_HEARD), **ALONE).elections[TRIAL], rows, kraft=True)
+    known = acting_on(evidence(by_hand(*NOT_HEARD), **ALONE).elections[TRIAL], rows, kraft=True)
     assert list(known.down_times(2)) == [(5 * SECOND, 8 * SECOND)]
 
 
@@ -259,7 +259,7 @@ def test_who_of_the_isr_could_be_elected_was_not_faulted(fault: str, faulted: bo
 
 def test_who_is_cut_from_none_of_the_controllers_that_are_known_may_be_cut_from_them() -> None:
     told, cut = by_hand(*TWO_TERMS), by_hand("fault f b1,b3,c1 20..30 from=b1,b3 to=c1 plane=all").rows["faults"]
-    known = Acting(evidence(told, **ALONE).elections[TRIAL], cut, kraft=True)
+    known = acting_on(evidence(told, **ALONE).elections[TRIAL], cut, kraft=True)
     assert (known.isr_faulted(1), known.isr_may_be_faulted(1)) == (False, True)
 
 
@@ -272,7 +272,7 @@ def test_with_zookeeper_who_is_cut_from_its_nodes_cannot_be_elected() -> None:
     told = by_hand(*TWO_TERMS)
     for other, faulted in (("z1", True), ("b2", False)):
         cut = by_hand(f"fault f b1,b3,{other} 20..30 from=b1,b3 to={other} plane=all").rows["faults"]
-        known = Acting(evidence(told, **ALONE).elections[TRIAL], cut, False, frozenset({"z1"}))
+        known = acting_on(evidence(told, **ALONE).elections[TRIAL], cut, False, frozenset({"z1"}))
         assert (known.isr_faulted(1), known.all_under(frozenset({1}), 1)) == (faulted, faulted)
 
 
@@ -307,7 +307,7 @@ def test_a_fault_that_began_after_an_election_may_have_come_does_not_excuse_it(
     lines = [f"fault k b1 {leader} kind=stop", f"fault k2 b2 {other} kind=stop", *saw("b3", "21..60", 3, 1, "3")]
     watched = [*saw("b1,b2", "0..17", 1, 0, "1,2"), *saw("b3", "0..20", 1, 0, "1,2")]
     told = by_hand(*watched, *lines)
-    known = Acting(evidence(told).elections[TRIAL], told.rows["faults"], kraft=True)
+    known = acting_on(evidence(told).elections[TRIAL], told.rows["faults"], kraft=True)
     assert known.isr_faulted(1) is faulted
     assert known.isr_may_be_faulted(1) is (other != "21.1..90" and leader != "50..90")
 
@@ -316,7 +316,7 @@ def test_a_fault_that_began_after_an_election_may_have_come_does_not_excuse_it(
 def passed_over(*lines: str, isr: str = "1,2") -> Acting:
     watched = [*saw("b1,b3", "0..30", 1, 0, isr), "fault k b1 30.1..90 kind=stop", *saw("b3", "31..60", 3, 1, "3")]
     told = by_hand(*watched, *lines)
-    return Acting(evidence(told).elections[TRIAL], told.rows["faults"], kraft=True)
+    return acting_on(evidence(told).elections[TRIAL], told.rows["faults"], kraft=True)
 
 
 @pytest.mark.parametrize(
@@ -595,7 +595,7 @@ def test_before_the_controller_decides_isrs_nobody_is_behind_for_another_brokers
 ) -> None:
     told = by_hand(*TWO_TERMS, "fault k b3 20..21 kind=kill")
     elections = evidence(told, version=version, metadata="zookeeper").elections[TRIAL]
-    known = Acting(elections, told.rows["faults"], kraft=False)
+    known = acting_on(elections, told.rows["faults"], kraft=False)
     seconds = [at for at in range(60) if known.behind("b1", at * SECOND, at * SECOND)]
     assert seconds == [at for since, until in behind for at in range(since, until + 1)]
 
@@ -708,7 +708,7 @@ def test_a_leader_that_is_cut_from_the_controllers_may_be_deposed_since_then(cut
     """b2, in the ISR as b1 was, lived until 35 s; b3 leads at 40 s."""
     led = [*saw("b1,b2", "0..20", 1, 0, "1,2"), *saw("b3", "0..14", 1, 0, "1,2"), *saw("b3", "40..105", 3, 1, "3")]
     told = by_hand(*led, "fault k3 b3 15..33.2 kind=kill", cut, "fault k b1,b2 35.1..120 kind=kill")
-    known = Acting(evidence(told).elections[TRIAL], told.rows["faults"], True, frozenset({"c1"}))
+    known = acting_on(evidence(told).elections[TRIAL], told.rows["faults"], True, frozenset({"c1"}))
     assert known.isr_faulted(1) is faulted
 
 
@@ -791,7 +791,7 @@ def test_an_election_by_hand_made_any_term_of_its_time(asked: str, told: str, ne
     lines = [f"fault e - {asked} unclean", *saw("b3", f"{next_ns}..60", 3, 2, "3"), *saw("b2", told, 2, 1, "2")]
     seen = by_hand(*saw("b1", "0..23", 1, 0, "1,2"), *lines)
     seen.rows["faults"][0]["effective"] = True
-    known = Acting(evidence(seen).elections[TRIAL], seen.rows["faults"], kraft=True)
+    known = acting_on(evidence(seen).elections[TRIAL], seen.rows["faults"], kraft=True)
     assert {n for n in range(3) if known.may_be_by_hand(n)} == made
     assert {n for n in range(3) if known.by_hand(n)} == (made if len(made) == 1 else set())
     assert not known.unseen_by_hand
@@ -812,7 +812,7 @@ def test_an_election_by_hand_made_no_term_for_certain_where_an_epoch_before_it_i
 ) -> None:
     lines = [*saw("b1", "0..23", 1, 0, "1,2"), *more, "fault e - 24.5..25 unclean", *saw("b3", "26..60", 3, epoch, "3")]
     seen = by_hand(*lines)
-    known = Acting(evidence(seen).elections[TRIAL], seen.rows["faults"], kraft=True)
+    known = acting_on(evidence(seen).elections[TRIAL], seen.rows["faults"], kraft=True)
     assert (known.by_hand(1), known.may_be_by_hand(1), known.unseen_by_hand) == (made, True, unseen)
 
 
@@ -827,7 +827,7 @@ def test_an_election_by_hand_made_no_term_for_certain_where_another_may_have_fol
         *saw("b3", "40..60", 3, epoch, "3"),
         "fault e - 24..25 unclean",
     )
-    known = Acting(evidence(seen).elections[TRIAL], seen.rows["faults"], kraft=True)
+    known = acting_on(evidence(seen).elections[TRIAL], seen.rows["faults"], kraft=True)
     assert known.may_be_by_hand(1)
     assert (known.by_hand(1), known.unseen_by_hand) == (made, not made)
 
@@ -892,6 +892,25 @@ def test_with_zookeeper_another_broker_may_be_the_controller_that_it_asked(cut: 
     known = acting(f"fault f b1,b2,b3 12..25 {cut} plane=all", kraft=False)
     assert known.asks_late(1, 10 * SECOND, 26 * SECOND) is late
     assert acting("fault p b3 12..25 kind=pause", kraft=False).asks_late(1, 10 * SECOND, 26 * SECOND)
+
+
+@pytest.mark.parametrize(
+    ("fault", "late"),
+    [
+        ("b2 12..25 kind=slow plane=all", True),
+        ("b2 12..25 kind=pause", True),
+        ("b1 12..25 kind=slow plane=all", True),
+        ("b3 12..25 kind=slow plane=all", False),
+        ("b3 12..25 kind=pause", False),
+        ("b1,b2,b3 12..25 from=b1 to=b2,b3 plane=all", True),
+        ("b1,b2,b3 12..25 from=b3 to=b1,b2 plane=all", False),
+    ],
+    ids=["slow", "halted", "slow leader", "slow other", "halted other", "cut from the leader", "other cut from both"],
+)
+def test_with_zookeeper_only_the_reported_controller_decides_late(fault: str, late: bool) -> None:
+    told = [f"{line} controller=2" for line in TWO_TERMS]
+    known = acting(f"fault f {fault}", told=told, kraft=False)
+    assert known.asks_late(1, 10 * SECOND, 26 * SECOND) is late
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ from checkers.evidence.leadership import spans
 from harness.core.guarantees import Configuration
 from harness.history.schema import OBSERVATIONS, SENDS
 from tests.checkers.notation import SECOND, HandHistory, by_hand
+from tests.checkers.test_holders import acting_on
 
 TRIAL = ("trial", 0)
 
@@ -62,7 +63,7 @@ def again(
     lacking = pa.Table.from_pylist(rows_of_gone, COLUMNS_OF_GONE)
 
     def acting(elections: Elections) -> Acting:
-        return Acting(elections, faults, kraft=True)
+        return acting_on(elections, faults, kraft=True)
 
     logs = {} if log is None else {TRIAL: log}
     most = {"most_slices": slices, "most_held": held, "fewest_rows": fewest}
@@ -324,7 +325,7 @@ def test_only_what_was_acknowledged_at_an_offset_that_is_known_counts() -> None:
 
 
 def _nothing_acted(elections: Elections) -> Acting:
-    return Acting(elections, [], kraft=True)
+    return acting_on(elections, [], kraft=True)
 
 
 def test_a_run_without_length_is_one_slice() -> None:

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from checkers.evidence.acting import Acting
 from checkers.evidence.elections import _Others
 from checkers.evidence.final_logs import Log
 from checkers.evidence.holders import Case
@@ -32,6 +31,7 @@ from tests.checkers.test_holders import (
     UNCLEAN,
     UNDECIDED,
     VIOLATION,
+    acting_on,
     decided,
     evidence,
     saw,
@@ -1125,10 +1125,10 @@ def test_a_fault_of_several_nodes_may_be_healed_on_one_of_them_before() -> None:
     )
     [row] = by_hand("fault k b1,b2 15..30 kind=kill").rows["faults"]
     known = evidence(told, **ALONE).elections[TRIAL]
-    acting = Acting(known, [row | {"healing_ns": 20 * SECOND}], kraft=True)
+    acting = acting_on(known, [row | {"healing_ns": 20 * SECOND}], kraft=True)
     assert acting.down(2, 16 * SECOND, 20 * SECOND)
     assert not acting.down(2, 16 * SECOND, 21 * SECOND)
-    assert not Acting(known, [row], kraft=True).down(2, 16 * SECOND, 20 * SECOND)
+    assert not acting_on(known, [row], kraft=True).down(2, 16 * SECOND, 20 * SECOND)
     assert acting.up_ns(2, 16 * SECOND) == 20 * SECOND
 
 

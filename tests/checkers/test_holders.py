@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from checkers.evidence.acting import Acting
 from checkers.evidence.again import COLUMNS as COLUMNS_OF_SENDS
 from checkers.evidence.again import (
     COLUMNS_OF_GONE,
@@ -16,14 +18,16 @@ from checkers.evidence.again import (
     acknowledged_again,
     committed,
 )
+from checkers.evidence.behind import BehindTimes
 from checkers.evidence.causes import COLUMNS, RecordRange, attached, record_ranges
 from checkers.evidence.causes import decided as each_decided
-from checkers.evidence.elections import elections
+from checkers.evidence.elections import Elections, elections
 from checkers.evidence.final_logs import Log
 from checkers.evidence.holders import Case, Decision, Evidence
 from checkers.evidence.leadership import spans
 from checkers.evidence.standing import possible_faults
 from harness.core.anomalies import ACKNOWLEDGED_ELSEWHERE, HANGING_TRANSACTION, LOST, VANISHED, Anomaly
+from harness.core.faults import Row
 from harness.core.guarantees import Configuration
 from harness.core.verdict import Standing
 from harness.history.schema import OBSERVATIONS, SENDS, TRANSACTIONS
@@ -70,6 +74,13 @@ def evidence(told: HandHistory, **settings: Any) -> Evidence:
     known_of, transactions = (known.elections, known.acting), [done] if configuration.read_committed else None
     again_at = acknowledged_again([table], [gone], [vanished(told)], *known_of, known.logs, known.end_ns, transactions)
     return Evidence(**{**vars(known), "again": again_at, "_edges": {}, "_moments": {}})
+
+
+def acting_on(
+    known: Elections, faults: Sequence[Row], kraft: bool = True, controllers: frozenset[str] = frozenset()
+) -> Acting:
+    """These faults, as they acted on a partition."""
+    return Acting(known, faults, BehindTimes(faults, replace(known.propagation, kraft=kraft)), controllers)
 
 
 def told_of_gone(told: HandHistory) -> Callable[[dict[str, Any]], dict[str, Any] | None]:

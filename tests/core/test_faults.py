@@ -275,7 +275,7 @@ def test_clients_reach_no_broker_that_is_cut_from_them(more: dict[str, Any], awa
         ({"nodes": ["b1", "c1"], "cut_from": ["b1"], "cut_to": ["c1"]}, {"b1"}, {"b1", "b2"}),
         ({"nodes": ["b1", "c1"], "cut_from": ["c1"], "cut_to": ["b1"]}, {"b1"}, {"b1", "b2"}),
         ({"nodes": ["b1", "c1"], "cut_from": ["b1"], "cut_to": ["c1"], "plane": "replication"}, set(), set()),
-        ({"nodes": ["b1", "clients"], "cut_from": ["b1"], "cut_to": ["clients"]}, set(), {"b1"}),
+        ({"nodes": ["b1", "clients"], "cut_from": ["b1"], "cut_to": ["clients"]}, set(), set()),
         ({"nodes": ["c1", "c2"], "cut_from": ["c1"], "cut_to": ["c2"]}, {"b1", "b2"}, {"b1", "b2"}),
     ],
     ids=[
@@ -292,7 +292,38 @@ def test_a_broker_may_be_behind_where_it_may_not_hear_from_the_controllers(
     fault = row(**{"kind": "partition", "nodes": ["b1"], **more})
     brokers = frozenset({"b1", "b2"})
     assert {name for name in brokers if may_be_behind(fault, name, brokers, kraft=True)} == behind
-    assert {name for name in brokers if may_be_behind(fault, name, brokers, kraft=False)} == with_zookeeper
+    assert {name for name in brokers if may_be_behind(fault, name, brokers, False, brokers)} == with_zookeeper
+
+
+@pytest.mark.parametrize(
+    ("cut", "behind"),
+    [
+        (("b1", "z1"), {"b1"}),
+        (("z1", "b1"), {"b1"}),
+        (("b1,clients", "z1"), {"b1"}),
+        (("b3", "z1"), {"b1", "b2", "b3"}),
+        (("z1", "b1,b3"), {"b1", "b2", "b3"}),
+        (("z1", "z2"), {"b1", "b2", "b3"}),
+        (("b1", "b2"), set()),
+        (("b1", "b3"), {"b1"}),
+        (("b3", "b1"), {"b1"}),
+        (("b3", "b1,b2"), {"b1", "b2"}),
+        (("b1", "clients"), set()),
+        (("b3", "clients"), set()),
+        (("b1", "b3,clients"), {"b1"}),
+    ],
+    ids=" ".join,
+)
+def test_with_zookeeper_a_cut_keeps_metadata_from_those_that_it_parts_from_the_controller(
+    cut: tuple[str, str], behind: set[str]
+) -> None:
+    """b3 is the controller: where it is cut from ZooKeeper, any broker may be it."""
+    one, other = cut[0].split(","), cut[1].split(",")
+    brokers, nodes = frozenset({"b1", "b2", "b3"}), [*one, *other]
+    fault = row(kind="partition", nodes=nodes, cut_from=one, cut_to=other, plane="all")
+    assert {name for name in brokers if may_be_behind(fault, name, brokers, False, frozenset({"b3"}))} == behind
+    nowhere = {**fault, "nodes_without_effect": nodes}
+    assert not any(may_be_behind(nowhere, name, brokers, False, frozenset({"b3"})) for name in brokers)
 
 
 @pytest.mark.parametrize(
