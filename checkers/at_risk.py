@@ -18,8 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from checkers.evidence.behind import over
+from checkers.evidence.decision import Case
 from checkers.evidence.elections import Elections
-from checkers.evidence.holders import Case, Evidence
+from checkers.evidence.evidence import Evidence
+from checkers.evidence.holders import had_to_have
 from checkers.evidence.intervals import BEFORE
 from checkers.evidence.leadership import Partition
 from checkers.stretches import Timeline
@@ -55,7 +57,7 @@ def _fewest(of: Partition, own: Timeline, bins: npt.NDArray[np.int64], evidence:
     times = [own.earliest[bins], np.maximum(own.last_ack, own.earliest)[bins]]
     alike = np.stack([np.searchsorted(moments, at, side="right") for at in times])
     _, first, each = np.unique(alike, axis=1, return_index=True, return_inverse=True)
-    known = [evidence.had_to_have(Case(of, int(times[0][n]), int(times[1][n]), acknowledged=True)) for n in first]
+    known = [had_to_have(evidence, Case(of, int(times[0][n]), int(times[1][n]), acknowledged=True)) for n in first]
     fewest = [min(map(len, terms), default=NOT_KNOWN) for terms in known]
     return [fewest[n] for n in each.ravel().tolist()]
 

@@ -15,8 +15,8 @@ from itertools import groupby
 from typing import Any
 
 from checkers.evidence.causes import MOST_RUNS, RecordRange, facts
+from checkers.evidence.decision import Event
 from checkers.evidence.faults import active, overlapping
-from checkers.evidence.holders import Event
 from checkers.evidence.leadership import FRESH_NS, LeaderTerm, Partition, Span, isr_before
 from checkers.evidence.standing import WORST_FIRST, worst_ruling
 from harness.core.anomalies import BY_NAME

@@ -20,9 +20,9 @@ from checkers.catalogue import checkers_of
 from checkers.checker import Checker
 from checkers.evidence.causes import RecordRange, found_ranges, runs, terms_led
 from checkers.evidence.copies import sent_again_for_loss
+from checkers.evidence.evidence import Evidence
 from checkers.evidence.faults import active
 from checkers.evidence.final_logs import Holes
-from checkers.evidence.holders import Evidence
 from checkers.evidence.holes import with_final_logs
 from checkers.evidence.leadership import who_led
 from checkers.evidence.reach import Resent, faulted, given_up_beside, resent

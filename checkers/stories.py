@@ -10,8 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from checkers.archive import Archive, Row
+from checkers.evidence.decision import Case
 from checkers.evidence.final_logs import NO_EPOCH, Holes, inside, logs, sparse
-from checkers.evidence.holders import Case
+from checkers.evidence.holders import stories
 from checkers.evidence.holding import Change, Has, Story, Why
 from checkers.evidence.leadership import Partition
 from checkers.evidence.standing import observed, with_results
@@ -47,7 +48,7 @@ def held(archive: Archive, found: Mapping[str, Row]) -> list[Held]:
         of = (row["topic"], row["partition"])
         epochs, holes = _final_log(archive, of)
         known = with_results(seen, archive, logs(archive, epochs) if archive.file.final_read else {}, archive.found)
-        for story in known.stories(BY_NAME[name], _case(row, holes)):
+        for story in stories(known, BY_NAME[name], _case(row, holes)):
             by_story.setdefault(story, []).append(name)
     return [
         Held(

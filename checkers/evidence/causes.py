@@ -17,9 +17,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from checkers.evidence import holders
+from checkers.evidence.decision import Case, Decision
+from checkers.evidence.evidence import Evidence
 from checkers.evidence.faults import active, overlapping
 from checkers.evidence.final_logs import Holes, Log, inside
-from checkers.evidence.holders import Case, Decision, Evidence
 from checkers.evidence.intervals import BEFORE, NEVER
 from checkers.evidence.leadership import LeaderTerm, Partition, Span, isr_before, leader_terms
 from checkers.evidence.store import AnomalyStore, StoredRows, each_partition
@@ -118,7 +120,7 @@ def decided(parts: Iterable[RecordRange], anomaly: Anomaly, evidence: Evidence) 
         assert part.case is not None
         alike = evidence.alike(part.case)
         if alike not in known:
-            known[alike] = evidence.decided(anomaly, part.case)
+            known[alike] = holders.decided(evidence, anomaly, part.case)
         decision = known[alike]
         term = part.term if decision.term is None else decision.term + 1
         hole = part.hole and decision.standing is not Standing.PERMITTED

@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 
 from checkers.evidence.causes import found_ranges
 from checkers.evidence.elections import Elections
+from checkers.evidence.evidence import Evidence
 from checkers.evidence.final_logs import Holes
-from checkers.evidence.holders import Evidence
 from checkers.evidence.intervals import NEVER
 from checkers.evidence.leadership import Partition
 from checkers.evidence.reach import IN_FLIGHT, held_back, late_copies

@@ -13,941 +13,159 @@ have had the record, or if nothing can have taken it. It is *undecided* if too l
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import replace
 
-import numpy as np
-
-from checkers.evidence.acting import Acting
-from checkers.evidence.again import Again, Gone
-from checkers.evidence.behind import COMES_BACK_NS, LAG_NS, BehindTimes, Propagation, over
+from checkers.evidence.decision import Candidate, Case, Decision, as_acknowledged, undecided, untaken
 from checkers.evidence.elections import Elections
-from checkers.evidence.final_logs import Log, Offsets
-from checkers.evidence.holding import AT_FIRST, Change, Has, Holding, Story, Why
-from checkers.evidence.intervals import BEFORE, NEVER
-from checkers.evidence.leadership import FRESH_NS, Partition, Span, known_epoch
+from checkers.evidence.evidence import Evidence, candidates, tells_term
+from checkers.evidence.holding import Change, Story
+from checkers.evidence.intervals import BEFORE
+from checkers.evidence.leadership import known_epoch
+from checkers.evidence.walk import Walk
 from harness.core.anomalies import COMMITTED_LOST, FRACTURED, HANGING_TRANSACTION, LOST, Anomaly
-from harness.core.faults import Does, Row, acted_on, does, injection_of, started
-from harness.core.guarantees import Circumstances, Configuration, Ruling, asked_by_hand, standing
-from harness.core.topology import broker_name
 from harness.core.verdict import Standing
 
 #: The anomalies that the log of the transaction coordinator may cause at any isolation level: it decides how a
 #: transaction ends.
 _ASK_COORDINATOR = frozenset({HANGING_TRANSACTION, FRACTURED, COMMITTED_LOST})
 
-_OTHERS_MAY_HAVE_HAD_IT = "all that must have had it lost their disks, and others may have had it"
 
-#: After this time without an answer a leader repeats a request to the controller (controller.socket.timeout.ms).
-_ASKS_NS = 30_000_000_000
-
-_TIMES_OF_FAULT = ("injecting_ns", "injected_ns", "healing_ns", "healed_ns")
-
-
-@dataclass(frozen=True)
-class Case:
-    """Lost records of a partition about which the same facts are known.
-
-    They were sent from ``sent_ns`` on, and acknowledged, or delivered to a consumer, by ``until_ns``; either is None if
-    not known. If there are several, the last was sent at ``last_sent_ns``, and the first was acknowledged, or
-    delivered, at ``first_until_ns``. ``epoch``: the leader epoch with which a consumer got them. ``hole``: the final
-    log has records of one epoch below and above them. (If their own epoch is an earlier one, the hole need not be the
-    reason that they are gone.) ``in_transaction``: they were sent in a transaction (None: not known).
-    """
-
-    of: Partition
-    sent_ns: int | None
-    until_ns: int | None
-    acknowledged: bool
-    first_offset: int | None = None
-    last_offset: int | None = None
-    epoch: int | None = None
-    delivered_ns: int | None = None
-    hole: bool = False
-    last_sent_ns: int | None = None
-    first_until_ns: int | None = None
-    in_transaction: bool | None = None
+def had_to_have(evidence: Evidence, case: Case) -> list[frozenset[int]]:
+    """The brokers that must have had these records, for each term to which they may belong and whose ISR was
+    reported then."""
+    elections = evidence.elections.get(case.of)
+    if elections is None:
+        return []
+    acting = evidence.acting(elections)
+    walks = [Walk(evidence, elections, LOST, case, number, acting) for number in candidates(elections, case, acting)]
+    return [walk.held for walk in walks if walk.observed]
 
 
-@dataclass(frozen=True)
-class Event:
-    """The event that took records: the election of a leader, or (if ``leader`` is None) the loss of every disk that had
-    them."""
-
-    at_ns: int
-    term: int | None = None
-    leader: int | None = None
-    epoch: int | None = None
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A term to which records may belong (None: that of an unreported leader), and their standing if they do.
-
-    ``may_have``: the terms whose leaders may have taken them in this case.
-    """
-
-    term: int | None
-    epoch: int | None
-    standing: Standing
-    may_have: frozenset[int] = frozenset()
-
-    def may_go_with(self, term: int) -> bool:
-        """Whether, if the records belong to this candidate, it may be permitted that the election of ``term`` took
-        them."""
-        undecided = self.standing is Standing.UNDECIDED and term in self.may_have
-        return undecided or self.standing is Standing.PERMITTED
+def decided(evidence: Evidence, anomaly: Anomaly, case: Case) -> Decision:
+    """The decision about these records."""
+    case = as_acknowledged(anomaly, case)
+    found = _of_all_faults(evidence, anomaly, case)
+    may_go = evidence.disturbed and evidence.may_lose_committed(case, len(evidence.faults) - 1)
+    asks = anomaly in _ASK_COORDINATOR or evidence.configuration.read_committed
+    if evidence.coordinated and asks and found.standing is Standing.VIOLATION and may_go:
+        why = "nobody reported what became of the log of the transactions' coordinator"
+        return replace(found, ruling=undecided(anomaly, why))
+    return found
 
 
-@dataclass(frozen=True)
-class Decision:
-    """The standing of lost records, and the reason.
-
-    ``term``: the term to which they belong, if known. ``may_have``: the terms whose leaders may have taken them.
-    ``candidates``: the terms to which they may belong.
-    """
-
-    ruling: Ruling
-    must: frozenset[int] = frozenset()
-    unknown: frozenset[int] = frozenset()
-    need_not: frozenset[int] = frozenset()
-    event: Event | None = None
-    term: int | None = None
-    may_have: frozenset[int] = frozenset()
-    candidates: tuple[Candidate, ...] = field(default=(), compare=False)
-
-    @property
-    def standing(self) -> Standing:
-        """The standing of the ruling."""
-        return self.ruling.standing
+def stories(evidence: Evidence, anomaly: Anomaly, case: Case) -> list[Story]:
+    """Which brokers had these records, over time, for each term to which they may belong; also on the assumption
+    that faults acted whose effect is not known, if that makes a different story."""
+    case, elections = as_acknowledged(anomaly, case), evidence.elections.get(case.of)
+    found: dict[tuple[int, tuple[Change, ...]], Story] = {}
+    for supposed in [] if elections is None else range(len(evidence.faults)):
+        assert elections is not None
+        acting = evidence.acting(elections, supposed)
+        for number in candidates(elections, case, acting):
+            term, changes = elections.terms[number], Walk(evidence, elections, anomaly, case, number, acting).story()
+            story = Story(term.leader, term.epoch, changes, bool(supposed))
+            found.setdefault((number, changes), story)
+    return list(found.values())
 
 
-@dataclass(frozen=True)
-class Evidence:
-    """All evidence for a decision. ``faults``: the faults as known; and, if the effect of some is not known, a second
-    list that assumes that they acted.
-
-    ``delivered``: by partition and epoch, offsets in order, and when a consumer had received one at or above each.
-    ``again``: acknowledgements at offsets that had been acknowledged before. ``spare``: the most offsets of a term that
-    may belong to writes not known to be there (checkers/evidence/spare_offsets.py). ``end_ns``: the end of all writes.
-    ``coordinated``: there were transactions, and the log of their coordinator is not observed. ``controllers``: the
-    names of the controllers, or of the ZooKeeper nodes.
-    """
-
-    configuration: Configuration
-    elections: Mapping[Partition, Elections]
-    names: Mapping[int, str]
-    faults: Sequence[Sequence[Row]]
-    logs: Mapping[Partition, Log] = field(default_factory=dict)
-    delivered: Mapping[tuple[Partition, int], tuple[Offsets, Offsets]] = field(default_factory=dict)
-    again: Mapping[Partition, Again] = field(default_factory=dict)
-    spare: Mapping[tuple[Partition, int], int] = field(default_factory=dict)
-    end_ns: int = 0
-    last_replica_guarded: bool = False
-    coordinated: bool = False
-    controllers: frozenset[str] = frozenset()
-    _moments: dict[Partition, Offsets] = field(default_factory=dict)
-    _edges: dict[Partition, Offsets] = field(default_factory=dict)
-    _behind: dict[int, BehindTimes] = field(default_factory=dict)
-    _acting: dict[tuple[Partition, int], Acting] = field(default_factory=dict)
-    _losing: dict[tuple[Partition, int], tuple[int, bool]] = field(default_factory=dict)
-
-    def moments(self, of: Partition) -> Offsets:
-        """The times of a partition at which its evidence changes: all records between two of them are decided alike.
-        They include times after the end of a fault, when it may still have effects, and times when enough of a silence
-        is left to count."""
-        if of not in self._moments:
-            known = self.elections.get(of)
-            faults = [row[at] for row in self.faults[-1] for at in _TIMES_OF_FAULT if row.get(at) is not None]
-            faults += [at for row in self.faults[-1] for at in started(row).values()]
-            lag_ns = LAG_NS if known is None else known.lag_ns
-            times = [
-                at + more for at in faults for more in (0, lag_ns, -lag_ns, LAG_NS, LAG_NS - FRESH_NS, COMES_BACK_NS)
-            ]
-            times += [] if of not in self.again else self.again[of].sent_ns.tolist()
-            observed = np.empty(0, np.int64) if known is None else known.moments
-            self._moments[of] = np.unique(np.concatenate([observed, np.array(times, np.int64)]))
-        return self._moments[of]
-
-    def moment(self, of: Partition, at_ns: int) -> int:
-        """The last of these moments by a time; before the first moment, the time itself."""
-        n = int(np.searchsorted(self.moments(of), at_ns, side="right"))
-        return int(self.moments(of)[n - 1]) if n else at_ns
-
-    def edges(self, of: Partition) -> Offsets:
-        """The offsets of a partition at which the evidence changes: all records between two of them are alike for the
-        final log, for repeated acknowledgements, and for the time of their commit."""
-        if of not in self._edges:
-            log, again = self.logs.get(of), self.again.get(of)
-            edges = [] if log is None else [*log.first.tolist(), *(log.last + 1).tolist(), log.end]
-            edges += [] if again is None else again.lowest.tolist()
-            self._edges[of] = np.unique(np.concatenate([np.array(edges, np.int64), *self._committed(of)]))
-        return self._edges[of]
-
-    def _committed(self, of: Partition) -> Iterator[Offsets]:
-        """For each term, the offsets below which everything was known to be committed, one for each moment."""
-        terms = () if of not in self.elections else self.elections[of].terms
-        given = (self.delivered.get((of, known_epoch(term.epoch))) for term in terms)
-        below = ((by, offsets + 1) for offsets, by in filter(None, given))
-        for by, offsets in (*(term.highs for term in terms), *below):
-            at = np.searchsorted(self.moments(of), by, side="right")
-            yield offsets[np.append(at[1:] != at[:-1], True)[: len(at)]]
-
-    def alike(self, case: Case) -> tuple[object, ...]:
-        """A key: records with the same key have the same decision."""
-        times = [case.sent_ns, case.until_ns, case.delivered_ns]
-        moments = self.moments(case.of)
-        places = [None if at is None else int(np.searchsorted(moments, at, side="right")) for at in times]
-        offset = case.first_offset
-        segment = None if offset is None else int(np.searchsorted(self.edges(case.of), offset, side="right"))
-        return case.of, case.acknowledged, case.in_transaction, case.epoch, case.hole, segment, *places
-
-    def had_to_have(self, case: Case) -> list[frozenset[int]]:
-        """The brokers that must have had these records, for each term to which they may belong and whose ISR was
-        reported then."""
-        elections = self.elections.get(case.of)
-        if elections is None:
-            return []
-        acting = self.acting(elections)
-        walks = [_Walk(self, elections, LOST, case, number, acting) for number in candidates(elections, case, acting)]
-        return [walk.held for walk in walks if walk.observed]
-
-    def acting(self, elections: Elections, supposed: int = 0) -> Acting:
-        """The faults as they acted on a partition. ``supposed``: the index of the list in ``faults``."""
-        key = elections.of, supposed
-        if key not in self._acting:
-            behind = self._behind_times(elections.propagation, supposed)
-            self._acting[key] = Acting(elections, self.faults[supposed], behind, self.controllers)
-        return self._acting[key]
-
-    def _behind_times(self, propagation: Propagation, supposed: int) -> BehindTimes:
-        """When faults kept metadata from each broker: the same for all partitions."""
-        if supposed not in self._behind:
-            self._behind[supposed] = BehindTimes(self.faults[supposed], propagation)
-        return self._behind[supposed]
-
-    def decided(self, anomaly: Anomaly, case: Case) -> Decision:
-        """The decision about these records."""
-        case = _as_acknowledged(anomaly, case)
-        found = self._of_all_faults(anomaly, case)
-        may_go = self._disturbed and self._may_lose_committed(case, len(self.faults) - 1)
-        asks = anomaly in _ASK_COORDINATOR or self.configuration.read_committed
-        if self.coordinated and asks and found.standing is Standing.VIOLATION and may_go:
-            why = "nobody reported what became of the log of the transactions' coordinator"
-            return replace(found, ruling=_undecided(anomaly, why))
-        return found
-
-    def stories(self, anomaly: Anomaly, case: Case) -> list[Story]:
-        """Which brokers had these records, over time, for each term to which they may belong; also on the assumption
-        that faults acted whose effect is not known, if that makes a different story."""
-        case, elections = _as_acknowledged(anomaly, case), self.elections.get(case.of)
-        found: dict[tuple[int, tuple[Change, ...]], Story] = {}
-        for supposed in [] if elections is None else range(len(self.faults)):
-            assert elections is not None
-            acting = self.acting(elections, supposed)
-            for number in candidates(elections, case, acting):
-                term, changes = elections.terms[number], _Walk(self, elections, anomaly, case, number, acting).story()
-                story = Story(term.leader, term.epoch, changes, bool(supposed))
-                found.setdefault((number, changes), story)
-        return list(found.values())
-
-    def _of_all_faults(self, anomaly: Anomaly, case: Case) -> Decision:
-        each = [self._of_faults(anomaly, case, supposed) for supposed in range(len(self.faults))]
-        of_any = tuple(dict.fromkeys(candidate for one in each for candidate in one.candidates))
-        first = replace(each[0], candidates=of_any)
-        if len({one.standing for one in each}) == 1:
-            return first
-        supposed = next(one for one in each if one.standing is not Standing.VIOLATION)
-        because = f"nobody knows whether every fault acted; if it did, this is {supposed.ruling.because}"
-        return replace(first, ruling=_undecided(anomaly, because), may_have=supposed.may_have)
-
-    def _of_faults(self, anomaly: Anomaly, case: Case, supposed: int) -> Decision:
-        elections = self.elections.get(case.of)
-        if elections is None:
-            return self._unwatched(anomaly, case, supposed)
-        acting = self.acting(elections, supposed)
-        numbers = candidates(elections, case, acting)
-        if not numbers:
-            return self._unwatched(anomaly, case, supposed)
-        if case.hole and any(elections.terms[number].epoch is None for number in numbers):
-            return self._violation(anomaly, case)
-        each = [_Walk(self, elections, anomaly, case, number, acting).decision() for number in numbers]
-        unseen = self._of_unseen(anomaly, elections, case, supposed)
-        of = tuple(
-            Candidate(number, elections.terms[number].epoch, one.standing, one.may_have)
-            for number, one in zip(numbers, each, strict=True)
-        )
-        if unseen is not None:
-            of = (*of, Candidate(None, None, unseen))
-        if len(each) == 1 and unseen in {None, each[0].standing}:
-            has_epoch = elections.terms[numbers[0]].epoch is not None
-            return replace(each[0], term=numbers[0] if has_epoch else None, candidates=of)
-        return replace(self._of_several(anomaly, elections, numbers, each, unseen), candidates=of)
-
-    def _of_unseen(self, anomaly: Anomaly, elections: Elections, case: Case, supposed: int) -> Standing | None:
-        """The standing of records if they belong to an unreported leader; None if they cannot belong to one."""
-        sent = BEFORE if case.sent_ns is None else case.sent_ns
-        until = self.end_ns if case.until_ns is None else case.until_ns
-        after = 0
-        if _tells_term(elections, case):
-            if not case.acknowledged:
-                return None
-            after = bisect_right([known_epoch(term.epoch) for term in elections.terms], known_epoch(case.epoch))
-        if not elections.unseen(sent, until, after):
-            return None
-        return self._unwatched(anomaly, case, supposed).standing
-
-    def _unwatched(self, anomaly: Anomaly, case: Case, supposed: int) -> Decision:
-        """The decision if no broker reported a leader for the time when records were written."""
-        nothing_may = self._acks_all(case) and not self._may_lose_committed(case, supposed)
-        log = self.logs.get(case.of)
-        uncut = log is not None and not log.cut(case.epoch, case.first_offset)[0]
-        if nothing_may or case.hole or uncut:
-            return self._violation(anomaly, case)
-        unseen = Candidate(None, None, Standing.UNDECIDED)
-        why = _undecided(anomaly, "nobody reported who led the partition when it was written")
-        return Decision(why, candidates=(unseen,))
-
-    def _of_several(
-        self,
-        anomaly: Anomaly,
-        elections: Elections,
-        numbers: Sequence[int],
-        each: Sequence[Decision],
-        unseen: Standing | None,
-    ) -> Decision:
-        """The decision about records that may belong to several terms, or to an unreported one with the standing
-        ``unseen``: a standing counts only if it is that of all of them."""
-        standings = {*(one.standing for one in each), *([] if unseen is None else [unseen])}
-        if len(standings) == 1 and standings != {Standing.UNDECIDED}:
-            return each[0]
-        names = " or ".join(dict.fromkeys(self._name(elections.terms[number].leader) for number in numbers))
-        why = f"either of two leaders may have acknowledged it: {names}"
-        if unseen is not None:
-            why = f"a leader that nobody reported may have acknowledged it, instead of {names}"
-        if standings == {Standing.UNDECIDED}:
-            why = each[0].ruling.because
-        takers = {one.event.term for one in each if one.event and one.standing is Standing.PERMITTED}
-        must = frozenset.intersection(*(one.must for one in each))
-        return Decision(
-            _undecided(anomaly, why),
-            must=must,
-            unknown=frozenset.union(*(one.must | one.unknown for one in each)) - must,
-            need_not=frozenset.intersection(*(one.need_not for one in each)),
-            may_have=frozenset.union(*(one.may_have for one in each)) | {n for n in takers if n is not None},
-        )
-
-    @property
-    def _disturbed(self) -> bool:
-        """Whether any fault may have acted in the run, or any partition had a second term."""
-        return any(row["effective"] or acted_on(row) for row in self.faults[-1]) or any(
-            len(elections.terms) > 1 for elections in self.elections.values()
-        )
-
-    def _acks_all(self, case: Case) -> bool:
-        return case.delivered_ns is not None or self.acknowledged_by_all(case)
-
-    def acknowledged_by_all(self, case: Case) -> bool:
-        """Whether the whole ISR acknowledged these records. Records in a transaction always need that (KIP-98)."""
-        transactional = self.coordinated and case.in_transaction is not False
-        return case.acknowledged and (self.configuration.acks_all or transactional)
-
-    def _may_lose_committed(self, case: Case, supposed: int) -> bool:
-        """Whether the settings, or a fault, make it possible at all that a committed record is lost."""
-        since = BEFORE if case.sent_ns is None else case.sent_ns
-        key = case.of, supposed
-        if key not in self._losing:
-            names, faults = frozenset(self.names.values()), self.faults[supposed]
-            wiped = (over(row) for row in faults if does(row, Does.DESTROYS_DATA) and acted_on(row) & names)
-            by_hand = any(asked_by_hand(row, case.of) for row in faults)
-            self._losing[key] = max(wiped, default=BEFORE - 1), by_hand
-        until, by_hand = self._losing[key]
-        return self.configuration.elects_uncleanly or until >= since or by_hand
-
-    def _violation(self, anomaly: Anomaly, case: Case) -> Decision:
-        elections = self.elections.get(case.of)
-        numbers = [] if elections is None else candidates(elections, case, self.acting(elections))
-        if elections is None or len(numbers) != 1:
-            return Decision(_untaken(anomaly, self.configuration))
-        walk = _Walk(self, elections, anomaly, case, numbers[0], self.acting(elections))
-        return walk.decided(_untaken(anomaly, self.configuration))
-
-    def gone(self, case: Case) -> Gone | None:
-        """When records may have been gone from their leader's log already before the final read, because another write
-        was acknowledged in their place; None if there is no such write."""
-        again = self.again.get(case.of)
-        if again is None or case.first_offset is None or case.until_ns is None:
-            return None
-        return again.gone(case.first_offset, case.until_ns)
-
-    def committed_ns(self, elections: Elections, number: int, case: Case) -> int | None:
-        """The time by which records of a term were certainly committed; None if no such time is known."""
-        if self.acknowledged_by_all(case):
-            return NEVER if case.until_ns is None else case.until_ns
-        known = [case.delivered_ns, self.told_committed_ns(elections, number, case.last_offset)]
-        return min((at for at in known if at is not None), default=None)
-
-    def told_committed_ns(self, elections: Elections, number: int, offset: int | None) -> int | None:
-        """The time by which the log of a term's leader was certainly committed up to an offset, by the leader's reports
-        in that term and by deliveries; None if no such time is known."""
-        if offset is None:
-            return None
-        offsets, by = self.delivered.get((elections.of, known_epoch(elections.terms[number].epoch)), ((), ()))
-        above = int(np.searchsorted(offsets, offset))
-        known = [elections.committed_ns(number, offset), int(by[above]) if above < len(offsets) else None]
-        return min((at for at in known if at is not None), default=None)
-
-    def _name(self, broker: int) -> str:
-        return broker_name(broker, self.names)
+def _of_all_faults(evidence: Evidence, anomaly: Anomaly, case: Case) -> Decision:
+    each = [_of_faults(evidence, anomaly, case, supposed) for supposed in range(len(evidence.faults))]
+    of_any = tuple(dict.fromkeys(candidate for one in each for candidate in one.candidates))
+    first = replace(each[0], candidates=of_any)
+    if len({one.standing for one in each}) == 1:
+        return first
+    supposed = next(one for one in each if one.standing is not Standing.VIOLATION)
+    because = f"nobody knows whether every fault acted; if it did, this is {supposed.ruling.because}"
+    return replace(first, ruling=undecided(anomaly, because), may_have=supposed.may_have)
 
 
-def _as_acknowledged(anomaly: Anomaly, case: Case) -> Case:
-    """The missing record of a hanging transaction is the marker that ends it: the whole ISR acknowledged it, at an
-    unknown time."""
-    return replace(case, acknowledged=True) if anomaly is HANGING_TRANSACTION else case
+def _of_faults(evidence: Evidence, anomaly: Anomaly, case: Case, supposed: int) -> Decision:
+    elections = evidence.elections.get(case.of)
+    if elections is None:
+        return _unwatched(evidence, anomaly, case, supposed)
+    acting = evidence.acting(elections, supposed)
+    numbers = candidates(elections, case, acting)
+    if not numbers:
+        return _unwatched(evidence, anomaly, case, supposed)
+    if case.hole and any(elections.terms[number].epoch is None for number in numbers):
+        return _violation(evidence, anomaly, case)
+    each = [Walk(evidence, elections, anomaly, case, number, acting).decision() for number in numbers]
+    unseen = _of_unseen(evidence, anomaly, elections, case, supposed)
+    of = tuple(
+        Candidate(number, elections.terms[number].epoch, one.standing, one.may_have)
+        for number, one in zip(numbers, each, strict=True)
+    )
+    if unseen is not None:
+        of = (*of, Candidate(None, None, unseen))
+    if len(each) == 1 and unseen in {None, each[0].standing}:
+        has_epoch = elections.terms[numbers[0]].epoch is not None
+        return replace(each[0], term=numbers[0] if has_epoch else None, candidates=of)
+    return replace(_of_several(evidence, anomaly, elections, numbers, each, unseen), candidates=of)
 
 
-def candidates(elections: Elections, case: Case, acting: Acting) -> list[int]:
-    """The terms whose leaders may have acknowledged these records: terms that had begun and were not over. A leader
-    whose process had ended acknowledges nothing more.
-
-    If a consumer got them with an epoch, it is the leader of that epoch, or a later one: a retry of an idempotent
-    producer is acknowledged by the leader of that time, which already has the records. But a later leader's term must
-    not have been seen before they were sent. The epoch says nothing if brokers report no epochs, or if its leader
-    cannot have acknowledged anything at that time.
-    """
+def _of_unseen(
+    evidence: Evidence, anomaly: Anomaly, elections: Elections, case: Case, supposed: int
+) -> Standing | None:
+    """The standing of records if they belong to an unreported leader; None if they cannot belong to one."""
     sent = BEFORE if case.sent_ns is None else case.sent_ns
-    until = NEVER if case.until_ns is None else case.until_ns
-    by_time = [n for n in elections.open(sent, until) if sent <= acting.ended_ns(n)]
-    if not _tells_term(elections, case):
-        return by_time
-    own = [n for n, term in enumerate(elections.terms) if term.epoch == case.epoch]
-    if not own or not case.acknowledged:
-        return own
-    if not {*own} & {*by_time}:
-        before = case.delivered_ns is None and bool(by_time) and own[-1] < by_time[0]
-        return by_time if before else sorted({*own, *by_time})
-    return [*own, *(n for n in by_time if n > own[-1] and sent < elections.terms[n].seen_ns)]
-
-
-def _tells_term(elections: Elections, case: Case) -> bool:
-    """Whether the epoch with which a consumer got the records identifies a term."""
-    return case.epoch is not None and all(term.epoch is not None for term in elections.terms)
-
-
-@dataclass
-class _Walk:
-    """Follows the records of one term through the later elections."""
-
-    evidence: Evidence
-    elections: Elections
-    anomaly: Anomaly
-    case: Case
-    number: int
-    acting: Acting
-    state: Holding = field(default_factory=Holding)
-    wiped: dict[int, Row] = field(default_factory=dict)
-    in_doubt: set[int] = field(default_factory=set)
-    committed: int | None = None
-    held: frozenset[int] = frozenset()
-    may: frozenset[int] = frozenset()
-    observed: bool = False
-
-    def __post_init__(self) -> None:
-        case, leader = self.case, self.elections.terms[self.number].leader
-        sent = BEFORE if case.sent_ns is None else case.sent_ns
-        self.committed = self.evidence.committed_ns(self.elections, self.number, case)
-        self.held, self.may = frozenset({leader}), frozenset({leader})
-        if self.committed is not None:
-            in_sync = self.elections.in_sync(self.number, sent, max(self.committed, sent), self.acting.behind)
-            self.observed = in_sync is not None
-            self.held |= frozenset() if in_sync is None else in_sync.every
-            may = self.elections.replicas if in_sync is None or self._too_few(in_sync.any) else in_sync.any
-            able = {broker for broker in may if not self._fetched_nothing(broker, sent, self.committed)} | self.held
-            few = self._too_few(able)
-            if in_sync is None:
-                # (Who joined it after its disk was wiped tells nothing.)
-                wiped = (row["injecting_ns"] for row, broker in self.acting.wipes(sent, NEVER) if broker == leader)
-                told_ns = self.committed + self.elections.lag_ns, min(wiped, default=NEVER)
-                able |= may & self.elections.told_in_sync(self.number, *told_ns)
-            self.may |= may | self.held if few else able
-        self._begin(leader)
-
-    def _begin(self, leader: int) -> None:
-        known = (self.case.until_ns, self.case.sent_ns, self.elections.terms[self.number].seen_ns)
-        written_ns = next(at for at in known if at is not None)
-        self._now(written_ns, leader, Has.MUST, Why.LED, self.number)
-        at_ns = written_ns if self.committed in {None, NEVER} else int(self.committed or 0)
-        for broker in sorted(self.held - {leader}):
-            self._now(at_ns, broker, Has.MUST, Why.IN_SYNC, self.number)
-        for broker in sorted(self.may - self.held):
-            self._now(at_ns, broker, Has.MAY, Why.SOMETIMES_IN_SYNC, self.number)
-        for broker in sorted(self.elections.replicas - self.may):
-            self._now(at_ns, broker, None, Why.NOT_IN_SYNC, self.number)
-
-    def _fetched_nothing(self, broker: int, from_ns: int, to_ns: int) -> bool:
-        """Whether a broker cannot have fetched anything during the whole time: its process had ended before and was not
-        started again, or it was cut from every leader of this term and of later terms that may have begun by then."""
-        if self.acting.down(broker, from_ns, to_ns, Does.ENDS_PROCESS):
-            return True
-        own, *later = self.elections.terms[self.number :]
-        leaders = {own.leader, *(term.leader for term in later if term.begins_ns <= to_ns)}
-        return not self.elections.unseen(from_ns, to_ns, self.number + 1) and all(
-            self.acting.cannot_fetch(broker, leader, from_ns, to_ns) for leader in leaders
-        )
-
-    def _too_few(self, brokers: Set[int]) -> bool:
-        """Whether these brokers are fewer than an acknowledgement with acks=all needs in sync. Then another broker was
-        in sync unseen, or the acknowledgement came too early."""
-        by_all = self.evidence.acknowledged_by_all(self.case)
-        return by_all and len(brokers) < self.evidence.configuration.min_insync_replicas
-
-    def decided(self, ruling: Ruling, event: Event | None = None, may_have: Iterable[int] = ()) -> Decision:
-        """A decision that includes which brokers must have had the records when they were acknowledged or committed."""
-        unknown = self.may - self.held
-        need_not = self.elections.replicas - self.held - unknown
-        return Decision(ruling, self.held, unknown, need_not, event, may_have=frozenset(may_have))
-
-    def story(self) -> tuple[Change, ...]:
-        """What was known about the records at first, and each change of that, in the order of time. (The last records
-        of a deposed leader may have been taken before they were appended.)"""
-        cut, by = self._cut()
-        if cut:
-            self._followed_through(self._later(by), by)
-        return tuple(sorted(self.state.changes, key=lambda change: (change.why not in AT_FIRST, change.at_ns)))
-
-    def _cut(self) -> tuple[bool, int | None]:
-        """Whether an election may have taken the records; and the epoch by which it had, if known."""
-        log = self.evidence.logs.get(self.case.of)
-        return (True, None) if log is None else log.cut(self.elections.terms[self.number].epoch, self.case.first_offset)
-
-    def _later(self, by: int | None) -> list[int]:
-        """The terms after that of the records, up to the one by which they were taken."""
-        terms = self.elections.terms
-        return [n for n in range(self.number + 1, len(terms)) if by is None or known_epoch(terms[n].epoch) <= by]
-
-    def decision(self) -> Decision:
-        """The decision about the records. An event that came after another write had been acknowledged in their place
-        does not excuse their loss: their leader may have lacked them before. (Another broker may still have had
-        them.)"""
-        found, gone = self._decision(), self.evidence.gone(self.case)
-        if gone is None or found.standing is Standing.VIOLATION:
-            return found
-        event = found.event
-        if event is None:
-            return replace(found, may_have=frozenset(n for n in found.may_have if n <= gone.term))
-        late = event.at_ns > gone.by_ns if event.term is None else event.term > gone.term
-        return self._undecided("something else had been acknowledged in its place before", []) if late else found
-
-    def _decision(self) -> Decision:
-        promise = _untaken(self.anomaly, self.evidence.configuration)
-        cut, by = self._cut()
-        if not cut:
-            return self.decided(promise)
-        later = self._later(by)
-        wiped = self.acting.wipes(BEFORE if self.case.sent_ns is None else self.case.sent_ns, NEVER)
-        by_hand = self.acting.unseen_by_hand or any(self.acting.may_be_by_hand(n) for n in later)
-        uncleanly = self.evidence.configuration.elects_uncleanly
-        if self.committed is not None and not wiped and not by_hand and not uncleanly:
-            return self.decided(promise, self._event(later[0]) if later else None)
-        return self._followed_through(later, by)
-
-    def _followed_through(self, later: Sequence[int], by: int | None) -> Decision:
-        """Follow the records through the elections after their term, and decide."""
-        terms, promise = self.elections.terms, _untaken(self.anomaly, self.evidence.configuration)
-        perhaps: list[int] = []
-        back: list[int] = []
-        taken: Decision | None = None
-        since = self._since()
-        for n in later:
-            self._go_on(n - 1, since, terms[n].seen_ns)
-            since = max(since, terms[n].seen_ns)
-            if self._never_led_empty(n):
-                continue
-            has = self._of_elected(n, all_led_have_it=taken is None and not perhaps)
-            if has is Has.MUST:
-                taken, perhaps, back = None, [*perhaps, *back], []
-            elif has is Has.MAY:
-                self._elected(n, Why.PERHAPS_ELECTED)
-                (perhaps if taken is None else back).append(n)
-                for broker in [broker for broker, known in self.state.items() if known is Has.MUST]:
-                    self._now(terms[n].seen_ns, broker, Has.MAY, Why.DOUBTED, n)
-            else:
-                if taken is None:
-                    self._elected(n, Why.TOOK)
-                if taken is None or back:
-                    found = self._taken(n, has, perhaps)
-                    if taken is not None and found.standing is not taken.standing:
-                        return self._again(back, taken, [*perhaps, n])
-                    taken, back = taken or found, []
-                self._followed(n)
-        if taken is not None:
-            return self._again(back, taken, perhaps) if back else taken
-        if not any(by is not None and terms[n].epoch == by for n in later):
-            self._go_on(later[-1] if later else self.number, since, NEVER)
-        return self._not_taken(perhaps, by, promise, later)
-
-    def _now(self, at_ns: int, broker: int, has: Has | None, why: Why, n: int, fault: str | None = None) -> None:
-        if self.state.get(broker) is has and why is not Why.NOT_IN_SYNC:
-            return
-        term = self.elections.terms[n]
-        self.state.becomes(Change(at_ns, broker, has, why, term.leader, term.epoch, fault))
-
-    def _elected(self, n: int, why: Why) -> None:
-        term = self.elections.terms[n]
-        self.state.note(term.seen_ns, term.leader, why, term.epoch)
-
-    def _again(self, back: Sequence[int], taken: Decision, others: Iterable[int]) -> Decision:
-        """The decision if later leaders may still have had the records, although an earlier one lacked them."""
-        took = [] if taken.event is None or taken.event.term is None else [taken.event.term]
-        return self._undecided(f"{self._who(back[-1])} was elected again, and may have had it", {*back, *others, *took})
-
-    def _followed(self, n: int) -> None:
-        """A leader lacked the records: a holder that was up in its term may have followed it, and then lacks them, too
-        (only followers truncate: KIP-101)."""
-        since, until = self.elections.terms[n].begins_ns, self._led_until(n)
-        reports = sorted(self.elections.terms[n].reports, key=lambda report: report.from_ns)
-        joined = frozenset[int]().union(*(report.isr for report in reports)) - frozenset[int](
-            *(w.isr for w in reports[:1])
-        )
-        for broker, known in [*self.state.items()]:
-            if known is not Has.WIPED and broker in joined:
-                at_ns = next(report.from_ns for report in reports[1:] if broker in report.isr)
-                self._now(at_ns, broker, None, Why.FOLLOWED, n)
-            elif known is Has.MUST and not self.acting.down(broker, since, until):
-                up_ns = self.acting.up_ns(broker, self.elections.terms[n].seen_ns)
-                self._now(up_ns, broker, Has.MAY, Why.PERHAPS_FOLLOWED, n)
-
-    def _never_led_empty(self, n: int) -> bool:
-        """Whether the leader of a term had lost its disk, and its process did not run from then until the term was
-        over, so that no broker followed it. With eligible leader replicas it does not lead any more after a restart
-        (KIP-966: it shut down uncleanly), unless it reported that it leads."""
-        term, reported = self.elections.terms[n], self.elections.name(self.elections.terms[n].leader)
-        if self.state.get(term.leader) is not Has.WIPED:
-            return False
-        guarded = self.evidence.last_replica_guarded and all(one.observer != reported for one in term.reports)
-        until = term.seen_ns if guarded else self._led_until(n)
-        return self.acting.down(term.leader, self.wiped[term.leader]["injecting_ns"], until, Does.ENDS_PROCESS)
-
-    def _led_until(self, n: int) -> int:
-        """The end of a term: another one was seen, a later epoch was reported, or its leader's process had ended."""
-        following = [term.seen_ns for term in self.elections.terms[n + 1 : n + 2]]
-        return min([*following, self.elections.epoch_after_ns(n), self.acting.ended_ns(n)])
-
-    def _since(self) -> int:
-        known = self.committed if self.committed is not None else self.case.until_ns
-        return BEFORE if known is None else known
-
-    def _of_elected(self, n: int, all_led_have_it: bool) -> Has | None:
-        """What is known about the leader of a term at its election. A clean election elects a broker that has all
-        committed records, whatever ISR was reported, as long as every earlier leader had them."""
-        leader = self.elections.terms[n].leader
-        has = self.state.get(leader)
-        clean = not self.evidence.configuration.elects_uncleanly and not self.acting.may_be_by_hand(n)
-        if self.committed is not None and clean and all_led_have_it and self._kept_its_disk(leader):
-            has = Has.MUST
-            if self.state.get(leader) is not has:
-                self._now(self.elections.terms[n].seen_ns, leader, has, Why.ELECTED_CLEANLY, n)
-                return has
-        if has is Has.MUST:
-            self._elected(n, Why.ELECTED)
-        return has
-
-    def _kept_its_disk(self, broker: int) -> bool:
-        return self.state.get(broker) is not Has.WIPED and broker not in self.in_doubt
-
-    def _taken(self, n: int, has: Has | None, perhaps: Sequence[int]) -> Decision:
-        """The decision if an election elected a broker that need not have had the records."""
-        last_known = self.elections.last_known(n) if self.evidence.last_replica_guarded else False
-        happened = Circumstances(
-            elected=True,
-            uncleanly=not self._in_sync(n),
-            isr_faulted=self.acting.isr_faulted(n) and self._eligible_known(n),
-            by_hand=self.acting.by_hand(n),
-            emptied=has is Has.WIPED,
-            disks_lost=self._disks_lost(),
-            committed=self.committed is not None,
-            last_replica_guarded=self.evidence.last_replica_guarded,
-            last_known=last_known is True,
-        )
-        event = self._event(n)
-        ruling = standing(self.anomaly, self.evidence.configuration, happened)
-        if has is Has.WIPED and ruling.standing is Standing.PERMITTED and self._older_survived():
-            return self._undecided("every disk was wiped, and yet the log of before continues", [n])
-        log = self.evidence.logs.get(self.case.of)
-        placed = log is None or log.shows_cut(self.elections.terms[self.number].epoch, self.case.first_offset)
-        if ruling.standing is Standing.PERMITTED and not placed and not self._disks_lost():
-            return self._undecided("nobody knows where it stood, or whether an election cut the log there", [n])
-        if perhaps:
-            return self._undecided(f"{self._who(perhaps[0])} was elected, and may have had it", [*perhaps, n])
-        doubt = next(self._doubts(happened, n, last_known), None) if ruling.standing is Standing.VIOLATION else None
-        doubt = doubt or self._doubt_of_disks(ruling, happened)
-        return self.decided(ruling, event, [n]) if doubt is None else self._undecided(doubt, [n])
-
-    def _doubt_of_disks(self, ruling: Ruling, happened: Circumstances) -> str | None:
-        """The doubt that other brokers may have had the records, if only the loss of disks permits the loss of the
-        records."""
-        if ruling.standing is not Standing.PERMITTED or not happened.disks_lost or Has.MAY not in self.state.values():
+    until = evidence.end_ns if case.until_ns is None else case.until_ns
+    after = 0
+    if tells_term(elections, case):
+        if not case.acknowledged:
             return None
-        otherwise = standing(self.anomaly, self.evidence.configuration, replace(happened, disks_lost=False))
-        return None if otherwise.standing is Standing.PERMITTED else _OTHERS_MAY_HAVE_HAD_IT
-
-    def _doubts(self, happened: Circumstances, n: int, last_known: bool | None) -> Iterator[str]:
-        """Doubts about an election: unknown facts that would make a violation permitted."""
-
-        def permits(**otherwise: bool) -> bool:
-            if_so = standing(self.anomaly, self.evidence.configuration, replace(happened, **otherwise))
-            return if_so.standing is Standing.PERMITTED
-
-        if not happened.by_hand and self.acting.may_be_by_hand(n) and permits(by_hand=True, isr_faulted=True):
-            yield f"nobody knows which of several elections, that of {self._who(n)} among them, was asked for by hand"
-        if not happened.uncleanly and self.acting.isr_may_be_faulted(n) and permits(isr_faulted=True):
-            yield f"nobody knows whether the rest of the ISR was faulted before {self._who(n)} was elected, or after"
-        missed = self.elections.isr_missed(n) or self._either(n)
-        if not happened.uncleanly and missed and permits(uncleanly=True, isr_faulted=True):
-            yield f"nobody had reported by then the ISR from which {self._who(n)} was elected"
-        if happened.uncleanly and permits(isr_faulted=True):
-            yield f"nobody knows why no broker of the ISR was elected in place of {self._who(n)}"
-        if happened.uncleanly and permits(uncleanly=False) and not self._isr_lasted(n):
-            yield f"nobody knows whether {self._who(n)} was in the ISR when it was elected"
-        if last_known is None and self._all_else_may_have_left(n) and permits(uncleanly=True, last_known=True):
-            yield f"nobody knows whether {self._who(n)} was elected as the last known leader"
-
-    def _all_else_may_have_left(self, n: int) -> bool:
-        """Whether, with eligible leader replicas, all other eligible brokers may have lost their eligibility unseen, as
-        a broker does when it shuts down uncleanly."""
-        others = self.elections.surely_eligible(n) - {self.elections.terms[n].leader}
-        return self.evidence.last_replica_guarded and self.acting.all_under(others, n)
-
-    def _not_taken(self, perhaps: Sequence[int], by: int | None, promise: Ruling, later: Sequence[int]) -> Decision:
-        if self._disks_lost():
-            happened = Circumstances(disks_lost=True, committed=self.committed is not None)
-            lost = standing(self.anomaly, self.evidence.configuration, happened)
-            if lost.standing is Standing.PERMITTED and self._older_survived():
-                return self._undecided("every disk was wiped, and yet the log of before continues", [])
-            if lost.standing is Standing.PERMITTED and not perhaps and Has.MAY not in self.state.values():
-                return self.decided(lost, Event(max(map(self._wiped_ns, self.wiped))))
-            return self._undecided(_OTHERS_MAY_HAVE_HAD_IT, perhaps)
-        if perhaps:
-            return self._undecided(f"{self._who(perhaps[0])} was elected, and may have had it", perhaps)
-        terms = self.elections.terms
-        known = by is None or any(terms[n].epoch == by for n in later)
-        until = self._over_ns if by is None or not later else terms[later[-1]].seen_ns
-        emptied = Has.WIPED in self.state.values()
-        forbidden = self.committed is not None and not self._may_elect_uncleanly() and not emptied
-        if not forbidden and not (known and self.elections.seen_whole(self.number, until, self.acting.behind)):
-            return self._undecided("there may have been an election that nobody reported", [])
-        return self.decided(promise, self._event(later[0]) if later else None)
-
-    @property
-    def _over_ns(self) -> int:
-        """The end of the run's writes and faults, when the final read began."""
-        return max(self.evidence.end_ns, self.acting.healed_ns)
-
-    def _undecided(self, why: str, may_have: Iterable[int]) -> Decision:
-        return self.decided(_undecided(self.anomaly, why), may_have=may_have)
-
-    def _go_on(self, n: int, from_ns: int, to_ns: int) -> None:
-        """Apply what became known during a term: brokers that joined the ISR, and disks that were wiped."""
-        term = self.elections.terms[n]
-        reports, wipes = self.elections.reports_of(n), self.acting.wipes(from_ns, to_ns)
-        if self.committed is None and self.state.get(term.leader) is Has.MUST:
-            told_ns = self.evidence.told_committed_ns(self.elections, n, self.case.last_offset)
-            if told_ns is not None and not any(
-                broker == term.leader and row["injecting_ns"] <= told_ns for row, broker in wipes
-            ):
-                self.committed = told_ns
-        here = self.committed
-        happened: list[tuple[int, int, Any]] = []
-        before: dict[str, frozenset[int]] = {}
-        emptied = [(broker, row) for broker, row in self.wiped.items() if self.state.get(broker) is Has.WIPED]
-        emptied += [(broker, row) for row, broker in wipes]
-        filled = [(self.acting.up_ns(broker, over(row)) + self.elections.lag_ns, broker) for broker, row in emptied]
-        for report in reports:
-            until = min(report.to_ns, to_ns)
-            heard_ns = max(report.from_ns, (from_ns if here is None else max(here, from_ns)) + self.elections.lag_ns)
-            if heard_ns <= until:
-                happened.append((heard_ns, 1, (report, before.get(report.observer))))
-                # (What was late then may still be reported when it is late no more.)
-                own = report.observer == self._who(n)
-                again_ns = self.acting.current_ns(report.observer, heard_ns, self.elections.lag_ns, leads=own)
-                if heard_ns < again_ns <= until:
-                    happened.append((again_ns, 1, (report, frozenset(report.isr))))
-            happened += [
-                (max(at, report.from_ns), 2, broker)
-                for at, broker in filled
-                if broker in report.isr and max(at, report.from_ns) <= until
-            ]
-            before[report.observer] = frozenset(report.isr)
-        happened += [(row["injecting_ns"], 0, (broker, row)) for row, broker in wipes]
-        if n == self.number:
-            self._wiped_in_flight(from_ns)
-        for at, kind, what in sorted(happened, key=lambda one: one[:2]):
-            if not wipes and not emptied and all(self.state.get(one) is Has.MUST for one in self.elections.replicas):
-                break
-            if kind == 0:
-                broker, row = what
-                self.wiped[broker] = row
-                self._now(at, broker, Has.WIPED, Why.WIPED, n, injection_of(row))
-            elif kind == 1:
-                report, earlier = what
-                self._heard(n, report, earlier, at, here is not None)
-            else:
-                self._still_reported(n, what, at)
-        if here is not None or n not in self.elections.terms_of_one_leader(self.number):
-            self._unheard(n, from_ns, to_ns)
-
-    def _still_reported(self, n: int, broker: int, at_ns: int) -> None:
-        """A broker was reported in the ISR long after its disk was wiped: it may have left and rejoined the ISR between
-        two reports."""
-        leader = self.elections.terms[n].leader
-        if broker != leader and self.state.get(broker) is Has.WIPED and self.state.get(leader) in {Has.MUST, Has.MAY}:
-            self._now(at_ns, broker, Has.MAY, Why.STILL_REPORTED, n)
-            self.in_doubt.add(broker)
-
-    def _unheard(self, n: int, from_ns: int, to_ns: int) -> None:
-        """During a silence in which the leader was up, any replica that was up, and not cut from it, may have joined
-        the ISR of a leader that has the records."""
-        leader = self.elections.terms[n].leader
-        until = self.acting.admits_until(leader, min(to_ns, self.acting.ended_ns(n)))
-        if self.state.get(leader) in {Has.MUST, Has.MAY} and self.elections.unheard(from_ns, until):
-            # (All cases that are decided alike must see the same rest of a silence.)
-            since = self.evidence.moment(self.case.of, from_ns)
-            for broker in self.elections.replicas:
-                if self.state.get(broker) not in {None, Has.WIPED}:
-                    continue
-                if not self.elections.unheard(since, until, without=self.acting.down_times(broker)):
-                    continue
-                unheard = self.elections.unheard_times(since, until)
-                if all(self.acting.cannot_join(broker, leader, begun + LAG_NS, to - LAG_NS) for begun, to in unheard):
-                    continue
-                if self.state.get(broker) is Has.WIPED:
-                    self.in_doubt.add(broker)
-                self._now(max(from_ns, self.elections.terms[n].seen_ns), broker, Has.MAY, Why.UNHEARD, n)
-
-    def _wiped_in_flight(self, until_ns: int) -> None:
-        """A disk was wiped after the records were sent, but before they were known to be written: they may have been
-        written before or after the wipe."""
-        sent = until_ns if self.case.sent_ns is None else self.case.sent_ns
-        for row, broker in self.acting.wipes(sent, until_ns):
-            if over(row) < until_ns and self.state.get(broker) is Has.MUST:
-                self._now(row["injecting_ns"], broker, Has.MAY, Why.WIPED_IN_FLIGHT, self.number, injection_of(row))
-                self.wiped[broker] = row
-                self.in_doubt.add(broker)
-
-    def _heard(self, n: int, report: Span, before: frozenset[int] | None, at_ns: int, committed: bool) -> None:
-        """Apply a reported ISR of a term. If the leader has the records, every broker in its ISR has them once they are
-        committed; and so does a broker that joins the ISR in a later term (KIP-101: it joins only after its log has
-        reached the beginning of that term).
-
-        A broker that lost its disk has them again only after it was seen to join since. A broker that may not have
-        heard from the controller may report an old ISR."""
-        leader, isr = self.state.get(self.elections.terms[n].leader), frozenset(report.isr)
-        own = report.observer == self._who(n)
-        late = self.acting.behind(report.observer, at_ns - self.elections.lag_ns, at_ns, leads=own)
-        later = n not in self.elections.terms_of_one_leader(self.number)
-        caught_up = later and self.evidence.configuration.joins_isr_after_term_began
-        for broker in isr.union(report.elr or ()) if committed else isr:
-            has = self.state.get(broker)
-            joined = before is not None and broker not in before
-            sure = leader is Has.MUST and not late
-            if leader not in {Has.MUST, Has.MAY}:
-                continue
-            if has is Has.WIPED or broker in self.in_doubt:
-                since = self._wiped_ns(broker) + self.elections.lag_ns
-                if joined and report.from_ns > since and sure and (committed or caught_up):
-                    self._now(at_ns, broker, Has.MUST, Why.JOINED, n)
-                    self.in_doubt.discard(broker)
-                elif joined and report.from_ns > since:
-                    self._now(at_ns, broker, Has.MAY, Why.PERHAPS_JOINED, n)
-                    self.in_doubt.add(broker)
-            elif sure and (committed or (joined and caught_up)):
-                self._now(at_ns, broker, Has.MUST, Why.JOINED, n)
-            elif leader is Has.MAY or (late and (not own or committed or joined)) or (joined and later):
-                self._now(at_ns, broker, has or Has.MAY, Why.PERHAPS_JOINED, n)
-
-    def _wiped_ns(self, broker: int) -> int:
-        row = self.wiped[broker]
-        return int(row["injecting_ns"] if row["healed_ns"] is None else row["healed_ns"])
-
-    def _disks_lost(self) -> bool:
-        return Has.WIPED in self.state.values() and Has.MUST not in self.state.values()
-
-    def _older_survived(self) -> bool:
-        """Whether all replicas were empty at the same time, but the final log still has records of that epoch or an
-        earlier one, or begins above its start."""
-        log = self.evidence.logs.get(self.case.of)
-        epoch = self.elections.terms[self.number].epoch
-        emptied = [self.wiped[broker] for broker in self.elections.replicas if self.state.get(broker) is Has.WIPED]
-        if log is None or epoch is None or len(emptied) < len(self.elections.replicas):
-            return False
-        at_once = max(row["injecting_ns"] for row in emptied) <= min(map(over, emptied))
-        return at_once and (bool((log.epochs <= epoch).any()) or log.starts_later)
-
-    def _in_sync(self, n: int) -> bool:
-        return self.elections.terms[n].leader in self.elections.eligible(n)
-
-    def _eligible_known(self, n: int) -> bool:
-        """Whether it is known who was eligible before an election besides the ISR: the ELR was reported, or has nobody
-        (beside an ISR that is not below min.insync.replicas: KIP-966)."""
-        before = self.elections.last_before(n)
-        least = min(self.evidence.configuration.min_insync_replicas, len(self.elections.replicas))
-        empty = before is not None and len(before.isr) >= least
-        sure = not self._either(n)
-        return sure and (not self.evidence.last_replica_guarded or empty or self.elections.elr_told(n))
-
-    def _either(self, n: int) -> bool:
-        """Whether the elected broker was in one of two ISRs of which nobody knows which is newer."""
-        isrs = self.elections.isrs_before(n)
-        return len({self.elections.terms[n].leader in isr for isr in isrs}) > 1
-
-    def _isr_lasted(self, n: int) -> bool:
-        """Whether the last ISR reported before an election was reported for long enough to be the real last one; or, if
-        the elected broker joined it later, it has the records, because they had been committed."""
-        before, told_ns = self.elections.last_before(n), self.elections.last_told_ns(n)
-        if before is None or told_ns - before.from_ns < self.elections.lag_ns:
-            return False
-        until = min(self.elections.terms[n].seen_ns, self.acting.ended_ns(n - 1))
-        if self.elections.unheard(told_ns, until):
-            return False
-        last_ns = told_ns - self.elections.lag_ns
-        leader, elected = before.leader, self.elections.terms[n].leader
-        # (If the leader has requested a wider ISR, it commits nothing that the joining brokers lack: KIP-497.)
-        asked_ns = max(before.from_ns - self.elections.lag_ns, last_ns - _ASKS_NS)
-        asks = leader >= 0 and self.acting.asks_late(leader, asked_ns, self.elections.terms[n].seen_ns)
-        # (A leader that is alone in the ISR commits at once, if the settings allow that.)
-        at_once = set(before.isr) == {leader} and self.evidence.configuration.commits_alone and not asks
-        known = self.case.until_ns if at_once and self.committed is None else self.committed
-        written = known is not None and known <= last_ns and self.state.get(leader) is Has.MUST
-        emptied = elected in self.wiped and self.wiped[elected]["injecting_ns"] > last_ns
-        return (written and not emptied) or (not asks and self._had_no_leader_to_follow(n, leader, last_ns))
-
-    def _had_no_leader_to_follow(self, n: int, leader: int, from_ns: int) -> bool:
-        """Whether the elected broker asked nothing of the previous leader from some time on, and so joined no ISR."""
-        elected, until = self.elections.terms[n].leader, self.elections.terms[n].seen_ns
-        gone = leader < 0 or self.acting.down(leader, from_ns, until)
-        return gone or self.acting.cannot_join(elected, leader, from_ns, until)
-
-    def _may_elect_uncleanly(self) -> bool:
-        return self.evidence.configuration.elects_uncleanly or self.acting.any_by_hand
-
-    def _event(self, n: int) -> Event:
-        term = self.elections.terms[n]
-        return Event(term.seen_ns, n, term.leader, term.epoch)
-
-    def _who(self, n: int) -> str:
-        return self._name(self.elections.terms[n].leader)
-
-    def _name(self, broker: int) -> str:
-        return self.elections.name(broker)
+        after = bisect_right([known_epoch(term.epoch) for term in elections.terms], known_epoch(case.epoch))
+    if not elections.unseen(sent, until, after):
+        return None
+    return _unwatched(evidence, anomaly, case, supposed).standing
 
 
-def _untaken(anomaly: Anomaly, configuration: Configuration) -> Ruling:
-    """The ruling if nothing took the records: a row of the permission table may still apply by the settings alone."""
-    return standing(anomaly, configuration, Circumstances())
+def _unwatched(evidence: Evidence, anomaly: Anomaly, case: Case, supposed: int) -> Decision:
+    """The decision if no broker reported a leader for the time when records were written."""
+    nothing_may = evidence.acks_all(case) and not evidence.may_lose_committed(case, supposed)
+    log = evidence.logs.get(case.of)
+    uncut = log is not None and not log.cut(case.epoch, case.first_offset)[0]
+    if nothing_may or case.hole or uncut:
+        return _violation(evidence, anomaly, case)
+    unseen = Candidate(None, None, Standing.UNDECIDED)
+    why = undecided(anomaly, "nobody reported who led the partition when it was written")
+    return Decision(why, candidates=(unseen,))
 
 
-def _undecided(anomaly: Anomaly, why: str) -> Ruling:
-    assert anomaly.promise is not None
-    return Ruling(Standing.UNDECIDED, why, anomaly.promise.source)
+def _of_several(
+    evidence: Evidence,
+    anomaly: Anomaly,
+    elections: Elections,
+    numbers: Sequence[int],
+    each: Sequence[Decision],
+    unseen: Standing | None,
+) -> Decision:
+    """The decision about records that may belong to several terms, or to an unreported one with the standing
+    ``unseen``: a standing counts only if it is that of all of them."""
+    standings = {*(one.standing for one in each), *([] if unseen is None else [unseen])}
+    if len(standings) == 1 and standings != {Standing.UNDECIDED}:
+        return each[0]
+    names = " or ".join(dict.fromkeys(evidence.name(elections.terms[number].leader) for number in numbers))
+    why = f"either of two leaders may have acknowledged it: {names}"
+    if unseen is not None:
+        why = f"a leader that nobody reported may have acknowledged it, instead of {names}"
+    if standings == {Standing.UNDECIDED}:
+        why = each[0].ruling.because
+    takers = {one.event.term for one in each if one.event and one.standing is Standing.PERMITTED}
+    must = frozenset.intersection(*(one.must for one in each))
+    return Decision(
+        undecided(anomaly, why),
+        must=must,
+        unknown=frozenset.union(*(one.must | one.unknown for one in each)) - must,
+        need_not=frozenset.intersection(*(one.need_not for one in each)),
+        may_have=frozenset.union(*(one.may_have for one in each)) | {n for n in takers if n is not None},
+    )
+
+
+def _violation(evidence: Evidence, anomaly: Anomaly, case: Case) -> Decision:
+    elections = evidence.elections.get(case.of)
+    numbers = [] if elections is None else candidates(elections, case, evidence.acting(elections))
+    if elections is None or len(numbers) != 1:
+        return Decision(untaken(anomaly, evidence.configuration))
+    walk = Walk(evidence, elections, anomaly, case, numbers[0], evidence.acting(elections))
+    return walk.decided(untaken(anomaly, evidence.configuration))

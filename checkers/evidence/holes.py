@@ -17,8 +17,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
+from checkers.evidence.evidence import Evidence
 from checkers.evidence.final_logs import NO_EPOCH, Holes, logs, sparse
-from checkers.evidence.holders import Evidence
 from checkers.evidence.standing import with_results
 from checkers.evidence.store import AnomalyStore
 from checkers.history import PARTITION, History

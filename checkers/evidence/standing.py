@@ -15,9 +15,10 @@ from checkers.evidence.again import (
     committed,
 )
 from checkers.evidence.causes import COLUMNS, RecordRange, bucket_width, record_ranges
+from checkers.evidence.decision import Case
 from checkers.evidence.elections import elections
+from checkers.evidence.evidence import Evidence
 from checkers.evidence.final_logs import Log, Offsets
-from checkers.evidence.holders import Case, Evidence
 from checkers.evidence.intervals import NEVER
 from checkers.evidence.leadership import Partition, Span
 from checkers.evidence.spare_offsets import COLUMNS as COLUMNS_OF_SPARE

@@ -9,7 +9,7 @@ import pytest
 
 from checkers.at_risk import NOT_KNOWN, at_risk
 from checkers.evidence.elections import elections
-from checkers.evidence.holders import Evidence
+from checkers.evidence.evidence import Evidence
 from checkers.evidence.leadership import spans
 from checkers.evidence.standing import possible_faults
 from checkers.stretches import Timeline

@@ -24,8 +24,8 @@ from checkers.evidence.causes import (
     reattributed,
     record_ranges,
 )
+from checkers.evidence.decision import Candidate, Case, Decision, Event
 from checkers.evidence.final_logs import Log
-from checkers.evidence.holders import Candidate, Case, Decision, Event
 from checkers.evidence.leadership import LeaderTerm, Partition, Span
 from checkers.judge import judge
 from harness.core.anomalies import BY_NAME

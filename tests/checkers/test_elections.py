@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from checkers.evidence import holders
+from checkers.evidence.decision import Case
 from checkers.evidence.elections import _Others
 from checkers.evidence.final_logs import Log
-from checkers.evidence.holders import Case
 from checkers.evidence.leadership import Span
 from checkers.evidence.standing import over_ns
 from harness.core.anomalies import LOST, VANISHED
@@ -243,7 +244,8 @@ def test_what_was_sent_while_the_cut_was_being_made_is_not_judged_as_what_was_se
     known = evidence(told, **UNCLEAN)
     sent_and_by = [(7, 12), (8, 12), (9, 12), (9, 13.5)]
     cases = [Case(TRIAL, int(sent * SECOND), int(by * SECOND), True, 5, 5) for sent, by in sent_and_by]
-    assert [known.decided(LOST, case).standing for case in cases] == [UNDECIDED, PERMITTED, PERMITTED, UNDECIDED]
+    standings = [holders.decided(known, LOST, case).standing for case in cases]
+    assert standings == [UNDECIDED, PERMITTED, PERMITTED, UNDECIDED]
     assert len({known.alike(case) for case in (cases[0], cases[2], cases[3])}) == 3
 
 
@@ -531,7 +533,7 @@ def test_an_election_may_have_come_after_the_last_that_was_told_and_before_the_f
     case = Case(TRIAL, 10 * SECOND, 11 * SECOND, True, 5, 5)
     for over, standing in ((20, VIOLATION), (33, VIOLATION), (34, UNDECIDED)):
         known = replace(evidence(told, **ALONE), end_ns=over * SECOND)
-        assert known.decided(LOST, case).standing is standing
+        assert holders.decided(known, LOST, case).standing is standing
 
 
 def test_a_disk_that_was_wiped_in_flight_may_have_had_it_or_not() -> None:
@@ -606,7 +608,7 @@ def test_of_a_soak_each_record_is_decided_without_a_walk_through_all_faults_and_
     known = evidence(told, **{**ALONE, "version": version, "metadata": metadata})
     known = replace(known, logs={TRIAL: Log(np.array([2000]), np.array([0]), np.array([9]), 10)})
     each = [Case(TRIAL, at * SECOND, at * SECOND, True, 5, 5) for at in (7, 9007, 18007)]
-    assert [known.decided(LOST, case).standing for case in each] == [PERMITTED] * 3
+    assert [holders.decided(known, LOST, case).standing for case in each] == [PERMITTED] * 3
     assert Counted.reads < 200 * len(faults)
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from checkers.evidence.causes import MOST_RUNS, RecordRange
-from checkers.evidence.holders import Decision, Event
+from checkers.evidence.decision import Decision, Event
 from checkers.evidence.leadership import LeaderTerm, Span
 from checkers.findings import MOST_UNKNOWN, Observed, Records, findings, grouped
 from harness.core.guarantees import LOSS, Ruling

@@ -8,8 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from checkers.evidence import holders
 from checkers.evidence.causes import COLUMNS, RecordRange, attached, decided, record_ranges
-from checkers.evidence.holders import Case, Evidence
+from checkers.evidence.decision import Case
+from checkers.evidence.evidence import Evidence
 from harness.core.anomalies import LOST, VANISHED, Anomaly
 from harness.core.verdict import Standing
 from tests.checkers.notation import SECOND, by_hand
@@ -173,7 +175,7 @@ def test_all_that_is_alike_is_decided_alike(lines: list[str], settings: dict[str
         for until in (sent + 0.21, sent + 1.13, sent + 3.03, sent + 6.05):
             times = int(sent * SECOND), int(until * SECOND)
             case = Case(TRIAL, *times, acknowledged=True, first_offset=10, last_offset=10)
-            found.setdefault(known.alike(case), set()).add(known.decided(LOST, case).standing)
+            found.setdefault(known.alike(case), set()).add(holders.decided(known, LOST, case).standing)
     assert {len(standings) for standings in found.values()} == {1}
 
 

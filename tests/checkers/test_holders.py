@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from checkers.evidence import holders
 from checkers.evidence.acting import Acting
 from checkers.evidence.again import COLUMNS as COLUMNS_OF_SENDS
 from checkers.evidence.again import (
@@ -21,9 +22,10 @@ from checkers.evidence.again import (
 from checkers.evidence.behind import BehindTimes
 from checkers.evidence.causes import COLUMNS, RecordRange, attached, record_ranges
 from checkers.evidence.causes import decided as each_decided
+from checkers.evidence.decision import Case, Decision
 from checkers.evidence.elections import Elections, elections
+from checkers.evidence.evidence import Evidence
 from checkers.evidence.final_logs import Log
-from checkers.evidence.holders import Case, Decision, Evidence
 from checkers.evidence.leadership import spans
 from checkers.evidence.standing import possible_faults
 from harness.core.anomalies import ACKNOWLEDGED_ELSEWHERE, HANGING_TRANSACTION, LOST, VANISHED, Anomaly
@@ -154,7 +156,7 @@ def decided(*lines: str, anomaly: Anomaly = LOST, guarded: bool = False, **setti
         in_hole(told, send),
         in_transaction=send["transaction"] is not None,
     )
-    return Evidence(**{**vars(known), "last_replica_guarded": guarded}).decided(anomaly, case)
+    return holders.decided(Evidence(**{**vars(known), "last_replica_guarded": guarded}), anomaly, case)
 
 
 def names(brokers: frozenset[int]) -> list[int]:
@@ -623,7 +625,7 @@ def test_a_high_watermark_told_with_another_epoch_than_its_terms_commits_nothing
     told = by_hand("send r ok @5 t10..11", *WHOLE, "saw b1 @12 leader=1 epoch=0 isr=1,2,3 high=6", *CUT)
     told.rows["observations"][-1]["high_epoch"] = 1
     case = Case(TRIAL, 10 * SECOND, 11 * SECOND, True, 5, 5)
-    assert evidence(told, **ALONE).decided(LOST, case).standing is PERMITTED
+    assert holders.decided(evidence(told, **ALONE), LOST, case).standing is PERMITTED
 
 
 @pytest.mark.parametrize(
@@ -635,7 +637,7 @@ def test_what_stands_below_what_a_consumer_was_given_of_its_term_was_committed(
     told = by_hand("send r ok @5 t10..11", *WHOLE, *CUT)
     delivered = {(TRIAL, epoch): (np.array([offset]), np.array([12 * SECOND]))}
     known = Evidence(**{**vars(evidence(told, **ALONE)), "delivered": delivered})
-    assert known.decided(LOST, Case(TRIAL, 10 * SECOND, 11 * SECOND, True, 5, 5)).standing is standing
+    assert holders.decided(known, LOST, Case(TRIAL, 10 * SECOND, 11 * SECOND, True, 5, 5)).standing is standing
 
 
 @pytest.mark.parametrize(("isr", "standing"), [(WHOLE, VIOLATION), (LONELY, PERMITTED)], ids=["in the ISR", "not"])
@@ -1264,15 +1266,15 @@ def test_a_hanging_transactions_marker_goes_where_its_log_was_cut() -> None:
         "txn 1 commit ok 0..5..6", *LONELY, "final a @4 e0", "final b @5 e1", "send late ok @6 t50..51", "end 0..7"
     )
     case = Case(TRIAL, None, None, False, 5, 5)
-    assert evidence(told, unclean_election=False).decided(HANGING_TRANSACTION, case).standing is VIOLATION
-    assert evidence(told, **UNCLEAN).decided(HANGING_TRANSACTION, case).standing is UNDECIDED
+    assert holders.decided(evidence(told, unclean_election=False), HANGING_TRANSACTION, case).standing is VIOLATION
+    assert holders.decided(evidence(told, **UNCLEAN), HANGING_TRANSACTION, case).standing is UNDECIDED
 
 
 def test_what_nobody_knows_the_place_or_the_time_of_is_decided_where_nothing_can_have_taken_it() -> None:
     quiet = by_hand(*saw("b1,b2,b3", "0..60", 1, 0, "1,2,3"), "end 0..5", "send late ok @4 t50..51")
     nothing = Case(TRIAL, None, None, True)
-    assert evidence(quiet, **UNCLEAN).decided(LOST, nothing).standing is VIOLATION
-    assert evidence(by_hand(*LONELY, *CUT), **UNCLEAN).decided(LOST, nothing).standing is UNDECIDED
+    assert holders.decided(evidence(quiet, **UNCLEAN), LOST, nothing).standing is VIOLATION
+    assert holders.decided(evidence(by_hand(*LONELY, *CUT), **UNCLEAN), LOST, nothing).standing is UNDECIDED
 
 
 def test_a_wipe_after_the_election_that_took_it_excuses_nothing() -> None:
@@ -1324,10 +1326,10 @@ def test_a_hanging_transaction_is_permitted_where_partitions_are_not_verified(ve
     )
     case = Case(TRIAL, None, None, False, 5, 5)
     known = evidence(told, unclean_election=False, version=version)
-    assert known.decided(HANGING_TRANSACTION, case).standing is standing
-    assert known.decided(LOST, Case(TRIAL, 2 * SECOND, 3 * SECOND, True, 5, 5)).standing is VIOLATION
+    assert holders.decided(known, HANGING_TRANSACTION, case).standing is standing
+    assert holders.decided(known, LOST, Case(TRIAL, 2 * SECOND, 3 * SECOND, True, 5, 5)).standing is VIOLATION
     unwatched = evidence(by_hand("txn 1 commit ok 0..5..6"), unclean_election=False, version=version)
-    assert unwatched.decided(HANGING_TRANSACTION, case).standing is standing
+    assert holders.decided(unwatched, HANGING_TRANSACTION, case).standing is standing
 
 
 def test_of_a_record_without_an_offset_nobody_knows_whether_it_was_cut() -> None:

@@ -4,7 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from checkers.evidence.holders import Case, candidates
+from checkers.evidence import holders
+from checkers.evidence.decision import Case
+from checkers.evidence.evidence import candidates
+from checkers.evidence.holders import stories
 from checkers.evidence.intervals import NEVER
 from checkers.evidence.standing import delivered
 from harness.core.anomalies import HANGING_TRANSACTION, LOST, VANISHED
@@ -82,7 +85,7 @@ def test_where_another_may_have_had_it_the_disk_that_must_have_is_not_all_that_h
 def test_what_was_delivered_and_never_known_to_be_sent_goes_with_the_disks_too() -> None:
     known = evidence(by_hand(*ALL_WIPED, "end 0..0"))
     delivered = Case(TRIAL, None, 12 * SECOND, False, 5, 5, 0, 12 * SECOND)
-    assert known.decided(VANISHED, delivered).standing is PERMITTED
+    assert holders.decided(known, VANISHED, delivered).standing is PERMITTED
 
 
 def test_a_disk_that_was_wiped_before_it_was_sent_takes_nothing_acknowledged_by_one_alone() -> None:
@@ -173,9 +176,9 @@ def test_who_may_have_acknowledged_it_led_between_its_send_and_its_acknowledgeme
 
 def test_when_a_marker_was_written_is_not_told_where_nobody_knows_it() -> None:
     known = evidence(by_hand(*two_terms()))
-    stories = known.stories(HANGING_TRANSACTION, Case(TRIAL, 10 * SECOND, None, False, 5, 5))
-    assert stories
-    assert all(0 <= change.at_ns < NEVER for story in stories for change in story.changes)
+    each = stories(known, HANGING_TRANSACTION, Case(TRIAL, 10 * SECOND, None, False, 5, 5))
+    assert each
+    assert all(0 <= change.at_ns < NEVER for story in each for change in story.changes)
 
 
 def test_in_a_run_that_nothing_disturbed_no_coordinator_lost_anything() -> None:
@@ -278,7 +281,7 @@ def test_what_its_leader_tells_committed_in_its_next_epoch_no_clean_election_tak
     read = [Case(TRIAL, None, int(9.2 * SECOND), False, at, at, 1, int(9.2 * SECOND)) for at in delivered_at(more)]
     known = replace(known, delivered=delivered(read), _edges={}, _moments={})
     case = Case(TRIAL, 3 * SECOND, 4 * SECOND, True, 5, 5)
-    assert known.decided(LOST, case).standing is standing
+    assert holders.decided(known, LOST, case).standing is standing
 
 
 def delivered_at(lines: list[str]) -> list[int]:

@@ -9,7 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from checkers.archive import Archive
-from checkers.evidence.holders import Case
+from checkers.evidence import holders
+from checkers.evidence.decision import Case
 from checkers.evidence.holding import Has, Why
 from checkers.trace import by_record
 from harness.core.anomalies import LOST
@@ -31,7 +32,7 @@ def stories(*lines: str, **settings: Any) -> list[Told]:
     [send] = [row for row in history.rows["sends"] if row["record_id"] == history.ids["r"]]
     case = Case(TRIAL, send["invoked_ns"], send["completed_ns"], True, send["offset"], send["offset"])
     found = []
-    for story in evidence(history, **settings).stories(LOST, case):
+    for story in holders.stories(evidence(history, **settings), LOST, case):
         together: dict[tuple[int, Why], list[int]] = {}
         for change in story.changes:
             together.setdefault((change.at_ns // SECOND, change.why), []).append(change.broker)
@@ -198,6 +199,6 @@ def test_in_a_hole_nothing_took_it() -> None:
 def test_has_is_told_for_each_change() -> None:
     history = by_hand(*LOST_ALONE)
     case = Case(TRIAL, 10 * SECOND, 11 * SECOND, True, 5, 5)
-    [story] = evidence(history, **UNCLEAN).stories(LOST, case)
+    [story] = holders.stories(evidence(history, **UNCLEAN), LOST, case)
     assert [change.has for change in story.changes] == [Has.MUST, None, None, None, Has.MAY]
     assert NAMES[story.leader] == "b1"

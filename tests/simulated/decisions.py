@@ -8,9 +8,10 @@ import pyarrow as pa
 
 from checkers.evidence.again import COLUMNS, COLUMNS_OF_GONE, COLUMNS_OF_VANISHED, acknowledged_again
 from checkers.evidence.causes import RecordRange, attached, decided
+from checkers.evidence.decision import Case, Decision
 from checkers.evidence.elections import elections
+from checkers.evidence.evidence import Evidence
 from checkers.evidence.final_logs import Log
-from checkers.evidence.holders import Case, Decision, Evidence
 from checkers.evidence.leadership import Partition, spans
 from checkers.evidence.spare_offsets import COLUMNS as COLUMNS_OF_SPARE
 from checkers.evidence.spare_offsets import InFlight, spare_offsets

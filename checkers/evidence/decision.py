@@ -1,0 +1,102 @@
+"""Lost records about which the same is known, and the decision about them: its standing, and what took them."""
+
+from dataclasses import dataclass, field, replace
+
+from checkers.evidence.leadership import Partition
+from harness.core.anomalies import HANGING_TRANSACTION, Anomaly
+from harness.core.guarantees import Circumstances, Configuration, Ruling, standing
+from harness.core.verdict import Standing
+
+
+@dataclass(frozen=True)
+class Case:
+    """Lost records of a partition about which the same facts are known.
+
+    They were sent from ``sent_ns`` on, and acknowledged, or delivered to a consumer, by ``until_ns``; either is None if
+    not known. If there are several, the last was sent at ``last_sent_ns``, and the first was acknowledged, or
+    delivered, at ``first_until_ns``. ``epoch``: the leader epoch with which a consumer got them. ``hole``: the final
+    log has records of one epoch below and above them. (If their own epoch is an earlier one, the hole need not be the
+    reason that they are gone.) ``in_transaction``: they were sent in a transaction (None: not known).
+    """
+
+    of: Partition
+    sent_ns: int | None
+    until_ns: int | None
+    acknowledged: bool
+    first_offset: int | None = None
+    last_offset: int | None = None
+    epoch: int | None = None
+    delivered_ns: int | None = None
+    hole: bool = False
+    last_sent_ns: int | None = None
+    first_until_ns: int | None = None
+    in_transaction: bool | None = None
+
+
+@dataclass(frozen=True)
+class Event:
+    """The event that took records: the election of a leader, or (if ``leader`` is None) the loss of every disk that had
+    them."""
+
+    at_ns: int
+    term: int | None = None
+    leader: int | None = None
+    epoch: int | None = None
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A term to which records may belong (None: that of an unreported leader), and their standing if they do.
+
+    ``may_have``: the terms whose leaders may have taken them in this case.
+    """
+
+    term: int | None
+    epoch: int | None
+    standing: Standing
+    may_have: frozenset[int] = frozenset()
+
+    def may_go_with(self, term: int) -> bool:
+        """Whether, if the records belong to this candidate, it may be permitted that the election of ``term`` took
+        them."""
+        undecided = self.standing is Standing.UNDECIDED and term in self.may_have
+        return undecided or self.standing is Standing.PERMITTED
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The standing of lost records, and the reason.
+
+    ``term``: the term to which they belong, if known. ``may_have``: the terms whose leaders may have taken them.
+    ``candidates``: the terms to which they may belong.
+    """
+
+    ruling: Ruling
+    must: frozenset[int] = frozenset()
+    unknown: frozenset[int] = frozenset()
+    need_not: frozenset[int] = frozenset()
+    event: Event | None = None
+    term: int | None = None
+    may_have: frozenset[int] = frozenset()
+    candidates: tuple[Candidate, ...] = field(default=(), compare=False)
+
+    @property
+    def standing(self) -> Standing:
+        """The standing of the ruling."""
+        return self.ruling.standing
+
+
+def as_acknowledged(anomaly: Anomaly, case: Case) -> Case:
+    """The missing record of a hanging transaction is the marker that ends it: the whole ISR acknowledged it, at an
+    unknown time."""
+    return replace(case, acknowledged=True) if anomaly is HANGING_TRANSACTION else case
+
+
+def untaken(anomaly: Anomaly, configuration: Configuration) -> Ruling:
+    """The ruling if nothing took the records: a row of the permission table may still apply by the settings alone."""
+    return standing(anomaly, configuration, Circumstances())
+
+
+def undecided(anomaly: Anomaly, why: str) -> Ruling:
+    assert anomaly.promise is not None
+    return Ruling(Standing.UNDECIDED, why, anomaly.promise.source)
