@@ -2,9 +2,11 @@
 have them.
 
 A fault may take effect while no acknowledged record depends on it. A record is *at risk* if it was acknowledged while a
-fault was in force on a replica of its partition. A fault that destroys data or elects a leader also puts records at
-risk that were acknowledged before it. A fault of a node that is not a broker (a controller, a ZooKeeper) counts for
-every partition: without that node no ISR changes and no leader is elected.
+fault was in force on a broker that may have had to have records of its partition: with acks=all, any that was in an ISR
+reported by the end of the fault; with acks=1, any that led. A fault of clients' traffic alone takes no record. A fault
+that destroys data or elects a leader also puts records at risk that were acknowledged before it. A fault of a node that
+is not a broker (a controller, a ZooKeeper) counts for every partition: without that node no ISR changes and no leader
+is elected.
 
 The brokers that had to have a record are the same as for a lost record (checkers/evidence/holders.py): with acks=all
 the brokers in every ISR reported around the acknowledgement, with acks=1 only the leader. All records acknowledged
@@ -19,13 +21,12 @@ import numpy.typing as npt
 
 from checkers.evidence.behind import over
 from checkers.evidence.decision import Case
-from checkers.evidence.elections import Elections
 from checkers.evidence.evidence import Evidence
 from checkers.evidence.holders import had_to_have
 from checkers.evidence.intervals import BEFORE
 from checkers.evidence.leadership import Partition
 from checkers.stretches import Timeline
-from harness.core.faults import Does, Row, acted_on, does, evidence_of, in_force_since_ns
+from harness.core.faults import Does, Row, acted_on, does, evidence_of, hits_clients_only, in_force_since_ns
 
 Flags = npt.NDArray[np.bool_]
 
@@ -40,8 +41,8 @@ def at_risk(writes: Mapping[Partition, Timeline], evidence: Evidence) -> dict[in
     effective = [row for row in evidence.faults[0] if row["effective"]]
     found: Counter[int] = Counter()
     for of, own in writes.items():
-        replicas = _replicas(evidence.elections.get(of))
-        in_force = [when for row in effective for when in _in_force(row, of, replicas, evidence.names)]
+        had = {id(row): _may_have_had(evidence, of, over(row)) for row in effective}
+        in_force = [when for row in effective for when in _in_force(row, of, had[id(row)], evidence.names)]
         hit = np.flatnonzero(_bins_hit(own, in_force))
         for one, count in zip(_fewest(of, own, hit, evidence), own.acknowledged[hit].tolist(), strict=True):
             found[one] += count
@@ -62,21 +63,24 @@ def _fewest(of: Partition, own: Timeline, bins: npt.NDArray[np.int64], evidence:
     return [fewest[n] for n in each.ravel().tolist()]
 
 
-def _replicas(elections: Elections | None) -> frozenset[int]:
-    return frozenset() if elections is None else elections.replicas
+def _may_have_had(evidence: Evidence, of: Partition, until_ns: int) -> frozenset[int]:
+    """The brokers that may have had to have an acknowledged record by a time: with acks=all those in an ISR that was
+    reported, with acks=1 those that led."""
+    known, all_of = evidence.elections.get(of), evidence.configuration.acks_all
+    spans = () if known is None else (span for span in known.spans if span.from_ns <= until_ns)
+    return frozenset(broker for span in spans for broker in (span.isr if all_of else [span.leader]))
 
 
-def _in_force(
-    fault: Row, of: Partition, replicas: Iterable[int], brokers: Mapping[int, str]
-) -> Iterable[tuple[int, int]]:
-    """The time in which a fault puts a partition's records at risk; empty if the fault does not reach the partition."""
+def _in_force(fault: Row, of: Partition, had: Iterable[int], brokers: Mapping[int, str]) -> Iterable[tuple[int, int]]:
+    """The time in which a fault puts a partition's records at risk; empty if the fault does not reach a broker that
+    ``had`` any, or reaches its clients alone."""
     since, until = in_force_since_ns(fault), over(fault)
     if not fault["nodes"]:
         evidence = evidence_of(fault)
         reaches = (evidence.get("topic"), evidence.get("partition")) == of
         return [(BEFORE, until)] if reaches else []
-    hit, names = acted_on(fault), {brokers.get(broker) for broker in replicas}
-    if not (hit & names or hit - set(brokers.values())):
+    hit, names = acted_on(fault), {brokers.get(broker) for broker in had}
+    if hits_clients_only(fault) or not (hit & names or hit - set(brokers.values())):
         return []
     return [(BEFORE if does(fault, Does.DESTROYS_DATA) else since, until)]
 

@@ -14,11 +14,11 @@ from functools import cached_property
 from itertools import groupby
 from typing import Any
 
-from checkers.evidence.causes import MOST_RUNS, RecordRange, facts
-from checkers.evidence.decision import Event
+from checkers.evidence.causes import MOST_RUNS, RecordRange, facts, worst_and_biggest
+from checkers.evidence.decision import WORST_FIRST, Event
 from checkers.evidence.faults import active, overlapping
 from checkers.evidence.leadership import FRESH_NS, LeaderTerm, Partition, Span, isr_before
-from checkers.evidence.standing import WORST_FIRST, worst_ruling
+from checkers.evidence.standing import worst_ruling
 from harness.core.anomalies import BY_NAME
 from harness.core.faults import Row
 from harness.core.topology import broker_name
@@ -73,6 +73,11 @@ class _Run:
     first: RecordRange
     worst: RecordRange
     counts: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def decided(self) -> RecordRange:
+        """Its records, with the worst decision about any of them."""
+        return replace(self.first, decision=self.worst.decision)
 
 
 def findings(
@@ -154,7 +159,7 @@ def _finding(group: Sequence[Records], anomalies: Mapping[str, FoundAnomaly], ob
     if first != next(iter(counts)):
         of_some = f"{count} {first}: "
     runs = _runs(group, list(counts))
-    shown = sorted(runs, key=lambda run: (not run.first.hole, -run.first.count))[:MOST_RUNS]
+    shown = sorted(runs, key=lambda run: worst_and_biggest(run.decided))[:MOST_RUNS]
     facts_of_runs = [_facts(run, observed) for run in shown]
     return Finding(
         standing=ruling.standing,
@@ -205,8 +210,7 @@ def _runs(group: Sequence[Records], names: Sequence[str]) -> list[_Run]:
 
 def _facts(run: _Run, observed: Observed) -> dict[str, Any]:
     of = run.first.of
-    found = replace(run.first, decision=run.worst.decision)
-    known = facts(found, observed.led.get(of, ()), observed.of(of), observed.faults, observed.names)
+    known = facts(run.decided, observed.led.get(of, ()), observed.of(of), observed.faults, observed.names)
     return {**known, "anomalies": run.counts}
 
 
@@ -258,7 +262,7 @@ def _elections(taken: Iterable[tuple[Partition, Event]], observed: Observed) -> 
 
 def _badness(one: Records) -> int:
     assert one.range.decision is not None
-    return WORST_FIRST.index(one.range.decision.standing)
+    return one.range.decision.rank
 
 
 def _first(part: RecordRange) -> int:

@@ -19,13 +19,13 @@ from checkers.availability import availability, writes
 from checkers.catalogue import checkers_of
 from checkers.checker import Checker
 from checkers.evidence.causes import RecordRange, found_ranges, runs, terms_led
-from checkers.evidence.copies import sent_again_for_loss
+from checkers.evidence.copies import sent_again_for_loss, without_late_copies
 from checkers.evidence.evidence import Evidence
 from checkers.evidence.faults import active
 from checkers.evidence.final_logs import Holes
 from checkers.evidence.holes import with_final_logs
 from checkers.evidence.leadership import who_led
-from checkers.evidence.reach import Resent, faulted, given_up_beside, resent
+from checkers.evidence.reach import Resent, faulted, given_up_beside, late_copies, resent
 from checkers.evidence.readers import behind
 from checkers.evidence.silence import silences
 from checkers.evidence.standing import observed, possible_faults, worst_ruling
@@ -37,7 +37,17 @@ from checkers.preconditions import Seen, preconditions
 from checkers.scan.polls import polls
 from checkers.screening import AT_ONCE, Found, records, stored
 from checkers.summary import summary
-from harness.core.anomalies import BY_NAME, DUPLICATED, LOST, MISSED, REORDERED, TWO_OWNERS, Anomaly
+from harness.core.anomalies import (
+    ACKNOWLEDGED_ELSEWHERE,
+    BY_NAME,
+    DUPLICATED,
+    LOST,
+    MISSED,
+    REAL_TIME_ORDER,
+    REORDERED,
+    TWO_OWNERS,
+    Anomaly,
+)
 from harness.core.errors import HistoryError
 from harness.core.faults import Row
 from harness.core.guarantees import LOSS, Circumstances, Ruling, standing
@@ -74,7 +84,9 @@ def _judged(history: History, checkers: Sequence[Checker]) -> Verdict:
     # Independent queries run in threads: Spark plans and compiles one while it executes another.
     with ThreadPoolExecutor() as pool:
         polled = (
-            pool.submit(lambda: polls(history).persist(StorageLevel.MEMORY_AND_DISK)) if history.read_live else None
+            pool.submit(lambda: polls(history).persist(StorageLevel.MEMORY_AND_DISK))
+            if history.read_live or history.run_file.workers("positions")
+            else None
         )
         judged = pool.submit(records, history, checkers, polled.result if polled else None)
         acknowledged = pool.submit(writes, history)
@@ -152,7 +164,9 @@ def circumstances(history: History, faults: Sequence[Row], anomaly: Anomaly, fou
         elected=sent.elected,
         resent=sent.again,
         held_back=sent.held,
-        given_up_beside=anomaly is DUPLICATED and given_up_beside(history, found.of(DUPLICATED)),
+        given_up_beside=anomaly is DUPLICATED
+        and given_up_beside(history, found.of(DUPLICATED))
+        and not len(late_copies(history, DUPLICATED, found.of(DUPLICATED))),
         faulted=faulted(history, faults, found.of(TWO_OWNERS)),
         final_read=history.run_file.final_read,
         missed_by_the_living=_missed_by_the_living(found.of(MISSED)),
@@ -202,6 +216,8 @@ def explained(
     ]
     gone = anomaly in LOSS
     ranges = found_ranges(history, anomaly, kept, missing if gone else {}, known if gone else None)
+    if known is not None and anomaly in {ACKNOWLEDGED_ELSEWHERE, REAL_TIME_ORDER}:
+        ranges = without_late_copies(history, anomaly, kept.of(anomaly), ranges, known)
     ruling = rule(history, anomaly, kept, ranges)
     if anomaly is DUPLICATED and ruling.standing is Standing.VIOLATION:
         ruling = sent_again_for_loss(history, kept, missing, known) or ruling

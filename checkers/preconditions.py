@@ -7,7 +7,7 @@ from typing import Any
 
 from checkers.evidence.leadership import Span, leaders
 from checkers.evidence.silence import Silence
-from harness.core.faults import injection_of
+from harness.core.faults import hits_clients_only, injection_of
 from harness.core.verdict import Precondition, Summary
 from harness.history.run_file import Requirements, RunFile
 
@@ -102,7 +102,9 @@ def has_rows(run: RunFile, faults: Iterable[Row]) -> Precondition:
     left = Counter(row["kind"] for name, row in rows.items() if name not in named)
     lacking += [f"{count} of {kind}" for kind, count in (unnamed - left).items()]
     drawn = [{one.get("fault") for one in step["random"].get("faults", [])} for step in steps if "random" in step]
-    lacking += ["any that was drawn" for kinds in drawn if not kinds & (left - unnamed).keys()]
+    left -= unnamed
+    if any(sum(left[kind] for kind in kinds) < sum(others <= kinds for others in drawn) for kinds in drawn):
+        lacking.append("any that was drawn")
     ended_early = any(not step.met for step in run.timeline)
     lacking = [] if ended_early else [f"no row of {what}" for what in lacking]
     lacking += [f"{name} has no beginning" for name, row in rows.items() if row["effective"] and not _begun(row)]
@@ -133,9 +135,10 @@ def _without_effect(fault: Row) -> str:
 
 
 def risked(run: RunFile, faults: Sequence[Row], at_risk: Mapping[int, int]) -> list[Precondition]:
-    """At least one record was acknowledged that a fault could take. Does not apply to a run without faults, which is no
-    test of loss, or with acks=0, where nothing is acknowledged. (``took_effect`` is about faults without effect.)"""
-    if not any(row["effective"] for row in faults) or run.configuration.acks == "0":
+    """At least one record was acknowledged that a fault could take. Does not apply to a run without faults, or whose
+    faults only hit clients' traffic: it is no test of loss. Nor to one with acks=0, where nothing is acknowledged.
+    (``took_effect`` is about faults without effect.)"""
+    if all(hits_clients_only(row) for row in faults if row["effective"]) or run.configuration.acks == "0":
         return []
     counts = ", ".join(f"{count} on {fewest or 'nobody knows how many'}" for fewest, count in at_risk.items())
     why = "no write was acknowledged that any fault could take"

@@ -42,7 +42,7 @@ from harness.core.topology import Plane, Role
 _DOWN = (Does.ENDS_PROCESS, Does.HALTS_PROCESS)
 
 #: The planes without clients.
-_BETWEEN_NODES = frozenset({Plane.REPLICATION, Plane.CONTROLLER})
+BETWEEN_NODES = frozenset({Plane.REPLICATION, Plane.CONTROLLER})
 
 #: If a broker is silent for less than this time, no controller considers it dead. (In clusters that the harness brings
 #: up, sessions last 6 s, with a heartbeat each second.)
@@ -218,7 +218,7 @@ class Acting:
             row["injecting_ns"] <= to_ns
             and over(row) + COMES_BACK_NS >= from_ns
             and (acted_on(row) & reached or acted_on(row) - self._brokers)
-            and (of_all or not (row.get("plane") in _BETWEEN_NODES or cuts_only(row, self._brokers)))
+            and (of_all or not (row.get("plane") in BETWEEN_NODES or cuts_only(row, self._brokers)))
             for row in self._faults
         )
 

@@ -522,8 +522,13 @@ def _claimed(
 
 
 def biggest(found: Iterable[RecordRange]) -> list[RecordRange]:
-    """At most MOST_RUNS of these ranges, holes first, then the biggest."""
-    return sorted(found, key=lambda one: (not one.hole, -one.count, *_place(one)))[:MOST_RUNS]
+    """At most MOST_RUNS of these ranges, in the order of ``worst_and_biggest``."""
+    return sorted(found, key=lambda one: (*worst_and_biggest(one), *_place(one)))[:MOST_RUNS]
+
+
+def worst_and_biggest(one: RecordRange) -> tuple[int, bool, int]:
+    """A key that puts the worst standing first, then holes, then the biggest ranges."""
+    return 0 if one.decision is None else one.decision.rank, not one.hole, -one.count
 
 
 def facts(

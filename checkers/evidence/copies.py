@@ -1,7 +1,7 @@
 """Duplicates of which all copies but one were lost: what excuses the loss excuses them, too (KIP-98: an idempotent
 producer's record is written once to a log, and sent again if that log lost it)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -9,18 +9,18 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.evidence.causes import found_ranges
+from checkers.evidence.causes import RecordRange, found_ranges
 from checkers.evidence.elections import Elections
 from checkers.evidence.evidence import Evidence
 from checkers.evidence.final_logs import Holes
-from checkers.evidence.intervals import NEVER
+from checkers.evidence.intervals import BEFORE, NEVER
 from checkers.evidence.leadership import Partition
-from checkers.evidence.reach import IN_FLIGHT, held_back, late_copies
+from checkers.evidence.reach import IN_FLIGHT, disturbances, held_back, late_copies
 from checkers.evidence.standing import possible_faults, worst_ruling
 from checkers.evidence.store import AnomalyStore, StoredRows, each_partition
 from checkers.history import History
-from harness.core.anomalies import DUPLICATED, VANISHED
-from harness.core.guarantees import Ruling
+from harness.core.anomalies import ACKNOWLEDGED_ELSEWHERE, DUPLICATED, REAL_TIME_ORDER, VANISHED, Anomaly
+from harness.core.guarantees import Ruling, violation
 from harness.core.verdict import Standing
 
 _VANISHED = pa.schema(
@@ -84,8 +84,7 @@ def sent_again_for_loss(history: History, kept: AnomalyStore, missing: Holes, kn
 
 def resent_late(stored: StoredRows, known: Mapping[Partition, Elections]) -> pa.Table:
     """The duplicated records of which a copy came late: its leader epoch began after their acknowledgement. That copy
-    is the one in the final log, or the latest if all are gone. (An epoch that nobody reported began after all earlier
-    ones.)
+    is the one in the final log, or the latest if all are gone.
 
     Returns: topic, partition, sent_ns, acknowledged_ns
     """
@@ -95,9 +94,8 @@ def resent_late(stored: StoredRows, known: Mapping[Partition, Elections]) -> pa.
         late = np.zeros(len(piece), bool)
         epochs, until = _latest_epochs(piece), pc.fill_null(piece["acknowledged_ns"], NEVER).to_numpy()
         for of, here in each_partition(piece["topic"], piece["partition"]):
-            for term in known[of].terms if of in known else ():
-                if term.epoch is not None:
-                    late[here] |= (epochs[here] >= term.epoch) & (until[here] < term.begins_ns)
+            if of in known:
+                late[here] = until[here] < _begins_ns(known[of], epochs[here])
         found.append(piece.select(IN_FLIGHT.names).filter(pa.array(late)))
     return pa.concat_tables(found)
 
@@ -109,3 +107,53 @@ def _latest_epochs(copies: pa.Table) -> npt.NDArray[np.int64]:
     stands = copies["stands_epoch"].cast(pa.int64())
     epochs: npt.NDArray[np.int64] = pc.coalesce(stands, pa.array(latest, pa.int64())).to_numpy()
     return epochs
+
+
+def without_late_copies(
+    history: History, anomaly: Anomaly, stored: StoredRows, ranges: Sequence[RecordRange], known: Evidence
+) -> list[RecordRange]:
+    """The ``ranges`` of an anomaly that the loss of a first copy may permit. It does not permit those with a ``late``
+    copy: nobody sends again what was acknowledged."""
+    late = _late_offsets(history, anomaly, stored, known)
+    forbidden = violation(anomaly, known.configuration)
+
+    def ruled(one: RecordRange) -> RecordRange:
+        if one.decision is None or one.decision.standing is not Standing.PERMITTED or one.of not in late:
+            return one
+        first, end = np.searchsorted(late[one.of], [one.first_offset or 0, (one.last_offset or 0) + 1])
+        return one if first == end else replace(one, decision=replace(one.decision, ruling=forbidden, event=None))
+
+    return [*map(ruled, ranges)]
+
+
+def _late_offsets(
+    history: History, anomaly: Anomaly, stored: StoredRows, known: Evidence
+) -> dict[Partition, npt.NDArray[np.int64]]:
+    """The offsets of an anomaly's records of which the copy in the final log is late, and no fault may have held it
+    back: its leader epoch began after their acknowledgement, or (REAL_TIME_ORDER) it stands behind a record that was
+    sent after that. By partition, in order."""
+    where = "read_offset" if anomaly is ACKNOWLEDGED_ELSEWHERE else "offset"
+    columns = {name: pa.int64() for name in ("offset", where)}
+    each = disturbances(history, possible_faults(history.faults)[-1])
+    found: dict[Partition, list[npt.NDArray[np.int64]]] = {}
+    for piece in stored.pieces(pa.schema([*IN_FLIGHT, *columns.items()])):
+        sent, until = (pc.fill_null(piece[name], NEVER).to_numpy() for name in ("sent_ns", "acknowledged_ns"))
+        offsets, stands = (pc.fill_null(piece[name], -1).to_numpy() for name in ("offset", where))
+        for of, here in each_partition(piece["topic"], piece["partition"]):
+            if of in known.elections and of in known.logs:
+                epochs = known.logs[of].epochs_at(stands[here])
+                began = _begins_ns(known.elections[of], epochs)
+                late = (until[here] < began) | (anomaly is REAL_TIME_ORDER)
+                late &= ~each[of].held_back(sent[here], until[here])
+                found.setdefault(of, []).append(offsets[here][late])
+    return {of: np.sort(np.concatenate(parts)) for of, parts in found.items()}
+
+
+def _begins_ns(known: Elections, epochs: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The earliest time when records with these leader epochs can have been appended. (An epoch that nobody reported
+    began after all earlier ones.)"""
+    began = np.full(len(epochs), BEFORE)
+    for term in known.terms:
+        if term.epoch is not None:
+            began = np.where(epochs >= term.epoch, np.maximum(began, term.begins_ns), began)
+    return began

@@ -7,6 +7,8 @@ from harness.core.anomalies import HANGING_TRANSACTION, Anomaly
 from harness.core.guarantees import Circumstances, Configuration, Ruling, standing
 from harness.core.verdict import Standing
 
+WORST_FIRST = (Standing.VIOLATION, Standing.UNDECIDED, Standing.PERMITTED)
+
 
 @dataclass(frozen=True)
 class Case:
@@ -84,6 +86,11 @@ class Decision:
     def standing(self) -> Standing:
         """The standing of the ruling."""
         return self.ruling.standing
+
+    @property
+    def rank(self) -> int:
+        """Its place if decisions are in order, the worst first."""
+        return WORST_FIRST.index(self.standing)
 
 
 def as_acknowledged(anomaly: Anomaly, case: Case) -> Case:

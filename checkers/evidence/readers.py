@@ -1,11 +1,12 @@
 """Whether the live consumers reached the end of the logs: a consumer that got nothing proves nothing."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
+from pyspark.sql import Row as SparkRow
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
 from checkers.evidence.leadership import Partition
@@ -13,6 +14,9 @@ from checkers.history import PARTITION, History
 from checkers.scan.polls import READER
 
 Row = Mapping[str, Any]
+
+#: Instead of a reader: no member of the group.
+NOBODY = -1
 
 
 @dataclass(frozen=True)
@@ -47,10 +51,15 @@ def behind(history: History, polls: DataFrame) -> list[str]:
         .collect()
     )
     return [
-        f"consumer {row['reader']} {'stopped at ' + str(row['at']) if row['at'] is not None else 'got nothing'}"
-        f" of {row['topic']}-{row['partition']}, before {row['left']} records"
+        f"{_stood(row)} of {row['topic']}-{row['partition']}, before {row['left']} records"
         for row in sorted(left, key=lambda row: (row["topic"], row["partition"], row["reader"]))
     ]
+
+
+def _stood(row: SparkRow) -> str:
+    if row["reader"] == NOBODY:
+        return "no consumer was ever assigned any"
+    return f"consumer {row['reader']} {'got nothing' if row['at'] is None else 'stopped at ' + str(row['at'])}"
 
 
 _STOOD = pa.schema([("topic", pa.string()), ("partition", pa.int32()), ("reader", pa.int32()), ("at", pa.int64())])
@@ -74,7 +83,7 @@ def assignments(history: History, polls: DataFrame) -> list[Row]:
     return [row.asDict() for row in F.broadcast(assigned).join(reached, on=READER, how="left").collect()]
 
 
-def stopped(assigned: Iterable[Row], history: History) -> list[Reader]:
+def stopped(assigned: Sequence[Row], history: History) -> list[Reader]:
     """The ``assigned`` readers that had to read to the end of a completely read log, but stopped before it."""
     run, ends = history.run_file, {(row["topic"], row["partition"]): row for row in history.ends if row["complete"]}
     dead = {(one.worker, one.incarnation) for one in (*run.killed, *run.died)}
@@ -84,12 +93,24 @@ def stopped(assigned: Iterable[Row], history: History) -> list[Reader]:
         if of in ends:
             parties.setdefault((of, None if run.configuration.grouped else one["reader"]), []).append(one)
     found = [(of, *_last_of(members)) for (of, _), members in sorted(parties.items(), key=lambda item: str(item[0]))]
-    return [
-        Reader(*of, last["reader"], at)
+    never = [Reader(*of, reader, None) for of in sorted(ends) for reader in _never_assigned(of, parties, history)]
+    return never + [
+        Reader(*of, last["reader"], None if at is None or (not given and at >= ends[of]["log_end"]) else at)
         for of, last, at, given in found
-        if (last["reader"], last["incarnation"]) not in dead and (at or 0) < ends[of]["log_end"]
+        if (last["reader"], last["incarnation"]) not in dead and (not given or (at or 0) < ends[of]["log_end"])
         if run.heals_all or not given
     ]
+
+
+def _never_assigned(
+    of: Partition, parties: Mapping[tuple[Partition, int | None], Sequence[Row]], history: History
+) -> list[int]:
+    """The consumers that had to be assigned a partition, and never were; NOBODY if that is a whole group."""
+    run = history.run_file
+    alive = run.workers("positions").keys() - {one.worker for one in (*run.killed, *run.died)}
+    if run.configuration.grouped:
+        return [NOBODY] if alive and (of, None) not in parties else []
+    return sorted(reader for reader in alive if (of, reader) not in parties)
 
 
 def _last_of(members: Sequence[Row]) -> tuple[Row, int | None, bool]:

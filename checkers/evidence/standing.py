@@ -15,7 +15,7 @@ from checkers.evidence.again import (
     committed,
 )
 from checkers.evidence.causes import COLUMNS, RecordRange, bucket_width, record_ranges
-from checkers.evidence.decision import Case
+from checkers.evidence.decision import WORST_FIRST, Case
 from checkers.evidence.elections import elections
 from checkers.evidence.evidence import Evidence
 from checkers.evidence.final_logs import Log, Offsets
@@ -27,11 +27,8 @@ from checkers.evidence.store import AnomalyStore, StoredRows
 from harness.core.anomalies import ACKNOWLEDGED_ELSEWHERE, LOST, VANISHED
 from harness.core.faults import Row, in_doubt, supposing_it_acted
 from harness.core.guarantees import Ruling
-from harness.core.verdict import Standing
 from harness.history.run_file import RunFile
 from harness.history.stored_run import StoredRun
-
-WORST_FIRST = (Standing.VIOLATION, Standing.UNDECIDED, Standing.PERMITTED)
 
 #: The anomalies of acknowledged records that are not at their acknowledged offset.
 _NOT_THERE = (LOST, ACKNOWLEDGED_ELSEWHERE)

@@ -256,6 +256,11 @@ def unreached(row: Row) -> frozenset[str]:
     return acted_on(row) & frozenset[str]().union(*(one for one, other in opposite(row) if Role.CLIENTS in other))
 
 
+def hits_clients_only(row: Row) -> bool:
+    """Whether a fault hits only the traffic between clients and brokers."""
+    return row.get("plane") == Plane.CLIENT or any(side == {Role.CLIENTS} for side in sides(row))
+
+
 def hits_heartbeats(row: Row) -> bool:
     """Whether a fault hits the traffic between brokers and the controller."""
     return row.get("plane") in _HEARTBEATS

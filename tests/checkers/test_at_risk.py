@@ -71,6 +71,9 @@ def told(
         ([fault(5, 8, "b1", "b4", effective=True, nodes_without_effect=["b1"])], {}),
         ([fault(8, 8, "b1", destroys_data=True)], {3: 8}),
         ([fault(8, 8, "b4", destroys_data=True)], {}),
+        ([fault(5, 8, "b1", kind="isolate", plane="client", cuts=True)], {}),
+        ([fault(5, 8, "b1", "clients", kind="partition", cut_from=["b1"], cut_to=["clients"])], {}),
+        ([fault(5, 8, "b1", "b2", "clients", kind="partition", cut_from=["b1"], cut_to=["b2", "clients"])], {3: 3}),
         ([fault(8, 8, kind="elect", evidence=json.dumps({"topic": "t", "partition": 0}))], {3: 8}),
         ([fault(8, 8, kind="elect", evidence=json.dumps({"topic": "t", "partition": 1}))], {}),
     ],
@@ -90,6 +93,15 @@ def test_it_is_counted_by_the_brokers_of_every_isr_from_its_sending_until_a_seco
 
 def test_with_acks_1_the_leader_alone_had_to_have_it() -> None:
     assert told(WHOLE, fault(5, 8, "b1"), acks="1") == {1: 3}
+    assert told(WHOLE, fault(5, 8, "b2"), acks="1") == {}
+
+
+def test_a_replica_that_was_in_no_isr_had_nothing() -> None:
+    two = isr("b1", 0, 100, 1, 1, 2)
+    assert told(two, fault(5, 8, "b3")) == told(two, fault(8, 8, "b3", destroys_data=True)) == {}
+    joined = isr("b1", 0, 10, 1, 1, 2) + isr("b1", 10, 100, 1, 1, 2, 3)
+    assert told(joined, fault(5, 8, "b3")) == {}
+    assert told(joined, fault(5, 12, "b3")) == {2: 5, 3: 2}
 
 
 def test_the_leader_s_word_counts_and_no_stale_one() -> None:

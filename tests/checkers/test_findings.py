@@ -197,6 +197,16 @@ def test_of_very_many_runs_some_are_told_and_all_are_counted() -> None:
     assert one.runs[0]["count"] == MOST_RUNS + 5
 
 
+def test_the_run_that_breaks_a_promise_is_shown_before_bigger_ones_that_are_permitted() -> None:
+    broken = replace(elected(20, standing=Standing.VIOLATION), must=frozenset({1, 3}))
+    small = part(9_000, 9_000, broken)
+    [one] = made({"lost": [*(part(n * 100, n * 100 + n, elected(20)) for n in range(MOST_RUNS + 5)), small]})
+    assert one.standing is Standing.VIOLATION
+    assert [run["standing"] for run in one.runs][:2] == [Standing.VIOLATION, Standing.PERMITTED]
+    assert one.runs[0]["first_offset"] == 9_000
+    assert one.evidence
+
+
 def test_of_very_many_places_of_which_nobody_knows_the_smallest_are_told_as_one() -> None:
     found = made({"lost": [part(n * 100, n * 100 + n, UNSURE) for n in range(MOST_UNKNOWN + 3)]})
     assert len(found) == MOST_UNKNOWN + 1

@@ -29,7 +29,8 @@ def of(attempted: int, acknowledged: int) -> Summary:
 
 
 def fault(name: str = "cut", kind: str = "partition", **more: Any) -> dict[str, Any]:
-    return {"fault": name, "kind": kind, "nodes": ["b1"], "effective": True, "injected_ns": 3, "healed_ns": 9, **more}
+    told = {"injected_ns": 3, "healed_ns": 9, "evidence": "{}", **more}
+    return {"fault": name, "kind": kind, "nodes": ["b1"], "effective": True, **told}
 
 
 def staying(*names: str, **more: Any) -> RunFile:
@@ -63,6 +64,16 @@ INJECTS = run_file(
         ]
     }
 )
+#: A run that draws three times, once of one kind only.
+DRAWS = run_file(
+    scenario={
+        "timeline": [
+            {"random": {"faults": [{"fault": "kill"}, {"fault": "pause"}]}},
+            {"random": {"faults": [{"fault": "kill"}, {"fault": "pause"}]}},
+            {"random": {"faults": [{"fault": "kill"}]}},
+        ]
+    }
+)
 ROWS = [fault(), fault("kill-1", "kill"), fault("kill-2", "kill"), fault("elect-1", "elect"), fault("slow-1", "slow")]
 
 
@@ -77,6 +88,7 @@ HELD = {
     "enough acknowledged": asks.acknowledged(of(5, 5), Requirements(acknowledged=5)),
     "nothing need be acknowledged": asks.acknowledged(of(5, 0), Requirements(acknowledged=0)),
     "faults recorded": asks.has_rows(INJECTS, ROWS),
+    "each draw has a row": asks.has_rows(DRAWS, [fault("a", "kill"), fault("b", "pause"), fault("c", "kill")]),
     "a timeline that ended early tells itself": asks.has_rows(
         INJECTS.model_copy(update={"timeline": [StepReport(step="until", at_ns=0, ended_ns=1, met=False)]}), []
     ),
@@ -150,6 +162,8 @@ NOT_HELD = [
         asks.took_effect([fault("slow", effective=False, nodes_without_effect=["b2", "b3"])]),
         "no evidence: slow (on b2, b3)",
     ),
+    (asks.has_rows(DRAWS, [fault("a", "kill"), fault("b", "pause")]), "no row of any that was drawn"),
+    (asks.has_rows(DRAWS, [fault(str(n), "pause") for n in range(3)]), "no row of any that was drawn"),
     (asks.risked(run_file(), [fault()], {})[0], "no write was acknowledged that any fault could take"),
     (asks.healed([fault(healed_ns=None)], run_file()), "still there: cut"),
     # Of what hits no node (an election whose end nobody recorded) no node that may stay tells anything.
@@ -224,6 +238,9 @@ def test_where_nothing_is_ever_acknowledged_nothing_is_awaited_nor_at_risk() -> 
 def test_who_injects_nothing_claims_nothing_of_loss() -> None:
     assert asks.risked(run_file(), [], {}) == []
     assert asks.risked(run_file(), [fault(effective=False)], {}) == []
+    of_clients = fault(plane="client")
+    assert asks.risked(run_file(), [of_clients], {}) == []
+    assert asks.risked(run_file(), [of_clients, fault(plane="replication")], {}) != []
 
 
 def test_every_assumption_is_asked_of_a_run_and_tested_both_ways() -> None:

@@ -25,7 +25,12 @@ ALONE = {
         ["stopped at 1 of {}-0, before 1 records"],
     ),
     "who was given all": ((*LOG, "place r1 assign @0 t1", *GIVEN), []),
-    "who came to the end of the partition": ((*LOG, "place r1 assign t1", "place r1 end-of-partition @2 t6"), []),
+    "who came to the end and got nothing": (
+        (*LOG, "place r1 assign t1", "place r1 end-of-partition @2 t6"),
+        ["got nothing of {}-0, before 2 records"],
+    ),
+    "who began at the end": ((*LOG, "place r1 assign @2 t7"), ["got nothing of {}-0, before 2 records"]),
+    "who began within and got the rest": ((*LOG, "place r1 assign @1 t1", GIVEN[1]), []),
     "who was given all there is: markers stand behind it": (
         (*LOG[:-1], "end 0..9", "place r1 assign t1", *GIVEN),
         [],

@@ -400,6 +400,12 @@ ROWS: Mapping[str, PlantedRow] = {
             AFTER: Plant((*_COPIED, "send x info t20..50")),
             PARTITION: Never("the producer's epoch is that of all partitions it writes to"),
             "another producer": Plant(("send x info w1 t9..39", *_COPIED)),
+            "a late copy": Plant(
+                (
+                    *("send x info t9..39", "send b ok @1 t10..40", "send c ok @2 t41..42"),
+                    *("final b @1", "final c @2", "final b @3", "end 0..4"),
+                )
+            ),
             **_NOTHING_IS_MISSING,
         },
         Never("a producer tells what it gives up; one that was killed begins no new epoch"),
