@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from zlib import crc32
 
 from docker import DockerClient
 from docker.errors import APIError
@@ -23,7 +24,8 @@ http: {{addr: "127.0.0.1:{port}"}}
 @contextmanager
 def registry(directory: Path) -> Iterator[str]:
     """An empty registry, until the block ends; yields its ``host:port``."""
-    port = next(free_ports([], start=os.getpid()))
+    # (Not one address for two registries of a process: what was built from the first is cached.)
+    port = next(free_ports([], start=crc32(os.fsencode(directory))))
     config = directory / "registry.yml"
     config.write_text(_CONFIG.format(directory=directory, port=port))
     with (directory / "registry.log").open("wb") as log:
