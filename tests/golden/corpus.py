@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.history.paths import ANOMALIES, VERDICT_FILE
 from harness.history.run_file import RunFile
-from tests.checkers import test_delivery, test_groups, test_judge, test_transactions
+from tests.checkers import test_delivery, test_groups, test_judge, test_recorded_runs, test_transactions
 from tests.checkers.notation import HandHistory, by_hand, write
 from tests.checkers.test_delivery import Case, told
 from tests.golden.sample import Sample
@@ -26,6 +26,8 @@ def samples() -> Iterator[Sample]:
         yield Sample(
             f"recorded {file.parent.relative_to(EXAMPLES).parent}".replace("/", " "), partial(_copy, file.parent)
         )
+    for file in sorted(test_recorded_runs.RECORDED.glob("*/run.json")):
+        yield Sample(f"recorded {file.parent.name}", partial(_copy, file.parent), heavy=True)
     yield Sample("recorded with plants", _plant_in_recorded, planted=True)
     for kind in KINDS:
         yield Sample(f"planted {kind.name}", partial(_plant, kind), planted=True)
