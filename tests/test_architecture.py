@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from harness.core import anomalies
+
 ROOT = Path(__file__).parent.parent
 
 _CLUSTER = ("harness.core", "harness.history", "harness.resources", "nemesis", "workloads")
@@ -143,6 +145,16 @@ def test_what_only_a_provider_knows_of_a_cluster_stands_on_the_ground() -> None:
         if name.split(".")[0] in OURS and not any(within(name, below) for below in ground)
     ]
     assert wrong == []
+
+
+def test_the_page_lists_every_module_that_names_an_anomaly() -> None:
+    constants = {name for name, value in vars(anomalies).items() if isinstance(value, anomalies.Anomaly)}
+    rows = {f"harness.core.anomalies.{name}" for name in constants}
+    naming = {str(path.relative_to(ROOT)) for path in modules().values() if imported(path) & rows}
+    page = (ROOT / "ARCHITECTURE.md").read_text()
+    said = re.search(r"^Single anomalies are named by (.*?)\.\n\n", page, re.MULTILINE | re.DOTALL)
+    assert said is not None
+    assert set(re.findall(r"`([\w/]+\.py)`", said[1])) == naming
 
 
 def test_every_package_is_in_the_table() -> None:

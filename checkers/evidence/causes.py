@@ -24,8 +24,8 @@ from checkers.evidence.faults import active, overlapping
 from checkers.evidence.final_logs import Holes, Log, inside
 from checkers.evidence.intervals import BEFORE, NEVER
 from checkers.evidence.leadership import LeaderTerm, Partition, Span, isr_before, leader_terms
-from checkers.evidence.store import AnomalyStore, StoredRows, each_partition
-from harness.core.anomalies import ACKNOWLEDGED_ELSEWHERE, LOST, Anomaly
+from checkers.evidence.store import AnomalyStore, each_partition
+from harness.core.anomalies import Anomaly, Gone
 from harness.core.topology import broker_name
 from harness.core.verdict import Standing
 
@@ -97,19 +97,24 @@ def found_ranges(
     parts = record_ranges(stored.pieces(COLUMNS), led, width, holes, evidence)
     if evidence is not None:
         known = decided(parts, anomaly, evidence)
-        # The records of LOST may have been taken by the same cut.
-        beside = anomaly is ACKNOWLEDGED_ELSEWHERE and any(_is_undecided(part) for part in known)
-        others = _lost_beside(found.of(LOST), led, holes, evidence) if beside else []
-        parts = attached(known, width, evidence.logs, others, evidence.spare if anomaly is LOST else {})
+        # Acknowledged records that are in no log may have been taken by the same cut.
+        beside = anomaly.gone is Gone.MOVED and any(_is_undecided(part) for part in known)
+        others = _lost_beside(found, led, holes, evidence) if beside else []
+        spare = evidence.spare if anomaly.gone is Gone.ACKNOWLEDGED else {}
+        parts = attached(known, width, evidence.logs, others, spare)
     return joined(reattributed(joined(parts, width), width, led, claims(history.seen, history.stored.brokers)), width)
 
 
 def _lost_beside(
-    lost: StoredRows, led: Mapping[Partition, Sequence[LeaderTerm]], holes: Holes, evidence: Evidence
+    found: AnomalyStore, led: Mapping[Partition, Sequence[LeaderTerm]], holes: Holes, evidence: Evidence
 ) -> list[RecordRange]:
-    """The ranges of LOST: a cut that took them may also have taken undecided records of another anomaly."""
-    width = bucket_width(lost.extent(), len(led))
-    return decided(record_ranges(lost.pieces(COLUMNS), led, width, holes, evidence), LOST, evidence)
+    """The ranges of acknowledged records that are in no log: a cut that took them may also have taken undecided records
+    of another anomaly."""
+    ranges = []
+    for anomaly, lost in found.gone(Gone.ACKNOWLEDGED):
+        width = bucket_width(lost.extent(), len(led))
+        ranges += decided(record_ranges(lost.pieces(COLUMNS), led, width, holes, evidence), anomaly, evidence)
+    return ranges
 
 
 def decided(parts: Iterable[RecordRange], anomaly: Anomaly, evidence: Evidence) -> list[RecordRange]:

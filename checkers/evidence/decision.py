@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 
 from checkers.evidence.leadership import Partition
-from harness.core.anomalies import HANGING_TRANSACTION, Anomaly
+from harness.core.anomalies import Anomaly
 from harness.core.guarantees import Circumstances, Configuration, Ruling, standing
 from harness.core.verdict import Standing
 
@@ -94,9 +94,8 @@ class Decision:
 
 
 def as_acknowledged(anomaly: Anomaly, case: Case) -> Case:
-    """The missing record of a hanging transaction is the marker that ends it: the whole ISR acknowledged it, at an
-    unknown time."""
-    return replace(case, acknowledged=True) if anomaly is HANGING_TRANSACTION else case
+    """The marker that ends a transaction is acknowledged by the whole ISR, at an unknown time."""
+    return replace(case, acknowledged=True) if anomaly.lacks_marker else case
 
 
 def untaken(anomaly: Anomaly, configuration: Configuration) -> Ruling:

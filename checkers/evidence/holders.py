@@ -23,12 +23,8 @@ from checkers.evidence.holding import Change, Story
 from checkers.evidence.intervals import BEFORE
 from checkers.evidence.leadership import known_epoch
 from checkers.evidence.walk import Walk
-from harness.core.anomalies import COMMITTED_LOST, FRACTURED, HANGING_TRANSACTION, LOST, Anomaly
+from harness.core.anomalies import LOST, Anomaly
 from harness.core.verdict import Standing
-
-#: The anomalies that the log of the transaction coordinator may cause at any isolation level: it decides how a
-#: transaction ends.
-_ASK_COORDINATOR = frozenset({HANGING_TRANSACTION, FRACTURED, COMMITTED_LOST})
 
 
 def had_to_have(evidence: Evidence, case: Case) -> list[frozenset[int]]:
@@ -47,7 +43,7 @@ def decided(evidence: Evidence, anomaly: Anomaly, case: Case) -> Decision:
     case = as_acknowledged(anomaly, case)
     found = _of_all_faults(evidence, anomaly, case)
     may_go = evidence.disturbed and evidence.may_lose_committed(case, len(evidence.faults) - 1)
-    asks = anomaly in _ASK_COORDINATOR or evidence.configuration.read_committed
+    asks = anomaly.by_coordinator or evidence.configuration.read_committed
     if evidence.coordinated and asks and found.standing is Standing.VIOLATION and may_go:
         why = "nobody reported what became of the log of the transactions' coordinator"
         return replace(found, ruling=undecided(anomaly, why))

@@ -24,14 +24,11 @@ from checkers.evidence.leadership import Partition, Span
 from checkers.evidence.spare_offsets import COLUMNS as COLUMNS_OF_SPARE
 from checkers.evidence.spare_offsets import InFlight, disturbed, spare_offsets, unacknowledged
 from checkers.evidence.store import AnomalyStore, StoredRows
-from harness.core.anomalies import ACKNOWLEDGED_ELSEWHERE, LOST, VANISHED
+from harness.core.anomalies import Gone
 from harness.core.faults import Row, in_doubt, supposing_it_acted
 from harness.core.guarantees import Ruling
 from harness.history.run_file import RunFile
 from harness.history.stored_run import StoredRun
-
-#: The anomalies of acknowledged records that are not at their acknowledged offset.
-_NOT_THERE = (LOST, ACKNOWLEDGED_ELSEWHERE)
 
 #: The feature of eligible leader replicas (KIP-966).
 _ELR = "eligible.leader.replicas.version"
@@ -56,36 +53,34 @@ def observed(stored: StoredRun, seen: Sequence[Span]) -> Evidence:
 def with_results(known: Evidence, stored: StoredRun, logs: Mapping[Partition, Log], found: AnomalyStore) -> Evidence:
     """The evidence ``known`` from observations, with the evidence of the results added: the final logs, the vanished
     records that were ``found``, and acknowledgements at offsets that had been acknowledged before."""
-    vanished = _vanished(found.of(VANISHED))
+    delivered_rows = [rows for _, rows in found.gone(Gone.DELIVERED)]
+    not_there = [rows for _, rows in found.gone(Gone.ACKNOWLEDGED, Gone.MOVED)]
+    vanished = [case for rows in delivered_rows for case in _vanished(rows)]
     columns, done = COLUMNS_OF_SENDS, None
     if known.configuration.read_committed and stored.count("transactions"):
         columns, done = [*COLUMNS_OF_SENDS, *TRANSACTION], stored.pieces("transactions", committed(), TRANSACTION)
     timeout_ns = NEVER if known.configuration.idempotence else stored.file.request_timeout_ns
     in_flight = InFlight(known.elections, known.acting, timeout_ns)
     sends = in_flight.counting(stored.pieces("sends", acknowledged(), columns))
-    gone = (piece for anomaly in _NOT_THERE for piece in found.of(anomaly).pieces(COLUMNS_OF_GONE))
-    read = found.of(VANISHED).pieces(COLUMNS_OF_VANISHED)
+    gone = (piece for rows in not_there for piece in rows.pieces(COLUMNS_OF_GONE))
+    read = (piece for rows in delivered_rows for piece in rows.pieces(COLUMNS_OF_VANISHED))
     again = acknowledged_again(sends, gone, read, known.elections, known.acting, logs, known.end_ns, done)
     whole, given = begun_at(logs, vanished), delivered(vanished)
-    spare = (
-        {}
-        if stored.count("transactions")
-        else _spare_offsets(known, stored, found.of(ACKNOWLEDGED_ELSEWHERE), in_flight)
-    )
+    moved = [rows for _, rows in found.gone(Gone.MOVED)]
+    spare = {} if stored.count("transactions") else _spare_offsets(known, stored, moved, in_flight)
     return replace(known, logs=whole, delivered=given, again=again, spare=spare, _edges={}, _moments={})
 
 
 def _spare_offsets(
-    known: Evidence, stored: StoredRun, elsewhere: StoredRows, in_flight: InFlight
+    known: Evidence, stored: StoredRun, moved: Iterable[StoredRows], in_flight: InFlight
 ) -> Mapping[tuple[Partition, int], int]:
     unanswered = stored.pieces("sends", unacknowledged(), COLUMNS_OF_SPARE.names)
     supposed = {of: known.acting(own, len(known.faults) - 1) for of, own in known.elections.items()}
     without = {
         (of, n) for of, own in known.elections.items() for n in disturbed(own, supposed[of], known.configuration)
     }
-    return spare_offsets(
-        unanswered, elsewhere.pieces(COLUMNS_OF_SPARE), in_flight.after(), known.configuration, without
-    )
+    elsewhere = (piece for rows in moved for piece in rows.pieces(COLUMNS_OF_SPARE))
+    return spare_offsets(unanswered, elsewhere, in_flight.after(), known.configuration, without)
 
 
 def over_ns(run: RunFile, last_ns: int) -> int:

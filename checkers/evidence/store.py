@@ -13,7 +13,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from checkers.evidence.leadership import Partition
-from harness.core.anomalies import Anomaly
+from harness.core.anomalies import BY_NAME, Anomaly, Gone
 from harness.history.paths import ANOMALIES
 
 if TYPE_CHECKING:
@@ -86,6 +86,11 @@ class AnomalyStore:
     def of(self, anomaly: Anomaly) -> StoredRows:
         """The rows of an anomaly; none if it was not found."""
         return self.rows.get(anomaly.name, NO_ROWS)
+
+    def gone(self, *kinds: Gone) -> list[tuple[Anomaly, StoredRows]]:
+        """The anomalies that were found, and prove that records are gone in one of these ways, with their rows."""
+        found = ((anomaly, self.of(anomaly)) for anomaly in BY_NAME.values() if anomaly.gone in kinds)
+        return [(anomaly, rows) for anomaly, rows in found if rows.files]
 
 
 def store(found: "DataFrame", results: Path, anomaly: str) -> StoredRows:

@@ -5,6 +5,7 @@ of its own (harness.core.guarantees, ``PERMISSIONS``).
 """
 
 from dataclasses import dataclass
+from enum import Enum
 
 
 @dataclass(frozen=True)
@@ -15,6 +16,14 @@ class Promise:
     source: str
 
 
+class Gone(Enum):
+    """What the rows of an anomaly prove about a log: which records are gone, and from where."""
+
+    ACKNOWLEDGED = "acknowledged, and not in the final log"
+    MOVED = "acknowledged, and in the final log at another offset only"
+    DELIVERED = "delivered to a consumer, and not in the final log"
+
+
 @dataclass(frozen=True)
 class Anomaly:
     """One kind of anomaly.
@@ -22,7 +31,9 @@ class Anomaly:
     ``name``: as in verdict.json. ``sentence``: the words after the count. ``promise``: what it breaks; None if it
     breaks a limit of the scenario instead. ``is_loss``: whether its records are gone. ``of_acknowledged``: whether all
     its records are acknowledged writes; its line then also counts those. ``fate``: what happened to each record; None
-    if its records are not grouped into runs of neighbours.
+    if its records are not grouped into runs of neighbours. ``gone``: what its rows prove about a log.
+    ``by_coordinator``: whether the log of the transactions' coordinator may cause it (it decides how transactions end).
+    ``lacks_marker``: whether the missing record is the marker that ends a transaction.
     """
 
     name: str
@@ -31,6 +42,9 @@ class Anomaly:
     is_loss: bool = False
     of_acknowledged: bool = False
     fate: str | None = None
+    gone: Gone | None = None
+    by_coordinator: bool = False
+    lacks_marker: bool = False
 
     @property
     def comes_in_runs(self) -> bool:
@@ -50,6 +64,7 @@ LOST = Anomaly(
     is_loss=True,
     of_acknowledged=True,
     fate="lost",
+    gone=Gone.ACKNOWLEDGED,
 )
 UNSEEN = Anomaly(
     "unseen",
@@ -63,6 +78,7 @@ VANISHED = Anomaly(
     Promise("consumers receive committed records only, and those are not lost", _REPLICATION),
     is_loss=True,
     fate="vanished",
+    gone=Gone.DELIVERED,
 )
 FAILED_BUT_PRESENT = Anomaly(
     "failed_but_present",
@@ -124,6 +140,7 @@ ACKNOWLEDGED_ELSEWHERE = Anomaly(
     Promise(
         "the offset reported to a producer is the record's offset in the log", "Kafka javadoc, RecordMetadata.offset"
     ),
+    gone=Gone.MOVED,
 )
 REORDERED = Anomaly(
     "reordered",
@@ -183,6 +200,7 @@ FRACTURED = Anomaly(
     "fractured",
     "transactions are in the final log in part",
     Promise("the writes of a transaction are visible all or not at all", "KIP-98, Summary of Guarantees"),
+    by_coordinator=True,
 )
 COMMITTED_LOST = Anomaly(
     "committed_lost",
@@ -191,11 +209,14 @@ COMMITTED_LOST = Anomaly(
         "a transaction whose commit was answered is committed, and its records are not lost", f"KIP-98; {_REPLICATION}"
     ),
     is_loss=True,
+    by_coordinator=True,
 )
 HANGING_TRANSACTION = Anomaly(
     "hanging_transaction",
     "partitions have a transaction that nobody ends",
     Promise("a transaction is completed, or aborted after transaction.timeout.ms", "KIP-98; KIP-890; KAFKA-14402"),
+    by_coordinator=True,
+    lacks_marker=True,
 )
 MISSED = Anomaly(
     "missed",

@@ -1492,10 +1492,13 @@ _QUIET = saw("b1,b2,b3", "0..60", 1, 0, "1,2,3")
         (WHOLE, {"unclean_election": False, "isolation_level": "read_committed"}, LOST, VIOLATION),
         ([*_QUIET, "fault k b3 20..30 kind=kill"], UNCLEAN, HANGING_TRANSACTION, UNDECIDED),
         ([*_QUIET, "fault k b3 20..30 kind=kill missed"], UNCLEAN, HANGING_TRANSACTION, VIOLATION),
+        (WHOLE, UNCLEAN, replace(LOST, name="new"), VIOLATION),
+        (WHOLE, UNCLEAN, replace(LOST, name="new", by_coordinator=True), UNDECIDED),
     ],
     ids=[
         *("no fault", "no fault, a marker", "all is read", "an election, a marker", "committed is read"),
         *("clean elections", "a fault, a marker", "a fault in vain"),
+        *("a new anomaly", "a new anomaly that a coordinator may cause"),
     ],
 )
 def test_what_depends_on_a_coordinators_log_is_unknown_where_something_may_have_become_of_it(

@@ -7,7 +7,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from checkers.evidence.store import StoredRows
+from checkers.evidence.store import AnomalyStore, StoredRows
+from harness.core.anomalies import ACKNOWLEDGED_ELSEWHERE, LOST, UNSEEN, VANISHED, Gone
 
 _SCHEMA = pa.schema(
     [("topic", pa.string()), ("partition", pa.int32())]
@@ -63,3 +64,11 @@ def test_a_column_that_an_anomaly_has_not_is_null_and_only_what_is_wanted_is_rea
 def test_a_part_without_rows_is_no_piece(tmp_path: Path) -> None:
     rows = _write(tmp_path, [[], [6, 0], []])
     assert ([len(piece) for piece in rows.pieces()], rows.count) == ([2], 2)
+
+
+def test_what_is_gone_is_found_by_the_rows_of_the_anomalies(tmp_path: Path) -> None:
+    rows = _write(tmp_path, [[0]])
+    store = AnomalyStore({anomaly.name: rows for anomaly in (VANISHED, ACKNOWLEDGED_ELSEWHERE, LOST, UNSEEN)})
+    assert store.gone(Gone.ACKNOWLEDGED, Gone.MOVED) == [(LOST, rows), (ACKNOWLEDGED_ELSEWHERE, rows)]
+    assert store.gone(Gone.DELIVERED) == [(VANISHED, rows)]
+    assert AnomalyStore({VANISHED.name: StoredRows()}).gone(*Gone) == []
