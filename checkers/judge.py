@@ -117,7 +117,7 @@ def _judged(history: History, checkers: Sequence[Checker]) -> Verdict:
     )
     met += _failed_checkers(history.results, failures)
     done = transactions.report(history)
-    return verdict(history, report, anomalies, caused, met, service, done, again, risked)
+    return verdict(history, checkers, report, anomalies, caused, met, service, done, again, risked)
 
 
 def _facts_of_run(
@@ -241,6 +241,7 @@ def moment(example: Mapping[str, Any]) -> int:
 
 def verdict(
     history: History,
+    checkers: Sequence[Checker],
     report: Summary,
     anomalies: dict[str, FoundAnomaly],
     caused: list[Finding],
@@ -253,7 +254,6 @@ def verdict(
     """The merge: the verdict of each anomaly is that of its checker (invalid, for all but one); each precondition that
     is not met makes the verdict unknown; the worst of these counts, and without any it is valid."""
     run = history.run_file
-    checkers = checkers_of(run)
     least = {checker.name: checker.judged for checker in checkers}
     found = (least.get(name, Judgement.INVALID) for name in anomalies)
     judged = worst([*found, *(Judgement.UNKNOWN for held in met if not held.met)])
@@ -265,7 +265,7 @@ def verdict(
         verdict=judged,
         expected=unexpected is None,
         partial=run.partial,
-        reasons=reasons(report, caused, met, unexpected, run),
+        reasons=reasons(report, caused, met, unexpected, run, checkers),
         summary=report,
         anomalies=anomalies,
         findings=caused,
@@ -286,11 +286,15 @@ def reasons(
     met: Sequence[Precondition],
     unexpected: str | None,
     run: RunFile,
+    checkers: Sequence[Checker],
 ) -> list[str]:
     """The reasons for the verdict, one line each, violations first. The first line is the headline."""
-    said = {name: anomaly.sentence for name, anomaly in BY_NAME.items()}
-    said |= {checker.name: checker.said for checker in checkers_of(run)}
-    lines = [_finding(one, said[one.first], report) for one in caused[:_MOST_FINDINGS]]
+    rows = {**BY_NAME, **{checker.name: checker.anomaly for checker in checkers}}
+    said = {
+        **{name: row.sentence for name, row in rows.items()},
+        **{checker.name: checker.said for checker in checkers},
+    }
+    lines = [_finding(one, rows[one.first], said[one.first], report) for one in caused[:_MOST_FINDINGS]]
     if left := len(caused) - len(lines):
         lines.append(f"… and {left} more findings: verdict.json")
     lines += [f"unknown: {held.name}: {held.detail}" for held in met if not held.met]
@@ -298,9 +302,9 @@ def reasons(
     return lines + ([f"not as expected: {unexpected}"] if unexpected else [])
 
 
-def _finding(one: Finding, said: str, report: Summary) -> str:
-    """One line about a finding: its first anomaly, and the others of the same cause."""
-    of = f" of {report.acknowledged}" if BY_NAME[one.first].of_acknowledged else ""
+def _finding(one: Finding, row: Anomaly, said: str, report: Summary) -> str:
+    """One line about a finding: its first anomaly, whose row is ``row``, and the others of the same cause."""
+    of = f" of {report.acknowledged}" if row.of_acknowledged else ""
     others = ", ".join(f"{name} {count}" for name, count in one.anomalies.items() if name != one.first)
     also = f" (by the same cause: {others})" if others else ""
     return f"{one.first}: {one.anomalies[one.first]}{of} {said}{also}; {one.standing}: {one.because}"

@@ -12,27 +12,25 @@ from pyspark.sql import DataFrame, SparkSession
 
 from checkers.catalogue import CHECKERS, WITHOUT_FINAL_READ
 from checkers.checker import Checker
-from checkers.evidence.causes import found_ranges, runs
 from checkers.evidence.copies import copies_vanished
 from checkers.evidence.store import StoredRows
 from checkers.findings import Observed, findings
-from checkers.history import History
-from checkers.judge import active, circumstances, judge, moment, reasons
-from checkers.screening import records, stored
+from checkers.judge import active, judge, moment, reasons
 from checkers.summary import summary
 from harness.core.anomalies import BY_NAME
 from harness.core.errors import HistoryError
-from harness.core.guarantees import Configuration, standing
+from harness.core.guarantees import Configuration
 from harness.core.verdict import Expectation, FoundAnomaly, Judgement, Precondition, Standing, Verdict
 from harness.history.paths import ANOMALIES, CHECKERS_LOG, write_table
 from harness.history.run_file import RunFile, State
 from harness.history.schema import TABLES
-from harness.report.sentences import sentence
+from harness.report.sentences import with_sentences
 from tests.checkers.notation import SECOND, by_hand, without_keys, write
 from tests.checkers.test_holders import CUT as LOG_OF_B2
 from tests.checkers.test_holders import LONELY, WHOLE
 from tests.checkers.toy import CHECKER, EVEN
 from tests.long_case import long_case
+from tests.report.test_report import told
 
 Judge = Callable[..., Verdict]
 
@@ -290,7 +288,7 @@ def test_violations_come_before_what_is_permitted() -> None:
     found = {"lost": anomaly(Standing.PERMITTED), "phantom": anomaly(Standing.VIOLATION)}
     met = [Precondition(name="timeline followed", met=False, detail="not met")]
     caused = findings(found, {}, Observed({}, [], [], {}))
-    assert reasons(summary(counts, 2, 0), caused, met, "expected lost alone", READ_TO_THE_END) == [
+    assert reasons(summary(counts, 2, 0), caused, met, "expected lost alone", READ_TO_THE_END, CHECKERS) == [
         "phantom: 2 records were read that nobody sent; violation: because",
         "lost: 2 of 8 acknowledged writes are not in the final log; permitted: because",
         "unknown: timeline followed: not met",
@@ -300,7 +298,7 @@ def test_violations_come_before_what_is_permitted() -> None:
 
 def test_where_nothing_is_ever_acknowledged_loss_is_what_was_attempted_and_is_not_there() -> None:
     counts = {"attempted": 9, "acknowledged": 0, "survivors": 6, "unacknowledged_present": 6}
-    assert reasons(summary(counts, 0, 0), [], [], None, READ_TO_THE_END) == [
+    assert reasons(summary(counts, 0, 0), [], [], None, READ_TO_THE_END, CHECKERS) == [
         "no anomaly: nothing was acknowledged; 3 of 9 writes are not in the final log"
     ]
 
@@ -361,17 +359,31 @@ def test_every_anomaly_that_has_a_promise_is_looked_for_and_no_other() -> None:
     assert all(BY_NAME[anomaly.name] is anomaly for anomaly in BY_NAME.values())
 
 
-def test_an_anomaly_is_a_row_and_a_checker(spark: SparkSession, tmp_path: Path) -> None:
+def test_an_anomaly_is_a_row_and_a_checker(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As docs/adding.md says: its row is in the registry, its checker among those that judge."""
+    monkeypatch.setitem(BY_NAME, EVEN.name, EVEN)
     write(tmp_path, [by_hand(*CLEAN)])
-    history = History.read(tmp_path, spark)
-    _, [found] = records(history, [CHECKER])
-    ruling = standing(
-        EVEN, history.run_file.configuration, circumstances(history, history.faults, EVEN, stored([found]))
-    )
-    assert (found.count, ruling.standing) == (1, Standing.VIOLATION)
-    assert ruling.because == "Kafka promises: no promise at all"
-    [run] = runs(history, found_ranges(history, EVEN, stored([found]), {}))
-    assert ", even; no election was seen after them" in sentence(EVEN, run)
+    verdict = with_sentences(judge(tmp_path, spark, checkers=[CHECKER]))
+    assert (verdict.verdict, verdict.anomalies["even"].standing) == (Judgement.INVALID, Standing.VIOLATION)
+    headline = "even: 1 of 1 records have an even number; violation"
+    assert verdict.reasons[0] == f"{headline}: Kafka promises: no promise at all"
+    text = told(verdict)
+    assert all(f"{said}\n" in text for said in (headline, "even 1  violation"))
+    assert ", even; no election was seen after them\n" in text
+
+
+@pytest.mark.heavy
+def test_the_checkers_that_judge_decide_what_is_said_and_what_the_verdict_is(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(BY_NAME, EVEN.name, EVEN)
+    write(tmp_path, [by_hand(*CLEAN)])
+    doubtful = replace(CHECKER, judged=Judgement.UNKNOWN, sentence="are odd")
+    verdict = judge(tmp_path, spark, checkers=[doubtful])
+    assert verdict.verdict is Judgement.UNKNOWN
+    assert verdict.reasons[0].startswith("even: 1 of 1 are odd; violation: ")
 
 
 @pytest.mark.parametrize(
