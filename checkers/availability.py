@@ -15,14 +15,13 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
+from checkers.evidence.intervals import NEVER, Times
 from checkers.history import PARTITION, History
 from checkers.stretches import (
-    NEVER,
     SECOND_NS,
     Stretch,
     Stretches,
     Timeline,
-    Times,
     merged,
     per_bucket,
     stretches,

@@ -9,17 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from checkers.evidence.intervals import BEFORE, NEVER, Times
 from checkers.history import PARTITION
 from harness.core.topology import Partition
 
-Times = npt.NDArray[np.int64]
-
 SECOND_NS = 1_000_000_000
 _MOST_BUCKETS = 600
-
-#: Instead of a time: later than any, and earlier than any.
-NEVER = np.iinfo(np.int64).max
-BEFORE = np.iinfo(np.int64).min
 
 
 @dataclass(frozen=True)
