@@ -9,7 +9,7 @@ from checkers.evidence.leadership import Span, leaders
 from checkers.evidence.silence import Silence
 from harness.core.faults import hits_clients_only, injection_of
 from harness.core.verdict import Precondition, Summary
-from harness.history.run_file import Requirements, RunFile
+from harness.history.run_file import DRAIN, Requirements, RunFile
 
 Row = Mapping[str, Any]
 
@@ -182,7 +182,7 @@ def served(run: RunFile, faults: Iterable[Row], partitions: Sequence[Row]) -> li
     """
     if run.configuration.acks == "0":
         return []
-    drained = next((phase.at_ns for phase in run.phases if phase.phase == "drain"), None)
+    drained = next((phase.at_ns for phase in run.phases if phase.phase == DRAIN), None)
     over = [at for row in faults for at in [_over(row, drained)] if at is not None]
     since = max(over, default=0)
     silent = [_name(row) for row in partitions if row["last_ack_ns"] is None or row["last_ack_ns"] < since]

@@ -8,10 +8,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from harness.history import schema
+
 Partition = tuple[str, int]
 
-#: How long a broker's last report counts as fresh: longer than two rounds of the observer.
-FRESH_NS = 3_000_000_000
+#: How long a broker's last report counts as fresh.
+FRESH_NS = schema.FRESH_NS
 
 #: The columns of the observer, the partition and the time; and all columns of spans.
 _OF = ["observer", "topic", "partition", "at_ns"]

@@ -27,7 +27,7 @@ from checkers.evidence.store import AnomalyStore, StoredRows
 from harness.core.anomalies import Gone
 from harness.core.faults import Row, in_doubt, supposing_it_acted
 from harness.core.guarantees import Ruling
-from harness.history.run_file import RunFile
+from harness.history.run_file import FINAL_READ, RunFile
 from harness.history.stored_run import StoredRun
 
 #: The feature of eligible leader replicas (KIP-966).
@@ -85,7 +85,7 @@ def _spare_offsets(
 
 def over_ns(run: RunFile, last_ns: int) -> int:
     """When the writes were over and the final read began: a record that an election takes later is still read."""
-    return max([last_ns, *(phase.at_ns for phase in run.phases if phase.phase == "final read")])
+    return max([last_ns, *(phase.at_ns for phase in run.phases if phase.phase == FINAL_READ)])
 
 
 def possible_faults(faults: Sequence[Row]) -> list[Sequence[Row]]:

@@ -18,10 +18,11 @@ from harness.core.clock import Clock
 from harness.core.errors import ClusterError
 from harness.core.topology import Node, Role, Topology, View
 from harness.history.journal import Journal, journal_path
-from harness.history.schema import OBSERVATIONS
+from harness.history.schema import FRESH_NS, OBSERVATIONS
 
+#: Seconds from one round of requests to the next: short against the 5 to 6 s after which a cut broker leaves the ISR
+#: (replica.lag.time.max.ms) or the lead (broker.session.timeout.ms), so that each ISR and leader is seen many times.
 EVERY = 0.25
-_FRESH_NS = 3_000_000_000
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ def prevailing(sights: Iterable[Sight], now_ns: int) -> Sight | None:
     there the majority decides.
     """
     every = list(sights)
-    recent = [s for s in every if now_ns - s.at_ns <= _FRESH_NS] or every
+    recent = [s for s in every if now_ns - s.at_ns <= FRESH_NS] or every
     if not recent:
         return None
     votes = Counter((s.leader, s.leader_epoch, s.isr) for s in recent)
@@ -227,7 +228,7 @@ class Observer:
 
     def _elected(self, answers: Mapping[str, tuple[int, int | None]]) -> Node | None:
         """The node that most of the brokers name that answered lately."""
-        fresh = [answer for answer in answers.values() if self._clock.now() - answer[0] <= _FRESH_NS]
+        fresh = [answer for answer in answers.values() if self._clock.now() - answer[0] <= FRESH_NS]
         votes = Counter(number for _, number in fresh if number is not None and number >= 0)
         if not votes:
             return None

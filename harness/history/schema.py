@@ -166,6 +166,10 @@ OBSERVATIONS = pa.schema(
     ]
 )
 
+#: How long a broker's last report counts as fresh: longer than two rounds of the observer, even if both time out. (A
+#: round takes 0.25 s, or 1.25 s without an answer: harness/cluster/observer.py, wire.py.)
+FRESH_NS = 3_000_000_000
+
 #: How far the final read had to come, and how far it came. One row for every partition of the run's topics.
 LOG_ENDS = pa.schema(
     [

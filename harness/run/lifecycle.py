@@ -13,7 +13,7 @@ from harness.cluster.provider import Cluster
 from harness.cluster.ready import await_registered, await_whole_isr, create_topics
 from harness.core.verdict import Verdict
 from harness.history.journal import Journal, journal_path
-from harness.history.run_file import TIMELINE, RunFile, State
+from harness.history.run_file import FINAL_READ, TIMELINE, RunFile, State
 from harness.history.schema import FAULTS
 from harness.history.seal import write_sealed
 from harness.history.store import seal
@@ -147,7 +147,7 @@ def record_run(
             if (settles_within := scenario.workload.settles_within) is not None:
                 phase("transactions settle")
                 settle(stage, topics, settles_within)
-            phase("final read")
+            phase(FINAL_READ)
             ends = read_finally(stage, topics, scenario.isolation_level)
             if scenario.final_read.replicas:
                 phase("replica read")

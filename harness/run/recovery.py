@@ -9,7 +9,7 @@ from harness.cluster.ready import out_of_sync
 from harness.core.errors import KafkaTrialError
 from harness.core.topology import Partition
 from harness.history.paths import LOGS
-from harness.history.run_file import RunFile
+from harness.history.run_file import DRAIN, RunFile
 from harness.history.schema import FINAL_READER
 from harness.run.recording import begin
 from harness.run.timeline import Stage, seen
@@ -54,7 +54,7 @@ def recover(stage: Stage, scenario: Scenario) -> None:
         came = stage.until(lambda: stage.workload.acknowledged_since(since_ns), patience, written, stage.show)
         stage.report(written, at_ns, met=came, detail="" if came else f"none within {patience:g} s; {seen(stage)}")
         patience, drain = (patience, drain) if came else (0.0, _GIVE_UP_SECONDS)
-    begin(stage.record, stage.display, "drain")
+    begin(stage.record, stage.display, DRAIN)
     finish(stage.record.file, stage.workload, drain)
     whole = stage.until(lambda: not lacking(), patience, awaited, stage.show)
     stage.report(awaited, at_ns, met=whole, detail="" if whole else "; ".join(lacking()))
