@@ -21,6 +21,8 @@ from harness.history.schema import MAY_HAVE_MOVED, UNKNOWN_OFFSET
 
 _RECORD = ["topic", "partition", "offset", "record_id", "at_ns as read_ns", "reader"]
 _TRANSACTION = ["worker", "transaction"]
+#: Records and gaps are joined by spans of 2**10 offsets, about the records of a poll. This and the next number decide
+#: how long the join takes, not what it finds: the rule compares offsets exactly.
 _SPAN_BITS = 10
 #: A gap with more spans than this is joined without them: it is far wider than the records in it.
 _MOST_SPANS = 1 << 12

@@ -15,6 +15,9 @@ from checkers.evidence.intervals import NEVER, Intervals, Window
 from harness.core.faults import Does, Row, acted_on, does, may_be_behind, may_unseat, moves_controller
 from harness.core.topology import Role
 
+#: Without a fault, a broker reports a leader or ISR at most this long after the controller decided it. (In 184 runs on
+#: two cores, brokers that no fault kept from the controllers reported 516 changes at most 0.42 s after the first broker
+#: did, the observer's 0.25 s included; 99 of 100 within 0.28 s.)
 LAG_NS = 1_000_000_000
 #: After a heal it may take a broker this long to be a candidate again (it must start, register, and rejoin the ISR), or
 #: to hear from the controllers again; and this long to have another controller. (After cuts of 12 to 15 s, brokers went

@@ -35,8 +35,13 @@ if TYPE_CHECKING:
 #: The most runs of an anomaly in a verdict, the biggest first.
 MOST_RUNS = 20
 
+#: The least width of a bucket, in offsets. It is a choice: lost records with fewer offsets than this between them are
+#: of one run, and undecided records may follow a permitted neighbour only so far (``attached``, which also looks
+#: whether one log has room for them). Producers wrote other records in between, or some without an acknowledgement.
 _NARROWEST = 64
+#: The arithmetic on buckets is Python, so their number must not grow with the history: then buckets become wider.
 _MOST_BUCKETS = 20_000
+#: The highest power of two that an int64 has.
 _WIDEST = 1 << 62
 
 #: The columns of any anomaly from which runs are made; a column that an anomaly lacks is null.

@@ -50,8 +50,9 @@ from harness.core.faults import (
 from harness.core.guarantees import Configuration
 from harness.core.topology import broker_name
 
+#: The same as LAG_NS before 2.7: 60 s, up to 2.5 s until the leader looks again, LAG_NS, and a second to spare on a
+#: slow machine (Kafka 2.6, ReplicaManager: IsrChangePropagationInterval; scheduled as isr-change-propagation).
 _LATE_LAG_NS = 65_000_000_000
-
 
 _NO_TIMES = Intervals(())
 
