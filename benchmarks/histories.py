@@ -96,7 +96,6 @@ def _reads(reader: int, phase: str, partition: int, here: np.ndarray, read_ns: n
             "record_id": here[0],
             "key": pa.nulls(count, pa.string()),
             "intact": np.ones(count, bool),
-            "timestamp_ms": here[1] // 1_000_000,
             "read_ns": read_ns,
             "poll": pa.nulls(count, pa.int64()),
             "transaction": pa.nulls(count, pa.int64()),

@@ -84,7 +84,6 @@ COLUMNS = {
     "positions.poll": "number of the reader's next poll; null where `at_ns` shows the order",
     "leader_epoch": "leader epoch; null where the broker's version reports none",
     "intact": "whether the payload's checksum is right",
-    "timestamp_ms": "the record's timestamp, in milliseconds since 1970",
     "read_ns": "when the poll that brought it returned",
     "at_ns": "when it happened",
     "observations.at_ns": "when the broker reported it",

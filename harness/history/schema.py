@@ -71,7 +71,6 @@ READS = pa.schema(
         pa.field("record_id", pa.int64()),
         pa.field("key", pa.string()),
         _required("intact", pa.bool_()),
-        _required("timestamp_ms", pa.int64()),
         _required("read_ns", pa.int64()),
         pa.field("poll", pa.int64()),
         pa.field("transaction", pa.int64()),
@@ -209,7 +208,7 @@ LATER: dict[str, frozenset[str]] = {
 }
 
 #: Columns that earlier versions recorded. Nothing reads them.
-FORMER: dict[str, frozenset[str]] = {"observations": frozenset({"low"})}
+FORMER: dict[str, frozenset[str]] = {"reads": frozenset({"timestamp_ms"}), "observations": frozenset({"low"})}
 
 #: The reader number of the final read. The reader of a replica has this number plus the broker's id.
 FINAL_READER = 1000

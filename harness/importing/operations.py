@@ -27,7 +27,6 @@ _REBALANCES = ":rebalance-log"
 _FUNCTIONS = _MOVES_RECORDS | _CHOOSES_KEYS | {":crash", ":debug-topic-partitions"}
 
 _LIVE = Phase.LIVE.value
-_NO_TIMESTAMP = -1
 _MOST_NOTES = 20
 #: The columns have 64 bits, that of incarnations 32.
 _MOST, _MOST_INCARNATIONS = (1 << 63) - 1, 1 << 31
@@ -303,7 +302,7 @@ class Conversion:
                 (
                     *(worker, incarnation, _LIVE, TOPIC, partition),
                     *(UNKNOWN_OFFSET if offset is None else offset, None, record, True),
-                    *(_NO_TIMESTAMP, at_ns, reader.polls, transaction),
+                    *(at_ns, reader.polls, transaction),
                 )
             )
 

@@ -138,7 +138,6 @@ class HandHistory:
                     "record_id": record,
                     "key": _key(more) or (None if "keyless" in more else self._sent_under(record)),
                     "intact": "damaged" not in more,
-                    "timestamp_ms": 0,
                     "transaction": None if (tagged := _tagged("x", more)) is None else int(tagged),
                     "read_ns": _span(told)[0] if told else 50 * SECOND + len(self.rows["reads"]),
                 }

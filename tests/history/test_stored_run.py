@@ -8,7 +8,7 @@ import pytest
 
 from harness.core.errors import HistoryError
 from harness.history.paths import table_directory, write_table
-from harness.history.schema import TABLES
+from harness.history.schema import FORMER, TABLES
 from harness.history.stored_run import StoredRun
 from tests.checkers.notation import by_hand, write
 from tests.history.test_run_file import run_file
@@ -45,6 +45,18 @@ def test_a_damaged_file_is_named_when_its_rows_are_read(run: StoredRun) -> None:
     path.write_bytes(whole[:4] + bytes(60) + whole[64:])
     with pytest.raises(HistoryError, match="log_ends: "):
         _ = StoredRun.open(run.directory).ends
+
+
+@pytest.mark.parametrize(("table", "column"), [(table, name) for table, names in FORMER.items() for name in names])
+def test_a_run_with_a_former_column_is_read_as_before(table: str, column: str, run: StoredRun) -> None:
+    rows = run.rows(table)
+    earlier = pa.Table.from_pylist(rows, TABLES[table])
+    earlier = earlier.append_column(column, pa.array([7] * len(earlier), pa.int64()))
+    for file in table_directory(run.directory, table).glob("*.parquet"):
+        file.unlink()
+    pq.write_table(earlier, table_directory(run.directory, table) / "earlier.parquet")
+    again = StoredRun.open(run.directory)
+    assert [{**row, column: 7} for row in rows] == again.rows(table)
 
 
 def test_a_missing_table_is_named(run: StoredRun) -> None:

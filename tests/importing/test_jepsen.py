@@ -79,7 +79,6 @@ def test_what_a_poll_brought_are_rows(tmp_path: Path) -> None:
                 "leader_epoch": None,
                 "record_id": 0,
                 "intact": True,
-                "timestamp_ms": -1,
                 "read_ns": 4 * MS,
                 "poll": 1,
                 "transaction": None,

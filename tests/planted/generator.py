@@ -278,7 +278,6 @@ def deliver(
             "record_id": place.record,
             "key": place.keys[phase] if phase in place.keys else _key_of(world, place),
             "intact": phase not in place.damaged,
-            "timestamp_ms": 0,
             "read_ns": at_ns,
         }
     )

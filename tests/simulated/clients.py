@@ -216,6 +216,5 @@ def read_row(reader: int, phase: Phase, poll: int, place: Place, record: Record,
         "leader_epoch": record.epoch,
         "record_id": record.id,
         "intact": True,
-        "timestamp_ms": now // MS,
         "read_ns": now,
     }

@@ -280,7 +280,6 @@ class Polled:
 
     topic = staticmethod(lambda: "t")
     key = staticmethod(lambda: None)
-    timestamp = staticmethod(lambda: (1, 0))
 
 
 @contextmanager

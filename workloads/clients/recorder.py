@@ -28,7 +28,6 @@ class ReadRecorder:
         columns["partition"] += [message.partition() for message in messages]
         columns["offset"] += [message.offset() for message in messages]
         columns["leader_epoch"] += [message.leader_epoch() for message in messages]
-        columns["timestamp_ms"] += [message.timestamp()[1] for message in messages]
         decoded = [decode(message.value()) for message in messages]
         columns["record_id"] += [found for found, _ in decoded]
         columns["intact"] += [intact for _, intact in decoded]
