@@ -9,9 +9,10 @@ ROOT = Path(__file__).parent.parent
 _PAGE = """\
 # How to add a fault, a workload, a checker, a provider
 
-Each is one file and one line in a catalogue. Nothing else in the tree knows its name; what other code must know about
-it is an attribute. The examples below are the toys that the tests load, run and judge, so they work as shown. This page
-is made from them (`python -m tests.adding >docs/adding.md`).
+Each is one file and one line in a catalogue; what other code must know about it is an attribute. The tests know its
+name, too: for each part, a list says what they need, and which test fails without it. The examples below are the toys
+that the tests load, run and judge, so they work as shown. This page is made from them
+(`python -m tests.adding >docs/adding.md`).
 
 ## A fault
 
@@ -36,9 +37,23 @@ timeline:
   - heal: asleep
 ```
 
-A fault that acts in a node's network is a `NetworkFault` made of mechanisms (`nemesis/mechanisms/`). Add its rows to
-`tests/nemesis/controls.py`: how a scenario writes it, a case in which it acts, and cases in which it cannot have acted.
-Make `docs/scenarios.md` again (CONTRIBUTING.md). Run: `tests/nemesis`.
+A fault that acts in a node's network is a `NetworkFault` made of mechanisms (`nemesis/mechanisms/`). Run:
+`scripts/test near`.
+
+The tests need:
+
+- in `WRITTEN` of `tests/nemesis/controls.py`: how a scenario writes it:
+  `tests/nemesis/test_nemesis.py::test_every_fault_of_the_catalogue_is_tried`
+- in `ACTS` and `IDLE` there: a case in which it acts, and cases in which it cannot have acted:
+  `tests/nemesis/test_effects.py::test_every_fault_of_the_catalogue_has_its_controls`
+- in `TRIALS`: how it shows that it acts on a real cluster:
+  `tests/cluster/test_faults_bite.py::test_every_fault_of_the_catalogue_is_tried`
+- if it acts in a network, in `WORST`: the strongest form, under which the harness must still reach the machine:
+  `tests/nemesis/test_control.py::test_every_fault_that_lives_in_networks_is_tried`
+- if it `delays`: its name:
+  `tests/nemesis/test_catalogue.py::test_faults_that_hold_packets_or_lose_them_make_what_is_sent_late_and_copies_do_not`
+- `docs/scenarios.md`, made again (CONTRIBUTING.md):
+  `tests/scenario/test_reference.py::test_the_page_is_what_the_code_says`
 
 ## A workload
 
@@ -50,7 +65,20 @@ client, which runs in its own process.
 {workload}```
 
 The line, in `workloads/catalogue.py`: `"toy": Toy`. Put the client (here `tick`) into a separate module, because
-scenarios are read without librdkafka. Make `docs/scenarios.md` again. Run: `tests/workloads/test_catalogue.py`.
+scenarios are read without librdkafka. Run: `scripts/test near`.
+
+The tests need:
+
+- in `RUNS`: its shapes, run on a mock cluster; or a test file of its own, named there:
+  `tests/workloads/test_running.py::test_every_workload_of_the_catalogue_is_run_here`
+- a `description` of each setting:
+  `tests/scenario/test_json_schema.py::test_every_key_says_what_it_means`
+- `docs/scenarios.md`, made again:
+  `tests/scenario/test_reference.py::test_the_page_is_what_the_code_says`
+- a scenario in `scenarios/` that uses it, in `CORE` of `tests/cluster/test_scenarios.py`:
+  `tests/cluster/test_core.py::test_the_core_shows_each_fault_workload_metadata_mode_and_verdict`
+- in `STORIES` there: what that scenario's verdict must show:
+  `tests/cluster/test_scenarios.py::test_every_scenario_has_its_story_here`
 
 ## A checker
 
@@ -61,9 +89,23 @@ A row in `harness/core/anomalies.py` says what the anomaly is and which promise 
 ```python
 {checker}```
 
-Add the row to `BY_NAME` there, too. A row in `harness/core/guarantees.py` says which settings permit it. A row in
-`harness/report/anomalies.py`, from which `docs/anomalies.md` is made, says which other harnesses look for it. Plant it
-next to its nearest legal twin (`tests/planted/plots.py`). Run: `tests/checkers/test_judge.py`.
+Add the row to `BY_NAME` there, too. Its attributes say what evidence it needs and gives (`gone`, `by_coordinator`,
+`lacks_marker`); one that is judged record by record belongs to `_LOSS` in `harness/core/guarantees.py`, whose rows say
+which settings permit it. A row in `harness/report/anomalies.py` says which other harnesses look for it. Run:
+`scripts/test near`, and `scripts/test proof`.
+
+The tests need:
+
+- the row in `BY_NAME`, and the line in the catalogue:
+  `tests/checkers/test_judge.py::test_every_anomaly_that_has_a_promise_is_looked_for_and_no_other`
+- hand histories in `CASES`: one that it finds, and its twins:
+  `tests/checkers/test_delivery.py::test_every_checker_has_a_case_that_it_finds`
+- a plot in `tests/planted/plots.py`: the anomaly, next to its nearest legal twin:
+  `tests/planted/test_planted.py::test_every_checker_is_planted_for_and_has_a_twin`
+- the second judge's rule (`tests/planted/oracle.py`):
+  `tests/planted/test_oracle.py::test_each_anomaly_comes_about`
+- `docs/anomalies.md`, made again:
+  `tests/report/test_anomalies.py::test_the_page_is_what_the_code_says`
 
 ## A provider
 
@@ -83,7 +125,19 @@ The line, in `harness/providers/catalogue.py`:
 There `Toy` is a function that imports the class only when it is called, because scenarios are read without the
 provider's dependencies. For the same reason `spec.py` is separate.
 
-Run: `tests/providers/test_catalogue.py`.
+A setting is written in a scenario's `cluster`, or `--set cluster.KEY=VALUE`. `harness/cli/machines.py` lists those
+that have an option of their own (`--machines`, `--images`); a provider needs none. Run: `scripts/test near`.
+
+The tests need:
+
+- `spec.py` imports only `harness/core/` and `harness/cluster/spec.py`:
+  `tests/test_architecture.py::test_what_only_a_provider_knows_of_a_cluster_stands_on_the_ground`
+- a `description` of each setting:
+  `tests/scenario/test_json_schema.py::test_every_key_says_what_it_means`
+- `docs/scenarios.md`, made again:
+  `tests/scenario/test_reference.py::test_the_page_is_what_the_code_says`
+
+The tests of real clusters are the provider's own (`tests/cluster/` uses Docker, `tests/lab/` SSH).
 
 ## A report section
 

@@ -18,6 +18,12 @@ def test_the_page_is_what_the_toys_are() -> None:
     assert PAGE.read_text() == page(), "python -m tests.adding >docs/adding.md"
 
 
+def test_every_test_on_the_page_is_there() -> None:
+    named = re.findall(r"`(tests/\S+\.py)::(\w+)`", PAGE.read_text())
+    assert len(named) > 15
+    assert [(file, test) for file, test in named if f"def {test}(" not in (ROOT / file).read_text()] == []
+
+
 @pytest.mark.parametrize("code", MODULES, ids=["fault", "workload", "checker", "provider"])
 def test_an_example_is_a_whole_module(code: str, tmp_path: Path) -> None:
     module = tmp_path / "example.py"
