@@ -9,14 +9,14 @@ from pathlib import Path
 from harness.cluster.elections import Elections, elect_uncleanly
 from harness.cluster.known_settings import SETTINGS_FILE, as_text, check_settings
 from harness.cluster.observer import observe
-from harness.cluster.provider import Cluster
+from harness.cluster.provider import Cluster, Provider
 from harness.cluster.ready import await_registered, await_whole_isr, create_topics
 from harness.core.verdict import Verdict
 from harness.history.journal import Journal, journal_path
 from harness.history.run_file import FINAL_READ, TIMELINE, RunFile, State
 from harness.history.schema import FAULTS
 from harness.history.seal import write_sealed
-from harness.history.store import seal
+from harness.history.store import RunRecord, seal
 from harness.history.writing import write_file
 from harness.providers.catalogue import PROVIDERS, Row, provider_of
 from harness.run.display import Display
@@ -47,7 +47,10 @@ def run(
     keep: bool = False,
     providers: Mapping[str, Row] = PROVIDERS,
 ) -> tuple[Path, Verdict]:
-    """Run one scenario and judge it. Returns the run's directory and its verdict. Raises what ``record_run`` does."""
+    """Run one scenario: record it (``record_run`` has the steps, in order), judge the record, publish the verdict.
+
+    Returns the run's directory and its verdict. Raises what ``record_run`` does.
+    """
     # (Imported here, because a recorder does not need the judge: its modules take half a second of a core.)
     from checkers.judge import judge
     from checkers.spark.session import lasting
@@ -81,12 +84,21 @@ def record_run(
     before_timeline: Callable[[], None] = lambda: None,
     beside_final_read: Callable[[Counts], None] = lambda _counts: None,
 ) -> Path:
-    """Run and record one scenario, without judging it. Returns the run's directory.
+    """Run and record one scenario, without judging it. Returns the run's directory. The steps:
 
-    Everything acquired is released, whatever happens, and the recording stays. ``keep`` leaves the cluster up.
-    ``before_cluster`` is called after all checks, before anything is started; ``before_timeline`` when the cluster
-    serves, before the clients use it. Both may wait. ``beside_final_read`` is called with the workload's counts after
-    the heal. Raises EnvironmentLacks before anything is started, and ClusterError if the cluster does not become ready.
+    1. Check that the provider can run the scenario. (``before_cluster`` may wait here.)
+    2. Bring up the cluster, check its settings, and create the topics.
+    3. Observe every broker until the end. When each ISR is whole, start the nemesis and the clients.
+       (``before_timeline`` may wait before the clients write.)
+    4. Follow the timeline.
+    5. Heal every fault, wait until writes are acknowledged again, and end the clients.
+    6. Wait until transactions are over. Read every log to its end, then each replica's, if the scenario says so.
+       (``beside_final_read`` is called with the workload's counts before.)
+    7. Remove the cluster, unless ``keep``.
+    8. Seal the record.
+
+    Everything acquired is released, whatever happens, and the recording stays. Raises EnvironmentLacks before anything
+    is started, and ClusterError if the cluster does not become ready.
     """
     provider = provider_of(scenario.cluster, providers)
     provider.check(scenario.cluster, [fault.needs for fault in scenario.faults], progress=display.line)
@@ -95,55 +107,16 @@ def record_run(
         phase = partial(begin, record, display)
         with ExitStack() as stack:
             phase("cluster up")
-            cluster = stack.enter_context(
-                provider.up(
-                    scenario.cluster,
-                    record.file.run,
-                    record.directory,
-                    partial(note, record, display),
-                    keep,
-                    progress=display.line,
-                )
-            )
-            if keep:
-                stack.callback(lambda: display.line(kept(cluster)))
-            record.nodes(cluster.topology, cluster.clocks())
-            record.file.versions |= cluster.versions
-            record.file.features = await_registered(cluster)
-            settings = check_settings(cluster, scenario.cluster, partial(note, record, display))
-            write_file(record.directory, SETTINGS_FILE, as_text(settings))
-            create_topics(cluster, scenario.topic)
-            coordinated = scenario.workload.transactional_id(record.clock.origin_ns)
-            observer = stack.enter_context(
-                observe(
-                    cluster.topology,
-                    scenario.topic.names,
-                    (scenario.watch_topic, scenario.watch_partition),
-                    record.journals,
-                    record.clock,
-                    coordinated,
-                )
-            )
-            await_whole_isr(observer, scenario.topic, RECOVERY_SECONDS)
-            faults = stack.enter_context(Journal(journal_path(record.journals, "faults", "nemesis"), FAULTS))
-            nemesis = stack.enter_context(
-                Nemesis(cluster.shell, observer.view, faults, record.clock, generator(seed, "nemesis"))
-            )
-            elections = Elections(partial(elect_uncleanly, cluster.topology.bootstrap), faults, record.clock)
-            topics = dict.fromkeys(scenario.topic.names, scenario.topic.partitions)
-            plan = Plan(cluster.topology.bootstrap, topics, record.journals, record.clock, seed)
-            workload = stack.enter_context(start(scenario.workload, plan))
-            record.file.clients, record.file.writes = workload.clients, workload.writes
+            cluster = _cluster(stack, provider, scenario, record, display, keep)
+            stage = _stage(stack, cluster, scenario, record, display)
             before_timeline()
-            workload.begin()
-            stage = Stage(
-                record, cluster.topology, observer, nemesis, workload, display, elections, afterwards=down_for(scenario)
-            )
+            stage.workload.begin()
             phase(TIMELINE)
             follow(scenario.timeline, stage)
             phase("heal")
             recover(stage, scenario)
-            beside_final_read(workload.counts())
+            beside_final_read(stage.workload.counts())
+            topics = _topics(scenario)
             if (settles_within := scenario.workload.settles_within) is not None:
                 phase("transactions settle")
                 settle(stage, topics, settles_within)
@@ -156,10 +129,54 @@ def record_run(
             record.clocks(cluster.clocks())
             phase("cluster stays up" if keep else "cluster down")
         phase("seal")
-        seal(record.directory, record.file, workload.killed)
+        seal(record.directory, record.file, stage.workload.killed)
         record.file.state = State.RECORDED
         write_sealed(record.directory, record.file)
     return record.directory
+
+
+def _cluster(
+    stack: ExitStack, provider: Provider, scenario: Scenario, record: RunRecord, display: Display, keep: bool
+) -> Cluster:
+    """The cluster, up, with the scenario's topics; run.json has its nodes, versions and features. ``stack`` removes
+    it."""
+    noted = partial(note, record, display)
+    up = provider.up(scenario.cluster, record.file.run, record.directory, noted, keep, progress=display.line)
+    cluster = stack.enter_context(up)
+    if keep:
+        stack.callback(lambda: display.line(kept(cluster)))
+    record.nodes(cluster.topology, cluster.clocks())
+    record.file.versions |= cluster.versions
+    record.file.features = await_registered(cluster)
+    settings = check_settings(cluster, scenario.cluster, noted)
+    write_file(record.directory, SETTINGS_FILE, as_text(settings))
+    create_topics(cluster, scenario.topic)
+    return cluster
+
+
+def _stage(stack: ExitStack, cluster: Cluster, scenario: Scenario, record: RunRecord, display: Display) -> Stage:
+    """The observer, the nemesis and the clients, started; the clients do not write yet. ``stack`` ends them."""
+    watched = (scenario.watch_topic, scenario.watch_partition)
+    coordinated = scenario.workload.transactional_id(record.clock.origin_ns)
+    observer = stack.enter_context(
+        observe(cluster.topology, scenario.topic.names, watched, record.journals, record.clock, coordinated)
+    )
+    await_whole_isr(observer, scenario.topic, RECOVERY_SECONDS)
+    faults = stack.enter_context(Journal(journal_path(record.journals, "faults", "nemesis"), FAULTS))
+    seed = record.file.seed
+    nemesis = stack.enter_context(
+        Nemesis(cluster.shell, observer.view, faults, record.clock, generator(seed, "nemesis"))
+    )
+    elections = Elections(partial(elect_uncleanly, cluster.topology.bootstrap), faults, record.clock)
+    plan = Plan(cluster.topology.bootstrap, _topics(scenario), record.journals, record.clock, seed)
+    workload = stack.enter_context(start(scenario.workload, plan))
+    record.file.clients, record.file.writes = workload.clients, workload.writes
+    afterwards = down_for(scenario)
+    return Stage(record, cluster.topology, observer, nemesis, workload, display, elections, afterwards=afterwards)
+
+
+def _topics(scenario: Scenario) -> dict[str, int]:
+    return dict.fromkeys(scenario.topic.names, scenario.topic.partitions)
 
 
 def kept(cluster: Cluster) -> str:
