@@ -162,7 +162,7 @@ def _of_read(archive: Archive, row: Row, keys: set[str | None]) -> Moment:
     what = {
         Phase.LIVE: "read live",
         Phase.FINAL: "found by the final read",
-        Phase.REPLICA: f"found in the log of broker {row['reader'] - FINAL_READER}",
+        Phase.REPLICA: f"found in the log of {archive.file.broker(row['reader'] - FINAL_READER)}",
     }[Phase(row["phase"])]
     where = f"at {row['topic']}-{row['partition']}:{row['offset']}"
     said = f"{what} {where} by reader {row['reader']} (incarnation {row['incarnation']}{epoch}){under}{damaged}"

@@ -143,6 +143,12 @@ def test_a_key_that_a_record_was_not_sent_with_is_told(tmp_path: Path) -> None:
     assert said(0) == ["", "", "", ", its checksum wrong"]
 
 
+def test_the_log_of_a_replica_is_that_of_a_broker_by_its_name(tmp_path: Path) -> None:
+    write(tmp_path, [by_hand("send a ok @0", "replica a @0 r902 t3", "final a @0", "end 0..1")])
+    [moment] = [one for one in by_record(Archive.open(tmp_path), 0).moments if one.event == "read replica"]
+    assert moment.said.startswith("found in the log of b2 at trial-0:0 by reader 1002 ")
+
+
 def test_a_record_that_was_never_acknowledged_may_be_there(archive: Archive) -> None:
     trace = by_record(archive, 2)
     assert [moment.event for moment in trace.moments] == ["sent", "read final"]
