@@ -94,14 +94,14 @@ ATOMIC = (*send(0, ("K", 1, None), ("L", 2, 0), kind="info"), *send(1, ("L", 3, 
 SITUATIONS = [
     Situation(
         "version-orders",
-        "one value is read where an info send was told another's place",
+        "one value is read at an offset that an info send got for another value",
         (
             *(*send(2, ("K", 1, 0)), *send(0, ("K", 3, 1), ("K", 2, 3), ("K", 4, 4), kind="info")),
             *poll(1, "K [[0 1] [1 2]]"),
         ),
         ":inconsistent-offsets",
         {},
-        "an operation that did not succeed proves no place; with read_committed it is `fractured`",
+        "an operation that did not succeed proves no offset; with read_committed it is `fractured`",
         found(fractured="3"),
     ),
     Situation(
@@ -112,7 +112,7 @@ SITUATIONS = [
         found(rewritten_offset="1", unseen="1 2"),
     ),
     Situation(
-        "inconsistent-offsets", "an info send is told the place of an ok one", MIXED, "nothing", found(unseen="2")
+        "inconsistent-offsets", "an info send gets the offset of an ok send", MIXED, "nothing", found(unseen="2")
     ),
     Situation(
         "inconsistent-offsets",
@@ -131,14 +131,14 @@ SITUATIONS = [
     ),
     Situation(
         "lost-write",
-        "two are passed over by who read a third",
+        "a reader skips two values and gets a third",
         (
             *(*send(0, ("K", 1, 0)), *send(0, ("K", 2, 1), ("K", 4, 3)), *send(1, ("K", 3, None), kind="info")),
             *poll(0, "K [[2 3]]"),
         ),
         ":lost-write of the two",
         found(lost="1 2", unseen="4", real_time_order="4"),
-        "the fourth was acknowledged behind the third, which was sent after that",
+        "the fourth was acknowledged at a higher offset than the third, which was sent later",
     ),
     Situation(
         "lost-write",
@@ -149,14 +149,14 @@ SITUATIONS = [
     ),
     Situation(
         "lost-write",
-        "a value of an info transaction is passed over",
+        "a reader skips a value of an info transaction",
         (*ATOMIC, *poll(3, "L [[1 3]]")),
         "nothing",
         {},
     ),
     Situation(
         "lost-write",
-        "and the other is read",
+        "and gets the other value",
         (*ATOMIC, *poll(2, "K [[0 1]]"), *poll(3, "L [[1 3]]")),
         ":lost-write of the first",
         {},
@@ -165,7 +165,7 @@ SITUATIONS = [
     ),
     Situation(
         "poll-skip",
-        "a reader jumps over what another is given, and over what is acknowledged",
+        "a reader skips what another reader gets, and what is acknowledged",
         skipping(),
         ":poll-skip of both",
         found(skipped="3", lost="6"),
@@ -191,7 +191,7 @@ SITUATIONS = [
         skipping(chosen(0, "subscribe", "K L")),
         ":poll-skip of both, allowed with :subscribe",
         found(skipped="3", lost="6"),
-        "a history with a :rebalance-log tells where a group moved the key; one without is undecided",
+        "a history with a :rebalance-log says when a group moved the key; without one this is undecided",
     ),
     Situation(
         "poll-skip",
@@ -208,18 +208,18 @@ SITUATIONS = [
     ),
     Situation(
         "poll-skip",
-        "or go on where those ended",
+        "or continue where those ended",
         (
             *(*SIX, *poll(1, "K [[0 0]]", function="txn"), *poll(1, "K [[1 1] [2 2]]", function="txn", kind="fail")),
             *(*poll(1, "K [[3 3] [4 4]]", function="txn", kind="fail"), *poll(1, "K [[5 5]]", function="txn")),
         ),
         ":poll-skip, twice",
         {},
-        "to go back is its client's choice, not Kafka's promise; nothing was passed over that it was not given",
+        "whether to go back is the client's choice, not Kafka's promise; it had got all that it skipped",
     ),
     Situation(
         "poll-skip",
-        "or skip what they were not given",
+        "or skip what they never got",
         (
             *(*SIX, *ALL_READ, *poll(1, "K [[0 0]]", function="txn")),
             *(*poll(1, "K [[1 1] [2 2]]", function="txn", kind="fail"), *poll(1, "K [[4 4] [5 5]]", function="txn")),
@@ -257,7 +257,7 @@ SITUATIONS = [
     ),
     Situation(
         "nonmonotonic-send",
-        "a process sends two, and then two to lower offsets",
+        "a process sends two, and then two that get lower offsets",
         (*C_D_THEN_A_B[0], *C_D_THEN_A_B[1]),
         ":nonmonotonic-send",
         found(reordered="3 4", real_time_order="3 4", unseen="1 2 3 4"),
@@ -272,7 +272,7 @@ SITUATIONS = [
     ),
     Situation(
         "int-poll-skip",
-        "a poll, and two of one operation, jump over what another operation is given",
+        "one poll, and two polls of one operation, skip what another operation gets",
         (
             *send(1, ("K", 1, None), ("K", 2, None), ("K", 4, None), kind="info"),
             *(*poll(0, "K [[1 1] [4 4]]"), *poll(5, "K [[1 1]]", "K [[4 4]]"), *poll(6, "K [[2 2]]")),
@@ -282,7 +282,7 @@ SITUATIONS = [
     ),
     Situation(
         "int-send-skip",
-        "another's record stands between two of one transaction",
+        "another producer's record is between two of one transaction",
         (
             *(*send(0, ("K", 1, 1), ("K", 3, None)), *send(1, ("K", 2, None), kind="info")),
             *poll(2, "K [[1 1] [2 2] [3 3]]"),
@@ -300,21 +300,21 @@ SITUATIONS = [
     ),
     Situation(
         "int-nonmonotonic-poll",
-        "the second poll of an operation brings the first's last again",
+        "the second poll of an operation returns the last record of the first again",
         (*send(1, ("K", 2, None), ("K", 3, None), kind="info"), *poll(0, "K [[2 2] [3 3]]", "K [[3 3]]")),
         ":int-nonmonotonic-poll",
         found(went_back="3"),
     ),
     Situation(
         "int-nonmonotonic-send",
-        "an operation is told its second send before its first",
+        "the second send of an operation gets a lower offset than its first",
         send(0, ("K", 3, 3), ("K", 1, 1)),
         ":int-nonmonotonic-send",
         found(reordered="3", unseen="1 3"),
     ),
     Situation(
         "int-nonmonotonic-send",
-        "or a poll tells that it stands so",
+        "or a poll returns them in that order",
         (
             *(*send(0, ("K", 4, None), ("K", 2, None), kind="info"), *send(1, ("K", 3, None), kind="info")),
             *poll(2, "K [[2 2] [3 3] [4 4]]"),
@@ -324,14 +324,14 @@ SITUATIONS = [
     ),
     Situation(
         "duplicate",
-        "a value is read elsewhere than it was acknowledged",
+        "a value is read at another offset than it was acknowledged at",
         (*send(0, ("K", 1, 1)), *send(1, ("K", 2, None), kind="info"), *poll(2, "K [[2 2] [3 1]]")),
         ":duplicate",
         found(duplicated="1"),
     ),
     Situation(
         "duplicate",
-        "a transaction that polls is aborted, and so is a send that it was given",
+        "a transaction that polls is aborted, and so is a send whose record it got",
         (
             *(*send(0, ("K", 0, 1)), *send(0, ("K", 1, 2), kind="fail")),
             *poll(1, "K [[11 0] [12 1]]", kind="fail"),
@@ -349,7 +349,7 @@ SITUATIONS = [
     ),
     Situation(
         "g0",
-        "two transactions stand in two orders in two keys",
+        "the logs of two keys have two transactions in different orders",
         (
             "0 invoke send [[:send K 1] [:send L 1]]",
             "1 invoke send [[:send K 2] [:send L 2]]",
@@ -362,7 +362,7 @@ SITUATIONS = [
     ),
     Situation(
         "g1c-pure-wr",
-        "two transactions are given each other's",
+        "two transactions get each other's records",
         (
             "0 invoke txn [[:send K 1] [:poll]]",
             "1 invoke txn [[:send L 2] [:poll]]",
@@ -376,7 +376,7 @@ SITUATIONS = [
     ),
     Situation(
         "g1c-ww-wr",
-        "one is given the other's, and stands before it elsewhere",
+        "one gets the other's record, and is before it in another log",
         (
             "0 invoke txn [[:send K 1] [:send L 3]]",
             "1 invoke txn [[:poll] [:send L 2]]",
@@ -389,7 +389,7 @@ SITUATIONS = [
     ),
     Situation(
         "precommitted-read",
-        "a transaction is given its own",
+        "a transaction gets its own record",
         op(0, "txn", "[:send K 1] [:poll]", "[:send K [0 1]] [:poll {K [[0 1]]}]"),
         ":precommitted-read",
         {},
