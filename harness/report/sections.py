@@ -130,8 +130,8 @@ def _runs(finding: Finding, most: int) -> Iterator[Block]:
         headers, rows = words.run_table(shown)
         yield Cells(rows, headers)
     else:
-        yield Lines([str(run["text"]) for run in shown], label="run")
-    yield from _more(len(finding.runs) - len(shown) + finding.more_runs, "more runs: verdict.json")
+        yield Lines([str(run["text"]) for run in shown], label="records")
+    yield from _more(len(finding.runs) - len(shown) + finding.more_runs, "more ranges of records: verdict.json")
 
 
 def _examples(name: str, finding: Finding, report: Report) -> Folded:

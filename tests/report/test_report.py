@@ -246,9 +246,9 @@ def test_runs_are_told_in_every_report() -> None:
     runs = [{"text": f"trial-0: run <{n}>"} for n in range(5)]
     judged = verdict(Judgement.INVALID, anomalies={"lost": lost().model_copy(update={"runs": runs})})
     text = told(judged)
-    assert "run: trial-0: run <2>" in text
+    assert "records: trial-0: run <2>" in text
     assert "run <3>" not in text
-    assert "… and 2 more runs: verdict.json" in text
+    assert "… and 2 more ranges of records: verdict.json" in text
     root = ET.fromstring(html.render(judged, run_file()).removeprefix("<!DOCTYPE html>\n"))
     assert [f"trial-0: run <{n}>" for n in range(5)] == [e.text for e in root.iter("li") if "run <" in (e.text or "")]
 
