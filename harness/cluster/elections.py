@@ -74,9 +74,10 @@ def elect_uncleanly(bootstrap: str, topic: str, partition: int) -> str | None:
 def refusal(answers: Mapping[TopicPartition, KafkaError | None], of: TopicPartition) -> str | None:
     """Why there was no election of a partition, by the broker's answers; None if there was one. Raises ClusterError if
     that is not known: no answer is about this partition, or the election came too late for the broker to see it."""
+    name = f"{of.topic}-{of.partition}"
     if of not in answers:
-        raise ClusterError(f"no election of {of.topic}-{of.partition} is known of: the broker did not answer for it")
+        raise ClusterError(f"nobody knows whether {name} had an election: the broker did not answer for it")
     error = answers[of]
     if error is not None and error.code() in _NOT_KNOWN:
-        raise ClusterError(f"no election of {of.topic}-{of.partition} is known of: {error.str()}")
-    return None if error is None else f"no election of {of.topic}-{of.partition}: {error.str()}"
+        raise ClusterError(f"nobody knows whether {name} had an election: {error.str()}")
+    return None if error is None else f"no election of {name}: {error.str()}"
