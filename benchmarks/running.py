@@ -36,7 +36,7 @@ def main() -> None:
         run = Path(store, json.loads(done.stdout)["run"])
         report(json.loads((run / "run.json").read_text()), wall)
         for row in pq.read_table(run / "history" / "faults").to_pylist():
-            print(f"  {row['fault']} bites after {(row['injected_ns'] - row['injecting_ns']) / SECOND:.2f} s")
+            print(f"  {row['fault']} takes effect after {(row['injected_ns'] - row['injecting_ns']) / SECOND:.2f} s")
 
 
 def report(run_file: dict[str, Any], wall: float) -> None:

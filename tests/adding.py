@@ -47,7 +47,7 @@ The tests need:
 - in `ACTS` and `IDLE` there: a case in which it acts, and cases in which it cannot have acted:
   `tests/nemesis/test_effects.py::test_every_fault_of_the_catalogue_has_its_controls`
 - in `TRIALS`: how it shows that it acts on a real cluster:
-  `tests/cluster/test_faults_bite.py::test_every_fault_of_the_catalogue_is_tried`
+  `tests/cluster/test_faults.py::test_every_fault_of_the_catalogue_is_tried`
 - if it acts in a network, in `WORST`: the strongest form, under which the harness must still reach the machine:
   `tests/nemesis/test_control.py::test_every_fault_that_lives_in_networks_is_tried`
 - if it `delays`: its name:

@@ -10,7 +10,7 @@ from harness.cluster.spec import ClusterSpec
 from harness.core.verdict import Judgement
 from harness.scenario.loading import load
 from nemesis.catalogue import FAULTS, kind_of
-from tests.cluster import test_breaking_off, test_faults_bite, test_scenarios
+from tests.cluster import test_breaking_off, test_faults, test_scenarios
 from workloads.catalogue import WORKLOADS
 
 #: All that there is.
@@ -23,7 +23,7 @@ WANTED = {
 
 #: What tests beside those of scenarios show.
 SHOWN = {
-    (test_faults_bite, "test_a_fault_bites_and_heals_to_nothing"): {("fault", k) for k in test_faults_bite.TRIALS},
+    (test_faults, "test_a_fault_takes_effect_and_heals_to_nothing"): {("fault", k) for k in test_faults.TRIALS},
     (test_breaking_off, "test_ctrl_c_removes_the_cluster_and_what_was_recorded_is_judged_unknown"): {
         ("verdict", "unknown")
     },

@@ -1,4 +1,4 @@
-"""Every fault of the catalogue, on real containers: it bites, its evidence says so, and nothing of it is left."""
+"""Every fault of the catalogue, on real containers: it takes effect, its evidence says so, and nothing of it stays."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -100,7 +100,7 @@ def journal(tmp_path: Path) -> Iterator[Journal]:
 
 @pytest.mark.core
 @pytest.mark.parametrize("kind", FAULTS)
-def test_a_fault_bites_and_heals_to_nothing(kind: str, plain: Plain, journal: Journal) -> None:
+def test_a_fault_takes_effect_and_heals_to_nothing(kind: str, plain: Plain, journal: Journal) -> None:
     trial = TRIALS[kind]
     fault = FAULTS[kind].model_validate(trial.fault)
     if lines := lacking([fault.needs], plain.try_script):

@@ -1,4 +1,4 @@
-"""Every fault of the catalogue on machines with kernels of their own: it bites, says so, and leaves nothing."""
+"""Every fault of the catalogue on machines with kernels of their own: it takes effect, says so, and leaves nothing."""
 
 import json
 import socket
@@ -22,7 +22,7 @@ from harness.providers.ssh.machine import Machine
 from nemesis.catalogue import FAULTS
 from nemesis.preflight import lacking
 from nemesis.shell import ProcessState
-from tests.cluster.test_faults_bite import TRIALS
+from tests.cluster.test_faults import TRIALS
 from tests.nemesis.conftest import again_and_again, nemesis_on, rows_by_name
 from tests.nemesis.test_control import WORST
 

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from harness.history.journal import Journal
 from harness.history.schema import FAULTS as SCHEMA
 from nemesis.catalogue import FAULTS
-from tests.cluster.test_faults_bite import TRIALS
+from tests.cluster.test_faults import TRIALS
 from tests.nemesis.conftest import nemesis_on
 
 from .conftest import INVENTORY, plain_nodes
