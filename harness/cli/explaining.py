@@ -189,7 +189,7 @@ def _heading(finding: "FindingEntry") -> str:
 def _sentences(finding: "FindingEntry") -> list[str]:
     """The sentences of a finding: its cause, if it has several runs, and its runs."""
     runs = [run.text for run in finding.runs]
-    more = [f"… and {finding.more_runs} more runs"] if finding.more_runs else []
+    more = [f"… and {finding.more_runs} more ranges of records"] if finding.more_runs else []
     cause = [finding.text] if finding.text and len(runs) + len(more) > 1 else []
     return [*cause, *runs, *more]
 

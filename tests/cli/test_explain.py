@@ -86,7 +86,7 @@ def test_explain_tells_a_cause_once_whatever_anomalies_came_of_it(stored: Path, 
         "  b1 was elected",
         "  trial-0: b1 was elected",
         "  trial-0: b1 was elected",
-        "  … and 3 more runs",
+        "  … and 3 more ranges of records",
     ]
     told = json.loads(kafka_trial("explain", stored, "--json").out)
     assert told["findings"][0] == {"anomalies": both, "standing": "permitted", "text": "b1 was elected"}
