@@ -131,10 +131,11 @@ def _besides(run: "Stored") -> float | None:
 def compare(old: Path, new: Path, tolerance: float) -> int:
     """Compare two runs, suites or stores: verdicts, loss, availability and latency, and what changed in settings.
 
-    In a store, the newest run of each scenario is compared; in OLD, the newest that no suite found worse. A scenario
-    that is in a suite of OLD, but not in NEW's suite of the same name, is gone, which counts as worse. Exits with 1 if
-    NEW is worse; else with 3 if something could not be compared, because you may not read a folder, or OLD has no
-    readable run of a scenario.
+    Two runs are compared whatever their scenarios are called; otherwise, runs of the same scenario are. In a store,
+    the newest run of each scenario is compared; in OLD, the newest that no suite found worse. A scenario that is in a
+    suite of OLD, but not in NEW's suite of the same name, is gone, which counts as worse. Exits with 1 if NEW is
+    worse; else with 3 if something could not be compared, because you may not read a folder, or OLD has no readable
+    run of a scenario.
     """
     from harness.suite.comparing import compare as compared
     from harness.suite.stored import by_case, listed
@@ -150,14 +151,21 @@ def compare(old: Path, new: Path, tolerance: float) -> int:
     has = listed(new)
     gone = {name for called, names in listed(old, baseline=True).items() for name in names - has.get(called, names)}
     gone -= after.keys()
-    if len(before) == len(after) == 1 and not gone:
-        # Two single runs are compared even if their scenarios have different names.
-        after = {next(iter(before)): next(iter(after.values()))}
+    if _is_run(old) and _is_run(new) and before.keys() != after.keys():
+        # Two runs are compared even if their scenarios have different names.
+        both = " → ".join((*before, *after))
+        before, after = ({both: next(iter(side.values()))} for side in (before, after))
     cases = compared(before, after, tolerance, gone)
     print_comparison(cases)
     return of_comparison(
         any(case.worse for case in cases), not unseen and not any(runs.lacking for runs in before.values())
     )
+
+
+def _is_run(directory: Path) -> bool:
+    from harness.history.run_file import RUN_FILE
+
+    return (directory / RUN_FILE).is_file()
 
 
 def of_comparison(worse: bool, whole: bool) -> int:

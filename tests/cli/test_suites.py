@@ -1115,11 +1115,23 @@ def test_compare_tells_what_is_worse_and_what_changed(tmp_path: Path, kafka_tria
     file.write(new)
     done = kafka_trial("compare", str(old), str(new))
     assert done.code == codes.NOT_MET
-    assert "  a: lost: not found before" in done.out.splitlines()
-    assert "  a: workload.acks: not there → 1" in done.out.splitlines()
+    assert "  a → b: lost: not found before" in done.out.splitlines()
+    assert "  a → b: workload.acks: not there → 1" in done.out.splitlines()
     assert done.out.splitlines()[-1] == "1 of 1 worse"
     assert kafka_trial("compare", str(new), str(old)).code == codes.MET
     assert kafka_trial("compare", str(old), str(tmp_path / "nowhere")).code == codes.BAD_INPUT
+
+
+def test_compare_takes_no_scenario_for_another_though_each_store_has_one_alone(
+    tmp_path: Path, kafka_trial: Invoke
+) -> None:
+    runs = {name: judged(tmp_path / name, name) for name in "ab"}
+    done = kafka_trial("compare", tmp_path / "a", tmp_path / "b")
+    assert (done.code, done.out.splitlines()[-1]) == (codes.NOT_MET, "1 of 2 worse")
+    assert "  a: it was run before, and is not any more\n" in done.out
+    for old, new in ((runs["a"], tmp_path / "b"), (tmp_path / "a", runs["b"])):
+        assert kafka_trial("compare", old, new).code == codes.NOT_MET
+    assert kafka_trial("compare", runs["a"], runs["b"]).code == codes.MET, "these two are named"
 
 
 @pytest.mark.parametrize("lost", ["gone", "torn"])
