@@ -20,7 +20,7 @@ from harness.core.errors import HistoryError
 from harness.core.printable import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection
 
     from harness.suite.comparing import Compared
     from harness.suite.pruning import Kept, LeftAlone
@@ -227,20 +227,20 @@ def prune(
 ) -> int:
     """Keep a STORE within days or bytes. A run that was not as expected is kept unless --unexpected.
 
-    Always kept: the runs of suites that are going on; the newest judged run of each case of each suite, to compare
-    with; and every run of a store that has a suite you may not read. The directory of a suite that has no run left is
-    removed, too, if it is older than --days and not the newest of its name. Exits with 3 if you may not remove
-    something that should go, or may not read a folder or a suite.
+    Always kept: the runs of suites that are going on, or that `suite --resume` continues; the newest judged run of each
+    case of each suite, to compare with; and every run of a store that has a suite that cannot be read. The directory of
+    a suite that has no run left is removed, too, if it is older than --days and not the newest of its name. Exits with
+    3 if you may not remove something that should go, or a folder or a suite cannot be read.
     """
     from harness.suite.pruning import (
         Kept,
         Why,
-        closed_suites,
         protected,
         removed,
         size_of,
         suites_removed,
         to_remove,
+        unreadable_suites,
         why_left_alone,
         without_runs,
     )
@@ -260,9 +260,11 @@ def prune(
         print_error(line)
     stays = protected(store)
     of_suites = sum(one.run.directory.resolve() in stays for one in kept)
-    unread = closed_suites(store)
-    for suite in unread:
-        print_error(f"{suite}: you may not read it: which runs it needs is unknown, so all of {suite.parent} stay")
+    unread = unreadable_suites(store)
+    for suite, error in unread.items():
+        closed_ = isinstance(error.__cause__, PermissionError)
+        line = f"{suite}: you may not read it" if closed_ else str(error)
+        print_error(f"{line}: which runs it needs is unknown, so all of {suite.parent} stay")
     stays |= {one.run.directory.resolve() for one in kept if _is_of(one.run.directory, unread)}
     chosen = to_remove(
         kept, time.time(), days, most, unexpected, stays, lambda run: why_left_alone(run, backends.writable)
@@ -283,7 +285,8 @@ def prune(
         suites += why is None
         locked = locked or (why is not None and why.why is Why.NOT_YOURS)
     left = sum(one.size for one in kept) - sum(one.size for one in gone)
-    compared = f", {of_suites} of them as the newest of their suites, or of one that is going on" if of_suites else ""
+    needed = "as the newest of their suites, or of one that is going on or can be continued"
+    compared = f", {of_suites} of them {needed}" if of_suites else ""
     emptied = f"; {_number(suites, 'suite', 'suites')} without a run left" if suites else ""
     emptied += " would go" if suites and dry_run else " went" if suites else ""
     click.echo(f"{_number(len(kept) - len(gone), 'run stays', 'runs stay')}, {left / 1e6:.1f} MB{compared}{emptied}")
@@ -300,7 +303,7 @@ def _number(count: int, one: str, several: str) -> str:
     return f"{count} {one if count == 1 else several}"
 
 
-def _is_of(directory: Path, suites: "Sequence[Path]") -> bool:
+def _is_of(directory: Path, suites: "Collection[Path]") -> bool:
     """Whether a directory is in the store of one of these suites."""
     return any(suite.parent in directory.parents for suite in suites)
 

@@ -213,24 +213,31 @@ def _to_resume(store: Path, named: "Sequence[str]") -> Path:
     Raises ScenarioError if there is none, or nothing of it is left to run.
     """
     from harness.suite.model import load_suite
-    from harness.suite.results import SUITE_FILE, SuiteFile, left_in, to_resume
+    from harness.suite.results import SUITE_FILE, SuiteFile, is_suite, left_in, to_resume
 
-    if len(named) == 1 and (Path(named[0]) / SUITE_FILE).is_file():
+    if len(named) == 1 and (is_suite(Path(named[0])) or (Path(named[0]) / SUITE_FILE).is_file()):
         directory = Path(os.path.realpath(named[0]))
         file = SuiteFile.read(directory)
         if not file.is_left():
             raise ScenarioError(f"{named[0]}: nothing of this suite is left to run: {_anew(file)}")
         _refuse_out_of_store(file, directory)
         return directory
-    if found := to_resume(store, named):
+    unread = list[str]()
+
+    def say(line: str) -> None:
+        unread.append(line)
+        print_error(line)
+
+    if found := to_resume(store, named, say):
         return found
     other = left_in(store)
     if other is None:
         # (Perhaps only the name is wrong.)
         load_suite(named)
     hint = "leave --resume out to start one" if other is None else f"{other} was: name that directory"
+    suites = shlex.join(named) + (" that can be read" if unread else "")
     raise ScenarioError(
-        f"{store}: no suite of {shlex.join(named)} was broken off here, left runs out, or could not run some: {hint}"
+        f"{store}: no suite of {suites} was broken off here, left runs out, or could not run some: {hint}"
     )
 
 

@@ -14,7 +14,7 @@ from harness.core.errors import HistoryError
 from harness.history.lock import RecordingLock, is_recorded, judging_lock
 from harness.history.paths import files_below, is_there
 from harness.history.run_file import State
-from harness.suite.results import SUITE_FILE, Outcome, SuiteFile
+from harness.suite.results import SUITE_FILE, Outcome, SuiteFile, continued, is_suite
 from harness.suite.stored import Stored, with_verdict
 from harness.suite.suite import run_directory
 
@@ -55,12 +55,13 @@ class Pruned:
 
 
 def protected(folder: Path) -> set[Path]:
-    """The directories of runs in ``folder`` and below that must stay in any case: those of suites that are going on,
-    and the runs that these are compared with; and the newest judged runs of each case of each suite's name, because the
-    next suite is compared with them (harness.suite.stored: by_case)."""
+    """The directories of runs in ``folder`` and below that must stay in any case: those of suites that are going on, or
+    that ``--resume`` continues, and the runs that these are compared with; and the newest judged runs of each case of
+    each suite's name, because the next suite is compared with them (harness.suite.stored: by_case)."""
     suites = _suites_below(folder)
     suites += [path.parent for store in folder.parents for path in sorted(store.glob(f"{_SUITES}/{SUITE_FILE}"))]
     newest: dict[tuple[Path, str, str], tuple[float, set[Path]]] = {}
+    of_kind: dict[tuple[Path, tuple[str, ...]], list[tuple[Path, SuiteFile]]] = {}
     stays: set[Path] = set()
     for directory in suites:
         try:
@@ -69,11 +70,9 @@ def protected(folder: Path) -> set[Path]:
             continue
         store = directory.parent
         if is_recorded(directory):
-            found = (store / run.directory if run.directory else run_directory(store, run) for run in file.runs)
-            stays |= {run.resolve() for run in found if run is not None}
-            before = file.measure.cases.values() if file.measure is not None else ()
-            stays |= {(store / run).resolve() for case in before for run in case.judged}
+            stays |= _needed(store, file)
             continue
+        of_kind.setdefault((store, file.called), []).insert(0, (directory, file))
         for name, runs in file.by_name().items():
             if not file.is_measure(name):
                 continue
@@ -81,29 +80,38 @@ def protected(folder: Path) -> set[Path]:
             key = store, file.suite, name
             if file.began >= newest.get(key, (0.0, ()))[0] and any(with_verdict(judged, _ignore)):
                 newest[key] = file.began, judged
+    for (store, _), kind in of_kind.items():
+        if left := continued(kind):
+            stays |= _needed(store, dict(kind)[left])
     return stays.union(*(runs for _, runs in newest.values()))
+
+
+def _needed(store: Path, file: SuiteFile) -> set[Path]:
+    """A suite's runs, and those that it is compared with."""
+    found = (store / run.directory if run.directory else run_directory(store, run) for run in file.runs)
+    before = file.measure.cases.values() if file.measure is not None else ()
+    judged = {(store / run).resolve() for case in before for run in case.judged}
+    return judged | {run.resolve() for run in found if run is not None}
 
 
 def _ignore(_line: str) -> None:
     """(The listing of runs already reports those that cannot be read.)"""
 
 
-def closed_suites(folder: Path) -> list[Path]:
-    """The directories of suites (recognised by name) whose suite.json this user cannot read: in ``folder``, below it,
+def unreadable_suites(folder: Path) -> dict[Path, HistoryError]:
+    """The directories of suites (recognised by name) whose suite.json cannot be read, and why: in ``folder``, below it,
     and in the stores above it."""
     found = {path for store in folder.parents for path in store.glob(_SUITES)}
     for at, below, _ in os.walk(folder):
         found |= {Path(at, name) for name in below if fnmatchcase(name, _SUITES)}
-    return sorted(path for path in found if _is_closed(path / SUITE_FILE))
-
-
-def _is_closed(path: Path) -> bool:
-    try:
-        with suppress(FileNotFoundError, NotADirectoryError, IsADirectoryError), path.open("rb"):
-            pass
-    except PermissionError:
-        return True
-    return False
+    unreadable = {}
+    for path in sorted(filter(is_suite, found)):
+        try:
+            SuiteFile.read(path)
+        except HistoryError as exc:
+            if is_suite(path):  # (Another `prune` may have removed it.)
+                unreadable[path] = exc
+    return unreadable
 
 
 def _suites_below(folder: Path) -> list[Path]:

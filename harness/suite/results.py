@@ -4,7 +4,7 @@ import json
 import math
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -17,13 +17,17 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from harness.core.errors import EnvironmentLacks, HistoryError, ScenarioError
 from harness.core.verdict import Judgement, Verdict
 from harness.history.lock import RecordingLock, is_recorded
+from harness.history.paths import is_there
 from harness.history.writing import write_file
 from harness.scenario.loading import named as scenarios
 from harness.suite.model import UNNAMED, suites
 from harness.suite.plan import DRAIN, Case, Urgency
 
 SUITE_FILE = "suite.json"
+#: The folder beside it for its recorders' output.
+LOGS = "logs"
 SCHEMA = 1
+_DIRECTORY = "suite-*-*"
 
 
 class Outcome(StrEnum):
@@ -252,10 +256,18 @@ def new_directory(store: Path, suite: str, now: float) -> Path:
     return directory
 
 
+def is_suite(directory: Path) -> bool:
+    """Whether a directory is that of a suite, by its name; its suite.json may be gone."""
+    return fnmatchcase(directory.name, _DIRECTORY) and any(is_there(directory / name) for name in (SUITE_FILE, LOGS))
+
+
 def stored_suites(store: Path) -> list[Path]:
     """The directories of suites in a store, the oldest first."""
-    found = (path.parent for path in store.glob(f"suite-*-*/{SUITE_FILE}"))
-    return sorted(found, key=lambda path: path.name.rpartition("-")[2])
+    return sorted((path.parent for path in store.glob(f"{_DIRECTORY}/{SUITE_FILE}")), key=_moment)
+
+
+def _moment(directory: Path) -> str:
+    return directory.name.rpartition("-")[2]
 
 
 def asked(named: Sequence[str]) -> list[str]:
@@ -273,20 +285,31 @@ def asked(named: Sequence[str]) -> list[str]:
     return [name if is_name(name) else os.path.realpath(name) for name in named]
 
 
-def to_resume(store: Path, named: Sequence[str]) -> Path | None:
-    """The newest suite in a store that was started with these arguments and can be continued; None if there is none.
+def to_resume(store: Path, named: Sequence[str], say: Callable[[str], None]) -> Path | None:
+    """The newest suite in a store that was started with these arguments and can be ``continued``; None if there is
+    none. ``say`` gets a line about each newer one that cannot be read. Raises ScenarioError if the newest is still
+    going."""
 
-    It can be if it did not end, if its time budget or its judge ended before all runs were run or judged, or if it
-    could not run something that it does not skip. (A newer suite that ended has tried that again.) If that was tried
-    twice, older suites with other work left come first. A suite that cannot be read (of another version) is skipped.
-    Raises ScenarioError if the newest is still going.
+    def of_these() -> Iterator[tuple[Path, SuiteFile]]:
+        for directory, file in _newest_first(store, say):
+            if _is_of(file, named):
+                if is_recorded(directory):
+                    raise ScenarioError(_still_going(directory))
+                yield directory, file
+
+    return continued(of_these())
+
+
+def continued(suites: Iterable[tuple[Path, SuiteFile]]) -> Path | None:
+    """The directory of the one that ``--resume`` continues, of suites that were started with the same arguments, the
+    newest first; None if nothing is left of them.
+
+    It can be continued if it did not end, if its time budget or its judge ended before all runs were run or judged, or
+    if it could not run something that it does not skip. (A newer suite that ended has tried that again.) If that was
+    tried twice, older suites with other work left come first.
     """
     newer, lasting = False, None
-    for directory, file in _newest_first(store):
-        if not _is_of(file, named):
-            continue
-        if is_recorded(directory):
-            raise ScenarioError(_still_going(directory))
+    for directory, file in suites:
         if file.is_left(tries=1 if newer else 2):
             return directory
         if lasting is None and not newer and file.is_left():
@@ -297,7 +320,9 @@ def to_resume(store: Path, named: Sequence[str]) -> Path | None:
 
 def left_in(store: Path) -> Path | None:
     """The newest suite in a store that can be continued, whatever its arguments."""
-    return next((path for path, file in _newest_first(store) if file.is_left() and not is_recorded(path)), None)
+    return next(
+        (path for path, file in _newest_first(store, _ignore) if file.is_left() and not is_recorded(path)), None
+    )
 
 
 def _is_of(file: SuiteFile, named: Sequence[str]) -> bool:
@@ -307,12 +332,16 @@ def _is_of(file: SuiteFile, named: Sequence[str]) -> bool:
     return known.issuperset(file.named) and not any(form.isdisjoint(file.named) for form in forms)
 
 
-def _newest_first(store: Path) -> Iterator[tuple[Path, SuiteFile]]:
-    for directory in reversed(stored_suites(store)):
+def _newest_first(store: Path, say: Callable[[str], None]) -> Iterator[tuple[Path, SuiteFile]]:
+    for directory in sorted(filter(is_suite, store.glob(_DIRECTORY)), key=_moment, reverse=True):
         try:
             yield directory, SuiteFile.read(directory)
-        except HistoryError:
-            continue
+        except HistoryError as exc:
+            say(str(exc))
+
+
+def _ignore(_line: str) -> None:
+    """(For callers to whom a suite that cannot be read is like none.)"""
 
 
 @contextmanager
@@ -341,7 +370,7 @@ def urgency(stores: Iterable[Path]) -> dict[str, Urgency]:
     It only decides an order, so a suite that cannot be read (of another version) is ignored.
     """
     found: dict[str, Urgency] = {}
-    files = [file for store in stores for _, file in _newest_first(store)]
+    files = [file for store in stores for _, file in _newest_first(store, _ignore)]
     for file in sorted(files, key=lambda file: file.began):
         for name, runs in file.by_name().items():
             if any(run.outcome in OVER - {Outcome.EXPECTED} for run in runs):

@@ -19,14 +19,13 @@ from harness.history.run_file import RUN_FILE, RunFile, State
 from harness.report.sentences import with_sentences
 from harness.run.judging import judging, publish
 from harness.suite.recorder import ENDS, Event, Order
-from harness.suite.results import OVER, Outcome, Result, SuiteFile, relative
+from harness.suite.results import LOGS, OVER, Outcome, Result, SuiteFile, relative
 
 #: Judges the run in a directory. The second path is the folder for all results except the verdict.
 Judge = Callable[[Path, Path], Verdict]
 
 _NOT_BEGUN = frozenset({Outcome.WAITING, Outcome.NOT_STARTED})
 
-LOGS = "logs"
 #: How often the judge tries one run: a suite that is continued again and again has to end.
 _JUDGED_AT_MOST = 2
 _TICK_SECONDS = 1.0

@@ -542,7 +542,8 @@ def test_a_path_that_is_none_in_suite_json_is_one_line(tmp_path: Path, kafka_tri
         done = kafka_trial(*command, backends=judging())
         assert_one_line(done, codes.BAD_INPUT, "not a suite file of this version")
     done = kafka_trial("prune", tmp_path, "--days", "0", "--dry-run")
-    assert (done.code, "Traceback" in done.err) == (codes.MET, False)
+    assert (done.code, done.err.count("\n")) == (codes.CANNOT_RUN, 1)
+    assert "which runs it needs is unknown" in done.err
 
 
 def test_the_summary_of_a_job_is_written_though_nobody_reads_what_is_printed(
@@ -596,11 +597,72 @@ def test_prune_leaves_what_the_next_suite_is_compared_with(tmp_path: Path, kafka
     [old] = tmp_path.glob("suite-*")
     said = kafka_trial("prune", str(tmp_path), "--days", "0").out
     assert said.startswith("2 runs stay, ")
-    assert said.endswith(", 2 of them as the newest of their suites, or of one that is going on\n")
+    assert said.endswith(", 2 of them as the newest of their suites, or of one that is going on or can be continued\n")
     done = kafka_trial(*arguments, "--baseline", str(old), backends=backends(World(tmp_path)))
     assert done.code == codes.MET
     assert "0 of 2 worse" in done.out
     assert kafka_trial("prune", str(tmp_path), "--days", "0").out.splitlines()[-1].startswith("2 runs stay")
+
+
+@pytest.mark.parametrize("left", ["broken off", "not started", "not compared"])
+def test_prune_leaves_what_goes_on_what_it_needs_and_nothing_is_gone_then(
+    left: str, tmp_path: Path, kafka_trial: Invoke
+) -> None:
+    """Also where a run of it was worse, and where a later suite has newer runs."""
+    arguments = ["suite", *TWO, "--store", tmp_path]
+    kafka_trial(*arguments, backends=backends(World(tmp_path)))
+    hangs = {TWO[1]: [Event(kind="failed", text="hangs")]} if left == "broken off" else {}
+    world = World(tmp_path, hangs, interrupts=True, moment="20260102")
+    kafka_trial(*arguments, "--baseline", tmp_path, backends=backends(world))
+    [old, directory] = stored_suites(tmp_path)
+    file = SuiteFile.read(directory)
+    if left == "not started":
+        shutil.rmtree(tmp_path / str(file.runs[1].directory))
+        file.runs[1].outcome, file.runs[1].directory, file.runs[1].verdict = Outcome.NOT_STARTED, None, None
+    if left == "not compared":
+        assert file.measure is not None
+        file.measure.compared = False
+    file.write(directory)
+    kafka_trial(*arguments, backends=backends(World(tmp_path, moment="20260103")))
+    done = kafka_trial("prune", tmp_path, "--days", "0", "--unexpected")
+    assert (done.code, done.out.splitlines()[-1].split(",")[0]) == (
+        codes.MET,
+        "5 runs stay" if left != "not compared" else "6 runs stay",
+    )
+    resumed = kafka_trial(*arguments, "--resume", backends=backends(World(tmp_path, moment="20260104")))
+    assert (resumed.code, SuiteFile.read(directory).worse) == (codes.MET, {})
+    assert f"continues {directory}" in resumed.err
+    assert old.is_dir()
+
+
+@pytest.mark.parametrize("damage", ["cut", "other version", "a folder", "gone"])
+def test_a_suite_that_cannot_be_read_is_told_by_who_would_go_on_and_keeps_its_store_from_being_pruned(
+    damage: str, tmp_path: Path, kafka_trial: Invoke
+) -> None:
+    store, apart = tmp_path / "store", judged(tmp_path / "other", "a")
+    hangs = {TWO[1]: [Event(kind="failed", text="hangs")]}
+    arguments = ["suite", *TWO, "--store", store]
+    kafka_trial(*arguments, backends=backends(World(store, hangs, interrupts=True)))
+    [directory] = stored_suites(store)
+    path, text = directory / "suite.json", (directory / "suite.json").read_text()
+    path.unlink()
+    if damage == "a folder":
+        path.mkdir()
+    elif damage != "gone":
+        path.write_text(text[:900] if damage == "cut" else text.replace('"schema"', '"newer": 1, "schema"'))
+    for folder in (store, tmp_path):
+        done = kafka_trial("prune", folder, "--days", "0", "--unexpected")
+        assert (done.code, next(store.glob(f"{TWO[0]}/*/run.json"), None) is not None) == (codes.CANNOT_RUN, True)
+        [line] = done.err.splitlines()
+        assert line.startswith(f"kafka-trial: {path}: not a suite file of this version (")
+        assert line.endswith(f": which runs it needs is unknown, so all of {store} stay")
+        assert apart.exists() is (folder == store)
+    done = kafka_trial(*arguments, "--resume", backends=backends(World(store)))
+    first, last = done.err.splitlines()
+    assert (done.code, first.startswith(f"kafka-trial: {path}: not a suite file")) == (codes.BAD_INPUT, True)
+    assert f"no suite of {' '.join(TWO)} that can be read was broken off here" in last
+    named = kafka_trial("suite", directory, "--resume", backends=backends(World(store)))
+    assert_one_line(named, codes.BAD_INPUT, f"{path}: not a suite file of this version")
 
 
 def test_prune_removes_the_suites_of_which_no_run_is_left_and_counts_them(tmp_path: Path, kafka_trial: Invoke) -> None:
@@ -618,7 +680,7 @@ def test_prune_removes_the_suites_of_which_no_run_is_left_and_counts_them(tmp_pa
     assert (done.code, stored_suites(tmp_path)) == (codes.CANNOT_RUN, [suites[0], suites[2]])
     assert f"left {suites[0]} (a suite without a run left) alone: {suites[0]} is not yours to empty\n" in done.out
     assert done.out.endswith("; 1 suite without a run left went\n")
-    assert kafka_trial("prune", tmp_path, "--days", "1").out.endswith("or of one that is going on\n"), "it is younger"
+    assert kafka_trial("prune", tmp_path, "--days", "1").out.endswith("can be continued\n"), "it is younger"
     done = kafka_trial("prune", tmp_path, "--days", "0")
     assert (done.code, stored_suites(tmp_path)) == (codes.MET, [suites[2]])
     assert done.out.splitlines()[-1].startswith("2 runs stay, ")

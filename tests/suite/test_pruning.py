@@ -27,7 +27,7 @@ from harness.suite.pruning import (
     why_left_alone,
     without_runs,
 )
-from harness.suite.results import Before, Measure, Outcome, Result, SuiteFile
+from harness.suite.results import Before, Measure, Outcome, Result, SuiteFile, to_resume
 from harness.suite.stored import Stored, by_case, read_run, runs_below
 from tests.command import WITHOUT_PRIVILEGES
 from tests.report.verdicts import run_file, verdict
@@ -224,10 +224,10 @@ def test_the_newest_suite_of_each_name_stays_and_those_that_go_on(tmp_path: Path
     for named in (tmp_path, tmp_path / "a", runs[1]):
         assert protected(named) == {runs[2], runs[3], runs[4], runs[5]}
     lock.release()
-    assert protected(tmp_path) == {runs[3], runs[4]}
-    for run in (runs[4], runs[2], runs[1]):
+    assert protected(tmp_path) == {runs[3], runs[4], runs[5]}, "of those that were broken off, the newest goes on"
+    for run in (runs[5], runs[4], runs[2], runs[1]):
         shutil.rmtree(run)
-    assert protected(tmp_path) == {runs[0], runs[3]}
+    assert protected(tmp_path) - {runs[4]} == {runs[0], runs[3]}
 
 
 def test_what_the_next_is_compared_with_stays_though_its_suite_went_on_and_was_broken_off(tmp_path: Path) -> None:
@@ -236,6 +236,18 @@ def test_what_the_next_is_compared_with_stays_though_its_suite_went_on_and_was_b
     suite(tmp_path, "quick", 2, runs[1], ended=False)
     assert protected(tmp_path) == {run.directory for run in by_case(tmp_path, print, baseline=True)["a"].judged}
     assert protected(tmp_path) == {runs[1]}
+
+
+def test_of_the_suites_that_were_broken_off_the_one_that_goes_on_keeps_its_runs(tmp_path: Path) -> None:
+    """The newest of each name alone: nights that all break off would fill the store."""
+    runs = [record(tmp_path, "a", seed) for seed in range(4)]
+    suites = [suite(tmp_path, "quick", began, run, ended=began > 3) for began, run in enumerate(runs, 1)]
+    assert protected(tmp_path) == {runs[2], runs[3]}
+    assert to_resume(tmp_path, [], print) == suites[2]
+    last = SuiteFile.read(suites[2])
+    last.ended = 3.0
+    last.write(suites[2])
+    assert protected(tmp_path) == {runs[1], runs[3]}
 
 
 def test_where_the_newest_cannot_be_read_what_stands_for_it_stays(tmp_path: Path) -> None:
@@ -248,7 +260,9 @@ def test_where_the_newest_cannot_be_read_what_stands_for_it_stays(tmp_path: Path
     assert protected(tmp_path) == {runs[0]}
 
 
-def test_what_was_worse_or_not_compared_yet_protects_nothing_and_its_measure_stays(tmp_path: Path) -> None:
+def test_what_was_worse_or_not_compared_yet_is_no_measure_and_the_newest_that_goes_on_has_its_own(
+    tmp_path: Path,
+) -> None:
     """As by_case chooses: a suite that found worse, one that was broken off before it was compared."""
     runs = [record(tmp_path, "a", seed) for seed in range(4)]
     directories = [suite(tmp_path, "quick", began, run) for began, run in enumerate(runs, 1)]
@@ -259,10 +273,13 @@ def test_what_was_worse_or_not_compared_yet_protects_nothing_and_its_measure_sta
     for file, directory in zip((worse, waits, live), directories[1:], strict=True):
         file.write(directory)
     lock = RecordingLock(directories[3])
-    assert protected(tmp_path) == {runs[0], runs[1], runs[3]}, "what one that goes on is compared with stays, too"
+    assert protected(tmp_path) == set(runs), "what one that goes on is compared with stays, and what can be continued"
     lock.release()
-    assert protected(tmp_path) == {runs[0]}
+    assert protected(tmp_path) == {runs[0], runs[1], runs[3]}, "the last can be continued, and not the one before"
     assert [run.directory for run in by_case(tmp_path, print, baseline=True)["a"].judged] == [runs[0]]
+    live.measure.compared, live.worse = True, {"a": ["slower"]}
+    live.write(directories[3])
+    assert protected(tmp_path) == {runs[0], runs[2]}, "the one before"
     waits.measure.compared = True
     waits.write(directories[2])
     assert protected(tmp_path) == {runs[2]}
