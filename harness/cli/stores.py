@@ -134,8 +134,8 @@ def compare(old: Path, new: Path, tolerance: float) -> int:
     Two runs are compared whatever their scenarios are called; otherwise, runs of the same scenario are. In a store,
     the newest run of each scenario is compared; in OLD, the newest that no suite found worse. A scenario that is in a
     suite of OLD, but not in NEW's suite of the same name, is gone, which counts as worse. Exits with 1 if NEW is
-    worse; else with 3 if something could not be compared, because you may not read a folder, or OLD has no readable
-    run of a scenario.
+    worse; else with 3 if something could not be compared, because you may not read a folder, a history is damaged,
+    or OLD has no readable run of a scenario.
     """
     from harness.suite.comparing import compare as compared
     from harness.suite.stored import by_case, listed
@@ -157,9 +157,9 @@ def compare(old: Path, new: Path, tolerance: float) -> int:
         before, after = ({both: next(iter(side.values()))} for side in (before, after))
     cases = compared(before, after, tolerance, gone)
     print_comparison(cases)
-    return of_comparison(
-        any(case.worse for case in cases), not unseen and not any(runs.lacking for runs in before.values())
-    )
+    lacking = any(runs.lacking for runs in before.values())
+    whole = not unseen and not lacking and all(case.whole for case in cases)
+    return of_comparison(any(case.worse for case in cases), whole)
 
 
 def _is_run(directory: Path) -> bool:

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from harness.core.verdict import Standing
-from harness.history.paths import stored
-from harness.suite.stored import Runs, Stored
+from harness.core.verdict import Standing, Verdict
+from harness.history.paths import checking, stored
+from harness.suite.stored import Availability, Runs, Stored
 
 _SECOND = 1e9
 #: A figure counts as worse only if it grew by a factor (the caller's) and by more than this. In 54 runs on a shared
@@ -35,6 +35,7 @@ class Figures:
 
     ``recovered``: the faults after which, in most runs, a write was acknowledged again; ``never``: those after which
     none was. ``named``: the anomalies in the scenario's ``expect``. ``violating``: the scenario expects a violation.
+    ``torn``: a line for each run whose history cannot be read.
     """
 
     runs: int
@@ -52,6 +53,7 @@ class Figures:
     never: frozenset[str] = frozenset()
     named: frozenset[str] = frozenset()
     violating: bool = False
+    torn: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,11 @@ class Compared:
     new: Figures | None
     worse: Sequence[str]
     changed: Sequence[str]
+
+    @property
+    def whole(self) -> bool:
+        """Whether all histories could be read."""
+        return not any(side.torn for side in (self.old, self.new) if side is not None)
 
 
 def compare(
@@ -87,7 +94,8 @@ def _compared(name: str, old: Runs | None, new: Runs | None, tolerance: float) -
         return Compared(name, before, after, gone, _not_compared(old, new))
     before, after = figures(old), figures(new)
     changed = list(changes(old.judged[-1], new.judged[-1])) if old.judged and new.judged else []
-    notes = [*_not_compared(old, new), *grown(before, after, tolerance), *changed]
+    torn = dict.fromkeys((*before.torn, *after.torn))
+    notes = [*_not_compared(old, new), *torn, *grown(before, after, tolerance), *changed]
     return Compared(name, before, after, list(worse(before, after, tolerance)), notes)
 
 
@@ -116,18 +124,19 @@ def figures(runs: Runs) -> Figures:
     for count, what in ((runs.crashed, "crashed"), (runs.unreadable, "unreadable"), (runs.removed, "removed")):
         outcomes += [what] * count
     found = [(name, anomaly) for _, verdict in judged for name, anomaly in verdict.anomalies.items()]
-    latencies = [_latency(run) for run, _ in judged]
-    heals = [_heals(verdict.availability) for _, verdict in judged]
+    latencies, torn = _latencies(judged)
+    services = [Availability.model_validate(verdict.availability) for _, verdict in judged]
+    heals = [_heals(service) for service in services]
     expects = [run.file.expect for run, _ in judged]
     return Figures(
         runs=len(judged) + runs.crashed + len(runs.noted),
         as_expected=sum(verdict.expected for _, verdict in judged) + sum(runs.noted),
         verdicts=Counter(outcomes),
         loss=_median([verdict.summary.loss_rate for _, verdict in judged]),
-        unavailable=_median([_unavailable(verdict.availability) for _, verdict in judged]),
-        recovery=_median([_recovery(verdict.availability) for _, verdict in judged]),
-        p50=_median([None if one is None else one[0] for one in latencies]),
-        p99=_median([None if one is None else one[1] for one in latencies]),
+        unavailable=_median([_unavailable(service) for service in services]),
+        recovery=_median([_recovery(service) for service in services]),
+        p50=_median([p50 for p50, _ in latencies]),
+        p99=_median([p99 for _, p99 in latencies]),
         anomalies=frozenset(name for name, _ in found),
         violations=frozenset(name for name, anomaly in found if anomaly.standing is Standing.VIOLATION),
         undecided=frozenset(name for name, anomaly in found if anomaly.standing is Standing.UNDECIDED),
@@ -135,6 +144,7 @@ def figures(runs: Runs) -> Figures:
         never=_in_most({name for name, ns in one.items() if ns is None} for one in heals),
         named=frozenset(name for one in expects for name in (*one.anomalies, *one.allowed)),
         violating=any(one.standing is Standing.VIOLATION for one in expects),
+        torn=torn,
     )
 
 
@@ -227,19 +237,19 @@ def _flat(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         yield path, value
 
 
-def _unavailable(availability: Mapping[str, Any]) -> float | None:
+def _unavailable(service: Availability) -> float | None:
     """The longest time of any partition; in a verdict without partitions, that of the whole run."""
-    found = [part.get("longest_unavailable") for part in availability.get("partitions") or [availability]]
-    return max((longest["lasted_ns"] / _SECOND for longest in found if longest is not None), default=None)
+    found = [part.longest_unavailable for part in service.partitions or (service,)]
+    return max((longest.lasted_ns / _SECOND for longest in found if longest is not None), default=None)
 
 
-def _recovery(availability: Mapping[str, Any]) -> float | None:
-    return max((ns / _SECOND for ns in _heals(availability).values() if ns is not None), default=None)
+def _recovery(service: Availability) -> float | None:
+    return max((ns / _SECOND for ns in _heals(service).values() if ns is not None), default=None)
 
 
-def _heals(availability: Mapping[str, Any]) -> dict[str, int | None]:
+def _heals(service: Availability) -> dict[str, float | None]:
     """By fault, the nanoseconds from its heal to the first acknowledgement; None if none came."""
-    return {one["fault"]: one.get("first_ack_after_heal_ns") for one in availability.get("after_faults", [])}
+    return {one.fault: one.first_ack_after_heal_ns for one in service.after_faults}
 
 
 def _in_most(runs: Iterable[set[str]]) -> frozenset[str]:
@@ -249,19 +259,33 @@ def _in_most(runs: Iterable[set[str]]) -> frozenset[str]:
     return frozenset(name for name, count in counts.items() if 2 * count > len(each))
 
 
-def _latency(run: Stored) -> tuple[float, float] | None:
-    """The median and the 99th percentile of the seconds from a write to its acknowledgement."""
-    try:
-        sends = stored(run.directory, "sends").to_table(
-            columns=["invoked_ns", "completed_ns"], filter=pc.field("outcome") == "ok"
-        )
-    except (OSError, pa.ArrowException):
-        return None  # The history is damaged: only the verdict can be compared.
-    if sends.num_rows == 0:
-        return None
-    took = pc.subtract(sends["completed_ns"], sends["invoked_ns"]).to_numpy()
-    p50, p99 = np.percentile(took, [50, 99]) / _SECOND
-    return float(p50), float(p99)
+def _latencies(judged: Sequence[tuple[Stored, Verdict]]) -> tuple[list[tuple[float, float]], list[str]]:
+    """Of each run with acknowledged writes, the median and the 99th percentile of the seconds to the acknowledgement;
+    and a line for each history that cannot be read."""
+    found, torn = [], []
+    for run, verdict in judged:
+        try:
+            took = _took(run)
+        except (OSError, pa.ArrowException):
+            took = None
+        if took is None or (took.size == 0 and verdict.summary.acknowledged):
+            torn.append(
+                f"{run.directory}: its history is damaged, only its verdict is compared: {checking(run.directory)}"
+            )
+        elif took.size:
+            p50, p99 = np.percentile(took, [50, 99]) / _SECOND
+            found.append((float(p50), float(p99)))
+    return found, torn
+
+
+def _took(run: Stored) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
+    """The nanoseconds from each acknowledged write to its acknowledgement."""
+    columns = ["invoked_ns", "completed_ns"]
+    sends = stored(run.directory, "sends").to_table(columns=columns, filter=pc.field("outcome") == "ok")
+    took: np.ndarray[tuple[int], np.dtype[np.int64]] = pc.subtract(
+        sends["completed_ns"], sends["invoked_ns"]
+    ).to_numpy()
+    return took
 
 
 def _median(values: Sequence[float | None]) -> float | None:

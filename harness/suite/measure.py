@@ -46,6 +46,9 @@ def choose(
     for line in (*lines, *closed):
         say(line)
     cases = {name: _noted(runs, store, say) for name, runs in found.items() if name in names or name in gone}
+    if not cases and not closed and not gone:
+        say(f"nothing is compared with {baseline}: it has no run of these scenarios")
+        return None
     lacking = any(noted.lacking for noted in cases.values())
     return Measure(said=os.path.realpath(baseline), cases=cases, gone=sorted(gone), whole=not closed and not lacking)
 
@@ -72,6 +75,7 @@ def measured(file: SuiteFile, measure: Measure, directory: Path, tolerance: floa
     for name in lost:
         say(f"{name}: not compared: the runs of {measure.said} to compare it with can no longer be read")
     measure.compared = not lost
+    measure.whole = measure.whole and all(case.whole for case in compared)
     return compared
 
 

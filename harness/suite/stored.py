@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from harness.core.errors import HistoryError
 from harness.core.verdict import Verdict
@@ -57,11 +57,36 @@ class Runs:
         return not self.any and bool(self.removed or self.unreadable)
 
 
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, allow_inf_nan=False)
+
+
+class _Stretch(_Part):
+    lasted_ns: float
+
+
+class _AfterFault(_Part):
+    fault: str
+    first_ack_after_heal_ns: float | None = None
+
+
+class _Partition(_Part):
+    longest_unavailable: _Stretch | None = None
+
+
+class Availability(_Partition):
+    """What a comparison reads of a verdict's ``availability``."""
+
+    partitions: list[_Partition] = []
+    after_faults: list[_AfterFault] = []
+
+
 def read_run(directory: Path) -> Stored:
     """The run in a directory. Raises HistoryError if there is none, or it is of another version."""
     path = directory / VERDICT_FILE
     try:
         verdict = Verdict.model_validate_json(path.read_bytes())
+        Availability.model_validate(verdict.availability)
     except (FileNotFoundError, IsADirectoryError):
         verdict = None
     except OSError as exc:
@@ -122,7 +147,8 @@ def by_case(
     ``baseline``: others are to be compared with these runs. Then runs of a suite do not replace older ones if none was
     judged, or if they were worse: a night that crashed is not a measure. ``without``: the name of a suite's directory
     that is skipped, with its copies. A run that cannot be read is reported, and left out. A folder that cannot be read
-    is reported to ``closed``, by default like a run. Raises HistoryError if no run was judged.
+    is reported to ``closed``, by default like a run. Raises HistoryError if no run was judged; without
+    ``baseline``, only if none crashed or could not run either.
     """
     if (folder / SUITE_FILE).is_file():
         if Path(os.path.realpath(folder)).name == without:
@@ -130,7 +156,8 @@ def by_case(
         found = of_suite(folder, say)
     else:
         found = _newest(folder, say, baseline, without, say if closed is None else closed)
-    if not any(runs.judged for runs in found.values()):
+    failed = not baseline and any(runs.crashed or runs.cannot_run for runs in found.values())
+    if not failed and not any(runs.judged for runs in found.values()):
         if any(runs.removed for runs in found.values()):
             raise HistoryError(f"{folder}: the runs of this suite were removed since: name another")
         raise HistoryError(f"{folder}: no judged run here: {checking(folder)} judges what is recorded")
@@ -206,7 +233,7 @@ def _newest(folder: Path, say: Say, baseline: bool, without: str | None, closed:
         found = {
             name: runs
             for name, runs in cases.items()
-            if (runs.judged and file.is_measure(name) if baseline else runs.any or runs.lacking)
+            if (runs.judged and file.is_measure(name) if baseline else runs.any or runs.lacking or runs.cannot_run)
         }
         lacking |= {name: runs for name, runs in cases.items() if baseline and runs.unreadable and not runs.any}
         newest |= found

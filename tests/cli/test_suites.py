@@ -1029,7 +1029,7 @@ def test_a_night_that_was_broken_off_before_it_was_compared_is_no_measure(tmp_pa
     assert kafka_trial(*arguments, "--baseline", tmp_path, backends=backends(world)).code == codes.NOT_MET
 
 
-@pytest.mark.parametrize("kind", ["other version", "crashed", "empty", "suite of another version"])
+@pytest.mark.parametrize("kind", ["other version", "crashed", "empty", "suite of another version", "other scenarios"])
 def test_a_baseline_that_has_nothing_to_compare_with_is_a_line_and_keeps_no_night_from_being_run(
     kind: str, tmp_path: Path, kafka_trial: Invoke
 ) -> None:
@@ -1043,6 +1043,9 @@ def test_a_baseline_that_has_nothing_to_compare_with_is_a_line_and_keeps_no_nigh
     elif kind == "crashed":
         crashes = World(old, {TWO[0]: [Event(kind="failed", text="does not come up")]})
         assert kafka_trial("suite", TWO[0], "--store", old, backends=backends(crashes)).code == codes.CRASHED
+    elif kind == "other scenarios":
+        judged(old, "another")
+        says = "it has no run of these scenarios"
     elif kind == "suite of another version":
         named, says = old / "suite-scenarios-1", "not a suite file of this version"
         named.mkdir()
@@ -1220,6 +1223,26 @@ def test_runs_whose_verdict_cannot_be_read_count_as_their_suite_noted_them(
     assert f"{TWO[0]}: as expected: 3 of 3 before, 1 of 3 now\n" in done.out
     assert kafka_trial("compare", tmp_path / "old", tmp_path / "new").code == codes.NOT_MET
     assert kafka_trial("compare", suites["old"], suites["old"]).code == codes.MET
+
+
+@pytest.mark.parametrize("damage", ["overwritten", "gone"])
+def test_a_comparison_with_a_history_that_is_damaged_is_no_success(
+    damage: str, tmp_path: Path, kafka_trial: Invoke
+) -> None:
+    old, store, new = judged(tmp_path / "old", TWO[0]), tmp_path / "old", tmp_path / "new"
+    shutil.copytree(store, new)
+    assert kafka_trial("compare", store, new).code == codes.MET
+    torn = new / old.relative_to(store)
+    for part in (torn / "history" / "sends").iterdir():
+        part.write_bytes(b"x") if damage == "overwritten" else part.unlink()
+    line = f"  {TWO[0]}: {torn}: its history is damaged, only its verdict is compared: `kafka-trial check {torn}`\n"
+    for pair in ((store, new), (new, store)):
+        done = kafka_trial("compare", *pair)
+        assert (done.code, line in done.out, "0 of 1 worse" in done.out) == (codes.CANNOT_RUN, True, True)
+    arguments = ["suite", TWO[0], "--store", tmp_path / "store", "--baseline", new]
+    done = kafka_trial(*arguments, backends=backends(World(tmp_path / "store")))
+    assert (done.code, line in done.out) == (codes.CANNOT_RUN, True)
+    assert "and not all are compared" in (stored_suites(tmp_path / "store")[0] / "summary.md").read_text()
 
 
 def test_a_comparison_without_one_scenario_of_before_is_no_success(tmp_path: Path, kafka_trial: Invoke) -> None:

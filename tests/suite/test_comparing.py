@@ -1,5 +1,7 @@
 """Two sets of runs side by side."""
 
+import json
+import math
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -201,6 +203,10 @@ def test_of_a_damaged_history_the_verdict_is_compared(tmp_path: Path) -> None:
         part.write_bytes(b"torn")
     found = figures(Runs([run]))
     assert (found.verdicts, found.p50, found.unavailable) == ({"valid": 1}, None, 6.0)
+    assert found.torn == [
+        f"{run.directory}: its history is damaged, only its verdict is compared: `kafka-trial check {run.directory}`"
+    ]
+    assert figures(Runs([judged(tmp_path, "b")])).torn == []
 
 
 def test_settings_and_versions_that_differ_are_named_and_what_is_only_told_is_not(tmp_path: Path) -> None:
@@ -455,6 +461,28 @@ def test_the_worse_come_first(tmp_path: Path) -> None:
     assert [one.name for one in compared] == ["b", "a"]
 
 
+def test_where_all_crashed_or_could_not_run_that_is_worse_and_no_measure(tmp_path: Path) -> None:
+    run = Runs([judged(tmp_path / "old", "a")])
+    for number, (outcome, worse_) in enumerate(
+        [
+            (Outcome.CRASHED, "as expected: 1 of 1 before, 0 of 1 now"),
+            (Outcome.CANNOT_RUN, "cannot run now, was run before"),
+        ]
+    ):
+        store = tmp_path / str(number)
+        file = suite_file(case("a"), ended=1.0)
+        file.runs[0].outcome = outcome
+        directory = store / "suite-some-1"
+        directory.mkdir(parents=True)
+        file.write(directory)
+        for folder in (store, directory):
+            assert [one.worse for one in compare({"a": run}, by_case(folder, print), 1.5)] == [[worse_]]
+            with pytest.raises(HistoryError, match="no judged run here"):
+                by_case(folder, print, baseline=True)
+        suite_of(store, 0, ("a", judged(store, "a")))
+        assert [one.worse for one in compare({"a": run}, by_case(store, print), 1.5)] == [[worse_]], "an older one"
+
+
 def test_where_nothing_is_judged_the_line_says_what_to_do(tmp_path: Path) -> None:
     record(tmp_path, "a", 1)
     with pytest.raises(HistoryError, match="no judged run here: `kafka-trial check"):
@@ -465,9 +493,21 @@ def test_where_nothing_is_judged_the_line_says_what_to_do(tmp_path: Path) -> Non
 
 def test_a_verdict_that_is_none_is_one_line(tmp_path: Path) -> None:
     run = judged(tmp_path, "a")
-    (run.directory / "verdict.json").write_text("{}")
-    with pytest.raises(HistoryError, match=r"verdict.json: not a verdict of this version: `kafka-trial check"):
-        read_run(run.directory)
+    path = run.directory / "verdict.json"
+    written = json.loads(path.read_text())
+    torn = (
+        {"partitions": [{"longest_unavailable": {"lasted_ns": "x"}}]},
+        {"partitions": ["x"]},
+        {"longest_unavailable": {"lasted_ns": math.nan}},
+        {"after_faults": [{"fault": None}]},
+        {"after_faults": [{"fault": "cut", "first_ack_after_heal_ns": []}]},
+    )
+    for document in ({}, *({**written, "availability": service} for service in torn)):
+        path.write_text(json.dumps(document))
+        with pytest.raises(HistoryError, match=r"verdict.json: not a verdict of this version: `kafka-trial check"):
+            read_run(run.directory)
+    path.write_text(json.dumps({**written, "availability": {}}))
+    assert read_run(run.directory).verdict is not None
 
 
 def test_a_result_knows_its_case() -> None:
