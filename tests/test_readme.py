@@ -4,6 +4,7 @@ import re
 import shlex
 import subprocess
 from io import StringIO
+from itertools import pairwise
 from pathlib import Path
 
 import click
@@ -33,6 +34,13 @@ def first_words(heading: str) -> list[str]:
 def test_its_table_of_exit_codes_is_that_of_the_program() -> None:
     every = {codes.MET, codes.NOT_MET, codes.UNKNOWN, *(code for _, code in codes.ERRORS)}
     assert {int(code) for code in first_words("code")} == every
+
+
+def test_it_says_which_exit_code_is_the_worst() -> None:
+    [order] = re.findall(r"^Of several runs the worst counts: (.*)\.$", README, re.MULTILINE)
+    named = [int(code) for code in order.split(", ")]
+    assert set(named) == {int(code) for code in first_words("code")} - {codes.OUTPUT_CLOSED}
+    assert [codes.worst(pair) for pair in pairwise(named)] == named[:-1]
 
 
 def test_it_is_read_in_five_minutes() -> None:

@@ -34,7 +34,7 @@ ERRORS: tuple[tuple[type[KafkaTrialError], int], ...] = (
     (KafkaTrialError, CRASHED),
 )
 
-_SEVERITY = [MET, UNKNOWN, NOT_MET, CANNOT_RUN, BAD_INPUT, CRASHED]
+_SEVERITY = [MET, UNKNOWN, CANNOT_RUN, NOT_MET, BAD_INPUT, CRASHED]
 
 
 def of_error(error: KafkaTrialError) -> int:
@@ -50,5 +50,6 @@ def of_verdict(verdict: "Verdict") -> int:
 
 
 def worst(codes: Iterable[int]) -> int:
-    """The worst exit code of several runs: crashed, cannot be judged, not met, unknown, met, in this order."""
+    """The worst exit code of several runs: crashed, cannot be judged, not met, cannot run, unknown, met, in this
+    order."""
     return max(codes, key=_SEVERITY.index, default=MET)

@@ -170,9 +170,7 @@ def _is_run(directory: Path) -> bool:
 
 def of_comparison(worse: bool, whole: bool) -> int:
     """The exit code of a comparison: 1 if something is worse, else 3 if not all could be compared."""
-    if worse:
-        return codes.NOT_MET
-    return codes.MET if whole else codes.CANNOT_RUN
+    return codes.worst([codes.NOT_MET if worse else codes.MET, codes.MET if whole else codes.CANNOT_RUN])
 
 
 def print_comparison(cases: "list[Compared]", err: bool = False) -> None:

@@ -75,7 +75,9 @@ def test_a_verdict_is_an_exit_code(judged: Judgement, expected: bool, code: int)
     assert codes.of_verdict(verdict(judged, expected=expected)) == code
 
 
-@pytest.mark.parametrize(("some", "worst"), [([], 0), ([0, 2], 2), ([2, 1, 0], 1), ([0, 0], 0)])
+@pytest.mark.parametrize(
+    ("some", "worst"), [([], 0), ([0, 2], 2), ([2, 1, 0], 1), ([0, 0], 0), ([1, 3], 1), ([2, 3], 3)]
+)
 def test_the_worst_of_some_runs_counts(some: list[int], worst: int) -> None:
     assert codes.worst(some) == worst
 

@@ -1093,6 +1093,8 @@ def test_a_suite_of_which_nothing_was_judged_is_worse_than_a_baseline(tmp_path: 
         ([Outcome.EXPECTED, Outcome.NOT_STARTED], "fail", codes.MET),
         ([Outcome.UNKNOWN, Outcome.EXPECTED], "fail", codes.UNKNOWN),
         ([Outcome.UNKNOWN, Outcome.UNEXPECTED], "fail", codes.NOT_MET),
+        ([Outcome.UNEXPECTED, Outcome.CANNOT_RUN], "fail", codes.NOT_MET),
+        ([Outcome.UNKNOWN, Outcome.CANNOT_RUN], "fail", codes.CANNOT_RUN),
         ([Outcome.CRASHED, Outcome.CANNOT_RUN], "fail", codes.CRASHED),
         ([Outcome.INTERRUPTED, Outcome.EXPECTED], "fail", codes.CRASHED),
         ([Outcome.RUNNING, Outcome.EXPECTED], "skip", codes.CRASHED),
