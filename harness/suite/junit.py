@@ -22,7 +22,7 @@ def render(file: SuiteFile) -> str:
     cases += [_gone(file, name, lines) for name, lines in worse.items() if name not in file.by_name()]
     suite = ET.Element(
         "testsuite",
-        name=file.suite,
+        name=printable(file.suite),
         tests=str(len(cases)),
         failures=_count(cases, "failure"),
         errors=_count(cases, "error"),
@@ -35,14 +35,15 @@ def render(file: SuiteFile) -> str:
 
 
 def _gone(file: SuiteFile, name: str, worse: Sequence[str]) -> ET.Element:
-    case = ET.Element("testcase", name=printable(name), classname=file.suite, time="0.000")
+    case = ET.Element("testcase", name=printable(name), classname=printable(file.suite), time="0.000")
     _add_worse(case, file, worse)
     return case
 
 
 def _add_worse(case: ET.Element, file: SuiteFile, worse: Sequence[str]) -> None:
     message = printable("; ".join(worse))
-    ET.SubElement(case, "failure", type="worse", message=message).text = f"worse than {file.baseline}: {message}"
+    text = f"worse than {printable(str(file.baseline))}: {message}"
+    ET.SubElement(case, "failure", type="worse", message=message).text = text
 
 
 def _passes(file: SuiteFile, run: Result) -> bool:
@@ -50,7 +51,8 @@ def _passes(file: SuiteFile, run: Result) -> bool:
 
 
 def _case(file: SuiteFile, run: Result, worse: Sequence[str]) -> ET.Element:
-    case = ET.Element("testcase", name=label(run), classname=file.suite, time=f"{run.seconds or 0:.3f}")
+    name, suite, time = printable(label(run)), printable(file.suite), f"{run.seconds or 0:.3f}"
+    case = ET.Element("testcase", name=name, classname=suite, time=time)
     why = printable(run.why)
     text = f"{run.outcome}: {why}" if why else str(run.outcome)
     if run.outcome in _FAILURES:
@@ -63,7 +65,7 @@ def _case(file: SuiteFile, run: Result, worse: Sequence[str]) -> ET.Element:
         ET.SubElement(case, "skipped", message=text)
     elif run.outcome is not Outcome.EXPECTED:
         ET.SubElement(case, "error", type=str(run.outcome), message=text).text = text
-    ET.SubElement(case, "system-out").text = f"{text}\nseed {run.seed}\n{run.directory or 'no directory'}"
+    ET.SubElement(case, "system-out").text = f"{text}\nseed {run.seed}\n{printable(run.directory or 'no directory')}"
     return case
 
 

@@ -53,7 +53,7 @@ class Entry(Part):
     versions: Annotated[list[str], BeforeValidator(_several)] = Field(
         [], description="Kafka versions; without them, the scenario's own"
     )
-    times: int = Field(1, ge=1, description="how often each is run")
+    times: int = Field(1, ge=1, le=1000, description="how often each is run")
 
 
 class Suite(Part):

@@ -31,6 +31,8 @@ DRAIN = "drain"
 _FINAL_READ = "final read"
 
 _MOST_SEED = 1 << 31
+#: suite.json, which has them all, is rewritten at each change.
+_MOST_RUNS = 10_000
 
 
 class Urgency(IntEnum):
@@ -66,7 +68,8 @@ class Case:
 def plan(suite: Suite, overrides: Sequence[str], times: int, draws: Random) -> list[Case]:
     """Every run of a suite, in the order of its file. ``times`` multiplies each entry's own ``times``.
 
-    Raises ScenarioError with a line for each scenario that does not load, and each entry that matches nothing.
+    Raises ScenarioError with a line for each scenario that does not load, and each entry that matches nothing; and if
+    there are too many runs.
     """
     cases: list[Case] = []
     wrong: list[str] = []
@@ -78,6 +81,10 @@ def plan(suite: Suite, overrides: Sequence[str], times: int, draws: Random) -> l
             continue
         if not found:
             wrong.append(f"suite {suite.name}: no scenario is {_described(entry)}; `kafka-trial scenarios` lists them")
+        if len(cases) + len(found) * entry.times * times > _MOST_RUNS:
+            raise ScenarioError(
+                f"suite {suite.name}: more than {_MOST_RUNS:,} runs: make it smaller, or run it several times"
+            )
         for name, written, text, settings, scenario in found:
             cases += [
                 Case(

@@ -28,6 +28,8 @@ SUITE_FILE = "suite.json"
 LOGS = "logs"
 SCHEMA = 1
 _DIRECTORY = "suite-*-*"
+#: The first second since 1970 that has no date.
+_YEAR_10000 = 253_402_300_800
 
 
 class Outcome(StrEnum):
@@ -55,7 +57,7 @@ _Path = Annotated[str, Field(pattern=r"^[^\x00]*$")]
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+    model_config = ConfigDict(extra="forbid", populate_by_name=True, allow_inf_nan=False)
 
 
 class Result(_Part):
@@ -154,7 +156,7 @@ class SuiteFile(_Part):
     about: str = ""
     cannot_run: str = "fail"
     time_budget: float | None = None
-    began: float
+    began: float = Field(ge=0, lt=_YEAR_10000)
     ended: float | None = None
     named: list[str] = Field([], description="the arguments that it was started with")
     spent: float = Field(0.0, description="seconds that earlier, interrupted processes worked on this suite")
@@ -176,7 +178,7 @@ class SuiteFile(_Part):
         path = directory / SUITE_FILE
         try:
             return cls.model_validate(json.loads(path.read_text(encoding="utf-8")))
-        except (OSError, ValueError) as exc:
+        except (OSError, ValueError, RecursionError) as exc:
             why = exc.errors()[0]["msg"] if isinstance(exc, ValidationError) else str(exc)
             raise HistoryError(f"{path}: not a suite file of this version ({why})") from exc
 

@@ -3,6 +3,7 @@
 import copy
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -173,6 +174,8 @@ def test_suite_refuses_what_is_wrong_before_anything_is_started(tmp_path: Path, 
         ([TWO[0], "--set", "topic.partitons=2"], "did you mean"),
         ([TWO[0], "--time-budget", "90"], "has no unit"),
         ([TWO[0], "--time-budget", "0s"], "0s is not enough time"),
+        ([TWO[0], "--times", "1000000000"], "suite scenarios: more than 10,000 runs"),
+        (["nightly", "--times", "1000"], "suite nightly: more than 10,000 runs"),
         ([TWO[0], "--resume"], f"no suite of {TWO[0]} was broken off here"),
         (["nightli", "--resume"], "did you mean 'nightly'"),
         (["--jobs", "2"], "which suite?"),
@@ -544,6 +547,28 @@ def test_a_path_that_is_none_in_suite_json_is_one_line(tmp_path: Path, kafka_tri
     done = kafka_trial("prune", tmp_path, "--days", "0", "--dry-run")
     assert (done.code, done.err.count("\n")) == (codes.CANNOT_RUN, 1)
     assert "which runs it needs is unknown" in done.err
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["[" * 100_000, *({key: value} for key in ("began", "spent") for value in ("NaN", "Infinity")), {"began": "1e300"}],
+    ids=lambda written: str(written)[:30],
+)
+def test_what_no_suite_says_in_suite_json_is_one_line(
+    written: str | dict[str, str], tmp_path: Path, kafka_trial: Invoke
+) -> None:
+    hangs = {TWO[0]: [Event(kind="failed", text="hangs")]}
+    kafka_trial("suite", TWO[0], "--store", tmp_path, backends=backends(World(tmp_path, hangs, interrupts=True)))
+    [directory] = stored_suites(tmp_path)
+    text = (directory / "suite.json").read_text()
+    if isinstance(written, dict):
+        [(key, value)] = written.items()
+        written = re.sub(rf'"{key}": [0-9.e+]+', f'"{key}": {value}', text, count=1)
+        assert written != text
+    (directory / "suite.json").write_text(written)
+    for command in (["runs", directory], ["compare", directory, directory], ["suite", directory, "--resume"]):
+        done = kafka_trial(*command, backends=backends(World(tmp_path)))
+        assert_one_line(done, codes.BAD_INPUT, "not a suite file of this version")
 
 
 def test_the_summary_of_a_job_is_written_though_nobody_reads_what_is_printed(

@@ -244,6 +244,10 @@ def test_what_cannot_be_run_is_a_line_before_anything_is_started(runs: list[obje
             "suite.yaml:2: runs.version: no such key; did you mean 'versions'?",
         ),
         ("runs: [a]\ntime_budget: 90", "suite.yaml:2: time_budget: 90 has no unit"),
+        (
+            "runs: [{times: 1000000000}]",
+            "suite.yaml:1: runs.0.times: should be less than or equal to 1000, not 1000000000",
+        ),
         ("runs: [{times: 0}]", "suite.yaml:1: runs.0.times: should be greater than or equal to 1, not 0"),
     ],
 )

@@ -135,6 +135,16 @@ def test_what_is_worse_is_a_failure_in_junit_though_its_run_is_skipped(outcome: 
     assert "worse than old: cannot run now, was run before" in junit.render(file)
 
 
+def test_junit_is_well_formed_whatever_the_names_are() -> None:
+    evil = "a\x00b\x1b[31m\ufffe]]><&\n"
+    file = suite_file(case(evil), case("b"), case("c"), suite=evil, worse={"b": [evil], evil * 2: [evil]})
+    file.baseline = evil
+    for run, outcome in zip(file.runs, (Outcome.CRASHED, Outcome.EXPECTED, Outcome.UNEXPECTED), strict=True):
+        run.outcome, run.why, run.directory = outcome, evil, evil
+    shown = "a\\x00b\\x1b[31m\\ufffe]]><&\\n"
+    assert kinds(file) == {shown: "error", "b": "failure", "c": "failure", shown * 2: "failure"}
+
+
 def test_an_annotation_is_one_line_whatever_is_said() -> None:
     file = suite_file(case("a:b,c"))
     file.runs[0].outcome, file.runs[0].why = Outcome.CRASHED, "first\nsecond 100%"
