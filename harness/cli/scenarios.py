@@ -10,9 +10,11 @@ import click
 from harness.core.errors import ScenarioError
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
     from typing import TextIO
 
     from harness.core.verdict import Expectation
+    from harness.scenario.model import Scenario
 
 
 @click.group(invoke_without_command=True)
@@ -28,14 +30,12 @@ def scenarios(context: click.Context, tags: tuple[str, ...], group: str | None, 
     from harness.scenario.loading import catalogue
     from harness.suite.plan import seconds
 
-    listed = [
-        scenario
-        for scenario in catalogue()
-        if set(tags) <= set(scenario.tags) and group in {None, scenario.name.rpartition("/")[0]}
-    ]
+    every = catalogue()
+    _refuse_unknown("group", [] if group is None else [group], {_group(scenario) for scenario in every})
+    _refuse_unknown("tag", tags, {tag for scenario in every for tag in scenario.tags})
+    listed = [one for one in every if set(tags) <= set(one.tags) and group in {None, _group(one)}]
     if not listed:
-        known = sorted({tag for scenario in catalogue() for tag in scenario.tags})
-        raise ScenarioError(f"no scenario matches; known tags: {', '.join(known)}")
+        raise ScenarioError("no scenario matches all of that: leave a --tag or the --group out")
     width = max(len(scenario.name) for scenario in listed)
     for scenario in listed:
         took, expect = seconds(scenario), expected(scenario.expect)
@@ -47,6 +47,18 @@ def scenarios(context: click.Context, tags: tuple[str, ...], group: str | None, 
         for label, text in (("source", scenario.source), ("claim", scenario.claim), ("tags", " ".join(scenario.tags))):
             if text and as_long:
                 click.echo(f"  {label + ':':8}{text}")
+
+
+def _group(scenario: "Scenario") -> str:
+    return scenario.name.rpartition("/")[0]
+
+
+def _refuse_unknown(what: str, names: "Iterable[str]", known: "Collection[str]") -> None:
+    from harness.scenario.problems import unknown
+
+    for name in names:
+        if name not in known:
+            raise ScenarioError(unknown(what, name, sorted(known)))
 
 
 @scenarios.command()

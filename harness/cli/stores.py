@@ -237,6 +237,7 @@ def prune(
         removed,
         size_of,
         suites_removed,
+        tell_removed,
         to_remove,
         unreadable_suites,
         why_left_alone,
@@ -282,6 +283,8 @@ def prune(
         click.echo(_became(f"{directory} (a suite without a run left)", why, dry_run))
         suites += why is None
         locked = locked or (why is not None and why.why is Why.NOT_YOURS)
+    if not dry_run:
+        tell_removed(store, {one.run.directory.resolve() for one in gone})
     left = sum(one.size for one in kept) - sum(one.size for one in gone)
     needed = "as the newest of their suites, or of one that is going on or can be continued"
     compared = f", {of_suites} of them {needed}" if of_suites else ""

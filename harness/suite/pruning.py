@@ -14,6 +14,7 @@ from harness.core.errors import HistoryError
 from harness.history.lock import RecordingLock, is_recorded, judging_lock
 from harness.history.paths import files_below, is_there
 from harness.history.run_file import State
+from harness.suite.reports import INDEX_FILE, write_index
 from harness.suite.results import SUITE_FILE, Outcome, SuiteFile, continued, is_suite
 from harness.suite.stored import Stored, with_verdict
 from harness.suite.suite import run_directory
@@ -58,12 +59,10 @@ def protected(folder: Path) -> set[Path]:
     """The directories of runs in ``folder`` and below that must stay in any case: those of suites that are going on, or
     that ``--resume`` continues, and the runs that these are compared with; and the newest judged runs of each case of
     each suite's name, because the next suite is compared with them (harness.suite.stored: by_case)."""
-    suites = _suites_below(folder)
-    suites += [path.parent for store in folder.parents for path in sorted(store.glob(f"{_SUITES}/{SUITE_FILE}"))]
     newest: dict[tuple[Path, str, str], tuple[float, set[Path]]] = {}
     of_kind: dict[tuple[Path, tuple[str, ...]], list[tuple[Path, SuiteFile]]] = {}
     stays: set[Path] = set()
-    for directory in suites:
+    for directory in _suites_of(folder):
         try:
             file = SuiteFile.read(directory)
         except HistoryError:
@@ -112,6 +111,24 @@ def unreadable_suites(folder: Path) -> dict[Path, HistoryError]:
             if is_suite(path):  # (Another `prune` may have removed it.)
                 unreadable[path] = exc
     return unreadable
+
+
+def tell_removed(folder: Path, gone: Collection[Path]) -> None:
+    """Write the pages of the suites anew whose runs, in ``folder`` and below, are ``gone``: they link no report that is
+    gone."""
+    for directory in _suites_of(folder) if gone else ():
+        # (A suite that is going on writes its page itself; another user's stays as it is.)
+        with suppress(HistoryError, PermissionError):
+            file = SuiteFile.read(directory)
+            named = {(directory.parent / run.directory).resolve() for run in file.runs if run.directory}
+            if not named.isdisjoint(gone) and is_there(directory / INDEX_FILE) and not is_recorded(directory):
+                write_index(file, directory)
+
+
+def _suites_of(folder: Path) -> list[Path]:
+    """The suites below a folder, and in the stores that it is in."""
+    above = (path.parent for store in folder.parents for path in sorted(store.glob(f"{_SUITES}/{SUITE_FILE}")))
+    return [*_suites_below(folder), *above]
 
 
 def _suites_below(folder: Path) -> list[Path]:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
+from harness.history.paths import is_there
 from harness.history.writing import write_file
 from harness.report.template import template
 from harness.suite import junit
@@ -28,7 +29,12 @@ def write_reports(file: SuiteFile, directory: Path) -> Path:
     """Write junit.xml, summary.md and index.html; returns the path of the last."""
     write_file(directory, JUNIT_FILE, junit.render(file))
     write_file(directory, SUMMARY_FILE, markdown(file))
-    return write_file(directory, INDEX_FILE, page(file))
+    return write_index(file, directory)
+
+
+def write_index(file: SuiteFile, directory: Path) -> Path:
+    """Write index.html; returns its path."""
+    return write_file(directory, INDEX_FILE, page(file, directory.parent))
 
 
 def markdown(file: SuiteFile) -> str:
@@ -45,11 +51,21 @@ def markdown(file: SuiteFile) -> str:
     return "\n".join(lines) + "\n"
 
 
-def page(file: SuiteFile) -> str:
-    """One page that links the runs' own reports."""
+def page(file: SuiteFile, store: Path) -> str:
+    """One page that links the runs' own reports, or says that a run was removed since."""
+
+    def removed(run: Result) -> bool:
+        return run.directory is not None and not is_there(store / run.directory)
+
     began = datetime.fromtimestamp(file.began, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     return template("harness.suite", "index.html.j2").render(
-        file=file, began=began, clock=clock, label=label, compared=compared, mark=lambda run: _mark([run])
+        file=file,
+        began=began,
+        clock=clock,
+        label=label,
+        compared=compared,
+        removed=removed,
+        mark=lambda run: _mark([run]),
     )
 
 

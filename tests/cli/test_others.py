@@ -61,7 +61,13 @@ def test_scenarios_are_chosen_by_tag_and_by_group(kafka_trial: Invoke) -> None:
     told = [json.loads(line) for line in done.out.splitlines()]
     assert {one["name"] for one in told} == {"jepsen-2013/clean-election", "jepsen-2013/min-isr-2"}
     assert all("remedy" in one["tags"] and one["expect"]["verdict"] == "valid" and one["seconds"] for one in told)
-    assert_one_line(kafka_trial("scenarios", "--tag", "nobody"), codes.BAD_INPUT, "known tags: ")
+    for options, says in (
+        (["--tag", "nobody"], "no tag is called 'nobody'; known: "),
+        (["--group", "lose-mesages"], "no group is called 'lose-mesages'; did you mean 'lose-messages'?"),
+        (["--group", "nothing", "--tag", "remedy"], "no group is called 'nothing'; known: delivery, "),
+        (["--group", "exactly-once", "--tag", "remedy"], "no scenario matches all of that"),
+    ):
+        assert_one_line(kafka_trial("scenarios", *options), codes.BAD_INPUT, says)
 
 
 def test_every_scenario_has_tags() -> None:

@@ -729,6 +729,22 @@ def test_prune_takes_links_and_the_current_directory_for_what_they_stand(
     assert (last.exists(), last.parent.is_dir()) == (False, True)
 
 
+def test_prune_leaves_no_page_that_links_what_it_removed(tmp_path: Path, kafka_trial: Invoke) -> None:
+    """A run that was removed is told so on the page of its suite; its twin, one that stays, is linked."""
+    bad = verdict(Judgement.INVALID, expected=False)
+    kafka_trial("suite", *TWO, "--store", tmp_path, backends=backends(World(tmp_path, verdicts=[bad])))
+    kafka_trial("suite", *TWO, "--store", tmp_path, backends=backends(World(tmp_path, moment="20260102")))
+    old, new = (directory / "index.html" for directory in stored_suites(tmp_path))
+    before = [page.read_text() for page in (old, new)]
+    kafka_trial("prune", tmp_path, "--days", "0", "--dry-run")
+    assert [page.read_text() for page in (old, new)] == before
+    assert kafka_trial("prune", tmp_path, "--days", "0").code == codes.MET
+    links = [link for page in (old, new) for link in re.findall('href="([^"]+)"', page.read_text())]
+    assert (len(links), all((old.parent / link).is_file() for link in links)) == (3, True)
+    assert f'{TWO[1]} <span class="dim">removed</span>' in old.read_text()
+    assert new.read_text() == before[1]
+
+
 def test_prune_says_why_more_stays_than_it_was_told(tmp_path: Path, kafka_trial: Invoke) -> None:
     judged(tmp_path, "b", judged=Judgement.INVALID, expected=False)
     assert "must, or was not as expected" in kafka_trial("prune", str(tmp_path), "--size", "0kb").err

@@ -83,14 +83,15 @@ def test_what_is_said_breaks_no_table(file: SuiteFile) -> None:
     assert "<crashed>" not in row
 
 
-def test_the_page_links_the_reports_of_judged_runs_and_quotes_what_is_said(file: SuiteFile) -> None:
+def test_the_page_links_the_reports_of_judged_runs_and_quotes_what_is_said(file: SuiteFile, tmp_path: Path) -> None:
     links: list[str] = []
+    (tmp_path / "as expected" / "1").mkdir(parents=True)
 
     class Links(HTMLParser):
         def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
             links.extend(str(value) for name, value in attrs if name == "href")
 
-    text = page(file)
+    text = page(file, tmp_path)
     Links().feed(text)
     assert "../as%20expected/1/report.html" in links
     assert not any("crashed" in link for link in links)
@@ -120,7 +121,7 @@ def test_what_is_worse_than_the_baseline_is_in_every_report() -> None:
     file.worse = {"a": ["lost: <not> found before"]}
     assert kinds(file) == {"a": "failure", "a #2": "passed", "b": "passed"}
     assert markdown(file).endswith("### 1 of 2 scenarios are worse than old\n\n- a: lost: &lt;not> found before\n")
-    assert "<li>a: lost: &lt;not&gt; found before</li>" in page(file)
+    assert "<li>a: lost: &lt;not&gt; found before</li>" in page(file, Path())
     assert annotations(file) == ["::error title=a::worse: lost: <not> found before"]
     file.runs[0].outcome = Outcome.UNEXPECTED
     assert kinds(file) == {"a": "failure", "a #2": "failure", "b": "passed"}
@@ -137,8 +138,8 @@ def test_what_is_worse_is_a_failure_in_junit_though_its_run_is_skipped(outcome: 
 
 def test_junit_is_well_formed_whatever_the_names_are() -> None:
     evil = "a\x00b\x1b[31m\ufffe]]><&\n"
-    file = suite_file(case(evil), case("b"), case("c"), suite=evil, worse={"b": [evil], evil * 2: [evil]})
-    file.baseline = evil
+    file = suite_file(case("a"), case("b"), case("c"), suite=evil, worse={"b": [evil], evil * 2: [evil]})
+    file.runs[0].name = file.baseline = evil
     for run, outcome in zip(file.runs, (Outcome.CRASHED, Outcome.EXPECTED, Outcome.UNEXPECTED), strict=True):
         run.outcome, run.why, run.directory = outcome, evil, evil
     shown = "a\\x00b\\x1b[31m\\ufffe]]><&\\n"
@@ -175,7 +176,7 @@ def test_what_runs_cost_besides_their_timelines_is_said() -> None:
     file.runs[0].timeline_seconds, file.runs[1].timeline_seconds = 30.0, 31.0
     assert file.cost == "1 min 30 s, of which 1 min 1 s were timelines: 14.5 s more for each run"
     assert file.cost in markdown(file)
-    assert file.cost in page(file)
+    assert file.cost in page(file, Path())
     file.spent = 40.0
     assert file.cost == "40 s"
 
