@@ -12,7 +12,7 @@ from harness.core.errors import HistoryError
 from harness.core.verdict import Verdict
 from harness.history.paths import VERDICT_FILE, checking, files_below, is_there
 from harness.history.run_file import RUN_FILE, RunFile, State
-from harness.suite.results import SUITE_FILE, Outcome, SuiteFile, stored_suites
+from harness.suite.results import SUITE_FILE, Outcome, SuiteFile, is_suite, stored_suites
 
 #: Gets a line about each run that cannot be read.
 Say = Callable[[str], None]
@@ -142,7 +142,7 @@ def by_case(
     folder: Path, say: Say, baseline: bool = False, without: str | None = None, closed: Say | None = None
 ) -> dict[str, Runs]:
     """The runs of a suite, by the names of their cases. For a store: of each case the runs of the newest suite that has
-    it, or a newer run outside of suites (its case has the scenario's name).
+    it, or a newer run outside of suites (its case has the scenario's name). A store in it is reported, and left out.
 
     ``baseline``: others are to be compared with these runs. Then runs of a suite do not replace older ones if none was
     judged, or if they were worse: a night that crashed is not a measure. ``without``: the name of a suite's directory
@@ -241,8 +241,11 @@ def _newest(folder: Path, say: Say, baseline: bool, without: str | None, closed:
         of_suites |= {
             (folder / path).resolve() for run in file.runs for path in (run.directory, *run.abandoned) if path
         }
+    inner = _stores_in(folder)
+    for store in inner:
+        say(f"{store}: a store in {folder}, left out: name it to compare it")
     for directory in runs_below(folder, closed):
-        if directory.resolve() in of_suites:
+        if directory.resolve() in of_suites or any(store in directory.parents for store in inner):
             continue
         run, torn = _single_run(directory, say)
         if run is None or (torn and baseline):
@@ -255,6 +258,12 @@ def _newest(folder: Path, say: Say, baseline: bool, without: str | None, closed:
             without_verdict = Runs(unreadable=1) if torn else Runs(crashed=1)
             newest[name], began[name] = without_verdict if run.verdict is None else Runs((run,)), run.began
     return {**lacking, **newest} if baseline else newest
+
+
+def _stores_in(folder: Path) -> list[Path]:
+    """The stores with suites below a store, such as a copy of it: their runs are not those of this store."""
+    found = {path.parent.parent for path in files_below(folder, SUITE_FILE, lambda _: None) if is_suite(path.parent)}
+    return sorted(store for store in found if store != folder and folder in store.parents)
 
 
 def _single_run(directory: Path, say: Say) -> tuple[Stored | None, bool]:

@@ -941,7 +941,7 @@ def test_a_suite_that_goes_on_is_compared_with_what_it_was_before_and_never_with
     kafka_trial(*arguments, backends=backends(World(tmp_path)))
     named = ["--baseline", tmp_path]
     worse = World(tmp_path, {TWO[1]: NO_ROUTE}, verdicts=[slow()], moment="20260102")
-    assert kafka_trial(*arguments, *named, backends=backends(worse)).code == codes.CANNOT_RUN
+    assert kafka_trial(*arguments, *named, backends=backends(worse)).code == codes.NOT_MET
     assert the_last(tmp_path).worse == {TWO[0]: [LONGER], TWO[1]: ["cannot run now, was run before"]}
     later = World(tmp_path, moment="20260103")
     done = kafka_trial(*arguments, *(named if again else []), "--resume", backends=backends(later))
@@ -1286,6 +1286,20 @@ def test_a_comparison_with_a_history_that_is_damaged_is_no_success(
     done = kafka_trial(*arguments, backends=backends(World(tmp_path / "store")))
     assert (done.code, line in done.out) == (codes.CANNOT_RUN, True)
     assert "and not all are compared" in (stored_suites(tmp_path / "store")[0] / "summary.md").read_text()
+
+
+def test_a_store_that_was_copied_into_another_hides_nothing_of_it(tmp_path: Path, kafka_trial: Invoke) -> None:
+    """`cp -R store fixed`, typed a second time."""
+    store, fixed = tmp_path / "store", tmp_path / "fixed"
+    arguments = ["suite", *TWO, "--store", store]
+    kafka_trial(*arguments, backends=backends(World(store)))
+    shutil.copytree(store, fixed)
+    kafka_trial(*arguments, backends=backends(World(store, verdicts=[slow()], moment="20260102")))
+    for told in ("", f"kafka-trial: {fixed}/store: a store in {fixed}, left out: name it to compare it\n"):
+        done = kafka_trial("compare", fixed, store)
+        assert (done.code, done.err, f"{TWO[0]}: {LONGER}" in done.out) == (codes.NOT_MET, told, True)
+        shutil.copytree(store, fixed / "store", dirs_exist_ok=True)
+    assert kafka_trial("compare", fixed / "store", store).code == codes.MET
 
 
 def test_a_comparison_without_one_scenario_of_before_is_no_success(tmp_path: Path, kafka_trial: Invoke) -> None:
