@@ -55,6 +55,11 @@ class Figures:
     violating: bool = False
     torn: Sequence[str] = ()
 
+    @property
+    def judged(self) -> bool:
+        """Whether a run was judged."""
+        return not self.verdicts.keys() <= {"crashed", "unreadable", "removed"}
+
 
 @dataclass(frozen=True)
 class Compared:
@@ -152,7 +157,9 @@ def worse(old: Figures, new: Figures, tolerance: float) -> Iterator[str]:
     """A line for each way in which ``new`` is worse."""
     if new.as_expected * old.runs < old.as_expected * new.runs:
         yield f"as expected: {old.as_expected} of {old.runs} before, {new.as_expected} of {new.runs} now"
-    if old.verdicts.keys() <= {"crashed", "unreadable", "removed"}:
+    elif old.judged and not new.judged:
+        yield "crashed now, was judged before"
+    if not old.judged:
         return  # Without old figures nothing can be worse.
     # An anomaly that the scenario names may be found in one run and not in the next: that is chance. So is its standing
     # if the scenario expects a violation.

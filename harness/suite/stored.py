@@ -224,9 +224,8 @@ def _newest(folder: Path, say: Say, baseline: bool, without: str | None, closed:
             file = SuiteFile.read(directory)
             cases = {} if directory.name == without else of_suite(directory, say)
         except HistoryError as exc:
-            # A suite of another version: its runs count like runs outside of suites.
-            if isinstance(exc.__cause__, PermissionError):
-                closed(str(exc))
+            # (Its runs count like runs outside of suites.)
+            (closed if isinstance(exc.__cause__, PermissionError) else say)(str(exc))
             continue
         # Leave out the cases that the suite no longer has.
         cases = {name: runs for name, runs in cases.items() if name in has[file.called]}

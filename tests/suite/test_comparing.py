@@ -151,6 +151,9 @@ def test_where_nothing_was_judged_before_nothing_is_worse_but_fewer_as_expected(
         SAME, runs=1, anomalies=frozenset({"lost"}), violations=frozenset({"lost"}), never=frozenset({"cut"})
     )
     assert list(worse(crashed, replace(found, as_expected=0), 1.5)) == []
+    never = replace(SAME, runs=1, as_expected=0, verdicts={"unknown": 1})
+    assert list(worse(never, crashed, 1.5)) == ["crashed now, was judged before"]
+    assert list(worse(crashed, crashed, 1.5)) == []
     assert list(worse(replace(SAME, anomalies=frozenset()), replace(found, as_expected=1), 1.5)) == [
         "lost: a violation now, not found before",
         "first acknowledgement after a heal of cut: none now",
@@ -339,6 +342,15 @@ def test_a_suite_of_which_a_run_was_removed_keeps_its_other_cases_in_its_store(t
     shutil.rmtree(runs[0].directory)
     found = by_case(tmp_path, print)
     assert {name: [run.file.seed for run in of.judged] for name, of in found.items()} == {"a (one)": [], "a (two)": [1]}
+
+
+def test_a_suite_that_cannot_be_read_is_told_and_its_runs_count_as_alone(tmp_path: Path) -> None:
+    suite_of(tmp_path, 1, ("a", judged(tmp_path, "a")))
+    path = tmp_path / "suite-some-1" / "suite.json"
+    path.write_text("{")
+    said: list[str] = []
+    assert by_case(tmp_path, said.append).keys() == {"a"}
+    assert [line.partition(" (")[0] for line in said] == [f"{path}: not a suite file of this version"]
 
 
 def test_a_run_that_cannot_be_read_is_told_and_the_rest_is_compared(tmp_path: Path) -> None:
