@@ -1,6 +1,5 @@
 """suite.json: every run of a suite, its state, and its result. The file is rewritten at each change."""
 
-import json
 import math
 import os
 from collections import Counter
@@ -54,6 +53,8 @@ JUDGED = frozenset({Outcome.EXPECTED, Outcome.UNEXPECTED, Outcome.UNKNOWN})
 
 #: A path must not have a zero byte: the file may come from anybody.
 _Path = Annotated[str, Field(pattern=r"^[^\x00]*$")]
+
+_Count = Annotated[int, Field(ge=0, le=1_000_000)]
 
 
 class _Part(BaseModel):
@@ -126,10 +127,10 @@ class Before(_Part):
     they are in it, and the number of others (harness.suite.stored: Runs)."""
 
     judged: list[_Path] = []
-    crashed: int = 0
-    removed: int = 0
-    unreadable: int = 0
-    cannot_run: int = 0
+    crashed: _Count = 0
+    removed: _Count = 0
+    unreadable: _Count = 0
+    cannot_run: _Count = 0
     noted: list[bool] = []
 
     @property
@@ -177,8 +178,8 @@ class SuiteFile(_Part):
         """The suite.json of a directory. Raises HistoryError if it is missing, or not of this version."""
         path = directory / SUITE_FILE
         try:
-            return cls.model_validate(json.loads(path.read_text(encoding="utf-8")))
-        except (OSError, ValueError, RecursionError) as exc:
+            return cls.model_validate_json(path.read_bytes())
+        except (OSError, ValueError) as exc:
             why = exc.errors()[0]["msg"] if isinstance(exc, ValidationError) else str(exc)
             raise HistoryError(f"{path}: not a suite file of this version ({why})") from exc
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from harness.core.errors import HistoryError
 from harness.core.verdict import Expectation, Judgement, Standing, Verdict
@@ -14,7 +15,7 @@ from harness.history.run_file import State
 from harness.report import write as write_reports
 from harness.suite.comparing import Figures, changes, compare, figures, grown, worse
 from harness.suite.measure import choose, measured
-from harness.suite.results import Outcome, Result, SuiteFile
+from harness.suite.results import Before, Outcome, Result, SuiteFile
 from harness.suite.stored import Runs, Stored, by_case, listed, of_suite, read_run
 from tests.report.verdicts import lost, verdict
 from tests.suite.fakes import case, record, suite_file
@@ -525,3 +526,11 @@ def test_a_verdict_that_is_none_is_one_line(tmp_path: Path) -> None:
 def test_a_result_knows_its_case() -> None:
     assert Result.of(case("a")).name == "a"
     assert SuiteFile.model_validate(suite_file(case("a")).model_dump(by_alias=True)).runs[0].name == "a"
+
+
+@pytest.mark.parametrize("count", ["crashed", "removed", "unreadable", "cannot_run"])
+def test_a_measure_of_more_runs_than_any_suite_has_is_none(count: str) -> None:
+    assert Before.model_validate({count: 1_000_000})
+    for number in (-1, 10**30):
+        with pytest.raises(ValidationError):
+            Before.model_validate({count: number})
