@@ -27,8 +27,8 @@ SUITE_FILE = "suite.json"
 LOGS = "logs"
 SCHEMA = 1
 _DIRECTORY = "suite-*-*"
-#: The first second since 1970 that has no date.
-_YEAR_10000 = 253_402_300_800
+#: The seconds since 1970 of the years 1 and 10000: only those between have dates.
+_YEAR_1, _YEAR_10000 = -62_135_596_800, 253_402_300_800
 
 
 class Outcome(StrEnum):
@@ -157,7 +157,7 @@ class SuiteFile(_Part):
     about: str = ""
     cannot_run: str = "fail"
     time_budget: float | None = None
-    began: float = Field(ge=0, lt=_YEAR_10000)
+    began: float = Field(ge=_YEAR_1, lt=_YEAR_10000)
     ended: float | None = None
     named: list[str] = Field([], description="the arguments that it was started with")
     spent: float = Field(0.0, description="seconds that earlier, interrupted processes worked on this suite")
@@ -288,7 +288,11 @@ def asked(named: Sequence[str]) -> list[str]:
     return [name if is_name(name) else os.path.realpath(name) for name in named]
 
 
-def to_resume(store: Path, named: Sequence[str], say: Callable[[str], None]) -> Path | None:
+def _ignore(_line: str) -> None:
+    """(For callers to whom a suite that cannot be read is like none.)"""
+
+
+def to_resume(store: Path, named: Sequence[str], say: Callable[[str], None] = _ignore) -> Path | None:
     """The newest suite in a store that was started with these arguments and can be ``continued``; None if there is
     none. ``say`` gets a line about each newer one that cannot be read. Raises ScenarioError if the newest is still
     going."""
@@ -341,10 +345,6 @@ def _newest_first(store: Path, say: Callable[[str], None]) -> Iterator[tuple[Pat
             yield directory, SuiteFile.read(directory)
         except HistoryError as exc:
             say(str(exc))
-
-
-def _ignore(_line: str) -> None:
-    """(For callers to whom a suite that cannot be read is like none.)"""
 
 
 @contextmanager
