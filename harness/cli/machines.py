@@ -57,12 +57,16 @@ def cluster(providers: "Mapping[str, Row]", given: Mapping[str, object]) -> "Clu
     """A cluster with these settings of providers, and defaults otherwise. Raises ScenarioError."""
     from pydantic import ValidationError
 
+    from harness.core.complaints import complaints
     from harness.core.errors import ScenarioError
+    from harness.core.written import Written
     from harness.providers.catalogue import composed
 
     known = {key for row in providers.values() for key in row.spec.model_fields}
+    chosen = {key: value for key, value in given.items() if key in known}
     try:
-        return composed(providers).model_validate({key: value for key, value in given.items() if key in known})
+        return composed(providers).model_validate(chosen)
     except ValidationError as exc:
-        first = exc.errors()[0]
-        raise ScenarioError(f"cluster.{'.'.join(map(str, first['loc']))}: {first['msg']}") from exc
+        errors = ({**error, "loc": ("cluster", *error["loc"])} for error in exc.errors(include_url=False))
+        lines = complaints(errors, Written({"cluster": chosen}, "the given settings"), lambda _: None)
+        raise ScenarioError("\n".join(lines)) from exc

@@ -1,7 +1,12 @@
 """Text from others, such as names in a stored run: escaped, so that a terminal shows it and obeys nothing in it."""
 
+import math
 import re
+from datetime import date
 from typing import Any
+
+#: A line shows no more characters of a value.
+_MOST_SHOWN = 80
 
 #: What a terminal obeys. A whole style sequence (SGR, ECMA-48) is harmless: it changes only how text looks.
 _OBEYED = re.compile(r"\x1b\[[0-9;]*m|[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
@@ -10,6 +15,16 @@ _OBEYED = re.compile(r"\x1b\[[0-9;]*m|[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u
 def printable(text: str) -> str:
     """``text`` with every character that is not printable written as an escape."""
     return "".join(char if char.isprintable() else _escape(char) for char in text)
+
+
+def shown(value: object) -> str:
+    """A value of a user's file as YAML writes it, cut to fit a line: ``null``, ``true``, ``.inf``, ``'three'``."""
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return ".nan" if math.isnan(value) else ".inf" if value > 0 else "-.inf"
+    text = value.isoformat() if isinstance(value, date) else repr(value)
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"
 
 
 def is_text(value: Any) -> bool:

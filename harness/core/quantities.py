@@ -1,4 +1,5 @@
-"""Durations, shares and rates as people write them: ``250ms``, ``2%``, ``10kbit``. Parsed once, kept as numbers."""
+"""Numbers, durations, shares and rates as people write them: ``250ms``, ``2%``, ``10kbit``. Parsed once, kept as
+numbers."""
 
 import math
 import re
@@ -8,6 +9,8 @@ from typing import Annotated, Final
 
 from pydantic import BeforeValidator, PlainSerializer, ValidationInfo, WithJsonSchema
 
+from harness.core.printable import shown
+
 #: How each is written, as a regular expression: for editors.
 DURATION_PATTERN: Final = r"^ *\d+(\.\d+)? ?(us|ms|s|m|h) *$"
 SHARE_PATTERN: Final = r"^ *\d+(\.\d+)? ?% *$"
@@ -16,23 +19,31 @@ RATE_PATTERN: Final = r"^ *\d+(\.\d+)? ?(bit|kbit|mbit|gbit) *$"
 _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _PERCENT = {"%": 0.01}
 _BITS = {"bit": 1.0, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9}
-
+_DURATION = "a duration such as 250ms, 10s or 2m"
+_SHARE = "a share such as 2%"
+_RATE = "a rate such as 10kbit or 1mbit"
 
 #: A validation context: a person wrote the data, and may mean another unit than the one that we store.
 WRITTEN: Final = {"written": True}
 
 
+class Misfit(ValueError):  # noqa: N818 - reads as the sentence it is
+    """A value is not a quantity. ``wanted``: what to write instead."""
+
+    def __init__(self, says: str, wanted: str) -> None:
+        super().__init__(says)
+        self.wanted = wanted
+
+
 def parse_duration(value: object) -> float:
     """``"250ms"``, ``"10s"``, ``"1.5m"`` in seconds; a number is seconds. Raises ValueError."""
-    return _parse(value, _SECONDS, "a duration such as 250ms, 10s or 2m")
+    return _parse(value, _SECONDS, _DURATION)
 
 
 def written_duration(value: object) -> float:
     """``parse_duration`` of what a person wrote. It must have a unit, because names of Kafka settings often end in
     ``.ms``."""
-    number = re.fullmatch(r"\d+(\.\d+)?", value.strip()) if isinstance(value, str) else isinstance(value, int | float)
-    if number and not isinstance(value, bool):
-        raise ValueError(f"{value!r} has no unit: write {value}ms or {value}s")
+    _refuse_without_unit(value, "ms", "s", _DURATION)
     return parse_duration(value)
 
 
@@ -42,21 +53,37 @@ def _duration(value: object, info: ValidationInfo) -> float:
 
 def parse_share(value: object) -> float:
     """``"2%"``, or the fraction 0.02, as 0.02. Raises ValueError for what is not from 0% to 100%."""
-    wanted = "a share such as 2%"
-    if isinstance(value, int):
-        raise ValueError(f"{value!r} is not {wanted}: write {value}%")
-    share = _parse(value, _PERCENT, wanted)
+    if isinstance(value, int) and not isinstance(value, bool):
+        raise Misfit(f"{shown(value)} is not {_SHARE}: write {shown(value)}%", _SHARE)
+    share = _parse(value, _PERCENT, _SHARE)
     if share > 1:
-        raise ValueError(f"{value!r} is more than 100%")
+        raise Misfit(f"{shown(value)} is more than 100%", _SHARE)
     return share
 
 
 def parse_rate(value: object) -> int:
-    """``"10kbit"``, ``"1mbit"`` in bits per second; a bare number is bits per second. Raises ValueError below 8bit."""
-    rate = round(_parse(value, _BITS, "a rate such as 10kbit or 1mbit"))
+    """``"10kbit"``, ``"1mbit"`` in bits per second; a number is bits per second. Raises ValueError below 8bit."""
+    rate = round(_parse(value, _BITS, _RATE))
     if rate < 8:
-        raise ValueError(f"{value!r} lets nothing through; to cut traffic use `partition` or `isolate`")
+        raise Misfit(f"{shown(value)} lets nothing through; to cut traffic use `partition` or `isolate`", _RATE)
     return rate
+
+
+def written_rate(value: object) -> int:
+    """``parse_rate`` of what a person wrote. It must have a unit: some other tools take a number for kilobits."""
+    _refuse_without_unit(value, "kbit", "mbit", _RATE)
+    return parse_rate(value)
+
+
+def _rate(value: object, info: ValidationInfo) -> int:
+    return written_rate(value) if info.context == WRITTEN else parse_rate(value)
+
+
+def _refuse_without_unit(value: object, one: str, other: str, wanted: str) -> None:
+    finite = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
+    if finite or (isinstance(value, str) and re.fullmatch(r"\d+(\.\d+)?", value.strip())):
+        number = shown(value).strip("' ")
+        raise Misfit(f"{shown(value)} has no unit: write {number}{one} or {number}{other}", wanted)
 
 
 def _parse(value: object, units: Mapping[str, float], wanted: str) -> float:
@@ -64,7 +91,7 @@ def _parse(value: object, units: Mapping[str, float], wanted: str) -> float:
         return float(value)
     found = re.fullmatch(r"(\d+(?:\.\d+)?) ?([a-z%]+)", value.strip().lower()) if isinstance(value, str) else None
     if found is None or found[2] not in units:
-        raise ValueError(f"{value!r} is not {wanted}")
+        raise Misfit(f"{shown(value)} is not {wanted}", wanted)
     return float(found[1]) * units[found[2]]
 
 
@@ -89,6 +116,24 @@ def rate_text(rate: int) -> str:
     return f"{rate // int(_BITS[unit])}{unit}"
 
 
+def _number(value: object) -> object:
+    """Refuse text and truth, which pydantic would take for a number: ``'2'``, ``yes``."""
+    if isinstance(value, bool | str):
+        raise Misfit(f"should be a whole number without quotes, not {shown(value)}", "a whole number without quotes")
+    return value
+
+
+def _truth(value: object) -> object:
+    """Refuse text and numbers, which pydantic would take for true or false."""
+    if not isinstance(value, bool):
+        raise Misfit(f"should be true or false without quotes, not {shown(value)}", "true or false without quotes")
+    return value
+
+
+#: Fields of a file: a number, and true or false, neither in quotes.
+Whole = Annotated[int, BeforeValidator(_number)]
+Flag = Annotated[bool, BeforeValidator(_truth)]
+
 #: Fields of a scenario: written with a unit, kept as seconds, as a fraction of 1, as bits per second.
 Duration = Annotated[
     float,
@@ -104,7 +149,7 @@ Share = Annotated[
 ]
 Rate = Annotated[
     int,
-    BeforeValidator(parse_rate),
+    BeforeValidator(_rate),
     PlainSerializer(rate_text, when_used="json"),
     WithJsonSchema({"type": ["string", "integer"], "pattern": RATE_PATTERN}),
 ]

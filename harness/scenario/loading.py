@@ -8,13 +8,14 @@ from pydantic import ValidationError
 
 from harness.core.errors import ScenarioError
 from harness.core.quantities import WRITTEN
+from harness.core.written import Written
 from harness.resources import scenarios
 from harness.scenario.complaints import complaints, problem_lines
 from harness.scenario.contradictions import contradictions
 from harness.scenario.files import found_from, from_anywhere
 from harness.scenario.model import Scenario
 from harness.scenario.overrides import override
-from harness.scenario.written import Written, parse, read, read_text
+from harness.scenario.written import parse, read, read_text
 
 _SUFFIXES = (".yaml", ".yml")
 

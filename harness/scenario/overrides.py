@@ -7,9 +7,9 @@ import yaml
 
 from harness.core.errors import ScenarioError
 from harness.core.printable import is_text, printable
-from harness.scenario.problems import KeyPath
+from harness.core.written import KeyPath, Written
 from harness.scenario.schema import keys_at
-from harness.scenario.written import Written, may_name_files
+from harness.scenario.written import may_name_files
 
 
 def override(written: Written, assignment: str) -> None:

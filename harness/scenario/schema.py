@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
+from harness.core.written import KeyPath
 from harness.scenario.model import Scenario
-from harness.scenario.problems import KeyPath
 from workloads.catalogue import DEFAULT, WORKLOADS
 
 Model = type[BaseModel]

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
+from harness.core.written import KeyPath
 from harness.scenario.model import Scenario
-from harness.scenario.problems import KeyPath, Problem
+from harness.scenario.problems import Problem
 from harness.scenario.steps import Heal, Inject, Random, Until
 from harness.scenario.timeline_faults import ShapedTraffic, cannot_act, never_comes
 from harness.scenario.timeline_names import Names, wrong_in_a_heal, wrong_in_an_injection, wrong_targets

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from harness.cluster.spec import ClusterSpec
 from harness.core.topology import Plane
 from harness.core.version import CONTROL_PLANE_LISTENER_SINCE, NAMED_LISTENERS_SINCE, parse_version
-from harness.scenario.problems import KeyPath, Problem
+from harness.core.written import KeyPath
+from harness.scenario.problems import Problem
 from harness.scenario.steps import Condition, Injection
 from harness.scenario.timeline_names import groups_of
 from nemesis.targets import Expression, bare, parts

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from harness.cluster.spec import ClusterSpec
 from harness.core.errors import ScenarioError
 from harness.core.topology import Role
-from harness.scenario.problems import KeyPath, Problem
+from harness.core.written import KeyPath
+from harness.scenario.problems import Problem
 from harness.scenario.steps import Injection
 from nemesis.catalogue import FAULTS
 from nemesis.shell import ProcessState

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from harness.cli.machines import cluster, settings
 from harness.cli.machines import overrides as said_by
-from harness.cli.machines import settings
 from harness.core.errors import ScenarioError
+from harness.providers.catalogue import PROVIDERS
 from harness.scenario.configuration import configuration
 from harness.scenario.loading import load
 from harness.scenario.model import Scenario
@@ -149,7 +150,10 @@ WRONG: dict[str, tuple[str, str]] = {
         "2: workload.acks: should be '0', '1' or 'all'",
     ),
     "another pattern": ("requires: {leader: moved}\n", "1: requires.leader: should match pattern"),
-    "a number that is none": ("topic: {partitions: many}\n", "1: topic.partitions: should be a valid integer"),
+    "a number that is none": (
+        "topic: {partitions: many}\n",
+        "1: topic.partitions: should be a whole number, not 'many'",
+    ),
     "a contradiction": ("topic:\n\n  replication: 5\n", "3: topic.replication: replication 5 needs as many brokers"),
     "a key given twice": (
         "topic:\n  replication: 3\n  replication: 2\n",
@@ -385,7 +389,7 @@ def test_an_inventory_may_have_any_name(name: str, tmp_path: Path, monkeypatch: 
         ("2020-01-01: y", "Keys should be strings"),
         ("!!binary aGk=: y", "Keys should be strings"),
         ("version: 2020-01-01", "is no Kafka version"),
-        ("brokers: .inf", "should be a finite number, not inf"),
+        ("brokers: .inf", "should be a finite number, not .inf"),
         ("more: &a [*a]", r"cluster\.more: no such key"),
     ],
 )
@@ -405,3 +409,12 @@ def test_infinity_stays_a_number_beside_an_inventory() -> None:
 def test_what_is_nested_too_deeply_is_a_line_whoever_finds_that(depth: int) -> None:
     with pytest.raises(ScenarioError):
         load("delivery/at-least-once", ["cluster={machines: x, b: " + "[" * depth + "]" * depth + "}"])
+
+
+def test_settings_of_a_provider_that_are_wrong_are_a_line_each() -> None:
+    with pytest.raises(ScenarioError) as told:
+        cluster(PROVIDERS, {"images": "none", "machines": 3, "brokers": "ignored"})
+    assert str(told.value).splitlines() == [
+        "the given settings: cluster.machines: should be text, not 3: put it in quotes",
+        "the given settings: cluster.images: should be 'registry' or 'build', not 'none'",
+    ]

@@ -1,22 +1,28 @@
 """The inventory: a file that lists the machines on which nodes may run. Pure, except for reading the file."""
 
 import ipaddress
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
-import yaml
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from harness.cluster.spec import ClusterSpec, Part
+from harness.core.complaints import complaints, near
 from harness.core.errors import NoMeans, ScenarioError
-from harness.core.quantities import WRITTEN, Duration
+from harness.core.quantities import WRITTEN, Duration, Whole
 from harness.core.topology import Ports, Role
+from harness.core.written import KeyPath, Written, parsed
 
 #: The names of the ports that an inventory may set.
 _PORTS = tuple(field.name for field in fields(Ports))
 
+
+_ONE_NODE = "a machine has one node at a time"
+
+_WANTED = "an inventory is a mapping with a list of hosts"
 
 #: A path or a command must be one line without control characters.
 _PLAIN = r"^[^\x00-\x1f\x7f]*$"
@@ -33,7 +39,7 @@ class Host(Part):
     name: str = Field(
         "", pattern=r"^[A-Za-z0-9._-]*$", max_length=64, description="what it is called (default: its address)"
     )
-    port: int = Field(22, ge=1, le=65535, description="of sshd")
+    port: Whole = Field(22, ge=1, le=65535, description="of sshd")
     user: str = Field("root", pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.@-]*$", max_length=64, description="who logs in")
     key: str | None = Field(
         None, pattern=_PLAIN, description="private key file, relative to the inventory (default: the agent, and ~/.ssh)"
@@ -66,7 +72,7 @@ class Inventory(Part):
     clients: str | None = Field(
         None, description="the IPv4 address at which they see this machine (default: that of the SSH connection)"
     )
-    ports: dict[str, int] = Field({}, description=f"of the nodes, where not Kafka's usual: {', '.join(_PORTS)}")
+    ports: dict[str, Whole] = Field({}, description=f"of the nodes, where not Kafka's usual: {', '.join(_PORTS)}")
     heals_after: Duration = Field(
         300.0,
         ge=30,
@@ -80,7 +86,7 @@ class Inventory(Part):
     @classmethod
     def _with_defaults(cls, written: Any) -> Any:
         if not isinstance(written, dict):
-            raise ValueError("an inventory is a mapping with a list of hosts")
+            return written
         defaults, hosts = written.get("defaults") or {}, written.get("hosts")
         if not isinstance(defaults, dict) or not isinstance(hosts, list):
             return written
@@ -90,29 +96,19 @@ class Inventory(Part):
     @classmethod
     def _an_address(cls, value: str | None) -> str | None:
         if value is not None:
-            ipaddress.IPv4Address(value)
+            try:
+                ipaddress.IPv4Address(value)
+            except ValueError:
+                raise ValueError("should be an IPv4 address") from None
         return value
 
     @field_validator("ports")
     @classmethod
-    def _ports_of_nodes(cls, value: dict[str, int]) -> dict[str, int]:
-        if unknown := sorted(set(value) - set(_PORTS)):
-            raise ValueError(f"{', '.join(unknown)}: not a port of a node; the ports are {', '.join(_PORTS)}")
+    def _ports_apart(cls, value: dict[str, int]) -> dict[str, int]:
         taken = [*{**vars(Ports()), **value}.values()]
         if len(set(taken)) < len(taken) or not all(0 < port < 65536 for port in taken):
             raise ValueError("the ports of a node must differ, and be from 1 to 65535")
         return value
-
-    @model_validator(mode="after")
-    def _hosts_apart(self) -> Self:
-        for what, values in (
-            ("called", [host.called for host in self.hosts]),
-            ("at", [host.address for host in self.hosts]),
-        ):
-            twice = sorted({value for value in values if values.count(value) > 1})
-            if twice:
-                raise ValueError(f"two hosts are {what} {', '.join(twice)}: a machine has one node at a time")
-        return self
 
     @property
     def node_ports(self) -> Ports:
@@ -121,65 +117,76 @@ class Inventory(Part):
 
 
 def read_inventory(path: Path) -> Inventory:
-    """The inventory in a file, with absolute paths. Raises ScenarioError with a line for each mistake."""
-    written = _written(path)
+    """The inventory in a file, with absolute paths. Raises ScenarioError with a line for each mistake, which quotes
+    keys, but no value: that may be a password."""
+    written = parsed(_text(path), str(path), _WANTED, secret=True)
     try:
-        inventory = Inventory.model_validate(written, context=WRITTEN)
+        inventory = Inventory.model_validate(written.data, context=WRITTEN)
     except ValidationError as exc:
-        raise ScenarioError("\n".join(f"{path}: {_line_of(error)}" for error in exc.errors())) from exc
+        errors = ({**error, "loc": _written_at(error["loc"], written)} for error in exc.errors(include_url=False))
+        raise ScenarioError("\n".join(complaints(errors, written, _keys_at, secret=True))) from exc
+    messages = {_written_at(where, written): says for where, says in _mistakes(inventory)}
+    if messages:
+        raise ScenarioError("\n".join(written.lines({written.resolved(where): messages[where] for where in messages})))
     folder = path.absolute().parent
 
     def found(file: str | None) -> str | None:
-        try:
-            return None if file is None else str(folder / Path(file).expanduser())
-        except RuntimeError as exc:
-            raise ScenarioError(f"{path}: {file}: there is no such user here: write the whole path") from exc
+        return None if file is None else str(folder / Path(file).expanduser())
 
     hosts = [host.model_copy(update={"key": found(host.key)}) for host in inventory.hosts]
     return inventory.model_copy(update={"known_hosts": found(inventory.known_hosts), "hosts": hosts})
 
 
-def _written(path: Path) -> Any:
-    """The content of a file. Raises ScenarioError, which does not quote the file: it may have a password in it."""
+def _text(path: Path) -> str:
     try:
-        loader = yaml.SafeLoader(path.read_text(encoding="utf-8"))
-        root = loader.get_single_node()
-        if root is None:
-            return None
-        _refuse_twice(path, root, set())
-        return loader.construct_document(root)
+        return path.read_text(encoding="utf-8")
     except OSError as exc:
         raise ScenarioError(f"{path}: the inventory cannot be read ({exc.strerror}): see docs/machines.md") from exc
-    except yaml.MarkedYAMLError as exc:
-        line = exc.problem_mark.line + 1 if exc.problem_mark else 1
-        # (A problem with quotes quotes the file.)
-        problem = exc.problem if exc.problem and "'" not in exc.problem else "what is here cannot be read: quote it"
-        raise ScenarioError(f"{path}:{line}: no YAML ({problem})") from exc
-    except (yaml.YAMLError, ValueError, RecursionError) as exc:
-        raise ScenarioError(f"{path}: no YAML, or not text in UTF-8 ({type(exc).__name__})") from exc
+    except UnicodeDecodeError as exc:
+        raise ScenarioError(f"{path}: is not text in UTF-8") from exc
 
 
-def _refuse_twice(path: Path, node: yaml.Node, seen: set[int]) -> None:
-    """Raises ScenarioError for a key that a mapping has twice: YAML would ignore one of two lists of hosts."""
-    if id(node) in seen:
-        return
-    seen.add(id(node))
-    if isinstance(node, yaml.SequenceNode):
-        for item in node.value:
-            _refuse_twice(path, item, seen)
-    elif isinstance(node, yaml.MappingNode):
-        keys = set[str]()
-        for key, value in node.value:
-            if str(key.value) in keys:
-                raise ScenarioError(f"{path}:{key.start_mark.line + 1}: {key.value!r} appears twice: remove one")
-            keys.add(str(key.value))
-            _refuse_twice(path, value, seen)
+def _written_at(where: KeyPath, written: Written) -> KeyPath:
+    """Where a key of a host is written: at the host, or under ``defaults``."""
+    if where[:1] != ("hosts",) or len(where) < 3 or where[2] in written.data["hosts"][where[1]]:
+        return where
+    return ("defaults", *where[2:]) if where[2] in (written.data.get("defaults") or {}) else where
 
 
-def _line_of(error: Any) -> str:
-    where = ".".join(str(part) for part in error["loc"])
-    message = str(error["msg"]).removeprefix("Value error, ")
-    return f"{where}: {message}" if where else message
+def _keys_at(where: KeyPath) -> list[str] | None:
+    """The allowed keys below a key."""
+    if not where:
+        return [*Inventory.model_fields]
+    of_a_host = where == ("defaults",) or (where[0] == "hosts" and len(where) == 2)
+    return [*Host.model_fields] if of_a_host else None
+
+
+def _mistakes(inventory: Inventory) -> Iterator[tuple[KeyPath, str]]:
+    """What is wrong with valid keys: unknown ports and users, and hosts that are the same."""
+    for port in inventory.ports.keys() - {*_PORTS}:
+        yield ("ports", port), f"not a port of a node; {near(port, _PORTS)}"
+    named: dict[KeyPath, str | None] = {("known_hosts",): inventory.known_hosts}
+    named |= {("hosts", index, "key"): host.key for index, host in enumerate(inventory.hosts)}
+    for where, file in named.items():
+        if file is not None and not _has_a_home(file):
+            yield where, "there is no such user here: write the whole path"
+    names, addresses = Counter[str](), Counter[str]()
+    for index, host in enumerate(inventory.hosts):
+        if names[host.called]:
+            yield ("hosts", index, "name"), f"an earlier host is called so, too: {_ONE_NODE}"
+        elif addresses[host.address]:
+            yield ("hosts", index, "address"), f"an earlier host is at this address, too: {_ONE_NODE}"
+        names[host.called] += 1
+        addresses[host.address] += 1
+
+
+def _has_a_home(file: str) -> bool:
+    """Whether a path has no user's name in it (``~name/…``), or that of a user of this machine."""
+    try:
+        Path(file).expanduser()
+    except RuntimeError:
+        return False
+    return True
 
 
 def placed(spec: ClusterSpec, hosts: Sequence[Host]) -> dict[str, Host]:

@@ -7,7 +7,15 @@ import pytest
 
 from harness.cluster.spec import ClusterSpec
 from harness.core.errors import NoMeans, ScenarioError
-from harness.providers.ssh.inventory import Host, placed, read_inventory
+from harness.providers.ssh.inventory import Host, Inventory, placed, read_inventory
+
+
+def why_not(path: Path) -> str:
+    try:
+        read_inventory(path)
+    except ScenarioError as exc:
+        return str(exc)
+    return ""
 
 
 def inventory(tmp_path: Path, text: str) -> Path:
@@ -39,46 +47,79 @@ def test_an_inventory_says_what_its_hosts_have_in_common(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "an inventory is a mapping"),
-        ("hosts: []", "hosts: "),
-        ("hosts: [{name: m1}]", "hosts.0.address: Field required"),
-        ("hosts: [{address: '10.0.0.1; reboot'}]", "hosts.0.address: "),
-        ("hosts: [{address: '-oProxyCommand=x'}]", "hosts.0.address: "),
+        ("", ":1: an inventory is a mapping"),
+        ("- a", ":1: an inventory is a mapping"),
+        ("hosts: []", ":1: hosts: needs at least 1: the list is empty"),
+        ("hosts: m1", ":1: hosts: should be a list"),
+        ("hosts:\n- m1", ":2: hosts.0: should be a mapping of keys to values"),
+        ("ports: {}", ": key 'hosts' is missing"),
+        ("hosts:\n- address: a\n- name: m1", ":3: hosts.1: key 'address' is missing"),
+        ("hosts: [{address: '10.0.0.1; reboot'}]", ":1: hosts.0.address: "),
+        ("hosts: [{address: '-oProxyCommand=x'}]", ":1: hosts.0.address: "),
         # (A name with such parts is no name of a host: looking it up would be an error of Python's.)
-        ("hosts: [{address: host..name}]", "hosts.0.address: "),
-        (f"hosts: [{{address: {'x' * 64}.org}}]", "hosts.0.address: "),
-        (f"hosts: [{{address: {'.'.join('x' * 128)}}}]", "hosts.0.address: "),
-        ('hosts: [{address: a, java: "a\\nb"}]', "hosts.0.java: "),
-        ('hosts: [{address: a, key: "a\\0"}]', "hosts.0.key: "),
-        ('known_hosts: "a\\e[2J"\nhosts: [{address: a}]', "known_hosts: "),
-        ("hosts: [{address: a, user: '-l root'}]", "hosts.0.user: "),
-        ("hosts: [{address: a, name: 'x\ny'}]", "hosts.0.name: "),
-        ("hosts: [{address: a, data: /}]", "hosts.0.data: "),
-        ("hosts: [{address: a, data: relative}]", "hosts.0.data: "),
-        ("hosts: [{address: a, data: '/srv/../etc'}]", "hosts.0.data: "),
-        ("hosts: [{address: a, data: '/srv/$(reboot)'}]", "hosts.0.data: "),
-        ("hosts: [{address: a, password: secret}]", "hosts.0.password: Extra inputs are not permitted"),
-        ("hosts: [{address: a, become: su}]", "hosts.0.become: "),
-        ("hosts: [{address: a, roles: [leader]}]", "hosts.0.roles.0: "),
-        ("hosts: [{address: a}, {address: a, name: b}]", "two hosts are at a"),
-        ("hosts: [{address: a, name: x}, {address: b, name: x}]", "two hosts are called x"),
-        ("hosts: [{address: a}]\nports: {ssh: 22}", "ports: ssh: not a port of a node"),
-        ("hosts: [{address: a}]\nports: {client: 9094}", "ports: the ports of a node must differ"),
-        ("hosts: [{address: a}]\nheals_after: 5", "heals_after: 5 has no unit"),
-        ("hosts: [{address: a}]\nheals_after: 0s", "heals_after: "),
-        ("hosts: [{address: a}]\nheals_after: 2d", "heals_after: "),
-        ("hosts: [{address: a}]\nclients: here", "clients: "),
-        ("hosts: [{address: a, key: ~nobody-of-that-name/k}]", "~nobody-of-that-name/k: there is no such user here"),
-        ("known_hosts: ~nobody-of-that-name/k\nhosts: [{address: a}]", "~nobody-of-that-name/k: there is no such"),
+        ("hosts: [{address: host..name}]", ":1: hosts.0.address: "),
+        (f"hosts: [{{address: {'x' * 64}.org}}]", ":1: hosts.0.address: "),
+        (f"hosts: [{{address: {'.'.join('x' * 128)}}}]", ":1: hosts.0.address: "),
+        ("hosts:\n- address: 10", ":2: hosts.0.address: should be text: put it in quotes"),
+        ('hosts: [{address: a, java: "a\\nb"}]', ":1: hosts.0.java: "),
+        ('hosts: [{address: a, key: "a\\0"}]', ":1: hosts.0.key: "),
+        ('known_hosts: "a\\e[2J"\nhosts: [{address: a}]', ":1: known_hosts: "),
+        ("hosts: [{address: a, user: '-l root'}]", ":1: hosts.0.user: "),
+        ("hosts: [{address: a, name: 'x\ny'}]", ":1: hosts.0.name: "),
+        ("hosts: [{address: a, data: /}]", ":1: hosts.0.data: "),
+        ("hosts: [{address: a, data: relative}]", ":1: hosts.0.data: "),
+        ("hosts: [{address: a, data: '/srv/../etc'}]", ":1: hosts.0.data: "),
+        ("hosts: [{address: a, data: '/srv/$(reboot)'}]", ":1: hosts.0.data: "),
+        ("hosts: [{address: a, password: secret}]", ":1: hosts.0.password: no such key; known: address, name, port"),
+        ("hosts:\n- address: a\n  usr: x", ":3: hosts.0.usr: no such key; did you mean 'user'?"),
+        ("host: [{address: a}]\nhosts: [{address: a}]", ":1: host: no such key; did you mean 'hosts'?"),
+        ("hosts: [{address: a, become: su}]", ":1: hosts.0.become: should be 'root' or 'sudo'"),
+        ("hosts:\n- address: a\n  roles:\n  - broker\n  - leader", ":5: hosts.0.roles.1: should be 'broker', "),
+        ("hosts: [{address: a, port: '22'}]", ":1: hosts.0.port: should be a whole number"),
+        ("hosts: [{address: a, port: yes}]", ":1: hosts.0.port: should be a whole number"),
+        ("hosts:\n- address: a\n- address: a\n  name: b", ":3: hosts.1.address: an earlier host is at this address"),
+        ("hosts:\n- {address: a, name: x}\n- {address: b, name: x}", ":3: hosts.1.name: an earlier host is called so"),
+        ("hosts:\n- {address: a}\n- {address: b, name: a}", ":3: hosts.1.name: an earlier host is called so"),
+        ("hosts: [{address: a}]\nports: {ssh: 22}", ":2: ports.ssh: not a port of a node; known: client, controller"),
+        (
+            "hosts: [{address: a}]\nports: {cliend: 22}",
+            ":2: ports.cliend: not a port of a node; did you mean 'client'?",
+        ),
+        ("hosts: [{address: a}]\nports: {client: '22'}", ":2: ports.client: should be a whole number"),
+        ("hosts: [{address: a}]\nports: {client: 9094}", ":2: ports: the ports of a node must differ"),
+        ("hosts: [{address: a}]\nheals_after: 5", ":2: heals_after: should be a duration such as 250ms"),
+        ("hosts: [{address: a}]\nheals_after: 0s", ":2: heals_after: should be greater than or equal to 30"),
+        ("hosts: [{address: a}]\nheals_after: 2d", ":2: heals_after: should be a duration such as 250ms"),
+        ("hosts: [{address: a}]\nclients: here", ":2: clients: should be an IPv4 address"),
+        ("hosts:\n- address: a\n  key: ~nobody-of-that-name/k", ":3: hosts.0.key: there is no such user here"),
+        ("hosts: [{address: a}]\nknown_hosts: ~nobody-of-that-name/k", ":2: known_hosts: there is no such user here"),
+        # What stands under `defaults` is wrong there, and wrong once.
+        (
+            "hosts: [{address: a}, {address: b}]\ndefaults:\n  usr: x",
+            ":3: defaults.usr: no such key; did you mean 'user'?",
+        ),
+        (
+            "hosts: [{address: a}, {address: b}]\ndefaults:\n  roles: [leader]",
+            ":3: defaults.roles.0: should be 'broker',",
+        ),
+        ("hosts: [{address: a}]\ndefaults:\n  key: ~nobody-of-that-name/k", ":3: defaults.key: there is no such user"),
+        ("hosts: [{address: a}]\ndefaults: [a]", ":2: defaults: should be a mapping of keys to values"),
     ],
 )
-def test_what_is_wrong_with_one_is_a_line(text: str, says: str, tmp_path: Path) -> None:
+def test_what_is_wrong_with_one_is_a_line_that_tells_where(text: str, says: str, tmp_path: Path) -> None:
     path = inventory(tmp_path, text)
     with pytest.raises(ScenarioError) as told:
         read_inventory(path)
-    assert str(told.value).startswith(f"{path}: {says}")
+    assert str(told.value).startswith(f"{path}{says}")
     assert "secret" not in str(told.value)
     assert "\n" not in str(told.value)
+
+
+def test_each_mistake_has_a_line(tmp_path: Path) -> None:
+    path = inventory(tmp_path, "ports: {client: x}\nhosts:\n  - {address: a, usr: x}\n  - {address: b, become: su}\n")
+    with pytest.raises(ScenarioError) as told:
+        read_inventory(path)
+    assert [line.partition(":")[2].partition(": ")[0] for line in str(told.value).splitlines()] == ["1", "3", "4"]
 
 
 def test_one_that_is_not_there_is_said_so(tmp_path: Path) -> None:
@@ -136,9 +177,21 @@ def test_an_inventory_that_is_no_yaml_is_told_by_its_line_and_not_by_what_stands
     text: str, tmp_path: Path
 ) -> None:
     path = inventory(tmp_path, text)
-    with pytest.raises(ScenarioError, match=r"^[^\n]*machines.yaml:\d+: no YAML \(") as told:
+    with pytest.raises(ScenarioError, match=r"^[^\n]*machines.yaml:\d+: no valid YAML: ") as told:
         read_inventory(path)
     assert SECRET not in str(told.value)
+
+
+@pytest.mark.parametrize("secret", [SECRET, "/ 4711 /", "4711"])
+@pytest.mark.parametrize("of", ["host", "defaults"])
+def test_no_value_of_an_inventory_is_quoted(of: str, secret: str, tmp_path: Path) -> None:
+    """Whatever key a password was put under."""
+    keys = [*Host.model_fields, "password"] if of == "host" else [*Inventory.model_fields, "password"]
+    for key in keys:
+        for value in (secret, f"'{secret}'", f"[{secret}]", f"{{name: {secret}}}"):
+            text = f"hosts:\n- address: a\n{'  ' if of == 'host' else ''}{key}: {value}\n"
+            path = inventory(tmp_path, text.replace("- address: a\n", "- user: a\n") if key == "address" else text)
+            assert secret not in why_not(path).replace(str(path), "")
 
 
 @pytest.mark.parametrize(
