@@ -8,13 +8,14 @@ from typing import Annotated
 from pydantic import BeforeValidator
 
 from harness.core.errors import ClusterError, ScenarioError
+from harness.core.printable import shown
 from harness.core.topology import Node, Role, Topology, View
 
 
 def _expression(value: object) -> object:
     named = (value,) if isinstance(value, str) else value
     if not isinstance(named, list | tuple) or not named or not all(isinstance(v, str) and v.strip() for v in named):
-        raise ValueError(f"{value!r} names no target: write a role, a node, a pinned name, or a list of those")
+        raise ValueError(f"{shown(value)} names no target: write a role, a node, a pinned name, or a list of those")
     return value
 
 

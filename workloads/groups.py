@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from harness.core.quantities import Duration
+from harness.core.quantities import Duration, Whole
 from workloads.clients.settings import consumer_config
 from workloads.processes import Workers
 from workloads.protocol import ConsumerSpec, Spec
@@ -26,7 +26,7 @@ class Member(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    member: int = Field(ge=1, description="which one: 1 is the first")
+    member: Whole = Field(ge=1, description="which one: 1 is the first")
 
     def __str__(self) -> str:
         return f"member {self.member}"
@@ -75,12 +75,12 @@ class Groups(Appending):
     steps: ClassVar = (Kill, Leave, Join)
 
     kind: Literal["groups"] = "groups"
-    members: int = Field(3, ge=1, le=99, description="processes that share the partitions as one consumer group")
+    members: Whole = Field(3, ge=1, le=99, description="processes that share the partitions as one consumer group")
     commit: Literal["before-processing", "after-processing"] = Field(
         "after-processing", description="when a member commits the records of a poll: at-most-once, or at-least-once"
     )
     processing: Duration = Field(0.2, ge=0, le=10, description="how long a member processes the records of one poll")
-    session_timeout_ms: int = Field(
+    session_timeout_ms: Whole = Field(
         _SHORTEST_SESSION_MS,
         ge=1_000,
         alias="session.timeout.ms",

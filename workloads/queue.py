@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from harness.core.quantities import Positive, Whole
 from workloads.clients.settings import consumer_config, producer_config
 from workloads.protocol import ConsumerSpec, ProducerSpec, Spec
 from workloads.workload import Plan, Workload
@@ -12,7 +13,7 @@ from workloads.workload import Plan, Workload
 class Appending(Workload):
     """Producers that append numbered records, without transactions."""
 
-    keys: int | None = Field(None, ge=1, description="distinct keys, each always in one partition; null: no keys")
+    keys: Positive | None = Field(None, description="distinct keys, each always in one partition; null: no keys")
 
     def producer_specs(self, plan: Plan) -> list[Spec]:
         """The producers: workers 1, 2 …"""
@@ -35,7 +36,7 @@ class Queue(Appending):
     """The keys of a scenario's ``workload:`` with ``kind: queue``, in addition to the client settings."""
 
     kind: Literal["queue"] = "queue"
-    consumers: int = Field(1, ge=0, le=99, description="processes that read while the run lasts")
+    consumers: Whole = Field(1, ge=0, le=99, description="processes that read while the run lasts")
     consume: Literal["assign", "group"] = Field(
         "assign", description="assign: every consumer reads every partition; group: they share them as a consumer group"
     )

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from harness.core.quantities import Share
+from harness.core.quantities import Positive, Share, Whole
 from workloads.clients.settings import Isolation, consumer_config, transactor_config
 from workloads.processes import Workers
 from workloads.protocol import ConsumerSpec, Spec, TransactorSpec
@@ -26,7 +26,7 @@ class Replacement(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    producer: int = Field(ge=1, description="which one: 1 is the first")
+    producer: Whole = Field(ge=1, description="which one: 1 is the first")
 
     def __str__(self) -> str:
         return f"producer {self.producer}"
@@ -52,14 +52,14 @@ class Transactions(Workload):
     steps: ClassVar = (Replace,)
 
     kind: Literal["transactions"] = "transactions"
-    producers: int = Field(2, ge=1, le=900, description="producer processes, each with a transactional.id of its own")
-    consumers: int = Field(
+    producers: Whole = Field(2, ge=1, le=900, description="producer processes, each with a transactional.id of its own")
+    consumers: Whole = Field(
         1, ge=0, le=49, description="consumers of each isolation level; each reads every partition while the run lasts"
     )
-    records: int = Field(6, ge=1, le=10_000, description="records of a transaction, over all partitions in turn")
+    records: Whole = Field(6, ge=1, le=10_000, description="records of a transaction, over all partitions in turn")
     aborted: Share = Field(0.2, description="share of the transactions that are aborted on purpose, drawn by the seed")
-    rate: int | None = Field(200, ge=1, description="records/s over all producers; null: as fast as possible")
-    transaction_timeout_ms: int = Field(
+    rate: Positive | None = Field(200, description="records/s over all producers; null: as fast as possible")
+    transaction_timeout_ms: Whole = Field(
         30_000,
         ge=_SHORTEST_TIMEOUT_MS,
         le=900_000,

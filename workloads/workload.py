@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from harness.core.clock import Clock
+from harness.core.quantities import Positive, Whole
 from harness.core.step import TimelineStep
 from harness.core.topology import Partition
 from workloads.clients.payload import HEADER_SIZE
@@ -69,9 +70,9 @@ class Workload(ClientSettings):
 
     steps: ClassVar[tuple[type[WorkloadStep], ...]] = ()
 
-    producers: int = Field(2, ge=1, le=900, description="producer processes")
-    rate: int | None = Field(None, ge=1, description="records/s over all producers; null: as fast as possible")
-    record_size: int = Field(64, ge=HEADER_SIZE, le=50_000_000, alias="record.size", description="bytes of a value")
+    producers: Whole = Field(2, ge=1, le=900, description="producer processes")
+    rate: Positive | None = Field(None, description="records/s over all producers; null: as fast as possible")
+    record_size: Whole = Field(64, ge=HEADER_SIZE, le=50_000_000, alias="record.size", description="bytes of a value")
 
     @property
     def grouped(self) -> bool:

@@ -6,6 +6,8 @@ from typing import Literal, Self, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from harness.core.errors import ScenarioError
+from harness.core.printable import shown
+from harness.core.quantities import Flag, Whole
 from harness.core.topology import Role
 from harness.core.version import parse_version
 from workloads.clients.librdkafka import Value
@@ -36,9 +38,9 @@ class ClusterSpec(Part):
     metadata: Literal["kraft", "zookeeper"] = Field(
         "kraft", description="who keeps it: kraft from 3.3 on, zookeeper before 4.0"
     )
-    brokers: int = Field(3, ge=1, le=30, description="how many: b1, b2 …")
-    controllers: int | None = Field(None, description="dedicated KRaft controllers, 1 or 3 (default 1)")
-    zookeepers: int | None = Field(None, description="ZooKeeper nodes, 1 or 3 (default 1)")
+    brokers: Whole = Field(3, ge=1, le=30, description="how many: b1, b2 …")
+    controllers: Whole | None = Field(None, description="dedicated KRaft controllers, 1 or 3 (default 1)")
+    zookeepers: Whole | None = Field(None, description="ZooKeeper nodes, 1 or 3 (default 1)")
     config: dict[str, Setting] = Field({}, description="any broker setting, under Kafka's name")
 
     @field_validator("version", mode="before")
@@ -48,7 +50,7 @@ class ClusterSpec(Part):
             # A number is not what was written: YAML reads 3.10 as 3.1.
             parse_version(value if isinstance(value, str) else "")
         except ScenarioError:
-            raise ValueError(f"{value!r} is no Kafka version such as {DEFAULT_VERSION}") from None
+            raise ValueError(f"{shown(value)} is no Kafka version such as {DEFAULT_VERSION}") from None
         return str(value)
 
     @property
@@ -73,15 +75,15 @@ class TopicSpec(Part):
     """The topics of a run, all with the same settings: ``name``, or ``name-0`` … if there are several."""
 
     name: str = Field("trial", pattern="^[a-zA-Z0-9._-]+$", description="of the topic; of several, how they begin")
-    count: int = Field(1, ge=1, le=1_000, description="how many topics")
-    partitions: int = Field(1, ge=1, le=10_000, description="of each topic")
-    replication: int = Field(3, ge=1, description="replicas of each partition")
-    min_isr: int = Field(
+    count: Whole = Field(1, ge=1, le=1_000, description="how many topics")
+    partitions: Whole = Field(1, ge=1, le=10_000, description="of each topic")
+    replication: Whole = Field(3, ge=1, description="replicas of each partition")
+    min_isr: Whole = Field(
         1, ge=1, alias="min.insync.replicas", description="in-sync replicas without which acks: all is refused"
     )
-    unclean: bool | None = Field(None, alias="unclean.leader.election.enable", description="default false (KIP-106)")
+    unclean: Flag | None = Field(None, alias="unclean.leader.election.enable", description="default false (KIP-106)")
     config: dict[str, Setting] = Field({}, description="any other topic setting, under Kafka's name")
-    assignment: list[list[int]] | None = Field(None, description="broker ids of each partition's replicas")
+    assignment: list[list[Whole]] | None = Field(None, description="broker ids of each partition's replicas")
     avoid: Literal["controller"] | None = Field(
         None, description="controller: no replica on the broker that is the controller (ZooKeeper mode)"
     )

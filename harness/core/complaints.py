@@ -64,7 +64,7 @@ def _message(error: Any, where: KeyPath, keys_at: KeysAt, secret: bool) -> str:
     instead = "" if secret else f", not {shown(value)}"
     match kind:
         case "extra_forbidden":
-            says = _unknown_key(str(error["loc"][-1]), keys_at(where[:-1]) or [], where[:-1])
+            says = _unknown_key(str(error["loc"][-1]), where[:-1], keys_at)
         case "missing":
             says = f"key {error['loc'][-1]!r} is missing"
         case "union_tag_invalid":
@@ -103,14 +103,39 @@ def near(name: object, known: Collection[str]) -> str:
     return f"known: {', '.join(known)}" if len(known) <= _MOST_LISTED else "no known name is similar"
 
 
-def _unknown_key(key: str, known: list[str], inside: KeyPath) -> str:
-    if "config" in known and "." in key and not get_close_matches(key.lower(), known, cutoff=_NEAR_A_DOTTED_KEY):
-        return f"no such key; a setting of Kafka's belongs under {'.'.join(map(str, inside))}.config"
+def _unknown_key(key: str, inside: KeyPath, keys_at: KeysAt) -> str:
+    known = keys_at(inside) or []
+    if (word := key.partition(":")[0]) in known and word != key:
+        return f"no such key; put a space after {word}:"
+    dotted = "." in key and not get_close_matches(key.lower(), known, cutoff=_NEAR_A_DOTTED_KEY)
+    if dotted and (belongs := _belongs(key, inside, keys_at)):
+        return f"no such key; {belongs}"
     for attempt in (key.lower(), key.lower().partition(".")[0]):
         hint = near(attempt, known)
         if hint.startswith("did"):
             break
     return f"no such key; {hint}"
+
+
+def _belongs(key: str, inside: KeyPath, keys_at: KeysAt) -> str | None:
+    """Where a key with dots belongs: below another key (``topic.replication``), or among Kafka's own settings."""
+
+    def below(*parts: str | int) -> list[str]:
+        return keys_at((*inside, *parts)) or []
+
+    first, _, rest = key.partition(".")
+    if rest in below(first):
+        return f"write {rest} below {'.'.join(map(str, (*inside, first)))}"
+    if "config" in below():
+        parts, name = [inside], key.removeprefix(f"{inside[-1]}." if inside else "").removeprefix("config.")
+    elif "config" in below(first):
+        parts, name = [(*inside, first)], rest.removeprefix("config.")
+    elif get_close_matches(first.lower(), below()):
+        return None
+    else:
+        parts, name = [(*inside, part) for part in below() if "config" in below(part)], key
+    under = " or ".join(".".join(map(str, (*part, "config"))) for part in parts)
+    return f"a setting of Kafka's belongs under {under}{'' if name == key else f', as {name}'}" if under else None
 
 
 def _unquoted(kind: str, value: object) -> str:

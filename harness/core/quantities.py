@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Annotated, Final
 
-from pydantic import BeforeValidator, PlainSerializer, ValidationInfo, WithJsonSchema
+from pydantic import BeforeValidator, Field, PlainSerializer, ValidationInfo, WithJsonSchema
 
 from harness.core.printable import shown
 
 #: How each is written, as a regular expression: for editors.
-DURATION_PATTERN: Final = r"^ *\d+(\.\d+)? ?(us|ms|s|m|h) *$"
-SHARE_PATTERN: Final = r"^ *\d+(\.\d+)? ?% *$"
-RATE_PATTERN: Final = r"^ *\d+(\.\d+)? ?(bit|kbit|mbit|gbit) *$"
+DURATION_PATTERN: Final = r"^ *[0-9]+(\.[0-9]+)? ?(us|ms|s|m|h) *$"
+SHARE_PATTERN: Final = r"^ *[0-9]+(\.[0-9]+)? ?% *$"
+RATE_PATTERN: Final = r"^ *[0-9]+(\.[0-9]+)? ?(bit|kbit|mbit|gbit) *$"
 
 _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _PERCENT = {"%": 0.01}
@@ -53,12 +53,21 @@ def _duration(value: object, info: ValidationInfo) -> float:
 
 def parse_share(value: object) -> float:
     """``"2%"``, or the fraction 0.02, as 0.02. Raises ValueError for what is not from 0% to 100%."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        raise Misfit(f"{shown(value)} is not {_SHARE}: write {shown(value)}%", _SHARE)
     share = _parse(value, _PERCENT, _SHARE)
     if share > 1:
         raise Misfit(f"{shown(value)} is more than 100%", _SHARE)
     return share
+
+
+def written_share(value: object) -> float:
+    """``parse_share`` of what a person wrote: a number from 1 on may mean percent."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and 1 <= value < math.inf:
+        raise Misfit(f"{shown(value)} is not {_SHARE}: write {value:g}%", _SHARE)
+    return parse_share(value)
+
+
+def _share(value: object, info: ValidationInfo) -> float:
+    return written_share(value) if info.context == WRITTEN else parse_share(value)
 
 
 def parse_rate(value: object) -> int:
@@ -70,7 +79,7 @@ def parse_rate(value: object) -> int:
 
 
 def written_rate(value: object) -> int:
-    """``parse_rate`` of what a person wrote. It must have a unit: some other tools take a number for kilobits."""
+    """``parse_rate`` of what a person wrote. It must have a unit, because other tools mean kilobits or bytes."""
     _refuse_without_unit(value, "kbit", "mbit", _RATE)
     return parse_rate(value)
 
@@ -81,7 +90,7 @@ def _rate(value: object, info: ValidationInfo) -> int:
 
 def _refuse_without_unit(value: object, one: str, other: str, wanted: str) -> None:
     finite = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
-    if finite or (isinstance(value, str) and re.fullmatch(r"\d+(\.\d+)?", value.strip())):
+    if finite or (isinstance(value, str) and re.fullmatch(r"[0-9]+(\.[0-9]+)?", value.strip())):
         number = shown(value).strip("' ")
         raise Misfit(f"{shown(value)} has no unit: write {number}{one} or {number}{other}", wanted)
 
@@ -89,9 +98,10 @@ def _refuse_without_unit(value: object, one: str, other: str, wanted: str) -> No
 def _parse(value: object, units: Mapping[str, float], wanted: str) -> float:
     if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0 and math.isfinite(value):
         return float(value)
-    found = re.fullmatch(r"(\d+(?:\.\d+)?) ?([a-z%]+)", value.strip().lower()) if isinstance(value, str) else None
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([a-zA-Z%]+)", value.strip(" ")) if isinstance(value, str) else None
     if found is None or found[2] not in units:
-        raise Misfit(f"{shown(value)} is not {wanted}", wanted)
+        lower = ": units are in lower case" if found is not None and found[2].lower() in units else ""
+        raise Misfit(f"{shown(value)} is not {wanted}{lower}", wanted)
     return float(found[1]) * units[found[2]]
 
 
@@ -119,19 +129,23 @@ def rate_text(rate: int) -> str:
 def _number(value: object) -> object:
     """Refuse text and truth, which pydantic would take for a number: ``'2'``, ``yes``."""
     if isinstance(value, bool | str):
-        raise Misfit(f"should be a whole number without quotes, not {shown(value)}", "a whole number without quotes")
+        quoted = isinstance(value, str) and re.fullmatch(r"[ 0-9.+-]+", value)
+        wanted = "a whole number without quotes" if quoted else "a whole number"
+        raise Misfit(f"should be {wanted}, not {shown(value)}", wanted)
     return value
 
 
 def _truth(value: object) -> object:
     """Refuse text and numbers, which pydantic would take for true or false."""
     if not isinstance(value, bool):
-        raise Misfit(f"should be true or false without quotes, not {shown(value)}", "true or false without quotes")
+        wanted = "true or false without quotes" if isinstance(value, str) else "true or false"
+        raise Misfit(f"should be {wanted}, not {shown(value)}", wanted)
     return value
 
 
-#: Fields of a file: a number, and true or false, neither in quotes.
+#: Fields of a file: a number, one from 1 on, and true or false, none of them in quotes.
 Whole = Annotated[int, BeforeValidator(_number)]
+Positive = Annotated[int, Field(ge=1), BeforeValidator(_number)]
 Flag = Annotated[bool, BeforeValidator(_truth)]
 
 #: Fields of a scenario: written with a unit, kept as seconds, as a fraction of 1, as bits per second.
@@ -143,13 +157,13 @@ Duration = Annotated[
 ]
 Share = Annotated[
     float,
-    BeforeValidator(parse_share),
+    BeforeValidator(_share),
     PlainSerializer(share_text, when_used="json"),
-    WithJsonSchema({"type": ["string", "number"], "pattern": SHARE_PATTERN}),
+    WithJsonSchema({"type": ["string", "number"], "pattern": SHARE_PATTERN, "minimum": 0, "exclusiveMaximum": 1}),
 ]
 Rate = Annotated[
     int,
     BeforeValidator(_rate),
     PlainSerializer(rate_text, when_used="json"),
-    WithJsonSchema({"type": ["string", "integer"], "pattern": RATE_PATTERN}),
+    WithJsonSchema({"type": "string", "pattern": RATE_PATTERN}),
 ]

@@ -156,7 +156,9 @@ class Summary(_Part):
 class Expectation(_Part):
     """What a scenario expects of its verdict (its ``expect:``)."""
 
-    verdict: Judgement | list[Judgement] = Field(Judgement.VALID, description="the verdict, or those that meet it")
+    verdict: Judgement | Annotated[list[Judgement], Field(min_length=1)] = Field(
+        Judgement.VALID, description="the verdict, or those that meet it"
+    )
     anomalies: list[str] = Field([], description="anomalies that must be found")
     allowed: list[str] = Field([], description="anomalies that may be found, too")
     standing: Literal[Standing.PERMITTED, Standing.VIOLATION] | None = Field(

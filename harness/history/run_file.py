@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from harness.core.errors import HistoryError
 from harness.core.guarantees import Configuration
-from harness.core.quantities import Duration
+from harness.core.quantities import Duration, Whole
 from harness.core.topology import Role, broker_name
 from harness.core.verdict import Expectation
 from harness.history.writing import write_file
@@ -70,7 +70,7 @@ class _Part(BaseModel):
 class Requirements(_Part):
     """What must have happened for a verdict to mean anything (a scenario's ``requires:``)."""
 
-    acknowledged: int = Field(1, ge=0, description="at least this many acknowledged writes")
+    acknowledged: Whole = Field(1, ge=0, description="at least this many acknowledged writes")
     leader: str | None = Field(
         None, pattern="^(changed|unchanged)$", description="changed or unchanged: whether the watched leader moved"
     )

@@ -9,11 +9,17 @@ from pydantic import BaseModel, ValidationError
 from harness.core import complaints as core
 from harness.core.printable import shown
 from harness.core.written import KeyPath, Written
-from harness.scenario.model import Scenario
+from harness.scenario.model import LONGEST_NAME, Scenario
 from harness.scenario.problems import Problem
 from harness.scenario.schema import keys_at
 from harness.scenario.steps import STEPS
 from nemesis.catalogue import FAULTS
+
+#: What is wrong with a name that a scenario gets from its file.
+_OF_A_FILE = {
+    "string_pattern_mismatch": "is not a valid name: add `name:` with letters, digits, . _ and -",
+    "string_too_long": f"is longer than {LONGEST_NAME} characters: add a shorter `name:`",
+}
 
 #: Other tools' names for our steps.
 _MEANT = {
@@ -51,10 +57,8 @@ def _special(error: Any, where: KeyPath) -> str | None:
     """The message for an error that only a scenario can have; None for any other."""
     if error["type"] == "step":
         return _unknown_step(error["input"])
-    if error["type"] == "string_pattern_mismatch" and error["loc"] == ("name",) and not where:
-        says = "from its file, is not a valid name: add `name:` with letters, digits, . _ and -"
-        return f"{shown(error['input'])}, {says}"
-    return None
+    says = _OF_A_FILE.get(error["type"]) if error["loc"] == ("name",) and not where else None
+    return f"{shown(error['input'])}, from its file, {says}" if says else None
 
 
 def _unknown_step(value: object) -> str | None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Union
 from pydantic import BeforeValidator, Field
 
 from harness.cluster.spec import ClusterSpec, Part, TopicSpec
+from harness.core.quantities import Flag
 from harness.core.verdict import Expectation
 from harness.history.run_file import Limits, Requirements
 from harness.providers.catalogue import PROVIDERS, composed
@@ -12,6 +13,9 @@ from harness.scenario.steps import Injection, Step, injections
 from workloads.catalogue import DEFAULT, WORKLOADS
 from workloads.clients.settings import Isolation
 from workloads.workload import Workload
+
+#: A name is a folder of the store, and file systems allow 255 bytes for one.
+LONGEST_NAME = 200
 
 
 def _of_a_kind(workload: object) -> object:
@@ -42,14 +46,16 @@ class FinalRead(Part):
 
     isolation_level: Isolation | None = Field(None, alias="isolation.level", description="default: the workload's")
     down: list[str] = Field([], description="injections, nodes or pins that may stay as they are")
-    replicas: bool = Field(False, description="also read the log of every follower in the ISR (Kafka 2.4 and later)")
+    replicas: Flag = Field(False, description="also read the log of every follower in the ISR (Kafka 2.4 and later)")
 
 
 class Scenario(Part):
     """A named experiment with an expectation. Loading refuses one that contradicts itself (loading.py)."""
 
     name: str = Field(
-        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*$", description="default: the file's name"
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*$",
+        max_length=LONGEST_NAME,
+        description="default: the file's name",
     )
     source: str = Field("", description="the source of the claim")
     claim: str = Field("", description="what it shows, in one sentence")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, Union
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, create_model, model_validator
 
-from harness.core.quantities import Duration
+from harness.core.quantities import Duration, Positive
 from harness.core.step import TimelineStep
 from nemesis.catalogue import FAULTS
 from nemesis.fault import Fault
@@ -59,7 +59,7 @@ class Condition(_Part):
 
     isr: Expression | None = Field(None, description="the watched partition's ISR is exactly these nodes")
     leader: Expression | None = Field(None, description="changed (since the last inject), none, or the leader's name")
-    acknowledged: int | None = Field(None, ge=1, description="this many writes are acknowledged")
+    acknowledged: Positive | None = Field(None, description="this many writes are acknowledged")
     within: Duration = Field(30.0, gt=0, description="how long it may take")
 
     @model_validator(mode="after")

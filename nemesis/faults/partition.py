@@ -8,6 +8,7 @@ from pydantic import Field
 from typing_extensions import override
 
 from harness.core.errors import ClusterError
+from harness.core.quantities import Flag
 from harness.core.topology import Node, Plane, Topology
 from nemesis.evidence import Evidence
 from nemesis.fault import Aim, Needs
@@ -69,7 +70,7 @@ class Partition(_Cut):
 
     from_: Expression = Field(alias="from", description="one side of the cut: what it sends is lost")
     to: Expression = Field(description="the other side")
-    both_ways: bool = Field(True, description="false: only what `from` sends to `to` is lost, not what it hears")
+    both_ways: Flag = Field(True, description="false: only what `from` sends to `to` is lost, not what it hears")
 
     def targets(self) -> Mapping[str, Expression]:
         return {"from": self.from_, "to": self.to}
@@ -83,7 +84,7 @@ class Isolate(_Cut):
     """Cut each node hit from every other node of the cluster, and from the clients."""
 
     target: Expression = Field(description="the nodes to isolate")
-    clients: bool = Field(True, description="false: it still hears its clients, and they hear it")
+    clients: Flag = Field(True, description="false: it still hears its clients, and they hear it")
 
     def targets(self) -> Mapping[str, Expression]:
         return {"target": self.target}

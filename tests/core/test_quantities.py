@@ -12,12 +12,14 @@ from harness.core.quantities import (
     rate_text,
     share_text,
     written_duration,
+    written_rate,
+    written_share,
 )
 
 
 @pytest.mark.parametrize(
     ("written", "seconds"),
-    [("250ms", 0.25), ("10s", 10), ("1.5m", 90), ("2 h", 7200), ("5us", 5e-6), (3, 3), (0.5, 0.5), (" 1S ", 1)],
+    [("250ms", 0.25), ("10s", 10), ("1.5m", 90), ("2 h", 7200), ("5us", 5e-6), (3, 3), (0.5, 0.5), (" 1s ", 1)],
 )
 def test_a_duration_is_seconds(written: object, seconds: float) -> None:
     assert parse_duration(written) == pytest.approx(seconds)
@@ -56,16 +58,38 @@ def test_what_was_parsed_parses_to_itself(milliseconds: int) -> None:
     assert parse_duration(seconds) == seconds
 
 
-@pytest.mark.parametrize("written", ["", "10", "10 parsecs", "-1s", -1, None, True, [], "1s2s", float("inf")])
+@pytest.mark.parametrize(
+    "written", ["", "10", "10 parsecs", "-1s", -1, None, True, [], "1s2s", "5S", "٥s", "5s\n", float("inf")]
+)
 def test_what_is_no_duration_is_refused(written: object) -> None:
     with pytest.raises(ValueError, match="is not a duration such as 250ms"):
         parse_duration(written)
 
 
-@pytest.mark.parametrize(("written", "why"), [(2, "write 2%"), ("101%", "more than 100%"), ("2", "such as 2%")])
+@pytest.mark.parametrize(
+    ("written", "why"),
+    [(2, "more than 100%"), ("101%", "more than 100%"), ("2", "such as 2%")],
+)
 def test_what_is_no_share_is_refused(written: object, why: str) -> None:
     with pytest.raises(ValueError, match=why):
         parse_share(written)
+
+
+@pytest.mark.parametrize(("written", "why"), [(20, "write 20%"), (1, "write 1%"), (1.0, "write 1%"), ("101%", "100%")])
+def test_what_a_person_wrote_as_percent_without_its_sign_is_refused(written: object, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        written_share(written)
+
+
+@pytest.mark.parametrize(("written", "fraction"), [("2%", 0.02), ("100%", 1), (0.02, 0.02), (0, 0)])
+def test_what_a_person_wrote_as_a_share_is_a_fraction(written: object, fraction: float) -> None:
+    assert written_share(written) == pytest.approx(fraction)
+
+
+@pytest.mark.parametrize("written", [10, 1.5, "10", " 8 "])
+def test_what_a_person_wrote_as_a_rate_without_a_unit_is_refused(written: object) -> None:
+    with pytest.raises(ValueError, match=r"has no unit: write \S+kbit or \S+mbit"):
+        written_rate(written)
 
 
 @pytest.mark.parametrize(("written", "why"), [("10", "such as 10kbit"), ("0bit", "`partition`"), ("10kb", "10kbit")])

@@ -136,6 +136,90 @@ WRONG: dict[str, tuple[str, str]] = {
         "topic: {replication.factor: 2}\n",
         "1: topic.replication.factor: no such key; did you mean 'replication'?",
     ),
+    "a setting of the topic as a key at the top": (
+        "name: x\ntopic.retention.ms: 5\n",
+        "2: topic.retention.ms: no such key; a setting of Kafka's belongs under topic.config, as retention.ms",
+    ),
+    "a setting of the topic with its path at the top": (
+        "topic.config.retention.ms: 5\n",
+        "1: topic.config.retention.ms: no such key; a setting of Kafka's belongs under topic.config, as retention.ms",
+    ),
+    "a setting of the topic with its path": (
+        "topic: {topic.retention.ms: 5}\n",
+        "1: topic.topic.retention.ms: no such key; a setting of Kafka's belongs under topic.config, as retention.ms",
+    ),
+    "a setting of whatever": (
+        "retention.ms: 5\n",
+        "1: retention.ms: no such key; a setting of Kafka's belongs under cluster.config or topic.config or workload",
+    ),
+    "a key with its path": (
+        "topic.replication: 2\n",
+        "1: topic.replication: no such key; write replication below topic",
+    ),
+    "no space after a colon": (
+        "cluster: {version:4.3.1}\n",
+        "1: cluster.version:4.3.1: no such key; put a space after version:",
+    ),
+    "no verdict": ("expect: {verdict: []}\n", "1: expect.verdict: should be 'valid', 'unknown' or 'invalid', not []"),
+    "a standing that is none": (
+        "expect: {standing: undecided}\n",
+        "1: expect.standing: should be 'permitted' or 'violation', not 'undecided'",
+    ),
+    "a rate without a unit": (
+        "timeline:\n  - inject: {fault: throttle, target: leader, rate: 10}\n",
+        "2: timeline.0.inject.rate: 10 has no unit: write 10kbit or 10mbit",
+    ),
+    "a quoted rate without a unit": (
+        "timeline:\n  - inject: {fault: throttle, target: leader, rate: '10'}\n",
+        "2: timeline.0.inject.rate: '10' has no unit: write 10kbit or 10mbit",
+    ),
+    "a unit in upper case": (
+        "timeline:\n  - wait: 5S\n",
+        "2: timeline.0.wait: '5S' is not a duration such as 250ms, 1",
+    ),
+    "no share": (
+        "workload: {kind: transactions, aborted: 20}\n",
+        "1: workload.aborted: 20 is not a share such as 2%: write 20%",
+    ),
+    "a share that is one": (
+        "workload: {kind: transactions, aborted: 1.0}\n",
+        "1: workload.aborted: 1.0 is not a share such as 2%: write 1%",
+    ),
+    "truth for a number": ("topic: {partitions: true}\n", "1: topic.partitions: should be a whole number, not true"),
+    "yes for a number": ("cluster: {brokers: yes}\n", "1: cluster.brokers: should be a whole number, not true"),
+    "a number in quotes": (
+        "topic: {partitions: '2'}\n",
+        "1: topic.partitions: should be a whole number without quotes, not '2'",
+    ),
+    "half a number": ("topic: {partitions: 1.5}\n", "1: topic.partitions: should be a whole number, not 1.5"),
+    "truth in quotes": (
+        "topic: {unclean.leader.election.enable: 'true'}\n",
+        "1: topic.unclean.leader.election.enable: should be true or false without quotes, not 'true'",
+    ),
+    "a number for truth": ("final_read: {replicas: 1}\n", "1: final_read.replicas: should be true or false, not 1"),
+    "a list as a key": ("name: x\n? [a, b]\n: 3\n", "2: a key is a word, not a list or a mapping: quote it"),
+    "a mapping as a key": ("name: {{ name }}\n", "1: a key is a word, not a list or a mapping: quote it"),
+    "an empty list": (
+        "timeline:\n  - random: {faults: []}\n",
+        "2: timeline.0.random.faults: needs at least 1: the list is empty",
+    ),
+    "nothing for a version": ("cluster: {version: null}\n", "1: cluster.version: null is no Kafka version such as "),
+    "nothing for a part": ("cluster:\n", "1: cluster: should be a mapping of keys to values, not null"),
+    "nothing for a list": ("timeline:\n", "1: timeline: should be a list, not null"),
+    "nothing for a kind": ("workload: {kind: null}\n", "1: workload: no kind is called null; known: queue, groups"),
+    "nothing for a target": (
+        "timeline:\n  - inject: {fault: kill, target: null}\n",
+        "2: timeline.0.inject.target: null names no target: ",
+    ),
+    "nothing for a duration": ("timeline:\n  - wait:\n", "2: timeline.0.wait: null is not a duration such as 250ms"),
+    "no end of a duration": ("limits: {unavailable: .inf}\n", "1: limits.unavailable: .inf is not a duration such as"),
+    "a date for a name": ("name: 2020-01-01\n", "1: name: should be text, not 2020-01-01: put it in quotes"),
+    "a number for a name": ("name: 5\n", "1: name: should be text, not 5: put it in quotes"),
+    "a long number": (
+        f"cluster: {{brokers: '{'9' * 5000}'}}\n",
+        f"1: cluster.brokers: should be a whole number without quotes, not '{'9' * 79}…",
+    ),
+    "a name too long for a folder": (f"name: {'a' * 201}\n", "1: name: is longer than 200 characters: shorten it"),
     "two steps in one": ("timeline:\n  - {wait: 1s, heal: all}\n", "2: timeline.0: a step has exactly one key"),
     "no duration": ("timeline:\n  - wait: 5 parsecs\n", "2: timeline.0.wait: '5 parsecs' is not a duration"),
     "two conditions": ("timeline:\n  - until: {leader: none, acknowledged: 3}\n", "2: timeline.0.until: until awaits"),
@@ -418,3 +502,13 @@ def test_settings_of_a_provider_that_are_wrong_are_a_line_each() -> None:
         "the given settings: cluster.machines: should be text, not 3: put it in quotes",
         "the given settings: cluster.images: should be 'registry' or 'build', not 'none'",
     ]
+
+
+def test_a_name_may_be_as_long_as_a_folder(written_to: File) -> None:
+    assert load(str(written_to(f"name: {'a' * 200}\n"))).name == "a" * 200
+
+
+def test_a_name_that_its_file_gives_and_is_too_long_is_told_with_what_to_add(tmp_path: Path) -> None:
+    path = tmp_path / f"{'a' * 240}.yaml"
+    path.write_text("topic: {replication: 3}\n")
+    assert "from its file, is longer than 200 characters: add a shorter `name:`" in why(str(path))

@@ -10,7 +10,7 @@ Schema = dict[str, Any]
 _TOLD = {"$schema", "$defs", "title", "description", "default"}
 _TYPES: dict[str, Callable[[Any], bool]] = {
     "string": lambda value: isinstance(value, str),
-    "integer": lambda value: isinstance(value, int) and not isinstance(value, bool),
+    "integer": lambda value: isinstance(value, int | float) and not isinstance(value, bool) and value % 1 == 0,
     "number": lambda value: isinstance(value, int | float) and not isinstance(value, bool),
     "boolean": lambda value: isinstance(value, bool),
     "array": lambda value: isinstance(value, list),
@@ -91,6 +91,9 @@ _KEYWORDS: dict[str, Callable[..., Iterator[str]]] = {
     "pattern": _said(lambda value, says: re.search(says, value) is not None, str),
     "minimum": _said(lambda value, says: value >= says, (int, float)),
     "maximum": _said(lambda value, says: value <= says, (int, float)),
+    "exclusiveMinimum": _said(lambda value, says: value > says, (int, float)),
+    "exclusiveMaximum": _said(lambda value, says: value < says, (int, float)),
+    "maxLength": _said(lambda value, says: len(value) <= says, str),
     "minItems": _said(lambda value, says: len(value) >= says, list),
     "required": _said(lambda value, says: set(says) <= set(value), dict),
     "properties": _properties,

@@ -4,6 +4,7 @@ from typing import Any, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from harness.core.quantities import Flag, Whole
 from workloads.clients.librdkafka import Value, settings_for
 
 Acks = Literal["0", "1", "all"]
@@ -22,29 +23,29 @@ class ClientSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", populate_by_name=True, frozen=True)
 
     acks: Acks = Field("all", description="which replicas must have a record before it is acknowledged")
-    enable_idempotence: bool = Field(
+    enable_idempotence: Flag = Field(
         default_factory=lambda values: values.get("acks") == "all",
         alias="enable.idempotence",
         description="default: true if acks is all, else false",
     )
-    retries: int = Field(2147483647, ge=0, le=2147483647, description="how often a record is sent again")
-    max_in_flight: int = Field(
+    retries: Whole = Field(2147483647, ge=0, le=2147483647, description="how often a record is sent again")
+    max_in_flight: Whole = Field(
         _MOST_IN_FLIGHT_OF_IDEMPOTENCE,
         ge=1,
         le=1000000,
         alias="max.in.flight.requests.per.connection",
         description="requests without an answer yet",
     )
-    delivery_timeout_ms: int = Field(
+    delivery_timeout_ms: Whole = Field(
         30_000,
         ge=1,
         alias="delivery.timeout.ms",
         description="how long a record may take to be delivered; message.timeout.ms is another name for it",
     )
-    linger_ms: int = Field(
+    linger_ms: Whole = Field(
         5, ge=0, le=900_000, alias="linger.ms", description="how long a batch waits for more records"
     )
-    batch_size: int = Field(16_384, ge=1, le=2147483647, alias="batch.size", description="bytes")
+    batch_size: Whole = Field(16_384, ge=1, le=2147483647, alias="batch.size", description="bytes")
     compression_type: Literal["none", "gzip", "snappy", "lz4", "zstd"] = Field(
         "none", alias="compression.type", description="of batches"
     )

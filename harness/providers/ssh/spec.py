@@ -5,6 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from harness.cluster.spec import NamesFile, Part
+from harness.core.quantities import Flag
 
 
 class SshSpec(Part):
@@ -15,7 +16,7 @@ class SshSpec(Part):
         description="run the nodes on the machines of this inventory, by SSH (docs/machines.md); relative to the"
         " scenario's file",
     )
-    accept_new: bool = Field(
+    accept_new: Flag = Field(
         False,
         exclude=True,
         description="add the keys of hosts that are not yet in known_hosts to it; a changed key is refused",

@@ -118,7 +118,7 @@ def test_a_name_by_which_one_inventory_cannot_log_in_is_asked_by_the_next(lab: L
 
 def test_every_inventory_that_cannot_be_read_has_a_line(tmp_path: Path) -> None:
     (tmp_path / "b.yaml").write_text("hosts: [")
-    with pytest.raises(ScenarioError, match=r"^\S+/a.yaml: the inventory cannot be read .*\n\S+/b.yaml:\d+: no valid YAML"):
+    with pytest.raises(ScenarioError, match=r"^\S+/a.yaml: the inventory cannot be .*\n\S+/b.yaml:\d+: no valid YAML"):
         look(f"{tmp_path}/a.yaml", f"{tmp_path}/b.yaml")
 
 
