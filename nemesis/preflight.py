@@ -1,9 +1,10 @@
 """Check, before a cluster is started, whether this machine's kernel has what the faults need."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from harness.core.errors import ClusterError
+from nemesis.catalogue import FAULTS
 from nemesis.fault import Fault, Needs
 from nemesis.mechanisms.nfqueue import program
 from nemesis.mechanisms.tc import LOAD_IFB
@@ -11,11 +12,10 @@ from nemesis.mechanisms.tc import LOAD_IFB
 
 @dataclass(frozen=True)
 class Need:
-    """A feature of the kernel: a script that works only with it, who needs it, and how to get it."""
+    """A feature of the kernel: a script that works only with it, and how to get it."""
 
     script: str
     missing: str
-    needed: str
     get: str
 
 
@@ -25,28 +25,24 @@ NEEDS: dict[str, Need] = {
     "netem": Need(
         "tc qdisc add dev lo root netem delay 1ms",
         "this kernel has no sch_netem",
-        "`duplicate` and `corrupt` need it",
         _NETEM,
     ),
     "nfqueue": Need(
         "iptables -w -t mangle -A PREROUTING ! -i lo -p tcp -m multiport --ports 9094"
         f" -j NFQUEUE --queue-num 1 --queue-bypass\n{program('try')}",
         "this kernel has no netfilter queue",
-        "no `slow` with a correlation, and without netem no `slow`, `reorder`, or `flaky` with a correlation",
-        f"modprobe -a xt_NFQUEUE nfnetlink_queue, and install python3; or, for all but the first, {_NETEM}",
+        f"modprobe -a xt_NFQUEUE nfnetlink_queue, and install python3; for what can do without it, {_NETEM}",
     ),
     "htb": Need(
         "tc qdisc add dev lo root handle 1: htb\n"
         "tc class add dev lo parent 1: classid 1:10 htb rate 10kbit quantum 1514\n"
         "tc filter add dev lo parent 1: protocol ip prio 1 u32 match ip sport 9094 0xffff flowid 1:10",
         "this kernel has no sch_htb with cls_u32",
-        "`throttle`, `duplicate` and `corrupt` cannot run here",
         "modprobe -a sch_htb cls_u32",
     ),
     "tbf": Need(
         "tc qdisc add dev lo root tbf rate 10kbit burst 3028 limit 10000",
         "this kernel has no sch_tbf",
-        "`throttle` cannot run here",
         "modprobe sch_tbf",
     ),
     "ifb": Need(
@@ -55,13 +51,11 @@ NEEDS: dict[str, Need] = {
         "tc filter add dev lo parent ffff: protocol ip prio 1 u32 match u32 0 0"
         " action mirred egress redirect dev kt-ifb",
         "this kernel has no ifb with act_mirred",
-        "`throttle` cannot run here",
         "modprobe -a ifb act_mirred",
     ),
     "iptables": Need(
         "iptables -w -A INPUT -p tcp -m multiport --ports 9094 -m statistic --mode random --probability 0.02 -j DROP",
-        "iptables does not work in a container here",
-        "`partition`, `isolate` and `flaky` cannot run here",
+        "iptables does not work in a network namespace here",
         "the kernel needs nf_tables, xt_multiport and xt_statistic",
     ),
 }
@@ -87,7 +81,7 @@ class Kernel:
         for alternatives in needs:
             found = [self._lacks(alternative) for alternative in alternatives]
             missing += found[-1] if found and all(found) else []
-        return list(dict.fromkeys(f"{line}: {NEEDS[name].needed}; {NEEDS[name].get}" for name, line in missing))
+        return list(dict.fromkeys(f"{line}: {needed_by(name)}; {NEEDS[name].get}" for name, line in missing))
 
     def means(self, needs: Needs) -> str:
         """Which alternative a fault uses here, and how to get the first one if it uses another; empty for a fault that
@@ -128,6 +122,25 @@ class Kernel:
             said = str(exc).rpartition("failed: ")[2].removeprefix("Error: ").rstrip(".")
             return f"{need.missing} ({need.script.split()[0]}: {said})"
         return None
+
+
+def needed_by(need: str, faults: Mapping[str, type[Fault]] = FAULTS) -> str:
+    """Which faults need a feature, and what they could use instead: "`isolate` needs it; `flaky` needs it, or netem".
+
+    Faults for which something else is the last resort are not named: they can do without it."""
+    forms = {f"`{kind}`": fault.model_construct().needs for kind, fault in faults.items()}
+    forms |= {f"`{kind}` {form}": needs for kind, fault in faults.items() for form, needs in fault.forms.items()}
+    who: dict[str, list[str]] = {}
+    for name, needs in forms.items():
+        if needs and need in needs[-1]:
+            who.setdefault("".join(f", or {_all(sorted(better))}" for better in needs[:-1]), []).append(name)
+    return "; ".join(
+        f"{_all(who[instead])} need{'s' * (len(who[instead]) == 1)} it{instead}" for instead in sorted(who)
+    )
+
+
+def _all(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def _by(used: frozenset[str]) -> str:

@@ -1,10 +1,14 @@
 """What the kernel lacks is said in one line, before anything is started."""
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 import pytest
 
 from harness.core.errors import ClusterError
 from nemesis.catalogue import FAULTS
-from nemesis.preflight import NEEDS, Kernel, lacking
+from nemesis.fault import Needs
+from nemesis.preflight import NEEDS, Kernel, lacking, needed_by
 
 from .controls import WRITTEN
 
@@ -26,6 +30,45 @@ def test_a_kernel_without_netem_is_told_in_one_line() -> None:
     (line,) = lacking([(frozenset({"netem", "htb"}),)], without("netem"))  # type: ignore[arg-type]
     assert line.startswith("this kernel has no sch_netem (tc: Specified qdisc kind is unknown): `duplicate`")
     assert "\n" not in line
+
+
+@pytest.mark.parametrize(
+    ("need", "says"),
+    [
+        ("netem", "`duplicate` and `corrupt` need it"),
+        ("htb", "`duplicate`, `corrupt` and `throttle` need it"),
+        ("tbf", "`throttle` needs it"),
+        ("ifb", "`throttle` needs it"),
+        ("iptables", "`partition` and `isolate` need it; `flaky` needs it, or htb and netem"),
+        (
+            "nfqueue",
+            "`slow` with a correlation needs it; `slow`, `reorder` and `flaky` with a correlation need it, or htb and "
+            "netem",
+        ),
+    ],
+)
+def test_who_needs_a_feature_is_told_from_the_catalogue(need: str, says: str) -> None:
+    assert needed_by(need) == says
+
+
+def test_every_feature_is_needed_by_a_fault() -> None:
+    assert [need for need in NEEDS if not needed_by(need)] == []
+
+
+class Jam(FAULTS["throttle"]):  # type: ignore[misc]
+    """A fault that another catalogue has, too."""
+
+    forms: ClassVar[Mapping[str, Needs]] = {"at night": (frozenset({"htb"}), frozenset({"tbf"}))}
+
+
+def test_a_fault_that_is_added_is_named_among_those_that_need_a_feature() -> None:
+    assert needed_by("tbf", {**FAULTS, "jam": Jam}) == "`throttle` and `jam` need it; `jam` at night needs it, or htb"
+
+
+def test_what_is_missing_is_told_as_it_is_true_of_containers_and_of_machines() -> None:
+    (line,) = lacking([(frozenset({"iptables"}),)], without("iptables"))  # type: ignore[arg-type]
+    assert line.startswith("iptables does not work in a network namespace here (iptables: ")
+    assert [need for need, row in NEEDS.items() if "container" in row.missing + row.get] == []
 
 
 def test_nothing_is_tried_that_is_not_needed() -> None:

@@ -142,7 +142,7 @@ class Facts:
             if rest[:1] == ["root"]:
                 found |= dict.fromkeys(("htb", "netem", "tbf"), f"{why}: remove it (tc qdisc del dev {device} root)")
             elif kind in {"ingress", "clsact"} and not ours:
-                found["ifb"] = f"{why}, and `throttle` puts one there: remove it (tc qdisc del dev {device} {kind})"
+                found["ifb"] = f"{why}, where a fault puts one of its own: remove it (tc qdisc del dev {device} {kind})"
         return found
 
 
