@@ -7,7 +7,7 @@ from typing import Any
 
 from checkers.evidence.leadership import Span, leaders
 from checkers.evidence.silence import Silence
-from harness.core.faults import hits_clients_only, injection_of
+from harness.core.faults import ELECTION, hits_clients_only, injection_of
 from harness.core.verdict import Precondition, Summary
 from harness.history.run_file import DRAIN, Requirements, RunFile
 
@@ -98,7 +98,7 @@ def has_rows(run: RunFile, faults: Iterable[Row]) -> Precondition:
     named = {one["as"]: one.get("fault") for one in injections if one.get("as")}
     lacking = [name for name, kind in named.items() if name not in rows or rows[name]["kind"] != kind]
     unnamed = Counter(one.get("fault") for one in injections if not one.get("as"))
-    unnamed["elect"] += sum("elect" in step for step in steps)
+    unnamed[ELECTION] += sum(ELECTION in step for step in steps)
     left = Counter(row["kind"] for name, row in rows.items() if name not in named)
     lacking += [f"{count} of {kind}" for kind, count in (unnamed - left).items()]
     drawn = [{one.get("fault") for one in step["random"].get("faults", [])} for step in steps if "random" in step]

@@ -8,6 +8,7 @@ from confluent_kafka.admin import AdminClient
 
 from harness.core.clock import Clock
 from harness.core.errors import ClusterError
+from harness.core.faults import ELECTION
 from harness.core.guarantees import UNCLEAN
 from harness.history.journal import Journal
 
@@ -41,8 +42,8 @@ class Elections:
         self._asked += 1
         evidence = {"election": UNCLEAN, "topic": topic, "partition": partition}
         asking_ns = self._clock.now()
-        name = f"elect-{self._asked}"
-        row = {"fault": name, "injection": name, "kind": "elect", "nodes": [], "injecting_ns": asking_ns}
+        name = f"{ELECTION}-{self._asked}"
+        row = {"fault": name, "injection": name, "kind": ELECTION, "nodes": [], "injecting_ns": asking_ns}
         self._journal.append_rows([{**row, "effective": False, "evidence": json.dumps(evidence)}])
         known = True
         try:

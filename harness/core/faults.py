@@ -25,6 +25,9 @@ class Does(StrEnum):
     DELAYS = "delays"
 
 
+#: The kind of a row that is no fault of the catalogue: an election that a step asked for. Its key has the same name.
+ELECTION = "elect"
+
 #: In runs without these columns: the kinds of fault that do so.
 _KINDS_OF_OLDER_RUNS: dict[Does, frozenset[str]] = {
     Does.ENDS_PROCESS: frozenset({"kill", "stop", "restart"}),

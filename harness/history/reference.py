@@ -4,7 +4,7 @@ import sys
 
 import pyarrow as pa
 
-from harness.core.faults import Does
+from harness.core.faults import ELECTION, Does
 from harness.history.schema import FORMER, LATER, TABLES
 
 #: Reads the shipped example; a test runs it.
@@ -94,7 +94,7 @@ COLUMNS = {
     "ending_ns": "when its end was asked for; null where it never was",
     "ended_ns": "when the answer came; null where none did",
     "fault": "the same as `injection`, under its older name",
-    "kind": "the fault's name in the catalogue",
+    "kind": f"the fault's name in nemesis/catalogue.py; `{ELECTION}`: no fault, but an election that a step asked for",
     "nodes": "the nodes that it names",
     "injecting_ns": "when the injection began",
     "injected_ns": "when it was done; null where it failed, or nobody knows",

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from harness.cluster.spec import ClusterSpec
 from harness.core.errors import ScenarioError
+from harness.core.faults import ELECTION
 from harness.core.topology import Role
 from harness.core.written import KeyPath
 from harness.scenario.problems import Problem
@@ -47,7 +48,7 @@ class Names:
         """Why a step may not give this name; None if it may."""
         if name in self.injections:
             return f"an earlier injection is called {name!r}: choose another name"
-        if re.fullmatch(r"elect-\d+", name):
+        if re.fullmatch(rf"{ELECTION}-\d+", name):
             return f"{name!r} is the name of an election by hand: choose another name"
         if name.rpartition("-")[0] in self.unnamed and re.fullmatch(r".*-\d+", name):
             return f"an earlier injection without a name gets the name {name!r}: choose another name"

@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.core.faults import Does, acted_on, does, injection_of
+from harness.core.faults import ELECTION, Does, acted_on, does, injection_of
 from harness.history.journal import read_journal
+from harness.history.reference import page
 from harness.history.schema import FAULTS as SCHEMA
+from harness.scenario.steps import STEPS, Elect
 from nemesis.catalogue import FAULTS, kind_of
 
 from .toy import Lull
@@ -97,7 +99,7 @@ TELLS = {
     "harness/core/faults.py": {*FAULTS},
     # An example of what to write instead of a rate of nothing.
     "harness/core/quantities.py": {"partition", "isolate"},
-    # The column of the tables.
+    # An example of what may cut a replica off.
     "harness/report/anomalies.py": {"partition"},
     # A fault says of itself what it is not.
     "nemesis/faults/process.py": {"stop"},
@@ -146,6 +148,17 @@ def test_the_catalogue_alone_knows_a_fault_by_name() -> None:
                 makes.add(place)
     assert knows.keys() == {"nemesis/catalogue.py"}
     assert makes == {"nemesis/catalogue.py"}
+
+
+def test_an_election_by_hand_is_no_fault_and_one_place_knows_its_kind() -> None:
+    assert ELECTION not in FAULTS
+    assert STEPS[ELECTION] is Elect
+    packages = ("harness", "checkers", "nemesis", "workloads")
+    files = (path for package in packages for path in (ROOT / package).rglob("*.py"))
+    knows = {str(path.relative_to(ROOT)) for path in files if any(re.match(r"elect(-|$)", t) for t in texts(path))}
+    assert knows == {"harness/core/faults.py"}
+    (cell,) = (line for line in page().splitlines() if line.startswith("| `kind` |"))
+    assert f"`{ELECTION}`" in cell
 
 
 def test_faults_that_hold_packets_or_lose_them_make_what_is_sent_late_and_copies_do_not() -> None:
