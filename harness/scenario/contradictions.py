@@ -14,6 +14,7 @@ from harness.scenario.problems import Problem, unknown
 from harness.scenario.steps import Elect, Until, injections
 from harness.scenario.timeline import problems_of_the_timeline
 from nemesis.targets import bare, parts
+from workloads.catalogue import WORKLOADS
 from workloads.workload import WorkloadStep
 
 _KRAFT_SINCE = (3, 3)
@@ -140,9 +141,14 @@ def _of_the_workload(scenario: Scenario) -> Iterator[Problem]:
             for part in parts(target)
         ]
         if not workload.transactional and any(bare(part) == "coordinator" for part in meant):
-            yield Problem(where, "target 'coordinator': only transactions have one; use kind: transactions")
+            yield Problem(where, f"target 'coordinator': only transactions have one; use kind: {_transactional()}")
     for found in workload.contradictions(own):
         yield Problem(("timeline", found.step, *found.path), found.says)
+
+
+def _transactional() -> str:
+    """The kinds of workloads that have transactions."""
+    return " or ".join(kind for kind, workload in WORKLOADS.items() if workload().transactional)
 
 
 def _of_the_elections(scenario: Scenario) -> Iterator[Problem]:

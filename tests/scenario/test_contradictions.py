@@ -478,7 +478,7 @@ def test_every_contradiction_is_told_not_just_the_first(refused: Refused) -> Non
         ),
         (
             ["timeline.0.inject.target=coordinator", "timeline.2={wait: 1s}"],
-            "'coordinator': only transactions have one",
+            "'coordinator': only transactions have one; use kind: transactions",
         ),
         (["timeline.0.inject.pin={old_leader: one-of coordinator}"], "'coordinator': only transactions have one"),
         (["workload={kind: transactions, acks: 1}"], "transactions need enable.idempotence: true"),
