@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from itertools import takewhile
 from pathlib import Path
 
+from harness.core import java
+
 #: An exception as Java prints it; ``said`` is its message without Spark's error code.
 _THROWN = re.compile(
     r'(Caused by: |Exception in thread "[^"]*" |: )?([\w$]+\.)+\w*(Exception|Error): (\[[\w.]+\] )?(?P<said>.+)'
@@ -28,7 +30,7 @@ def refusal(failed: str, master: str | None, conf: Mapping[str, str], log: Path)
         change = f"change {' or '.join(options)}, or see" if options else "see"
         return f"Spark did not start ({said}): {change} {log}"
     whole = ", with all modules" if re.match("Module .* not found", said) else ""
-    return f"Spark did not start ({said}); it needs Java 17 or later{whole}, see {log}"
+    return f"Spark did not start ({said}); it needs Java {java.OLDEST} or later{whole}, see {log}"
 
 
 def reason(text: str) -> str:

@@ -10,9 +10,8 @@ from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
 
+from harness.core import java
 from harness.core.errors import EnvironmentLacks
-
-_JAVA = 17
 
 
 def look_at_directory(current: Callable[[], str] = os.getcwd) -> None:
@@ -50,12 +49,12 @@ def look_at_java() -> str:
     """The version of the Java that Spark would start. Raises EnvironmentLacks if there is none, or it is too old."""
     home = os.environ.get("JAVA_HOME")
     command = f"{home}/bin/java" if home else "java"
-    wanted = f"Spark needs Java {_JAVA} or later: install a JRE (Debian: openjdk-17-jre-headless), or set JAVA_HOME"
+    wanted = f"Spark needs Java {java.OLDEST} or later: install a JRE (Debian: {java.PACKAGE}), or set JAVA_HOME"
     if not shutil.which(command):
         raise EnvironmentLacks(f"no {command}; {wanted}")
     said = subprocess.run([command, "-version"], capture_output=True, text=True, check=False).stderr
     found = re.search(r'version "(\d+)([^"]*)"', said)
-    if found is None or int(found[1]) < _JAVA:
+    if found is None or int(found[1]) < java.OLDEST:
         raise EnvironmentLacks(f"{command} is {found[1] + found[2] if found else 'no Java'}; {wanted}")
     return found[1] + found[2]
 

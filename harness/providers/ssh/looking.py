@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from harness.core import java
 from harness.core.errors import ClusterError, EnvironmentLacks, HistoryError
 from harness.core.topology import Ports
 from harness.history.lock import is_recorded
@@ -21,9 +22,6 @@ from nemesis.preflight import Kernel
 
 #: A queue as tc lists it: `qdisc fq 8001: dev eth0 root refcnt 2 …`.
 _QUEUE = re.compile(r"qdisc \S+ \S+ dev \S+ ")
-
-#: The oldest Java that runs today's Kafka.
-_JAVA = 17
 
 
 @dataclass(frozen=True)
@@ -103,11 +101,12 @@ class Facts:
         """A line for each thing that the machine lacks to run a node."""
         if self.java is None:
             yield (
-                f"{host.called}: no Java at `{host.java}`: install one of {_JAVA} or later"
-                " (Debian: openjdk-17-jre-headless), or set `java` to its path"
+                f"{host.called}: no Java at `{host.java}`: install one of {java.OLDEST} or later"
+                f" (Debian: {java.PACKAGE}), or set `java` to its path"
             )
-        elif (version := java_version(self.java)) is None or version < _JAVA:
-            yield f"{host.called}: `{host.java}` is {self.java}; Java {_JAVA} or later is needed: set `java` to one"
+        elif (version := java_version(self.java)) is None or version < java.OLDEST:
+            needed = f"Java {java.OLDEST} or later is needed: set `java` to one"
+            yield f"{host.called}: `{host.java}` is {self.java}; {needed}"
         for tool in self.missing:
             yield f"{host.called}: no {tool}: install it (Debian: {text.TOOLS.get(tool, tool)})"
         if self.owner is None:
