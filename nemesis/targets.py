@@ -34,16 +34,18 @@ _MOVING: dict[str, Callable[[View], tuple[Node, ...]]] = {
     "coordinator": lambda view: _present(view.coordinator),
 }
 
-#: Groups that depend on the cluster's topology alone.
-_FIXED: dict[str, Callable[[Topology], tuple[Node, ...]]] = {
-    "brokers": lambda topology: topology.brokers,
-    "controllers": lambda topology: topology.having(Role.CONTROLLER),
-    "zookeeper": lambda topology: topology.having(Role.ZOOKEEPER),
-    "all": lambda topology: topology.nodes,
-    "clients": lambda topology: (topology.clients,),
+#: Groups of nodes that a cluster always has: the roles of their nodes.
+GROUPS: Mapping[str, frozenset[Role]] = {
+    "brokers": frozenset({Role.BROKER}),
+    "controllers": frozenset({Role.CONTROLLER}),
+    "zookeeper": frozenset({Role.ZOOKEEPER}),
+    "all": frozenset({Role.BROKER, Role.CONTROLLER, Role.ZOOKEEPER}),
 }
 
-ROLES: tuple[str, ...] = (*_MOVING, *_FIXED)
+#: The target that means the machine of the clients.
+CLIENTS = "clients"
+
+ROLES: tuple[str, ...] = (*_MOVING, *GROUPS, CLIENTS)
 
 
 #: What each target means, for the author of a scenario.
@@ -102,10 +104,12 @@ def _resolve(part: str, view: View, topology: Topology, pins: Pins, random: Rand
         if not (now := _MOVING[part](view)):
             raise ClusterError(f"target {part!r}: no node has this role now")
         return now
-    if part in _FIXED:
-        if not (nodes := _FIXED[part](topology)):
+    if part in GROUPS:
+        if not (nodes := tuple(node for node in topology.nodes if node.role in GROUPS[part])):
             raise ScenarioError(f"target {part!r}: this cluster has no such nodes")
         return nodes
+    if part == CLIENTS:
+        return (topology.clients,)
     if (node := topology.named(part)) is not None:
         return (node,)
     raise ScenarioError(_unknown(part, [n.name for n in topology.nodes], pins))

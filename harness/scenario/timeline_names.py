@@ -7,13 +7,12 @@ from dataclasses import dataclass, field, replace
 from harness.cluster.spec import ClusterSpec
 from harness.core.errors import ScenarioError
 from harness.core.faults import ELECTION
-from harness.core.topology import Role
 from harness.core.written import KeyPath
 from harness.scenario.problems import Problem
 from harness.scenario.steps import Injection
 from nemesis.catalogue import FAULTS
 from nemesis.shell import ProcessState
-from nemesis.targets import Expression, bare, check_names, check_new_name, parts
+from nemesis.targets import GROUPS, Expression, bare, check_names, check_new_name, parts
 
 #: The faults that end a process until they are healed.
 _ENDING = " or ".join(kind for kind, fault in FAULTS.items() if fault.keeps is ProcessState.EXITED)
@@ -129,7 +128,5 @@ def wrong_targets(targets: Iterable[Expression], known: Names, where: KeyPath) -
 
 
 def groups_of(cluster: ClusterSpec) -> dict[str, frozenset[str]]:
-    """The roles that are groups of nodes, and their nodes in this cluster."""
-    roles = {"brokers": Role.BROKER, "controllers": Role.CONTROLLER, "zookeeper": Role.ZOOKEEPER}
-    of_one = {group: frozenset(name for name, has, _ in cluster.roster if has is role) for group, role in roles.items()}
-    return {**of_one, "all": frozenset(cluster.node_names)}
+    """The targets that are groups of nodes, and their nodes in this cluster."""
+    return {group: frozenset(name for name, role, _ in cluster.roster if role in of) for group, of in GROUPS.items()}

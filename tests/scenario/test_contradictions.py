@@ -1,11 +1,16 @@
 """What cannot be together is refused in one line that says what to change; its nearest legal twin is not."""
 
 from collections.abc import Callable
+from random import Random
 
 import pytest
 
+from harness.cluster.spec import ClusterSpec
+from harness.core.topology import Node, Role, Topology, View
 from harness.scenario.kafka_settings import RESERVED
 from harness.scenario.model import Scenario
+from harness.scenario.timeline_names import groups_of
+from nemesis.targets import resolve
 
 Made = Callable[..., Scenario]
 Refused = Callable[..., list[str]]
@@ -525,3 +530,16 @@ def test_members_come_and_go_only_where_they_are(changes: list[str], says: str, 
 def test_a_member_may_go_and_come_again_and_again(made: Made) -> None:
     comings = "kill: {member: 1}, join: {member: 1}, leave: {member: 1}, join: {member: 1}, kill: {member: 2}"
     assert len(made(GROUP, f"timeline=[{comings}]", "expect={}").timeline) == 5
+
+
+@pytest.mark.parametrize(
+    "spec", [ClusterSpec(controllers=3), ClusterSpec(version="3.9.2", metadata="zookeeper", zookeepers=3)], ids=str
+)
+def test_a_group_of_nodes_is_the_same_before_a_run_as_in_it(spec: ClusterSpec) -> None:
+    nodes = tuple(Node(name, role, number, f"10.0.0.{at}") for at, (name, role, number) in enumerate(spec.roster))
+    topology = Topology(nodes, Node("clients", Role.CLIENTS, 0, "10.0.0.99"))
+    known = {group: names for group, names in groups_of(spec).items() if names}
+    assert known.keys() >= {"brokers", "all"}
+    for group, names in known.items():
+        resolved = resolve(group, View(None, (), (), None), topology, {}, Random(0))
+        assert {node.name for node in resolved} == names
