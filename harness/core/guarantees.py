@@ -417,6 +417,22 @@ def _permission(anomaly: Anomaly, configuration: Configuration, happened: Circum
     return next(held, None)
 
 
+def could_permit(anomaly: Anomaly, configuration: Configuration, wiped: bool, by_hand: bool) -> bool:
+    """Whether the settings permit a loss after the worst that can happen. ``wiped``: disks are wiped. ``by_hand``: an
+    unclean election is asked for."""
+    worst = Circumstances(
+        elected=True,
+        isr_faulted=True,
+        by_hand=by_hand,
+        emptied=wiped,
+        disks_lost=wiped,
+        last_known=wiped,
+        committed=False,
+    )
+    ways = (replace(worst, uncleanly=uncleanly) for uncleanly in (True, False))
+    return any(_permission(anomaly, configuration, happened) is not None for happened in ways)
+
+
 def _allowed(configuration: Configuration, seen: Circumstances) -> bool:
     """Whether the settings allow the election that took the record. A clean one always; an unclean one if Kafka may
     hold it by itself, or if somebody asked for it while all others of the ISR were under a fault."""

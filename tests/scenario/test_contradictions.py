@@ -94,7 +94,16 @@ REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
     "topics with too long a name": (("topic.count=11", f"topic.name={'t' * 247}"), "at most 249 characters"),
     "permitted loss without unclean election": (
         ("topic.unclean.leader.election.enable=null", "timeline=[wait: 1s]"),
-        "expect: with acks: all and no disk wiped, loss is permitted by unclean election alone",
+        "expect: with acks: all and no disk wiped, lost is permitted by unclean election alone",
+    ),
+    "permitted loss of what was read, by acks: 1": (
+        (
+            "topic.unclean.leader.election.enable=null",
+            "timeline=[wait: 1s]",
+            "workload.acks=1",
+            "expect.anomalies=[vanished]",
+        ),
+        "expect: with acks: 1 and no disk wiped, vanished is permitted by unclean election alone",
     ),
     "an invalid verdict of nothing": (
         ("expect={verdict: invalid}",),
