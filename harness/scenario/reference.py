@@ -20,7 +20,8 @@ Every key that a scenario file may have. Made from the code by `python -m harnes
 a test; `kafka-trial schema` prints the same for editors, `kafka-trial scenarios show NAME` a whole file to start from.
 
 Settings have the names that Kafka gives them. A duration has a unit (`250ms`, `10s`, `2m`), a share is written `2%`, a
-rate `10kbit`. `--set PATH=VALUE` changes one key: `--set topic.min.insync.replicas=2`, `--set timeline.0.wait=3s`.
+rate `10kbit`; units are in lower case. Numbers, `true` and `false` are written without quotes.
+`--set PATH=VALUE` changes one key: `--set topic.min.insync.replicas=2`, `--set timeline.0.wait=3s`.
 
 The named scenarios are from Jepsen (Kafka, 2013), from Vanlightly (How to Lose Messages on a Kafka Cluster, 2018), and
 our own. Vanlightly's scenarios 8 to 11 are in his part 2, which was not at hand: they follow what others quote of it.

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from harness.core.guarantees import (
     Configuration,
     Permission,
     asked_by_hand,
+    could_permit,
     standing,
 )
 from harness.core.verdict import Standing
@@ -314,3 +316,22 @@ def test_from_when_on_a_leader_alone_commits_nothing_below_the_minimum(
     version: str, minimum: int, commits: bool
 ) -> None:
     assert Configuration(version=version, min_insync_replicas=minimum).commits_alone is commits
+
+
+@pytest.mark.parametrize(
+    ("settings", "wiped", "by_hand", "permitted"),
+    [
+        ({}, False, False, []),
+        ({}, False, True, ["lost", "vanished"]),
+        ({}, True, False, ["lost", "vanished"]),
+        ({"acks": "1"}, False, False, ["lost"]),
+        ({"unclean_election": True}, False, False, ["lost", "vanished"]),
+        ({"unclean_election": True, "version": "3.5.0"}, False, False, []),
+    ],
+)
+def test_which_losses_the_settings_can_permit(
+    settings: dict[str, Any], wiped: bool, by_hand: bool, permitted: list[str]
+) -> None:
+    configuration = SAFE.model_copy(update=settings)
+    losses = [BY_NAME["lost"], VANISHED]
+    assert [loss.name for loss in losses if could_permit(loss, configuration, wiped, by_hand)] == permitted

@@ -1,8 +1,10 @@
 """What anybody wrote is shown by a terminal, and not obeyed."""
 
+from datetime import date
+
 import pytest
 
-from harness.core.printable import all_printable, printable, tame
+from harness.core.printable import all_printable, printable, shown, tame
 
 EVIL = "cut\x1b]0;title\x07\x1b[2J\r\x9b1A\u202ened"
 
@@ -28,3 +30,23 @@ def test_lines_and_styles_stay(styled: str) -> None:
 )
 def test_whatever_else_is_obeyed_is_tamed(obeyed: str) -> None:
     assert not set(tame(obeyed)) & {"\x1b", "\x07", "\r", "\x08", "\x9b", "\u202e"}
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "null"),
+        (True, "true"),
+        (False, "false"),
+        (float("inf"), ".inf"),
+        (float("-inf"), "-.inf"),
+        (float("nan"), ".nan"),
+        (1.5, "1.5"),
+        ("a", "'a'"),
+        (["a", None], "['a', None]"),
+        (date(2020, 1, 1), "2020-01-01"),
+        ("a" * 200, f"'{'a' * 79}…"),
+    ],
+)
+def test_a_value_is_shown_as_yaml_has_it_and_cut_to_fit_a_line(value: object, text: str) -> None:
+    assert shown(value) == text
