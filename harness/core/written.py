@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 
 from harness.core.errors import ScenarioError
-from harness.core.printable import is_text, printable
+from harness.core.printable import is_text, printable, shown
 
 #: Keys and indices from the top of a file down to one value.
 KeyPath = tuple[str | int, ...]
@@ -133,7 +133,7 @@ class _Reader:
         try:
             return loader.construct_object(node)
         except ValueError as exc:
-            what = "what is here" if self.secret else repr(node.value)
+            what = "what is here" if self.secret else shown(node.value)
             says = f"{what} looks like a date or a number, but is not valid: put it in quotes"
             raise ScenarioError(f"{self._at(node)}: {says}") from exc
 

@@ -219,6 +219,10 @@ WRONG: dict[str, tuple[str, str]] = {
         f"cluster: {{brokers: '{'9' * 5000}'}}\n",
         f"1: cluster.brokers: should be a whole number without quotes, not '{'9' * 79}…",
     ),
+    "a long number without quotes": (
+        f"cluster: {{brokers: {'9' * 5000}}}\n",
+        f"1: '{'9' * 79}… looks like a date or a number, but is not valid: put it in quotes",
+    ),
     "a name too long for a folder": (f"name: {'a' * 201}\n", "1: name: is longer than 200 characters: shorten it"),
     "two steps in one": ("timeline:\n  - {wait: 1s, heal: all}\n", "2: timeline.0: a step has exactly one key"),
     "no duration": ("timeline:\n  - wait: 5 parsecs\n", "2: timeline.0.wait: '5 parsecs' is not a duration"),
