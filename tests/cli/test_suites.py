@@ -191,8 +191,8 @@ def test_suite_refuses_what_is_wrong_before_anything_is_started(tmp_path: Path, 
 #: Inventories that say nothing, and what is said of each.
 UNREADABLE = {
     "missing": (None, "the inventory cannot be read (No such file or directory): see docs/machines.md"),
-    "broken": (b"hosts: [", "no YAML"),
-    "binary": (b"\xff", "no YAML, or not text in UTF-8"),
+    "broken": (b"hosts: [", "no valid YAML"),
+    "binary": (b"\xff", "is not text in UTF-8"),
     "empty": (b"", "an inventory is a mapping with a list of hosts"),
 }
 
