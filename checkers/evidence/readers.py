@@ -1,6 +1,6 @@
 """Whether the live consumers reached the end of the logs: a consumer that got nothing proves nothing."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,7 +37,8 @@ def behind(history: History, polls: DataFrame) -> list[str]:
     consumer that was killed, or died, need not have got anything; if a lasting fault may keep consumers from the end,
     they need only have got something. ``polls``: as in checkers/scan/polls.py.
     """
-    doubtful = stopped(assignments(history, polls), history)
+    assigned = assignments(history, polls)
+    doubtful = [*_never_assigned(assigned, history, polls), *stopped(assigned, history)]
     if not doubtful:
         return []
     stood = history.local(pa.Table.from_pylist([vars(one) for one in doubtful], _STOOD))
@@ -83,7 +84,7 @@ def assignments(history: History, polls: DataFrame) -> list[Row]:
     return [row.asDict() for row in F.broadcast(assigned).join(reached, on=READER, how="left").collect()]
 
 
-def stopped(assigned: Sequence[Row], history: History) -> list[Reader]:
+def stopped(assigned: Iterable[Row], history: History) -> list[Reader]:
     """The ``assigned`` readers that had to read to the end of a completely read log, but stopped before it."""
     run, ends = history.run_file, {(row["topic"], row["partition"]): row for row in history.ends if row["complete"]}
     dead = {(one.worker, one.incarnation) for one in (*run.killed, *run.died)}
@@ -93,8 +94,7 @@ def stopped(assigned: Sequence[Row], history: History) -> list[Reader]:
         if of in ends:
             parties.setdefault((of, None if run.configuration.grouped else one["reader"]), []).append(one)
     found = [(of, *_last_of(members)) for (of, _), members in sorted(parties.items(), key=lambda item: str(item[0]))]
-    never = [Reader(*of, reader, None) for of in sorted(ends) for reader in _never_assigned(of, parties, history)]
-    return never + [
+    return [
         Reader(*of, last["reader"], None if at is None or (not given and at >= ends[of]["log_end"]) else at)
         for of, last, at, given in found
         if (last["reader"], last["incarnation"]) not in dead and (not given or (at or 0) < ends[of]["log_end"])
@@ -102,15 +102,18 @@ def stopped(assigned: Sequence[Row], history: History) -> list[Reader]:
     ]
 
 
-def _never_assigned(
-    of: Partition, parties: Mapping[tuple[Partition, int | None], Sequence[Row]], history: History
-) -> list[int]:
-    """The consumers that had to be assigned a partition, and never were; NOBODY if that is a whole group."""
-    run = history.run_file
+def _never_assigned(assigned: Iterable[Row], history: History, polls: DataFrame) -> list[Reader]:
+    """For each completely read log the consumers that were never assigned anything; or, in a group, NOBODY, if no
+    member was ever assigned that partition."""
+    run, ends = history.run_file, sorted((row["topic"], row["partition"]) for row in history.ends if row["complete"])
     alive = run.workers("positions").keys() - {one.worker for one in (*run.killed, *run.died)}
     if run.configuration.grouped:
-        return [NOBODY] if alive and (of, None) not in parties else []
-    return sorted(reader for reader in alive if (of, reader) not in parties)
+        owned = {(one["topic"], one["partition"]) for one in assigned}
+        return [Reader(*of, NOBODY, None) for of in ends if alive and of not in owned]
+    idle = alive - {one["reader"] for one in assigned}
+    if idle:
+        idle -= {row["reader"] for row in polls.select("reader").distinct().collect()}
+    return [Reader(*of, reader, None) for of in ends for reader in sorted(idle)]
 
 
 def _last_of(members: Sequence[Row]) -> tuple[Row, int | None, bool]:

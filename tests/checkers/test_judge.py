@@ -419,6 +419,19 @@ VACUOUS = {
         {"clients": {"producer 0": {}}},
         "consumers read to the end: consumer 101 got nothing of trial-0, before 2 records",
     ),
+    "a consumer that was never assigned anything": (
+        _without("place r1 assign t0", "live a @0 r1 t3", "live b @1 r1 t6"),
+        {},
+        "consumers read to the end: consumer 101 got nothing of trial-0, before 2 records",
+    ),
+    "a partition that no member of a group ever owned": (
+        (
+            *(*GOOD, "send c ok @0 p1 t0..6", "final c @0 p1", "end 0..1 p1"),
+            *(f"saw b1 @{at} p1 leader=1 epoch=0 isr=1,2,3" for at in (0, 2, 4)),
+        ),
+        {"grouped": True},
+        "consumers read to the end: no consumer was ever assigned any of trial-1, before 1 records",
+    ),
     "a partition that acknowledged nothing after the heal": (
         (*GOOD, "send c ok @0 p1 t0..1", "final c @0 p1", "end 0..1 p1", "saw b1 @0 p1 leader=1 epoch=0 isr=1,2,3"),
         {},
