@@ -11,6 +11,7 @@ from random import Random
 
 from harness.core.errors import ScenarioError
 from harness.core.step import TimelineStep
+from harness.history.run_file import DRAIN, FINAL_READ
 from harness.providers.catalogue import held_alone
 from harness.scenario.files import from_anywhere
 from harness.scenario.loading import load, named, text_of
@@ -23,12 +24,6 @@ from harness.suite.model import Entry, Suite
 _AROUND_SECONDS = 40.0
 #: An `until` ends when its condition holds: usually within this share of its timeout.
 _SHARE_OF_UNTIL = 0.25
-
-#: From this phase on nothing in a run is measured any more: writes are acknowledged again, or the wait for them timed
-#: out.
-DRAIN = "drain"
-#: The same with transactions, which have a deadline to settle.
-_FINAL_READ = "final read"
 
 _MOST_SEED = 1 << 31
 #: suite.json, which has them all, is rewritten at each change.
@@ -109,7 +104,7 @@ def plan(suite: Suite, overrides: Sequence[str], times: int, draws: Random) -> l
 
 def measured_until(scenario: Scenario) -> str:
     """The phase of a run from which on nothing is measured any more, so that another cluster may start."""
-    return DRAIN if scenario.workload.settles_within is None else _FINAL_READ
+    return DRAIN if scenario.workload.settles_within is None else FINAL_READ
 
 
 def digest(scenario: Scenario) -> str:

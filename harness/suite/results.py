@@ -17,10 +17,11 @@ from harness.core.errors import EnvironmentLacks, HistoryError, ScenarioError
 from harness.core.verdict import Judgement, Verdict
 from harness.history.lock import RecordingLock, is_recorded
 from harness.history.paths import is_there
+from harness.history.run_file import DRAIN
 from harness.history.writing import write_file
 from harness.scenario.loading import named as scenarios
 from harness.suite.model import UNNAMED, suites
-from harness.suite.plan import DRAIN, Case, Urgency
+from harness.suite.plan import Case, Urgency
 
 SUITE_FILE = "suite.json"
 #: The folder beside it for its recorders' output.

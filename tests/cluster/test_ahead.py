@@ -8,9 +8,9 @@ import pytest
 
 from harness.core.errors import ClusterError
 from harness.core.verdict import Verdict
+from harness.history.run_file import DRAIN
 from harness.run.display import Display
 from harness.scenario.model import Scenario
-from harness.suite.plan import DRAIN
 from tests.cluster.ahead import GivenUp, played
 from tests.report.verdicts import verdict
 
