@@ -112,16 +112,18 @@ def _latest_epochs(copies: pa.Table) -> npt.NDArray[np.int64]:
 def without_late_copies(
     history: History, anomaly: Anomaly, stored: StoredRows, ranges: Sequence[RecordRange], known: Evidence
 ) -> list[RecordRange]:
-    """The ``ranges`` of an anomaly that the loss of a first copy may permit. It does not permit those with a ``late``
-    copy: nobody sends again what was acknowledged."""
+    """The ``ranges`` of an anomaly that the loss of a first copy may permit. It does not permit those with a copy that
+    came late: nobody sends again what was acknowledged."""
     late = _late_offsets(history, anomaly, stored, known)
     forbidden = violation(anomaly, known.configuration)
 
     def ruled(one: RecordRange) -> RecordRange:
-        if one.decision is None or one.decision.standing is not Standing.PERMITTED or one.of not in late:
+        decision, first, last = one.decision, one.first_offset, one.last_offset
+        if decision is None or decision.standing is not Standing.PERMITTED or one.of not in late:
             return one
-        first, end = np.searchsorted(late[one.of], [one.first_offset or 0, (one.last_offset or 0) + 1])
-        return one if first == end else replace(one, decision=replace(one.decision, ruling=forbidden, event=None))
+        if first is None or last is None or not np.diff(np.searchsorted(late[one.of], [first, last + 1])).any():
+            return one
+        return replace(one, decision=replace(decision, ruling=forbidden, event=None))
 
     return [*map(ruled, ranges)]
 
