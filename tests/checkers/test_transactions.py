@@ -291,7 +291,8 @@ def test_the_verdict_counts_how_transactions_ended_and_how_the_unknown_were_reso
         *("txn 4 commit info 0..", "txn 5 abort ok 0..5..6", "txn 6 abort info 0..5..6", "txn 7 commit fail 0..5..6"),
         *("end 0..4", "saw b1 @0 leader=1 epoch=0 isr=1,2,3"),
     ]
-    write(tmp_path, [by_hand(*lines)], **settings("read_committed"))
+    without_consumers = {name: own for name, own in CLIENTS.items() if not name.startswith("consumer")}
+    write(tmp_path, [by_hand(*lines)], isolation_level="read_committed", clients=without_consumers)
     verdict = judge(tmp_path, spark)
     assert verdict.verdict is Judgement.VALID, verdict.reasons
     assert verdict.transactions == {
