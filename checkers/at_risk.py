@@ -41,8 +41,8 @@ def at_risk(writes: Mapping[Partition, Timeline], evidence: Evidence) -> dict[in
     effective = [row for row in evidence.faults[0] if row["effective"]]
     found: Counter[int] = Counter()
     for of, own in writes.items():
-        had = {id(row): _may_have_had(evidence, of, over(row)) for row in effective}
-        in_force = [when for row in effective for when in _in_force(row, of, had[id(row)], evidence.names)]
+        had = _had_since(evidence, of)
+        in_force = [when for row in effective for when in _in_force(row, of, had, evidence.names)]
         hit = np.flatnonzero(_bins_hit(own, in_force))
         for one, count in zip(_fewest(of, own, hit, evidence), own.acknowledged[hit].tolist(), strict=True):
             found[one] += count
@@ -63,23 +63,27 @@ def _fewest(of: Partition, own: Timeline, bins: npt.NDArray[np.int64], evidence:
     return [fewest[n] for n in each.ravel().tolist()]
 
 
-def _may_have_had(evidence: Evidence, of: Partition, until_ns: int) -> frozenset[int]:
-    """The brokers that may have had to have an acknowledged record by a time: with acks=all those in an ISR that was
-    reported, with acks=1 those that led."""
-    known, all_of = evidence.elections.get(of), evidence.configuration.acks_all
-    spans = () if known is None else (span for span in known.spans if span.from_ns <= until_ns)
-    return frozenset(broker for span in spans for broker in (span.isr if all_of else [span.leader]))
+def _had_since(evidence: Evidence, of: Partition) -> dict[int, int]:
+    """The brokers that may have had to have an acknowledged record, each with the time from which on: with acks=all it
+    was first reported in an ISR, with acks=1 as the leader."""
+    known, since = evidence.elections.get(of), dict[int, int]()
+    for span in () if known is None else known.spans:
+        for broker in span.isr if evidence.configuration.acks_all else [span.leader]:
+            since[broker] = min(span.from_ns, since.get(broker, span.from_ns))
+    return since
 
 
-def _in_force(fault: Row, of: Partition, had: Iterable[int], brokers: Mapping[int, str]) -> Iterable[tuple[int, int]]:
+def _in_force(
+    fault: Row, of: Partition, had: Mapping[int, int], brokers: Mapping[int, str]
+) -> Iterable[tuple[int, int]]:
     """The time in which a fault puts a partition's records at risk; empty if the fault does not reach a broker that
-    ``had`` any, or reaches its clients alone."""
+    ``had`` any by its end (since when), or reaches its clients alone."""
     since, until = in_force_since_ns(fault), over(fault)
     if not fault["nodes"]:
         evidence = evidence_of(fault)
         reaches = (evidence.get("topic"), evidence.get("partition")) == of
         return [(BEFORE, until)] if reaches else []
-    hit, names = acted_on(fault), {brokers.get(broker) for broker in had}
+    hit, names = acted_on(fault), {brokers.get(broker) for broker, at_ns in had.items() if at_ns <= until}
     if hits_clients_only(fault) or not (hit & names or hit - set(brokers.values())):
         return []
     return [(BEFORE if does(fault, Does.DESTROYS_DATA) else since, until)]

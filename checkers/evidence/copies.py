@@ -114,6 +114,8 @@ def without_late_copies(
 ) -> list[RecordRange]:
     """The ``ranges`` of an anomaly that the loss of a first copy may permit. It does not permit those with a copy that
     came late: nobody sends again what was acknowledged."""
+    if not any(one.decision is not None and one.decision.standing is Standing.PERMITTED for one in ranges):
+        return [*ranges]
     late = _late_offsets(history, anomaly, stored, known)
     forbidden = violation(anomaly, known.configuration)
 

@@ -91,8 +91,8 @@ class Elections:
 
     ``names``: brokers by their ids. ``current``: the reports of brokers that were not behind (see ``BehindTimes``).
     ``silences``: by the name of each broker, the times without a report from it on the partition; by None, the times
-    without a current report. ``own``: by its name, the reports of each broker alone. ``propagation``: how
-    brokers hear of changes.
+    without a current report. ``own``: by its name, the reports of each broker alone. ``propagation``: how brokers hear
+    of changes.
     """
 
     of: Partition

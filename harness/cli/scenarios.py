@@ -54,7 +54,7 @@ def _group(scenario: "Scenario") -> str:
 
 
 def _refuse_unknown(what: str, names: "Iterable[str]", known: "Collection[str]") -> None:
-    from harness.scenario.problems import unknown
+    from harness.core.complaints import unknown
 
     for name in names:
         if name not in known:

@@ -7,8 +7,9 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from harness.core.clock import Clock
+from harness.core.complaints import near
 from harness.scenario.model import Scenario
-from harness.scenario.problems import Problem, near
+from harness.scenario.problems import Problem
 from workloads.clients.librdkafka import RELIED_ON, SETTINGS, Value, is_default, main_name, refused
 from workloads.workload import Plan, Workload
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from harness.cluster.spec import ClusterSpec
 from harness.core.anomalies import BY_NAME
+from harness.core.complaints import unknown
 from harness.core.guarantees import could_permit
 from harness.core.verdict import PRECONDITIONS, Expectation, Judgement, Standing
 from harness.core.version import parse_version
@@ -12,7 +13,7 @@ from harness.scenario.client_config import client_config
 from harness.scenario.configuration import configuration
 from harness.scenario.kafka_settings import kafka_settings
 from harness.scenario.model import Scenario
-from harness.scenario.problems import Problem, unknown
+from harness.scenario.problems import Problem
 from harness.scenario.steps import Elect, Until, injections
 from harness.scenario.timeline import problems_of_the_timeline
 from nemesis.targets import bare, parts

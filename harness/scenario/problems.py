@@ -2,10 +2,7 @@
 
 from dataclasses import dataclass
 
-from harness.core.complaints import near, unknown
 from harness.core.written import KeyPath
-
-__all__ = ["Problem", "near", "unknown"]
 
 
 @dataclass(frozen=True)

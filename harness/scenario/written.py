@@ -5,8 +5,6 @@ from pathlib import Path
 from harness.core.errors import ScenarioError
 from harness.core.written import KeyPath, Written, parsed
 
-__all__ = ["SCENARIO", "Written", "may_name_files", "parse", "read", "read_text"]
-
 #: The message for a file that is not a scenario.
 SCENARIO = "a scenario is a mapping of keys such as cluster, topic, workload, timeline"
 

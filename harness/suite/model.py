@@ -7,13 +7,14 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError
 
 from harness.cluster.spec import Part
+from harness.core.complaints import near
 from harness.core.errors import ScenarioError
 from harness.core.quantities import WRITTEN, Duration
+from harness.core.written import Written
 from harness.resources import folder
 from harness.scenario.complaints import complaints
 from harness.scenario.loading import named as scenarios
-from harness.scenario.problems import near
-from harness.scenario.written import Written, read
+from harness.scenario.written import read
 
 #: The name of a suite that was given as scenarios alone.
 UNNAMED = "scenarios"

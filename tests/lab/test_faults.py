@@ -47,7 +47,7 @@ def journal(tmp_path: Path) -> Iterator[Journal]:
 
 @pytest.mark.core
 @pytest.mark.parametrize("kind", FAULTS)
-def test_a_fault_bites_and_heals_to_nothing(kind: str, plain: OnMachines, journal: Journal) -> None:
+def test_a_fault_takes_effect_and_heals_to_nothing(kind: str, plain: OnMachines, journal: Journal) -> None:
     trial = TRIALS[kind]
     fault = FAULTS[kind].model_validate(trial.fault)
     assert lacking([fault.needs], plain.try_script) == [], "a machine of the lab can have every fault"
