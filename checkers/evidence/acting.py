@@ -30,19 +30,17 @@ from harness.core.faults import (
     in_force_since_ns,
     loses,
     may_be_unfit,
+    may_keep_answers,
     opposite,
     sides,
     started,
     unfit,
 )
 from harness.core.guarantees import asked_by_hand
-from harness.core.topology import Plane, Role
+from harness.core.topology import Role
 
 #: Faults under which a process does nothing.
 _DOWN = (Does.ENDS_PROCESS, Does.HALTS_PROCESS)
-
-#: The planes without clients.
-BETWEEN_NODES = frozenset({Plane.REPLICATION, Plane.CONTROLLER})
 
 #: If a broker is silent for less than this time, no controller considers it dead. (In clusters that the harness brings
 #: up, sessions last 6 s, with a heartbeat each second.)
@@ -210,15 +208,13 @@ class Acting:
 
     def keeps_answers(self, number: int, from_ns: int, to_ns: int, of_all: bool) -> bool:
         """Whether, at some time between two, a fault (or its after-effects) may have kept the answers of a term's
-        leader from producers. That is a fault of the leader, or of a node that is no broker, that did not act between
-        nodes alone; or, with ``of_all`` (the whole ISR must answer), a fault of any replica."""
+        leader from producers. ``of_all``: the whole ISR must answer."""
         replicas = {self._elections.name(broker) for broker in self._elections.replicas}
-        reached = replicas if of_all else {self._elections.name(self._elections.terms[number].leader)}
+        leader = {self._elections.name(self._elections.terms[number].leader)}
         return any(
             row["injecting_ns"] <= to_ns
             and over(row) + COMES_BACK_NS >= from_ns
-            and (acted_on(row) & reached or acted_on(row) - self._brokers)
-            and (of_all or not (row.get("plane") in BETWEEN_NODES or cuts_only(row, self._brokers)))
+            and may_keep_answers(row, leader, replicas, self._brokers, of_all)
             for row in self._faults
         )
 

@@ -48,10 +48,10 @@ _WIDEST = 1 << 62
 COLUMNS = pa.schema(
     [("topic", pa.string()), ("partition", pa.int32())]
     + [(name, pa.int64()) for name in ("offset", "sent_ns", "acknowledged_ns", "read_ns", "last_offset")]
-    + [("read_epoch", pa.int32()), ("in_transaction", pa.bool_())]
+    + [("read_epoch", pa.int32()), ("in_transaction", pa.bool_()), ("in_time", pa.bool_())]
 )
 _BUCKET = ["topic", "partition", "term", "hole", "bucket", "read_epoch", "sent_at", "until_at", "read_at", "of_epoch"]
-_BUCKET += ["has_time", "in_transaction"]
+_BUCKET += ["has_time", "in_transaction", "in_time"]
 #: The facts about the records of a bucket, and how each is folded.
 _FOLDS = {
     **{"first_offset": "min", "last_offset": "max", "again_to": "max", "count": "sum", "acknowledged": "sum"},
@@ -399,7 +399,7 @@ def _marked(
     evidence: Evidence | None,
 ) -> pa.Table:
     """A row for each record: its bucket, and the facts to fold."""
-    topic, partition, offset, sent_ns, acknowledged_ns, read_ns, last_offset, read_epoch, in_transaction = piece.columns
+    topic, partition, offset, sent_ns, acknowledged_ns, read_ns, last_offset, read_epoch, *known = piece.columns
     at_ns = pc.coalesce(acknowledged_ns, sent_ns, read_ns, 0)
     until_ns = pc.coalesce(acknowledged_ns, read_ns)
     length = len(piece)
@@ -423,7 +423,7 @@ def _marked(
             of_epoch[here] = np.searchsorted(edges, offsets[here], side="right")
     has_time = pc.is_valid(acknowledged_ns)
     of_bucket = [topic, partition, term, hole, pc.divide(offset, width), read_epoch]
-    keys = [*of_bucket, sent_at, until_at, read_at, of_epoch, has_time, in_transaction]
+    keys = [*of_bucket, sent_at, until_at, read_at, of_epoch, has_time, *known]
     columns = [offset, offset, last_offset, pa.repeat(1, length), has_time.cast(pa.int64())]
     times = [at_ns, at_ns, acknowledged_ns, acknowledged_ns, sent_ns, until_ns, read_ns]
     times += [sent_ns, until_ns]
@@ -453,6 +453,7 @@ def _record_range(row: Mapping[str, Any]) -> RecordRange:
         row["last_sent_ns"],
         row["first_until_ns"],
         row["in_transaction"],
+        row["in_time"],
     )
     return RecordRange(**{name: row[name] for name in columns}, first_ns=first_ns, last_ns=last_ns, case=case)
 

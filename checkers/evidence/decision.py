@@ -18,7 +18,9 @@ class Case:
     not known. If there are several, the last was sent at ``last_sent_ns``, and the first was acknowledged, or
     delivered, at ``first_until_ns``. ``epoch``: the leader epoch with which a consumer got them. ``hole``: the final
     log has records of one epoch below and above them. (If their own epoch is an earlier one, the hole need not be the
-    reason that they are gone.) ``in_transaction``: they were sent in a transaction (None: not known).
+    reason that they are gone.) ``in_transaction``: they were sent in a transaction (None: not known). ``in_time``: of
+    a transaction that hangs, whether its first write had reached the leader before its end (None: it had, unless an
+    earlier end of its producer came late).
     """
 
     of: Partition
@@ -33,6 +35,7 @@ class Case:
     last_sent_ns: int | None = None
     first_until_ns: int | None = None
     in_transaction: bool | None = None
+    in_time: bool | None = False
 
 
 @dataclass(frozen=True)
@@ -98,9 +101,9 @@ def as_acknowledged(anomaly: Anomaly, case: Case) -> Case:
     return replace(case, acknowledged=True) if anomaly.lacks_marker else case
 
 
-def untaken(anomaly: Anomaly, configuration: Configuration) -> Ruling:
+def untaken(anomaly: Anomaly, configuration: Configuration, case: Case) -> Ruling:
     """The ruling if nothing took the records: a row of the permission table may still apply by the settings alone."""
-    return standing(anomaly, configuration, Circumstances())
+    return standing(anomaly, configuration, Circumstances(in_time=case.in_time is not False))
 
 
 def undecided(anomaly: Anomaly, why: str) -> Ruling:

@@ -98,7 +98,7 @@ class Evidence:
         places = [None if at is None else int(np.searchsorted(moments, at, side="right")) for at in times]
         offset = case.first_offset
         segment = None if offset is None else int(np.searchsorted(self.edges(case.of), offset, side="right"))
-        return case.of, case.acknowledged, case.in_transaction, case.epoch, case.hole, segment, *places
+        return case.of, case.acknowledged, case.in_transaction, case.in_time, case.epoch, case.hole, segment, *places
 
     def acting(self, elections: Elections, supposed: int = 0) -> Acting:
         """The faults as they acted on a partition. ``supposed``: the index of the list in ``faults``."""

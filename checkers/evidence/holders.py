@@ -47,6 +47,10 @@ def decided(evidence: Evidence, anomaly: Anomaly, case: Case) -> Decision:
     if evidence.coordinated and asks and found.standing is Standing.VIOLATION and may_go:
         why = "nobody reported what became of the log of the transactions' coordinator"
         return replace(found, ruling=undecided(anomaly, why))
+    late_end = case.in_time is None and not evidence.configuration.verifies_partitions
+    if anomaly.lacks_marker and late_end and found.standing is Standing.VIOLATION:
+        why = "nobody knows whether an earlier end of its producer came late (KAFKA-17754), or a timeout ended it"
+        return replace(found, ruling=undecided(anomaly, why))
     return found
 
 
@@ -162,6 +166,6 @@ def _violation(evidence: Evidence, anomaly: Anomaly, case: Case) -> Decision:
     elections = evidence.elections.get(case.of)
     numbers = [] if elections is None else candidates(elections, case, evidence.acting(elections))
     if elections is None or len(numbers) != 1:
-        return Decision(untaken(anomaly, evidence.configuration))
+        return Decision(untaken(anomaly, evidence.configuration, case))
     walk = Walk(evidence, elections, anomaly, case, numbers[0], evidence.acting(elections))
-    return walk.decided(untaken(anomaly, evidence.configuration))
+    return walk.decided(untaken(anomaly, evidence.configuration, case))

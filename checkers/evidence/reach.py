@@ -3,7 +3,7 @@ producer gave up, if an idempotent producer's records were written twice; a reas
 duplicated or late.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -14,7 +14,6 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from checkers.evidence.acting import BETWEEN_NODES
 from checkers.evidence.behind import LAG_NS
 from checkers.evidence.elections import elections
 from checkers.evidence.intervals import NEVER
@@ -23,8 +22,7 @@ from checkers.evidence.store import StoredRows, each_partition
 from checkers.history import PARTITION, History, literal_path
 from checkers.scan.running_max import greatest_before
 from harness.core.anomalies import DUPLICATED, Anomaly
-from harness.core.faults import Does, Row, acted_on, cuts_only, does, hit
-from harness.core.topology import Plane, Role
+from harness.core.faults import Does, Row, does, hit, may_keep_answers
 from harness.history.run_file import Origin
 
 #: The default of session.timeout.ms: a member that is cut off may only learn after this time that its session is over.
@@ -171,25 +169,12 @@ def disturbances(history: History, faults: Sequence[Row]) -> "_Each":
         its, terms = known.get(partition), known[partition].terms if partition in known else ()
         replicas = brokers if its is None else {its.names.get(broker) for broker in its.replicas}
         leaders = replicas if its is None else {its.names.get(term.leader) for term in terms}
-        near = [row for row in faults if _keeps_answers(row, leaders, replicas, brokers, acks_all)]
+        near = [row for row in faults if may_keep_answers(row, leaders, replicas, brokers, acks_all)]
         holding = [row for row in near if any(does(row, what) for what in _HOLDS_BACK)]
         changes = [(term.begins_ns, max(term.seen_ns + LAG_NS, before.ends_ns)) for before, term in pairwise(terms)]
         return Disturbances([_felt(row) for row in near], [_felt(row) for row in holding], changes, timeout_ns)
 
     return _Each(of)
-
-
-def _keeps_answers(
-    row: Row, leaders: Set[str | None], replicas: Set[str | None], brokers: frozenset[str], acks_all: bool
-) -> bool:
-    """Whether a fault may keep a partition's acknowledgements from producers: it reached the leader or a node that is
-    no broker; or, if the whole ISR must answer, any replica. (Clients talk to leaders only.)"""
-    nodes = acted_on(row) - {Role.CLIENTS} or acted_on(row)
-    if row.get("plane") == Plane.CLIENT or Role.CLIENTS in acted_on(row):
-        return bool(nodes & leaders or nodes - brokers)
-    if not acks_all and (row.get("plane") in BETWEEN_NODES or cuts_only(row, brokers)):
-        return False
-    return bool(nodes & (replicas if acks_all else leaders) or nodes - brokers)
 
 
 class _Each(dict[Partition, Disturbances]):

@@ -128,7 +128,7 @@ class Walk:
         return self._undecided("something else had been acknowledged in its place before", []) if late else found
 
     def _decision(self) -> Decision:
-        promise = untaken(self.anomaly, self.evidence.configuration)
+        promise = untaken(self.anomaly, self.evidence.configuration, self.case)
         cut, by = self._cut()
         if not cut:
             return self.decided(promise)
@@ -142,7 +142,7 @@ class Walk:
 
     def _followed_through(self, later: Sequence[int], by: int | None) -> Decision:
         """Follow the records through the elections after their term, and decide."""
-        terms, promise = self.elections.terms, untaken(self.anomaly, self.evidence.configuration)
+        terms, promise = self.elections.terms, untaken(self.anomaly, self.evidence.configuration, self.case)
         perhaps: list[int] = []
         back: list[int] = []
         taken: Decision | None = None
@@ -257,6 +257,7 @@ class Walk:
             committed=self.committed is not None,
             last_replica_guarded=self.evidence.last_replica_guarded,
             last_known=last_known is True,
+            in_time=self.case.in_time is not False,
         )
         event = self._event(n)
         ruling = standing(self.anomaly, self.evidence.configuration, happened)
@@ -309,7 +310,9 @@ class Walk:
 
     def _not_taken(self, perhaps: Sequence[int], by: int | None, promise: Ruling, later: Sequence[int]) -> Decision:
         if self._disks_lost():
-            happened = Circumstances(disks_lost=True, committed=self.committed is not None)
+            happened = Circumstances(
+                disks_lost=True, committed=self.committed is not None, in_time=self.case.in_time is not False
+            )
             lost = standing(self.anomaly, self.evidence.configuration, happened)
             if lost.standing is Standing.PERMITTED and self._older_survived():
                 return self._undecided("every disk was wiped, and yet the log of before continues", [])

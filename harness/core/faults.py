@@ -6,7 +6,7 @@ Some runs record ``delays: false`` for kinds that do delay traffic: lost packets
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from enum import StrEnum
 from typing import Any
 
@@ -45,6 +45,8 @@ _UNFIT = (Does.ENDS_PROCESS, Does.HALTS_PROCESS, Does.DESTROYS_DATA)
 _HEARTBEATS = frozenset({Plane.ALL, Plane.CONTROLLER, None})
 #: The planes that carry the clients' requests.
 _SERVES = frozenset({Plane.ALL, Plane.CLIENT, None})
+#: The planes without clients.
+_BETWEEN_NODES = frozenset({Plane.REPLICATION, Plane.CONTROLLER})
 #: The planes that carry the followers' fetches.
 _REPLICATES = frozenset({Plane.ALL, Plane.REPLICATION})
 
@@ -257,6 +259,26 @@ def unreached(row: Row) -> frozenset[str]:
     if not sides(row):
         return acted_on(row) if _alone(row) and row.get("cuts_clients") else frozenset()
     return acted_on(row) & frozenset[str]().union(*(one for one, other in opposite(row) if Role.CLIENTS in other))
+
+
+def may_keep_answers(
+    row: Row, leaders: Set[str | None], replicas: Set[str | None], brokers: frozenset[str], acks_all: bool
+) -> bool:
+    """Whether a fault may keep a partition's acknowledgements from producers: it hit the leader or a node that is no
+    broker, or cut one from the other; or, if the whole ISR must answer, it did so to any replica, or cut two of them
+    from each other. (Clients talk to leaders only.)"""
+    acted, plane = acted_on(row), row.get("plane")
+    if not acks_all and (plane in _BETWEEN_NODES or cuts_only(row, brokers)):
+        return False
+    served = replicas if acks_all and plane != Plane.CLIENT else leaders
+    if not sides(row):
+        return bool(acted & served or acted - brokers)
+    return any(
+        (Role.CLIENTS in other and acted & one & leaders)
+        or (acted & one & served and other - brokers - {Role.CLIENTS})
+        or (acks_all and plane != Plane.CLIENT and acted & one & replicas and other & replicas)
+        for one, other in opposite(row)
+    )
 
 
 def hits_clients_only(row: Row) -> bool:

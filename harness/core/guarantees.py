@@ -125,7 +125,8 @@ class Circumstances:
     that broker lost its disk after it had the record. ``disks_lost``: all brokers that must have had the record lost
     their disks. ``committed``: the ISR must have had it, whatever ``acks``. ``last_replica_guarded``: eligible leader
     replicas (KIP-966) are on. ``last_known``: no replica was in sync or eligible then, and that broker was the last
-    that had been.
+    that had been. ``in_time``: the first write of a transaction that hangs may not have reached its leader after the
+    transaction's end.
 
     A record that is there: ``elected``: another leader was elected while it was in flight. ``resent``: the producer may
     have sent it again before its acknowledgement came. ``held_back``: a copy was appended after the acknowledgement,
@@ -147,6 +148,7 @@ class Circumstances:
     committed: bool = True
     last_replica_guarded: bool = False
     last_known: bool = False
+    in_time: bool = False
     resent: bool = False
     held_back: bool = False
     given_up_beside: bool = False
@@ -350,7 +352,7 @@ PERMISSIONS: tuple[Permission, ...] = (
     Permission(
         "partitions of transactions not verified",
         (HANGING_TRANSACTION,),
-        lambda c, _: not c.verifies_partitions,
+        lambda c, seen: not c.verifies_partitions and not seen.in_time,
         "partitions of transactions are not verified (before 3.6, or switched off): a write that reaches its leader "
         "after the end of its transaction begins another there, which no coordinator knows of and nobody ends",
         "KIP-890; KAFKA-14402; Kafka documentation, broker configuration, transaction.partition.verification.enable",

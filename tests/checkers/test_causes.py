@@ -180,7 +180,7 @@ def test_duplicates_are_told_with_where_they_stand_again(found: Runs) -> None:
 @pytest.mark.parametrize("size", [7, 10_000], ids="in pieces of {}".format)
 def test_what_is_folded_is_what_is_there(size: int) -> None:
     offsets = [*range(1000), *range(2000, 2100), 5000]
-    rows = [("trial", 0, n, 0, (n % 10) * SECOND, None, None, None, None) for n in offsets]
+    rows = [("trial", 0, n, 0, (n % 10) * SECOND, *[None] * 5) for n in offsets]
     table = pa.Table.from_pylist([dict(zip(COLUMNS.names, row, strict=True)) for row in rows], COLUMNS)
     parts = record_ranges((table[at : at + size] for at in range(0, len(table), size)), {TRIAL: BOTH}, 64)
     assert sum(part.count for part in parts) == len(offsets)

@@ -1332,6 +1332,20 @@ def test_a_hanging_transaction_is_permitted_where_partitions_are_not_verified(ve
     assert holders.decided(unwatched, HANGING_TRANSACTION, case).standing is standing
 
 
+@pytest.mark.parametrize(("version", "if_it_ended_before"), [("3.5.1", UNDECIDED), ("4.3.1", VIOLATION)])
+def test_a_hanging_transaction_is_not_permitted_if_its_first_write_came_in_time(
+    version: str, if_it_ended_before: Standing
+) -> None:
+    told = by_hand("txn 1 commit ok 0..5..6", *saw("b1,b2,b3", "0..60", 1, 0, "1,2,3"), "final a @4 e0")
+    in_time = Case(TRIAL, None, None, False, 5, 5, in_time=True)
+    for lines in (told, by_hand("txn 1 commit ok 0..5..6")):
+        known = evidence(lines, unclean_election=False, version=version)
+        assert holders.decided(known, HANGING_TRANSACTION, in_time).standing is VIOLATION
+        may_have_ended = replace(in_time, in_time=None)
+        assert holders.decided(known, HANGING_TRANSACTION, may_have_ended).standing is if_it_ended_before
+        assert known.alike(in_time) != known.alike(may_have_ended)
+
+
 def test_of_a_record_without_an_offset_nobody_knows_whether_it_was_cut() -> None:
     """s was sent after r was acknowledged, in the same term, and survives: r stood below it, where nothing was cut."""
     log = ["final a @4 e0", "final s @9 e0", "final b @10 e1", "send late ok @11 t50..51", "end 0..12"]

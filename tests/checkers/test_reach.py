@@ -216,11 +216,18 @@ def test_what_was_sent_again_met_something_before_it_was_acknowledged(
         ("b1 9..15 kind=isolate plane=controller", False, True),
         ("b1,b2 9..15 from=b1 to=b2 plane=all", False, True),
         ("b1,b2,clients 9..15 from=b1 to=b2,clients plane=all", True, True),
+        ("b1,b2,clients 9..15 from=b2 to=b1,clients plane=all", False, True),
+        ("b2,b3,clients 9..15 from=b3 to=b2,clients plane=all", False, False),
+        ("b2,c1 9..15 from=b2 to=c1 plane=all", False, True),
+        ("b1,c1 9..15 from=b1 to=c1 plane=all", True, True),
+        ("b1,c1 9..15 from=b1 to=c1 plane=controller", False, True),
     ],
     ids=[
         *("the leader", "a follower", "no replica", "a controller", "a leader from clients", "a follower from clients"),
         *("a follower, cut from clients", "a leader, cut from clients", "clients", "a leader from followers"),
         *("a follower from the leader", "from controllers", "cut between brokers", "cut from a follower and clients"),
+        *("a follower, cut from the leader and clients", "no replica, cut from a follower and clients"),
+        *("a follower, cut from controllers", "a leader, cut from controllers", "a leader, from controllers alone"),
     ],
 )
 def test_only_what_may_keep_answers_makes_a_producer_send_again(

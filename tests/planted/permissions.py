@@ -231,7 +231,15 @@ _GIVEN_EACH_OTHERS = (
     *("send b ok @0 p1 x2 w1 t1..2", "live b @0 p1 w0 x1 t5", "live a @0 w1 x2 t5"),
     *("final a @0", "final b @0 p1", "end 0..1", "end 0..1 p1"),
 )
-_HANGS = ("txn 1 commit info 0..", "send a ok @0 x1", "end 0..0", "stable @0 high=1")
+#: A write came to offset 2 after the end of its transaction.
+_HANGS = ("txn 1 abort ok 0..5..6", "send a ok @0 x1 t1..2", "end 0..2", "stable @2 high=3")
+#: The write at offset 0 was acknowledged before anybody asked for the end of its transaction.
+_LACKS_ITS_END = ("txn 1 commit ok 0..5..6", "send a ok @0 x1 t1..2", "end 0..0", "stable @0 high=1")
+#: The same of a second transaction, while the end of the first was on its way through a fault.
+_ENDED_LATE = (
+    *("txn 1 commit ok 0..5..6", "txn 2 commit ok 7..9..10", "send a ok @0 x1 t1..2", "send b ok @2 x2 t7..8"),
+    *("final a @0", "end 0..2", "stable @2 high=3"),
+)
 
 _ALWAYS = Never("it holds by the setting alone: no event excuses anything")
 
@@ -473,8 +481,18 @@ ROWS: Mapping[str, PlantedRow] = {
         "hanging_transaction",
         {"partition_verification": False},
         _HANGS,
-        dict.fromkeys(WAYS, _ALWAYS),
-        _ALWAYS,
+        {
+            **dict.fromkeys(WAYS, _ALWAYS),
+            BEFORE: Plant(_LACKS_ITS_END),
+            AFTER: Plant((*_ENDED_LATE, "fault f b1 9..15 kind=pause")),
+            PARTITION: Plant((*_HANGS, "send b ok @0 p1 x1 t1..2", "end 0..0 p1", "stable @0 p1 high=1")),
+            "nobody asked for its end": Plant(("txn 1 commit info 0..", *_LACKS_ITS_END[1:])),
+            "no fault held an end back": Plant(_ENDED_LATE),
+            "its timeout was over": _untold(
+                *("txn 1 commit ok 0..70..71", "send a ok @0 x1 t1..61", "end 0..0", "stable @0 high=1")
+            ),
+        },
+        _untold(*_ENDED_LATE, "fault f b1 4..6 kind=pause"),
     ),
     "commit before processing": PlantedRow(
         "missed",
