@@ -46,7 +46,7 @@ def validated(written: Written) -> Scenario:
     """The scenario of the data. Without a name, it gets that of its file. Raises ScenarioError."""
     named = {"name": Path(written.origin).stem, **written.data}
     try:
-        scenario = Scenario.model_validate(named, context=WRITTEN)
+        scenario = Scenario.model_validate(named, context=WRITTEN, by_alias=True, by_name=False)
     except ValidationError as exc:
         raise ScenarioError("\n".join(complaints(exc, written))) from exc
     if problems := contradictions(scenario):

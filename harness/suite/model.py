@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError
 from harness.cluster.spec import Part
 from harness.core.complaints import near
 from harness.core.errors import ScenarioError
-from harness.core.quantities import WRITTEN, Duration
+from harness.core.quantities import WRITTEN, Duration, Whole
 from harness.core.written import Written
 from harness.resources import folder
 from harness.scenario.complaints import complaints
@@ -54,13 +54,13 @@ class Entry(Part):
     versions: Annotated[list[str], BeforeValidator(_several)] = Field(
         [], description="Kafka versions; without them, the scenario's own"
     )
-    times: int = Field(1, ge=1, le=1000, description="how often each is run")
+    times: Whole = Field(1, ge=1, le=1000, description="how often each is run")
 
 
 class Suite(Part):
     """A set of scenarios with a name."""
 
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", description="default: the file's name")
+    name: str = Field(max_length=100, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", description="default: the file's name")
     about: str = Field("", description="what it is for, in one sentence")
     cannot_run: Literal["fail", "skip"] = Field(
         "fail", description="whether a scenario that this machine cannot run fails the suite; it never counts as passed"

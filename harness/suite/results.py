@@ -153,7 +153,7 @@ class Measure(_Part):
 class SuiteFile(_Part):
     """The whole of suite.json."""
 
-    schema_number: int = Field(SCHEMA, alias="schema")
+    schema_number: int = Field(SCHEMA, alias="schema", ge=SCHEMA, le=SCHEMA)
     suite: str
     about: str = ""
     cannot_run: str = "fail"

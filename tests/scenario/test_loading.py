@@ -77,6 +77,7 @@ WRONG: dict[str, tuple[str, str]] = {
         "topic:\n  partitions: 1\n  min_insync_replica: 2\n",
         "3: topic.min_insync_replica: no such key; did you mean 'min.insync.replicas'?",
     ),
+    "a key by the name that only Python uses": ("topic:\n  min_isr: 2\n", "2: topic.min_isr: no such key;"),
     "an unknown key of the workload": (
         "workload: {\n  enable.idempotenc: true}\n",
         "2: workload.enable.idempotenc: no such key; did you mean 'enable.idempotence'?",

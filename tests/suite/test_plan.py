@@ -249,6 +249,9 @@ def test_what_cannot_be_run_is_a_line_before_anything_is_started(runs: list[obje
             "suite.yaml:1: runs.0.times: should be less than or equal to 1000, not 1000000000",
         ),
         ("runs: [{times: 0}]", "suite.yaml:1: runs.0.times: should be greater than or equal to 1, not 0"),
+        ("runs: [{times: true}]", "suite.yaml:1: runs.0.times: "),
+        ("runs: [{times: '2'}]", "suite.yaml:1: runs.0.times: "),
+        (f"name: {'n' * 101}\nruns: [a]", "suite.yaml:1: name: is longer than 100 characters"),
     ],
 )
 def test_a_suite_that_is_wrong_is_told_with_its_line(text: str, says: str, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """A suite goes through all of its runs, whatever becomes of one, and can go on where it was broken off."""
 
 import errno
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -618,5 +619,10 @@ def test_what_failed_last_time_or_was_left_out_is_known(tmp_path: Path) -> None:
 
 def test_a_suite_file_that_is_none_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "suite.json").write_text("{")
+    with pytest.raises(HistoryError, match=r"suite.json: not a suite file of this version"):
+        SuiteFile.read(tmp_path)
+    suite_file(case("a")).write(tmp_path)
+    later = json.loads((tmp_path / "suite.json").read_text()) | {"schema": 2}
+    (tmp_path / "suite.json").write_text(json.dumps(later))
     with pytest.raises(HistoryError, match=r"suite.json: not a suite file of this version"):
         SuiteFile.read(tmp_path)
