@@ -1,9 +1,10 @@
 """The trace of one record: when it was sent, acknowledged and read, how its transaction ended, when readers got its
 partition, and when a group committed past it. Each event has the brokers' reports and the active faults of its time.
 
-It judges nothing, and reads only the rows that it needs, without Spark.
+It judges nothing, and reads only the rows that it needs, without Spark. harness/report/record_trace.py makes sentences.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import pyarrow.compute as pc
@@ -14,57 +15,43 @@ from checkers.evidence.leadership import Partition, views
 from checkers.evidence.store import StoredRows
 from checkers.stories import Held, held
 from harness.core.errors import HistoryError
+from harness.core.trace import (
+    Answer,
+    BrokerReport,
+    Facts,
+    Fate,
+    FinalLog,
+    InLog,
+    InReads,
+    Instead,
+    InTransaction,
+    Moment,
+    Place,
+    Position,
+    Reading,
+    Sending,
+)
 from harness.history.paths import VERDICT_FILE
 from harness.history.schema import FINAL_READER, UNKNOWN_OFFSET, Outcome, Phase, sequence_of, worker_of
 
-_ENDS = {Outcome.OK: "succeeded", Outcome.FAIL: "failed", Outcome.INFO: "was abandoned, outcome unknown"}
-_MOVES = {
-    "assign": "{by} was assigned {of} from {at}",
-    "seek": "{by} went to {at} of {of}",
-    "revoke": "{of} was revoked from {by}",
-    "lost": "{of} was lost to {by}",
-}
-
-
-@dataclass(frozen=True)
-class BrokerReport:
-    """One broker's report on a partition. ``leader``: the leader's name, or None if the broker knew none."""
-
-    observer: str
-    leader: str | None
-    leader_epoch: int | None
-    isr: list[str]
-
-
-@dataclass(frozen=True)
-class Moment:
-    """One event of a record. ``event``: sent, acknowledged, failed, unknown, read live/final/replica; of its
-    transaction: began, ending, ended; of a reader of its partition: assign, revoke, lost, seek, commit."""
-
-    at_ns: int
-    event: str
-    said: str
-    topic: str
-    partition: int
-    offset: int | None
-    views: list[BrokerReport]
-    faults: list[str]
+_ANSWERS = {Outcome.OK: "acknowledged", Outcome.FAIL: "failed", Outcome.INFO: "unknown"}
+_MOVES = frozenset({"assign", "seek", "revoke", "lost"})
 
 
 @dataclass(frozen=True)
 class RecordTrace:
-    """Everything that is known about a record. ``anomalies`` are {name, standing, run, finding}, the last three only
-    for a judged run; ``finding`` is the number of a finding of the verdict, from 0.
+    """Everything that is known about a record. ``ended``: what became of it in each of its partitions.
 
-    ``not_known``: anomalies of the run that may or may not contain the record, because their records are not stored.
-    ``holders``: which brokers had a lost record, over time.
+    ``anomalies`` are {name, standing, run, finding}, the last three only for a judged run; ``finding`` is the number of
+    a finding of the verdict, from 0. ``not_known``: anomalies of the run that may or may not contain the record,
+    because their records are not stored. ``holders``: which brokers had a lost record, over time.
     """
 
     record_id: int
     worker: int
     sequence: int
     moments: list[Moment]
-    ended: list[str]
+    ended: list[Fate]
     anomalies: list[Row] = field(default_factory=list)
     not_known: list[str] = field(default_factory=list)
     holders: list[Held] = field(default_factory=list)
@@ -91,7 +78,7 @@ def by_record(archive: Archive, record: int) -> RecordTrace:
         worker=worker_of(record),
         sequence=sequence_of(record),
         moments=sorted(moments, key=lambda moment: moment.at_ns),
-        ended=_ended(archive, record, sends, reads),
+        ended=list(_fates(archive, record, sends, reads)),
         anomalies=[_anomaly(archive, name, row) for name, row in found.items()],
         not_known=not_known,
         holders=held(archive, found),
@@ -137,36 +124,26 @@ def runs(archive: Archive) -> dict[str, list[str]]:
 
 
 def _of_send(archive: Archive, row: Row) -> list[Moment]:
-    by = f"worker {row['worker']} (incarnation {row['incarnation']})"
-    of = f"{row['topic']}-{row['partition']}"
-    key = f" under the key {row['key']}" if row["key"] is not None else ""
-    moments = [_moment(archive, row, row["invoked_ns"], "sent", f"sent by {by} to {of}{key}", None)]
+    by = Sending(row["worker"], row["incarnation"], row["key"])
+    moments = [_moment(archive, row, row["invoked_ns"], "sent", by, None)]
     if row["completed_ns"] is None:
         return moments
-    error = f": {row['error']}" if row["error"] else ""
-    at = f"at offset {row['offset']}" if row["offset"] is not None else "without an offset"
-    event, said = {
-        Outcome.OK: ("acknowledged", f"acknowledged {at}"),
-        Outcome.FAIL: ("failed", f"failed{error}"),
-        Outcome.INFO: ("unknown", f"abandoned, outcome unknown{error}"),
-    }[Outcome(row["outcome"])]
-    return [*moments, _moment(archive, row, row["completed_ns"], event, said, row["offset"])]
+    event = _ANSWERS[Outcome(row["outcome"])]
+    return [*moments, _moment(archive, row, row["completed_ns"], event, Answer(row["error"]), row["offset"])]
 
 
 def _of_read(archive: Archive, row: Row, keys: set[str | None]) -> Moment:
-    """The moment of a read. It names the key if that is none of ``keys``, with which the record was sent."""
-    epoch = "" if row["leader_epoch"] is None else f", leader epoch {row['leader_epoch']}"
-    damaged = "" if row["intact"] else ", its checksum wrong"
-    other = bool(keys) and archive.has_column("reads", "key") and row["key"] not in keys
-    under = (", without a key" if row["key"] is None else f", under the key {row['key']}") if other else ""
-    what = {
-        Phase.LIVE: "read live",
-        Phase.FINAL: "found by the final read",
-        Phase.REPLICA: f"found in the log of {archive.file.broker(row['reader'] - FINAL_READER)}",
-    }[Phase(row["phase"])]
-    where = f"at {row['topic']}-{row['partition']}:{row['offset']}"
-    said = f"{what} {where} by reader {row['reader']} (incarnation {row['incarnation']}{epoch}){under}{damaged}"
-    return _moment(archive, row, row["read_ns"], f"read {row['phase']}", said, row["offset"])
+    """The moment of a read. ``keys``: those with which the record was sent."""
+    reading = Reading(
+        row["reader"],
+        row["incarnation"],
+        replica=archive.file.broker(row["reader"] - FINAL_READER) if row["phase"] == Phase.REPLICA else None,
+        leader_epoch=row["leader_epoch"],
+        key=row["key"],
+        other_key=bool(keys) and archive.has_column("reads", "key") and row["key"] not in keys,
+        intact=row["intact"],
+    )
+    return _moment(archive, row, row["read_ns"], f"read {row['phase']}", reading, row["offset"])
 
 
 def _of_transaction(archive: Archive, send: Row) -> list[Moment]:
@@ -175,16 +152,12 @@ def _of_transaction(archive: Archive, send: Row) -> list[Moment]:
     mine = (pc.field("worker") == send["worker"]) & (pc.field("transaction") == send["transaction"])
     moments = []
     for row in archive.rows("transactions", mine):
-        name = f"transaction {row['transaction']} of worker {row['worker']} (incarnation {row['incarnation']})"
-        error = f": {row['error']}" if row["error"] else ""
-        happened = {
-            "began": f"{name} began",
-            "ending": f"{name}: its {row['intent']} was requested",
-            "ended": f"{name}: its {row['intent']} {_ENDS[Outcome(row['outcome'])]}{error}",
-        }
+        one = InTransaction(
+            row["worker"], row["incarnation"], row["transaction"], row["intent"], row["outcome"], row["error"]
+        )
         moments += [
-            _moment(archive, {**send, **row}, at_ns, event, said, None)
-            for event, said in happened.items()
+            _moment(archive, {**send, **row}, at_ns, event, one, None)
+            for event in ("began", "ending", "ended")
             if (at_ns := row[f"{event}_ns"]) is not None
         ]
     return moments
@@ -206,23 +179,20 @@ def _of_positions(archive: Archive, send: Row, known: list[Row]) -> list[Moment]
 
 
 def _of_position(archive: Archive, row: Row) -> Moment:
-    by = f"reader {row['reader']} (incarnation {row['incarnation']})"
-    of = f"{row['topic']}-{row['partition']}"
-    known = row["offset"] is not None and row["offset"] >= 0
-    at = f"offset {row['offset']}" if known else _from_where(archive, row["event"])
-    said = _MOVES.get(row["event"], "{by} committed {of} to {at}: past it").format(by=by, of=of, at=at)
-    return _moment(archive, row, row["at_ns"], row["event"], said, row["offset"])
+    position = Position(row["reader"], row["incarnation"], _place(archive, row))
+    return _moment(archive, row, row["at_ns"], row["event"], position, row["offset"])
 
 
-def _from_where(archive: Archive, event: str) -> str:
-    """The position of a reader if its offset is not known."""
+def _place(archive: Archive, row: Row) -> Place:
+    if row["offset"] is not None and row["offset"] >= 0:
+        return Place.OFFSET
     if not archive.file.final_read:
-        return "an unknown offset"
-    committed = archive.file.configuration.grouped and event == "assign"
-    return "where its group had committed, or the beginning" if committed else "the beginning"
+        return Place.UNKNOWN
+    grouped = archive.file.configuration.grouped and row["event"] == "assign"
+    return Place.COMMITTED if grouped else Place.BEGINNING
 
 
-def _moment(archive: Archive, row: Row, at_ns: int, event: str, said: str, offset: int | None) -> Moment:
+def _moment(archive: Archive, row: Row, at_ns: int, event: str, facts: Facts, offset: int | None) -> Moment:
     of = (row["topic"], row["partition"])
     seen = [
         BrokerReport(
@@ -233,59 +203,42 @@ def _moment(archive: Archive, row: Row, at_ns: int, event: str, said: str, offse
         )
         for span in views(archive.seen, of, at_ns)
     ]
-    return Moment(at_ns, event, said, *of, offset, seen, active(archive.faults, at_ns))
+    return Moment(at_ns, event, facts, *of, offset, seen, active(archive.faults, at_ns))
 
 
 def _workers(archive: Archive) -> str:
     return ", ".join(map(str, archive.distinct("sends", "worker"))) or "none"
 
 
-def _ended(archive: Archive, record: int, sends: list[Row], reads: list[Row]) -> list[str]:
-    """The fate of the record: one line for each partition to which it was sent, or in which it was read."""
+def _fates(archive: Archive, record: int, sends: list[Row], reads: list[Row]) -> Iterator[Fate]:
+    """What became of the record in each partition to which it was sent, or in which it was read."""
     own = {(row["topic"], row["partition"], row["offset"]) for row in sends if row["outcome"] == Outcome.OK}
     # Damaged bytes prove a record only at the offset of its acknowledgement.
     proven = [row for row in reads if row["intact"] or (row["topic"], row["partition"], row["offset"]) in own]
-    final = [row for row in proven if row["phase"] == Phase.FINAL]
-    partitions = dict.fromkeys((row["topic"], row["partition"]) for row in (*sends, *reads))
-    lines = []
-    for of in partitions:
-        offsets = sorted({row["offset"] for row in final if (row["topic"], row["partition"]) == of})
-        log = _log(archive, of)
+    for of in dict.fromkeys((row["topic"], row["partition"]) for row in (*sends, *reads)):
+        here = [row for row in proven if (row["topic"], row["partition"]) == of]
         if not archive.file.final_read:
-            lines.append(_read(of, [row for row in proven if (row["topic"], row["partition"]) == of]))
-        elif of not in archive.ends and not offsets:
-            lines.append(f"not known to be in {log}")
-        elif offsets:
-            times = f", {len(offsets)} times" if len(offsets) > 1 else ""
-            lines.append(f"in {log}, at offset {', '.join(map(str, offsets))}{times}")
-        else:
-            lines.append(f"not in {log}{_instead(archive, record, of, [*sends, *reads])}")
-    return lines
+            yield InReads(*of, bool(here), sorted({row["offset"] for row in here} - {UNKNOWN_OFFSET}))
+            continue
+        offsets = sorted({row["offset"] for row in here if row["phase"] == Phase.FINAL})
+        log = _log(archive.ends.get(of))
+        gone = log is not None and not offsets
+        yield InLog(*of, log, offsets, _instead(archive, record, of, [*sends, *reads]) if gone else None)
 
 
-def _read(of: Partition, reads: list[Row]) -> str:
-    """The fate of a record if no log was read to its end."""
-    offsets = sorted({row["offset"] for row in reads if row["offset"] != UNKNOWN_OFFSET})
-    where = f", at offset {', '.join(map(str, offsets))}" if offsets else ", at an unknown offset" if reads else ""
-    return f"{'read' if reads else 'not read'} in {of[0]}-{of[1]}{where} (no log was read to its end)"
-
-
-def _log(archive: Archive, of: Partition) -> str:
-    name = f"the final log of {of[0]}-{of[1]}"
-    end = archive.ends.get(of)
+def _log(end: Row | None) -> FinalLog | None:
     if end is None:
-        return f"{name} (which was not read)"
-    if end["log_end"] < 0:
-        return f"{name} (whose end is unknown)"
-    read = "read completely" if end["complete"] else f"read to {end['read_to']} only"
-    return f"{name} (from {end['log_start']}, ends before {end['log_end']}, {read})"
+        return None
+    known = end["log_end"] if end["log_end"] >= 0 else None
+    return FinalLog(end["log_start"], known, end["read_to"], end["complete"])
 
 
-def _instead(archive: Archive, record: int, of: Partition, rows: list[Row]) -> str:
-    """What the final log has at the offset at which the record was acknowledged or read."""
+def _instead(archive: Archive, record: int, of: Partition, rows: list[Row]) -> Instead | None:
+    """What the final log has at the offset at which the record was acknowledged or read; None if it was not read to
+    there."""
     offset = next((r["offset"] for r in rows if (r["topic"], r["partition"]) == of and r["offset"] is not None), None)
-    if offset is None or (of in archive.ends and offset >= archive.ends[of]["read_to"]):
-        return ""
+    if offset is None or offset >= archive.ends[of]["read_to"]:
+        return None
     there = archive.rows(
         "reads",
         (pc.field("topic") == of[0])
@@ -293,10 +246,7 @@ def _instead(archive: Archive, record: int, of: Partition, rows: list[Row]) -> s
         & (pc.field("offset") == offset)
         & (pc.field("phase") == Phase.FINAL.value),
     )
-    other = next((row["record_id"] for row in there if row["record_id"] not in {record, None}), None)
-    if other is not None:
-        return f"; offset {offset} has worker {worker_of(other)} #{sequence_of(other)}"
-    return f"; offset {offset} has no record of ours"
+    return Instead(offset, next((row["record_id"] for row in there if row["record_id"] not in {record, None}), None))
 
 
 def _stored_of(stored: StoredRows, record: int) -> list[Row]:

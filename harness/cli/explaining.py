@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,7 +18,8 @@ from harness.core.verdict import Standing
 if TYPE_CHECKING:
     from checkers.archive import Archive, FindingEntry, Row
     from checkers.stories import Held
-    from checkers.trace import BrokerReport, Moment, RecordTrace
+    from checkers.trace import RecordTrace
+    from harness.core.trace import BrokerReport, Moment
 
 _OFFSET = re.compile(r"(?P<topic>.+)-(?P<partition>\d+):(?P<offset>\d+)")
 #: The number of runs that a message names, and of leaders that may have appended a record.
@@ -94,25 +95,46 @@ def explain(
     else:
         traces = [by_record(archive, record_id(worker or 0, sequence or 0))]
     if as_json:
-        click.echo(json.dumps({"run": archive.file.run, "records": [asdict(trace) for trace in traces]}))
+        click.echo(json.dumps({"run": archive.file.run, "records": [*map(_as_json, traces)]}))
         return
     click.echo("\n\n".join("\n".join(map(printable, lines(trace, archive))) for trace in traces))
+
+
+def _as_json(trace: "RecordTrace") -> dict[str, Any]:
+    """A trace with the sentences of its moments and fates in place of their facts."""
+    from harness.report.record_trace import ended, said
+
+    moments = [
+        {
+            "at_ns": moment.at_ns,
+            "event": moment.event,
+            "said": said(moment),
+            "topic": moment.topic,
+            "partition": moment.partition,
+            "offset": moment.offset,
+            "views": [asdict(view) for view in moment.views],
+            "faults": moment.faults,
+        }
+        for moment in trace.moments
+    ]
+    return {**asdict(trace), "moments": moments, "ended": [*map(ended, trace.ended)]}
 
 
 def lines(trace: "RecordTrace", archive: "Archive") -> list[str]:
     """A trace as text: one line for each event, followed by what the brokers reported, if that changed."""
     from harness.history.paths import checking
+    from harness.report.record_trace import ended, said
     from harness.report.words import seconds
 
     text = [f"worker {trace.worker} #{trace.sequence} (record {trace.record_id})"]
     before: Moment | None = None
     for moment in trace.moments:
-        text.append(f"{seconds(moment.at_ns):>12}  {moment.said}")
+        text.append(f"{seconds(moment.at_ns):>12}  {said(moment)}")
         if before is None or (moment.views, moment.faults) != (before.views, before.faults):
             text += [f"{'':14}{view}" for view in _views(moment.views)]
             text.append(f"{'':14}faults active: {', '.join(moment.faults) or 'none'}")
         before = moment
-    text += [f"{'ended:':>12}  {line}" for line in trace.ended]
+    text += [f"{'ended:':>12}  {ended(fate)}" for fate in trace.ended]
     text += _holders(trace.holders, {one["standing"] for one in trace.anomalies})
     for together in _of_one_cause(trace.anomalies):
         standing = f" ({together[0]['standing']})" if together[0]["standing"] else ""

@@ -179,7 +179,8 @@ def _record(row: Row) -> str:
     return f"worker {row['worker']} #{row['sequence']}"
 
 
-def _by_id(record: int) -> str:
+def by_id(record: int) -> str:
+    """``"worker 1 #2816"``."""
     return f"worker {worker_of(record)} #{sequence_of(record)}"
 
 
@@ -215,8 +216,8 @@ _COLUMNS: tuple[tuple[str, tuple[str, ...], Callable[[Row], str]], ...] = (
     ("ISR", ("isr",), lambda row: _changing(row, lambda seen: plain(seen["isr"]))),
     ("also leading", ("also_leading",), lambda row: ", ".join(_leader(one) for one in row["also_leading"])),
     ("faults", ("faults",), lambda row: plain(row["faults"])),
-    ("records", ("records",), lambda row: ", ".join(map(_by_id, row["records"]))),
-    ("stands", ("stands",), lambda row: _by_id(row["stands"])),
+    ("records", ("records",), lambda row: ", ".join(map(by_id, row["records"]))),
+    ("stands", ("stands",), lambda row: by_id(row["stands"])),
 )
 
 

@@ -11,10 +11,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from checkers.archive import Archive
-from checkers.trace import BrokerReport, by_offset, by_record, runs
+from checkers.trace import by_offset, by_record, runs
 from harness.core.errors import HistoryError
+from harness.core.trace import Answer, BrokerReport, FinalLog, InLog, Instead, Reading, Sending
 from harness.history.run_file import Origin
 from harness.history.schema import record_id
+from harness.report import record_trace
 from tests.checkers.notation import SECOND, by_hand, without_keys, write
 
 STORY = (
@@ -34,6 +36,11 @@ STORY = (
 )
 
 
+def fates(archive: Archive, record: int) -> list[str]:
+    """The sentences for what became of a record."""
+    return [record_trace.ended(fate) for fate in by_record(archive, record).ended]
+
+
 @pytest.fixture
 def archive(tmp_path: Path) -> Archive:
     write(tmp_path, [by_hand(*STORY)])
@@ -47,11 +54,18 @@ def test_a_record_was_sent_acknowledged_read_and_is_gone(archive: Archive) -> No
         ("acknowledged", 5),
         ("read live", 50),
     ]
-    assert trace.moments[1].said == "acknowledged at offset 1"
+    assert [moment.facts for moment in trace.moments] == [
+        Sending(worker=0, incarnation=0, key=None),
+        Answer(error=None),
+        Reading(100, 0, replica=None, leader_epoch=None, key=None, other_key=False, intact=True),
+    ]
+    assert record_trace.said(trace.moments[1]) == "acknowledged at offset 1"
     assert trace.moments[0].faults == ["cut"]
     assert trace.moments[0].views == [BrokerReport("b1", "b1", 0, ["b1"]), BrokerReport("b2", None, 1, ["b1", "b2"])]
     assert trace.moments[2].views == []
-    assert trace.ended == [
+    log = FinalLog(start=0, end=3, read_to=3, complete=True)
+    assert trace.ended == [InLog("trial", 0, log, offsets=[], instead=Instead(1, record_id=2))]
+    assert fates(archive, 1) == [
         "not in the final log of trial-0 (from 0, ends before 3, read completely); offset 1 has worker 0 #2"
     ]
 
@@ -65,7 +79,7 @@ def test_a_record_s_transaction_and_its_group_s_places_are_a_part_of_its_life(tm
     )
     write(tmp_path, [by_hand(*story)])
     trace = by_record(Archive.open(tmp_path), 0)
-    assert [(moment.at_ns // SECOND, moment.event, moment.said) for moment in trace.moments] == [
+    assert [(moment.at_ns // SECOND, moment.event, record_trace.said(moment)) for moment in trace.moments] == [
         (1, "sent", "sent by worker 0 (incarnation 0) to trial-0"),
         (1, "began", "transaction 7 of worker 0 (incarnation 0) began"),
         (2, "acknowledged", "acknowledged at offset 3"),
@@ -80,7 +94,7 @@ def test_a_record_s_transaction_and_its_group_s_places_are_a_part_of_its_life(tm
 
 def test_where_a_group_puts_a_member_without_an_offset_is_not_known_for_the_beginning(tmp_path: Path) -> None:
     write(tmp_path, [by_hand("send a ok @3 t1..2", "place r1 assign t2", "place r1 seek t3", "end 0..9")], grouped=True)
-    assert [moment.said for moment in by_record(Archive.open(tmp_path), 0).moments[2:]] == [
+    assert [record_trace.said(moment) for moment in by_record(Archive.open(tmp_path), 0).moments[2:]] == [
         "reader 101 (incarnation 0) was assigned trial-0 from where its group had committed, or the beginning",
         "reader 101 (incarnation 0) went to the beginning of trial-0",
     ]
@@ -94,12 +108,12 @@ def test_of_an_imported_history_only_what_it_has_is_shown(tmp_path: Path) -> Non
     )
     write(tmp_path, [by_hand(*story)], origin=Origin.JEPSEN)
     imported = Archive.open(tmp_path)
-    assert [moment.said for moment in by_record(imported, 0).moments[2:5]] == [
+    assert [record_trace.said(moment) for moment in by_record(imported, 0).moments[2:5]] == [
         "reader 101 (incarnation 0) was assigned trial-0 from an unknown offset",
         "reader 101 (incarnation 0) went to an unknown offset of trial-0",
         "reader 101 (incarnation 0) went to offset 0 of trial-0",
     ]
-    assert [by_record(imported, record).ended for record in range(4)] == [
+    assert [fates(imported, record) for record in range(4)] == [
         ["read in trial-0, at offset 3 (no log was read to its end)"],
         ["read in trial-0, at an unknown offset (no log was read to its end)"],
         ["read in trial-0, at offset 4, 5 (no log was read to its end)"],
@@ -109,9 +123,7 @@ def test_of_an_imported_history_only_what_it_has_is_shown(tmp_path: Path) -> Non
 
 def test_of_a_log_that_was_not_read_nothing_is_said_of_what_is_in_it(tmp_path: Path) -> None:
     write(tmp_path, [by_hand("send a ok @0", "send b ok @0 p1", "final a @0", "end 0..1")])
-    assert by_record(Archive.open(tmp_path), 1).ended == [
-        "not known to be in the final log of trial-1 (which was not read)"
-    ]
+    assert fates(Archive.open(tmp_path), 1) == ["not known to be in the final log of trial-1 (which was not read)"]
 
 
 @pytest.mark.parametrize(
@@ -126,7 +138,7 @@ def test_of_a_log_that_was_not_read_nothing_is_said_of_what_is_in_it(tmp_path: P
 )
 def test_damaged_bytes_tell_where_a_record_ended_only_at_its_own_offset(found: str, ended: str, tmp_path: Path) -> None:
     write(tmp_path, [by_hand("send a ok @1", found, "end 0..3")])
-    assert by_record(Archive.open(tmp_path), 0).ended == [ended]
+    assert fates(Archive.open(tmp_path), 0) == [ended]
 
 
 def test_a_key_that_a_record_was_not_sent_with_is_told(tmp_path: Path) -> None:
@@ -135,7 +147,8 @@ def test_a_key_that_a_record_was_not_sent_with_is_told(tmp_path: Path) -> None:
 
     def said(record: int) -> list[str]:
         moments = by_record(Archive.open(tmp_path), record).moments
-        return [moment.said.partition("(incarnation 0)")[2] for moment in moments if "read" in moment.event]
+        sentences = [record_trace.said(moment) for moment in moments if "read" in moment.event]
+        return [sentence.partition("(incarnation 0)")[2] for sentence in sentences]
 
     assert said(0) == [", under the key k2", ", without a key", "", ", under the key k2, its checksum wrong"]
     assert said(told.ids["x"]) == [""]
@@ -146,19 +159,19 @@ def test_a_key_that_a_record_was_not_sent_with_is_told(tmp_path: Path) -> None:
 def test_the_log_of_a_replica_is_that_of_a_broker_by_its_name(tmp_path: Path) -> None:
     write(tmp_path, [by_hand("send a ok @0", "replica a @0 r902 t3", "final a @0", "end 0..1")])
     [moment] = [one for one in by_record(Archive.open(tmp_path), 0).moments if one.event == "read replica"]
-    assert moment.said.startswith("found in the log of b2 at trial-0:0 by reader 1002 ")
+    assert record_trace.said(moment).startswith("found in the log of b2 at trial-0:0 by reader 1002 ")
 
 
 def test_a_record_that_was_never_acknowledged_may_be_there(archive: Archive) -> None:
     trace = by_record(archive, 2)
     assert [moment.event for moment in trace.moments] == ["sent", "read final"]
-    assert trace.ended[0].endswith("read completely), at offset 1")
+    assert fates(archive, 2)[0].endswith("read completely), at offset 1")
 
 
 def test_a_failed_record_ends_nowhere(archive: Archive) -> None:
     trace = by_record(archive, 3)
     assert trace.moments[1].event == "failed"
-    assert trace.ended == ["not in the final log of trial-0 (from 0, ends before 3, read completely)"]
+    assert fates(archive, 3) == ["not in the final log of trial-0 (from 0, ends before 3, read completely)"]
 
 
 @pytest.mark.parametrize(
@@ -172,12 +185,12 @@ def test_of_what_stands_behind_a_transaction_that_hangs_the_final_log_does_not_t
     stable: str, log: str, tmp_path: Path
 ) -> None:
     write(tmp_path, [by_hand("send a ok @2 t1..2", "end 0..1", stable)], isolation_level="read_committed")
-    assert by_record(Archive.open(tmp_path), 0).ended == [f"not in the final log of trial-0 (from 0, {log}"]
+    assert fates(Archive.open(tmp_path), 0) == [f"not in the final log of trial-0 (from 0, {log}"]
 
 
 def test_nor_of_what_stands_behind_the_place_that_it_was_read_to(tmp_path: Path) -> None:
     write(tmp_path, [by_hand("send a ok @2 t1..2", "end 0..4 read 1")])
-    [ended] = by_record(Archive.open(tmp_path), 0).ended
+    [ended] = fates(Archive.open(tmp_path), 0)
     assert ended == "not in the final log of trial-0 (from 0, ends before 4, read to 1 only)"
 
 
