@@ -268,7 +268,8 @@ def may_keep_answers(
     broker, or cut one from the other; or, if the whole ISR must answer, it did so to any replica, or cut two of them
     from each other. (Clients talk to leaders only.)"""
     acted, plane = acted_on(row), row.get("plane")
-    if not acks_all and (plane in _BETWEEN_NODES or cuts_only(row, brokers)):
+    spares_clients = does(row, Does.CUTS) and not sides(row) and row.get("cuts_clients") is False
+    if not acks_all and (plane in _BETWEEN_NODES or spares_clients or cuts_only(row, brokers)):
         return False
     served = replicas if acks_all and plane != Plane.CLIENT else leaders
     if not sides(row):

@@ -221,6 +221,8 @@ def test_what_was_sent_again_met_something_before_it_was_acknowledged(
         ("b2,c1 9..15 from=b2 to=c1 plane=all", False, True),
         ("b1,c1 9..15 from=b1 to=c1 plane=all", True, True),
         ("b1,c1 9..15 from=b1 to=c1 plane=controller", False, True),
+        ("b1 9..15 kind=isolate plane=all clients=cut", True, True),
+        ("b1 9..15 kind=isolate plane=all clients=spared", False, True),
     ],
     ids=[
         *("the leader", "a follower", "no replica", "a controller", "a leader from clients", "a follower from clients"),
@@ -228,6 +230,7 @@ def test_what_was_sent_again_met_something_before_it_was_acknowledged(
         *("a follower from the leader", "from controllers", "cut between brokers", "cut from a follower and clients"),
         *("a follower, cut from the leader and clients", "no replica, cut from a follower and clients"),
         *("a follower, cut from controllers", "a leader, cut from controllers", "a leader, from controllers alone"),
+        *("a leader, cut from all", "a leader, cut from all but clients"),
     ],
 )
 def test_only_what_may_keep_answers_makes_a_producer_send_again(
