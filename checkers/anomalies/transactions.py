@@ -6,24 +6,19 @@ commit succeeded, the transaction is *committed*. If the commit was requested bu
 transaction is *unknown*: the log may have all of it, or nothing.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
 from checkers.anomalies import cycles
+from checkers.anomalies.hanging import in_time
 from checkers.anomalies.records import ASKED_TO_COMMIT, OF_READ, OF_WORKER
 from checkers.history import PARTITION, History
 from checkers.scan.in_log import proven
-from harness.history.last_stable import StableEnds
-from harness.history.stored_run import StoredRun
 
 _KEY = ["worker", "transaction"]
-#: librdkafka's default of transaction.timeout.ms.
-_TIMEOUT_MS = 60_000
 _HANGING = pa.schema(
     [
         ("topic", pa.string()),
@@ -107,45 +102,12 @@ def hanging_transaction(history: History) -> DataFrame:
     rows = [
         {
             **{"topic": topic, "partition": partition, "offset": ends.last_stable},
-            **{"high_watermark": ends.high_watermark, "in_time": _in_time(history.stored, topic, partition, ends)},
+            **{"high_watermark": ends.high_watermark, "in_time": in_time(history.stored, (topic, partition), ends)},
         }
         for (topic, partition), ends in history.stored.stable_ends.items()
         if ends.hang
     ]
     return history.local(pa.Table.from_pylist(rows, _HANGING))
-
-
-def _in_time(stored: StoredRun, topic: str, partition: int, ends: StableEnds) -> bool | None:
-    """Whether the first write of a transaction that hangs had reached the leader before the end of its transaction: it
-    was acknowledged before its producer asked for that end.
-
-    None if the transaction may have ended before that: its timeout was over; or a fault may have held back the request
-    for an earlier end of the same producer, which then ended this transaction (KAFKA-17754).
-    """
-    here = (
-        (pc.field("topic") == topic) & (pc.field("partition") == partition) & (pc.field("offset") == ends.last_stable)
-    )
-    wanted = here & (pc.field("outcome") == "ok") & pc.is_valid(pc.field("transaction"))
-    written = stored.rows("sends", wanted)
-    each = [_before_its_end(stored, send) for send in written]
-    if not each or False in each:
-        return False
-    return None if None in each else True
-
-
-def _before_its_end(stored: StoredRun, send: Mapping[str, Any]) -> bool | None:
-    own = stored.rows("transactions", pc.field("worker") == send["worker"])
-    of = next((row for row in own if row["transaction"] == send["transaction"]), None)
-    acknowledged_ns = send["completed_ns"]
-    if of is None or (of["ending_ns"] is not None and of["ending_ns"] <= acknowledged_ns):
-        return False
-    timeout_ms = int(stored.file.workers("sends").get(send["worker"], {}).get("transaction.timeout.ms", _TIMEOUT_MS))
-    before = [row["ending_ns"] for row in own if row["began_ns"] < of["began_ns"] and row["ending_ns"] is not None]
-    held = before and any(
-        row["injecting_ns"] <= acknowledged_ns and (row["healed_ns"] is None or row["healed_ns"] >= min(before))
-        for row in stored.faults
-    )
-    return None if held or acknowledged_ns - of["began_ns"] >= timeout_ms * 1_000_000 else True
 
 
 def standing(history: History) -> DataFrame:

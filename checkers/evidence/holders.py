@@ -24,6 +24,8 @@ from checkers.evidence.intervals import BEFORE
 from checkers.evidence.leadership import known_epoch
 from checkers.evidence.walk import Walk
 from harness.core.anomalies import LOST, Anomaly
+from harness.core.faults import Does, Row, acted_on, does
+from harness.core.topology import Role
 from harness.core.verdict import Standing
 
 
@@ -51,7 +53,16 @@ def decided(evidence: Evidence, anomaly: Anomaly, case: Case) -> Decision:
     if anomaly.lacks_marker and late_end and found.standing is Standing.VIOLATION:
         why = "nobody knows whether an earlier end of its producer came late (KAFKA-17754), or a timeout ended it"
         return replace(found, ruling=undecided(anomaly, why))
+    if anomaly.lacks_marker and found.standing is Standing.VIOLATION and any(map(_goes_on, evidence.faults[-1])):
+        why = "a fault was never healed: the coordinator may not have been able to end it yet"
+        return replace(found, ruling=undecided(anomaly, why))
     return found
+
+
+def _goes_on(row: Row) -> bool:
+    """Whether a fault of nodes was never healed."""
+    acted = acted_on(row) - {Role.CLIENTS}
+    return row["healed_ns"] is None and bool(acted) and any(does(row, what) for what in Does)
 
 
 def stories(evidence: Evidence, anomaly: Anomaly, case: Case) -> list[Story]:

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from checkers.evidence.behind import LAG_NS
 from checkers.evidence.elections import elections
-from checkers.evidence.intervals import NEVER
+from checkers.evidence.intervals import BEFORE, NEVER
 from checkers.evidence.leadership import Partition
 from checkers.evidence.store import StoredRows, each_partition
 from checkers.history import PARTITION, History, literal_path
@@ -168,11 +168,26 @@ def disturbances(history: History, faults: Sequence[Row]) -> "_Each":
     def of(partition: Partition) -> Disturbances:
         its, terms = known.get(partition), known[partition].terms if partition in known else ()
         replicas = brokers if its is None else {its.names.get(broker) for broker in its.replicas}
-        leaders = replicas if its is None else {its.names.get(term.leader) for term in terms}
-        near = [row for row in faults if may_keep_answers(row, leaders, replicas, brokers, acks_all)]
-        holding = [row for row in near if any(does(row, what) for what in _HOLDS_BACK)]
         changes = [(term.begins_ns, max(term.seen_ns + LAG_NS, before.ends_ns)) for before, term in pairwise(terms)]
-        return Disturbances([_felt(row) for row in near], [_felt(row) for row in holding], changes, timeout_ns)
+        led = [(BEFORE, NEVER, replicas)]
+        if its is not None and terms:
+            begun, over = (BEFORE, *(at for at, _ in changes)), (*(at for _, at in changes), NEVER)
+            leaders = ({its.names.get(term.leader)} for term in terms)
+            led = [*zip(begun, over, leaders, strict=True)]
+        near, holding = [], []
+        for row in faults:
+            injecting_ns, felt_ns = _felt(row)
+            # (What hit a broker counts from when that broker led on: clients had nothing to do with it before.)
+            since = [
+                max(begun, injecting_ns)
+                for begun, over, leaders in led
+                if begun <= felt_ns and injecting_ns <= over
+                if may_keep_answers(row, leaders, replicas, brokers, acks_all)
+            ]
+            if since:
+                near.append((min(since), felt_ns))
+                holding += near[-1:] if any(does(row, what) for what in _HOLDS_BACK) else []
+        return Disturbances(near, holding, changes, timeout_ns)
 
     return _Each(of)
 

@@ -264,19 +264,19 @@ def unreached(row: Row) -> frozenset[str]:
 def may_keep_answers(
     row: Row, leaders: Set[str | None], replicas: Set[str | None], brokers: frozenset[str], acks_all: bool
 ) -> bool:
-    """Whether a fault may keep a partition's acknowledgements from producers: it hit the leader or a node that is no
-    broker, or cut one from the other; or, if the whole ISR must answer, it did so to any replica, or cut two of them
-    from each other. (Clients talk to leaders only.)"""
+    """Whether a fault may keep a partition's acknowledgements from producers: it hit the leader or the clients, or cut
+    one from the other; or, if the whole ISR must answer, it hit any replica or a controller, or cut a replica from
+    another or from a controller. (Clients talk to leaders only. A leader that answers alone asks no controller.)"""
     acted, plane = acted_on(row), row.get("plane")
     spares_clients = does(row, Does.CUTS) and not sides(row) and row.get("cuts_clients") is False
     if not acks_all and (plane in _BETWEEN_NODES or spares_clients or cuts_only(row, brokers)):
         return False
     served = replicas if acks_all and plane != Plane.CLIENT else leaders
     if not sides(row):
-        return bool(acted & served or acted - brokers)
+        return bool(acted & served or (acted - brokers if acks_all else Role.CLIENTS in acted))
     return any(
         (Role.CLIENTS in other and acted & one & leaders)
-        or (acted & one & served and other - brokers - {Role.CLIENTS})
+        or (acks_all and acted & one & served and other - brokers - {Role.CLIENTS})
         or (acks_all and plane != Plane.CLIENT and acted & one & replicas and other & replicas)
         for one, other in opposite(row)
     )

@@ -1346,6 +1346,18 @@ def test_a_hanging_transaction_is_not_permitted_if_its_first_write_came_in_time(
         assert known.alike(in_time) != known.alike(may_have_ended)
 
 
+@pytest.mark.parametrize(("over", "standing"), [("40", VIOLATION), ("", UNDECIDED)])
+def test_of_a_transaction_that_a_fault_may_still_hold_up_nobody_knows_whether_it_hangs(
+    over: str, standing: Standing
+) -> None:
+    """The log of the coordinator needs two replicas (transaction.state.log.min.isr)."""
+    lines = ("txn 1 commit info 0..5..", *saw("b1,b2,b3", "0..60", 1, 0, "1,2,3"), f"fault k b2,b3 3..{over} kind=kill")
+    case = Case(TRIAL, None, None, False, 5, 5, in_time=True)
+    for version in ("3.5.1", "4.3.1"):
+        known = evidence(by_hand(*lines), unclean_election=False, version=version)
+        assert holders.decided(known, HANGING_TRANSACTION, case).standing is standing
+
+
 def test_of_a_record_without_an_offset_nobody_knows_whether_it_was_cut() -> None:
     """s was sent after r was acknowledged, in the same term, and survives: r stood below it, where nothing was cut."""
     log = ["final a @4 e0", "final s @9 e0", "final b @10 e1", "send late ok @11 t50..51", "end 0..12"]

@@ -1,0 +1,67 @@
+"""Transactions that hang: whether the first write of one had reached its leader before the transaction ended. Then a
+marker is missing. If not, the write came late, and began a transaction that no coordinator knows of (KAFKA-14402).
+"""
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from checkers.evidence.behind import COMES_BACK_NS
+from harness.core.faults import Row, acted_on, supposing_it_acted
+from harness.core.topology import Partition
+from harness.history.last_stable import StableEnds
+from harness.history.stored_run import StoredRun
+
+#: librdkafka's default of transaction.timeout.ms.
+_TIMEOUT_MS = 60_000
+_NS_PER_MS = 1_000_000
+
+
+def in_time(stored: StoredRun, of: Partition, ends: StableEnds) -> bool | None:
+    """Whether the write at the last stable offset was acknowledged or read there before its producer asked for the end
+    of its transaction. False if the history does not show it.
+
+    None if the transaction may have ended before that: its timeout was over; or a fault may have held back the request
+    for an earlier end of the same producer, which then ended this transaction (KAFKA-17754).
+    """
+    in_log = (pc.field("topic") == of[0]) & (pc.field("partition") == of[1])
+    here = in_log & (pc.field("offset") == ends.last_stable)
+    read_ns: dict[int, int] = {}
+    for row in stored.rows("reads", here & pc.field("intact") & pc.is_valid(pc.field("record_id"))):
+        read_ns[row["record_id"]] = min(row["read_ns"], read_ns.get(row["record_id"], row["read_ns"]))
+    read = in_log & pc.field("record_id").isin(pa.array(read_ns, pa.int64()))
+    acknowledged = here & (pc.field("outcome") == "ok")
+    written = stored.rows("sends", (acknowledged | read) & pc.is_valid(pc.field("transaction")))
+    each = [_before_its_end(stored, send, ends, read_ns.get(send["record_id"])) for send in written]
+    if not each or False in each:
+        return False
+    return None if None in each else True
+
+
+def _before_its_end(stored: StoredRun, send: Row, ends: StableEnds, read_ns: int | None) -> bool | None:
+    own = stored.rows("transactions", pc.field("worker") == send["worker"])
+    its = next((row for row in own if row["transaction"] == send["transaction"]), None)
+    if its is None:
+        return False
+    there = [send["completed_ns"]] if send["outcome"] == "ok" and send["offset"] == ends.last_stable else []
+    # (If nobody asked for the end, a timeout may have ended it before the read.)
+    there += [read_ns] if read_ns is not None and its["ending_ns"] is not None else []
+    if not there or (its["ending_ns"] is not None and its["ending_ns"] <= min(there)):
+        return False
+    by_ns = min(there)
+    timeout_ms = int(stored.file.workers("sends").get(send["worker"], {}).get("transaction.timeout.ms", _TIMEOUT_MS))
+    earlier = [row for row in own if row["began_ns"] < its["began_ns"] and row["ending_ns"] is not None]
+    may_have_ended = _ended_late(earlier, stored.faults, by_ns) or by_ns - its["began_ns"] >= timeout_ms * _NS_PER_MS
+    return None if may_have_ended else True
+
+
+def _ended_late(earlier: Iterable[Row], faults: Iterable[Row], by_ns: int) -> bool:
+    """Whether a fault may have made a producer send its request for an end again, so that one of both came late."""
+    acted = [row for row in map(supposing_it_acted, faults) if row["effective"] or acted_on(row)]
+    return any(
+        row["injecting_ns"] <= (by_ns if its["ended_ns"] is None else its["ended_ns"])
+        and (row["healed_ns"] is None or row["healed_ns"] + COMES_BACK_NS >= its["ending_ns"])
+        for its in earlier
+        for row in acted
+    )

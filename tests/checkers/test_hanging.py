@@ -1,0 +1,80 @@
+"""Whether the first write of a transaction that hangs had reached its leader before the transaction ended."""
+
+from pathlib import Path
+
+import pytest
+
+from checkers.anomalies.hanging import in_time
+from harness.history.stored_run import StoredRun
+from tests.checkers.notation import by_hand, write
+
+ONE = ("txn 1 commit ok 0..5..6", "send a ok @0 x1 t1..2", "stable @0 high=1")
+#: Two transactions of one worker. The second hangs.
+TWO = (
+    *("txn 1 commit ok 0..5..6", "txn 2 commit ok 7..30..31", "send a ok @0 x1 t1..2", "send b ok @2 x2 t8..9"),
+    "stable @2 high=3",
+)
+#: A copy of a stands where the log is no longer stable.
+COPY = ("txn 1 abort ok 0..5..6", "send a ok @0 x1 t1..2", "stable @2 high=3")
+UNANSWERED = ("txn 1 commit info 0..5..", "send a info x1 t1..", "stable @0 high=1")
+
+
+@pytest.mark.parametrize(
+    ("lines", "came"),
+    [
+        (ONE, True),
+        (("txn 1 commit info 0..", *ONE[1:]), True),
+        (("txn 1 commit ok 0..5..6", "send a ok @0 x1 t1..5", ONE[2]), False),
+        (("txn 1 commit ok 0..5..6", "send a ok @0 x1 t1..2", "stable @1 high=2"), False),
+        (("txn 1 commit ok 0..5..6", "send a ok @0 x1 t1..2 p1", "stable @0 high=1"), False),
+        (("txn 1 commit ok 0..5..6", "send a ok @0 t1..2", "stable @0 high=1"), False),
+        (COPY, False),
+        ((*COPY, "live a @2 r4 t7"), False),
+        ((*COPY, "live a @2 r4 t4"), True),
+        (UNANSWERED, False),
+        ((*UNANSWERED, "live a @0 r4 t4"), True),
+        ((*UNANSWERED, "live a @0 r4 t4 damaged"), False),
+        ((*UNANSWERED, "live a @0 r4 t5"), False),
+        (("txn 1 commit info 0..", *UNANSWERED[1:], "live a @0 r4 t4"), False),
+        (("txn 1 commit ok 0..70..71", "send a ok @0 x1 t1..59", "stable @0 high=1"), True),
+        (("txn 1 commit ok 0..70..71", "send a ok @0 x1 t1..60", "stable @0 high=1"), None),
+        (TWO, True),
+        ((*TWO, "fault f b1 5..6 kind=pause"), None),
+        ((*TWO, "fault f b1 0.. kind=pause"), None),
+        ((*TWO, "fault f b1 7..9 kind=pause"), True),
+        ((*TWO, "fault f b1 5..6 kind=pause missed"), True),
+        ((*TWO, "fault f b1 5..6 kind=pause unknown"), None),
+        ((*TWO[1:], "txn 1 commit ok 20..25..26", "fault f b1 20..26 kind=pause"), True),
+        ((*TWO[1:], "txn 1 commit info 0..5..", "fault f b1 8..12 kind=pause"), None),
+    ],
+    ids=[
+        *("acknowledged before its end", "nobody asked for its end", "acknowledged when its end was asked for"),
+        *("nothing is known of what stands there", "another partition", "outside of transactions"),
+        *("its copy", "its copy, read after its end", "its copy, read before its end"),
+        *(
+            "without an answer",
+            "without an answer, and read",
+            "with a wrong checksum",
+            "read when its end was asked for",
+        ),
+        *("read, and a timeout may have ended it", "just before its timeout", "its timeout was over"),
+        *("the next transaction", "a fault held the end before back", "a fault all the time", "a fault after that end"),
+        *("a fault that did not act", "a fault that may have acted", "the end of a later one"),
+        "an end before without an answer",
+    ],
+)
+def test_the_first_write_came_in_time_if_it_is_known_to_be_there_before_the_end(
+    lines: tuple[str, ...], came: bool | None, tmp_path: Path
+) -> None:
+    write(tmp_path, [by_hand(*lines)])
+    stored = StoredRun.open(tmp_path)
+    [(of, ends)] = stored.stable_ends.items()
+    assert in_time(stored, of, ends) is came
+
+
+@pytest.mark.parametrize(("timeout_ms", "came"), [(1999, None), (2000, None), (2001, True)])
+def test_a_producers_own_timeout_counts(timeout_ms: int, came: bool | None, tmp_path: Path) -> None:
+    write(tmp_path, [by_hand(*ONE)], clients={"producer 0": {"transaction.timeout.ms": timeout_ms}})
+    stored = StoredRun.open(tmp_path)
+    [(of, ends)] = stored.stable_ends.items()
+    assert in_time(stored, of, ends) is came
