@@ -40,7 +40,9 @@ def in_time(stored: StoredRun, of: Partition, ends: StableEnds) -> bool | None:
 
 
 def _before_its_end(stored: StoredRun, send: Row, ends: StableEnds, read_ns: int | None) -> bool | None:
-    own = stored.rows("transactions", pc.field("worker") == send["worker"])
+    # (Another incarnation of the producer has another epoch: its requests cannot end this transaction.)
+    mine = (pc.field("worker") == send["worker"]) & (pc.field("incarnation") == send["incarnation"])
+    own = stored.rows("transactions", mine)
     its = next((row for row in own if row["transaction"] == send["transaction"]), None)
     if its is None:
         return False

@@ -106,7 +106,7 @@ class HandHistory:
         self.rows["transactions"].append(
             {
                 "worker": self.first_worker + int(_tagged("w", more) or 0),
-                "incarnation": 0,
+                "incarnation": int(_tagged("i", more) or 0),
                 "transaction": int(number),
                 "intent": intent,
                 "began_ns": began,

@@ -46,6 +46,7 @@ UNANSWERED = ("txn 1 commit info 0..5..", "send a info x1 t1..", "stable @0 high
         ((*TWO, "fault f b1 5..6 kind=pause unknown"), None),
         ((*TWO[1:], "txn 1 commit ok 20..25..26", "fault f b1 20..26 kind=pause"), True),
         ((*TWO[1:], "txn 1 commit info 0..5..", "fault f b1 8..12 kind=pause"), None),
+        ((TWO[0], *(f"{line} i1" for line in TWO[1:2]), "send b ok @2 x2 i1 t8..9", TWO[4], "fault f b1 5..6"), True),
     ],
     ids=[
         *("acknowledged before its end", "nobody asked for its end", "acknowledged when its end was asked for"),
@@ -60,7 +61,7 @@ UNANSWERED = ("txn 1 commit info 0..5..", "send a info x1 t1..", "stable @0 high
         *("read, and a timeout may have ended it", "just before its timeout", "its timeout was over"),
         *("the next transaction", "a fault held the end before back", "a fault all the time", "a fault after that end"),
         *("a fault that did not act", "a fault that may have acted", "the end of a later one"),
-        "an end before without an answer",
+        *("an end before without an answer", "an end of its first incarnation"),
     ],
 )
 def test_the_first_write_came_in_time_if_it_is_known_to_be_there_before_the_end(
