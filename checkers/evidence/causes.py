@@ -22,8 +22,9 @@ from checkers.evidence.decision import Case, Decision
 from checkers.evidence.evidence import Evidence
 from checkers.evidence.faults import active, overlapping
 from checkers.evidence.final_logs import Holes, Log, inside
-from checkers.evidence.intervals import BEFORE, NEVER
+from checkers.evidence.intervals import BEFORE, NEVER, Times
 from checkers.evidence.leadership import LeaderTerm, Partition, Span, isr_before, leader_terms
+from checkers.evidence.spare_offsets import sent_by
 from checkers.evidence.store import AnomalyStore, each_partition
 from harness.core.anomalies import Anomaly, Gone
 from harness.core.topology import broker_name
@@ -106,7 +107,7 @@ def found_ranges(
         beside = anomaly.gone is Gone.MOVED and any(_is_undecided(part) for part in known)
         others = _lost_beside(found, led, holes, evidence) if beside else []
         spare = evidence.spare if anomaly.gone is Gone.ACKNOWLEDGED else {}
-        parts = attached(known, width, evidence.logs, others, spare)
+        parts = attached(known, width, evidence.logs, others, spare, evidence.sent)
     return joined(reattributed(joined(parts, width), width, led, claims(history.seen, history.stored.brokers)), width)
 
 
@@ -152,6 +153,7 @@ def attached(
     logs: Mapping[Partition, Log],
     others: Iterable[RecordRange] = (),
     spare: Mapping[tuple[Partition, int], int] = MappingProxyType({}),
+    sent: Mapping[tuple[Partition, int], Times] = MappingProxyType({}),
 ) -> list[RecordRange]:
     """Give undecided record ranges the decision of a permitted neighbour, if the same event may have taken them: an
     election cuts a log at one offset, and takes everything from there on. ``logs``: the final logs. ``others``: record
@@ -184,7 +186,8 @@ def attached(
                 for term in sorted(decision.may_have):
                     chain = chains.get((part.of, term)) if upwards and (part.of, term) in spare else None
                     unknown = 0 if chain is None else spare[part.of, term] + below[part.of] - chain.count
-                    if _may_be_anothers(part, decision, term, logs.get(part.of), chain, unknown):
+                    written = sent_by(sent.get((part.of, term)), None if part.case is None else part.case.until_ns)
+                    if _may_be_anothers(part, decision, term, logs.get(part.of), chain, unknown, written):
                         continue
                     beside = permitted.get((part.of, term))
                     crowd = _crowd(crowds, part, term, width)
@@ -216,31 +219,43 @@ def _chain(
 
 
 def _may_be_anothers(
-    part: RecordRange, decision: Decision, term: int, log: Log | None, chain: _Chain | None = None, unknown: int = 0
+    part: RecordRange,
+    decision: Decision,
+    term: int,
+    log: Log | None,
+    chain: _Chain | None = None,
+    unknown: int = 0,
+    written: int | None = None,
 ) -> bool:
     """Whether records may be of a leader for which it is not known to be permitted that the election of ``term`` took
     them, and whose epoch the final log lacks at their offsets and above. ``chain``: the records that this election took
-    right below; ``unknown``: how many other writes may be there."""
+    right below; ``unknown``: how many other writes may be there; ``written``: how many of that leader's writes in the
+    final log had been sent when these records had been acknowledged (None: not known)."""
     others = [candidate for candidate in decision.candidates if not candidate.may_go_with(term)]
     return any(
         log is None
         or not (
             log.reaches(candidate.epoch, part.last_offset)
-            or (candidate.term == term and _beyond(part, log, candidate.epoch, chain, unknown))
+            or (candidate.term == term and _beyond(part, log, candidate.epoch, chain, unknown, written))
         )
         for candidate in others
     )
 
 
-def _beyond(part: RecordRange, log: Log, epoch: int | None, chain: _Chain | None, unknown: int) -> bool:
+def _beyond(
+    part: RecordRange, log: Log, epoch: int | None, chain: _Chain | None, unknown: int, written: int | None = None
+) -> bool:
     """Whether the leader of an epoch, which begins at or below the records that its election took, cannot have written
-    as far as these records."""
+    as far as these records: neither in the final log, nor (``written``) by the time when they were acknowledged."""
     own = log.epochs == epoch
     # (In a sparse log it is not known how far a leader wrote.)
     if log.sparse or chain is None or part.first_offset is None or not own.any():
         return False
-    if int(log.first[own].min()) > chain.first:
+    first = int(log.first[own].min())
+    if first > chain.first:
         return False
+    if written is not None and part.first_offset - (first + written) > unknown:
+        return True
     return part.first_offset - max(int(log.last[own].max()) + 1, chain.first) > unknown
 
 

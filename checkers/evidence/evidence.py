@@ -27,7 +27,8 @@ class Evidence:
 
     ``delivered``: by partition and epoch, offsets in order, and when a consumer had received one at or above each.
     ``again``: acknowledgements at offsets that had been acknowledged before. ``spare``: the most offsets of a term that
-    may belong to writes not known to be there (checkers/evidence/spare_offsets.py). ``end_ns``: the end of all writes.
+    may belong to writes not known to be there; ``sent``: when the first writes that the final log has of a term were
+    sent (both: checkers/evidence/spare_offsets.py). ``end_ns``: the end of all writes.
     ``coordinated``: there were transactions, and the log of their coordinator is not observed. ``controllers``: the
     names of the controllers, or of the ZooKeeper nodes.
     """
@@ -40,6 +41,7 @@ class Evidence:
     delivered: Mapping[tuple[Partition, int], tuple[Offsets, Offsets]] = field(default_factory=dict)
     again: Mapping[Partition, Again] = field(default_factory=dict)
     spare: Mapping[tuple[Partition, int], int] = field(default_factory=dict)
+    sent: Mapping[tuple[Partition, int], Offsets] = field(default_factory=dict)
     end_ns: int = 0
     last_replica_guarded: bool = False
     coordinated: bool = False

@@ -22,7 +22,7 @@ from checkers.evidence.final_logs import Log, Offsets
 from checkers.evidence.intervals import NEVER
 from checkers.evidence.leadership import Partition, Span
 from checkers.evidence.spare_offsets import COLUMNS as COLUMNS_OF_SPARE
-from checkers.evidence.spare_offsets import InFlight, disturbed, spare_offsets, unacknowledged
+from checkers.evidence.spare_offsets import FirstSent, InFlight, disturbed, spare_offsets, unacknowledged
 from checkers.evidence.store import AnomalyStore, StoredRows
 from harness.core.anomalies import Gone
 from harness.core.faults import Row, in_doubt, supposing_it_acted
@@ -61,14 +61,16 @@ def with_results(known: Evidence, stored: StoredRun, logs: Mapping[Partition, Lo
         columns, done = [*COLUMNS_OF_SENDS, *TRANSACTION], stored.pieces("transactions", committed(), TRANSACTION)
     timeout_ns = NEVER if known.configuration.idempotence else stored.file.request_timeout_ns
     in_flight = InFlight(known.elections, known.acting, timeout_ns)
-    sends = in_flight.counting(stored.pieces("sends", acknowledged(), columns))
+    first_sent = FirstSent(known.elections, logs)
+    sends = first_sent.counting(in_flight.counting(stored.pieces("sends", acknowledged(), columns)))
     gone = (piece for rows in not_there for piece in rows.pieces(COLUMNS_OF_GONE))
     read = (piece for rows in delivered_rows for piece in rows.pieces(COLUMNS_OF_VANISHED))
     again = acknowledged_again(sends, gone, read, known.elections, known.acting, logs, known.end_ns, done)
     whole, given = begun_at(logs, vanished), delivered(vanished)
     moved = [rows for _, rows in found.gone(Gone.MOVED)]
     spare = {} if stored.count("transactions") else _spare_offsets(known, stored, moved, in_flight)
-    return replace(known, logs=whole, delivered=given, again=again, spare=spare, _edges={}, _moments={})
+    sent = first_sent.times()
+    return replace(known, logs=whole, delivered=given, again=again, spare=spare, sent=sent, _edges={}, _moments={})
 
 
 def _spare_offsets(

@@ -27,6 +27,7 @@ from checkers.evidence.causes import (
 from checkers.evidence.decision import Candidate, Case, Decision, Event
 from checkers.evidence.final_logs import Log
 from checkers.evidence.leadership import LeaderTerm, Partition, Span
+from checkers.evidence.spare_offsets import MOST_SENT
 from checkers.judge import judge
 from harness.core.anomalies import BY_NAME
 from harness.core.guarantees import PERMISSIONS, Ruling
@@ -506,6 +507,38 @@ def standing_above(
     [own] = [one.decision for one in found if one.first_offset == 70]
     assert own is not None
     return own.standing
+
+
+@pytest.mark.parametrize(
+    ("written", "spare", "standing"),
+    [
+        (0, 0, Standing.PERMITTED),
+        (64, 0, Standing.PERMITTED),
+        (64, 1, Standing.UNDECIDED),
+        (65, 0, Standing.UNDECIDED),
+        (MOST_SENT, 0, Standing.UNDECIDED),
+        (None, 0, Standing.UNDECIDED),
+        (0, None, Standing.UNDECIDED),
+    ],
+    ids=[
+        *("nothing", "one too few", "one may be elsewhere", "just as many", "more than are kept", "nobody knows"),
+        "nobody knows how many are elsewhere",
+    ],
+)
+def test_nor_further_than_it_had_written_when_they_were_acknowledged(
+    written: int | None, spare: int | None, standing: Standing
+) -> None:
+    """b2's log has 65 records, from 5 to 69. What stood at 70 was acknowledged at 6 s: was it b2's next?"""
+    times = None if written is None else np.array([6 * SECOND] * written + [6 * SECOND + 1] * (65 - written), np.int64)
+    found = attached(
+        [part(5, 69, TAKEN), part(70, 79, EITHER)],
+        64,
+        {TRIAL: final_log((0, 0, 4), (1, 5, 69))},
+        spare={} if spare is None else {(TRIAL, 1): spare},
+        sent={} if times is None else {(TRIAL, 1): times},
+    )
+    assert found[1].decision is not None
+    assert found[1].decision.standing is standing
 
 
 def test_the_leader_whom_it_made_came_no_further_than_writes_are_not_known() -> None:
