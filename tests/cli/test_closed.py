@@ -12,7 +12,7 @@ from tests.cli.test_suites import TWO, as_any_user, backends, judged
 from tests.command import Invoke
 from tests.suite.fakes import World
 
-pytestmark = pytest.mark.heavy
+pytestmark = [pytest.mark.heavy, pytest.mark.long]
 
 
 def closed(folder: Path) -> Path:

@@ -420,6 +420,7 @@ def test_our_answer(one: Situation, uncommitted: dict[str, Sets]) -> None:
     assert uncommitted[one.name] == one.ours
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("one", SITUATIONS, ids=lambda one: one.name)
 def test_our_answer_with_read_committed(one: Situation, committed: dict[str, Sets]) -> None:
     assert committed[one.name] == (one.ours if one.committed is None else one.committed)

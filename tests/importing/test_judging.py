@@ -430,6 +430,7 @@ def test_what_is_found(one: Case, judged: dict[str, Sets]) -> None:
     assert judged[one.says] == one.found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("one", "found"), TRANSACTIONS, ids=lambda one: getattr(one, "says", ""))
 def test_what_is_found_with_read_committed(one: Case, found: Sets, committed: dict[str, Sets]) -> None:
     assert committed[one.says] == found
