@@ -23,7 +23,8 @@ def in_time(stored: StoredRun, of: Partition, ends: StableEnds) -> bool | None:
     of its transaction. False if the history does not show it.
 
     None if the transaction may have ended before that: its timeout was over; or a fault may have held back the request
-    for an earlier end of the same producer, which then ended this transaction (KAFKA-17754).
+    for an earlier end of the same producer, which then ended this transaction (KAFKA-17754). None, too, if nobody knows
+    which write stands there, and it may be one that was acknowledged in time, but without its offset.
     """
     in_log = (pc.field("topic") == of[0]) & (pc.field("partition") == of[1])
     here = in_log & (pc.field("offset") == ends.last_stable)
@@ -32,11 +33,29 @@ def in_time(stored: StoredRun, of: Partition, ends: StableEnds) -> bool | None:
         read_ns[row["record_id"]] = min(row["read_ns"], read_ns.get(row["record_id"], row["read_ns"]))
     read = in_log & pc.field("record_id").isin(pa.array(read_ns, pa.int64()))
     acknowledged = here & (pc.field("outcome") == "ok")
-    written = stored.rows("sends", (acknowledged | read) & pc.is_valid(pc.field("transaction")))
+    in_transaction = pc.is_valid(pc.field("transaction"))
+    written = stored.rows("sends", (acknowledged | read) & in_transaction)
     each = [_before_its_end(stored, send, ends, read_ns.get(send["record_id"])) for send in written]
+    if not each and not read_ns:
+        somewhere = in_log & (pc.field("outcome") == "ok") & pc.is_null(pc.field("offset")) & in_transaction
+        return None if _any_in_time(stored, stored.rows("sends", somewhere)) else False
     if not each or False in each:
         return False
     return None if None in each else True
+
+
+def _any_in_time(stored: StoredRun, acknowledged: Iterable[Row]) -> bool:
+    """Whether a write was acknowledged before anyone asked for the end of its transaction."""
+    first_ns: dict[tuple[int, int, int], int] = {}
+    for send in acknowledged:
+        its = send["worker"], send["incarnation"], send["transaction"]
+        first_ns[its] = min(send["completed_ns"], first_ns.get(its, send["completed_ns"]))
+    own = pc.field("transaction").isin(pa.array({transaction for *_, transaction in first_ns}, pa.int64()))
+    return any(
+        (row["ending_ns"] is None or by_ns < row["ending_ns"])
+        for row in (stored.rows("transactions", own) if first_ns else ())
+        if (by_ns := first_ns.get((row["worker"], row["incarnation"], row["transaction"]))) is not None
+    )
 
 
 def _before_its_end(stored: StoredRun, send: Row, ends: StableEnds, read_ns: int | None) -> bool | None:

@@ -46,6 +46,12 @@ UNANSWERED = ("txn 1 commit info 0..5..", "send a info x1 t1..", "stable @0 high
         ((*TWO, "fault f b1 5..6 kind=pause unknown"), None),
         ((*TWO[1:], "txn 1 commit ok 20..25..26", "fault f b1 20..26 kind=pause"), True),
         ((*TWO[1:], "txn 1 commit info 0..5..", "fault f b1 8..12 kind=pause"), None),
+        (("txn 1 commit ok 0..5..6", "send a ok x1 t1..2", "stable @0 high=1"), None),
+        (("txn 1 commit info 0..", "send a ok x1 t1..2", "stable @0 high=1"), None),
+        (("txn 1 commit ok 0..5..6", "send a ok x1 t1..5", "stable @0 high=1"), False),
+        (("txn 1 commit ok 0..5..6", "send a ok t1..2", "stable @0 high=1"), False),
+        (("txn 1 commit ok 0..5..6", "send a ok x1 t1..2 p1", "stable @0 high=1"), False),
+        ((*COPY, "send b ok x1 t1..2", "live a @2 r4 t7"), False),
         ((TWO[0], *(f"{line} i1" for line in TWO[1:2]), "send b ok @2 x2 i1 t8..9", TWO[4], "fault f b1 5..6"), True),
     ],
     ids=[
@@ -61,6 +67,8 @@ UNANSWERED = ("txn 1 commit info 0..5..", "send a info x1 t1..", "stable @0 high
         *("read, and a timeout may have ended it", "just before its timeout", "its timeout was over"),
         *("the next transaction", "a fault held the end before back", "a fault all the time", "a fault after that end"),
         *("a fault that did not act", "a fault that may have acted", "the end of a later one"),
+        *("acknowledged without an offset", "of a transaction without an end", "acknowledged so after its end"),
+        *("acknowledged so outside of transactions", "so in another partition", "so, and another stands there"),
         *("an end before without an answer", "an end of its first incarnation"),
     ],
 )
