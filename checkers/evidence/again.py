@@ -190,7 +190,7 @@ def acknowledged_again(
     begun = {of: _BegunTerms(own, acting(own)) for of, own in elections.items()}
     by_sent, by_until = _Folding(_lowest, most_held), _Folding(_highest, most_held)
     done = None if transactions is None else np.sort(np.concatenate([np.array([-1]), *map(_keys, transactions)]))
-    for piece, is_gone in _pieces(_in_larger_pieces(sends, fewest_rows), gone, done):
+    for piece, is_gone in _pieces(in_larger_pieces(sends, fewest_rows), gone, done):
         topic, partition, *columns = piece.columns
         sent, until, offset, read = (column.to_numpy() for column in columns)
         which, last, epoch = np.full(len(piece), -1, np.int64), np.full(len(piece), -1, np.int64), read.copy()
@@ -241,7 +241,7 @@ def _pieces(
             yield rows.set_column(len(rows.columns) - 1, "read_epoch", epochs), True
 
 
-def _in_larger_pieces(pieces: Iterable[pa.Table], fewest_rows: int) -> Iterator[pa.Table]:
+def in_larger_pieces(pieces: Iterable[pa.Table], fewest_rows: int = FEWEST_ROWS) -> Iterator[pa.Table]:
     """The same rows in larger pieces of at least ``fewest_rows`` (except the last), because each piece costs something
     per partition."""
     held: list[pa.Table] = []

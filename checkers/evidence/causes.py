@@ -22,10 +22,10 @@ from checkers.evidence.decision import Case, Decision
 from checkers.evidence.evidence import Evidence
 from checkers.evidence.faults import active, overlapping
 from checkers.evidence.final_logs import Holes, Log, inside
-from checkers.evidence.intervals import BEFORE, NEVER, Times
+from checkers.evidence.intervals import BEFORE, NEVER
 from checkers.evidence.leadership import LeaderTerm, Partition, Span, isr_before, leader_terms
-from checkers.evidence.spare_offsets import sent_by
 from checkers.evidence.store import AnomalyStore, each_partition
+from checkers.evidence.written import Written
 from harness.core.anomalies import Anomaly, Gone
 from harness.core.topology import broker_name
 from harness.core.verdict import Standing
@@ -107,7 +107,7 @@ def found_ranges(
         beside = anomaly.gone is Gone.MOVED and any(_is_undecided(part) for part in known)
         others = _lost_beside(found, led, holes, evidence) if beside else []
         spare = evidence.spare if anomaly.gone is Gone.ACKNOWLEDGED else {}
-        parts = attached(known, width, evidence.logs, others, spare, evidence.sent)
+        parts = attached(known, width, evidence.logs, others, spare, evidence.written)
     return joined(reattributed(joined(parts, width), width, led, claims(history.seen, history.stored.brokers)), width)
 
 
@@ -153,7 +153,7 @@ def attached(
     logs: Mapping[Partition, Log],
     others: Iterable[RecordRange] = (),
     spare: Mapping[tuple[Partition, int], int] = MappingProxyType({}),
-    sent: Mapping[tuple[Partition, int], Times] = MappingProxyType({}),
+    written: Mapping[tuple[Partition, int], Written] = MappingProxyType({}),
 ) -> list[RecordRange]:
     """Give undecided record ranges the decision of a permitted neighbour, if the same event may have taken them: an
     election cuts a log at one offset, and takes everything from there on. ``logs``: the final logs. ``others``: record
@@ -186,8 +186,9 @@ def attached(
                 for term in sorted(decision.may_have):
                     chain = chains.get((part.of, term)) if upwards and (part.of, term) in spare else None
                     unknown = 0 if chain is None else spare[part.of, term] + below[part.of] - chain.count
-                    written = sent_by(sent.get((part.of, term)), None if part.case is None else part.case.until_ns)
-                    if _may_be_anothers(part, decision, term, logs.get(part.of), chain, unknown, written):
+                    its = written.get((part.of, term))
+                    by_then = None if its is None or part.case is None else its.by(part.case.until_ns)
+                    if _may_be_anothers(part, decision, term, logs.get(part.of), chain, unknown, by_then):
                         continue
                     beside = permitted.get((part.of, term))
                     crowd = _crowd(crowds, part, term, width)
@@ -229,8 +230,8 @@ def _may_be_anothers(
 ) -> bool:
     """Whether records may be of a leader for which it is not known to be permitted that the election of ``term`` took
     them, and whose epoch the final log lacks at their offsets and above. ``chain``: the records that this election took
-    right below; ``unknown``: how many other writes may be there; ``written``: how many of that leader's writes in the
-    final log had been sent when these records had been acknowledged (None: not known)."""
+    right below; ``unknown``: how many other writes may be there; ``written``: how much of its part of the final log
+    that leader may have written when these records had been acknowledged (None: not known)."""
     others = [candidate for candidate in decision.candidates if not candidate.may_go_with(term)]
     return any(
         log is None

@@ -13,6 +13,7 @@ from checkers.evidence.elections import Elections
 from checkers.evidence.final_logs import Log, Offsets
 from checkers.evidence.intervals import BEFORE, NEVER
 from checkers.evidence.leadership import FRESH_NS, Partition, known_epoch
+from checkers.evidence.written import Written
 from harness.core.faults import Does, Row, acted_on, does, started
 from harness.core.guarantees import Configuration, asked_by_hand
 from harness.core.topology import broker_name
@@ -27,8 +28,8 @@ class Evidence:
 
     ``delivered``: by partition and epoch, offsets in order, and when a consumer had received one at or above each.
     ``again``: acknowledgements at offsets that had been acknowledged before. ``spare``: the most offsets of a term that
-    may belong to writes not known to be there; ``sent``: when the first writes that the final log has of a term were
-    sent (both: checkers/evidence/spare_offsets.py). ``end_ns``: the end of all writes.
+    may belong to writes not known to be there (checkers/evidence/spare_offsets.py); ``written``: how much of its part
+    of the final log a term's leader may have written by a time. ``end_ns``: the end of all writes.
     ``coordinated``: there were transactions, and the log of their coordinator is not observed. ``controllers``: the
     names of the controllers, or of the ZooKeeper nodes.
     """
@@ -41,7 +42,7 @@ class Evidence:
     delivered: Mapping[tuple[Partition, int], tuple[Offsets, Offsets]] = field(default_factory=dict)
     again: Mapping[Partition, Again] = field(default_factory=dict)
     spare: Mapping[tuple[Partition, int], int] = field(default_factory=dict)
-    sent: Mapping[tuple[Partition, int], Offsets] = field(default_factory=dict)
+    written: Mapping[tuple[Partition, int], Written] = field(default_factory=dict)
     end_ns: int = 0
     last_replica_guarded: bool = False
     coordinated: bool = False

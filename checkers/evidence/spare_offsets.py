@@ -16,7 +16,6 @@ import pyarrow.compute as pc
 
 from checkers.evidence.acting import Acting
 from checkers.evidence.elections import Elections
-from checkers.evidence.final_logs import Log
 from checkers.evidence.intervals import NEVER, Times
 from checkers.evidence.leadership import Partition
 from checkers.evidence.store import each_partition
@@ -30,10 +29,6 @@ COLUMNS_OF_SENT = ["topic", "partition", "invoked_ns", "completed_ns"]
 
 #: How often one write may have been appended to one log, at most.
 _TIMES = 4
-
-#: How many writes of each term have the time kept at which they were sent. Those of a leader that has just been elected
-#: and those of its predecessor that does not know of it yet are in flight beside each other: some hundreds.
-MOST_SENT = 4096
 
 #: The fewest rows that are counted at once.
 _FEWEST_ROWS = 1 << 17
@@ -91,55 +86,6 @@ class InFlight:
                 slow = here[until[here] - sent[here] >= self._timeout_ns]
                 for n, (begins, over) in enumerate(zip(*self._led[of], strict=True) if len(slow) else ()):
                     self._slow[of][n] += np.count_nonzero((until[slow] >= begins) & (sent[slow] <= over))
-
-
-class FirstSent:
-    """The times at which the first acknowledged writes in each term's part of the final log were sent. Those that were
-    acknowledged before the term began do not count: its leader did not write them."""
-
-    def __init__(self, elections: Mapping[Partition, Elections], logs: Mapping[Partition, Log]) -> None:
-        self._terms = {of: list(_written(own, logs[of])) for of, own in elections.items() if of in logs}
-        self._times = {(of, n): np.empty(0, np.int64) for of, terms in self._terms.items() for n, *_ in terms}
-
-    def counting(self, sends: Iterable[pa.Table]) -> Iterator[pa.Table]:
-        """Pass on the pieces of ``sends``, and note these times. They have at least COLUMNS_OF_SENT, and ``offset``."""
-        for piece in sends:
-            if self._times and len(some := piece.filter(pc.less(piece["invoked_ns"], self._latest()))):
-                self._note(some)
-            yield piece
-
-    def _note(self, sends: pa.Table) -> None:
-        sent, until, offset = (sends[name].to_numpy() for name in ("invoked_ns", "completed_ns", "offset"))
-        for of, here in each_partition(sends["topic"], sends["partition"]):
-            for n, begins_ns, first, last in self._terms.get(of, ()):
-                its = here[(until[here] >= begins_ns) & (first <= offset[here]) & (offset[here] <= last)]
-                self._times[of, n] = np.sort(np.append(self._times[of, n], sent[its]))[:MOST_SENT]
-
-    def _latest(self) -> int:
-        """Writes that were sent from this time on need not be looked at."""
-        full = all(len(times) == MOST_SENT for times in self._times.values())
-        return int(max((times[-1] for times in self._times.values()), default=0)) if full else NEVER
-
-    def times(self) -> Mapping[tuple[Partition, int], Times]:
-        """For each term of each partition that was counted, the times in order: the first MOST_SENT."""
-        return self._times
-
-
-def _written(elections: Elections, log: Log) -> Iterator[tuple[int, int, int, int]]:
-    """For each term after the first whose epoch the final log has: its number, when it began, its first and last
-    offset."""
-    for n, term in enumerate(elections.terms):
-        own = log.epochs == term.epoch
-        if n and own.any():
-            yield n, term.begins_ns, int(log.first[own].min()), int(log.last[own].max())
-
-
-def sent_by(times: Times | None, at_ns: int | None) -> int | None:
-    """How many of the writes with these ``times`` (FirstSent) were sent by a time; None if more may have been."""
-    if times is None or at_ns is None:
-        return None
-    count = int(np.searchsorted(times, at_ns, side="right"))
-    return None if count == MOST_SENT else count
 
 
 def _led(elections: Elections, acting: Acting) -> tuple[Times, Times]:

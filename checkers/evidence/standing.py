@@ -13,6 +13,7 @@ from checkers.evidence.again import (
     acknowledged,
     acknowledged_again,
     committed,
+    in_larger_pieces,
 )
 from checkers.evidence.causes import COLUMNS, RecordRange, bucket_width, record_ranges
 from checkers.evidence.decision import WORST_FIRST, Case
@@ -22,8 +23,9 @@ from checkers.evidence.final_logs import Log, Offsets
 from checkers.evidence.intervals import NEVER
 from checkers.evidence.leadership import Partition, Span
 from checkers.evidence.spare_offsets import COLUMNS as COLUMNS_OF_SPARE
-from checkers.evidence.spare_offsets import FirstSent, InFlight, disturbed, spare_offsets, unacknowledged
+from checkers.evidence.spare_offsets import InFlight, disturbed, spare_offsets, unacknowledged
 from checkers.evidence.store import AnomalyStore, StoredRows
+from checkers.evidence.written import Writes
 from harness.core.anomalies import Gone
 from harness.core.faults import Row, in_doubt, supposing_it_acted
 from harness.core.guarantees import Ruling
@@ -61,16 +63,19 @@ def with_results(known: Evidence, stored: StoredRun, logs: Mapping[Partition, Lo
         columns, done = [*COLUMNS_OF_SENDS, *TRANSACTION], stored.pieces("transactions", committed(), TRANSACTION)
     timeout_ns = NEVER if known.configuration.idempotence else stored.file.request_timeout_ns
     in_flight = InFlight(known.elections, known.acting, timeout_ns)
-    first_sent = FirstSent(known.elections, logs)
-    sends = first_sent.counting(in_flight.counting(stored.pieces("sends", acknowledged(), columns)))
-    gone = (piece for rows in not_there for piece in rows.pieces(COLUMNS_OF_GONE))
+    whole, given = begun_at(logs, vanished), delivered(vanished)
+    writes = Writes(known.elections, whole)
+    pieces = in_larger_pieces(stored.pieces("sends", acknowledged(), columns))
+    sends = writes.counting(in_flight.counting(pieces))
+    gone = writes.without(piece for rows in not_there for piece in rows.pieces(COLUMNS_OF_GONE))
     read = (piece for rows in delivered_rows for piece in rows.pieces(COLUMNS_OF_VANISHED))
     again = acknowledged_again(sends, gone, read, known.elections, known.acting, logs, known.end_ns, done)
-    whole, given = begun_at(logs, vanished), delivered(vanished)
     moved = [rows for _, rows in found.gone(Gone.MOVED)]
     spare = {} if stored.count("transactions") else _spare_offsets(known, stored, moved, in_flight)
-    sent = first_sent.times()
-    return replace(known, logs=whole, delivered=given, again=again, spare=spare, sent=sent, _edges={}, _moments={})
+    written = writes.each()
+    return replace(
+        known, logs=whole, delivered=given, again=again, spare=spare, written=written, _edges={}, _moments={}
+    )
 
 
 def _spare_offsets(

@@ -111,6 +111,8 @@ def discard(results: Path, anomaly: str) -> None:
 
 def each_partition(topic: Any, partition: Any) -> Iterator[tuple[Partition, np.ndarray]]:
     """Each partition in two columns of some records, with the indices of its records."""
+    if not len(topic):
+        return
     topics = topic.combine_chunks().dictionary_encode()
     lanes = (topics.indices.to_numpy().astype(np.int64) << 32) + partition.to_numpy()
     order = np.argsort(lanes, kind="stable")

@@ -27,7 +27,7 @@ from checkers.evidence.causes import (
 from checkers.evidence.decision import Candidate, Case, Decision, Event
 from checkers.evidence.final_logs import Log
 from checkers.evidence.leadership import LeaderTerm, Partition, Span
-from checkers.evidence.spare_offsets import MOST_SENT
+from checkers.evidence.written import MOST_SENT, Written
 from checkers.judge import judge
 from harness.core.anomalies import BY_NAME
 from harness.core.guarantees import PERMISSIONS, Ruling
@@ -535,7 +535,7 @@ def test_nor_further_than_it_had_written_when_they_were_acknowledged(
         64,
         {TRIAL: final_log((0, 0, 4), (1, 5, 69))},
         spare={} if spare is None else {(TRIAL, 1): spare},
-        sent={} if times is None else {(TRIAL, 1): times},
+        written={} if times is None else {(TRIAL, 1): Written(times)},
     )
     assert found[1].decision is not None
     assert found[1].decision.standing is standing

@@ -9,16 +9,7 @@ import pytest
 from checkers.evidence.causes import COLUMNS as RANGES
 from checkers.evidence.causes import attached, decided, record_ranges
 from checkers.evidence.intervals import NEVER
-from checkers.evidence.spare_offsets import (
-    COLUMNS,
-    MOST_SENT,
-    FirstSent,
-    InFlight,
-    disturbed,
-    sent_by,
-    spare_offsets,
-    unacknowledged,
-)
+from checkers.evidence.spare_offsets import COLUMNS, InFlight, disturbed, spare_offsets, unacknowledged
 from harness.core.anomalies import LOST
 from harness.core.guarantees import Configuration
 from harness.core.verdict import Standing
@@ -197,62 +188,6 @@ def test_what_was_sent_again_to_the_next_leader_does_not_tell_how_far_the_one_be
         part.decision.standing for part in attached(parts, 64, known.logs, (), dict.fromkeys(spare, 0)) if part.decision
     ]
     assert few[-1] is Standing.PERMITTED
-
-
-def sends(*rows: tuple[int, float, float, int]) -> pa.Table:
-    """Acknowledged writes: partition, sent and acknowledged (seconds), offset."""
-    names = ("topic", "partition", "invoked_ns", "completed_ns", "offset")
-    columns = [
-        ("trial", partition, int(sent * SECOND), int(until * SECOND), offset) for partition, sent, until, offset in rows
-    ]
-    types = pa.schema([("topic", pa.string()), ("partition", pa.int32()), *((name, pa.int64()) for name in names[2:])])
-    return pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in columns], types)
-
-
-@pytest.mark.parametrize(
-    ("row", "seen"),
-    [
-        ((0, 23, 24, 5), True),
-        ((0, 15, 24, 5), True),
-        ((0, 23, 24, 9), True),
-        ((0, 23, 24, 4), False),
-        ((0, 23, 24, 10), False),
-        ((1, 23, 24, 5), False),
-        ((0, 15, 16, 5), False),
-    ],
-    ids=[
-        *("its own", "sent before its term", "its last", "below its log", "above its log", "another partition"),
-        "acknowledged before its term",
-    ],
-)
-def test_what_was_sent_of_a_terms_log_is_what_was_acknowledged_there_since_it_began(
-    row: tuple[int, float, float, int], seen: bool
-) -> None:
-    told = by_hand(*ELECTED, "final a @0 e0", "final b @4 e0", "final c @5 e1", "final d @9 e1", "end 0..10")
-    known = evidence(told)
-    first = FirstSent(known.elections, known.logs)
-    pieces = [sends((0, 30, 31, 6)), sends(row), sends((0, 29, 31, 7))]
-    assert [*first.counting(pieces)] == pieces
-    ours = [int(row[1] * SECOND)] if seen else []
-    assert {key: times.tolist() for key, times in first.times().items()} == {
-        (ONE, 1): sorted([29 * SECOND, 30 * SECOND, *ours])
-    }
-
-
-def test_of_many_the_first_are_kept() -> None:
-    told = by_hand(*ELECTED, "final a @4 e0", "final b @5 e1", "final c @99999 e1", "end 0..100000")
-    known = evidence(told)
-    first = FirstSent(known.elections, known.logs)
-    late = [(0, 30 + n / MOST_SENT, 38, 5 + n) for n in range(MOST_SENT)]
-    early = [(0, 25 + n / MOST_SENT, 38, 9000 + n) for n in range(1000)]
-    assert len([*first.counting([sends(*late), sends((0, 36, 38, 9)), sends(*early)])]) == 3
-    [times] = first.times().values()
-    assert len(times) == MOST_SENT
-    assert times[999] < 26 * SECOND < 30 * SECOND == times[1000]
-    assert sent_by(times, 30 * SECOND) == 1001
-    assert sent_by(times, 30 * SECOND - 1) == 1000
-    assert sent_by(times, NEVER) is None
-    assert sent_by(times, None) is None
 
 
 def test_unacknowledged_is_what_has_no_answer_or_no_offset() -> None:

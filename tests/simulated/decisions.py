@@ -16,6 +16,7 @@ from checkers.evidence.leadership import Partition, spans
 from checkers.evidence.spare_offsets import COLUMNS as COLUMNS_OF_SPARE
 from checkers.evidence.spare_offsets import InFlight, spare_offsets
 from checkers.evidence.standing import begun_at, delivered, possible_faults
+from checkers.evidence.written import Writes
 from harness.core.anomalies import LOST, VANISHED, Anomaly
 from harness.history.schema import OBSERVATIONS, SENDS, Outcome, Phase
 from tests.simulated.faults import CONTROLLER
@@ -52,10 +53,11 @@ def evidence(played: Played) -> Evidence:
     gone = pa.Table.from_pylist(_not_there(played, told), COLUMNS_OF_GONE)
     read = [{name: row[name] for name in COLUMNS_OF_VANISHED.names} for row in _gone(played)]
     given = pa.Table.from_pylist(read, COLUMNS_OF_VANISHED)
-    in_flight = InFlight(known.elections, known.acting)
-    counted = in_flight.counting([sent])
-    again = acknowledged_again(counted, [gone], [given], known.elections, known.acting, logs, known.end_ns)
-    return replace(known, again=again, spare=_spare(played, known, in_flight), _edges={}, _moments={})
+    in_flight, writes = InFlight(known.elections, known.acting), Writes(known.elections, known.logs)
+    told_sends, not_there = writes.counting(in_flight.counting([sent])), writes.without([gone])
+    again = acknowledged_again(told_sends, not_there, [given], known.elections, known.acting, logs, known.end_ns)
+    spare = _spare(played, known, in_flight)
+    return replace(known, again=again, spare=spare, written=writes.each(), _edges={}, _moments={})
 
 
 def _spare(played: Played, known: Evidence, in_flight: InFlight) -> Mapping[tuple[Partition, int], int]:
@@ -170,7 +172,7 @@ def _told(
 ) -> Iterator[tuple[Anomaly, Loss, Decision]]:
     by_id = {loss.record.id: loss for loss in some}
     for part in attached(
-        decided(ranges, anomaly, known), _WIDTH, known.logs, (), known.spare if anomaly is LOST else {}
+        decided(ranges, anomaly, known), _WIDTH, known.logs, (), known.spare if anomaly is LOST else {}, known.written
     ):
         assert part.decision is not None
         yield anomaly, by_id[part.again_to or 0], part.decision

@@ -1,0 +1,101 @@
+"""How much of its part of the final log a leader may have written by a time. A log of one term only grows, and a write
+that was sent later was not in it."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.evidence.again import COLUMNS
+from checkers.evidence.elections import Elections
+from checkers.evidence.final_logs import Log
+from checkers.evidence.intervals import Times
+from checkers.evidence.leadership import Partition
+from checkers.evidence.store import each_partition
+
+#: How many writes of each term have the time kept at which they were sent. Those of a leader that has just been elected
+#: and those of its predecessor that does not know of it yet are in flight beside each other: some hundreds.
+MOST_SENT = 4096
+
+#: The same of records that are gone, with the names of COLUMNS.
+_GONE = ["topic", "partition", "sent_ns", "acknowledged_ns", "offset"]
+
+
+@dataclass(frozen=True)
+class Written:
+    """What is known of the writes in a leader's part of the final log. ``sent``: when those were sent that were
+    acknowledged there, in order, the first MOST_SENT. ``others``: how many offsets of it have something else, as a
+    write without an answer, or a copy: it may have been written at any time."""
+
+    sent: Times
+    others: int = 0
+
+    def by(self, at_ns: int | None) -> int | None:
+        """How many the leader may have written by a time, at most; None if that is not known."""
+        if at_ns is None:
+            return None
+        count = int(np.searchsorted(self.sent, at_ns, side="right"))
+        return None if count == MOST_SENT else count + self.others
+
+
+@dataclass
+class _Part:
+    """The part of a final log from one term, and how many acknowledged writes stand in it."""
+
+    begins_ns: int
+    first: int
+    last: int
+    sent: Times
+    standing: int = 0
+
+    def among(self, until: Times, offset: Times) -> Times:
+        """The places of the writes that may be its leader's: not acknowledged before its term began."""
+        return np.flatnonzero((until >= self.begins_ns) & (self.first <= offset) & (offset <= self.last))
+
+
+class Writes:
+    """Counts writes in the parts of the final ``logs`` of all terms but the first."""
+
+    def __init__(self, elections: Mapping[Partition, Elections], logs: Mapping[Partition, Log]) -> None:
+        self._parts = {of: dict(_parts(own, logs[of])) for of, own in elections.items() if of in logs}
+
+    def counting(self, sends: Iterable[pa.Table]) -> Iterator[pa.Table]:
+        """Pass on the pieces of acknowledged ``sends``, and count them. They have at least COLUMNS of
+        checkers/evidence/again.py."""
+        for piece in sends:
+            for part, sent in self._of_each(piece.select(COLUMNS)):
+                part.sent = np.sort(np.append(part.sent, sent))[:MOST_SENT].copy()
+                part.standing += len(sent)
+            yield piece
+
+    def without(self, gone: Iterable[pa.Table]) -> Iterator[pa.Table]:
+        """Pass on the pieces of records that are not at their acknowledged offset, and count them no longer as standing
+        there. They have COLUMNS_OF_GONE."""
+        for piece in gone:
+            for part, sent in self._of_each(piece.select(_GONE).rename_columns(COLUMNS).drop_null()):
+                part.standing -= len(sent)
+            yield piece
+
+    def _of_each(self, writes: pa.Table) -> Iterator[tuple[_Part, Times]]:
+        sent, until, offset = (writes[name].to_numpy() for name in COLUMNS[2:])
+        for of, here in each_partition(writes["topic"], writes["partition"]):
+            for part in self._parts.get(of, {}).values():
+                if len(its := here[part.among(until[here], offset[here])]):
+                    yield part, sent[its]
+
+    def each(self) -> Mapping[tuple[Partition, int], Written]:
+        """For each partition and term with a part of its own in the final log, what was counted."""
+        return {
+            (of, n): Written(part.sent, max(part.last + 1 - part.first - part.standing, 0))
+            for of, parts in self._parts.items()
+            for n, part in parts.items()
+        }
+
+
+def _parts(elections: Elections, log: Log) -> Iterator[tuple[int, _Part]]:
+    for n, term in enumerate(elections.terms):
+        own = log.epochs == term.epoch
+        if n and own.any():
+            first, last = int(log.first[own].min()), int(log.last[own].max())
+            yield n, _Part(term.begins_ns, first, last, np.empty(0, np.int64))
