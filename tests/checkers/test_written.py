@@ -129,10 +129,13 @@ CUT = [
     *[*saw("b1", "0..40", 1, 0, "1,2,3"), *saw("b2,b3", "0..19", 1, 0, "1,2,3")],
     "fault c b1 9..40 kind=isolate clients=kept",
     *[*saw("b2,b3", "20..60", 2, 1, "2,3"), *saw("b1", "41..60", 2, 1, "2,3"), "send a ok @4 t1..2", "final a @4 e0"],
-    *[f"send o{n} ok @{n} t{10 + n / 1000}..{10.05 + n / 1000}" for n in range(5, 50)],
     *[f"send l{n} ok @{n} w1 t{26 + n / 1000}..{26.05 + n / 1000}" for n in range(69, 81)],
     "end 4..69",
 ]
+#: b1 wrote these before, or only when the records had been acknowledged that are gone.
+BEFORE, AFTER = (
+    [f"send o{n} ok @{n} t{at + n / 1000}..{at + 0.05 + n / 1000}" for n in range(5, 50)] for at in (10, 27)
+)
 #: b2 has each of 32 writes twice: the producer lost the connection, and sent them again.
 COPIES = [
     *[f"send k{n} ok @{n + 1} w1 t{24 + n / 1000}..{24.05 + n / 1000}" for n in range(5, 69, 2)],
@@ -156,11 +159,15 @@ LATER = [
 @pytest.mark.parametrize(
     ("lines", "settings", "standing"),
     [
-        (COPIES, {}, Standing.UNDECIDED),
-        (UNKNOWN, {"partial": True}, Standing.UNDECIDED),
-        (LATER, {}, Standing.PERMITTED),
+        ([*BEFORE, *COPIES], {}, Standing.UNDECIDED),
+        ([*AFTER, *COPIES], {}, Standing.UNDECIDED),
+        ([*BEFORE, *UNKNOWN], {"partial": True}, Standing.UNDECIDED),
+        ([*BEFORE, *LATER], {}, Standing.PERMITTED),
     ],
-    ids=["copies", "writes of which nobody knows", "it wrote too little"],
+    ids=[
+        *("copies", "copies, and the other goes on at the same offsets", "writes of which nobody knows"),
+        "it wrote too little",
+    ],
 )
 def test_what_the_leader_itself_may_have_written_and_dropped_is_not_permitted(
     lines: list[str], settings: dict[str, Any], standing: Standing, spark: SparkSession, tmp_path: Path
