@@ -77,7 +77,8 @@ class Log:
         return found if found[0] < epoch or found[1] < offset else None
 
     def truncate(self, end: int) -> list[Record]:
-        """Drop what stands at ``end`` or beyond, and tell it."""
+        """Drop what stands at ``end`` or beyond, and tell it. (A bug may drop more than there is.)"""
+        end = max(end, 0)
         index = self.index(end)
         gone, self.records = self.records[index:], self.records[:index]
         self.epochs = [(e, start) for e, start in self.epochs if start < end]

@@ -57,6 +57,12 @@ def test_a_hole_leaves_the_offsets_of_the_rest() -> None:
     assert pierced.end == 3
 
 
+def test_no_more_is_dropped_than_there_is() -> None:
+    short = log(0, 0, 1)
+    assert len(short.truncate(-2)) == 3
+    assert (short.end, short.high, short.records, short.epochs) == (0, 0, [], [])
+
+
 def electorate(*active: int, elr: bool = False, unclean: bool = False, min_isr: int = 1) -> Electorate:
     return Electorate(frozenset(active), Settings(elr=elr, min_isr=min_isr), unclean)
 
