@@ -244,10 +244,9 @@ class Walk:
     def _kept_its_disk(self, broker: int) -> bool:
         return self.state.get(broker) is not Has.WIPED and broker not in self.in_doubt
 
-    def _taken(self, n: int, has: Has | None, perhaps: Sequence[int]) -> Decision:
-        """The decision if an election elected a broker that need not have had the records."""
-        last_known = self.elections.last_known(n) if self.evidence.last_replica_guarded else False
-        happened = Circumstances(
+    def _circumstances(self, n: int, has: Has | None) -> Circumstances:
+        """What is known of the election of a leader, and of the records if it took them."""
+        return Circumstances(
             elected=True,
             uncleanly=not self._in_sync(n),
             isr_faulted=self.acting.isr_faulted(n) and self._eligible_known(n),
@@ -256,9 +255,21 @@ class Walk:
             disks_lost=self._disks_lost(),
             committed=self.committed is not None,
             last_replica_guarded=self.evidence.last_replica_guarded,
-            last_known=last_known is True,
+            last_known=self._last_known(n) is True,
             in_time=self.case.in_time is not False,
         )
+
+    def _last_known(self, n: int) -> bool | None:
+        return self.elections.last_known(n) if self.evidence.last_replica_guarded else False
+
+    def _may_take(self, n: int) -> bool:
+        """Whether the settings permit that the election of a term took the records, if it did."""
+        happened = self._circumstances(n, self.state.get(self.elections.terms[n].leader))
+        return standing(self.anomaly, self.evidence.configuration, happened).standing is Standing.PERMITTED
+
+    def _taken(self, n: int, has: Has | None, perhaps: Sequence[int]) -> Decision:
+        """The decision if an election elected a broker that need not have had the records."""
+        happened = self._circumstances(n, has)
         event = self._event(n)
         ruling = standing(self.anomaly, self.evidence.configuration, happened)
         if has is Has.WIPED and ruling.standing is Standing.PERMITTED and self._older_survived():
@@ -269,7 +280,7 @@ class Walk:
             return self._undecided("nobody knows where it stood, or whether an election cut the log there", [n])
         if perhaps:
             return self._undecided(f"{self._who(perhaps[0])} was elected, and may have had it", [*perhaps, n])
-        doubt = next(self._doubts(happened, n, last_known), None) if ruling.standing is Standing.VIOLATION else None
+        doubt = next(self._doubts(happened, n), None) if ruling.standing is Standing.VIOLATION else None
         doubt = doubt or self._doubt_of_disks(ruling, happened)
         return self.decided(ruling, event, [n]) if doubt is None else self._undecided(doubt, [n])
 
@@ -281,7 +292,7 @@ class Walk:
         otherwise = standing(self.anomaly, self.evidence.configuration, replace(happened, disks_lost=False))
         return None if otherwise.standing is Standing.PERMITTED else _OTHERS_MAY_HAVE_HAD_IT
 
-    def _doubts(self, happened: Circumstances, n: int, last_known: bool | None) -> Iterator[str]:
+    def _doubts(self, happened: Circumstances, n: int) -> Iterator[str]:
         """Doubts about an election: unknown facts that would make a violation permitted."""
 
         def permits(**otherwise: bool) -> bool:
@@ -299,7 +310,7 @@ class Walk:
             yield f"nobody knows why no broker of the ISR was elected in place of {self._who(n)}"
         if happened.uncleanly and permits(uncleanly=False) and not self._isr_lasted(n):
             yield f"nobody knows whether {self._who(n)} was in the ISR when it was elected"
-        if last_known is None and self._all_else_may_have_left(n) and permits(uncleanly=True, last_known=True):
+        if self._last_known(n) is None and self._all_else_may_have_left(n) and permits(uncleanly=True, last_known=True):
             yield f"nobody knows whether {self._who(n)} was elected as the last known leader"
 
     def _all_else_may_have_left(self, n: int) -> bool:
@@ -336,7 +347,9 @@ class Walk:
         return max(self.evidence.end_ns, self.acting.healed_ns)
 
     def _undecided(self, why: str, may_have: Iterable[int]) -> Decision:
-        return self.decided(undecided(self.anomaly, why), may_have=may_have)
+        """An undecided loss. It may become a permitted neighbour's only by an election which may take these records,
+        too: what was never committed may go where what was committed may not."""
+        return self.decided(undecided(self.anomaly, why), may_have=filter(self._may_take, may_have))
 
     def _go_on(self, n: int, from_ns: int, to_ns: int) -> None:
         """Apply what became known during a term: brokers that joined the ISR, and disks that were wiped."""

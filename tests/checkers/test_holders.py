@@ -559,6 +559,29 @@ def test_an_unclean_election_past_a_broker_of_the_isr_that_no_fault_hit_is_undec
     assert decided("send r ok @5 t10..11", *two, in_vain, *CUT, **UNCLEAN).standing is UNDECIDED
 
 
+@pytest.mark.parametrize(
+    ("cut", "standings"),
+    [([], [UNDECIDED, PERMITTED]), (["fault cut b2 20..40 kind=isolate"], [PERMITTED, PERMITTED])],
+    ids=["nobody knows why b2 was not elected", "b2 was cut off"],
+)
+def test_what_was_committed_does_not_go_with_what_was_not(cut: list[str], standings: list[Standing]) -> None:
+    """b1 and b2 must have what stands at 5, and only b1 what stands at 6. b3, elected, lacks both."""
+    lines = [
+        *[*saw("b1,b2,b3", "0..9", 1, 0, "1,2,3"), *saw("b1", "10..20", 1, 0, "1,2")],
+        *[*saw("b2,b3", "10..25", 1, 0, "1,2"), "saw b1 @19.5 leader=1 epoch=0 isr=1,2 high=6"],
+        *["fault killed b1 20..40 kind=kill", *saw("b2,b3", "26..60", 3, 1, "3")],
+        *["final a @4 e0", "final b @5 e1", "send late ok @6 t55..56", "end 0..7"],
+    ]
+    known = evidence(by_hand(*lines, *cut), acks="1", unclean_election=True)
+    rows = [
+        {"topic": "trial", "partition": 0, "offset": at, "sent_ns": sent, "acknowledged_ns": sent + 1}
+        for at, sent in ((5, 18 * SECOND), (6, 19 * SECOND + SECOND * 3 // 4))
+    ]
+    ranges = record_ranges([pa.Table.from_pylist(rows, COLUMNS)], {}, 64, {}, known)
+    found = attached(each_decided(ranges, LOST, known), 64, known.logs)
+    assert [one.decision.standing for one in found if one.decision] == standings
+
+
 def joined(leader: int, joining: str = "1,2") -> list[str]:
     """b1 led alone; from 12 s on with ``joining``; then a ``leader`` was elected, and the others were down."""
     return [
