@@ -77,11 +77,12 @@ class Evidence:
 
     def edges(self, of: Partition) -> Offsets:
         """The offsets of a partition at which the evidence changes: all records between two of them are alike for the
-        final log, for repeated acknowledgements, and for the time of their commit."""
+        final log, for repeated acknowledgements, for what leaders wrote, and for the time of their commit."""
         if of not in self._edges:
             log, again = self.logs.get(of), self.again.get(of)
             edges = [] if log is None else [*log.first.tolist(), *(log.last + 1).tolist(), log.end]
             edges += [] if again is None else again.lowest.tolist()
+            edges += [written.twice + 1 for (where, _), written in self.written.items() if where == of]
             self._edges[of] = np.unique(np.concatenate([np.array(edges, np.int64), *self._committed(of)]))
         return self._edges[of]
 

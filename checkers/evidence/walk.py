@@ -262,6 +262,12 @@ class Walk:
     def _last_known(self, n: int) -> bool | None:
         return self.elections.last_known(n) if self.evidence.last_replica_guarded else False
 
+    def _may_have_dropped(self, n: int) -> bool:
+        """Whether the leader of a term may have had the records when it was elected, and have dropped them later with
+        others above them."""
+        written, offset = self.evidence.written.get((self.case.of, n)), self.case.first_offset
+        return written is not None and offset is not None and offset <= written.twice
+
     def _may_take(self, n: int) -> bool:
         """Whether the settings permit that the election of a term took the records, if it did."""
         happened = self._circumstances(n, self.state.get(self.elections.terms[n].leader))
@@ -280,6 +286,8 @@ class Walk:
             return self._undecided("nobody knows where it stood, or whether an election cut the log there", [n])
         if perhaps:
             return self._undecided(f"{self._who(perhaps[0])} was elected, and may have had it", [*perhaps, n])
+        if ruling.standing is Standing.PERMITTED and self._may_have_dropped(n) and not self._disks_lost():
+            return self._undecided(f"{self._who(n)} may have had it when it was elected, and have dropped it", [])
         doubt = next(self._doubts(happened, n), None) if ruling.standing is Standing.VIOLATION else None
         doubt = doubt or self._doubt_of_disks(ruling, happened)
         return self.decided(ruling, event, [n]) if doubt is None else self._undecided(doubt, [n])

@@ -22,14 +22,21 @@ MOST_SENT = 4096
 _GONE = ["topic", "partition", "sent_ns", "acknowledged_ns", "offset"]
 
 
+#: What is known of gone records at an offset: there is one; there are two; one was acknowledged since the term began.
+_ONCE, _TWICE, _SINCE = 1, 2, 4
+
+
 @dataclass(frozen=True)
 class Written:
     """What is known of the writes in a leader's part of the final log. ``sent``: when those were sent that were
     acknowledged there, in order, the first MOST_SENT. ``others``: how many offsets of it have something else, as a
-    write without an answer, or a copy: it may have been written at any time."""
+    write without an answer, or a copy: it may have been written at any time. ``twice``: the highest offset of it where
+    two acknowledged records are gone, one of them since the term began. One log has an offset once: so one of these was
+    perhaps the leader's own, and its log reached as far before it wrote what stands there now."""
 
     sent: Times
     others: int = 0
+    twice: int = -1
 
     def by(self, at_ns: int | None) -> int | None:
         """How many the leader may have written by a time, at most; None if that is not known."""
@@ -48,10 +55,30 @@ class _Part:
     last: int
     sent: Times
     standing: int = 0
+    gone: "np.ndarray[tuple[int], np.dtype[np.uint8]] | None" = None
 
-    def among(self, until: Times, offset: Times) -> Times:
-        """The places of the writes that may be its leader's: not acknowledged before its term began."""
-        return np.flatnonzero((until >= self.begins_ns) & (self.first <= offset) & (offset <= self.last))
+    def here(self, offset: Times) -> Times:
+        """Which offsets belong to it, as indices."""
+        return np.flatnonzero((self.first <= offset) & (offset <= self.last))
+
+    def lack(self, offset: Times, since: "np.ndarray[tuple[int], np.dtype[np.bool_]]") -> None:
+        """Note the offsets of gone records, and which of these were acknowledged since the term began."""
+        if self.gone is None:
+            self.gone = np.zeros(self.last + 1 - self.first, np.uint8)
+        at = offset - self.first
+        repeated = np.ones(len(at), bool)
+        repeated[np.unique(at, return_index=True)[1]] = False
+        self.gone[at[repeated | (self.gone[at] & _ONCE > 0)]] |= _TWICE
+        self.gone[at] |= _ONCE
+        self.gone[at[since]] |= _SINCE
+
+    @property
+    def twice(self) -> int:
+        """The highest offset where two records are gone, one of them acknowledged since the term began; or -1."""
+        if self.gone is None:
+            return -1
+        found = np.flatnonzero(self.gone == _ONCE | _TWICE | _SINCE)
+        return self.first + int(found[-1]) if len(found) else -1
 
 
 class Writes:
@@ -64,30 +91,34 @@ class Writes:
         """Pass on the pieces of acknowledged ``sends``, and count them. They have at least COLUMNS of
         checkers/evidence/again.py."""
         for piece in sends:
-            for part, sent in self._of_each(piece.select(COLUMNS)):
-                part.sent = np.sort(np.append(part.sent, sent))[:MOST_SENT].copy()
-                part.standing += len(sent)
+            for part, sent, until, _ in self._of_each(piece.select(COLUMNS)):
+                own = sent[until >= part.begins_ns]
+                part.sent = np.sort(np.append(part.sent, own))[:MOST_SENT].copy()
+                part.standing += len(own)
             yield piece
 
     def without(self, gone: Iterable[pa.Table]) -> Iterator[pa.Table]:
         """Pass on the pieces of records that are not at their acknowledged offset, and count them no longer as standing
         there. They have COLUMNS_OF_GONE."""
         for piece in gone:
-            for part, sent in self._of_each(piece.select(_GONE).rename_columns(COLUMNS).drop_null()):
-                part.standing -= len(sent)
+            for part, _, until, offset in self._of_each(piece.select(_GONE).rename_columns(COLUMNS).drop_null()):
+                since = until >= part.begins_ns
+                part.standing -= int(np.count_nonzero(since))
+                part.lack(offset, since)
             yield piece
 
-    def _of_each(self, writes: pa.Table) -> Iterator[tuple[_Part, Times]]:
+    def _of_each(self, writes: pa.Table) -> Iterator[tuple[_Part, Times, Times, Times]]:
+        """Each part with writes, and when these were sent and acknowledged, and where."""
         sent, until, offset = (writes[name].to_numpy() for name in COLUMNS[2:])
         for of, here in each_partition(writes["topic"], writes["partition"]):
             for part in self._parts.get(of, {}).values():
-                if len(its := here[part.among(until[here], offset[here])]):
-                    yield part, sent[its]
+                if len(its := here[part.here(offset[here])]):
+                    yield part, sent[its], until[its], offset[its]
 
     def each(self) -> Mapping[tuple[Partition, int], Written]:
         """For each partition and term with a part of its own in the final log, what was counted."""
         return {
-            (of, n): Written(part.sent, max(part.last + 1 - part.first - part.standing, 0))
+            (of, n): Written(part.sent, max(part.last + 1 - part.first - part.standing, 0), part.twice)
             for of, parts in self._parts.items()
             for n, part in parts.items()
         }

@@ -174,3 +174,58 @@ def test_what_the_leader_itself_may_have_written_and_dropped_is_not_permitted(
 ) -> None:
     write(tmp_path, [by_hand(*CUT, *lines)], acks="1", idempotence=False, **settings)
     assert judge(tmp_path, spark).anomalies["lost"].standing is standing
+
+
+@pytest.mark.parametrize(
+    ("lost", "twice"),
+    [
+        ([(0, 23, 24, 7), (0, 10, 11, 7)], 7),
+        ([(0, 23, 24, 7), (0, 23, 24, 7)], 7),
+        ([(0, 23, 24, 7), (0, 10, 11, 7), (0, 23, 24, 6), (0, 10, 11, 6)], 7),
+        ([(0, 10, 11, 7), (0, 11, 12, 7)], -1),
+        ([(0, 23, 24, 7), (0, 10, 11, 8)], -1),
+        ([(0, 23, 24, 10), (0, 10, 11, 10)], -1),
+        ([(0, 23, 24, 4), (0, 10, 11, 4)], -1),
+        ([(0, 23, 24, 7), (1, 10, 11, 7)], -1),
+        ([(0, 23, 24, 7)], -1),
+    ],
+    ids=[
+        *("its own, and that of the leader before", "both since it leads", "at two offsets"),
+        *("both before it led", "at different offsets", "above its log", "below its log", "in another partition"),
+        "one alone",
+    ],
+)
+def test_two_records_are_gone_from_one_offset(lost: list[tuple[int, float, float, int]], twice: int) -> None:
+    assert counted([], gone(*lost)).twice == twice
+    assert counted([], *map(gone, lost)).twice == twice
+    assert counted([], gone(*reversed(lost))).twice == twice
+
+
+#: b2, elected uncleanly, had all up to 9, wrote from 10 to 12, dropped what it had from 5 on, and wrote on there.
+DROPPED = [
+    *[*saw("b1,b2,b3", "0..9", 1, 0, "1,2,3"), *saw("b1,b2,b3", "10..19", 1, 0, "1"), "fault k b1 20..90 kind=kill"],
+    *[*saw("b2,b3", "22..60", 2, 1, "2,3"), "send a ok @4 t1..2", "final a @4 e0"],
+    *[f"send o{n} ok @{n} t{14 + n / 10}..{14.05 + n / 10}" for n in range(5, 14)],
+    *[f"send l{n} ok @{n} w1 t{22 + n / 10}..{22.05 + n / 10}" for n in range(10, 13)],
+    *[f"send k{n} ok @{n} w1 t{30 + n / 10}..{30.05 + n / 10}" for n in range(5, 20)],
+    *[f"final k{n} @{n} e1" for n in range(5, 20)],
+    "end 4..20",
+]
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize(
+    ("without", "found"),
+    [
+        ((), {"violation": range(10, 13), "undecided": range(5, 13), "permitted": range(13, 14)}),
+        ((*(f"send l{n}" for n in range(10, 13)),), {"permitted": range(5, 14)}),
+    ],
+    ids=["two records are gone from one offset", "one is"],
+)
+def test_an_election_is_no_excuse_for_what_its_leader_may_have_dropped_itself(
+    without: tuple[str, ...], found: dict[str, range], spark: SparkSession, tmp_path: Path
+) -> None:
+    lines = [line for line in DROPPED if not line.startswith(without or "\0")]
+    write(tmp_path, [by_hand(*lines)], acks="all", unclean_election=True, min_insync_replicas=1)
+    runs = judge(tmp_path, spark).anomalies["lost"].runs
+    assert {str(run["standing"]): range(run["first_offset"], run["last_offset"] + 1) for run in runs} == found

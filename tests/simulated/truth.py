@@ -49,11 +49,12 @@ class Loss:
 
 @dataclass(frozen=True)
 class Known:
-    """What was recorded of a partition: the highest high watermark that the leader of each epoch told of itself, the
-    highest offset of each epoch that a reader was given, every write of which its producer heard, and when which
-    brokers were under a fault, or had just been healed."""
+    """What was recorded of a partition: the highest high watermark that the leader of each epoch told of itself, and
+    each with its time; the highest offset of each epoch that a reader was given; every write of which its producer
+    heard; and when which brokers were under a fault, or had just been healed."""
 
     high: dict[int, int]
+    told: list[tuple[int, int, int]]
     given: dict[int, int]
     heard: list[tuple[Acknowledgement, int]]
     faulted: list[tuple[frozenset[str], int, int]]
@@ -78,10 +79,12 @@ _COMES_BACK = 10 * SECOND
 def known(played: Played, place: Place) -> Known:
     """What was recorded of a partition."""
     facts, high, given = played.chronicles[place], dict[int, int](), dict[int, int]()
+    told: list[tuple[int, int, int]] = []
     for row in played.tables["observations"]:
         own = (row["topic"], row["partition"]) == place and row["observer"] == f"b{row['leader']}"
         if own and row["high"] is not None:
             high[row["high_epoch"]] = max(row["high"], high.get(row["high_epoch"], 0))
+            told.append((row["high_epoch"], row["high"], row["at_ns"]))
     for record in facts.delivered:
         given[record.epoch] = max(record.offset, given.get(record.epoch, -1))
     sent = {row["record_id"]: row for row in played.tables["sends"] if row["outcome"] == Outcome.OK}
@@ -99,7 +102,7 @@ def known(played: Played, place: Place) -> Known:
     for _, record in facts.appended:
         standing.setdefault((record.offset, record.epoch), set()).add(record)
     doubled = frozenset(record for some in standing.values() if len(some) > 1 for record in some)
-    return Known(high, given, heard, faulted, doubled)
+    return Known(high, told, given, heard, faulted, doubled)
 
 
 def losses(played: Played) -> list[Loss]:
@@ -178,7 +181,8 @@ class _Lost:
                 event = f"a bug at {removal.at / SECOND:.1f} s, in the term of {office.leader} (epoch {office.epoch})"
                 anyway = self._goes_anyway(office, following)
                 if anyway is None:
-                    return Permits.NO, event
+                    unseen = self._unseen_there(offices[:last], office, removal.at)
+                    return Permits.EITHER if unseen else Permits.NO, event
                 return Permits.SHOWN if self._written_again(removal.at, anyway.at) else Permits.EITHER, event
         assert following, f"{record} went without an event"
         permits, event = self._by_election(office, following[0])
@@ -200,6 +204,20 @@ class _Lost:
             ),
             None,
         )
+
+    def _unseen_there(self, before: Sequence[Office], office: Office, until_ns: int) -> bool:
+        """Nothing that was recorded tells that a leader had it whose election might have taken it: before the bug
+        struck, nobody heard of a write of its own above, nor was given this record first by it."""
+        record = self.record
+        owed = [one for one in before if one.epoch >= record.epoch]
+        if not owed or self._by_election(owed[-1], office)[0] is not Permits.YES:
+            return False
+        wrote = [one.record for one, _ in self.recorded.heard if one.at < until_ns]
+        wrote += [one for one, at in self.facts.delivered.items() if at < until_ns]
+        above = any(one.epoch == office.epoch and one.offset > record.offset for one in wrote)
+        highs = (high for epoch, high, at in self.recorded.told if epoch == office.epoch and at < until_ns)
+        told = any(high > record.offset for high in highs)
+        return not above and not told and not office.at <= self.facts.delivered.get(record, -1) < until_ns
 
     def _written_again(self, from_ns: int, to_ns: int) -> bool:
         """Whether a producer sent something, well after this was acknowledged, that was acknowledged in its place or
