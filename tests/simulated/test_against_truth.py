@@ -23,7 +23,9 @@ _FEW = [turn * len(SETTINGS) + n for n in _TELLING for turn in range(8)]
 
 #: Each setting with half of the bugs and without, each bug with half of the settings; and what was judged wrongly once.
 _EACH = [seed for seed in range(96) if (seed % len(SETTINGS) + seed // len(SETTINGS) // 2) % 2 == 0]
-_SOME = [*_EACH, 109, 111, 140, 142, 155, 165, 229, 236, 381, 397, 425, 429, 671, 785, 913]
+_SOME = [*_EACH, 109, 111, 140, 142, 155, 165, 229, 236, 381, 397, 425, 429, 671, 785, 913, 300084, 300093, 300161]
+#: Wrong once, too, in histories that cut brokers off and do nothing else.
+_CUT_OFF = [100117, 100126, 100127]
 _THOUSAND = range(1000)
 _CHUNK = 25
 
@@ -55,6 +57,13 @@ def test_without_spark_each_record_is_decided_the_same(few: list[Judged]) -> Non
 
 def test_some_histories_are_decided_as_they_truly_were() -> None:
     agrees(_decided_in_parallel(_SOME))
+
+
+def test_histories_that_were_judged_wrongly_once_with_brokers_cut_off() -> None:
+    found = list(decided(_CUT_OFF, isolating=True))
+    print(*lines(found), sep="\n")
+    assert {one.seed for one in found} == {*_CUT_OFF}
+    assert [one for one in found if one.disagrees] == []
 
 
 def test_a_thousand_histories_are_decided_as_they_truly_were() -> None:

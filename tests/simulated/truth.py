@@ -51,7 +51,8 @@ class Loss:
 class Known:
     """What was recorded of a partition: the highest high watermark that the leader of each epoch told of itself, and
     each with its time; the highest offset of each epoch that a reader was given; every write of which its producer
-    heard; and when which brokers were under a fault, or had just been healed."""
+    heard; and when which brokers were under a fault, or had just been healed. ``doubled``: what was written where, or
+    below where, its leader's log had records of the same term."""
 
     high: dict[int, int]
     told: list[tuple[int, int, int]]
@@ -98,11 +99,23 @@ def known(played: Played, place: Place) -> Known:
         (frozenset(row["nodes"]), row["injecting_ns"], (row["healed_ns"] or played.ended_ns) + _COMES_BACK)
         for row in played.tables["faults"]
     ]
+    return Known(high, told, given, heard, faulted, frozenset(_out_of_order(facts)))
+
+
+def _out_of_order(facts: Chronicle) -> Iterator[Record]:
+    """Records of an epoch that were written at or below others of it, and those at the same offset: only a bug cuts the
+    log of a leader in its own term."""
+    first: dict[Record, int] = {}
     standing: dict[tuple[int, int], set[Record]] = {}
-    for _, record in facts.appended:
+    for (_, record), times in facts.appended.items():
+        first[record] = min(times[0], first.get(record, times[0]))
         standing.setdefault((record.offset, record.epoch), set()).add(record)
-    doubled = frozenset(record for some in standing.values() if len(some) > 1 for record in some)
-    return Known(high, told, given, heard, faulted, doubled)
+    yield from (record for some in standing.values() if len(some) > 1 for record in some)
+    highest: dict[int, int] = {}
+    for record in sorted(first, key=lambda one: (first[one], one.offset)):
+        if record.offset <= highest.get(record.epoch, -1):
+            yield record
+        highest[record.epoch] = max(record.offset, highest.get(record.epoch, -1))
 
 
 def losses(played: Played) -> list[Loss]:
@@ -189,7 +202,7 @@ class _Lost:
         if permits is Permits.NO and self._goes_anyway(office, following[1:]) is not None:
             return Permits.EITHER, event
         if permits is Permits.YES and record in self.recorded.doubled:
-            return Permits.EITHER, f"{event} (a bug put two records at one offset of one epoch)"
+            return Permits.EITHER, f"{event} (a bug had cut its leader's log in that term)"
         return permits, event
 
     def _goes_anyway(self, office: Office, later: Sequence[Office]) -> Office | None:
