@@ -2,7 +2,7 @@
 that was sent later was not in it."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -21,9 +21,7 @@ MOST_SENT = 4096
 #: The same of records that are gone, with the names of COLUMNS.
 _GONE = ["topic", "partition", "sent_ns", "acknowledged_ns", "offset"]
 
-
-#: What is known of gone records at an offset: there is one; there are two; one was acknowledged since the term began.
-_ONCE, _TWICE, _SINCE = 1, 2, 4
+_NONE = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True)
@@ -48,37 +46,28 @@ class Written:
 
 @dataclass
 class _Part:
-    """The part of a final log from one term, and how many acknowledged writes stand in it."""
+    """The part of a final log from one term: how many acknowledged writes stand in it, and the offsets of those that
+    are gone, with the times of their acknowledgements."""
 
     begins_ns: int
     first: int
     last: int
     sent: Times
     standing: int = 0
-    gone: "np.ndarray[tuple[int], np.dtype[np.uint8]] | None" = None
+    gone: list[tuple[Times, Times]] = field(default_factory=list)
 
     def here(self, offset: Times) -> Times:
         """Which offsets belong to it, as indices."""
         return np.flatnonzero((self.first <= offset) & (offset <= self.last))
 
-    def lack(self, offset: Times, since: "np.ndarray[tuple[int], np.dtype[np.bool_]]") -> None:
-        """Note the offsets of gone records, and which of these were acknowledged since the term began."""
-        if self.gone is None:
-            self.gone = np.zeros(self.last + 1 - self.first, np.uint8)
-        at = offset - self.first
-        repeated = np.ones(len(at), bool)
-        repeated[np.unique(at, return_index=True)[1]] = False
-        self.gone[at[repeated | (self.gone[at] & _ONCE > 0)]] |= _TWICE
-        self.gone[at] |= _ONCE
-        self.gone[at[since]] |= _SINCE
-
     @property
     def twice(self) -> int:
         """The highest offset where two records are gone, one of them acknowledged since the term began; or -1."""
-        if self.gone is None:
-            return -1
-        found = np.flatnonzero(self.gone == _ONCE | _TWICE | _SINCE)
-        return self.first + int(found[-1]) if len(found) else -1
+        gone, until = (np.concatenate(each) for each in zip(*self.gone, strict=True)) if self.gone else (_NONE, _NONE)
+        offsets, which, count = np.unique(gone, return_inverse=True, return_counts=True)
+        since = np.zeros(len(offsets), bool)
+        since[which[until >= self.begins_ns]] = True
+        return int(offsets[(count > 1) & since].max(initial=-1))
 
 
 class Writes:
@@ -102,9 +91,8 @@ class Writes:
         there. They have COLUMNS_OF_GONE."""
         for piece in gone:
             for part, _, until, offset in self._of_each(piece.select(_GONE).rename_columns(COLUMNS).drop_null()):
-                since = until >= part.begins_ns
-                part.standing -= int(np.count_nonzero(since))
-                part.lack(offset, since)
+                part.standing -= int(np.count_nonzero(until >= part.begins_ns))
+                part.gone.append((offset, until))
             yield piece
 
     def _of_each(self, writes: pa.Table) -> Iterator[tuple[_Part, Times, Times, Times]]:
@@ -129,4 +117,4 @@ def _parts(elections: Elections, log: Log) -> Iterator[tuple[int, _Part]]:
         own = log.epochs == term.epoch
         if n and own.any():
             first, last = int(log.first[own].min()), int(log.last[own].max())
-            yield n, _Part(term.begins_ns, first, last, np.empty(0, np.int64))
+            yield n, _Part(term.begins_ns, first, last, _NONE)

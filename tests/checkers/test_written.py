@@ -176,6 +176,16 @@ def test_what_the_leader_itself_may_have_written_and_dropped_is_not_permitted(
     assert judge(tmp_path, spark).anomalies["lost"].standing is standing
 
 
+def test_offsets_may_be_far_apart() -> None:
+    known = evidence(
+        by_hand(*ELECTED, "final a @4 e0", "final b @5 e1", f"final c @{10**15} e1", f"end 0..{10**15 + 1}")
+    )
+    writes = Writes(known.elections, known.logs)
+    far = [(0, 23, 24, 10**15 - 1), (0, 10, 11, 10**15 - 1)]
+    assert len([*writes.counting([sends(*far)])]) == len([*writes.without([gone(*far)])]) == 1
+    assert writes.each()[ONE, 1].twice == 10**15 - 1
+
+
 @pytest.mark.parametrize(
     ("lost", "twice"),
     [
