@@ -165,14 +165,15 @@ def attached(
     the final log has no record of that leader's epoch at their offsets or above: then the end of that leader's log may
     have been lost by some other event. But if that leader is the one that the event elected, it reached these offsets
     only if it wrote all offsets in between again. It did not if fewer writes than that can be there: ``spare`` of a
-    partition and term (checkers/evidence/spare_offsets.py; none: any number).
+    partition and term (checkers/evidence/spare_offsets.py; none: any number). And what lies above a violation stays
+    undecided if the same election took both: the broker lacked what it had to have, so it may have lost these, too.
     """
     ordered = sorted(
         [*((part, True) for part in parts), *((part, False) for part in others)],
         key=lambda one: (one[0].of, -1 if one[0].first_offset is None else one[0].first_offset, one[0].first_ns),
     )
     found = [part for part, _ in ordered]
-    apart = _kept_apart(found, width)
+    apart, violated = _kept_apart(found, width), _violated(found)
     for order, upwards in ((range(len(found) - 1, -1, -1), False), (range(len(found)), True)):
         permitted: dict[tuple[Partition, int], RecordRange] = {}
         crowds: dict[tuple[Partition, int, int], RecordRange] = {}
@@ -184,6 +185,8 @@ def attached(
             assert decision is not None
             if decision.standing is Standing.UNDECIDED and not apart[n]:
                 for term in sorted(decision.may_have):
+                    if violated.get((part.of, term), NEVER) < (-1 if part.first_offset is None else part.first_offset):
+                        continue
                     chain = chains.get((part.of, term)) if upwards and (part.of, term) in spare else None
                     unknown = 0 if chain is None else spare[part.of, term] + below[part.of] - chain.count
                     its = written.get((part.of, term))
@@ -203,6 +206,17 @@ def attached(
                 permitted[part.of, event.term] = part
                 crowds[part.of, event.term, (part.first_offset or 0) // width] = _crowd(crowds, part, event.term, width)
     return [replace(part, case=None) for part, (_, own) in zip(found, ordered, strict=True) if own]
+
+
+def _violated(parts: Iterable[RecordRange]) -> dict[tuple[Partition, int], int]:
+    """For each election that took records in violation of a promise, the lowest offset of these."""
+    found: dict[tuple[Partition, int], int] = {}
+    for part in parts:
+        event = None if part.decision is None else part.decision.event
+        violation = part.decision is not None and part.decision.standing is Standing.VIOLATION and not part.hole
+        if violation and event is not None and event.term is not None and part.first_offset is not None:
+            found[part.of, event.term] = min(part.first_offset, found.get((part.of, event.term), NEVER))
+    return found
 
 
 def _chain(

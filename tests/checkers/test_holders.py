@@ -582,6 +582,35 @@ def test_what_was_committed_does_not_go_with_what_was_not(cut: list[str], standi
     assert [one.decision.standing for one in found if one.decision] == standings
 
 
+def test_what_lies_above_a_violation_of_the_same_election_stays_undecided() -> None:
+    """b2, elected, lacks 5, which it had to have; it may have had 6, and need not have had 7."""
+    lines = [
+        *[*saw("b1,b2,b3", "0..9", 1, 0, "1,2,3"), *saw("b1,b2,b3", "10..29", 1, 0, "1")],
+        *["fault killed b1 30..50 kind=kill", *saw("b2,b3", "36..60", 2, 1, "2,3")],
+        *["final a @4 e0", "final b @5 e1", "send late ok @6 t55..56", "end 0..7"],
+    ]
+
+    def standings(*records: tuple[int, int, int]) -> list[Standing]:
+        known = evidence(by_hand(*lines), acks="all", unclean_election=True, min_insync_replicas=1)
+        rows = [
+            {
+                "topic": "trial",
+                "partition": 0,
+                "offset": at,
+                "sent_ns": sent * SECOND,
+                "acknowledged_ns": until * SECOND,
+            }
+            for at, sent, until in records
+        ]
+        ranges = record_ranges([pa.Table.from_pylist(rows, COLUMNS)], {}, 64, {}, known)
+        found = attached(each_decided(ranges, LOST, known), 64, known.logs)
+        return [one.decision.standing for one in found if one.decision]
+
+    sure, perhaps, alone = (5, 5, 6), (6, 9, 10), (7, 17, 18)
+    assert standings(sure, perhaps, alone) == [VIOLATION, UNDECIDED, PERMITTED]
+    assert standings(perhaps, alone) == [PERMITTED]
+
+
 def joined(leader: int, joining: str = "1,2") -> list[str]:
     """b1 led alone; from 12 s on with ``joining``; then a ``leader`` was elected, and the others were down."""
     return [

@@ -203,6 +203,9 @@ class _Lost:
             return Permits.EITHER, event
         if permits is Permits.YES and record in self.recorded.doubled:
             return Permits.EITHER, f"{event} (a bug had cut its leader's log in that term)"
+        later = (one for one in following[1:] if self.facts.gone(one.leader, record, one.at) is Why.BUG)
+        if permits is Permits.YES and (saved := next(later, None)) is not None:
+            return Permits.EITHER, f"{event} (a bug took it from {saved.leader}, who led later)"
         return permits, event
 
     def _goes_anyway(self, office: Office, later: Sequence[Office]) -> Office | None:
@@ -259,6 +262,8 @@ class _Lost:
             exposed and owed_ns is not None and facts.was_in_sync(leader, owed_ns, chain[-1].at)
         )
         early = self.promised and self.told is not None and leader in self.told.isr - self.told.holders
+        committed_ns = facts.committed.get(record)
+        early |= self.told is None and committed_ns is not None and self._not_waited_for(leader, committed_ns)
         wiped = any(one == leader and owed_ns is not None and owed_ns <= at <= following.at for at, one in facts.wipes)
         kinds = {one.kind for one in chain}
         # Had it left the ISR by then, the record would have been acknowledged without it.
@@ -268,7 +273,7 @@ class _Lost:
             (
                 early and gone is None and not wiped,
                 clean,
-                "which was in sync when it was acknowledged, and did not have it",
+                "which was in sync when it was acknowledged or delivered, and did not have it",
             ),
             (Kind.ILLEGAL in kinds, self._illegal(chain, exposed), "which was not in sync"),
             (bool(kinds & _UNCLEAN), Permits.YES, "which need not have it"),
@@ -281,6 +286,10 @@ class _Lost:
         if permits is Permits.NO and self._hidden(chain, leader):
             permits = Permits.EITHER
         return permits, f"{'; '.join(map(_said, chain))}, {why}"
+
+    def _not_waited_for(self, broker: int, at_ns: int) -> bool:
+        """Whether a broker was in the ISR at a time, and did not have the record."""
+        return self.facts.was_in_sync(broker, at_ns, at_ns + 1) and not self.facts.had(broker, self.record, at_ns)
 
     def _hidden(self, chain: Sequence[Election], leader: int) -> bool:
         """Another was elected in between who lacked it, as is permitted, and never led: nobody knows that."""
