@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -162,18 +162,19 @@ def attached(
     Exceptions: Records are of another leader's log if more of them were acknowledged there than one log has offsets, or
     if they were acknowledged after records above them were; so are records that continue them. No election alone took
     records in a hole of the final log. Records may also be of another log if another leader may have written them and
-    the final log has no record of that leader's epoch at their offsets or above: then the end of that leader's log may
-    have been lost by some other event. But if that leader is the one that the event elected, it reached these offsets
-    only if it wrote all offsets in between again. It did not if fewer writes than that can be there: ``spare`` of a
-    partition and term (checkers/evidence/spare_offsets.py; none: any number). And what lies above a violation stays
-    undecided if the same election took both: the broker lacked what it had to have, so it may have lost these, too.
+    the final log has no record of that leader's epoch at their offsets or above, or that leader lost some of its own
+    below: then the end of its log may have been lost by some other event. But if that leader is the one that the event
+    elected, it reached these offsets only if it wrote all offsets in between again. It did not if fewer writes than
+    that can be there: ``spare`` of a partition and term (checkers/evidence/spare_offsets.py; none: any number). And
+    what lies above a violation stays undecided if the same election took both: the broker lacked what it had to have,
+    so it may have lost these, too.
     """
     ordered = sorted(
         [*((part, True) for part in parts), *((part, False) for part in others)],
         key=lambda one: (one[0].of, -1 if one[0].first_offset is None else one[0].first_offset, one[0].first_ns),
     )
     found = [part for part, _ in ordered]
-    apart, violated = _kept_apart(found, width), _violated(found)
+    apart, violations = _kept_apart(found, width), _Violations.among(found)
     for order, upwards in ((range(len(found) - 1, -1, -1), False), (range(len(found)), True)):
         permitted: dict[tuple[Partition, int], RecordRange] = {}
         crowds: dict[tuple[Partition, int, int], RecordRange] = {}
@@ -185,13 +186,13 @@ def attached(
             assert decision is not None
             if decision.standing is Standing.UNDECIDED and not apart[n]:
                 for term in sorted(decision.may_have):
-                    if violated.get((part.of, term), NEVER) < (-1 if part.first_offset is None else part.first_offset):
+                    if violations.took_below(part, term):
                         continue
                     chain = chains.get((part.of, term)) if upwards and (part.of, term) in spare else None
                     unknown = 0 if chain is None else spare[part.of, term] + below[part.of] - chain.count
                     its = written.get((part.of, term))
                     by_then = None if its is None or part.case is None else its.by(part.case.until_ns)
-                    if _may_be_anothers(part, decision, term, logs.get(part.of), chain, unknown, by_then):
+                    if _may_be_anothers(part, decision, term, logs.get(part.of), violations, chain, unknown, by_then):
                         continue
                     beside = permitted.get((part.of, term))
                     crowd = _crowd(crowds, part, term, width)
@@ -208,15 +209,36 @@ def attached(
     return [replace(part, case=None) for part, (_, own) in zip(found, ordered, strict=True) if own]
 
 
-def _violated(parts: Iterable[RecordRange]) -> dict[tuple[Partition, int], int]:
-    """For each election that took records in violation of a promise, the lowest offset of these."""
-    found: dict[tuple[Partition, int], int] = {}
-    for part in parts:
-        event = None if part.decision is None else part.decision.event
-        violation = part.decision is not None and part.decision.standing is Standing.VIOLATION and not part.hole
-        if violation and event is not None and event.term is not None and part.first_offset is not None:
-            found[part.of, event.term] = min(part.first_offset, found.get((part.of, event.term), NEVER))
-    return found
+@dataclass(frozen=True)
+class _Violations:
+    """The lowest offset of the records that were lost in violation of a promise: by the election that took them
+    (``taken``), and by the term whose log lost them (``of``)."""
+
+    taken: dict[tuple[Partition, int], int] = field(default_factory=dict)
+    of: dict[tuple[Partition, int], int] = field(default_factory=dict)
+
+    @classmethod
+    def among(cls, parts: Iterable[RecordRange]) -> Self:
+        found = cls()
+        for part in parts:
+            decision, at = part.decision, part.first_offset
+            if decision is None or decision.standing is not Standing.VIOLATION or at is None or part.hole:
+                continue
+            terms = ((found.taken, None if decision.event is None else decision.event.term), (found.of, decision.term))
+            for lowest, term in terms:
+                if term is not None:
+                    lowest[part.of, term] = min(at, lowest.get((part.of, term), NEVER))
+        return found
+
+    def took_below(self, part: RecordRange, term: int) -> bool:
+        """Whether the election of a term also took records below these, in violation."""
+        lowest = self.taken.get((part.of, term), NEVER)
+        return lowest < (-1 if part.first_offset is None else part.first_offset)
+
+    def lost_by(self, part: RecordRange, term: int | None) -> bool:
+        """Whether the log of a term lost records in violation, at or below the offsets of these."""
+        lowest = NEVER if term is None else self.of.get((part.of, term), NEVER)
+        return lowest <= (NEVER if part.last_offset is None else part.last_offset) < NEVER
 
 
 def _chain(
@@ -238,6 +260,7 @@ def _may_be_anothers(
     decision: Decision,
     term: int,
     log: Log | None,
+    violations: _Violations,
     chain: _Chain | None = None,
     unknown: int = 0,
     written: int | None = None,
@@ -250,7 +273,7 @@ def _may_be_anothers(
     return any(
         log is None
         or not (
-            log.reaches(candidate.epoch, part.last_offset)
+            (log.reaches(candidate.epoch, part.last_offset) and not violations.lost_by(part, candidate.term))
             or (candidate.term == term and _beyond(part, log, candidate.epoch, chain, unknown, written))
         )
         for candidate in others

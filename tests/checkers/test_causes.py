@@ -541,6 +541,37 @@ def test_nor_further_than_it_had_written_when_they_were_acknowledged(
     assert found[1].decision.standing is standing
 
 
+BROKEN = Decision(Ruling(Standing.VIOLATION, "broken", "source"), term=1)
+BROKE = replace(BROKEN, term=0, event=Event(8 * SECOND, 1, 2, 1))
+
+
+@pytest.mark.parametrize(
+    ("lost", "standing"),
+    [
+        (None, Standing.PERMITTED),
+        (part(60, 61, BROKEN), Standing.UNDECIDED),
+        (part(79, 79, BROKEN), Standing.UNDECIDED),
+        (part(80, 81, BROKEN), Standing.PERMITTED),
+        (part(60, 61, replace(BROKEN, term=2)), Standing.PERMITTED),
+        (part(60, 61, BROKEN, hole=True), Standing.PERMITTED),
+        (part(60, 61, BROKE), Standing.UNDECIDED),
+        (part(80, 81, BROKE), Standing.PERMITTED),
+        (part(60, 61, replace(BROKE, event=Event(8 * SECOND, 2, 3, 2))), Standing.PERMITTED),
+    ],
+    ids=[
+        *("nothing else", "of its own below", "of its own there", "of its own above", "of another leader", "in a hole"),
+        *("with the same election below", "with it above", "with another election"),
+    ],
+)
+def test_a_log_that_goes_on_above_may_have_lost_them_if_it_lost_others_below(
+    lost: RecordRange | None, standing: Standing
+) -> None:
+    """b2 wrote from 5 to 99. Did it lose what stood at 70, or did its election take it?"""
+    parts = [part(62, 69, TAKEN), part(70, 79, EITHER), *([] if lost is None else [lost])]
+    found = standings(*parts, logs={TRIAL: final_log((0, 0, 4), (1, 5, 99))})
+    assert dict(found)[70] is standing
+
+
 def test_the_leader_whom_it_made_came_no_further_than_writes_are_not_known() -> None:
     assert standing_above(FAR - 1) is Standing.PERMITTED
     assert standing_above(FAR) is Standing.UNDECIDED

@@ -201,21 +201,27 @@ class _Lost:
         permits, event = self._by_election(office, following[0])
         if permits is Permits.NO and self._goes_anyway(office, following[1:]) is not None:
             return Permits.EITHER, event
-        if permits is Permits.YES and record in self.recorded.doubled:
-            return Permits.EITHER, f"{event} (a bug had cut its leader's log in that term)"
-        later = (one for one in following[1:] if self.facts.gone(one.leader, record, one.at) is Why.BUG)
-        if permits is Permits.YES and (saved := next(later, None)) is not None:
-            return Permits.EITHER, f"{event} (a bug took it from {saved.leader}, who led later)"
-        return permits, event
+        why = self._spoilt(following[1:]) if permits is Permits.YES else None
+        return (permits, event) if why is None else (Permits.EITHER, f"{event} ({why})")
+
+    def _spoilt(self, later: Sequence[Office]) -> str | None:
+        """How a bug changed what is seen of an election that took it and is permitted."""
+        record, facts = self.record, self.facts
+        if record in self.recorded.doubled:
+            return "a bug had cut its leader's log in that term"
+        if any(one.record.offset == record.offset and one.why is Why.BUG for one in facts.removals):
+            return "a bug took what was written in its place"
+        saved = next((one for one in later if facts.gone(one.leader, record, one.at) is Why.BUG), None)
+        return None if saved is None else f"a bug took it from {saved.leader}, who led later"
 
     def _goes_anyway(self, office: Office, later: Sequence[Office]) -> Office | None:
-        """Had no bug taken it, a later election would have: of a leader that never had it, or lost its disk."""
+        """Had no bug taken it, a later election might have: of a leader that lacked it, and did not owe it."""
         return next(
             (
                 one
                 for one in later
-                if one.end <= self.record.offset
-                and self.facts.gone(one.leader, self.record, one.at) in {None, Why.WIPED}
+                if not self.facts.had(one.leader, self.record, one.at)
+                and self.facts.gone(one.leader, self.record, one.at) is not Why.TRUNCATED
                 and self._by_election(office, one)[0] is not Permits.NO
             ),
             None,
