@@ -72,8 +72,8 @@ class Candidate:
 class Decision:
     """The standing of lost records, and the reason.
 
-    ``term``: the term to which they belong, if known. ``may_have``: the terms whose leaders may have taken them, and
-    may do so. ``candidates``: the terms to which they may belong.
+    ``term``: the term to which they belong, if known. ``may_have``: the terms whose leaders may have taken them, as
+    the settings permit. ``candidates``: the terms to which they may belong.
     """
 
     ruling: Ruling
