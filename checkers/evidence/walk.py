@@ -399,6 +399,7 @@ class Walk:
                 break
             if kind == 0:
                 broker, row = what
+                self._joined_before(n, broker, at)
                 self.wiped[broker] = row
                 self._now(at, broker, Has.WIPED, Why.WIPED, n, injection_of(row))
             elif kind == 1:
@@ -477,6 +478,15 @@ class Walk:
                 self._now(at_ns, broker, Has.MUST, Why.JOINED, n)
             elif leader is Has.MAY or (late and (not own or committed or joined)) or (joined and later):
                 self._now(at_ns, broker, has or Has.MAY, Why.PERHAPS_JOINED, n)
+
+    def _joined_before(self, n: int, leader: int, at_ns: int) -> None:
+        """A disk is about to be wiped. If it is the leader's: who was reported in the ISR, too shortly before to be
+        sure, may have joined it while the leader had the records."""
+        own = leader == self.elections.terms[n].leader
+        reports = [report for report in self.elections.reports_of(n) if own and report.from_ns <= at_ns]
+        for broker in frozenset[int]().union(*(report.isr for report in reports)) - {leader}:
+            if self.state.get(leader) in {Has.MUST, Has.MAY} and self.state.get(broker) is None:
+                self._now(at_ns, broker, Has.MAY, Why.PERHAPS_JOINED, n)
 
     def _wiped_ns(self, broker: int) -> int:
         row = self.wiped[broker]

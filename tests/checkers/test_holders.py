@@ -582,6 +582,24 @@ def test_what_was_committed_does_not_go_with_what_was_not(cut: list[str], standi
     assert [one.decision.standing for one in found if one.decision] == standings
 
 
+@pytest.mark.parametrize(
+    ("isr", "wiped", "standing"),
+    [("2,3", "b3", UNDECIDED), ("3", "b3", PERMITTED), ("2,3", "b1", VIOLATION)],
+    ids=["b2 was reported in it", "b2 was not", "another disk was wiped"],
+)
+def test_who_joined_the_isr_shortly_before_its_leader_lost_its_disk_may_have_it(
+    isr: str, wiped: str, standing: Standing
+) -> None:
+    """b3 must have r, leads from 20 s on, and is killed soon; b2 is elected."""
+    lines = [
+        *[*saw("b1,b2,b3", "0..19", 1, 0, "1,3"), "fault k b1 19..50 kind=kill"],
+        *[*saw("b2,b3", "20..20", 3, 1, "3"), f"saw b2 @20.5..29 leader=3 epoch=1 isr={isr}"],
+        *["fault l b3 20.6..50 kind=kill", f"fault w {wiped} 20.7..20.8 kind=wipe", *saw("b2", "30..60", 2, 2, "2")],
+        *["final a @4 e0", "final b @5 e2", "send late ok @6 t55..56", "end 0..7"],
+    ]
+    assert decided("send r ok @5 t10..11", *lines, **UNCLEAN).standing is standing
+
+
 def test_what_lies_above_a_violation_of_the_same_election_stays_undecided() -> None:
     """b2, elected, lacks 5, which it had to have; it may have had 6, and need not have had 7."""
     lines = [

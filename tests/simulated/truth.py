@@ -232,7 +232,7 @@ class _Lost:
         struck, nobody heard of a write of its own above, nor was given this record first by it."""
         record = self.record
         owed = [one for one in before if one.epoch >= record.epoch]
-        if not owed or self._by_election(owed[-1], office)[0] is not Permits.YES:
+        if not owed or self._by_election(owed[-1], office)[0] is Permits.NO:
             return False
         wrote = [one.record for one, _ in self.recorded.heard if one.at < until_ns]
         wrote += [one for one, at in self.facts.delivered.items() if at < until_ns]
