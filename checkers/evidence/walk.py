@@ -318,8 +318,19 @@ class Walk:
             yield f"nobody knows why no broker of the ISR was elected in place of {self._who(n)}"
         if happened.uncleanly and permits(uncleanly=False) and not self._isr_lasted(n):
             yield f"nobody knows whether {self._who(n)} was in the ISR when it was elected"
+        if self._may_be_committed_later(n):
+            yield f"{self._who(n)} led before it was written, and it may have been committed under a later leader"
         if self._last_known(n) is None and self._all_else_may_have_left(n) and permits(uncleanly=True, last_known=True):
             yield f"nobody knows whether {self._who(n)} was elected as the last known leader"
+
+    def _may_be_committed_later(self, n: int) -> bool:
+        """Whether the records were written when the election of a term had been seen, by a leader that did not know of
+        it yet; and a later leader may have had them before anybody knew that they were committed."""
+        sent, terms = self.case.sent_ns, self.elections.terms
+        if self.committed is None or sent is None or sent <= terms[n].seen_ns:
+            return False
+        led = (term.leader for term in terms[n + 1 :] if term.begins_ns <= self.committed)
+        return any(self.state.get(leader) in {Has.MUST, Has.MAY} for leader in led)
 
     def _all_else_may_have_left(self, n: int) -> bool:
         """Whether, with eligible leader replicas, all other eligible brokers may have lost their eligibility unseen, as

@@ -24,10 +24,10 @@ _FEW = [turn * len(SETTINGS) + n for n in _TELLING for turn in range(8)]
 #: Each setting with half of the bugs and without, each bug with half of the settings; and what was judged wrongly once.
 _EACH = [seed for seed in range(96) if (seed % len(SETTINGS) + seed // len(SETTINGS) // 2) % 2 == 0]
 _WRONG_ONCE = [109, 111, 140, 142, 155, 165, 229, 236, 381, 397, 425, 429, 671, 785, 913]
-_WRONG_ONCE += [300084, 300093, 300161, 700288, 700456, 700766, 700817, 701005]
+_WRONG_ONCE += [300084, 300093, 300161, 700288, 700456, 700766, 700817, 701005, 900215, 900518]
 _SOME = [*_EACH, *_WRONG_ONCE]
 #: Judged wrongly once in histories that cut brokers off and do nothing else.
-_CUT_OFF = [100117, 100126, 100127, 800226, 800245, 800685]
+_CUT_OFF = [100117, 100126, 100127, 800226, 800245, 800685, 910391]
 _THOUSAND = range(1000)
 _CHUNK = 25
 
