@@ -491,9 +491,9 @@ class Walk:
                 self._now(at_ns, broker, has or Has.MAY, Why.PERHAPS_JOINED, n)
 
     def _joined_before(self, n: int, leader: int, at_ns: int) -> None:
-        """A disk is about to be wiped. If it is the leader's: who was reported in the ISR, too shortly before to be
-        sure, may have joined it while the leader had the records."""
-        own = leader == self.elections.terms[n].leader
+        """A disk is about to be wiped. If it is that of a later leader, who had the records from the beginning of its
+        term: who was reported in its ISR, too shortly before to be sure, may have joined it."""
+        own = n > self.number and leader == self.elections.terms[n].leader
         reports = [report for report in self.elections.reports_of(n) if own and report.from_ns <= at_ns]
         for broker in frozenset[int]().union(*(report.isr for report in reports)) - {leader}:
             if self.state.get(leader) in {Has.MUST, Has.MAY} and self.state.get(broker) is None:
