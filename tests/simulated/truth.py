@@ -194,7 +194,9 @@ class _Lost:
                 event = f"a bug at {removal.at / SECOND:.1f} s, in the term of {office.leader} (epoch {office.epoch})"
                 anyway = self._goes_anyway(office, following)
                 if anyway is None:
-                    unseen = self._unseen_there(offices[:last], office, removal.at)
+                    other = self._goes_anyway(office, following, beyond=True)
+                    unseen = other is not None and not self._written_again(removal.at, other.at)
+                    unseen = unseen or self._unseen_there(offices[:last], office, removal.at)
                     return Permits.EITHER if unseen else Permits.NO, event
                 return Permits.SHOWN if self._written_again(removal.at, anyway.at) else Permits.EITHER, event
         assert following, f"{record} went without an event"
@@ -209,18 +211,20 @@ class _Lost:
         record, facts = self.record, self.facts
         if record in self.recorded.doubled:
             return "a bug had cut its leader's log in that term"
-        if any(one.record.offset == record.offset and one.why is Why.BUG for one in facts.removals):
+        here = (one.record for one in facts.removals if one.why is Why.BUG and one.record.offset == record.offset)
+        if any(one.epoch > record.epoch for one in here):
             return "a bug took what was written in its place"
         saved = next((one for one in later if facts.gone(one.leader, record, one.at) is Why.BUG), None)
         return None if saved is None else f"a bug took it from {saved.leader}, who led later"
 
-    def _goes_anyway(self, office: Office, later: Sequence[Office]) -> Office | None:
-        """Had no bug taken it, a later election might have: of a leader that lacked it, and did not owe it."""
+    def _goes_anyway(self, office: Office, later: Sequence[Office], beyond: bool = False) -> Office | None:
+        """Had no bug taken it, a later election might have: of a leader that lacked it, and did not owe it. Its log
+        ended there, or (``beyond``) went on with something else."""
         return next(
             (
                 one
                 for one in later
-                if not self.facts.had(one.leader, self.record, one.at)
+                if (one.end <= self.record.offset or (beyond and not self.facts.had(one.leader, self.record, one.at)))
                 and self.facts.gone(one.leader, self.record, one.at) is not Why.TRUNCATED
                 and self._by_election(office, one)[0] is not Permits.NO
             ),
