@@ -82,8 +82,10 @@ class Writes:
         for piece in sends:
             for part, sent, until, _ in self._of_each(piece.select(COLUMNS)):
                 own = sent[until >= part.begins_ns]
-                part.sent = np.sort(np.append(part.sent, own))[:MOST_SENT].copy()
                 part.standing += len(own)
+                early = own[own < part.sent[-1]] if len(part.sent) == MOST_SENT else own
+                if len(early):
+                    part.sent = np.sort(np.append(part.sent, early))[:MOST_SENT].copy()
             yield piece
 
     def without(self, gone: Iterable[pa.Table]) -> Iterator[pa.Table]:
