@@ -14,10 +14,11 @@ from functools import cached_property
 from itertools import groupby
 from typing import Any
 
-from checkers.evidence.causes import MOST_RUNS, RecordRange, facts, worst_and_biggest
+from checkers.evidence.causes import MOST_RUNS, facts, worst_and_biggest
 from checkers.evidence.decision import WORST_FIRST, Event
 from checkers.evidence.faults import active, overlapping
 from checkers.evidence.leadership import FRESH_NS, LeaderTerm, Partition, Span, isr_before
+from checkers.evidence.record_ranges import RecordRange
 from checkers.evidence.standing import worst_ruling
 from harness.core.anomalies import BY_NAME
 from harness.core.faults import Row

@@ -18,7 +18,7 @@ from checkers.at_risk import at_risk
 from checkers.availability import availability, writes
 from checkers.catalogue import checkers_of
 from checkers.checker import Checker
-from checkers.evidence.causes import RecordRange, found_ranges, runs, terms_led
+from checkers.evidence.causes import found_ranges, runs, terms_led
 from checkers.evidence.copies import sent_again_for_loss, without_late_copies
 from checkers.evidence.evidence import Evidence
 from checkers.evidence.faults import active
@@ -27,6 +27,7 @@ from checkers.evidence.holes import with_final_logs
 from checkers.evidence.leadership import who_led
 from checkers.evidence.reach import Resent, faulted, given_up_beside, late_copies, resent
 from checkers.evidence.readers import behind
+from checkers.evidence.record_ranges import RecordRange
 from checkers.evidence.silence import silences
 from checkers.evidence.standing import observed, possible_faults, worst_ruling
 from checkers.evidence.store import AnomalyStore, StoredRows

@@ -9,13 +9,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.evidence.causes import RecordRange, found_ranges
+from checkers.evidence.causes import found_ranges
 from checkers.evidence.elections import Elections
 from checkers.evidence.evidence import Evidence
 from checkers.evidence.final_logs import Holes
 from checkers.evidence.intervals import BEFORE, NEVER
 from checkers.evidence.leadership import Partition
 from checkers.evidence.reach import IN_FLIGHT, disturbances, held_back, late_copies
+from checkers.evidence.record_ranges import RecordRange
 from checkers.evidence.standing import possible_faults, worst_ruling
 from checkers.evidence.store import AnomalyStore, StoredRows, each_partition
 from checkers.history import History

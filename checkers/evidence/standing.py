@@ -15,13 +15,13 @@ from checkers.evidence.again import (
     committed,
     in_larger_pieces,
 )
-from checkers.evidence.causes import COLUMNS, RecordRange, bucket_width, record_ranges
 from checkers.evidence.decision import WORST_FIRST, Case
 from checkers.evidence.elections import elections
 from checkers.evidence.evidence import Evidence
 from checkers.evidence.final_logs import Log, Offsets
 from checkers.evidence.intervals import NEVER
 from checkers.evidence.leadership import Partition, Span
+from checkers.evidence.record_ranges import COLUMNS, RecordRange, bucket_width, record_ranges
 from checkers.evidence.spare_offsets import COLUMNS as COLUMNS_OF_SPARE
 from checkers.evidence.spare_offsets import InFlight, disturbed, spare_offsets, unacknowledged
 from checkers.evidence.store import AnomalyStore, StoredRows

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checkers.evidence.causes import MOST_RUNS, RecordRange
+from checkers.evidence.causes import MOST_RUNS
 from checkers.evidence.decision import Decision, Event
 from checkers.evidence.leadership import LeaderTerm, Span
+from checkers.evidence.record_ranges import RecordRange
 from checkers.findings import MOST_UNKNOWN, Observed, Records, findings, grouped
 from harness.core.guarantees import LOSS, Ruling
 from harness.core.verdict import CauseOf, Finding, FoundAnomaly, Standing

@@ -9,9 +9,11 @@ import pyarrow as pa
 import pytest
 
 from checkers.evidence import holders
-from checkers.evidence.causes import COLUMNS, RecordRange, attached, decided, record_ranges
+from checkers.evidence.causes import decided
 from checkers.evidence.decision import Case
 from checkers.evidence.evidence import Evidence
+from checkers.evidence.neighbours import attached
+from checkers.evidence.record_ranges import COLUMNS, RecordRange, record_ranges
 from harness.core.anomalies import LOST, VANISHED, Anomaly
 from harness.core.verdict import Standing
 from tests.checkers.notation import SECOND, by_hand

@@ -20,13 +20,14 @@ from checkers.evidence.again import (
     committed,
 )
 from checkers.evidence.behind import BehindTimes
-from checkers.evidence.causes import COLUMNS, RecordRange, attached, record_ranges
 from checkers.evidence.causes import decided as each_decided
 from checkers.evidence.decision import Case, Decision
 from checkers.evidence.elections import Elections, elections
 from checkers.evidence.evidence import Evidence
 from checkers.evidence.final_logs import Log
 from checkers.evidence.leadership import spans
+from checkers.evidence.neighbours import attached
+from checkers.evidence.record_ranges import COLUMNS, RecordRange, record_ranges
 from checkers.evidence.standing import possible_faults
 from harness.core.anomalies import ACKNOWLEDGED_ELSEWHERE, HANGING_TRANSACTION, LOST, VANISHED, Anomaly
 from harness.core.faults import Row

@@ -6,9 +6,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from checkers.evidence.causes import COLUMNS as RANGES
-from checkers.evidence.causes import attached, decided, record_ranges
+from checkers.evidence.causes import decided
 from checkers.evidence.intervals import NEVER
+from checkers.evidence.neighbours import attached
+from checkers.evidence.record_ranges import COLUMNS as RANGES
+from checkers.evidence.record_ranges import record_ranges
 from checkers.evidence.spare_offsets import COLUMNS, InFlight, disturbed, spare_offsets, unacknowledged
 from harness.core.anomalies import LOST
 from harness.core.guarantees import Configuration

@@ -7,12 +7,14 @@ import numpy as np
 import pyarrow as pa
 
 from checkers.evidence.again import COLUMNS, COLUMNS_OF_GONE, COLUMNS_OF_VANISHED, acknowledged_again
-from checkers.evidence.causes import RecordRange, attached, decided
+from checkers.evidence.causes import decided
 from checkers.evidence.decision import Case, Decision
 from checkers.evidence.elections import elections
 from checkers.evidence.evidence import Evidence
 from checkers.evidence.final_logs import Log
 from checkers.evidence.leadership import Partition, spans
+from checkers.evidence.neighbours import attached
+from checkers.evidence.record_ranges import RecordRange
 from checkers.evidence.spare_offsets import COLUMNS as COLUMNS_OF_SPARE
 from checkers.evidence.spare_offsets import InFlight, spare_offsets
 from checkers.evidence.standing import begun_at, delivered, possible_faults

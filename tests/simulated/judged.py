@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from pyspark.sql import SparkSession
 
-from checkers.evidence.causes import RecordRange, found_ranges
+from checkers.evidence.causes import found_ranges
 from checkers.evidence.final_logs import inside
 from checkers.evidence.holes import with_final_logs
+from checkers.evidence.record_ranges import RecordRange
 from checkers.evidence.standing import observed
 from checkers.evidence.store import AnomalyStore
 from checkers.history import History

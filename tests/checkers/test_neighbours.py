@@ -1,0 +1,389 @@
+"""Which undecided records an election took beside those that it is known to have taken."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from checkers.evidence.decision import Candidate, Case, Decision, Event
+from checkers.evidence.final_logs import Log
+from checkers.evidence.leadership import Partition
+from checkers.evidence.neighbours import attached
+from checkers.evidence.record_ranges import RecordRange
+from checkers.evidence.written import MOST_SENT, Written
+from harness.core.guarantees import Ruling
+from harness.core.verdict import Standing
+from tests.checkers.notation import SECOND
+from tests.checkers.ranges import TRIAL, record_range
+
+PERMITTED_BY = Ruling(Standing.PERMITTED, "because", "source")
+TAKEN = Decision(PERMITTED_BY, event=Event(8 * SECOND, 1, 2, 1), term=0, may_have=frozenset({1}))
+PERMITTED = Standing.PERMITTED
+UNSURE = Decision(Ruling(Standing.UNDECIDED, "unsure", "source"), may_have=frozenset({1}))
+
+
+def part(first: int, last: int, decision: Decision, sent: float = 5, until: float = 6, **changes: Any) -> RecordRange:
+    case = Case(TRIAL, int(sent * SECOND), int(until * SECOND), True, first, last)
+    return record_range(first, last, until, until, case=case, decision=decision, **changes)
+
+
+def standings(*parts: RecordRange, logs: Mapping[Partition, Log] | None = None) -> list[tuple[int | None, Standing]]:
+    found = attached(parts, 64, logs or {})
+    assert all(one.case is None for one in found)
+    return [(one.first_offset, one.decision.standing) for one in found if one.decision]
+
+
+def test_what_stands_beside_what_the_same_election_took_was_taken_by_it() -> None:
+    assert standings(part(0, 9, UNSURE), part(10, 19, TAKEN)) == [(0, Standing.PERMITTED), (10, Standing.PERMITTED)]
+    assert standings(part(0, 9, TAKEN), part(10, 19, UNSURE)) == [(0, Standing.PERMITTED), (10, Standing.PERMITTED)]
+
+
+def test_what_stands_beside_that_was_taken_by_it_too() -> None:
+    found = standings(part(0, 9, TAKEN), part(60, 69, UNSURE), part(133, 139, UNSURE), part(204, 209, UNSURE))
+    assert found[1:] == [(60, Standing.PERMITTED), (133, Standing.PERMITTED), (204, Standing.UNDECIDED)]
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        replace(TAKEN, ruling=Ruling(Standing.VIOLATION, "broken", "source")),
+        replace(TAKEN, ruling=Ruling(Standing.UNDECIDED, "unsure", "source"), may_have=frozenset()),
+        replace(TAKEN, event=None),
+        replace(TAKEN, event=Event(8 * SECOND)),
+    ],
+    ids=["a violation", "undecided", "by no event", "by the loss of every disk"],
+)
+def test_nothing_was_taken_by_what_is_not_a_permitted_election(beside: Decision) -> None:
+    assert standings(part(0, 9, beside), part(10, 19, UNSURE))[1] == (10, Standing.UNDECIDED)
+
+
+def test_what_was_lost_elsewhere_decides_and_is_not_told_again() -> None:
+    found = attached([part(10, 19, UNSURE)], 64, {}, [part(0, 9, TAKEN)])
+    assert [(one.first_offset, one.decision and one.decision.standing) for one in found] == [(10, Standing.PERMITTED)]
+
+
+def test_what_was_sent_later_is_of_the_same_log_as_long_as_nothing_above_it_was_acknowledged() -> None:
+    for hole, standing in ((False, Standing.PERMITTED), (True, Standing.UNDECIDED)):
+        below = part(10, 13, UNSURE, 6, 7)
+        assert below.case is not None
+        below = replace(below, case=replace(below.case, hole=hole))
+        found = standings(part(0, 9, TAKEN), below, part(15, 19, UNSURE, 8, 9))
+        assert found[1:] == [(10, standing), (15, Standing.PERMITTED)]
+
+
+def test_the_lowest_of_all_may_be_of_another_log_too() -> None:
+    assert standings(part(10, 14, UNSURE, 20, 21), part(15, 19, TAKEN, 6, 7))[0] == (10, Standing.UNDECIDED)
+
+
+def test_of_what_nobody_knows_the_place_nobody_knows_what_took_it() -> None:
+    nowhere = replace(part(0, 0, UNSURE), first_offset=None, last_offset=None)
+    assert standings(part(0, 9, TAKEN), nowhere, nowhere)[:2] == [(None, Standing.UNDECIDED)] * 2
+
+
+def without(one: RecordRange, **known: None) -> RecordRange:
+    assert one.case is not None
+    return replace(one, case=replace(one.case, **known))
+
+
+def test_what_has_no_known_time_was_neither_sent_later_nor_acknowledged_before() -> None:
+    above = part(15, 19, TAKEN, 6, 7)
+    for unknown in (without(part(10, 14, UNSURE, 20, 21), sent_ns=None), part(10, 14, UNSURE, 7, 21)):
+        assert (10, Standing.PERMITTED) in standings(part(0, 9, TAKEN), unknown, above)
+    apart = without(part(10, 13, UNSURE, 20, 21), until_ns=None)
+    found = standings(part(0, 9, TAKEN), apart, part(14, 14, TAKEN, 6, 7), part(15, 19, UNSURE, 22, 23))
+    assert (found[1], found[3]) == ((10, Standing.UNDECIDED), (15, Standing.PERMITTED))
+    hanging = without(above, until_ns=None)
+    assert (10, Standing.PERMITTED) in standings(part(0, 9, TAKEN), part(10, 14, UNSURE, 20, 21), hanging)
+
+
+OF_B1 = Candidate(0, 0, Standing.PERMITTED, frozenset({1}))
+
+
+def final_log(*epochs: tuple[int, int, int]) -> Log:
+    """A final log, by each epoch and the first and the last offset of it."""
+    columns = np.array(epochs, np.int64).reshape(-1, 3).T
+    return Log(*columns, int(columns[2].max(initial=-1)) + 1)
+
+
+@pytest.mark.parametrize(
+    ("log", "standing"),
+    [
+        (final_log((0, 0, 4), (1, 5, 9)), Standing.UNDECIDED),
+        (final_log((0, 0, 4), (1, 5, 18)), Standing.UNDECIDED),
+        (final_log((0, 0, 4), (1, 5, 18), (2, 19, 40)), Standing.UNDECIDED),
+        (final_log((0, 0, 4), (2, 5, 40)), Standing.UNDECIDED),
+        (final_log((0, 0, 4), (1, 5, 19)), Standing.PERMITTED),
+        (final_log((0, 0, 4), (1, 5, 30), (2, 31, 40)), Standing.PERMITTED),
+        (None, Standing.UNDECIDED),
+    ],
+    ids=[
+        *("it ends below", "it has some of them", "a later epoch goes on", "it has none of its epoch"),
+        *("it has its epoch there", "and a later one above", "nobody read it"),
+    ],
+)
+def test_what_another_leader_may_have_written_at_its_end_may_be_lost_with_that_end(
+    log: Log | None, standing: Standing
+) -> None:
+    """It is b1's, and b2's election took it as what stands beside it; or b2's, which survived, and nobody knows."""
+    of_b2 = [Candidate(1, 1, Standing.VIOLATION), Candidate(1, 1, Standing.UNDECIDED, frozenset({2}))]
+    logs = {} if log is None else {TRIAL: log}
+    for other in of_b2:
+        unsure = replace(UNSURE, candidates=(OF_B1, other))
+        assert standings(part(0, 9, TAKEN), part(10, 19, unsure), logs=logs)[1] == (10, standing)
+        assert standings(part(10, 19, unsure), part(20, 29, TAKEN), logs=logs) == [(10, standing), (20, PERMITTED)]
+
+
+@pytest.mark.parametrize(
+    ("candidates", "standing"),
+    [
+        ([], Standing.PERMITTED),
+        ([OF_B1], Standing.PERMITTED),
+        ([OF_B1, Candidate(1, 1, Standing.PERMITTED, frozenset({2}))], Standing.PERMITTED),
+        ([OF_B1, Candidate(1, 1, Standing.UNDECIDED, frozenset({1}))], Standing.PERMITTED),
+        ([OF_B1, Candidate(1, 1, Standing.UNDECIDED)], Standing.UNDECIDED),
+        ([OF_B1, Candidate(1, 1, Standing.VIOLATION, frozenset({1}))], Standing.UNDECIDED),
+        ([OF_B1, Candidate(None, None, Standing.UNDECIDED)], Standing.UNDECIDED),
+        ([OF_B1, Candidate(2, None, Standing.UNDECIDED)], Standing.UNDECIDED),
+    ],
+    ids=[
+        *("not known", "one alone", "permitted of either", "the same may have taken it of either"),
+        *("nobody knows what took it", "a violation", "a leader whom nobody reported", "without an epoch"),
+    ],
+)
+def test_it_may_be_of_another_leader_only_where_that_would_not_be_permitted(
+    candidates: list[Candidate], standing: Standing
+) -> None:
+    unsure = replace(UNSURE, candidates=tuple(candidates))
+    logs = {TRIAL: final_log((0, 0, 4), (2, 5, 40)), ("trial", 1): final_log((0, 0, 4), (1, 5, 40))}
+    assert standings(part(0, 9, TAKEN), part(10, 19, unsure), logs=logs)[1] == (10, standing)
+
+
+#: b1's, or of b2, whose election took what stands at 5..69, and of which the log has what it wrote at 5..9.
+EITHER = replace(UNSURE, candidates=(OF_B1, Candidate(1, 1, Standing.VIOLATION)))
+ENDED_AT_9 = final_log((0, 0, 4), (1, 5, 9))
+#: Offsets between what it wrote and what may be its own.
+FAR = 60
+
+
+def standing_above(
+    spare: int | None,
+    *besides: RecordRange,
+    log: Log = ENDED_AT_9,
+    unsure: Decision = EITHER,
+    taken: Sequence[RecordRange] = (part(5, 69, TAKEN),),
+) -> Standing:
+    """How what stands at 70 does, above what an election took, where so many writes are not known."""
+    parts = [*taken, part(70, 79, unsure), *besides]
+    found = attached(parts, 64, {TRIAL: log}, spare={} if spare is None else {(TRIAL, 1): spare})
+    [own] = [one.decision for one in found if one.first_offset == 70]
+    assert own is not None
+    return own.standing
+
+
+@pytest.mark.parametrize(
+    ("written", "spare", "standing"),
+    [
+        (0, 0, Standing.PERMITTED),
+        (64, 0, Standing.PERMITTED),
+        (64, 1, Standing.UNDECIDED),
+        (65, 0, Standing.UNDECIDED),
+        (MOST_SENT, 0, Standing.UNDECIDED),
+        (None, 0, Standing.UNDECIDED),
+        (0, None, Standing.UNDECIDED),
+    ],
+    ids=[
+        *("nothing", "one too few", "one may be elsewhere", "just as many", "more than are kept", "nobody knows"),
+        "nobody knows how many are elsewhere",
+    ],
+)
+def test_nor_further_than_it_had_written_when_they_were_acknowledged(
+    written: int | None, spare: int | None, standing: Standing
+) -> None:
+    """b2's log has 65 records, from 5 to 69. What stood at 70 was acknowledged at 6 s: was it b2's next?"""
+    times = None if written is None else np.array([6 * SECOND] * written + [6 * SECOND + 1] * (65 - written), np.int64)
+    found = attached(
+        [part(5, 69, TAKEN), part(70, 79, EITHER)],
+        64,
+        {TRIAL: final_log((0, 0, 4), (1, 5, 69))},
+        spare={} if spare is None else {(TRIAL, 1): spare},
+        written={} if times is None else {(TRIAL, 1): Written(times)},
+    )
+    assert found[1].decision is not None
+    assert found[1].decision.standing is standing
+
+
+BROKEN = Decision(Ruling(Standing.VIOLATION, "broken", "source"), term=1)
+BROKE = replace(BROKEN, term=0, event=Event(8 * SECOND, 1, 2, 1))
+
+
+@pytest.mark.parametrize(
+    ("lost", "standing"),
+    [
+        (None, Standing.PERMITTED),
+        (part(60, 61, BROKEN), Standing.UNDECIDED),
+        (part(79, 79, BROKEN), Standing.UNDECIDED),
+        (part(80, 81, BROKEN), Standing.PERMITTED),
+        (part(60, 61, replace(BROKEN, term=2)), Standing.PERMITTED),
+        (part(60, 61, BROKEN, hole=True), Standing.PERMITTED),
+        (part(60, 61, BROKE), Standing.UNDECIDED),
+        (part(80, 81, BROKE), Standing.PERMITTED),
+        (part(60, 61, replace(BROKE, event=Event(8 * SECOND, 2, 3, 2))), Standing.PERMITTED),
+    ],
+    ids=[
+        *("nothing else", "of its own below", "of its own there", "of its own above", "of another leader", "in a hole"),
+        *("with the same election below", "with it above", "with another election"),
+    ],
+)
+def test_a_log_that_goes_on_above_may_have_lost_them_if_it_lost_others_below(
+    lost: RecordRange | None, standing: Standing
+) -> None:
+    """b2 wrote from 5 to 99. Did it lose what stood at 70, or did its election take it?"""
+    parts = [part(62, 69, TAKEN), part(70, 79, EITHER), *([] if lost is None else [lost])]
+    found = standings(*parts, logs={TRIAL: final_log((0, 0, 4), (1, 5, 99))})
+    assert dict(found)[70] is standing
+
+
+def test_the_leader_whom_it_made_came_no_further_than_writes_are_not_known() -> None:
+    assert standing_above(FAR - 1) is Standing.PERMITTED
+    assert standing_above(FAR) is Standing.UNDECIDED
+    assert standing_above(None) is Standing.UNDECIDED
+
+
+def test_what_is_so_far_above_goes_on_where_that_stands() -> None:
+    parts = [part(5, 69, TAKEN), part(70, 79, EITHER), part(80, 89, EITHER, 6, 7)]
+    found = attached(parts, 64, {TRIAL: ENDED_AT_9}, spare={(TRIAL, 1): FAR - 1})
+    assert [one.decision.standing for one in found if one.decision] == [Standing.PERMITTED] * 3
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        final_log((0, 0, 4), (1, 5, 69)),
+        final_log((0, 0, 4), (1, 5, 10)),
+        final_log((0, 0, 5), (1, 6, 9)),
+        final_log((0, 0, 4), (2, 5, 9)),
+        final_log((0, 0, 9)),
+        replace(ENDED_AT_9, sparse=True),
+    ],
+    ids=[
+        *("it wrote up to there", "it wrote more", "it began above what it took", "another epoch"),
+        *("nothing of its own", "what it wrote may be compacted"),
+    ],
+)
+def test_whoever_wrote_as_far_or_began_otherwise_may_have_written_it(log: Log) -> None:
+    assert standing_above(FAR - 1, log=log) is Standing.UNDECIDED
+
+
+@pytest.mark.parametrize(
+    "other",
+    [Candidate(2, 2, Standing.VIOLATION), Candidate(None, None, Standing.UNDECIDED)],
+    ids=["of a later leader", "of a leader whom nobody reported"],
+)
+def test_another_leader_may_have_had_what_that_one_lacked(other: Candidate) -> None:
+    unsure = replace(UNSURE, candidates=(OF_B1, other))
+    assert standing_above(FAR - 1, unsure=unsure) is Standing.UNDECIDED
+
+
+@pytest.mark.parametrize("offset", [0, 12, 69])
+def test_what_else_was_acknowledged_below_may_be_of_its_log(offset: int) -> None:
+    broken = replace(UNSURE, ruling=Ruling(Standing.VIOLATION, "broken", "source"))
+    assert standing_above(FAR - 1, part(offset, offset, broken)) is Standing.UNDECIDED
+    assert standing_above(FAR - 2, part(offset, offset, broken)) is Standing.PERMITTED
+    elsewhere = part(offset, offset, broken, partition=1)
+    assert standing_above(FAR - 1, elsewhere) is Standing.PERMITTED
+
+
+@pytest.mark.parametrize(("spare", "standing"), [(4, Standing.PERMITTED), (5, Standing.UNDECIDED)])
+def test_from_what_it_took_far_below_nobody_counts(spare: int, standing: Standing) -> None:
+    parts = [part(5, 9, TAKEN), part(200, 209, TAKEN), part(210, 219, EITHER)]
+    found = attached(parts, 64, {TRIAL: ENDED_AT_9}, spare={(TRIAL, 1): spare})
+    own = found[-1].decision
+    assert own is not None
+    assert own.standing is standing
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        part(10, 19, replace(UNSURE, may_have=frozenset({2}))),
+        part(10, 19, replace(UNSURE, may_have=frozenset())),
+        part(200, 209, UNSURE),
+        part(10, 19, UNSURE, partition=1),
+        part(5, 9, UNSURE),
+    ],
+    ids=["another election", "no election", "far away", "another partition", "where others stood"],
+)
+@pytest.mark.parametrize("at", [0, 64, 1000])
+def test_what_another_took_or_stands_elsewhere_was_not(other: RecordRange, at: int) -> None:
+    first, last = (other.first_offset or 0) + at, (other.last_offset or 0) + at
+    other = replace(other, first_offset=first, last_offset=last)
+    assert (first, Standing.UNDECIDED) in standings(part(at, at + 9, TAKEN), other)
+
+
+def test_nor_what_stands_far_below() -> None:
+    assert standings(part(0, 9, UNSURE), part(200, 209, TAKEN))[0] == (0, Standing.UNDECIDED)
+
+
+def test_what_was_sent_after_something_above_it_was_acknowledged_is_of_another_log() -> None:
+    found = standings(part(0, 9, TAKEN), part(10, 14, UNSURE, 20, 21), part(15, 19, UNSURE, 6, 7))
+    assert (10, Standing.UNDECIDED) in found
+    elsewhere = standings(part(0, 9, TAKEN), part(10, 14, UNSURE, 20, 21), part(15, 19, UNSURE, 6, 7, partition=1))
+    assert (10, Standing.PERMITTED) in elsewhere
+    above_its_first = standings(part(0, 9, TAKEN), part(10, 14, UNSURE, 20, 21), part(14, 14, TAKEN, 6, 7))
+    assert (10, Standing.UNDECIDED) in above_its_first
+    some = part(10, 14, UNSURE, 20, 21, count=3)
+    at_its_first = standings(part(0, 9, TAKEN), some, part(10, 10, TAKEN, 6, 7))
+    assert (10, Standing.UNDECIDED) not in at_its_first
+
+
+@pytest.mark.parametrize(
+    ("parts", "standing"),
+    [
+        ([part(15, 19, UNSURE, 22, 23)], Standing.UNDECIDED),
+        ([part(15, 19, UNSURE, 20.5, 23)], Standing.PERMITTED),
+        ([part(15, 19, UNSURE, 21, 23)], Standing.PERMITTED),
+        ([part(15, 16, TAKEN, 21.2, 21.5), part(17, 19, UNSURE, 22, 23)], Standing.PERMITTED),
+        ([part(100, 109, UNSURE, 22, 23), part(120, 129, TAKEN, 24, 25)], Standing.PERMITTED),
+        ([part(12, 14, TAKEN, partition=1), part(15, 19, UNSURE, 22, 23, partition=1)], Standing.PERMITTED),
+    ],
+    ids=["it", "sent before", "sent in that moment", "something permitted since", "far away", "another partition"],
+)
+def test_what_continues_another_log_is_of_it(parts: list[RecordRange], standing: Standing) -> None:
+    """From 10 to 13 stands what was sent when 14 had been acknowledged of the log that was taken."""
+    found = standings(part(0, 9, TAKEN), part(10, 13, UNSURE, 20, 21), part(14, 14, TAKEN, 6, 7), *parts)
+    assert (10, Standing.UNDECIDED) in found
+    last = next(one for one in found if one[0] == next(p.first_offset for p in parts if p.decision is UNSURE))
+    assert last[1] is standing
+
+
+_BROKEN = Decision(Ruling(Standing.VIOLATION, "broken", "source"))
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [part(0, 9, TAKEN, 5, 24), part(10, 13, UNSURE, 20, 21), part(14, 14, TAKEN, 6, 7)],
+        [part(0, 9, TAKEN), part(10, 13, _BROKEN, 20, 21), part(14, 14, TAKEN, 6, 7)],
+        [part(0, 9, TAKEN), part(10, 12, UNSURE, 20, 21), part(13, 13, UNSURE, 30, 31), part(14, 14, TAKEN, 6, 7)],
+    ],
+    ids=["some of it below was acknowledged late", "a violation", "another of it in between"],
+)
+def test_whatever_stands_around_it_what_continues_another_log_is_of_it(parts: list[RecordRange]) -> None:
+    assert (15, Standing.UNDECIDED) in standings(*parts, part(15, 19, UNSURE, 22, 23))
+
+
+def test_what_another_election_took_far_below_does_not_part_it_from_another_log() -> None:
+    before = replace(TAKEN, event=Event(200 * SECOND, 3, 1, 3), may_have=frozenset({3}))
+    found = standings(
+        *(part(0, 4, before, 99, 100), part(5000, 5009, TAKEN), part(5010, 5013, UNSURE, 20, 21)),
+        *(part(5014, 5014, TAKEN, 6, 7), part(5015, 5019, UNSURE, 22, 23)),
+    )
+    assert found[-1] == (5015, Standing.UNDECIDED)
+
+
+def test_a_violation_beside_what_was_permitted_stays_one() -> None:
+    broken = Decision(Ruling(Standing.VIOLATION, "broken", "source"))
+    for one in (broken, replace(broken, may_have=frozenset({1}))):
+        assert standings(part(0, 9, TAKEN), part(10, 19, one))[1] == (10, Standing.VIOLATION)

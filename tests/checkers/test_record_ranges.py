@@ -1,0 +1,83 @@
+"""Records, folded into ranges."""
+
+import pyarrow as pa
+import pytest
+
+from checkers.evidence.leadership import LeaderTerm
+from checkers.evidence.record_ranges import (
+    COLUMNS,
+    RecordRange,
+    bucket_width,
+    claims,
+    joined,
+    reattributed,
+    record_ranges,
+)
+from tests.checkers.notation import SECOND
+from tests.checkers.ranges import BOTH, NAMES, SEEN, TRIAL, record_range
+
+
+@pytest.mark.parametrize("size", [7, 10_000], ids="in pieces of {}".format)
+def test_what_is_folded_is_what_is_there(size: int) -> None:
+    offsets = [*range(1000), *range(2000, 2100), 5000]
+    rows = [("trial", 0, n, 0, (n % 10) * SECOND, *[None] * 5) for n in offsets]
+    table = pa.Table.from_pylist([dict(zip(COLUMNS.names, row, strict=True)) for row in rows], COLUMNS)
+    parts = record_ranges((table[at : at + size] for at in range(0, len(table), size)), {TRIAL: BOTH}, 64)
+    assert sum(part.count for part in parts) == len(offsets)
+    assert {(part.term, part.first_ns // SECOND, part.last_ns // SECOND) for part in parts if part.count > 9} == {
+        (1, 0, 7),
+        (2, 8, 9),
+    }
+    assert sorted((part.term, part.first_offset, part.last_offset, part.count) for part in joined(parts, 64)) == [
+        (1, 0, 997, 800),
+        (1, 2000, 2097, 80),
+        (1, 5000, 5000, 1),
+        (2, 8, 999, 200),
+        (2, 2008, 2099, 20),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("offsets", "partitions", "width"), [(0, 0, 64), (1_000, 1, 64), (10**8, 1, 8192), (10**8, 12, 65536)]
+)
+def test_there_is_a_bounded_number_of_buckets(offsets: int, partitions: int, width: int) -> None:
+    assert bucket_width(offsets, partitions) == width
+    assert offsets * partitions // width <= 20_000
+
+
+def test_record_ranges_as_near_as_a_bucket_is_wide_are_one_and_farther_ones_are_not() -> None:
+    near = joined([record_range(64, 70, 6, 9), record_range(0, 6, 5, 7)], 64)
+    assert near == [record_range(0, 70, 5, 9, count=14, acknowledged=14)]
+    assert len(joined([record_range(0, 6), record_range(71, 80)], 64)) == 2
+    assert len(joined([record_range(0, 6), record_range(7, 8, term=2)], 64)) == 2
+    assert len(joined([record_range(0, 6), record_range(None, None)], 64)) == 2
+
+
+def test_a_run_has_the_times_of_what_was_acknowledged_in_it() -> None:
+    [whole] = joined([record_range(0, 1, 1, 2, acknowledged=0), record_range(2, 3, 5, 6)], 64)
+    assert (whole.first_ns, whole.last_ns, whole.acknowledged) == (5 * SECOND, 6 * SECOND, 2)
+
+
+def test_what_a_deposed_leader_took_before_it_knew_is_its_own() -> None:
+    parts = [record_range(0, 9), record_range(10, 19, 9, 11, term=2)]
+    assert joined(reattributed(parts, 64, {TRIAL: BOTH}, claims(SEEN, NAMES)), 64) == [record_range(0, 19, 5, 11)]
+
+
+@pytest.mark.parametrize(
+    "later",
+    [record_range(10, 19, 13, 14, term=2), record_range(200, 210, 9, 11, term=2), record_range(5, 9, 9, 11, term=2)],
+)
+def test_what_it_no_longer_claimed_or_does_not_continue_is_its_successors(later: RecordRange) -> None:
+    parts = [record_range(0, 9), later]
+    assert later in reattributed(parts, 64, {TRIAL: BOTH}, claims(SEEN, NAMES))
+
+
+def test_an_offset_as_great_as_can_be_has_a_bucket_too() -> None:
+    assert bucket_width((1 << 63) - 1, 1_000_000) == 1 << 62
+
+
+def test_what_was_taken_before_anything_was_seen_was_taken_by_who_led_first() -> None:
+    row = {"topic": "trial", "offset": 1, "sent_ns": 1, "acknowledged_ns": 2}
+    table = pa.Table.from_pylist([{**row, "partition": 0}, {**row, "partition": 1}], COLUMNS)
+    parts = record_ranges([table], {TRIAL: [LeaderTerm(1, 0, 9)], ("trial", 1): []}, 64)
+    assert [(part.partition, part.term) for part in parts] == [(0, 1), (1, 0)]
