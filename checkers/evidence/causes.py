@@ -49,23 +49,26 @@ def found_ranges(
     parts = record_ranges(stored.pieces(COLUMNS), led, width, holes, evidence)
     if evidence is not None:
         known = decided(parts, anomaly, evidence)
-        # Acknowledged records that are in no log may have been taken by the same cut.
-        beside = anomaly.gone is Gone.MOVED and any(part.standing is Standing.UNDECIDED for part in known)
-        others = _lost_beside(found, led, holes, evidence) if beside else []
+        beside = {}
+        if any(part.standing is Standing.UNDECIDED for part in known):
+            beside = {of: _gone_in(of, found, led, holes, evidence) for of in Gone if of is not anomaly.gone}
+        # The cut that took acknowledged records may also have taken what moved, and what one event did wrong shows in
+        # whatever it took.
+        others = beside.get(Gone.ACKNOWLEDGED, []) if anomaly.gone is Gone.MOVED else []
+        wrong = [part for parts in beside.values() for part in parts]
         spare = evidence.spare if anomaly.gone is Gone.ACKNOWLEDGED else {}
-        parts = attached(known, width, evidence.logs, others, spare, evidence.written)
+        parts = attached(known, width, evidence.logs, others, spare, evidence.written, wrong)
     return joined(reattributed(joined(parts, width), width, led, claims(history.seen, history.stored.brokers)), width)
 
 
-def _lost_beside(
-    found: AnomalyStore, led: Mapping[Partition, Sequence[LeaderTerm]], holes: Holes, evidence: Evidence
+def _gone_in(
+    way: Gone, found: AnomalyStore, led: Mapping[Partition, Sequence[LeaderTerm]], holes: Holes, evidence: Evidence
 ) -> list[RecordRange]:
-    """The ranges of acknowledged records that are in no log: a cut that took them may also have taken undecided records
-    of another anomaly."""
+    """The ranges of records that are gone in one way, decided."""
     ranges = []
-    for anomaly, lost in found.gone(Gone.ACKNOWLEDGED):
-        width = bucket_width(lost.extent(), len(led))
-        ranges += decided(record_ranges(lost.pieces(COLUMNS), led, width, holes, evidence), anomaly, evidence)
+    for anomaly, gone in found.gone(way):
+        width = bucket_width(gone.extent(), len(led))
+        ranges += decided(record_ranges(gone.pieces(COLUMNS), led, width, holes, evidence), anomaly, evidence)
     return ranges
 
 

@@ -66,10 +66,12 @@ def attached(
     others: Iterable[RecordRange] = (),
     spare: Mapping[tuple[Partition, int], int] = MappingProxyType({}),
     written: Mapping[tuple[Partition, int], Written] = MappingProxyType({}),
+    wrong: Iterable[RecordRange] = (),
 ) -> list[RecordRange]:
     """Give undecided record ranges the decision of a permitted neighbour, if the same event may have taken them: an
     election cuts a log at one offset, and takes everything from there on. ``logs``: the final logs. ``others``: record
-    ranges of another anomaly that the event may have taken.
+    ranges of another anomaly that the event may have taken. ``wrong``: record ranges of any anomaly, of which only the
+    violations count.
 
     Exceptions: Records are of another leader's log if more of them were acknowledged there than one log has offsets, or
     if they were acknowledged after records above them were; so are records that continue them. No election alone took
@@ -86,7 +88,7 @@ def attached(
         key=lambda one: (one[0].of, -1 if one[0].first_offset is None else one[0].first_offset, one[0].first_ns),
     )
     found = [part for part, _ in ordered]
-    apart, violations = _kept_apart(found, width), _Violations.among(found)
+    apart, violations = _kept_apart(found, width), _Violations.among([*found, *wrong])
     for order, upwards in ((range(len(found) - 1, -1, -1), False), (range(len(found)), True)):
         permitted: dict[tuple[Partition, int], RecordRange] = {}
         crowds: dict[tuple[Partition, int, int], RecordRange] = {}

@@ -40,6 +40,7 @@ class Walk:
     held: frozenset[int] = frozenset()
     may: frozenset[int] = frozenset()
     observed: bool = False
+    permits: dict[int, bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         case, leader = self.case, self.elections.terms[self.number].leader
@@ -156,6 +157,7 @@ class Walk:
             if has is Has.MUST:
                 taken, perhaps, back = None, [*perhaps, *back], []
             elif has is Has.MAY:
+                self.permits[n] = self._may_take(n)
                 self._elected(n, Why.PERHAPS_ELECTED)
                 (perhaps if taken is None else back).append(n)
                 for broker in [broker for broker, known in self.state.items() if known is Has.MUST]:
@@ -269,7 +271,10 @@ class Walk:
         return written is not None and offset is not None and offset <= written.twice
 
     def _may_take(self, n: int) -> bool:
-        """Whether the settings permit that the election of a term took the records, if it did."""
+        """Whether the settings permit that the election of a term took the records, if it did: by what was known when
+        it was asked first, at that election. (A disk that was lost later excuses no earlier loss.)"""
+        if n in self.permits:
+            return self.permits[n]
         happened = self._circumstances(n, self.state.get(self.elections.terms[n].leader))
         return standing(self.anomaly, self.evidence.configuration, happened).standing is Standing.PERMITTED
 
@@ -278,6 +283,7 @@ class Walk:
         happened = self._circumstances(n, has)
         event = self._event(n)
         ruling = standing(self.anomaly, self.evidence.configuration, happened)
+        self.permits[n] = ruling.standing is Standing.PERMITTED
         if has is Has.WIPED and ruling.standing is Standing.PERMITTED and self._older_survived():
             return self._undecided("every disk was wiped, and yet the log of before continues", [n])
         log = self.evidence.logs.get(self.case.of)
@@ -492,10 +498,13 @@ class Walk:
 
     def _joined_before(self, n: int, leader: int, at_ns: int) -> None:
         """A disk is about to be wiped. If it is that of a later leader, who had the records from the beginning of its
-        term: who was reported in its ISR, too shortly before to be sure, may have joined it."""
+        term: who was reported in its ISR, too shortly before to be sure, may have joined it. (Who was in it from the
+        beginning need not have what was not committed.)"""
         own = n > self.number and leader == self.elections.terms[n].leader
         reports = [report for report in self.elections.reports_of(n) if own and report.from_ns <= at_ns]
-        for broker in frozenset[int]().union(*(report.isr for report in reports)) - {leader}:
+        first = min(reports, key=lambda report: report.from_ns, default=None)
+        stayed = first.isr if first is not None and self.committed is None else ()
+        for broker in frozenset[int]().union(*(report.isr for report in reports)) - {leader, *stayed}:
             if self.state.get(leader) in {Has.MUST, Has.MAY} and self.state.get(broker) is None:
                 self._now(at_ns, broker, Has.MAY, Why.PERHAPS_JOINED, n)
 

@@ -52,6 +52,9 @@ UNANSWERED = ("txn 1 commit info 0..5..", "send a info x1 t1..", "stable @0 high
         (("txn 1 commit ok 0..5..6", "send a ok t1..2", "stable @0 high=1"), False),
         (("txn 1 commit ok 0..5..6", "send a ok x1 t1..2 p1", "stable @0 high=1"), False),
         ((*COPY, "send b ok x1 t1..2", "live a @2 r4 t7"), False),
+        (("txn 1 commit ok 0..5..6", "send a ok x1 t1..2", "final a @0", "stable @3 high=4"), False),
+        (("txn 1 commit ok 0..5..6", "send a ok x1 t1..2", "live a @0 r4 t7", "stable @3 high=4"), None),
+        (("txn 1 commit ok 0..5..6", "send a ok x1 t1..2", "final a @0 p1", "stable @3 high=4"), None),
         ((TWO[0], *(f"{line} i1" for line in TWO[1:2]), "send b ok @2 x2 i1 t8..9", TWO[4], "fault f b1 5..6"), True),
     ],
     ids=[
@@ -69,6 +72,11 @@ UNANSWERED = ("txn 1 commit info 0..5..", "send a info x1 t1..", "stable @0 high
         *("a fault that did not act", "a fault that may have acted", "the end of a later one"),
         *("acknowledged without an offset", "of a transaction without an end", "acknowledged so after its end"),
         *("acknowledged so outside of transactions", "so in another partition", "so, and another stands there"),
+        *(
+            "so, and it stands elsewhere in the end",
+            "so, and it stood elsewhere",
+            "so, and it stands in another partition",
+        ),
         *("an end before without an answer", "an end of its first incarnation"),
     ],
 )

@@ -1,8 +1,10 @@
 """Who must have had a record that is gone, and what took it: more histories that each rule must not reach, or must."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 from checkers.evidence import holders
 from checkers.evidence.decision import Case
@@ -10,9 +12,10 @@ from checkers.evidence.evidence import candidates
 from checkers.evidence.holders import stories
 from checkers.evidence.intervals import NEVER
 from checkers.evidence.standing import delivered
+from checkers.judge import judge
 from harness.core.anomalies import HANGING_TRANSACTION, LOST, VANISHED
 from harness.core.verdict import Standing
-from tests.checkers.notation import SECOND, by_hand
+from tests.checkers.notation import SECOND, by_hand, write
 from tests.checkers.test_holders import (
     ALONE,
     CUT,
@@ -516,3 +519,74 @@ def test_a_leader_may_report_an_older_isr_than_it_uses_where_the_controller_is_l
     log = ["final a @4 e0", "final b @5 e1", "send late ok @6 t300..301", "final late @6 e1", "end 0..7"]
     settings = {**UNCLEAN, "version": version, "metadata": "zookeeper"}
     assert decided("send r ok @5 t75..76", *led, *faults, *log, **settings).standing is standing
+
+
+@pytest.mark.parametrize("wipe", [[], ["fault w b1 21..22 kind=wipe"]], ids=["its disk stays", "its disk is wiped"])
+@pytest.mark.parametrize(
+    ("isr", "joined", "standing"),
+    [("1,2", "", PERMITTED), ("1", "19.5", UNDECIDED)],
+    ids=["in the ISR all the time", "in the ISR just before"],
+)
+def test_who_was_in_the_isr_need_not_have_what_its_leader_alone_acknowledged_before(
+    isr: str, joined: str, standing: Standing, wipe: list[str]
+) -> None:
+    """b1 leads two terms in succession, and dies. With acks=1 b2 need not have what b1 acknowledged in the first; it
+    may have it if it joined the ISR in the second, for then its log had reached the beginning of that."""
+    found = decided(
+        "send r ok @5 t8..8.1",
+        *[*saw("b1,b2,b3", "0..11", 1, 0, "1,2,3"), "fault k3 b3 11.5..90 kind=kill"],
+        *[*saw("b1,b2", "12..19", 1, 1, isr), *(saw("b1,b2", f"{joined}..19.9", 1, 1, "1,2") if joined else [])],
+        *["fault k1 b1 20..50 kind=kill", *wipe, *saw("b2", "26..60", 2, 2, "2")],
+        *["final a @4 e0", "final b @5 e2", "send late ok @6 t55..56", "end 0..7"],
+        **ALONE,
+    )
+    assert found.standing is (standing if wipe else PERMITTED)
+
+
+#: b1, alone with b2 in the ISR, is killed; b3 was outside the ISR, and is elected.
+OUTSIDE = [
+    *saw("b1,b2,b3", "0..9", 1, 0, "1,2,3"),
+    *saw("b1", "10..20", 1, 0, "1,2"),
+    *saw("b2,b3", "10..25", 1, 0, "1,2"),
+    "saw b1 @10.5 leader=1 epoch=0 isr=1,2 high=6",
+    "fault killed b1 20..40 kind=kill",
+    *saw("b2,b3", "26..60", 3, 1, "3"),
+    *("send a ok @4 t1..2", "send r ok @5 t9.5..9.6", "send s ok @6 t19.75..19.76", "final a @4 e0"),
+    *("send b ok @5 t54..55", "final b @5 e1", "send late ok @6 t55..56", "final late @6 e1", "end 4..7"),
+]
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("wipe", [[], ["fault w b1 21..22 kind=wipe"], ["fault w b1 30..31 kind=wipe"]])
+def test_a_disk_that_is_wiped_excuses_no_election_of_who_may_lack_what_another_must_have(
+    wipe: list[str], spark: SparkSession, tmp_path: Path
+) -> None:
+    """r is committed, so b2 has it, whatever happens to b1; s, above it, is not, and was permitted to be lost."""
+    write(tmp_path, [by_hand(*OUTSIDE, *wipe)], acks="1", unclean_election=True)
+    lost = judge(tmp_path, spark).anomalies["lost"]
+    assert lost.standing is UNDECIDED
+    assert [run["standing"] for run in lost.runs if run["first_offset"] <= 6 <= run["last_offset"]] == [PERMITTED]
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize(
+    ("fifth", "standing"),
+    [
+        (["send v ok @5 t5..6"], UNDECIDED),
+        (["send v info t5..", "live v @5 e0 t7"], UNDECIDED),
+        (["send v info t5..", "live v @5 e0 t32"], PERMITTED),
+    ],
+    ids=["acknowledged", "delivered", "delivered when the ISR was one broker"],
+)
+def test_above_a_violation_of_any_anomaly_the_same_election_excuses_nothing_undecided(
+    fifth: list[str], standing: Standing, spark: SparkSession, tmp_path: Path
+) -> None:
+    lines = [
+        *[*saw("b1,b2,b3", "0..9", 1, 0, "1,2,3"), *saw("b1,b2,b3", "10..29", 1, 0, "1")],
+        *["fault killed b1 30..50 kind=kill", *saw("b2,b3", "36..60", 2, 1, "2,3")],
+        *["send a ok @4 t1..2", "final a @4 e0", *fifth, "send p ok @6 t9..10", "send q ok @7 t17..18"],
+        *["send b ok @5 t54..55", "final b @5 e1", "send late ok @6 t55..56", "final late @6 e1", "end 4..7"],
+    ]
+    write(tmp_path, [by_hand(*lines)], acks="all", unclean_election=True, min_insync_replicas=1)
+    lost = judge(tmp_path, spark).anomalies["lost"].runs
+    assert [run["standing"] for run in lost if run["first_offset"] <= 6 <= run["last_offset"]] == [standing]

@@ -142,6 +142,8 @@ def decisions(played: Played) -> Iterator[tuple[Anomaly, Loss, Decision]]:
         read.setdefault(row["record_id"], row)
     epochs = _epochs(played)
     holes = {loss.record.id for loss in truth if _in_hole(played, loss)}
+    each: dict[Anomaly, list[RecordRange]] = {}
+    by_id = {loss.record.id: loss for loss in truth}
     for anomaly in (LOST, VANISHED):
         some = [loss for loss in truth if (loss.acknowledged_ns if anomaly is LOST else read.get(loss.record.id))]
         ranges = []
@@ -162,22 +164,16 @@ def decisions(played: Played) -> Iterator[tuple[Anomaly, Loss, Decision]]:
                 loss.record.id in holes,
             )
             ranges.append(_range(case, loss))
-        yield from _told(anomaly, some, ranges, known)
+        each[anomaly] = decided(ranges, anomaly, known)
+    for anomaly, other in ((LOST, VANISHED), (VANISHED, LOST)):
+        spare = known.spare if anomaly is LOST else {}
+        for part in attached(each[anomaly], _WIDTH, known.logs, (), spare, known.written, each[other]):
+            assert part.decision is not None
+            yield anomaly, by_id[part.again_to or 0], part.decision
 
 
 def _only(epochs: set[int]) -> int | None:
     return next(iter(epochs)) if len(epochs) == 1 else None
-
-
-def _told(
-    anomaly: Anomaly, some: list[Loss], ranges: list[RecordRange], known: Evidence
-) -> Iterator[tuple[Anomaly, Loss, Decision]]:
-    by_id = {loss.record.id: loss for loss in some}
-    for part in attached(
-        decided(ranges, anomaly, known), _WIDTH, known.logs, (), known.spare if anomaly is LOST else {}, known.written
-    ):
-        assert part.decision is not None
-        yield anomaly, by_id[part.again_to or 0], part.decision
 
 
 def _range(case: Case, loss: Loss) -> RecordRange:
