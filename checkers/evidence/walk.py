@@ -41,7 +41,6 @@ class Walk:
     may: frozenset[int] = frozenset()
     observed: bool = False
     permits: dict[int, bool] = field(default_factory=dict)
-    doubted: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         case, leader = self.case, self.elections.terms[self.number].leader
@@ -181,10 +180,6 @@ class Walk:
     def _now(self, at_ns: int, broker: int, has: Has | None, why: Why, n: int, fault: str | None = None) -> None:
         if self.state.get(broker) is has and why is not Why.NOT_IN_SYNC:
             return
-        if self.state.get(broker) is Has.MUST and why in {Why.DOUBTED, Why.PERHAPS_FOLLOWED}:
-            self.doubted.add(broker)
-        elif has in {Has.MUST, Has.WIPED}:
-            self.doubted.discard(broker)
         term = self.elections.terms[n]
         self.state.becomes(Change(at_ns, broker, has, why, term.leader, term.epoch, fault))
 
@@ -518,9 +513,7 @@ class Walk:
         return int(row["injecting_ns"] if row["healed_ns"] is None else row["healed_ns"])
 
     def _disks_lost(self) -> bool:
-        """Whether all that must have had the records lost their disks. (Who had to have them until an election was
-        doubtful lost none.)"""
-        return Has.WIPED in self.state.values() and Has.MUST not in self.state.values() and not self.doubted
+        return Has.WIPED in self.state.values() and Has.MUST not in self.state.values()
 
     def _older_survived(self) -> bool:
         """Whether all replicas were empty at the same time, but the final log still has records of that epoch or an

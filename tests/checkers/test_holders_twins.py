@@ -543,39 +543,6 @@ def test_who_was_in_the_isr_need_not_have_what_its_leader_alone_acknowledged_bef
     assert found.standing is (standing if wipe else PERMITTED)
 
 
-@pytest.mark.parametrize(("unclean", "standing"), [(True, UNDECIDED), (False, VIOLATION)])
-def test_who_was_in_the_isr_may_have_what_was_committed_before(unclean: bool, standing: Standing) -> None:
-    """b1, who committed r alone, leads again, with b2 in the ISR: too shortly to be sure that it is so. (A clean
-    election shows that it was.)"""
-    found = decided(
-        "send r ok @5 t8..8.1",
-        *[*saw("b1,b2,b3", "0..11", 1, 0, "1"), "fault k3 b3 4..90 kind=kill", *saw("b1,b2", "12..12.6", 1, 1, "1,2")],
-        *["fault k1 b1 12.8..50 kind=kill", "fault w b1 13..14 kind=wipe", *saw("b2", "18..60", 2, 2, "2")],
-        *["final a @4 e0", "final b @5 e2", "send late ok @6 t55..56", "end 0..7"],
-        unclean_election=unclean,
-    )
-    assert found.standing is standing
-
-
-@pytest.mark.parametrize("wipes", [[], ["b1"], ["b1", "b2"]], ids=["no disk", "one disk", "both"])
-@pytest.mark.parametrize("second", ["b2", "b4"])
-def test_what_an_election_took_wrongly_no_wipe_excuses_if_somebody_may_have_had_it_later(
-    second: str, wipes: list[str]
-) -> None:
-    """b3, who was down, is elected in place of b2, who had to have r. Whatever happens to disks then, b3's election may
-    not take r; nor may a later one while b2 has its disk."""
-    found = decided(
-        *[*saw("b1,b2,b3", "0..9", 1, 0, "1,2,3"), "fault k3 b3 9.5..24 kind=kill"],
-        *[*saw("b1,b2", "10.3..20", 1, 0, "1,2"), "saw b1 @15 leader=1 epoch=0 isr=1,2 high=6"],
-        *["send r ok @5 t12.5..12.6", "fault killed b1 20..40 kind=kill", *saw("b2,b3", "26..36", 3, 1, "3")],
-        *[f"fault w{broker} {broker} 30..31 kind=wipe" for broker in wipes],
-        *saw("b2,b3", "42..60", int(second[1]), 2, second[1]),
-        *["send b ok @5 t54..55", "final a @4 e0", "final b @5 e2", "send late ok @6 t55..56", "end 4..7"],
-        **UNCLEAN,
-    )
-    assert (found.standing, found.may_have) == (UNDECIDED, frozenset())
-
-
 #: b1, alone with b2 in the ISR, is killed; b3 was outside the ISR, and is elected.
 OUTSIDE = [
     *saw("b1,b2,b3", "0..9", 1, 0, "1,2,3"),
@@ -587,15 +554,6 @@ OUTSIDE = [
     *("send a ok @4 t1..2", "send r ok @5 t9.5..9.6", "send s ok @6 t19.75..19.76", "final a @4 e0"),
     *("send b ok @5 t54..55", "final b @5 e1", "send late ok @6 t55..56", "final late @6 e1", "end 4..7"),
 ]
-
-
-@pytest.mark.parametrize("wipe", [[], ["fault w b1 30..31 kind=wipe"]])
-def test_nor_an_election_after_that(wipe: list[str]) -> None:
-    """b3 may have had r, and b4 was elected after it: b2 had to have r, and kept its disk."""
-    until = [line.replace("e1", "e2") for line in OUTSIDE if not line.startswith(("saw b2 @26", "saw b3 @26"))]
-    later = [*saw("b2,b3", "26..36", 3, 1, "3"), *saw("b2,b3", "42..60", 4, 2, "4")]
-    found = decided(*until, *later, *wipe, acks="1", unclean_election=True)
-    assert (found.standing, found.may_have) == (UNDECIDED, frozenset())
 
 
 @pytest.mark.heavy
