@@ -43,6 +43,7 @@ def in_time(stored: StoredRun, of: Partition, ends: StableEnds) -> bool | None:
         # (A write of a transaction stands in a log once.)
         ids = pc.field("record_id").isin(pa.array({send["record_id"] for send in silent}, pa.int64()))
         read_last = in_log & ids & pc.field("intact") & (pc.field("phase") == Phase.FINAL)
+        read_last &= pc.field("offset") < ends.last_stable
         elsewhere = {row["record_id"] for row in (stored.rows("reads", read_last) if silent else ())}
         maybe = (send for send in silent if send["record_id"] not in elsewhere)
         return None if _any_in_time(stored, maybe) else False

@@ -498,13 +498,10 @@ class Walk:
 
     def _joined_before(self, n: int, leader: int, at_ns: int) -> None:
         """A disk is about to be wiped. If it is that of a later leader, who had the records from the beginning of its
-        term: who was reported in its ISR, too shortly before to be sure, may have joined it. (Who was in it from the
-        beginning need not have what was not committed.)"""
+        term: who was reported in its ISR, too shortly before to be sure, may have joined it."""
         own = n > self.number and leader == self.elections.terms[n].leader
         reports = [report for report in self.elections.reports_of(n) if own and report.from_ns <= at_ns]
-        first = min(reports, key=lambda report: report.from_ns, default=None)
-        stayed = first.isr if first is not None and self.committed is None else ()
-        for broker in frozenset[int]().union(*(report.isr for report in reports)) - {leader, *stayed}:
+        for broker in frozenset[int]().union(*(report.isr for report in reports)) - {leader}:
             if self.state.get(leader) in {Has.MUST, Has.MAY} and self.state.get(broker) is None:
                 self._now(at_ns, broker, Has.MAY, Why.PERHAPS_JOINED, n)
 
