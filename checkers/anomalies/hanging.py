@@ -34,22 +34,27 @@ def in_time(stored: StoredRun, of: Partition, ends: StableEnds) -> bool | None:
         read_ns[row["record_id"]] = min(row["read_ns"], read_ns.get(row["record_id"], row["read_ns"]))
     read = in_log & pc.field("record_id").isin(pa.array(read_ns, pa.int64()))
     acknowledged = here & (pc.field("outcome") == "ok")
-    in_transaction = pc.is_valid(pc.field("transaction"))
-    written = stored.rows("sends", (acknowledged | read) & in_transaction)
+    written = stored.rows("sends", (acknowledged | read) & pc.is_valid(pc.field("transaction")))
     each = [_before_its_end(stored, send, ends, read_ns.get(send["record_id"])) for send in written]
     if not each and not read_ns:
-        somewhere = in_log & (pc.field("outcome") == "ok") & pc.is_null(pc.field("offset")) & in_transaction
-        silent = [*stored.rows("sends", somewhere)]
-        # (A write of a transaction stands in a log once.)
-        ids = pc.field("record_id").isin(pa.array({send["record_id"] for send in silent}, pa.int64()))
-        read_last = in_log & ids & pc.field("intact") & (pc.field("phase") == Phase.FINAL)
-        read_last &= pc.field("offset") < ends.last_stable
-        elsewhere = {row["record_id"] for row in (stored.rows("reads", read_last) if silent else ())}
-        maybe = (send for send in silent if send["record_id"] not in elsewhere)
-        return None if _any_in_time(stored, maybe) else False
+        return None if _any_in_time(stored, _may_stand_there(stored, in_log, ends)) else False
     if not each or False in each:
         return False
     return None if None in each else True
+
+
+def _may_stand_there(stored: StoredRun, in_log: pc.Expression, ends: StableEnds) -> list[Row]:
+    """The writes that were acknowledged without their offset, and may be the one at the last stable offset: the final
+    read found none of them below. (A write of a transaction stands in a log once. What stands above may be of the same
+    transaction.)"""
+    silent = in_log & (pc.field("outcome") == "ok") & pc.is_null(pc.field("offset"))
+    silent &= pc.is_valid(pc.field("transaction"))
+    sends = [*stored.rows("sends", silent)]
+    ids = pc.field("record_id").isin(pa.array({send["record_id"] for send in sends}, pa.int64()))
+    below = in_log & ids & pc.field("intact") & (pc.field("phase") == Phase.FINAL)
+    below &= pc.field("offset") < ends.last_stable
+    read = {row["record_id"] for row in (stored.rows("reads", below) if sends else ())}
+    return [send for send in sends if send["record_id"] not in read]
 
 
 def _any_in_time(stored: StoredRun, acknowledged: Iterable[Row]) -> bool:

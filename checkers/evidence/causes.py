@@ -51,11 +51,11 @@ def found_ranges(
         known = decided(parts, anomaly, evidence)
         beside = {}
         if any(part.standing is Standing.UNDECIDED for part in known):
-            beside = {of: _gone_in(of, found, led, holes, evidence) for of in Gone if of is not anomaly.gone}
+            beside = {way: _gone_in(way, found, led, holes, evidence) for way in Gone if way is not anomaly.gone}
         # The cut that took acknowledged records may also have taken what moved, and what one event did wrong shows in
         # whatever it took.
         others = beside.get(Gone.ACKNOWLEDGED, []) if anomaly.gone is Gone.MOVED else []
-        wrong = [part for parts in beside.values() for part in parts]
+        wrong = [part for ranges in beside.values() for part in ranges]
         spare = evidence.spare if anomaly.gone is Gone.ACKNOWLEDGED else {}
         parts = attached(known, width, evidence.logs, others, spare, evidence.written, wrong)
     return joined(reattributed(joined(parts, width), width, led, claims(history.seen, history.stored.brokers)), width)

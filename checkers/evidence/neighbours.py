@@ -14,7 +14,7 @@ from checkers.evidence.decision import Case, Decision
 from checkers.evidence.final_logs import Log
 from checkers.evidence.intervals import BEFORE, NEVER
 from checkers.evidence.leadership import Partition
-from checkers.evidence.record_ranges import RecordRange, both, near
+from checkers.evidence.record_ranges import RecordRange, merged, near
 from checkers.evidence.written import Written
 from harness.core.verdict import Standing
 
@@ -186,7 +186,7 @@ def _crowd(
     before = crowds.get((part.of, term, (part.first_offset or 0) // width))
     if before is None or part.first_offset is None or before.first_offset is None:
         return part
-    return replace(both(before, part), first_offset=min(before.first_offset, part.first_offset))
+    return replace(merged(before, part), first_offset=min(before.first_offset, part.first_offset))
 
 
 def _fits(crowd: RecordRange) -> bool:

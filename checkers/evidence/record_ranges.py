@@ -180,7 +180,7 @@ def joined(parts: Iterable[RecordRange], width: int) -> list[RecordRange]:
         number.setdefault(part.decision, len(number))
     for part in sorted(in_order, key=lambda one: (place_of(one)[:4], number[one.decision])):
         if found and _adjoin(found[-1], part, width):
-            found[-1] = both(found[-1], part)
+            found[-1] = merged(found[-1], part)
         else:
             found.append(part)
     return found
@@ -266,7 +266,7 @@ def _adjoin(one: RecordRange, other: RecordRange, width: int) -> bool:
     return other.first_offset - one.last_offset <= width
 
 
-def both(one: RecordRange, other: RecordRange) -> RecordRange:
+def merged(one: RecordRange, other: RecordRange) -> RecordRange:
     """Two ranges of one partition as one."""
     # If one part has acknowledged records, only times of acknowledgements count: the other times are of sends or reads.
     kinds = [part for part in (one, other) if part.acknowledged] or [one, other]

@@ -55,6 +55,7 @@ UNANSWERED = ("txn 1 commit info 0..5..", "send a info x1 t1..", "stable @0 high
         (("txn 1 commit ok 0..5..6", "send a ok x1 t1..2", "final a @0", "stable @3 high=4"), False),
         (("txn 1 commit ok 0..5..6", "send a ok x1 t1..2", "live a @0 r4 t7", "stable @3 high=4"), None),
         (("txn 1 commit ok 0..5..6", "send a ok x1 t1..2", "final a @0 p1", "stable @3 high=4"), None),
+        (("txn 1 commit ok 0..5..6", "send a ok x1 t1..2", "final a @5", "stable @3 high=6"), None),
         ((TWO[0], *(f"{line} i1" for line in TWO[1:2]), "send b ok @2 x2 i1 t8..9", TWO[4], "fault f b1 5..6"), True),
     ],
     ids=[
@@ -76,6 +77,7 @@ UNANSWERED = ("txn 1 commit info 0..5..", "send a info x1 t1..", "stable @0 high
             "so, and it stands elsewhere in the end",
             "so, and it stood elsewhere",
             "so, and it stands in another partition",
+            "so, and it stands above",
         ),
         *("an end before without an answer", "an end of its first incarnation"),
     ],
