@@ -1,8 +1,8 @@
 """Follows records of one term through later elections: which brokers had them, and which event took them."""
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import partial
 
 from checkers.evidence.acting import Acting
 from checkers.evidence.behind import LAG_NS, over
@@ -40,6 +40,7 @@ class Walk:
     held: frozenset[int] = frozenset()
     may: frozenset[int] = frozenset()
     observed: bool = False
+    doubted: set[int] = field(default_factory=set)
     permits: dict[int, bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -160,7 +161,9 @@ class Walk:
                 self.permits[n] = self._may_take(n)
                 self._elected(n, Why.PERHAPS_ELECTED)
                 (perhaps if taken is None else back).append(n)
-                for broker in [broker for broker, known in self.state.items() if known is Has.MUST]:
+                must = [broker for broker, known in self.state.items() if known is Has.MUST]
+                self.doubted |= {terms[n].leader, *must}
+                for broker in must:
                     self._now(terms[n].seen_ns, broker, Has.MAY, Why.DOUBTED, n)
             else:
                 if taken is None:
@@ -276,6 +279,9 @@ class Walk:
         if n in self.permits:
             return self.permits[n]
         happened = self._circumstances(n, self.state.get(self.elections.terms[n].leader))
+        # (If this election took them, every leader before had them, and so had whoever is doubted because of one.)
+        if any(self.state.get(broker) is Has.MAY for broker in self.doubted):
+            happened = replace(happened, disks_lost=False)
         return standing(self.anomaly, self.evidence.configuration, happened).standing is Standing.PERMITTED
 
     def _taken(self, n: int, has: Has | None, perhaps: Sequence[int]) -> Decision:
@@ -379,53 +385,56 @@ class Walk:
     def _go_on(self, n: int, from_ns: int, to_ns: int) -> None:
         """Apply what became known during a term: brokers that joined the ISR, and disks that were wiped."""
         term = self.elections.terms[n]
-        reports, wipes = self.elections.reports_of(n), self.acting.wipes(from_ns, to_ns)
+        wipes = self.acting.wipes(from_ns, to_ns)
         if self.committed is None and self.state.get(term.leader) is Has.MUST:
             told_ns = self.evidence.told_committed_ns(self.elections, n, self.case.last_offset)
             if told_ns is not None and not any(
                 broker == term.leader and row["injecting_ns"] <= told_ns for row, broker in wipes
             ):
                 self.committed = told_ns
-        here = self.committed
-        happened: list[tuple[int, int, Any]] = []
-        before: dict[str, frozenset[int]] = {}
         emptied = [(broker, row) for broker, row in self.wiped.items() if self.state.get(broker) is Has.WIPED]
         emptied += [(broker, row) for row, broker in wipes]
+        happened = [*self._reported(n, from_ns, to_ns, emptied)]
+        happened += [(row["injecting_ns"], 0, partial(self._wiped_now, n, broker, row)) for row, broker in wipes]
+        committed = self.committed is not None
+        if n == self.number:
+            self._wiped_in_flight(from_ns)
+        for at, _, applied in sorted(happened, key=lambda one: one[:2]):
+            if not emptied and all(self.state.get(one) is Has.MUST for one in self.elections.replicas):
+                break
+            applied(at)
+        if committed or n > self.number:
+            self._unheard(n, from_ns, to_ns)
+
+    def _reported(
+        self, n: int, from_ns: int, to_ns: int, emptied: Iterable[tuple[int, Row]]
+    ) -> Iterator[tuple[int, int, Callable[[int], None]]]:
+        """What the reports of a term say between two times: when, its order among what happened then, and a function
+        that applies it. ``emptied``: the brokers whose disks are or will be wiped."""
+        here, before = self.committed, dict[str, frozenset[int]]()
         filled = [(self.acting.up_ns(broker, over(row)) + self.elections.lag_ns, broker) for broker, row in emptied]
-        for report in reports:
-            until = min(report.to_ns, to_ns)
+        for report in self.elections.reports_of(n):
+            until, known = min(report.to_ns, to_ns), before.get(report.observer)
             heard_ns = max(report.from_ns, (from_ns if here is None else max(here, from_ns)) + self.elections.lag_ns)
             if heard_ns <= until:
-                happened.append((heard_ns, 1, (report, before.get(report.observer))))
+                yield heard_ns, 1, partial(self._heard, n, report, known, here is not None)
                 # (What was late then may still be reported when it is late no more.)
                 own = report.observer == self._who(n)
                 again_ns = self.acting.current_ns(report.observer, heard_ns, self.elections.lag_ns, leads=own)
                 if heard_ns < again_ns <= until:
-                    happened.append((again_ns, 1, (report, frozenset(report.isr))))
-            happened += [
-                (max(at, report.from_ns), 2, broker)
-                for at, broker in filled
-                if broker in report.isr and max(at, report.from_ns) <= until
-            ]
+                    yield again_ns, 1, partial(self._heard, n, report, frozenset(report.isr), here is not None)
+            elif n > self.number:
+                yield max(report.from_ns, from_ns), 3, partial(self._heard_briefly, n, report, known)
+            for at, broker in filled:
+                still_ns = max(at, report.from_ns)
+                if broker in report.isr and still_ns <= until:
+                    yield still_ns, 2, partial(self._still_reported, n, broker)
             before[report.observer] = frozenset(report.isr)
-        happened += [(row["injecting_ns"], 0, (broker, row)) for row, broker in wipes]
-        if n == self.number:
-            self._wiped_in_flight(from_ns)
-        for at, kind, what in sorted(happened, key=lambda one: one[:2]):
-            if not wipes and not emptied and all(self.state.get(one) is Has.MUST for one in self.elections.replicas):
-                break
-            if kind == 0:
-                broker, row = what
-                self._joined_before(n, broker, at)
-                self.wiped[broker] = row
-                self._now(at, broker, Has.WIPED, Why.WIPED, n, injection_of(row))
-            elif kind == 1:
-                report, earlier = what
-                self._heard(n, report, earlier, at, here is not None)
-            else:
-                self._still_reported(n, what, at)
-        if here is not None or n not in self.elections.terms_of_one_leader(self.number):
-            self._unheard(n, from_ns, to_ns)
+
+    def _wiped_now(self, n: int, broker: int, row: Row, at_ns: int) -> None:
+        self._joined_before(n, broker, at_ns)
+        self.wiped[broker] = row
+        self._now(at_ns, broker, Has.WIPED, Why.WIPED, n, injection_of(row))
 
     def _still_reported(self, n: int, broker: int, at_ns: int) -> None:
         """A broker was reported in the ISR long after its disk was wiped: it may have left and rejoined the ISR between
@@ -465,7 +474,7 @@ class Walk:
                 self.wiped[broker] = row
                 self.in_doubt.add(broker)
 
-    def _heard(self, n: int, report: Span, before: frozenset[int] | None, at_ns: int, committed: bool) -> None:
+    def _heard(self, n: int, report: Span, before: frozenset[int] | None, committed: bool, at_ns: int) -> None:
         """Apply a reported ISR of a term. If the leader has the records, every broker in its ISR has them once they are
         committed; and so does a broker that joins the ISR in a later term (KIP-101: it joins only after its log has
         reached the beginning of that term).
@@ -475,8 +484,9 @@ class Walk:
         leader, isr = self.state.get(self.elections.terms[n].leader), frozenset(report.isr)
         own = report.observer == self._who(n)
         late = self.acting.behind(report.observer, at_ns - self.elections.lag_ns, at_ns, leads=own)
-        later = n not in self.elections.terms_of_one_leader(self.number)
+        later = n > self.number
         caught_up = later and self.evidence.configuration.joins_isr_after_term_began
+        joined_in_term = self._perhaps_joined(n, report, before) if later else frozenset[int]()
         for broker in isr.union(report.elr or ()) if committed else isr:
             has = self.state.get(broker)
             joined = before is not None and broker not in before
@@ -493,8 +503,22 @@ class Walk:
                     self.in_doubt.add(broker)
             elif sure and (committed or (joined and caught_up)):
                 self._now(at_ns, broker, Has.MUST, Why.JOINED, n)
-            elif leader is Has.MAY or (late and (not own or committed or joined)) or (joined and later):
+            elif leader is Has.MAY or (late and (not own or committed or joined)) or broker in joined_in_term:
                 self._now(at_ns, broker, has or Has.MAY, Why.PERHAPS_JOINED, n)
+
+    def _perhaps_joined(self, n: int, report: Span, before: frozenset[int] | None) -> frozenset[int]:
+        """Who joined the ISR of a later term between an observer's last report of it (``before``) and this one. Who is
+        in its first report, but was not in the last ISR before the term, may have joined in it."""
+        last = self.elections.last_before(n)
+        known = before if before is not None else frozenset(report.isr if last is None else last.isr)
+        return frozenset(report.isr) - known
+
+    def _heard_briefly(self, n: int, report: Span, before: frozenset[int] | None, at_ns: int) -> None:
+        """Apply a report of a later term that did not last for a lag: who joined may have the records."""
+        if self.state.get(self.elections.terms[n].leader) in {Has.MUST, Has.MAY}:
+            for broker in self._perhaps_joined(n, report, before):
+                if self.state.get(broker) is None:
+                    self._now(at_ns, broker, Has.MAY, Why.PERHAPS_JOINED, n)
 
     def _joined_before(self, n: int, leader: int, at_ns: int) -> None:
         """A disk is about to be wiped. If it is that of a later leader, who had the records from the beginning of its

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -521,22 +522,75 @@ def test_a_leader_may_report_an_older_isr_than_it_uses_where_the_controller_is_l
     assert decided("send r ok @5 t75..76", *led, *faults, *log, **settings).standing is standing
 
 
-@pytest.mark.parametrize(("wipe", "standing"), [([], PERMITTED), (["fault w b1 21..22 kind=wipe"], UNDECIDED)])
-@pytest.mark.parametrize(("isr", "joined"), [("1,2", ""), ("1", "19.5")], ids=["from the beginning", "just before"])
-def test_who_is_in_the_isr_of_a_leader_that_leads_again_may_have_what_is_lost_with_its_disk(
-    isr: str, joined: str, wipe: list[str], standing: Standing
-) -> None:
-    """b1 leads two terms in succession, and dies. With acks=1 b2 need not have what b1 acknowledged in the first; it
-    may have it if it joined the ISR in the second. Nobody knows whether it did before the first report."""
-    found = decided(
+def led_again(*second_term: str, before: str = "1,2,3", wiped: bool = False, **settings: Any) -> Standing:
+    """b1 acknowledges r with acks=1, leads again with these reports of its second term, and dies; b2 follows it, and
+    lacks r."""
+    return decided(
         "send r ok @5 t8..8.1",
-        *[*saw("b1,b2,b3", "0..11", 1, 0, "1,2,3"), "fault k3 b3 11.5..90 kind=kill"],
-        *[*saw("b1,b2", "12..19", 1, 1, isr), *(saw("b1,b2", f"{joined}..19.9", 1, 1, "1,2") if joined else [])],
-        *["fault k1 b1 20..50 kind=kill", *wipe, *saw("b2", "26..60", 2, 2, "2")],
-        *["final a @4 e0", "final b @5 e2", "send late ok @6 t55..56", "end 0..7"],
-        **ALONE,
-    )
-    assert found.standing is standing
+        *[*saw("b1,b2,b3", "0..11", 1, 0, before), "fault k3 b3 11.5..190 kind=kill", *second_term],
+        *["fault k1 b1 60..90 kind=kill", *(["fault w b1 61..62 kind=wipe"] if wiped else [])],
+        *[*saw("b2", "66..160", 2, 2, "2"), "final a @4 e0", "final b @5 e2", "send late ok @6 t155..156", "end 0..7"],
+        **{**ALONE, **settings},
+    ).standing
+
+
+IN_FROM_ITS_BEGINNING = saw("b1,b2", "12..59", 1, 1, "1,2")
+
+
+@pytest.mark.parametrize("unclean", [False, True])
+@pytest.mark.parametrize("wiped", [False, True])
+@pytest.mark.parametrize(
+    ("isr", "joined"), [("1,2", "30..59"), ("1", "30..59"), ("1", "59.5..59.9")], ids=["again", "late", "at last"]
+)
+def test_who_joins_the_isr_in_its_leaders_second_term_has_what_it_acknowledged_in_the_first(
+    isr: str, joined: str, wiped: bool, unclean: bool
+) -> None:
+    """KAFKA-7128: the leader takes it into the ISR when it has reached the beginning of the second term."""
+    led = [*saw("b1,b2", "12..19", 1, 1, isr), *saw("b1,b2", "20..29", 1, 1, "1"), *saw("b1,b2", joined, 1, 1, "1,2")]
+    assert led_again(*led, wiped=wiped, unclean_election=unclean) is VIOLATION
+
+
+@pytest.mark.parametrize(("wiped", "standing"), [(False, PERMITTED), (True, UNDECIDED)])
+def test_who_stays_in_the_isr_of_a_leader_that_leads_again_need_not_have_it(wiped: bool, standing: Standing) -> None:
+    """With acks=1 b2 may still not have it; and it may have joined again unseen."""
+    assert led_again(*IN_FROM_ITS_BEGINNING, wiped=wiped) is standing
+
+
+@pytest.mark.parametrize("wiped", [False, True])
+@pytest.mark.parametrize(
+    ("led", "before", "version"),
+    [
+        (IN_FROM_ITS_BEGINNING, "1,3", "4.3.1"),
+        ([*saw("b1,b2", "12..19", 1, 1, "1,2"), *saw("b1,b2", "50..59", 1, 1, "1,2")], "1,2,3", "4.3.1"),
+        ([*saw("b1,b2", "12..29", 1, 1, "1"), *saw("b1,b2", "30..59", 1, 1, "1,2")], "1,2,3", "2.0.0"),
+    ],
+    ids=["before the first report", "in a silence", "before KAFKA-7128"],
+)
+def test_who_may_have_joined_the_isr_in_its_leaders_second_term_may_have_it(
+    led: list[str], before: str, version: str, wiped: bool
+) -> None:
+    settings = {"version": version, **({"metadata": "zookeeper"} if version < "3" else {})}
+    assert led_again(*led, before=before, wiped=wiped, **settings) is UNDECIDED
+
+
+@pytest.mark.parametrize(("isr", "standing"), [("1", UNDECIDED), ("1,2", PERMITTED)])
+def test_who_joins_the_isr_in_a_term_that_is_too_short_to_be_sure_may_have_it(isr: str, standing: Standing) -> None:
+    led = [
+        *saw("b1,b2", "12..12.2", 1, 1, isr),
+        *saw("b1,b2", "12.4..12.8", 1, 1, "1,2"),
+        *saw("b2", "13..60", 2, 2, "2"),
+    ]
+    faults = ["fault k3 b3 11.5..190 kind=kill", "fault k1 b1 12.8..90 kind=kill"]
+    log = ["final a @4 e0", "final b @5 e2", "send late ok @6 t50..51", "end 0..7"]
+    lines = [*saw("b1,b2,b3", "0..11", 1, 0, "1,2,3"), *led, *faults, *log]
+    assert decided("send r ok @5 t8..8.1", *lines, **ALONE).standing is standing
+
+
+def test_who_joins_the_isr_in_the_term_of_a_write_need_not_have_it() -> None:
+    led = [*saw("b1", "0..11", 1, 0, "1"), *saw("b1,b2", "12..59", 1, 0, "1,2")]
+    log = ["final a @4 e0", "final b @5 e1", "send late ok @6 t155..156", "end 0..7"]
+    faults = ["fault k1 b1 60..90 kind=kill", *saw("b2", "66..160", 2, 1, "2")]
+    assert decided("send r ok @5 t8..8.1", *led, *faults, *log, **ALONE).standing is PERMITTED
 
 
 @pytest.mark.parametrize(("unclean", "standing"), [(True, UNDECIDED), (False, VIOLATION)])
@@ -600,3 +654,20 @@ def test_above_a_violation_of_any_anomaly_the_same_election_excuses_nothing_unde
     write(tmp_path, [by_hand(*lines)], acks="all", unclean_election=True, min_insync_replicas=1)
     lost = judge(tmp_path, spark).anomalies["lost"].runs
     assert [run["standing"] for run in lost if run["first_offset"] <= 6 <= run["last_offset"]] == [standing]
+
+
+@pytest.mark.parametrize("acks", ["1", "all"])
+@pytest.mark.parametrize("wiped", [[], [1], [1, 2]])
+def test_disks_lost_after_a_doubtful_election_do_not_excuse_the_next(acks: str, wiped: list[int]) -> None:
+    """b3, outside the ISR, is elected, and may have r; b4 joins its ISR, and is elected next. If b3 had r, so has b4;
+    if not, the election of b3 took it."""
+    replicas = "replicas=1,2,3,4"
+    led = [*saw("b1,b2,b3,b4", "0..9", 1, 0, "1,2,3", replicas), *saw("b1", "10..20", 1, 0, "1,2", replicas)]
+    led += [f"saw b1 @10.5 leader=1 epoch=0 isr=1,2 high=6 {replicas}"]
+    led += [*saw("b2,b3,b4", "10..25", 1, 0, "1,2", replicas), *saw("b3,b4", "26..35", 3, 1, "3")]
+    led += [*saw("b3,b4", "36..50", 3, 1, "3,4"), *saw("b4", "57..100", 4, 2, "3,4")]
+    faults = ["fault k1 b1 20..80 kind=kill", "fault k2 b2 27..80 kind=kill", "fault k3 b3 50.5..80 kind=kill"]
+    faults += [f"fault w{one} b{one} 30..31 kind=wipe" for one in wiped]
+    log = ["final a @4 e0", "final b @5 e2", "send late ok @6 t95..96", "final late @6 e2", "end 4..7"]
+    found = decided("send r ok @5 t9.5..9.6", *led, *faults, *log, acks=acks, unclean_election=True)
+    assert (found.standing, found.may_have) == (UNDECIDED, frozenset())
