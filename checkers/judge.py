@@ -20,11 +20,9 @@ from checkers.catalogue import checkers_of
 from checkers.checker import Checker
 from checkers.evidence.causes import found_ranges, runs, terms_led
 from checkers.evidence.copies import sent_again_for_loss, without_late_copies
-from checkers.evidence.evidence import Evidence
 from checkers.evidence.faults import active
-from checkers.evidence.final_logs import Holes
-from checkers.evidence.holes import with_final_logs
 from checkers.evidence.leadership import who_led
+from checkers.evidence.losses import Losses, losses_of
 from checkers.evidence.reach import Resent, faulted, given_up_beside, late_copies, resent
 from checkers.evidence.readers import behind
 from checkers.evidence.record_ranges import RecordRange
@@ -102,11 +100,9 @@ def _judged(history: History, checkers: Sequence[Checker]) -> Verdict:
     sizes = {f.checker.anomaly.name: f.count for f in found} | dict.fromkeys(failures)
     report = summary(counts, lost=sizes.get(LOST.name, 0), duplicated=sizes.get(DUPLICATED.name, 0))
     kept = stored(found)
-    known, missing = (
-        with_final_logs(history, seen, kept) if any(f.checker.anomaly in LOSS for f in found) else (None, {})
-    )
+    losses = losses_of(history, kept, seen) if any(f.checker.anomaly in LOSS for f in found) else None
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
-        explanations = list(pool.map(lambda one: explained(history, one, kept, missing, known), found))
+        explanations = list(pool.map(lambda one: explained(history, one, kept, losses), found))
     names = [f.checker.anomaly.name for f in found]
     ranges = {name: one for name, (_, one) in zip(names, explanations, strict=True)}
     anomalies = {name: one for name, (one, _) in zip(names, explanations, strict=True)}
@@ -198,12 +194,11 @@ def rule(history: History, anomaly: Anomaly, found: AnomalyStore, ranges: Sequen
 
 
 def explained(
-    history: History, found: Found, kept: AnomalyStore, missing: Holes, known: Evidence | None
+    history: History, found: Found, kept: AnomalyStore, losses: Losses | None
 ) -> tuple[FoundAnomaly, list[RecordRange]]:
     """An anomaly that a checker found, with its standing, its runs, and its examples. Each run has a standing; each
-    example has the leader and the active faults of its time. Also returns all ranges of its records.
-
-    ``kept``: what all checkers found. ``missing``: holes of the final log; nothing permits a loss in a hole.
+    example has the leader and the active faults of its time. Also returns all ranges of its records. ``kept``: what all
+    checkers found.
     """
     names, anomaly = history.stored.brokers, found.checker.anomaly
     examples = [
@@ -215,13 +210,15 @@ def explained(
         for row in found.examples
         for at in [moment(row)]
     ]
-    gone = anomaly in LOSS
-    ranges = found_ranges(history, anomaly, kept, missing if gone else {}, known if gone else None)
-    if known is not None and anomaly in {ACKNOWLEDGED_ELSEWHERE, REAL_TIME_ORDER}:
-        ranges = without_late_copies(history, anomaly, kept.of(anomaly), ranges, known)
+    if losses is not None and anomaly in LOSS:
+        ranges = losses.ranges(anomaly)
+    else:
+        ranges = found_ranges(history, anomaly, kept.of(anomaly))
+    if losses is not None and anomaly in {ACKNOWLEDGED_ELSEWHERE, REAL_TIME_ORDER}:
+        ranges = without_late_copies(history, anomaly, kept.of(anomaly), ranges, losses.evidence)
     ruling = rule(history, anomaly, kept, ranges)
     if anomaly is DUPLICATED and ruling.standing is Standing.VIOLATION:
-        ruling = sent_again_for_loss(history, kept, missing, known) or ruling
+        ruling = sent_again_for_loss(history, kept, losses) or ruling
     ruled = {"standing": ruling.standing}
     with_standing = FoundAnomaly(
         count=found.count,

@@ -1,7 +1,7 @@
 """Causes: the runs of an anomaly's records, each with its observations, its decision and its faults.
 
-The records are folded into ranges (checkers/evidence/record_ranges.py), and each range is decided
-(checkers/evidence/holders.py), or takes the decision of a neighbour (checkers/evidence/neighbours.py).
+The records are folded into ranges (checkers/evidence/record_ranges.py). Those of records that are gone are decided
+(checkers/evidence/losses.py).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,9 +12,7 @@ from checkers.evidence import holders
 from checkers.evidence.decision import Decision
 from checkers.evidence.evidence import Evidence
 from checkers.evidence.faults import active, overlapping
-from checkers.evidence.final_logs import Holes
 from checkers.evidence.leadership import LeaderTerm, Partition, Span, isr_before, leader_terms
-from checkers.evidence.neighbours import attached
 from checkers.evidence.record_ranges import (
     COLUMNS,
     RecordRange,
@@ -25,8 +23,8 @@ from checkers.evidence.record_ranges import (
     reattributed,
     record_ranges,
 )
-from checkers.evidence.store import AnomalyStore
-from harness.core.anomalies import Anomaly, Gone
+from checkers.evidence.store import StoredRows
+from harness.core.anomalies import Anomaly
 from harness.core.topology import broker_name
 from harness.core.verdict import Standing
 
@@ -37,39 +35,21 @@ if TYPE_CHECKING:
 MOST_RUNS = 20
 
 
-def found_ranges(
-    history: "History", anomaly: Anomaly, found: AnomalyStore, holes: Holes, evidence: Evidence | None = None
-) -> list[RecordRange]:
-    """The ranges of an anomaly's records in ``history``, if the anomaly comes in runs or there is ``evidence``. With
-    ``evidence`` each range has a decision about what took it."""
-    if not anomaly.comes_in_runs and evidence is None:
+def found_ranges(history: "History", anomaly: Anomaly, found: StoredRows) -> list[RecordRange]:
+    """The ranges of an anomaly's records in ``history``; none if it does not come in runs. (Those of records that are
+    gone: checkers/evidence/losses.py.)"""
+    if not anomaly.comes_in_runs:
         return []
-    stored, led = found.of(anomaly), terms_led(history)
-    width = bucket_width(stored.extent(), len(led))
-    parts = record_ranges(stored.pieces(COLUMNS), led, width, holes, evidence)
-    if evidence is not None:
-        known = decided(parts, anomaly, evidence)
-        beside = {}
-        if any(part.standing is Standing.UNDECIDED for part in known):
-            beside = {way: _gone_in(way, found, led, holes, evidence) for way in Gone if way is not anomaly.gone}
-        # The cut that took acknowledged records may also have taken what moved, and what one event did wrong shows in
-        # whatever it took.
-        others = beside.get(Gone.ACKNOWLEDGED, []) if anomaly.gone is Gone.MOVED else []
-        wrong = [part for ranges in beside.values() for part in ranges]
-        spare = evidence.spare if anomaly.gone is Gone.ACKNOWLEDGED else {}
-        parts = attached(known, width, evidence.logs, others, spare, evidence.written, wrong)
-    return joined(reattributed(joined(parts, width), width, led, claims(history.seen, history.stored.brokers)), width)
+    led = terms_led(history)
+    width = bucket_width(found.extent(), len(led))
+    return in_terms(history, record_ranges(found.pieces(COLUMNS), led, width), width, led)
 
 
-def _gone_in(
-    way: Gone, found: AnomalyStore, led: Mapping[Partition, Sequence[LeaderTerm]], holes: Holes, evidence: Evidence
+def in_terms(
+    history: "History", parts: Iterable[RecordRange], width: int, led: Mapping[Partition, Sequence[LeaderTerm]]
 ) -> list[RecordRange]:
-    """The ranges of records that are gone in one way, decided."""
-    ranges = []
-    for anomaly, gone in found.gone(way):
-        width = bucket_width(gone.extent(), len(led))
-        ranges += decided(record_ranges(gone.pieces(COLUMNS), led, width, holes, evidence), anomaly, evidence)
-    return ranges
+    """Record ranges, joined, and each given to the leader's term to which it belongs."""
+    return joined(reattributed(joined(parts, width), width, led, claims(history.seen, history.stored.brokers)), width)
 
 
 def decided(parts: Iterable[RecordRange], anomaly: Anomaly, evidence: Evidence) -> list[RecordRange]:

@@ -9,12 +9,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.evidence.causes import found_ranges
 from checkers.evidence.elections import Elections
 from checkers.evidence.evidence import Evidence
-from checkers.evidence.final_logs import Holes
 from checkers.evidence.intervals import BEFORE, NEVER
 from checkers.evidence.leadership import Partition
+from checkers.evidence.losses import Losses
 from checkers.evidence.reach import IN_FLIGHT, disturbances, held_back, late_copies
 from checkers.evidence.record_ranges import RecordRange
 from checkers.evidence.standing import possible_faults, worst_ruling
@@ -62,21 +61,25 @@ def _apart(copies: pa.Table) -> bool | None:
     return True if known.all() and not older and len(np.unique(row)) == len(copies) else None
 
 
-def sent_again_for_loss(history: History, kept: AnomalyStore, missing: Holes, known: Evidence | None) -> Ruling | None:
+def sent_again_for_loss(history: History, kept: AnomalyStore, losses: Losses | None) -> Ruling | None:
     """The ruling about duplicates if all copies but one were lost, and the record was sent again because of that: it is
     the ruling about the loss. None if there are other duplicates, such as a copy that was sent again after its
-    acknowledgement. ``missing``: the holes of the final logs."""
+    acknowledgement."""
     copies = kept.of(DUPLICATED)
     vanished = copies_vanished(copies, kept.of(VANISHED))
-    if known is None or vanished is False:
+    if losses is None or vanished is False:
         return None
     doubt = "nobody knows whether one log ever had two of its copies" if vanished is None else None
-    late = [one for one in (late_copies(history, DUPLICATED, copies), resent_late(copies, known.elections)) if len(one)]
+    late = [
+        one
+        for one in (late_copies(history, DUPLICATED, copies), resent_late(copies, losses.evidence.elections))
+        if len(one)
+    ]
     if late:
         if not held_back(history, possible_faults(history.faults)[-1], late):
             return None
         doubt = doubt or "nobody knows whether a fault held a copy back until another was acknowledged"
-    lost = found_ranges(history, VANISHED, kept, missing, known)
+    lost = losses.ranges(VANISHED)
     ruling = worst_ruling(lost)[0] if lost else None
     if ruling is None or doubt is None or ruling.standing is not Standing.PERMITTED:
         return ruling

@@ -530,7 +530,7 @@ def led_again(*second_term: str, before: str = "1,2,3", wiped: bool = False, **s
         *[*saw("b1,b2,b3", "0..11", 1, 0, before), "fault k3 b3 11.5..190 kind=kill", *second_term],
         *["fault k1 b1 60..90 kind=kill", *(["fault w b1 61..62 kind=wipe"] if wiped else [])],
         *[*saw("b2", "66..160", 2, 2, "2"), "final a @4 e0", "final b @5 e2", "send late ok @6 t155..156", "end 0..7"],
-        **{**ALONE, **settings},
+        **(ALONE | settings),
     ).standing
 
 
@@ -671,3 +671,29 @@ def test_disks_lost_after_a_doubtful_election_do_not_excuse_the_next(acks: str, 
     log = ["final a @4 e0", "final b @5 e2", "send late ok @6 t95..96", "final late @6 e2", "end 4..7"]
     found = decided("send r ok @5 t9.5..9.6", *led, *faults, *log, acks=acks, unclean_election=True)
     assert (found.standing, found.may_have) == (UNDECIDED, frozenset())
+
+
+def deposed(*then: str) -> Standing:
+    """b1 is cut off, and b3 is elected; b1 writes r, and a consumer gets it. The final log has at its offset what b3
+    wrote in its first term: it seems that its first election took r."""
+    lines = [
+        *[*saw("b1", "0..16", 1, 0, "1,2,3"), *saw("b2,b3", "0..10", 1, 0, "1,2,3")],
+        *["fault k2 b2 15.9..70 kind=kill", *saw("b2,b3", "10.7..15.5", 3, 1, "2,3"), *then],
+        *["send r ok @5 t14.8..14.9", "live r @5 e0 t19.4", "send a ok @4 t1..2", "final a @4 e0"],
+        *["send b ok @5 t12..13", "final b @5 e1", "send late ok @6 t55..56", "final late @6 e3", "end 0..7"],
+    ]
+    return decided(*lines, anomaly=VANISHED, acks="1", unclean_election=True).standing
+
+
+def test_what_a_deposed_leader_wrote_may_be_committed_when_it_leads_again() -> None:
+    """b1 leads again, alone in the ISR, before the consumer got r: so r was committed then. At last b3 is elected
+    without r, as the settings permit."""
+    cut = ["fault i1 b1 9..16 kind=isolate plane=all", "fault i3 b3 14..29.6 kind=isolate plane=all"]
+    again = [*saw("b1", "17.5..29", 1, 2, "1"), "fault k1 b1 29..70 kind=kill", *saw("b3", "30.2..60", 3, 3, "3")]
+    assert deposed(*cut, *again) is UNDECIDED
+
+
+def test_what_a_consumer_got_of_a_leader_that_never_led_again_was_not_committed() -> None:
+    cut = ["fault i1 b1 9..70 kind=isolate plane=all", "fault i3 b3 14..25 kind=isolate plane=all"]
+    led = [*saw("b3", "16..20", 3, 1, "2,3"), *saw("b3", "21..29", 3, 2, "3"), *saw("b3", "30..60", 3, 3, "3")]
+    assert deposed(*cut, *led) is VIOLATION

@@ -6,8 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from checkers.catalogue import CHECKERS
-from checkers.evidence.causes import found_ranges
-from checkers.evidence.holes import with_final_logs
+from checkers.evidence.losses import losses_of
 from checkers.evidence.standing import observed
 from checkers.history import History
 from checkers.screening import records, stored
@@ -23,8 +22,7 @@ def standings(run: Path, spark: SparkSession, results: Path) -> list[tuple[int, 
     history = History.read(run, spark, results=results)
     _, answered = records(history, [one for one in CHECKERS if one.anomaly in {LOST, ACKNOWLEDGED_ELSEWHERE, VANISHED}])
     kept = stored(answered)
-    known, holes = with_final_logs(history, observed(history.stored, history.seen), kept)
-    found = found_ranges(history, LOST, kept, holes, known)
+    found = losses_of(history, kept, observed(history.stored, history.seen)).ranges(LOST)
     return [(one.count, one.decision.standing) for one in found if one.decision]
 
 

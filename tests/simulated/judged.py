@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from pyspark.sql import SparkSession
 
-from checkers.evidence.causes import found_ranges
 from checkers.evidence.final_logs import inside
 from checkers.evidence.holes import with_final_logs
+from checkers.evidence.losses import Losses
 from checkers.evidence.record_ranges import RecordRange
 from checkers.evidence.standing import observed
 from checkers.evidence.store import AnomalyStore
@@ -141,7 +141,7 @@ def _told(history: History, anomaly: Anomaly, verdict: Verdict) -> Iterator[tupl
     stored = AnomalyStore.read(history.results)
     known, missing = with_final_logs(history, observed(history.stored, history.seen), stored)
     ranges: dict[Where, list[RecordRange]] = {}
-    for one in found_ranges(history, anomaly, stored, missing, known):
+    for one in Losses(history, stored, missing, known).ranges(anomaly):
         ranges.setdefault(one.of, []).append(one)
     for piece in stored.of(anomaly).pieces():
         for row in piece.to_pylist():
