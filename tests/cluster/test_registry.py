@@ -23,7 +23,7 @@ pytestmark = pytest.mark.cluster
 OFFICIAL = """
 ARG OURS
 FROM ${OURS}
-RUN rm /opt/kafka/start /opt/kafka/log4j*.properties /opt/kafka/classes.jsa && useradd appuser
+RUN cd /opt/kafka && rm start log4j*.properties classes.jsa bootstrap.checkpoint && useradd appuser
 USER appuser
 LABEL kafka-trial.base=""
 ENTRYPOINT ["/__cacert_entrypoint.sh"]

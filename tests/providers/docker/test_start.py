@@ -39,8 +39,25 @@ def test_a_broker_is_formatted_without_a_jvm_and_only_once(home: Path) -> None:
     assert [path.name for path in meta.parent.iterdir()] == ["meta.properties"]
 
 
-def test_a_controller_is_formatted_by_kafka_which_writes_the_features_too(home: Path) -> None:
-    assert started(home, "controller", CLUSTER_ID="abc") == ["kafka.tools.StorageTool format", "kafka.Kafka"]
+FORMATTED_BY_KAFKA = ["kafka.tools.StorageTool format", "kafka.Kafka"]
+
+
+def test_a_controller_gets_the_features_that_the_image_keeps_for_new_clusters(home: Path) -> None:
+    (home / "bootstrap.checkpoint").write_bytes(b"features")
+    assert started(home, "controller", CLUSTER_ID="abc") == ["kafka.Kafka"]
+    disk = home / "data" / "kafka"
+    assert (disk / "bootstrap.checkpoint").read_bytes() == b"features"
+    assert (disk / "meta.properties").read_text() == "version=1\ncluster.id=abc\nnode.id=2\n"
+
+
+def test_a_controller_of_an_image_without_them_is_formatted_by_kafka(home: Path) -> None:
+    assert started(home, "controller", CLUSTER_ID="abc") == FORMATTED_BY_KAFKA
+
+
+def test_a_controller_with_an_older_protocol_is_formatted_by_kafka(home: Path) -> None:
+    (home / "bootstrap.checkpoint").write_bytes(b"features")
+    (home / "node.properties").write_text("a=b\ninter.broker.protocol.version=3.5\n")
+    assert started(home, "controller", CLUSTER_ID="abc") == FORMATTED_BY_KAFKA
 
 
 def test_where_zookeeper_has_the_cluster_nothing_is_formatted(home: Path) -> None:
