@@ -289,7 +289,7 @@ class Walk:
         happened = self._circumstances(n, has)
         event = self._event(n)
         ruling = standing(self.anomaly, self.evidence.configuration, happened)
-        self.permits[n] = ruling.standing is Standing.PERMITTED
+        self.permits[n] = self._may_take(n)
         if has is Has.WIPED and ruling.standing is Standing.PERMITTED and self._older_survived():
             return self._undecided("every disk was wiped, and yet the log of before continues", [n])
         log = self.evidence.logs.get(self.case.of)
@@ -510,7 +510,7 @@ class Walk:
         """Who joined the ISR of a later term between an observer's last report of it (``before``) and this one. Who is
         in its first report, but was not in the last ISR before the term, may have joined in it."""
         last = self.elections.last_before(n)
-        known = before if before is not None else frozenset(report.isr if last is None else last.isr)
+        known = before if before is not None else frozenset(() if last is None else last.isr)
         return frozenset(report.isr) - known
 
     def _heard_briefly(self, n: int, report: Span, before: frozenset[int] | None, at_ns: int) -> None:

@@ -573,17 +573,43 @@ def test_who_may_have_joined_the_isr_in_its_leaders_second_term_may_have_it(
     assert led_again(*led, before=before, wiped=wiped, **settings) is UNDECIDED
 
 
-@pytest.mark.parametrize(("isr", "standing"), [("1", UNDECIDED), ("1,2", PERMITTED)])
-def test_who_joins_the_isr_in_a_term_that_is_too_short_to_be_sure_may_have_it(isr: str, standing: Standing) -> None:
-    led = [
-        *saw("b1,b2", "12..12.2", 1, 1, isr),
+#: b1 leads again, for less than a second, and dies; b2 follows it.
+SHORT = [
+    *[
+        *saw("b1,b2,b3", "0..11", 1, 0, "1,2,3"),
         *saw("b1,b2", "12.4..12.8", 1, 1, "1,2"),
         *saw("b2", "13..60", 2, 2, "2"),
-    ]
-    faults = ["fault k3 b3 11.5..190 kind=kill", "fault k1 b1 12.8..90 kind=kill"]
+    ],
+    *["fault k3 b3 11.5..190 kind=kill", "fault k1 b1 12.8..90 kind=kill", "send r ok @5 t8..8.1"],
+    *["final a @4 e0", "final b @5 e2", "send late ok @6 t50..51", "end 0..7"],
+]
+
+
+@pytest.mark.parametrize(
+    ("isr", "acks", "standing"), [("1", "1", UNDECIDED), ("1,2", "1", PERMITTED), ("1", "all", VIOLATION)]
+)
+def test_who_joins_the_isr_in_a_term_that_is_too_short_to_be_sure_may_have_it(
+    isr: str, acks: str, standing: Standing
+) -> None:
+    found = decided(*SHORT, *saw("b1,b2", "12..12.2", 1, 1, isr), acks=acks, unclean_election=False)
+    assert found.standing is standing
+
+
+def test_who_joins_the_isr_of_a_leader_that_lacks_it_does_not_have_it() -> None:
+    led = [*saw("b1,b2,b3", "0..11", 1, 0, "1,2,3"), *saw("b2,b3", "12..12.2", 3, 1, "3")]
+    led += [*saw("b2,b3", "12.4..12.8", 3, 1, "2,3"), *saw("b2", "13..60", 2, 2, "2")]
+    faults = ["fault k1 b1 11.5..190 kind=kill", "fault k3 b3 12.8..90 kind=kill"]
     log = ["final a @4 e0", "final b @5 e2", "send late ok @6 t50..51", "end 0..7"]
-    lines = [*saw("b1,b2,b3", "0..11", 1, 0, "1,2,3"), *led, *faults, *log]
-    assert decided("send r ok @5 t8..8.1", *lines, **ALONE).standing is standing
+    assert decided("send r ok @5 t8..8.1", *led, *faults, *log, **ALONE).standing is PERMITTED
+
+
+def test_who_joins_the_isr_in_the_short_term_of_a_write_need_not_have_it() -> None:
+    """A controller of Kafka 2.6 may hear of an ISR a minute later."""
+    led = [*saw("b1,b2", "0..8", 1, 0, "1"), *saw("b1,b2", "9..40", 1, 0, "1,2"), *saw("b2", "46..160", 2, 1, "2")]
+    log = ["final a @4 e0", "final b @5 e1", "send late ok @6 t150..151", "end 0..7"]
+    settings = {**ALONE, "version": "2.6.0", "metadata": "zookeeper"}
+    found = decided("send r ok @5 t7..7.9", *led, "fault k1 b1 40.5..190 kind=kill", *log, **settings)
+    assert found.standing is PERMITTED
 
 
 def test_who_joins_the_isr_in_the_term_of_a_write_need_not_have_it() -> None:
@@ -657,7 +683,7 @@ def test_above_a_violation_of_any_anomaly_the_same_election_excuses_nothing_unde
 
 
 @pytest.mark.parametrize("acks", ["1", "all"])
-@pytest.mark.parametrize("wiped", [[], [1], [1, 2]])
+@pytest.mark.parametrize("wiped", [[], [1], [1, 2], [3]])
 def test_disks_lost_after_a_doubtful_election_do_not_excuse_the_next(acks: str, wiped: list[int]) -> None:
     """b3, outside the ISR, is elected, and may have r; b4 joins its ISR, and is elected next. If b3 had r, so has b4;
     if not, the election of b3 took it."""
@@ -673,12 +699,12 @@ def test_disks_lost_after_a_doubtful_election_do_not_excuse_the_next(acks: str, 
     assert (found.standing, found.may_have) == (UNDECIDED, frozenset())
 
 
-def deposed(*then: str) -> Standing:
+def deposed(*then: str, killed: float = 15.9) -> Standing:
     """b1 is cut off, and b3 is elected; b1 writes r, and a consumer gets it. The final log has at its offset what b3
     wrote in its first term: it seems that its first election took r."""
     lines = [
         *[*saw("b1", "0..16", 1, 0, "1,2,3"), *saw("b2,b3", "0..10", 1, 0, "1,2,3")],
-        *["fault k2 b2 15.9..70 kind=kill", *saw("b2,b3", "10.7..15.5", 3, 1, "2,3"), *then],
+        *[f"fault k2 b2 {killed}..70 kind=kill", *saw("b2,b3", "10.7..15.5", 3, 1, "2,3"), *then],
         *["send r ok @5 t14.8..14.9", "live r @5 e0 t19.4", "send a ok @4 t1..2", "final a @4 e0"],
         *["send b ok @5 t12..13", "final b @5 e1", "send late ok @6 t55..56", "final late @6 e3", "end 0..7"],
     ]
@@ -691,6 +717,12 @@ def test_what_a_deposed_leader_wrote_may_be_committed_when_it_leads_again() -> N
     cut = ["fault i1 b1 9..16 kind=isolate plane=all", "fault i3 b3 14..29.6 kind=isolate plane=all"]
     again = [*saw("b1", "17.5..29", 1, 2, "1"), "fault k1 b1 29..70 kind=kill", *saw("b3", "30.2..60", 3, 3, "3")]
     assert deposed(*cut, *again) is UNDECIDED
+
+
+def test_what_a_deposed_leader_wrote_was_not_committed_by_its_next_term_if_that_came_later() -> None:
+    cut = ["fault i1 b1 9..24 kind=isolate plane=all", "fault i3 b3 14..29.6 kind=isolate plane=all"]
+    led = [*saw("b2", "16..24", 3, 1, "2,3"), *saw("b1", "25.5..29", 1, 2, "1"), *saw("b3", "30.2..60", 3, 3, "3")]
+    assert deposed(*cut, *led, "fault k1 b1 29..70 kind=kill", killed=24.2) is VIOLATION
 
 
 def test_what_a_consumer_got_of_a_leader_that_never_led_again_was_not_committed() -> None:
