@@ -147,6 +147,11 @@ class Acting:
         """The first time from ``at_ns`` on when a broker's process was up."""
         return self.down_times(broker).left(at_ns)
 
+    def ended(self, broker: int, from_ns: int, to_ns: int) -> bool:
+        """Whether a broker's process had ended at any moment between two times."""
+        endings = self._endings.get(self._elections.name(broker), [])
+        return any(at <= to_ns and back >= from_ns for at, back in endings)
+
     def ended_ns(self, number: int) -> int:
         """The time when the process of a term's leader ended, after its last report that it leads.
 
@@ -156,7 +161,7 @@ class Acting:
             term = self._elections.terms[number]
             leader = self._elections.names.get(term.leader)
             claimed = max((one.to_ns for one in term.reports if one.observer == leader), default=NEVER)
-            told = max(one.to_ns for one in term.reports) if term.epoch is None else BEFORE
+            told = max((one.to_ns for one in term.reports), default=BEFORE) if term.epoch is None else BEFORE
             ended = self._endings.get(leader or "", [])
             last = (at for at, back in ended[bisect_left(ended, (claimed, BEFORE)) :] if back >= told)
             self._ends[number] = next((at + LAG_NS for at in last), NEVER)

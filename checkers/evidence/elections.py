@@ -175,6 +175,15 @@ class Elections:
     def _reports_of(self) -> dict[int, list[Span]]:
         return {}
 
+    def outlasting(self, number: int) -> list[Span]:
+        """What other brokers began to report before the last report of a term's leader, and still reported after it."""
+        term, counted = self.terms[number], self.reports_of(number)
+        leader = self.names.get(term.leader)
+        last_ns = max((report.to_ns for report in counted if report.observer == leader), default=BEFORE)
+        return [
+            report for report in term.reports if report.observer != leader and report.from_ns <= last_ns < report.to_ns
+        ]
+
     def told_in_sync(self, number: int, from_ns: int, to_ns: int) -> frozenset[int]:
         """The brokers that reports of a leader, however late, have in its ISR between two times."""
         reports = (report for n in self.terms_of_one_leader(number) for report in self.terms[n].reports)
@@ -595,7 +604,19 @@ def _terms(
         found.append(Term(term.leader, term.leader_epoch, term.from_ns, begins, ends, reports, at, again))
     # (A term that was reported late began before later terms.)
     begun = [*accumulate((term.begins_ns for term in reversed(found)), min)][::-1]
-    return tuple(replace(term, begins_ns=at) for term, at in zip(found, begun, strict=True))
+    terms = [replace(term, begins_ns=at) for term, at in zip(found, begun, strict=True)]
+    return tuple(_with_own_highs(terms, n) for n in range(len(terms)))
+
+
+def _with_own_highs(terms: Sequence[Term], number: int) -> Term:
+    """A term without the high watermarks of another term of the same leader, if there are no epochs to tell them
+    apart."""
+    term = terms[number]
+    if term.epoch is not None:
+        return term
+    again = (later.begins_ns for later in terms[number + 1 :] if later.leader == term.leader)
+    first, last = np.searchsorted(term.highs[0], [term.begins_ns, next(again, NEVER)])
+    return replace(term, highs=(term.highs[0][first:last], term.highs[1][first:last]))
 
 
 class _Others:

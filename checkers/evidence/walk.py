@@ -242,9 +242,20 @@ class Walk:
             if self.state.get(leader) is not has:
                 self._now(self.elections.terms[n].seen_ns, leader, has, Why.ELECTED_CLEANLY, n)
                 return has
+        elif has is Has.WIPED and self.committed is not None and clean and self._rejoined_unseen(n):
+            has = Has.MAY
+            self.in_doubt.add(leader)
+            self._now(self.elections.terms[n].seen_ns, leader, has, Why.PERHAPS_JOINED, n)
         if has is Has.MUST:
             self._elected(n, Why.ELECTED)
         return has
+
+    def _rejoined_unseen(self, n: int) -> bool:
+        """Whether the leader of a term that was elected from the ISR, and lost its disk before, was not in the last
+        reported ISR: so it joined that since, if the leader before it was up after that."""
+        leads = min(self.elections.terms[n].seen_ns, self.acting.ended_ns(n - 1))
+        joins = self._wiped_ns(self.elections.terms[n].leader) < leads
+        return joins and not self.evidence.last_replica_guarded and not self._in_sync(n)
 
     def _kept_its_disk(self, broker: int) -> bool:
         return self.state.get(broker) is not Has.WIPED and broker not in self.in_doubt
@@ -395,6 +406,7 @@ class Walk:
         emptied = [(broker, row) for broker, row in self.wiped.items() if self.state.get(broker) is Has.WIPED]
         emptied += [(broker, row) for row, broker in wipes]
         happened = [*self._reported(n, from_ns, to_ns, emptied)]
+        happened += self._joins(n, from_ns, to_ns) if n > self.number else ()
         happened += [(row["injecting_ns"], 0, partial(self._wiped_now, n, broker, row)) for row, broker in wipes]
         committed = self.committed is not None
         if n == self.number:
@@ -403,7 +415,10 @@ class Walk:
             if not emptied and all(self.state.get(one) is Has.MUST for one in self.elections.replicas):
                 break
             applied(at)
-        if committed or n > self.number:
+        if n > self.number:
+            # (A term may have begun in a silence before its first report.)
+            self._unheard(n, min(from_ns, max(self._since(), term.begins_ns)), to_ns)
+        elif committed:
             self._unheard(n, from_ns, to_ns)
 
     def _reported(
@@ -423,13 +438,17 @@ class Walk:
                 again_ns = self.acting.current_ns(report.observer, heard_ns, self.elections.lag_ns, leads=own)
                 if heard_ns < again_ns <= until:
                     yield again_ns, 1, partial(self._heard, n, report, frozenset(report.isr), here is not None)
-            elif n > self.number:
-                yield max(report.from_ns, from_ns), 3, partial(self._heard_briefly, n, report, known)
+            elif here is not None and until >= max(here, from_ns):
+                yield max(report.from_ns, from_ns), 3, partial(self._heard_briefly, n, report)
             for at, broker in filled:
                 still_ns = max(at, report.from_ns)
                 if broker in report.isr and still_ns <= until:
                     yield still_ns, 2, partial(self._still_reported, n, broker)
             before[report.observer] = frozenset(report.isr)
+        # (A leader that dies may not have reported the last ISR that others did.)
+        for report in self.elections.outlasting(n) if here is not None else ():
+            if max(here or BEFORE, from_ns) + self.elections.lag_ns <= report.from_ns <= to_ns:
+                yield report.from_ns, 1, partial(self._heard, n, report, None, True)
 
     def _wiped_now(self, n: int, broker: int, row: Row, at_ns: int) -> None:
         self._joined_before(n, broker, at_ns)
@@ -476,17 +495,13 @@ class Walk:
 
     def _heard(self, n: int, report: Span, before: frozenset[int] | None, committed: bool, at_ns: int) -> None:
         """Apply a reported ISR of a term. If the leader has the records, every broker in its ISR has them once they are
-        committed; and so does a broker that joins the ISR in a later term (KIP-101: it joins only after its log has
-        reached the beginning of that term).
+        committed.
 
         A broker that lost its disk has them again only after it was seen to join since. A broker that may not have
         heard from the controller may report an old ISR."""
         leader, isr = self.state.get(self.elections.terms[n].leader), frozenset(report.isr)
         own = report.observer == self._who(n)
         late = self.acting.behind(report.observer, at_ns - self.elections.lag_ns, at_ns, leads=own)
-        later = n > self.number
-        caught_up = later and self.evidence.configuration.joins_isr_after_term_began
-        joined_in_term = self._perhaps_joined(n, report, before) if later else frozenset[int]()
         for broker in isr.union(report.elr or ()) if committed else isr:
             has = self.state.get(broker)
             joined = before is not None and broker not in before
@@ -495,30 +510,68 @@ class Walk:
                 continue
             if has is Has.WIPED or broker in self.in_doubt:
                 since = self._wiped_ns(broker) + self.elections.lag_ns
-                if joined and report.from_ns > since and sure and (committed or caught_up):
+                if joined and report.from_ns > since and sure and committed:
                     self._now(at_ns, broker, Has.MUST, Why.JOINED, n)
                     self.in_doubt.discard(broker)
                 elif joined and report.from_ns > since:
                     self._now(at_ns, broker, Has.MAY, Why.PERHAPS_JOINED, n)
                     self.in_doubt.add(broker)
-            elif sure and (committed or (joined and caught_up)):
+            elif sure and committed:
                 self._now(at_ns, broker, Has.MUST, Why.JOINED, n)
-            elif leader is Has.MAY or (late and (not own or committed or joined)) or broker in joined_in_term:
+            elif leader is Has.MAY or (late and (not own or committed or joined)):
                 self._now(at_ns, broker, has or Has.MAY, Why.PERHAPS_JOINED, n)
+            if leader is Has.MAY:
+                self.doubted.add(broker)
 
-    def _perhaps_joined(self, n: int, report: Span, before: frozenset[int] | None) -> frozenset[int]:
-        """Who joined the ISR of a later term between an observer's last report of it (``before``) and this one. Who is
-        in its first report, but was not in the last ISR before the term, may have joined in it."""
-        last = self.elections.last_before(n)
-        known = before if before is not None else frozenset(() if last is None else last.isr)
-        return frozenset(report.isr) - known
-
-    def _heard_briefly(self, n: int, report: Span, before: frozenset[int] | None, at_ns: int) -> None:
-        """Apply a report of a later term that did not last for a lag: who joined may have the records."""
+    def _heard_briefly(self, n: int, report: Span, at_ns: int) -> None:
+        """Apply a report that did not last for a lag after the records were committed: who is in the ISR may have
+        them."""
         if self.state.get(self.elections.terms[n].leader) in {Has.MUST, Has.MAY}:
-            for broker in self._perhaps_joined(n, report, before):
+            for broker in report.isr:
                 if self.state.get(broker) is None:
                     self._now(at_ns, broker, Has.MAY, Why.PERHAPS_JOINED, n)
+
+    def _joins(self, n: int, from_ns: int, to_ns: int) -> Iterator[tuple[int, int, Callable[[int], None]]]:
+        """Who joined the ISR of a later term: first an observer reported an ISR of the term without them, then with
+        them. What it reports may be old, but is in order. Who is in its first report may have joined in the term if it
+        was not in the last ISR before, or if its process had ended in between."""
+        last, since = self.elections.last_before(n), self.elections.last_told_ns(n) - self.elections.lag_ns
+        seen_ns, before = self.elections.terms[n].seen_ns, dict[str, Span]()
+        for report in self.elections.terms[n].reports:
+            known, isr = before.get(report.observer), frozenset(report.isr)
+            at_ns = min(max(report.from_ns, from_ns), to_ns)
+            if known is not None:
+                joined = isr - set(known.isr)
+            else:
+                down = {broker for broker in isr if self.acting.ended(broker, since, seen_ns)}
+                joined = isr - set(() if last is None else last.isr) | down
+            if joined:
+                yield at_ns, 1, partial(self._joined, n, joined, report, known)
+            before[report.observer] = report
+
+    def _joined(self, n: int, brokers: Iterable[int], report: Span, without: Span | None, at_ns: int) -> None:
+        """Brokers joined the ISR of a later term; or, if there is no report ``without`` them, may have joined it. If
+        the leader has the records, they have them, too: a broker joins only after its log has reached the beginning of
+        the term (KAFKA-7128)."""
+        term, lag_ns = self.elections.terms[n], self.elections.lag_ns
+        leader = self.state.get(term.leader)
+        if leader not in {Has.MUST, Has.MAY}:
+            return
+        caught_up = self.committed is not None or self.evidence.configuration.joins_isr_after_term_began
+        for broker in brokers:
+            emptied = self.state.get(broker) is Has.WIPED or broker in self.in_doubt
+            if emptied and max(report.from_ns - lag_ns, term.begins_ns) <= self._wiped_ns(broker):
+                continue
+            again = not emptied or (without and without.to_ns - lag_ns > self._wiped_ns(broker))
+            if without is not None and again and leader is Has.MUST and caught_up:
+                self._now(at_ns, broker, Has.MUST, Why.JOINED, n)
+                self.in_doubt.discard(broker)
+            elif emptied or self.state.get(broker) is None:
+                self._now(at_ns, broker, Has.MAY, Why.PERHAPS_JOINED, n)
+                if emptied:
+                    self.in_doubt.add(broker)
+            if leader is Has.MAY:
+                self.doubted.add(broker)
 
     def _joined_before(self, n: int, leader: int, at_ns: int) -> None:
         """A disk is about to be wiped. If it is that of a later leader, who had the records from the beginning of its

@@ -93,7 +93,8 @@ def test_a_broker_that_comes_back_in_sync_has_it_again() -> None:
 
 
 def test_who_joins_the_isr_of_a_later_leader_that_has_it_has_it_too() -> None:
-    early = ["send r ok @5 t10..11", *saw("b1,b2", "0..20", 1, 0, "1,2"), "fault killed b1 20.. kind=kill"]
+    early = ["send r ok @5 t10..11", *saw("b1", "0..20", 1, 0, "1,2"), *saw("b2", "0..25", 1, 0, "1,2")]
+    early += ["fault killed b1 20.. kind=kill"]
     later = [*saw("b2,b3", "26..40", 2, 1, "2"), *saw("b2,b3", "41..60", 2, 1, "2,3"), "end 0..9"]
     assert told(*early, *later) == [
         (11, Why.LED, [1]),
