@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -342,33 +341,6 @@ def test_an_isr_may_grow_after_its_last_report_where_that_would_not_have_what_wa
     assert decided(f"send r ok @5 t{sent}", *lines, **ALONE).standing is standing
 
 
-@pytest.mark.parametrize(
-    ("version", "high", "standing"),
-    [("1.0.2", "", UNDECIDED), ("2.0.0", "", UNDECIDED), ("2.0.1", "", VIOLATION), ("1.0.2", "high=6", VIOLATION)],
-)
-def test_who_joins_the_isr_of_a_later_term_has_what_stood_there_as_it_began_since_2_0_1(
-    version: str, high: str, standing: Standing
-) -> None:
-    """b2 leads while b1 is down, then b1 again; b3 joins its ISR, and is elected. (An ISR is told a minute late.)"""
-    lines = [
-        *[
-            *saw("b1,b2,b3", "0..70", 1, 0, "1,2,3"),
-            *saw("b1", "71..160", 1, 0, "1"),
-            *saw("b2,b3", "71..165", 1, 0, "1"),
-        ],
-        *["fault k b1 160..200 kind=kill", *saw("b2,b3", "166..190", 2, 1, "2"), "fault k2 b2 190..400 kind=kill"],
-        *[*saw("b3", "191..199", -1, 1, "2"), *saw("b1,b3", "200..280", 1, 2, "1", high)],
-        *[
-            *saw("b1,b3", "281..283", 1, 2, "1,3"),
-            "fault k3 b1 283.5..700 kind=kill",
-            *saw("b3", "290..500", 3, 3, "3"),
-        ],
-        *["final a @4 e0", "final b @5 e3", "send late ok @6 t455..456", "final late @6 e3", "end 0..7"],
-    ]
-    found = decided("send r ok @5 t80..81", *lines, **ALONE, version=version, metadata="zookeeper")
-    assert found.standing is standing
-
-
 @pytest.mark.parametrize(("sent", "standing"), [("3..4", UNDECIDED), ("12..13", PERMITTED)])
 def test_who_lost_its_disk_and_joined_the_isr_need_not_have_what_only_its_leader_acknowledged(
     sent: str, standing: Standing
@@ -522,104 +494,6 @@ def test_a_leader_may_report_an_older_isr_than_it_uses_where_the_controller_is_l
     assert decided("send r ok @5 t75..76", *led, *faults, *log, **settings).standing is standing
 
 
-def led_again(*second_term: str, before: str = "1,2,3", wiped: bool = False, **settings: Any) -> Standing:
-    """b1 acknowledges r with acks=1, leads again with these reports of its second term, and dies; b2 follows it, and
-    lacks r."""
-    return decided(
-        "send r ok @5 t8..8.1",
-        *[*saw("b1,b2,b3", "0..11", 1, 0, before), "fault k3 b3 11.5..190 kind=kill", *second_term],
-        *["fault k1 b1 60..90 kind=kill", *(["fault w b1 61..62 kind=wipe"] if wiped else [])],
-        *[*saw("b2", "66..160", 2, 2, "2"), "final a @4 e0", "final b @5 e2", "send late ok @6 t155..156", "end 0..7"],
-        **(ALONE | settings),
-    ).standing
-
-
-IN_FROM_ITS_BEGINNING = saw("b1,b2", "12..59", 1, 1, "1,2")
-
-
-@pytest.mark.parametrize("unclean", [False, True])
-@pytest.mark.parametrize("wiped", [False, True])
-@pytest.mark.parametrize(
-    ("isr", "joined"), [("1,2", "30..59"), ("1", "30..59"), ("1", "59.5..59.9")], ids=["again", "late", "at last"]
-)
-def test_who_joins_the_isr_in_its_leaders_second_term_has_what_it_acknowledged_in_the_first(
-    isr: str, joined: str, wiped: bool, unclean: bool
-) -> None:
-    """KAFKA-7128: the leader takes it into the ISR when it has reached the beginning of the second term."""
-    led = [*saw("b1,b2", "12..19", 1, 1, isr), *saw("b1,b2", "20..29", 1, 1, "1"), *saw("b1,b2", joined, 1, 1, "1,2")]
-    assert led_again(*led, wiped=wiped, unclean_election=unclean) is VIOLATION
-
-
-@pytest.mark.parametrize(("wiped", "standing"), [(False, PERMITTED), (True, UNDECIDED)])
-def test_who_stays_in_the_isr_of_a_leader_that_leads_again_need_not_have_it(wiped: bool, standing: Standing) -> None:
-    """With acks=1 b2 may still not have it; and it may have joined again unseen."""
-    assert led_again(*IN_FROM_ITS_BEGINNING, wiped=wiped) is standing
-
-
-@pytest.mark.parametrize("wiped", [False, True])
-@pytest.mark.parametrize(
-    ("led", "before", "version"),
-    [
-        (IN_FROM_ITS_BEGINNING, "1,3", "4.3.1"),
-        ([*saw("b1,b2", "12..19", 1, 1, "1,2"), *saw("b1,b2", "50..59", 1, 1, "1,2")], "1,2,3", "4.3.1"),
-        ([*saw("b1,b2", "12..29", 1, 1, "1"), *saw("b1,b2", "30..59", 1, 1, "1,2")], "1,2,3", "2.0.0"),
-    ],
-    ids=["before the first report", "in a silence", "before KAFKA-7128"],
-)
-def test_who_may_have_joined_the_isr_in_its_leaders_second_term_may_have_it(
-    led: list[str], before: str, version: str, wiped: bool
-) -> None:
-    settings = {"version": version, **({"metadata": "zookeeper"} if version < "3" else {})}
-    assert led_again(*led, before=before, wiped=wiped, **settings) is UNDECIDED
-
-
-#: b1 leads again, for less than a second, and dies; b2 follows it.
-SHORT = [
-    *[
-        *saw("b1,b2,b3", "0..11", 1, 0, "1,2,3"),
-        *saw("b1,b2", "12.4..12.8", 1, 1, "1,2"),
-        *saw("b2", "13..60", 2, 2, "2"),
-    ],
-    *["fault k3 b3 11.5..190 kind=kill", "fault k1 b1 12.8..90 kind=kill", "send r ok @5 t8..8.1"],
-    *["final a @4 e0", "final b @5 e2", "send late ok @6 t50..51", "end 0..7"],
-]
-
-
-@pytest.mark.parametrize(
-    ("isr", "acks", "standing"), [("1", "1", VIOLATION), ("1,2", "1", PERMITTED), ("1", "all", VIOLATION)]
-)
-def test_who_joins_the_isr_in_a_term_of_less_than_a_second_has_what_stood_there_before(
-    isr: str, acks: str, standing: Standing
-) -> None:
-    """What one observer reports of a term may be old, but it is in order."""
-    found = decided(*SHORT, *saw("b1,b2", "12..12.2", 1, 1, isr), acks=acks, unclean_election=acks == "all")
-    assert found.standing is standing
-
-
-def test_who_joins_the_isr_of_a_leader_that_lacks_it_does_not_have_it() -> None:
-    led = [*saw("b1,b2,b3", "0..11", 1, 0, "1,2,3"), *saw("b2,b3", "12..12.2", 3, 1, "3")]
-    led += [*saw("b2,b3", "12.4..12.8", 3, 1, "2,3"), *saw("b2", "13..60", 2, 2, "2")]
-    faults = ["fault k1 b1 11.5..190 kind=kill", "fault k3 b3 12.8..90 kind=kill"]
-    log = ["final a @4 e0", "final b @5 e2", "send late ok @6 t50..51", "end 0..7"]
-    assert decided("send r ok @5 t8..8.1", *led, *faults, *log, **ALONE).standing is PERMITTED
-
-
-def test_who_joins_the_isr_in_the_short_term_of_a_write_need_not_have_it() -> None:
-    """A controller of Kafka 2.6 may hear of an ISR a minute later."""
-    led = [*saw("b1,b2", "0..8", 1, 0, "1"), *saw("b1,b2", "9..40", 1, 0, "1,2"), *saw("b2", "46..160", 2, 1, "2")]
-    log = ["final a @4 e0", "final b @5 e1", "send late ok @6 t150..151", "end 0..7"]
-    settings = {**ALONE, "version": "2.6.0", "metadata": "zookeeper"}
-    found = decided("send r ok @5 t7..7.9", *led, "fault k1 b1 40.5..190 kind=kill", *log, **settings)
-    assert found.standing is PERMITTED
-
-
-def test_who_joins_the_isr_in_the_term_of_a_write_need_not_have_it() -> None:
-    led = [*saw("b1", "0..11", 1, 0, "1"), *saw("b1,b2", "12..59", 1, 0, "1,2")]
-    log = ["final a @4 e0", "final b @5 e1", "send late ok @6 t155..156", "end 0..7"]
-    faults = ["fault k1 b1 60..90 kind=kill", *saw("b2", "66..160", 2, 1, "2")]
-    assert decided("send r ok @5 t8..8.1", *led, *faults, *log, **ALONE).standing is PERMITTED
-
-
 @pytest.mark.parametrize(("unclean", "standing"), [(True, UNDECIDED), (False, VIOLATION)])
 def test_who_was_in_the_isr_may_have_what_was_committed_before(unclean: bool, standing: Standing) -> None:
     """b1, who committed r alone, leads again, with b2 in the ISR: too shortly to be sure that it is so. (A clean
@@ -698,6 +572,23 @@ def test_disks_lost_after_a_doubtful_election_do_not_excuse_the_next(acks: str, 
     log = ["final a @4 e0", "final b @5 e2", "send late ok @6 t95..96", "final late @6 e2", "end 4..7"]
     found = decided("send r ok @5 t9.5..9.6", *led, *faults, *log, acks=acks, unclean_election=True)
     assert (found.standing, found.may_have) == (UNDECIDED, frozenset())
+
+
+@pytest.mark.parametrize(("wiped", "may_have"), [([], {1}), ([1], {1}), ([1, 2], {1}), ([1, 2, 3], {1})])
+def test_who_joined_the_isr_of_a_doubtful_leader_is_a_disk_that_was_not_lost(
+    wiped: list[int], may_have: set[int]
+) -> None:
+    """All else that may have had r is wiped before b4 is elected: if b3 had r, so has b4."""
+    replicas = "replicas=1,2,3,4"
+    led = [*saw("b1,b2,b3,b4", "0..9", 1, 0, "1,2,3", replicas), *saw("b1", "10..20", 1, 0, "1,2", replicas)]
+    led += [f"saw b1 @10.5 leader=1 epoch=0 isr=1,2 high=6 {replicas}", *saw("b3,b4", "10..25", 1, 0, "1,2", replicas)]
+    led += [*saw("b3,b4", "26..35", 3, 1, "3", replicas), *saw("b3,b4", "36..50", 3, 1, "3,4", replicas)]
+    led += [*saw("b4", "51..56", 3, 1, "3,4", replicas), *saw("b4", "57..100", 4, 2, "4", replicas)]
+    faults = ["fault k1 b1 20..80 kind=kill", "fault k2 b2 20..80 kind=kill", "fault k3 b3 50.5..80 kind=kill"]
+    faults += [f"fault w{one} b{one} 51..52 kind=wipe" for one in wiped]
+    log = ["final a @4 e0", "send b ok @5 t93..94", "final b @5 e2", "send late ok @6 t95..96", "final late @6 e2"]
+    found = decided("send r ok @5 t9.5..9.6", *led, *faults, *log, "end 4..7", acks="1", unclean_election=True)
+    assert (found.standing, found.may_have) == (UNDECIDED, may_have)
 
 
 def deposed(*then: str, killed: float = 15.9) -> Standing:

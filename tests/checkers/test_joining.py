@@ -1,0 +1,240 @@
+"""Who joined the ISR after a record was written, and so must or may have it; and who need not."""
+
+from typing import Any
+
+import pytest
+
+from harness.core.verdict import Standing
+from tests.checkers.test_holders import ALONE, PERMITTED, UNCLEAN, UNDECIDED, VIOLATION, decided, saw
+
+ZOOKEEPER_2_6: dict[str, Any] = {"version": "2.6.0", "metadata": "zookeeper"}
+ZOOKEEPER_2_7: dict[str, Any] = {"version": "2.7.0", "metadata": "zookeeper"}
+
+
+@pytest.mark.parametrize(
+    ("version", "high", "standing"),
+    [("1.0.2", "", UNDECIDED), ("2.0.0", "", UNDECIDED), ("2.0.1", "", VIOLATION), ("1.0.2", "high=6", VIOLATION)],
+)
+def test_who_joins_the_isr_of_a_later_term_has_what_stood_there_as_it_began_since_2_0_1(
+    version: str, high: str, standing: Standing
+) -> None:
+    """b2 leads while b1 is down, then b1 again; b3 joins its ISR, and is elected. (An ISR is told a minute late.)"""
+    lines = [
+        *[
+            *saw("b1,b2,b3", "0..70", 1, 0, "1,2,3"),
+            *saw("b1", "71..160", 1, 0, "1"),
+            *saw("b2,b3", "71..165", 1, 0, "1"),
+        ],
+        *["fault k b1 160..200 kind=kill", *saw("b2,b3", "166..190", 2, 1, "2"), "fault k2 b2 190..400 kind=kill"],
+        *[*saw("b3", "191..199", -1, 1, "2"), *saw("b1,b3", "200..280", 1, 2, "1", high)],
+        *[
+            *saw("b1,b3", "281..283", 1, 2, "1,3"),
+            "fault k3 b1 283.5..700 kind=kill",
+            *saw("b3", "290..500", 3, 3, "3"),
+        ],
+        *["final a @4 e0", "final b @5 e3", "send late ok @6 t455..456", "final late @6 e3", "end 0..7"],
+    ]
+    found = decided("send r ok @5 t80..81", *lines, **ALONE, version=version, metadata="zookeeper")
+    assert found.standing is standing
+
+
+def led_again(*second_term: str, before: str = "1,2,3", wiped: bool = False, **settings: Any) -> Standing:
+    """b1 acknowledges r with acks=1, leads again with these reports of its second term, and dies; b2 follows it, and
+    lacks r."""
+    return decided(
+        "send r ok @5 t8..8.1",
+        *[*saw("b1,b2,b3", "0..11", 1, 0, before), "fault k3 b3 11.5..190 kind=kill", *second_term],
+        *["fault k1 b1 60..90 kind=kill", *(["fault w b1 61..62 kind=wipe"] if wiped else [])],
+        *[*saw("b2", "66..160", 2, 2, "2"), "final a @4 e0", "final b @5 e2", "send late ok @6 t155..156", "end 0..7"],
+        **(ALONE | settings),
+    ).standing
+
+
+IN_FROM_ITS_BEGINNING = saw("b1,b2", "12..59", 1, 1, "1,2")
+
+
+@pytest.mark.parametrize("unclean", [False, True])
+@pytest.mark.parametrize("wiped", [False, True])
+@pytest.mark.parametrize(
+    ("isr", "joined"), [("1,2", "30..59"), ("1", "30..59"), ("1", "59.5..59.9")], ids=["again", "late", "at last"]
+)
+def test_who_joins_the_isr_in_its_leaders_second_term_has_what_it_acknowledged_in_the_first(
+    isr: str, joined: str, wiped: bool, unclean: bool
+) -> None:
+    """KAFKA-7128: the leader takes it into the ISR when it has reached the beginning of the second term."""
+    led = [*saw("b1,b2", "12..19", 1, 1, isr), *saw("b1,b2", "20..29", 1, 1, "1"), *saw("b1,b2", joined, 1, 1, "1,2")]
+    assert led_again(*led, wiped=wiped, unclean_election=unclean) is VIOLATION
+
+
+@pytest.mark.parametrize(("wiped", "standing"), [(False, PERMITTED), (True, UNDECIDED)])
+def test_who_stays_in_the_isr_of_a_leader_that_leads_again_need_not_have_it(wiped: bool, standing: Standing) -> None:
+    """With acks=1 b2 may still not have it; and it may have joined again unseen."""
+    assert led_again(*IN_FROM_ITS_BEGINNING, wiped=wiped) is standing
+
+
+@pytest.mark.parametrize("wiped", [False, True])
+@pytest.mark.parametrize(
+    ("led", "before", "version"),
+    [
+        (IN_FROM_ITS_BEGINNING, "1,3", "4.3.1"),
+        ([*saw("b1,b2", "12..19", 1, 1, "1,2"), *saw("b1,b2", "50..59", 1, 1, "1,2")], "1,2,3", "4.3.1"),
+        ([*saw("b1,b2", "12..29", 1, 1, "1"), *saw("b1,b2", "30..59", 1, 1, "1,2")], "1,2,3", "2.0.0"),
+    ],
+    ids=["before the first report", "in a silence", "before KAFKA-7128"],
+)
+def test_who_may_have_joined_the_isr_in_its_leaders_second_term_may_have_it(
+    led: list[str], before: str, version: str, wiped: bool
+) -> None:
+    settings = {"version": version, **({"metadata": "zookeeper"} if version < "3" else {})}
+    assert led_again(*led, before=before, wiped=wiped, **settings) is UNDECIDED
+
+
+#: b1 leads again, for less than a second, and dies; b2 follows it.
+SHORT = [
+    *[
+        *saw("b1,b2,b3", "0..11", 1, 0, "1,2,3"),
+        *saw("b1,b2", "12.4..12.8", 1, 1, "1,2"),
+        *saw("b2", "13..60", 2, 2, "2"),
+    ],
+    *["fault k3 b3 11.5..190 kind=kill", "fault k1 b1 12.8..90 kind=kill", "send r ok @5 t8..8.1"],
+    *["final a @4 e0", "final b @5 e2", "send late ok @6 t50..51", "end 0..7"],
+]
+
+
+@pytest.mark.parametrize(
+    ("isr", "acks", "standing"), [("1", "1", VIOLATION), ("1,2", "1", PERMITTED), ("1", "all", VIOLATION)]
+)
+def test_who_joins_the_isr_in_a_term_of_less_than_a_second_has_what_stood_there_before(
+    isr: str, acks: str, standing: Standing
+) -> None:
+    """What one observer reports of a term may be old, but it is in order."""
+    found = decided(*SHORT, *saw("b1,b2", "12..12.2", 1, 1, isr), acks=acks, unclean_election=acks == "all")
+    assert found.standing is standing
+
+
+def test_who_joins_the_isr_of_a_leader_that_lacks_it_does_not_have_it() -> None:
+    led = [*saw("b1,b2,b3", "0..11", 1, 0, "1,2,3"), *saw("b2,b3", "12..12.2", 3, 1, "3")]
+    led += [*saw("b2,b3", "12.4..12.8", 3, 1, "2,3"), *saw("b2", "13..60", 2, 2, "2")]
+    faults = ["fault k1 b1 11.5..190 kind=kill", "fault k3 b3 12.8..90 kind=kill"]
+    log = ["final a @4 e0", "final b @5 e2", "send late ok @6 t50..51", "end 0..7"]
+    assert decided("send r ok @5 t8..8.1", *led, *faults, *log, **ALONE).standing is PERMITTED
+
+
+def test_who_joins_the_isr_in_the_short_term_of_a_write_need_not_have_it() -> None:
+    """A controller of Kafka 2.6 may hear of an ISR a minute later."""
+    led = [*saw("b1,b2", "0..8", 1, 0, "1"), *saw("b1,b2", "9..40", 1, 0, "1,2"), *saw("b2", "46..160", 2, 1, "2")]
+    log = ["final a @4 e0", "final b @5 e1", "send late ok @6 t150..151", "end 0..7"]
+    settings = {**ALONE, "version": "2.6.0", "metadata": "zookeeper"}
+    found = decided("send r ok @5 t7..7.9", *led, "fault k1 b1 40.5..190 kind=kill", *log, **settings)
+    assert found.standing is PERMITTED
+
+
+def test_who_joins_the_isr_in_the_term_of_a_write_need_not_have_it() -> None:
+    led = [*saw("b1", "0..11", 1, 0, "1"), *saw("b1,b2", "12..59", 1, 0, "1,2")]
+    log = ["final a @4 e0", "final b @5 e1", "send late ok @6 t155..156", "end 0..7"]
+    faults = ["fault k1 b1 60..90 kind=kill", *saw("b2", "66..160", 2, 1, "2")]
+    assert decided("send r ok @5 t8..8.1", *led, *faults, *log, **ALONE).standing is PERMITTED
+
+
+@pytest.mark.parametrize("wiped", [False, True])
+@pytest.mark.parametrize("before", ["1,3", "1,2,3"])
+@pytest.mark.parametrize(
+    ("out", "joined"), [("12..18.7", "19.7..24.5"), ("12..20", "21..24")], ids=["beside the leader", "after it"]
+)
+def test_who_joins_by_what_it_reports_itself_has_it_though_its_leader_reported_that_no_more(
+    out: str, joined: str, before: str, wiped: bool
+) -> None:
+    """b1 leads again, reports until 20 s that it is alone in the ISR, and dies; b2 reports that it joined."""
+    lines = [
+        *["send r ok @5 t8..8.1", *saw("b1,b2,b3", "0..11", 1, 0, before), "fault k3 b3 11.5..190 kind=kill"],
+        *[*saw("b1", "12..20", 1, 1, "1"), *saw("b2", out, 1, 1, "1"), *saw("b2", joined, 1, 1, "1,2")],
+        *["fault k1 b1 20.7..90 kind=kill", *(["fault w b1 25..25.5 kind=wipe"] if wiped else [])],
+        *[*saw("b2", "26..160", 2, 2, "2"), "final a @4 e0", "final b @5 e2", "send late ok @6 t155..156", "end 0..7"],
+    ]
+    assert decided(*lines, **ALONE).standing is VIOLATION
+
+
+def alone_then_joined(*led: str, killed: float, **settings: Any) -> Standing:
+    """b1 acknowledges r with acks=all when it is alone in the ISR. b2 joins it; b1 dies; b2 leads, and dies; b3,
+    outside of the ISR, is elected. So it is permitted."""
+    lines = [
+        *["send r ok @5 t10..10.1", *saw("b1,b2,b3", "0..4", 1, 0, "1,2,3"), *led],
+        "fault c2 b1,b2 2..12 from=b1 to=b2 plane=replication",
+        *[f"fault c{n} b{n},b3 2..60 from=b{n} to=b3 plane=replication" for n in (1, 2)],
+        *[f"fault k1 b1 {killed}..90 kind=kill", "fault k2 b2 50.5..90 kind=kill", *saw("b3", "57..150", 3, 2, "3")],
+        *["final a @4 e0", "final b @5 e2", "send late ok @6 t140..141", "final late @6 e2", "end 0..7"],
+    ]
+    return decided(*lines, acks="all", **(UNCLEAN | settings)).standing
+
+
+@pytest.mark.parametrize("joined", [19.7, 20.3])
+def test_who_others_reported_in_the_isr_before_its_leader_died_has_what_was_committed(joined: float) -> None:
+    """Whether or not the leader could still report that."""
+    led = [*saw("b1", "5..20", 1, 0, "1"), *saw("b2,b3", "5..18.7", 1, 0, "1")]
+    led += [
+        *saw("b2,b3", f"{joined}..25.7", 1, 0, "1,2"),
+        *saw("b2", "27..50", 2, 1, "2"),
+        *saw("b3", "27..56", 2, 1, "2"),
+    ]
+    assert alone_then_joined(*led, killed=20.1) is PERMITTED
+
+
+@pytest.mark.parametrize(("version", "standing"), [(ZOOKEEPER_2_6, UNDECIDED), (ZOOKEEPER_2_7, PERMITTED)])
+def test_who_joins_sooner_than_isrs_are_told_may_have_what_was_committed(
+    version: dict[str, Any], standing: Standing
+) -> None:
+    led = [*saw("b1,b2,b3", "5..14", 1, 0, "1"), *saw("b1,b2,b3", "15..30", 1, 0, "1,2")]
+    led += [*saw("b2,b3", "31..36", 1, 0, "1,2"), *saw("b2", "37..50", 2, 1, "2"), *saw("b3", "37..56", 2, 1, "2")]
+    assert alone_then_joined(*led, killed=30.1, **version) is standing
+
+
+@pytest.mark.parametrize(("version", "killed"), [(ZOOKEEPER_2_6, 17.5), (ZOOKEEPER_2_7, 17.5), ({}, 17.5)])
+def test_who_was_elected_cleanly_has_joined_the_isr_again_since_its_disk_was_wiped(
+    version: dict[str, Any], killed: float
+) -> None:
+    """b3 comes back with an empty disk, joins the ISR while b1 leads, and is elected; alone in the ISR, it loses its
+    disk again, and leads on: that is permitted. Nobody reported that it joined."""
+    lines = [
+        *["send r ok @0 t2..2.1", *saw("b1,b2", "0..10", 1, 0, "1,2,3"), *saw("b3", "0..4", 1, 0, "1,2,3")],
+        *["fault k3 b3 4.5..7 kind=kill", "fault w3 b3 5..6 kind=wipe", *saw("b1,b2,b3", "11..17", 1, 1, "1,2")],
+        *[f"fault k1 b1 {killed}..60 kind=kill", *saw("b2,b3", "18..23", 1, 1, "1,2")],
+        *[*saw("b2,b3", "24..39", 3, 2, "2,3"), "fault k2 b2 39.5..90 kind=kill", *saw("b3", "40..45", 3, 2, "2,3")],
+        *[*saw("b3", "46..56", 3, 3, "3"), "fault k4 b3 56.5..62 kind=kill", "fault w4 b3 57..58 kind=wipe"],
+        *[*saw("b1", "61..62", -1, 4, "3"), *saw("b1,b3", "63..150", 3, 5, "3")],
+        *["final a @0 e5", "send late ok @1 t140..141", "final late @1 e5", "end 0..2"],
+    ]
+    assert decided(*lines, acks="all", unclean_election=False, **version).standing is UNDECIDED
+
+
+@pytest.mark.parametrize(
+    ("led", "more", "standing"),
+    [
+        (saw("b1,b2", "45..59", 1, 1, "1,2"), ["fault k3 b3 11.5..190 kind=kill"], UNDECIDED),
+        (saw("b1,b2,b3", "12.9..59", 1, 1, "1,2,3"), ["fault k2 b2 11.2..12 kind=kill"], UNDECIDED),
+        (saw("b1,b2,b3", "12.9..59", 1, 1, "1,2,3"), ["fault k2 b2 3..4 kind=kill"], PERMITTED),
+        (saw("b1,b2,b3", "12.9..59", 1, 1, "1,2,3"), ["fault k2 b3 11.2..12 kind=kill"], PERMITTED),
+    ],
+    ids=["in a silence", "restarted", "restarted long before", "another was restarted"],
+)
+def test_who_may_have_left_and_joined_before_the_first_report_of_its_leaders_second_term_may_have_it(
+    led: list[str], more: list[str], standing: Standing
+) -> None:
+    lines = ["send r ok @5 t8..8.1", *saw("b1,b2,b3", "0..11", 1, 0, "1,2,3"), *more, *led]
+    lines += ["fault k1 b1 60..90 kind=kill", *saw("b2", "66..160", 2, 2, "2")]
+    log = ["final a @4 e0", "final b @5 e2", "send late ok @6 t155..156", "end 0..7"]
+    assert decided(*lines, *log, **ALONE).standing is standing
+
+
+@pytest.mark.parametrize("high", ["", "high=5", "high=6"])
+def test_without_epochs_what_its_leader_reports_when_it_leads_again_commits_nothing_of_before(high: str) -> None:
+    """b1 alone has r; b3 is elected without it; then b1 leads again, and reports what it committed since."""
+    lines = [
+        *["send r ok @5 t5..5.1", *saw("b1,b2,b3", "0..11", 1, None, "1,2,3"), "fault k1 b1 11.5..20 kind=kill"],
+        *["fault c b1,b2,b3 4..12 from=b1 to=b2,b3 plane=replication", *saw("b2,b3", "12..17", 1, None, "1,2,3")],
+        *[*saw("b2,b3", "18..25", 3, None, "2,3"), *saw("b1", "21..25", 3, None, "2,3")],
+        *[*saw("b1,b2,b3", "26..40", 3, None, "1,2,3"), "fault k3 b3 40.5..52 kind=kill"],
+        *[*saw("b1,b2", "41..46", 3, None, "1,2,3"), *saw("b1,b2", "47..60", 1, None, "1,2", high)],
+        *[*saw("b3", "53..60", 1, None, "1,2"), "final a @4", "final b @5", "send late ok @6 t55..56", "final late @6"],
+    ]
+    settings = {"acks": "1", "unclean_election": False, "version": "3.9.0", "metadata": "zookeeper"}
+    assert decided(*lines, "end 0..7", **settings).standing is PERMITTED
