@@ -525,10 +525,10 @@ class Walk:
 
     def _heard_briefly(self, n: int, report: Span, at_ns: int) -> None:
         """Apply a report that did not last for a lag after the records were committed: who is in the ISR may have
-        them."""
+        them, if it was not cut off since."""
         if self.state.get(self.elections.terms[n].leader) in {Has.MUST, Has.MAY}:
             for broker in report.isr:
-                if self.state.get(broker) is None:
+                if self.state.get(broker) is None and not self._fetched_nothing(broker, self._since(), report.to_ns):
                     self._now(at_ns, broker, Has.MAY, Why.PERHAPS_JOINED, n)
 
     def _joins(self, n: int, from_ns: int, to_ns: int) -> Iterator[tuple[int, int, Callable[[int], None]]]:
