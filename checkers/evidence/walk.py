@@ -1,19 +1,15 @@
 """Follows records of one term through later elections: which brokers had them, and which event took them."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
-from functools import partial
 
-from checkers.evidence.acting import Acting
-from checkers.evidence.behind import LAG_NS, over
-from checkers.evidence.decision import Case, Decision, Event, undecided, untaken
-from checkers.evidence.elections import Elections
-from checkers.evidence.evidence import Evidence
-from checkers.evidence.holding import AT_FIRST, Change, Has, Holding, Why
+from checkers.evidence.behind import over
+from checkers.evidence.decision import Decision, Event, undecided, untaken
+from checkers.evidence.holding import AT_FIRST, Change, Has, Why
 from checkers.evidence.intervals import BEFORE, NEVER
-from checkers.evidence.leadership import Span, known_epoch
-from harness.core.anomalies import Anomaly
-from harness.core.faults import Does, Row, injection_of
+from checkers.evidence.leadership import known_epoch
+from checkers.evidence.spread import Spread
+from harness.core.faults import Does
 from harness.core.guarantees import Circumstances, Ruling, standing
 from harness.core.verdict import Standing
 
@@ -24,23 +20,17 @@ _ASKS_NS = 30_000_000_000
 
 
 @dataclass
-class Walk:
-    """Follows the records of one term through the later elections."""
+class Walk(Spread):
+    """Follows the records of one term through the later elections.
 
-    evidence: Evidence
-    elections: Elections
-    anomaly: Anomaly
-    case: Case
-    number: int
-    acting: Acting
-    state: Holding = field(default_factory=Holding)
-    wiped: dict[int, Row] = field(default_factory=dict)
-    in_doubt: set[int] = field(default_factory=set)
-    committed: int | None = None
+    ``held``, ``may``: the brokers that must have had the records at first, and those that may (``held`` among them).
+    ``observed``: whether the ISR of then was reported. ``permits``: by election, whether the settings permit that it
+    took the records.
+    """
+
     held: frozenset[int] = frozenset()
     may: frozenset[int] = frozenset()
     observed: bool = False
-    doubted: set[int] = field(default_factory=set)
     permits: dict[int, bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -74,17 +64,6 @@ class Walk:
             self._now(at_ns, broker, Has.MAY, Why.SOMETIMES_IN_SYNC, self.number)
         for broker in sorted(self.elections.replicas - self.may):
             self._now(at_ns, broker, None, Why.NOT_IN_SYNC, self.number)
-
-    def _fetched_nothing(self, broker: int, from_ns: int, to_ns: int) -> bool:
-        """Whether a broker cannot have fetched anything during the whole time: its process had ended before and was not
-        started again, or it was cut from every leader of this term and of later terms that may have begun by then."""
-        if self.acting.down(broker, from_ns, to_ns, Does.ENDS_PROCESS):
-            return True
-        own, *later = self.elections.terms[self.number :]
-        leaders = {own.leader, *(term.leader for term in later if term.begins_ns <= to_ns)}
-        return not self.elections.unseen(from_ns, to_ns, self.number + 1) and all(
-            self.acting.cannot_fetch(broker, leader, from_ns, to_ns) for leader in leaders
-        )
 
     def _too_few(self, brokers: Set[int]) -> bool:
         """Whether these brokers are fewer than an acknowledgement with acks=all needs in sync. Then another broker was
@@ -150,7 +129,7 @@ class Walk:
         taken: Decision | None = None
         since = self._since()
         for n in later:
-            self._go_on(n - 1, since, terms[n].seen_ns)
+            self.go_on(n - 1, since, terms[n].seen_ns)
             since = max(since, terms[n].seen_ns)
             if self._never_led_empty(n):
                 continue
@@ -177,14 +156,8 @@ class Walk:
         if taken is not None:
             return self._again(back, taken, perhaps) if back else taken
         if not any(by is not None and terms[n].epoch == by for n in later):
-            self._go_on(later[-1] if later else self.number, since, NEVER)
+            self.go_on(later[-1] if later else self.number, since, NEVER)
         return self._not_taken(perhaps, by, promise, later)
-
-    def _now(self, at_ns: int, broker: int, has: Has | None, why: Why, n: int, fault: str | None = None) -> None:
-        if self.state.get(broker) is has and why is not Why.NOT_IN_SYNC:
-            return
-        term = self.elections.terms[n]
-        self.state.becomes(Change(at_ns, broker, has, why, term.leader, term.epoch, fault))
 
     def _elected(self, n: int, why: Why) -> None:
         term = self.elections.terms[n]
@@ -226,10 +199,6 @@ class Walk:
         """The end of a term: another one was seen, a later epoch was reported, or its leader's process had ended."""
         following = [term.seen_ns for term in self.elections.terms[n + 1 : n + 2]]
         return min([*following, self.elections.epoch_after_ns(n), self.acting.ended_ns(n)])
-
-    def _since(self) -> int:
-        known = self.committed if self.committed is not None else self.case.until_ns
-        return BEFORE if known is None else known
 
     def _of_elected(self, n: int, all_led_have_it: bool) -> Has | None:
         """What is known about the leader of a term at its election. A clean election elects a broker that has all
@@ -393,199 +362,6 @@ class Walk:
         too: what was never committed may go where what was committed may not."""
         return self.decided(undecided(self.anomaly, why), may_have=filter(self._may_take, may_have))
 
-    def _go_on(self, n: int, from_ns: int, to_ns: int) -> None:
-        """Apply what became known during a term: brokers that joined the ISR, and disks that were wiped."""
-        term = self.elections.terms[n]
-        wipes = self.acting.wipes(from_ns, to_ns)
-        if self.committed is None and self.state.get(term.leader) is Has.MUST:
-            told_ns = self.evidence.told_committed_ns(self.elections, n, self.case.last_offset)
-            if told_ns is not None and not any(
-                broker == term.leader and row["injecting_ns"] <= told_ns for row, broker in wipes
-            ):
-                self.committed = told_ns
-        emptied = [(broker, row) for broker, row in self.wiped.items() if self.state.get(broker) is Has.WIPED]
-        emptied += [(broker, row) for row, broker in wipes]
-        happened = [*self._reported(n, from_ns, to_ns, emptied)]
-        happened += self._joins(n, from_ns, to_ns) if n > self.number else ()
-        happened += [(row["injecting_ns"], 0, partial(self._wiped_now, n, broker, row)) for row, broker in wipes]
-        committed = self.committed is not None
-        if n == self.number:
-            self._wiped_in_flight(from_ns)
-        for at, _, applied in sorted(happened, key=lambda one: one[:2]):
-            if not emptied and all(self.state.get(one) is Has.MUST for one in self.elections.replicas):
-                break
-            applied(at)
-        if n > self.number:
-            # (A term may have begun in a silence before its first report.)
-            self._unheard(n, min(from_ns, max(self._since(), term.begins_ns)), to_ns)
-        elif committed:
-            self._unheard(n, from_ns, to_ns)
-
-    def _reported(
-        self, n: int, from_ns: int, to_ns: int, emptied: Iterable[tuple[int, Row]]
-    ) -> Iterator[tuple[int, int, Callable[[int], None]]]:
-        """What the reports of a term say between two times: when, its order among what happened then, and a function
-        that applies it. ``emptied``: the brokers whose disks are or will be wiped."""
-        here, before = self.committed, dict[str, frozenset[int]]()
-        filled = [(self.acting.up_ns(broker, over(row)) + self.elections.lag_ns, broker) for broker, row in emptied]
-        for report in self.elections.reports_of(n):
-            until, known = min(report.to_ns, to_ns), before.get(report.observer)
-            heard_ns = max(report.from_ns, (from_ns if here is None else max(here, from_ns)) + self.elections.lag_ns)
-            if heard_ns <= until:
-                yield heard_ns, 1, partial(self._heard, n, report, known, here is not None)
-                # (What was late then may still be reported when it is late no more.)
-                own = report.observer == self._who(n)
-                again_ns = self.acting.current_ns(report.observer, heard_ns, self.elections.lag_ns, leads=own)
-                if heard_ns < again_ns <= until:
-                    yield again_ns, 1, partial(self._heard, n, report, frozenset(report.isr), here is not None)
-            elif here is not None and until >= max(here, from_ns):
-                yield max(report.from_ns, from_ns), 3, partial(self._heard_briefly, n, report)
-            for at, broker in filled:
-                still_ns = max(at, report.from_ns)
-                if broker in report.isr and still_ns <= until:
-                    yield still_ns, 2, partial(self._still_reported, n, broker)
-            before[report.observer] = frozenset(report.isr)
-        # (A leader that dies may not have reported the last ISR that others did.)
-        for report in self.elections.outlasting(n) if here is not None else ():
-            if max(here or BEFORE, from_ns) + self.elections.lag_ns <= report.from_ns <= to_ns:
-                yield report.from_ns, 1, partial(self._heard, n, report, None, True)
-
-    def _wiped_now(self, n: int, broker: int, row: Row, at_ns: int) -> None:
-        self._joined_before(n, broker, at_ns)
-        self.wiped[broker] = row
-        self._now(at_ns, broker, Has.WIPED, Why.WIPED, n, injection_of(row))
-
-    def _still_reported(self, n: int, broker: int, at_ns: int) -> None:
-        """A broker was reported in the ISR long after its disk was wiped: it may have left and rejoined the ISR between
-        two reports."""
-        leader = self.elections.terms[n].leader
-        if broker != leader and self.state.get(broker) is Has.WIPED and self.state.get(leader) in {Has.MUST, Has.MAY}:
-            self._now(at_ns, broker, Has.MAY, Why.STILL_REPORTED, n)
-            self.in_doubt.add(broker)
-
-    def _unheard(self, n: int, from_ns: int, to_ns: int) -> None:
-        """During a silence in which the leader was up, any replica that was up, and not cut from it, may have joined
-        the ISR of a leader that has the records."""
-        leader = self.elections.terms[n].leader
-        until = self.acting.admits_until(leader, min(to_ns, self.acting.ended_ns(n)))
-        if self.state.get(leader) in {Has.MUST, Has.MAY} and self.elections.unheard(from_ns, until):
-            # (All cases that are decided alike must see the same rest of a silence.)
-            since = self.evidence.moment(self.case.of, from_ns)
-            for broker in self.elections.replicas:
-                if self.state.get(broker) not in {None, Has.WIPED}:
-                    continue
-                if not self.elections.unheard(since, until, without=self.acting.down_times(broker)):
-                    continue
-                unheard = self.elections.unheard_times(since, until)
-                if all(self.acting.cannot_join(broker, leader, begun + LAG_NS, to - LAG_NS) for begun, to in unheard):
-                    continue
-                if self.state.get(broker) is Has.WIPED:
-                    self.in_doubt.add(broker)
-                self._now(max(from_ns, self.elections.terms[n].seen_ns), broker, Has.MAY, Why.UNHEARD, n)
-
-    def _wiped_in_flight(self, until_ns: int) -> None:
-        """A disk was wiped after the records were sent, but before they were known to be written: they may have been
-        written before or after the wipe."""
-        sent = until_ns if self.case.sent_ns is None else self.case.sent_ns
-        for row, broker in self.acting.wipes(sent, until_ns):
-            if over(row) < until_ns and self.state.get(broker) is Has.MUST:
-                self._now(row["injecting_ns"], broker, Has.MAY, Why.WIPED_IN_FLIGHT, self.number, injection_of(row))
-                self.wiped[broker] = row
-                self.in_doubt.add(broker)
-
-    def _heard(self, n: int, report: Span, before: frozenset[int] | None, committed: bool, at_ns: int) -> None:
-        """Apply a reported ISR of a term. If the leader has the records, every broker in its ISR has them once they are
-        committed.
-
-        A broker that lost its disk has them again only after it was seen to join since. A broker that may not have
-        heard from the controller may report an old ISR."""
-        leader, isr = self.state.get(self.elections.terms[n].leader), frozenset(report.isr)
-        own = report.observer == self._who(n)
-        late = self.acting.behind(report.observer, at_ns - self.elections.lag_ns, at_ns, leads=own)
-        for broker in isr.union(report.elr or ()) if committed else isr:
-            has = self.state.get(broker)
-            joined = before is not None and broker not in before
-            sure = leader is Has.MUST and not late
-            if leader not in {Has.MUST, Has.MAY}:
-                continue
-            if has is Has.WIPED or broker in self.in_doubt:
-                since = self._wiped_ns(broker) + self.elections.lag_ns
-                if joined and report.from_ns > since and sure and committed:
-                    self._now(at_ns, broker, Has.MUST, Why.JOINED, n)
-                    self.in_doubt.discard(broker)
-                elif joined and report.from_ns > since:
-                    self._now(at_ns, broker, Has.MAY, Why.PERHAPS_JOINED, n)
-                    self.in_doubt.add(broker)
-            elif sure and committed:
-                self._now(at_ns, broker, Has.MUST, Why.JOINED, n)
-            elif leader is Has.MAY or (late and (not own or committed or joined)):
-                self._now(at_ns, broker, has or Has.MAY, Why.PERHAPS_JOINED, n)
-            if leader is Has.MAY:
-                self.doubted.add(broker)
-
-    def _heard_briefly(self, n: int, report: Span, at_ns: int) -> None:
-        """Apply a report that did not last for a lag after the records were committed: who is in the ISR may have
-        them, if it was not cut off since."""
-        if self.state.get(self.elections.terms[n].leader) in {Has.MUST, Has.MAY}:
-            for broker in report.isr:
-                if self.state.get(broker) is None and not self._fetched_nothing(broker, self._since(), report.to_ns):
-                    self._now(at_ns, broker, Has.MAY, Why.PERHAPS_JOINED, n)
-
-    def _joins(self, n: int, from_ns: int, to_ns: int) -> Iterator[tuple[int, int, Callable[[int], None]]]:
-        """Who joined the ISR of a later term: first an observer reported an ISR of the term without them, then with
-        them. What it reports may be old, but is in order. Who is in its first report may have joined in the term if it
-        was not in the last ISR before, or if its process had ended in between."""
-        last, since = self.elections.last_before(n), self.elections.last_told_ns(n) - self.elections.lag_ns
-        seen_ns, before = self.elections.terms[n].seen_ns, dict[str, Span]()
-        for report in self.elections.terms[n].reports:
-            known, isr = before.get(report.observer), frozenset(report.isr)
-            at_ns = min(max(report.from_ns, from_ns), to_ns)
-            if known is not None:
-                joined = isr - set(known.isr)
-            else:
-                down = {broker for broker in isr if self.acting.ended(broker, since, seen_ns)}
-                joined = isr - set(() if last is None else last.isr) | down
-            if joined:
-                yield at_ns, 1, partial(self._joined, n, joined, report, known)
-            before[report.observer] = report
-
-    def _joined(self, n: int, brokers: Iterable[int], report: Span, without: Span | None, at_ns: int) -> None:
-        """Brokers joined the ISR of a later term; or, if there is no report ``without`` them, may have joined it. If
-        the leader has the records, they have them, too: a broker joins only after its log has reached the beginning of
-        the term (KAFKA-7128)."""
-        term, lag_ns = self.elections.terms[n], self.elections.lag_ns
-        leader = self.state.get(term.leader)
-        if leader not in {Has.MUST, Has.MAY}:
-            return
-        caught_up = self.committed is not None or self.evidence.configuration.joins_isr_after_term_began
-        for broker in brokers:
-            emptied = self.state.get(broker) is Has.WIPED or broker in self.in_doubt
-            if emptied and max(report.from_ns - lag_ns, term.begins_ns) <= self._wiped_ns(broker):
-                continue
-            again = not emptied or (without and without.to_ns - lag_ns > self._wiped_ns(broker))
-            if without is not None and again and leader is Has.MUST and caught_up:
-                self._now(at_ns, broker, Has.MUST, Why.JOINED, n)
-                self.in_doubt.discard(broker)
-            elif emptied or self.state.get(broker) is None:
-                self._now(at_ns, broker, Has.MAY, Why.PERHAPS_JOINED, n)
-                if emptied:
-                    self.in_doubt.add(broker)
-            if leader is Has.MAY:
-                self.doubted.add(broker)
-
-    def _joined_before(self, n: int, leader: int, at_ns: int) -> None:
-        """A disk is about to be wiped. If it is that of a later leader, who had the records from the beginning of its
-        term: who was reported in its ISR, too shortly before to be sure, may have joined it."""
-        own = n > self.number and leader == self.elections.terms[n].leader
-        reports = [report for report in self.elections.reports_of(n) if own and report.from_ns <= at_ns]
-        for broker in frozenset[int]().union(*(report.isr for report in reports)) - {leader}:
-            if self.state.get(leader) in {Has.MUST, Has.MAY} and self.state.get(broker) is None:
-                self._now(at_ns, broker, Has.MAY, Why.PERHAPS_JOINED, n)
-
-    def _wiped_ns(self, broker: int) -> int:
-        row = self.wiped[broker]
-        return int(row["injecting_ns"] if row["healed_ns"] is None else row["healed_ns"])
-
     def _disks_lost(self) -> bool:
         return Has.WIPED in self.state.values() and Has.MUST not in self.state.values()
 
@@ -650,9 +426,3 @@ class Walk:
     def _event(self, n: int) -> Event:
         term = self.elections.terms[n]
         return Event(term.seen_ns, n, term.leader, term.epoch)
-
-    def _who(self, n: int) -> str:
-        return self._name(self.elections.terms[n].leader)
-
-    def _name(self, broker: int) -> str:
-        return self.elections.name(broker)
