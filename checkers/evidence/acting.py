@@ -18,6 +18,7 @@ from functools import cached_property
 from checkers.evidence.behind import COMES_BACK_NS, LAG_NS, BehindTimes, begun_to_heal, over
 from checkers.evidence.elections import Elections
 from checkers.evidence.intervals import BEFORE, NEVER, Intervals
+from checkers.evidence.joins import Join, joins_of
 from checkers.evidence.leadership import FRESH_NS
 from harness.core.faults import (
     Does,
@@ -69,6 +70,8 @@ class Acting:
         self._ends: dict[int, int] = {}
         self._late: dict[int, Intervals] = {}
         self._isr: dict[int, bool] = {}
+        self._joins: dict[int, list[Join]] = {}
+        self._backs_of: dict[int, list[int]] = {}
         self._unfits: dict[int, Intervals] = {}
         self._barred: dict[int, Intervals] = {}
         self._struck: dict[int, tuple[Intervals, list[int]]] = {}
@@ -147,10 +150,19 @@ class Acting:
         """The first time from ``at_ns`` on when a broker's process was up."""
         return self.down_times(broker).left(at_ns)
 
-    def ended(self, broker: int, from_ns: int, to_ns: int) -> bool:
-        """Whether a broker's process had ended at any moment between two times."""
-        endings = self._endings.get(self._elections.name(broker), [])
-        return any(at <= to_ns and back >= from_ns for at, back in endings)
+    def joins(self, number: int) -> list[Join]:
+        """Who joined the ISR in a term, or may have joined it."""
+        if number not in self._joins:
+            self._joins[number] = list(joins_of(self._elections, number, self._backs))
+        return self._joins[number]
+
+    def _backs(self, broker: int) -> list[int]:
+        """The times at which a fault was over that may have driven a broker out of the ISR, in order."""
+        if broker not in self._backs_of:
+            name = self._elections.name(broker)
+            rows = (row for row in self._faults if name in may_be_unfit(row, self._brokers, self._kraft))
+            self._backs_of[broker] = sorted(over(row) for row in rows if _felt_ns(row) <= over(row))
+        return self._backs_of[broker]
 
     def ended_ns(self, number: int) -> int:
         """The time when the process of a term's leader ended, after its last report that it leads.

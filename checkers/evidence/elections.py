@@ -25,7 +25,7 @@ from checkers.evidence.behind import (
     over,
     reported_controllers,
 )
-from checkers.evidence.high_watermarks import Highs, high_watermarks
+from checkers.evidence.high_watermarks import Highs, high_watermarks, risen
 from checkers.evidence.intervals import BEFORE, NEVER, Intervals, Times, Window
 from checkers.evidence.leadership import (
     FRESH_NS,
@@ -616,7 +616,7 @@ def _with_own_highs(terms: Sequence[Term], number: int) -> Term:
         return term
     again = (later.begins_ns for later in terms[number + 1 :] if later.leader == term.leader)
     first, last = np.searchsorted(term.highs[0], [term.begins_ns, next(again, NEVER)])
-    return replace(term, highs=(term.highs[0][first:last], term.highs[1][first:last]))
+    return replace(term, highs=risen(term.highs[0][first:last], term.highs[1][first:last]))
 
 
 class _Others:

@@ -17,7 +17,8 @@ Highs = tuple[Times, Times]
 def high_watermarks(
     observations: pa.Table, names: Mapping[int, str]
 ) -> dict[Partition, dict[tuple[int, int | None], Highs]]:
-    """The high watermarks in leaders' own reports, by partition, and by leader and epoch.
+    """The high watermarks in leaders' own reports, by partition, and by leader and epoch; without epochs not only those
+    that are higher than all before.
 
     A high watermark that came with a later leader epoch than that of the term does not count for the term.
     """
@@ -42,8 +43,14 @@ def high_watermarks(
     at, high = rows["at_ns"].to_numpy(), rows["high"].to_numpy()
     heads = rows.select(columns).take(edges[:-1]).to_pylist()
     for row, (first, last) in zip(heads, pairwise(edges), strict=True):
-        risen = np.maximum.accumulate(high[first:last])
-        new = np.append(True, risen[1:] > risen[:-1])
-        of = found.setdefault((row["topic"], row["partition"]), {})
-        of[row["leader"], row["leader_epoch"]] = (at[first:last][new], risen[new])
+        of, own = found.setdefault((row["topic"], row["partition"]), {}), (at[first:last], high[first:last])
+        # (Without epochs these may be of several terms.)
+        of[row["leader"], row["leader_epoch"]] = own if row["leader_epoch"] is None else risen(*own)
     return found
+
+
+def risen(at: Times, high: Times) -> Highs:
+    """Of high watermarks in the order of time, those that are higher than all before."""
+    highest = np.maximum.accumulate(high)
+    new = np.append(np.ones(min(len(at), 1), bool), highest[1:] > highest[:-1])
+    return at[new], highest[new]

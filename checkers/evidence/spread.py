@@ -11,6 +11,7 @@ from checkers.evidence.elections import Elections
 from checkers.evidence.evidence import Evidence
 from checkers.evidence.holding import Change, Has, Holding, Why
 from checkers.evidence.intervals import BEFORE
+from checkers.evidence.joins import Join
 from checkers.evidence.leadership import Span
 from harness.core.anomalies import Anomaly
 from harness.core.faults import Does, Row, injection_of
@@ -20,7 +21,8 @@ from harness.core.faults import Does, Row, injection_of
 class Spread:
     """What is known of each broker and the records of the term ``number``, and how reports and wipes change that.
 
-    ``state``: what is known now. ``wiped``: the last wipe of each broker's disk. ``in_doubt``: the brokers whose disk
+    ``state``: what is known now. ``wiped``: the last wipe of each broker's disk; ``had``: what was known before that.
+    ``in_doubt``: the brokers whose disk
     was wiped, and that may have the records all the same. ``doubted``: the brokers that have the records if each leader
     since has had them, which is not known. ``committed``: when the records were certainly committed; None if that is
     not known.
@@ -34,6 +36,7 @@ class Spread:
     acting: Acting
     state: Holding = field(default_factory=Holding)
     wiped: dict[int, Row] = field(default_factory=dict)
+    had: dict[int, Has | None] = field(default_factory=dict)
     in_doubt: set[int] = field(default_factory=set)
     doubted: set[int] = field(default_factory=set)
     committed: int | None = None
@@ -51,7 +54,9 @@ class Spread:
         emptied = [(broker, row) for broker, row in self.wiped.items() if self.state.get(broker) is Has.WIPED]
         emptied += [(broker, row) for row, broker in wipes]
         happened = [*self._reported(n, from_ns, to_ns, emptied)]
-        happened += self._joins(n, from_ns, to_ns) if n > self.number else ()
+        if n > self.number:
+            joins = ((min(max(join.at_ns, from_ns), to_ns), join) for join in self.acting.joins(n))
+            happened += [(at_ns, 1, partial(self._joined, n, join)) for at_ns, join in joins]
         happened += [(row["injecting_ns"], 0, partial(self._wiped_now, n, broker, row)) for row, broker in wipes]
         committed = self.committed is not None
         if n == self.number:
@@ -97,7 +102,7 @@ class Spread:
 
     def _wiped_now(self, n: int, broker: int, row: Row, at_ns: int) -> None:
         self._joined_before(n, broker, at_ns)
-        self.wiped[broker] = row
+        self.wiped[broker], self.had[broker] = row, self.state.get(broker)
         self._now(at_ns, broker, Has.WIPED, Why.WIPED, n, injection_of(row))
 
     def _still_reported(self, n: int, broker: int, at_ns: int) -> None:
@@ -119,6 +124,7 @@ class Spread:
             for broker in self.elections.replicas:
                 if self.state.get(broker) not in {None, Has.WIPED}:
                     continue
+                since = max(since, self._wiped_ns(broker)) if self.state.get(broker) is Has.WIPED else since
                 if not self.elections.unheard(since, until, without=self.acting.down_times(broker)):
                     continue
                 unheard = self.elections.unheard_times(since, until)
@@ -176,39 +182,23 @@ class Spread:
                 if self.state.get(broker) is None and not self._fetched_nothing(broker, self._since(), report.to_ns):
                     self._now(at_ns, broker, Has.MAY, Why.PERHAPS_JOINED, n)
 
-    def _joins(self, n: int, from_ns: int, to_ns: int) -> Iterator[tuple[int, int, Callable[[int], None]]]:
-        """Who joined the ISR of a later term: first an observer reported an ISR of the term without them, then with
-        them. What it reports may be old, but is in order. Who is in its first report may have joined in the term if it
-        was not in the last ISR before, or if its process had ended in between."""
-        last, since = self.elections.last_before(n), self.elections.last_told_ns(n) - self.elections.lag_ns
-        seen_ns, before = self.elections.terms[n].seen_ns, dict[str, Span]()
-        for report in self.elections.terms[n].reports:
-            known, isr = before.get(report.observer), frozenset(report.isr)
-            at_ns = min(max(report.from_ns, from_ns), to_ns)
-            if known is not None:
-                joined = isr - set(known.isr)
-            else:
-                down = {broker for broker in isr if self.acting.ended(broker, since, seen_ns)}
-                joined = isr - set(() if last is None else last.isr) | down
-            if joined:
-                yield at_ns, 1, partial(self._joined, n, joined, report, known)
-            before[report.observer] = report
-
-    def _joined(self, n: int, brokers: Iterable[int], report: Span, without: Span | None, at_ns: int) -> None:
-        """Brokers joined the ISR of a later term; or, if there is no report ``without`` them, may have joined it. If
-        the leader has the records, they have them, too: a broker joins only after its log has reached the beginning of
-        the term (KAFKA-7128)."""
-        term, lag_ns = self.elections.terms[n], self.elections.lag_ns
-        leader = self.state.get(term.leader)
+    def _joined(self, n: int, join: Join, at_ns: int) -> None:
+        """Brokers joined the ISR of a later term, or may have joined it. If the leader has the records, they have them,
+        too: a broker joins only after its log has reached the beginning of the term (KAFKA-7128)."""
+        leader, lag_ns = self._leader_had(n, at_ns), self.elections.lag_ns
         if leader not in {Has.MUST, Has.MAY}:
             return
-        caught_up = self.committed is not None or self.evidence.configuration.joins_isr_after_term_began
-        for broker in brokers:
-            emptied = self.state.get(broker) is Has.WIPED or broker in self.in_doubt
-            if emptied and max(report.from_ns - lag_ns, term.begins_ns) <= self._wiped_ns(broker):
+        caught_up = self.evidence.configuration.joins_isr_after_term_began
+        sure = join.without is not None and leader is Has.MUST and caught_up
+        wipes = self.acting.wipes(join.at_ns - lag_ns, at_ns) if join.at_ns < at_ns else []
+        for broker in join.brokers:
+            lost = [row for row, wiped in wipes if wiped == broker]
+            if lost and broker not in self.wiped:
+                self.wiped[broker] = lost[-1]
+            emptied = bool(lost) or self.state.get(broker) is Has.WIPED or broker in self.in_doubt
+            if emptied and not self._may_be_since_wipe(n, broker, join):
                 continue
-            again = not emptied or (without and without.to_ns - lag_ns > self._wiped_ns(broker))
-            if without is not None and again and leader is Has.MUST and caught_up:
+            if sure and (not emptied or self._surely_since_wipe(broker, join)):
                 self._now(at_ns, broker, Has.MUST, Why.JOINED, n)
                 self.in_doubt.discard(broker)
             elif emptied or self.state.get(broker) is None:
@@ -217,6 +207,31 @@ class Spread:
                     self.in_doubt.add(broker)
             if leader is Has.MAY:
                 self.doubted.add(broker)
+
+    def _may_be_since_wipe(self, n: int, broker: int, join: Join) -> bool:
+        """Whether a broker may have joined the ISR after its disk was wiped."""
+        since = max(join.report.to_ns - self.elections.lag_ns, self.elections.terms[n].begins_ns)
+        return since > self._wiped_ns(broker)
+
+    def _surely_since_wipe(self, broker: int, join: Join) -> bool:
+        """Whether a broker that joined the ISR between two reports did so after its disk was wiped."""
+        since = BEFORE if join.without is None else join.without.to_ns - self.elections.lag_ns
+        observer, own = join.report.observer, join.report.observer == self._name(join.report.leader)
+        return since > self._wiped_ns(broker) and not self.acting.behind(
+            observer, since, join.report.from_ns, leads=own
+        )
+
+    def _leader_had(self, n: int, at_ns: int) -> Has | None:
+        """What is known of the leader of a term and the records while brokers joined its ISR, which was reported at a
+        time. If its disk was wiped in the term, that was before, unless it ran again."""
+        leader = self.elections.terms[n].leader
+        has, wipe = self.state.get(leader), self.wiped.get(leader)
+        if has is not Has.WIPED or wipe is None or wipe["injecting_ns"] <= self.elections.terms[n].seen_ns:
+            return has
+        had = self.had.get(leader)
+        if had is Has.MUST and not self.acting.down(leader, wipe["injecting_ns"], at_ns, Does.ENDS_PROCESS):
+            return Has.MAY
+        return had
 
     def _joined_before(self, n: int, leader: int, at_ns: int) -> None:
         """A disk is about to be wiped. If it is that of a later leader, who had the records from the beginning of its

@@ -211,10 +211,13 @@ class Walk(Spread):
             if self.state.get(leader) is not has:
                 self._now(self.elections.terms[n].seen_ns, leader, has, Why.ELECTED_CLEANLY, n)
                 return has
-        elif has is Has.WIPED and self.committed is not None and clean and self._rejoined_unseen(n):
-            has = Has.MAY
+        elif has is Has.WIPED and clean and self._rejoined_unseen(n):
+            has = Has.MUST if all_led_have_it and self._left_since_wipe(n) else Has.MAY
+            why = Why.ELECTED_CLEANLY if has is Has.MUST else Why.PERHAPS_JOINED
+            self._now(self.elections.terms[n].seen_ns, leader, has, why, n)
+            if has is Has.MUST:
+                return has
             self.in_doubt.add(leader)
-            self._now(self.elections.terms[n].seen_ns, leader, has, Why.PERHAPS_JOINED, n)
         if has is Has.MUST:
             self._elected(n, Why.ELECTED)
         return has
@@ -224,7 +227,15 @@ class Walk(Spread):
         reported ISR: so it joined that since, if the leader before it was up after that."""
         leads = min(self.elections.terms[n].seen_ns, self.acting.ended_ns(n - 1))
         joins = self._wiped_ns(self.elections.terms[n].leader) < leads
-        return joins and not self.evidence.last_replica_guarded and not self._in_sync(n)
+        # (Who joins the ISR of a later term has what stood there when it began: KAFKA-7128.)
+        later = n - 1 > self.number and self.evidence.configuration.joins_isr_after_term_began
+        return (self.committed is not None or later) and joins and self._last_known(n) is False and not self._in_sync(n)
+
+    def _left_since_wipe(self, n: int) -> bool:
+        """Whether the leader of a term was certainly not in the ISR at some time after its disk was wiped: it was not
+        in the last ISR before the term, which was still reported then."""
+        told_ns = self.elections.last_told_ns(n) - self.elections.lag_ns
+        return told_ns > self._wiped_ns(self.elections.terms[n].leader) and not self._either(n)
 
     def _kept_its_disk(self, broker: int) -> bool:
         return self.state.get(broker) is not Has.WIPED and broker not in self.in_doubt
@@ -304,7 +315,11 @@ class Walk(Spread):
         if not happened.uncleanly and self.acting.isr_may_be_faulted(n) and permits(isr_faulted=True):
             yield f"nobody knows whether the rest of the ISR was faulted before {self._who(n)} was elected, or after"
         missed = self.elections.isr_missed(n) or self._either(n)
-        if not happened.uncleanly and missed and permits(uncleanly=True, isr_faulted=True):
+        if (
+            not happened.uncleanly
+            and missed
+            and (permits(uncleanly=True, isr_faulted=True) or permits(isr_faulted=True))
+        ):
             yield f"nobody had reported by then the ISR from which {self._who(n)} was elected"
         if happened.uncleanly and permits(isr_faulted=True):
             yield f"nobody knows why no broker of the ISR was elected in place of {self._who(n)}"
