@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from harness.core.anomalies import VANISHED
 from harness.core.verdict import Standing
 from tests.checkers.test_holders import ALONE, PERMITTED, UNCLEAN, UNDECIDED, VIOLATION, decided, saw
 
@@ -238,3 +239,146 @@ def test_without_epochs_what_its_leader_reports_when_it_leads_again_commits_noth
     ]
     settings = {"acks": "1", "unclean_election": False, "version": "3.9.0", "metadata": "zookeeper"}
     assert decided(*lines, "end 0..7", **settings).standing is PERMITTED
+
+
+#: At the end b2 leads, and has another write at r's offset.
+LED_BY_B2 = ["final a @4 e0", "final b @5 e2", "send late ok @6 t155..156", "end 0..7"]
+WITHOUT_B3 = [*saw("b1,b2,b3", "0..11", 1, 0, "1,2,3"), "fault k3 b3 11.5..190 kind=kill"]
+
+
+def test_who_joined_and_lost_its_disk_before_it_was_known_to_be_committed_may_lack_it() -> None:
+    """b2 joins the ISR in b1's second term, and is wiped; a consumer gets r only later."""
+    led = [*saw("b1,b2", "12..19", 1, 1, "1"), *saw("b1,b2", "20..24", 1, 1, "1,2"), *saw("b1", "25..59", 1, 1, "1")]
+    led += [*saw("b2", "31..66", 1, 1, "1"), *saw("b2", "67..160", 2, 2, "2")]
+    faults = ["fault k2 b2 24.5..30 kind=kill", "fault w2 b2 25..26 kind=wipe", "fault k1 b1 60..190 kind=kill"]
+    lines = ["send r info @5 t8..", "live r @5 e0 t48", *WITHOUT_B3, *led, *faults, *LED_BY_B2]
+    assert decided(*lines, anomaly=VANISHED, acks="1", unclean_election=True).standing is UNDECIDED
+
+
+@pytest.mark.parametrize("acks", ["all", "1"])
+def test_who_is_late_may_report_a_join_of_before_a_wipe(acks: str) -> None:
+    """b2 joins the ISR at 20 s, and is wiped; b3, which is slow, reports at 24 s that it joined."""
+    led = [
+        *saw("b1,b2", "12..19", 1, 1, "1,3"),
+        *saw("b3", "14.4..23.4", 1, 1, "1,3"),
+        *saw("b1", "20..20", 1, 1, "1,2,3"),
+    ]
+    led += [
+        *saw("b1", "23.4..59", 1, 1, "1,3"),
+        *saw("b2", "24..66", 1, 1, "1,3"),
+        *saw("b3", "24.4..25.4", 1, 1, "1,2,3"),
+    ]
+    led += [
+        *saw("b3", "27.4..59", 1, 1, "1,3"),
+        *saw("b2", "67..160", 2, 2, "2"),
+        "fault s b3 11..40 kind=slow plane=all",
+    ]
+    faults = ["fault k2 b2 20.5..23 kind=kill", "fault w2 b2 21..22 kind=wipe", "fault k1 b1,b3 60..190 kind=kill"]
+    lines = ["send r ok @5 t8..8.1", *saw("b1,b2,b3", "0..11", 1, 0, "1,2,3"), *led, *faults, *LED_BY_B2]
+    assert decided(*lines, acks=acks, unclean_election=True).standing is UNDECIDED
+
+
+def test_before_2_0_1_who_joined_before_it_was_committed_may_lack_it() -> None:
+    """b3 joins when it has all below the high watermark, which is below r, and is dropped; then b1 commits r alone."""
+    cuts = [("1", "b1,b2 79..390", "b2"), ("2", "b1,b3 79..87", "b3"), ("3", "b1,b3 88.5..390", "b3")]
+    led = [*saw("b1,b2,b3", "0..85", 1, 0, "1,2,3", "high=5 controller=1")]
+    led += saw("b1,b2,b3", "86..93", 1, 1, "1,2", "controller=1")
+    led += saw("b1,b2,b3", "94..103", 1, 1, "1,2,3", "high=5 controller=1")
+    led += saw("b1,b2,b3", "104..199", 1, 1, "1", "high=6 controller=1")
+    led += saw("b3", "206..360", 3, 2, "3", "controller=1")
+    faults = [f"fault c{n} {when} from=b1 to={to} plane=replication" for n, when, to in cuts]
+    faults += ["fault k3 b3 85.5..87 kind=kill", "fault k1 b1,b2 200..390 kind=kill"]
+    log = [line.replace("t155..156", "t355..356") for line in LED_BY_B2]
+    settings = {"version": "2.0.0", "metadata": "zookeeper", "acks": "1", "unclean_election": True}
+    assert decided("send r ok @5 t80..80.1", *led, *faults, *log, **settings).standing is UNDECIDED
+
+
+def test_without_epochs_a_high_watermark_may_be_lower_in_its_leaders_next_term() -> None:
+    """b1 commits r in its second term, with b2; in its first it had reported more, and lost it."""
+    led = [*saw("b1", "0..11", 1, None, "1", "high=9"), *saw("b2,b3", "0..11", 1, None, "1")]
+    led += [*saw("b2,b3", "12..17", 1, None, "1"), *saw("b2,b3", "18..25", 3, None, "2,3")]
+    led += [*saw("b1", "21..25", 3, None, "2,3"), *saw("b1,b2,b3", "26..40", 3, None, "1,2,3")]
+    led += [*saw("b1,b2", "41..46", 3, None, "1,2,3"), *saw("b1", "47..85", 1, None, "1,2", "high=6")]
+    led += [*saw("b2", "47..91", 1, None, "1,2"), *saw("b2", "92..160", 2, None, "2")]
+    faults = ["fault k1 b1 11.5..20 kind=kill", "fault k3 b3 40.5..190 kind=kill", "fault k4 b1 85.5..190 kind=kill"]
+    log = ["final a @4", "final b @5", "send late ok @6 t155..156", "end 0..7"]
+    settings = {"version": "3.9.0", "metadata": "zookeeper", "acks": "1", "unclean_election": True}
+    found = decided("send r ok @5 t70..70.1", *led, *faults, *log, **settings)
+    assert (found.standing, found.must) == (UNDECIDED, {1, 2})
+
+
+@pytest.mark.parametrize("guarded", [False, True])
+@pytest.mark.parametrize("acks", ["all", "1"])
+@pytest.mark.parametrize("leader_wiped", [False, True])
+def test_who_was_out_of_the_isr_with_an_empty_disk_and_is_elected_cleanly_has_joined_since(
+    leader_wiped: bool, acks: str, guarded: bool
+) -> None:
+    """b3 comes back empty, and is in no ISR until b1, alone in it, dies. So b3 has joined it, and has what b1 had."""
+    led = [*saw("b1,b2", "0..6", 1, 0, "1,2,3"), *saw("b3", "0..4", 1, 0, "1,2,3"), *saw("b1,b2", "7..12", 1, 1, "1,2")]
+    led += [*saw("b3", "10..12", 1, 1, "1,2"), *saw("b1,b3", "13.5..18.5", 1, 1, "1,2")]
+    led += [*saw("b1,b3", "19..23", 1, 1, "1"), *saw("b3", "24..24", 1, 1, "1"), *saw("b3", "30..160", 3, 2, "3")]
+    faults = ["fault k3 b3 4.5..7 kind=kill", "fault w3 b3 5..6 kind=wipe", "fault k1 b1 23.9..90 kind=kill"]
+    faults += ["fault k2 b2 12.5..90 kind=kill", "fault w2 b2 13..14 kind=wipe"]
+    faults += ["fault w1 b1 24.2..24.5 kind=wipe"] if leader_wiped else []
+    log = ["final b @0 e2", "send late ok @1 t155..156", "final late @1 e2", "end 0..2"]
+    lines = ["send r ok @0 t2..2.1", *led, *faults, *log]
+    assert decided(*lines, guarded=guarded, acks=acks, unclean_election=False).standing is VIOLATION
+
+
+@pytest.mark.parametrize(("wiped", "standing"), [("20.2..20.3", UNDECIDED), ("21..21.5", VIOLATION)])
+def test_who_is_reported_to_have_joined_after_its_leaders_disk_was_wiped_may_have_joined_before(
+    wiped: str, standing: Standing
+) -> None:
+    led = [
+        *saw("b1,b2", "12..19.5", 1, 1, "1"),
+        *saw("b2", "20.4..24.4", 1, 1, "1,2"),
+        *saw("b2", "26..160", 2, 2, "2"),
+    ]
+    faults = ["fault k1 b1 20.1..90 kind=kill", f"fault w b1 {wiped} kind=wipe"]
+    lines = ["send r ok @5 t8..8.1", *WITHOUT_B3, *led, *faults, *LED_BY_B2]
+    assert decided(*lines, **ALONE).standing is standing
+
+
+@pytest.mark.parametrize(
+    ("fault", "standing"),
+    [
+        ("b2 20.3..24.3 kind=kill", UNDECIDED),
+        ("b2 20.3..24.3 kind=pause", UNDECIDED),
+        ("b2,c1 20.3..26.5 from=b2 to=c1 plane=controller", UNDECIDED),
+        ("b2 20.3..21.3 kind=pause", PERMITTED),
+        ("b3 20.3..24.3 kind=pause", PERMITTED),
+        ("b2 61..63 kind=pause", PERMITTED),
+    ],
+    ids=["killed", "paused", "cut off", "paused for a second", "another", "when its leader was dead"],
+)
+def test_who_a_fault_may_have_driven_out_of_the_isr_may_have_joined_it_again(fault: str, standing: Standing) -> None:
+    """In its leader's second term, between two reports."""
+    led = [*IN_FROM_ITS_BEGINNING, "fault k1 b1 60..190 kind=kill", *saw("b2", "66..160", 2, 2, "2")]
+    lines = ["send r ok @5 t8..8.1", *WITHOUT_B3, *led, f"fault f {fault}", *LED_BY_B2]
+    assert decided(*lines, **ALONE).standing is standing
+
+
+@pytest.mark.parametrize(
+    "fault", ["b2 4.6..10.9 kind=pause", "b2,c1 4.6..10.9 from=b2 to=c1 plane=controller"], ids=["paused", "cut off"]
+)
+def test_who_came_back_when_its_leaders_second_term_began_may_have_joined_in_it(fault: str) -> None:
+    led = [*saw("b1,b2,b3", "0..11", 1, 0, "1,2,3"), *saw("b1,b2,b3", "12.9..59", 1, 1, "1,2,3")]
+    led += ["fault k1 b1 60..190 kind=kill", *saw("b2", "66..160", 2, 2, "2"), f"fault f {fault}"]
+    assert decided("send r ok @5 t8..8.1", *led, *LED_BY_B2, **ALONE, version="3.4.0").standing is UNDECIDED
+
+
+def test_a_silence_before_a_disk_was_wiped_says_nothing_of_who_lost_it() -> None:
+    led = [*saw("b1,b2", "17..49", 1, 1, "1"), *saw("b1", "50..59", 1, 1, "1"), *saw("b2", "56..59", 1, 1, "1")]
+    led += ["fault k2 b2 49.5..55 kind=kill", "fault w2 b2 50..51 kind=wipe", "fault k1 b1 60..190 kind=kill"]
+    lines = ["send r ok @5 t8..8.1", *WITHOUT_B3, *led, *saw("b2", "66..160", 2, 2, "2"), *LED_BY_B2]
+    assert decided(*lines, acks="1", unclean_election=True).standing is PERMITTED
+
+
+def test_where_epochs_are_missing_the_last_isr_may_have_been_another() -> None:
+    """b2 may have been alone in the ISR when its disk was wiped."""
+    led = [*saw("b1,b2,b3", "0..3", 1, 0, "1,2,3"), *saw("b1,b2", "24.7..160", 2, 5, "1,2")]
+    faults = ["fault k1 b1 3.5..14 kind=kill", "fault k3 b3 5.7..60 kind=kill", "fault k2 b2 8.9..19.2 kind=kill"]
+    faults += ["fault k4 b2 20..23.4 kind=kill", "fault w b2 21..21.7 kind=wipe"]
+    log = ["final a @4 e0", "final b @5 e5", "send late ok @6 t155..156", "end 0..7"]
+    found = decided("send r ok @5 t1..1.1", *led, *faults, *log, acks="all", unclean_election=False)
+    assert found.standing is UNDECIDED
