@@ -71,7 +71,6 @@ class Acting:
         self._late: dict[int, Intervals] = {}
         self._isr: dict[int, bool] = {}
         self._joins: dict[int, list[Join]] = {}
-        self._backs_of: dict[int, list[int]] = {}
         self._unfits: dict[int, Intervals] = {}
         self._barred: dict[int, Intervals] = {}
         self._struck: dict[int, tuple[Intervals, list[int]]] = {}
@@ -153,16 +152,12 @@ class Acting:
     def joins(self, number: int) -> list[Join]:
         """Who joined the ISR in a term, or may have joined it."""
         if number not in self._joins:
-            self._joins[number] = list(joins_of(self._elections, number, self._backs))
+            self._joins[number] = list(joins_of(self._elections, number, self._restarts))
         return self._joins[number]
 
-    def _backs(self, broker: int) -> list[int]:
-        """The times at which a fault was over that may have driven a broker out of the ISR, in order."""
-        if broker not in self._backs_of:
-            name = self._elections.name(broker)
-            rows = (row for row in self._faults if name in may_be_unfit(row, self._brokers, self._kraft))
-            self._backs_of[broker] = sorted(over(row) for row in rows if _felt_ns(row) <= over(row))
-        return self._backs_of[broker]
+    def _restarts(self, broker: int) -> list[int]:
+        """When a broker's process was started again, in order."""
+        return sorted(back for _, back in self._endings.get(self._elections.name(broker), []))
 
     def ended_ns(self, number: int) -> int:
         """The time when the process of a term's leader ended, after its last report that it leads.

@@ -21,12 +21,13 @@ class Join:
     without: Span | None
 
 
-def joins_of(elections: Elections, number: int, backs_ns: Callable[[int], Sequence[int]]) -> Iterator[Join]:
-    """Who joined the ISR in a term, or may have joined it. ``backs_ns``: the times at which a fault was over that may
-    have driven a broker out of the ISR, in order.
+def joins_of(elections: Elections, number: int, restarts_ns: Callable[[int], Sequence[int]]) -> Iterator[Join]:
+    """Who joined the ISR in a term, or may have joined it. ``restarts_ns``: when a broker's process was started again,
+    in order.
 
     What an observer reports may be old, but is in order. Who is in its first report may have joined in the term if it
-    was not in the last ISR before. Who is in the ISR after such a fault may have left and joined between two reports.
+    was not in the last ISR before. A broker leaves the ISR when it starts, if it did not before: it may have joined
+    again between two reports. (Who is only cut off or paused for long is out of the ISR for longer, as a rule.)
     """
     reports, last = elections.terms[number].reports, elections.last_before(number)
     before: dict[str, Span] = {}
@@ -38,9 +39,9 @@ def joins_of(elections: Elections, number: int, backs_ns: Callable[[int], Sequen
         before[report.observer] = report
     since = elections.last_told_ns(number) - elections.lag_ns
     until = max((report.to_ns for report in reports), default=BEFORE)
-    for broker in elections.replicas:
-        back = backs_ns(broker)
-        for back_ns in back[bisect_left(back, since) : bisect_right(back, until)]:
-            told = (report for report in reports if broker in report.isr and report.to_ns >= back_ns)
+    for broker in elections.replicas - {elections.terms[number].leader}:
+        restarts = restarts_ns(broker)
+        for at_ns in restarts[bisect_left(restarts, since) : bisect_right(restarts, until)]:
+            told = (report for report in reports if broker in report.isr and report.to_ns >= at_ns)
             for report in islice(told, 1):
-                yield Join(back_ns, frozenset({broker}), report, None)
+                yield Join(at_ns, frozenset({broker}), report, None)

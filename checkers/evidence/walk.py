@@ -186,14 +186,20 @@ class Walk(Spread):
 
     def _never_led_empty(self, n: int) -> bool:
         """Whether the leader of a term had lost its disk, and its process did not run from then until the term was
-        over, so that no broker followed it. With eligible leader replicas it does not lead any more after a restart
-        (KIP-966: it shut down uncleanly), unless it reported that it leads."""
+        over, or no other that may have the records ran while it did: so that no such broker followed it. With eligible
+        leader replicas it does not lead any more after a restart (KIP-966: it shut down uncleanly), unless it reported
+        that it leads."""
         term, reported = self.elections.terms[n], self.elections.name(self.elections.terms[n].leader)
         if self.state.get(term.leader) is not Has.WIPED:
             return False
         guarded = self.evidence.last_replica_guarded and all(one.observer != reported for one in term.reports)
         until = term.seen_ns if guarded else self._led_until(n)
-        return self.acting.down(term.leader, self.wiped[term.leader]["injecting_ns"], until, Does.ENDS_PROCESS)
+        wiped_ns = self.wiped[term.leader]["injecting_ns"]
+        led_ns = self.acting.up_ns(term.leader, max(wiped_ns, term.begins_ns))
+        holders = [broker for broker, has in self.state.items() if has is not Has.WIPED]
+        return self.acting.down(term.leader, wiped_ns, until, Does.ENDS_PROCESS) or (
+            bool(holders) and all(self.acting.down(one, led_ns, until, Does.ENDS_PROCESS) for one in holders)
+        )
 
     def _led_until(self, n: int) -> int:
         """The end of a term: another one was seen, a later epoch was reported, or its leader's process had ended."""

@@ -591,6 +591,21 @@ def test_who_joined_the_isr_of_a_doubtful_leader_is_a_disk_that_was_not_lost(
     assert (found.standing, found.may_have) == (UNDECIDED, may_have)
 
 
+@pytest.mark.parametrize(("wiped", "standing"), [("16..16.4", PERMITTED), ("", VIOLATION)])
+def test_whom_nobody_with_the_records_followed_took_nothing(wiped: str, standing: Standing) -> None:
+    """b1 and b3 lose their disks; b3 leads on, empty, when b2 is dead; then b2's disk is lost, too, or is not."""
+    lines = [
+        *["send r ok @0 t0.5..0.6", *saw("b1", "0..2", 1, 0, "1,2,3"), *saw("b2,b3", "0..4", 1, 0, "1,2,3")],
+        *["fault k1 b1 3..14.3 kind=kill", "fault w1 b1 4..5 kind=wipe", *saw("b2", "5..12", 3, 1, "2,3")],
+        *[*saw("b3", "5..13", 3, 1, "2,3"), "fault k3 b3 13.4..15.5 kind=kill", "fault w3 b3 14..14.5 kind=wipe"],
+        *[*saw("b2", "13..14", 3, 1, "2,3"), *saw("b1,b2", "15.1..15.2", 3, 2, "2,3")],
+        *["fault k2 b2 15.3..17.5 kind=kill", *([f"fault w2 b2 {wiped} kind=wipe"] if wiped else [])],
+        *[*saw("b1,b3", "16.1..18", 2, 3, "2"), *saw("b1,b2,b3", "19.1..100", 2, 4, "2")],
+        *["final b @0 e4", "send late ok @1 t95..96", "final late @1 e4", "end 0..2"],
+    ]
+    assert decided(*lines, acks="all", unclean_election=False, version="3.4.0").standing is standing
+
+
 def deposed(*then: str, killed: float = 15.9) -> Standing:
     """b1 is cut off, and b3 is elected; b1 writes r, and a consumer gets it. The final log has at its offset what b3
     wrote in its first term: it seems that its first election took r."""
