@@ -22,10 +22,9 @@ class Spread:
     """What is known of each broker and the records of the term ``number``, and how reports and wipes change that.
 
     ``state``: what is known now. ``wiped``: the last wipe of each broker's disk; ``had``: what was known before that.
-    ``in_doubt``: the brokers whose disk
-    was wiped, and that may have the records all the same. ``doubted``: the brokers that have the records if each leader
-    since has had them, which is not known. ``committed``: when the records were certainly committed; None if that is
-    not known.
+    ``in_doubt``: the brokers whose disk was wiped, and that may have the records all the same. ``doubted``: the brokers
+    that have the records if each leader since has had them, which is not known. ``committed``: when the records were
+    certainly committed; None if that is not known.
     """
 
     evidence: Evidence

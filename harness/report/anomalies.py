@@ -122,6 +122,9 @@ Some losses stay undecided, however well a cluster is observed:
   end of the successor's log counts as the deposed leader's only if the successor cannot have written that far: if fewer
   writes are unknown than there are offsets in between.
 
+One thing is taken for granted: a replica that was cut off or paused, and is in the ISR in every report of a term, did
+not leave it and come back between two reports. (A replica whose process was started again may have.)
+
 ## Who else finds it
 
 What three other harnesses detect, from their sources (Jepsen at c4c7473, chaos at 2f4f58b, Kafka by function).
