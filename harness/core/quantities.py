@@ -14,6 +14,9 @@ from harness.core.printable import shown
 #: How each is written, as a regular expression: for editors.
 DURATION_PATTERN: Final = r"^ *[0-9]+(\.[0-9]+)? ?(us|ms|s|m|h) *$"
 SHARE_PATTERN: Final = r"^ *[0-9]+(\.[0-9]+)? ?% *$"
+#: The same for those that may not be 0: one of the digits is another.
+POSITIVE_DURATION_PATTERN: Final = DURATION_PATTERN.replace("^ *", "^ *(?=[0-9.]*[1-9])")
+POSITIVE_SHARE_PATTERN: Final = SHARE_PATTERN.replace("^ *", "^ *(?=[0-9.]*[1-9])")
 RATE_PATTERN: Final = r"^ *[0-9]+(\.[0-9]+)? ?(bit|kbit|mbit|gbit) *$"
 
 _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -155,11 +158,32 @@ Duration = Annotated[
     PlainSerializer(duration_text, when_used="json"),
     WithJsonSchema({"type": "string", "pattern": DURATION_PATTERN}),
 ]
+PositiveDuration = Annotated[
+    float,
+    BeforeValidator(_duration),
+    Field(gt=0),
+    PlainSerializer(duration_text, when_used="json"),
+    WithJsonSchema({"type": "string", "pattern": POSITIVE_DURATION_PATTERN}),
+]
 Share = Annotated[
     float,
     BeforeValidator(_share),
     PlainSerializer(share_text, when_used="json"),
     WithJsonSchema({"type": ["string", "number"], "pattern": SHARE_PATTERN, "minimum": 0, "exclusiveMaximum": 1}),
+]
+PositiveShare = Annotated[
+    float,
+    BeforeValidator(_share),
+    Field(gt=0),
+    PlainSerializer(share_text, when_used="json"),
+    WithJsonSchema(
+        {
+            "type": ["string", "number"],
+            "pattern": POSITIVE_SHARE_PATTERN,
+            "exclusiveMinimum": 0,
+            "exclusiveMaximum": 1,
+        }
+    ),
 ]
 Rate = Annotated[
     int,

@@ -6,7 +6,16 @@ from typing import Any
 from pydantic.json_schema import GenerateJsonSchema
 
 from harness.core.anomalies import BY_NAME
-from harness.core.quantities import DURATION_PATTERN, RATE_PATTERN, SHARE_PATTERN, duration_text, rate_text, share_text
+from harness.core.quantities import (
+    DURATION_PATTERN,
+    POSITIVE_DURATION_PATTERN,
+    POSITIVE_SHARE_PATTERN,
+    RATE_PATTERN,
+    SHARE_PATTERN,
+    duration_text,
+    rate_text,
+    share_text,
+)
 from harness.core.verdict import PRECONDITIONS
 from harness.scenario.client_config import own_keys
 from harness.scenario.kafka_settings import OF_THE_TOPIC, RESERVED
@@ -26,7 +35,9 @@ _OF_PYDANTIC = {"discriminator", "lt", "le", "gt", "ge"}
 
 _TEXT: dict[str, Callable[[Any], str]] = {
     DURATION_PATTERN: duration_text,
+    POSITIVE_DURATION_PATTERN: duration_text,
     SHARE_PATTERN: share_text,
+    POSITIVE_SHARE_PATTERN: share_text,
     RATE_PATTERN: rate_text,
 }
 

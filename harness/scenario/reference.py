@@ -4,7 +4,13 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from harness.core.quantities import DURATION_PATTERN, RATE_PATTERN, SHARE_PATTERN
+from harness.core.quantities import (
+    DURATION_PATTERN,
+    POSITIVE_DURATION_PATTERN,
+    POSITIVE_SHARE_PATTERN,
+    RATE_PATTERN,
+    SHARE_PATTERN,
+)
 from harness.scenario.json_schema import json_schema
 from harness.scenario.steps import STEPS
 from nemesis.catalogue import FAULTS
@@ -37,7 +43,13 @@ _PARTS = (
 )
 
 #: The words that the page shows for a pattern.
-_WORDS = {DURATION_PATTERN: "duration", SHARE_PATTERN: "share", RATE_PATTERN: "rate"}
+_WORDS = {
+    DURATION_PATTERN: "duration",
+    POSITIVE_DURATION_PATTERN: "duration",
+    SHARE_PATTERN: "share",
+    POSITIVE_SHARE_PATTERN: "share",
+    RATE_PATTERN: "rate",
+}
 
 
 def reference() -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, Union
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, create_model, model_validator
 
-from harness.core.quantities import Duration, Positive
+from harness.core.quantities import Duration, Positive, PositiveDuration
 from harness.core.step import TimelineStep
 from nemesis.catalogue import FAULTS
 from nemesis.fault import Fault
@@ -60,7 +60,7 @@ class Condition(_Part):
     isr: Expression | None = Field(None, description="the watched partition's ISR is exactly these nodes")
     leader: Expression | None = Field(None, description="changed (since the last inject), none, or the leader's name")
     acknowledged: Positive | None = Field(None, description="this many writes are acknowledged")
-    within: Duration = Field(30.0, gt=0, description="how long it may take")
+    within: PositiveDuration = Field(30.0, description="how long it may take")
 
     @model_validator(mode="after")
     def _exactly_one(self) -> Self:
@@ -85,8 +85,8 @@ class Draw(_Part):
     faults: list[AnyInjection] = Field(
         min_length=1, description="the faults to choose from: none that needs an earlier one"
     )
-    every: Duration = Field(10.0, gt=0, description="the period in which one fault is injected and healed")
-    for_: Duration = Field(60.0, gt=0, alias="for", description="how long the step lasts")
+    every: PositiveDuration = Field(10.0, description="the period in which one fault is injected and healed")
+    for_: PositiveDuration = Field(60.0, alias="for", description="how long the step lasts")
 
     @model_validator(mode="after")
     def _drawable(self) -> Self:

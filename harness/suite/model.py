@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError
 from harness.cluster.spec import Part
 from harness.core.complaints import near
 from harness.core.errors import ScenarioError
-from harness.core.quantities import WRITTEN, Duration, Whole
+from harness.core.quantities import WRITTEN, PositiveDuration, Whole
 from harness.core.written import Written
 from harness.resources import folder
 from harness.scenario.complaints import complaints
@@ -65,7 +65,7 @@ class Suite(Part):
     cannot_run: Literal["fail", "skip"] = Field(
         "fail", description="whether a scenario that this machine cannot run fails the suite; it never counts as passed"
     )
-    time_budget: Duration | None = Field(None, gt=0, description="start no run that would end later than this")
+    time_budget: PositiveDuration | None = Field(None, description="start no run that would end later than this")
     runs: Annotated[list[Annotated[Entry, BeforeValidator(_entry)]], BeforeValidator(_several)] = Field(
         min_length=1, description="what is run"
     )

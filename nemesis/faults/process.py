@@ -6,7 +6,7 @@ from typing import ClassVar
 from pydantic import Field
 from typing_extensions import override
 
-from harness.core.quantities import Duration
+from harness.core.quantities import PositiveDuration
 from harness.core.topology import Node
 from harness.core.waiting import wait_for
 from nemesis.evidence import Effect, Evidence, Seen
@@ -64,8 +64,8 @@ class Kill(_ProcessFault):
 
 
 class _Graceful(_ProcessFault):
-    grace: Duration = Field(
-        60.0, gt=0, description="how long the shutdown may take; then the process is killed, which is no `stop`"
+    grace: PositiveDuration = Field(
+        60.0, description="how long the shutdown may take; then the process is killed, which is no `stop`"
     )
 
     @property

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 from typing_extensions import override
 
-from harness.core.quantities import Duration, Rate, Share
+from harness.core.quantities import Duration, PositiveDuration, PositiveShare, Rate, Share
 from harness.core.topology import Node, Plane, Topology
 from nemesis.evidence import Effect, Evidence, Seen
 from nemesis.fault import Aim, Needs, on_each
@@ -105,7 +105,7 @@ class Slow(_Late):
 
     forms: ClassVar[Mapping[str, Needs]] = {"with a correlation": (_HELD,)}
 
-    delay: Duration = Field(gt=0, le=_LONGEST_DELAY_S, description="how late, such as 250ms")
+    delay: PositiveDuration = Field(le=_LONGEST_DELAY_S, description="how late, such as 250ms")
     jitter: Duration = Field(0.0, le=_LONGEST_DELAY_S, description="how much that varies")
     correlation: Share | None = Field(
         None, description="how much one packet's delay is like the one before, such as 25%"
@@ -145,8 +145,8 @@ class Reorder(_Late):
     """Some packets overtake the others, which are late. This acts on packets that leave the nodes hit (tc netem) or, if
     the kernel has no netem, on packets that arrive at them (NFQUEUE). The evidence says which."""
 
-    share: Share = Field(gt=0, lt=1, description="how many packets overtake others, such as 25%")
-    delay: Duration = Field(0.01, gt=0, le=_LONGEST_DELAY_S, description="how late the others are")
+    share: PositiveShare = Field(lt=1, description="how many packets overtake others, such as 25%")
+    delay: PositiveDuration = Field(0.01, le=_LONGEST_DELAY_S, description="how late the others are")
 
     @property
     def needs(self) -> Needs:
@@ -175,7 +175,7 @@ class Flaky(_Traffic):
 
     forms: ClassVar[Mapping[str, Needs]] = {"with a correlation": (_NETEM, _HELD)}
 
-    loss: Share = Field(gt=0, description="how many packets are lost, such as 2%")
+    loss: PositiveShare = Field(description="how many packets are lost, such as 2%")
     correlation: Share | None = Field(None, lt=1, description="how much one loss is like the one before")
 
     @property
@@ -199,7 +199,7 @@ class Duplicate(_Traffic):
     doubles: ClassVar[bool] = True
     delays: ClassVar[bool] = False
 
-    share: Share = Field(gt=0, description="how many packets are sent twice, such as 5%")
+    share: PositiveShare = Field(description="how many packets are sent twice, such as 5%")
 
     @property
     def needs(self) -> Needs:
@@ -214,7 +214,7 @@ class Corrupt(_Traffic):
     """In some of the packets that leave the nodes hit one bit is wrong (only tc netem). TCP drops them, because their
     checksum is wrong. Whether it is effective is decided as for `duplicate`."""
 
-    share: Share = Field(gt=0, description="how many packets are corrupt, such as 5%")
+    share: PositiveShare = Field(description="how many packets are corrupt, such as 5%")
 
     @property
     def needs(self) -> Needs:
