@@ -149,6 +149,11 @@ class Acting:
         """The first time from ``at_ns`` on when a broker's process was up."""
         return self.down_times(broker).left(at_ns)
 
+    def last_ended_ns(self, broker: int, by_ns: int) -> int:
+        """When a broker's process ended for the last time, by a time; BEFORE if it did not."""
+        ended = (at for at, _ in self._endings.get(self._elections.name(broker), []) if at <= by_ns)
+        return max(ended, default=BEFORE)
+
     def joins(self, number: int) -> list[Join]:
         """Who joined the ISR in a term, or may have joined it."""
         if number not in self._joins:

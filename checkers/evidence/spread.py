@@ -21,7 +21,8 @@ from harness.core.faults import Does, Row, injection_of
 class Spread:
     """What is known of each broker and the records of the term ``number``, and how reports and wipes change that.
 
-    ``state``: what is known now. ``wiped``: the last wipe of each broker's disk; ``had``: what was known before that.
+    ``state``: what is known now. ``wiped``: the last wipe of each broker's disk; ``had``: what was known before it was
+    wiped first, and when that was.
     ``in_doubt``: the brokers whose disk was wiped, and that may have the records all the same. ``doubted``: the brokers
     that have the records if each leader since has had them, which is not known. ``committed``: when the records were
     certainly committed; None if that is not known.
@@ -35,7 +36,7 @@ class Spread:
     acting: Acting
     state: Holding = field(default_factory=Holding)
     wiped: dict[int, Row] = field(default_factory=dict)
-    had: dict[int, Has | None] = field(default_factory=dict)
+    had: dict[int, tuple[Has | None, int]] = field(default_factory=dict)
     in_doubt: set[int] = field(default_factory=set)
     doubted: set[int] = field(default_factory=set)
     committed: int | None = None
@@ -101,7 +102,9 @@ class Spread:
 
     def _wiped_now(self, n: int, broker: int, row: Row, at_ns: int) -> None:
         self._joined_before(n, broker, at_ns)
-        self.wiped[broker], self.had[broker] = row, self.state.get(broker)
+        if self.state.get(broker) is not Has.WIPED:
+            self.had[broker] = self.state.get(broker), at_ns
+        self.wiped[broker] = row
         self._now(at_ns, broker, Has.WIPED, Why.WIPED, n, injection_of(row))
 
     def _still_reported(self, n: int, broker: int, at_ns: int) -> None:
@@ -123,10 +126,10 @@ class Spread:
             for broker in self.elections.replicas:
                 if self.state.get(broker) not in {None, Has.WIPED}:
                     continue
-                since = max(since, self._wiped_ns(broker)) if self.state.get(broker) is Has.WIPED else since
-                if not self.elections.unheard(since, until, without=self.acting.down_times(broker)):
+                after = max(since, self._wiped_ns(broker)) if self.state.get(broker) is Has.WIPED else since
+                if not self.elections.unheard(after, until, without=self.acting.down_times(broker)):
                     continue
-                unheard = self.elections.unheard_times(since, until)
+                unheard = self.elections.unheard_times(after, until)
                 if all(self.acting.cannot_join(broker, leader, begun + LAG_NS, to - LAG_NS) for begun, to in unheard):
                     continue
                 if self.state.get(broker) is Has.WIPED:
@@ -221,16 +224,18 @@ class Spread:
         )
 
     def _leader_had(self, n: int, at_ns: int) -> Has | None:
-        """What is known of the leader of a term and the records while brokers joined its ISR, which was reported at a
-        time. If its disk was wiped in the term, that was before, unless it ran again."""
+        """What is known of the leader of a term and the records when brokers joined its ISR, as was reported at a time:
+        before its disk was wiped, unless it ran again since."""
         leader = self.elections.terms[n].leader
-        has, wipe = self.state.get(leader), self.wiped.get(leader)
-        if has is not Has.WIPED or wipe is None or wipe["injecting_ns"] <= self.elections.terms[n].seen_ns:
+        has = self.state.get(leader)
+        if has is not Has.WIPED:
             return has
-        had = self.had.get(leader)
-        if had is Has.MUST and not self.acting.down(leader, wipe["injecting_ns"], at_ns, Does.ENDS_PROCESS):
-            return Has.MAY
-        return had
+        had, wiped_ns = self.had[leader]
+        if self.acting.down(leader, wiped_ns, at_ns, Does.ENDS_PROCESS):
+            return had
+        if wiped_ns <= self.elections.terms[n].seen_ns:
+            return has
+        return Has.MAY if had is Has.MUST else had
 
     def _joined_before(self, n: int, leader: int, at_ns: int) -> None:
         """A disk is about to be wiped. If it is that of a later leader, who had the records from the beginning of its

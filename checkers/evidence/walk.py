@@ -186,20 +186,14 @@ class Walk(Spread):
 
     def _never_led_empty(self, n: int) -> bool:
         """Whether the leader of a term had lost its disk, and its process did not run from then until the term was
-        over, or no other that may have the records ran while it did: so that no such broker followed it. With eligible
-        leader replicas it does not lead any more after a restart (KIP-966: it shut down uncleanly), unless it reported
-        that it leads."""
+        over, so that no broker followed it. With eligible leader replicas it does not lead any more after a restart
+        (KIP-966: it shut down uncleanly), unless it reported that it leads."""
         term, reported = self.elections.terms[n], self.elections.name(self.elections.terms[n].leader)
         if self.state.get(term.leader) is not Has.WIPED:
             return False
         guarded = self.evidence.last_replica_guarded and all(one.observer != reported for one in term.reports)
         until = term.seen_ns if guarded else self._led_until(n)
-        wiped_ns = self.wiped[term.leader]["injecting_ns"]
-        led_ns = self.acting.up_ns(term.leader, max(wiped_ns, term.begins_ns))
-        holders = [broker for broker, has in self.state.items() if has is not Has.WIPED]
-        return self.acting.down(term.leader, wiped_ns, until, Does.ENDS_PROCESS) or (
-            bool(holders) and all(self.acting.down(one, led_ns, until, Does.ENDS_PROCESS) for one in holders)
-        )
+        return self.acting.down(term.leader, self.wiped[term.leader]["injecting_ns"], until, Does.ENDS_PROCESS)
 
     def _led_until(self, n: int) -> int:
         """The end of a term: another one was seen, a later epoch was reported, or its leader's process had ended."""
@@ -327,6 +321,11 @@ class Walk(Spread):
             and (permits(uncleanly=True, isr_faulted=True) or permits(isr_faulted=True))
         ):
             yield f"nobody had reported by then the ISR from which {self._who(n)} was elected"
+        silent = self.elections.unheard(self.elections.last_told_ns(n), self.elections.terms[n].seen_ns)
+        if not happened.uncleanly and silent and permits(uncleanly=True, isr_faulted=True):
+            yield f"nobody had reported the ISR for some time when {self._who(n)} was elected"
+        if happened.emptied and self._may_have_lost_its_disk_later(n):
+            yield f"nobody knows whether {self._who(n)} lost its disk before it was elected, or after"
         if happened.uncleanly and permits(isr_faulted=True):
             yield f"nobody knows why no broker of the ISR was elected in place of {self._who(n)}"
         if happened.uncleanly and permits(uncleanly=False) and not self._isr_lasted(n):
@@ -335,6 +334,11 @@ class Walk(Spread):
             yield f"{self._who(n)} led before it was written, and it may have been committed under a later leader"
         if self._last_known(n) is None and self._all_else_may_have_left(n) and permits(uncleanly=True, last_known=True):
             yield f"nobody knows whether {self._who(n)} was elected as the last known leader"
+
+    def _may_have_lost_its_disk_later(self, n: int) -> bool:
+        """Whether the term of a leader whose disk was wiped may have begun before its process ended for that."""
+        term = self.elections.terms[n]
+        return term.begins_ns < self.acting.last_ended_ns(term.leader, self.wiped[term.leader]["injecting_ns"])
 
     def _may_be_committed_later(self, n: int) -> bool:
         """Whether the records were written when the election of a term had been seen, by a leader that did not know of

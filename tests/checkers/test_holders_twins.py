@@ -591,19 +591,65 @@ def test_who_joined_the_isr_of_a_doubtful_leader_is_a_disk_that_was_not_lost(
     assert (found.standing, found.may_have) == (UNDECIDED, may_have)
 
 
-@pytest.mark.parametrize(("wiped", "standing"), [("16..16.4", PERMITTED), ("", VIOLATION)])
-def test_whom_nobody_with_the_records_followed_took_nothing(wiped: str, standing: Standing) -> None:
-    """b1 and b3 lose their disks; b3 leads on, empty, when b2 is dead; then b2's disk is lost, too, or is not."""
-    lines = [
-        *["send r ok @0 t0.5..0.6", *saw("b1", "0..2", 1, 0, "1,2,3"), *saw("b2,b3", "0..4", 1, 0, "1,2,3")],
-        *["fault k1 b1 3..14.3 kind=kill", "fault w1 b1 4..5 kind=wipe", *saw("b2", "5..12", 3, 1, "2,3")],
-        *[*saw("b3", "5..13", 3, 1, "2,3"), "fault k3 b3 13.4..15.5 kind=kill", "fault w3 b3 14..14.5 kind=wipe"],
-        *[*saw("b2", "13..14", 3, 1, "2,3"), *saw("b1,b2", "15.1..15.2", 3, 2, "2,3")],
-        *["fault k2 b2 15.3..17.5 kind=kill", *([f"fault w2 b2 {wiped} kind=wipe"] if wiped else [])],
-        *[*saw("b1,b3", "16.1..18", 2, 3, "2"), *saw("b1,b2,b3", "19.1..100", 2, 4, "2")],
-        *["final b @0 e4", "send late ok @1 t95..96", "final late @1 e4", "end 0..2"],
+def test_an_empty_leader_out_of_an_isr_without_it_is_a_violation_in_whichever_of_its_epochs() -> None:
+    """b3, empty, is elected from the ISR of b2 alone, who has r and is dead; next it is alone in the ISR."""
+    led = [*saw("b1,b2", "0..6", 1, 0, "1,2,3"), *saw("b3", "0..4", 1, 0, "1,2,3"), *saw("b1,b2", "7..12", 1, 1, "1,2")]
+    led += [*saw("b3", "10..12", 1, 1, "1,2"), *saw("b2,b3", "15..25", 2, 2, "2"), *saw("b3", "26.5..27.5", -1, 3, "2")]
+    led += [*saw("b3", "30..38", 3, 4, "3"), *saw("b3", "39..160", 3, 5, "3"), *saw("b2", "42..160", 3, 5, "3")]
+    faults = ["fault k3 b3 4.5..9 kind=kill", "fault w3 b3 5..6 kind=wipe", "fault k1 b1 12.5..90 kind=kill"]
+    log = ["final b @0 e5", "send b ok @0 t41..42", "send late ok @1 t155..156", "final late @1 e5", "end 0..2"]
+    lines = ["send r ok @0 t2..2.1", *led, *faults, "fault k2 b2 25.5..41 kind=kill", *log]
+    assert decided(*lines, acks="all", unclean_election=False).standing is VIOLATION
+
+
+@pytest.mark.parametrize("unclean", [False, True])
+def test_who_follows_an_empty_last_replica_and_leads_next_took_nothing(unclean: bool) -> None:
+    """b3, alone in the ISR, loses its disk and leads on; b2 joins it without r, and is elected; b1 has it."""
+    led = [
+        *saw("b1,b2,b3", "0..11", 1, 0, "1,3"),
+        *saw("b2,b3", "12..17", 1, 0, "1,3"),
+        *saw("b2,b3", "18..20", 3, 1, "3"),
     ]
-    assert decided(*lines, acks="all", unclean_election=False, version="3.4.0").standing is standing
+    led += [*saw("b2", "21..24", 3, 1, "3"), *saw("b2", "25..25", -1, 2, "3"), *saw("b2,b3", "26..27", 3, 3, "3")]
+    led += [*saw("b2,b3", "28..35", 3, 3, "2,3"), *saw("b2", "36..41", 3, 3, "2,3"), *saw("b2", "42..160", 2, 4, "2")]
+    led += saw("b1", "91..160", 2, 4, "1,2")
+    faults = ["fault c b1,b2,b3 1..27 from=b1,b3 to=b2 plane=replication", "fault k1 b1 11.5..90 kind=kill"]
+    faults += ["fault k3 b3 20.5..25 kind=kill", "fault w3 b3 21..22 kind=wipe", "fault k4 b3 35.5..150 kind=kill"]
+    log = ["final b @5 e4", "send b ok @5 t60..61", "send late ok @6 t155..156", "final late @6 e4", "end 0..7"]
+    found = decided("send r ok @5 t10..10.1", *led, *faults, *log, acks="all", unclean_election=unclean)
+    assert found.standing is PERMITTED
+
+
+def test_where_nobody_reported_the_isr_before_an_election_it_may_have_been_another() -> None:
+    """b3 is dead when r is acknowledged: so it was not in the ISR, though it is in the last that was reported."""
+    led = [
+        *saw("b1,b2,b3", "0..6", 1, 0, "1,2,3"),
+        *saw("b2,b3", "8..10", 2, 1, "2,3"),
+        *saw("b3", "28..160", 3, 2, "3"),
+    ]
+    led += [*saw("b1,b2", "61..160", 3, 2, "3"), "fault k1 b1 6.5..60 kind=kill", "fault k3 b3 12..26 kind=kill"]
+    log = ["final a @4 e0", "send b ok @5 t70..71", "final b @5 e2", "send late ok @6 t155..156", "final late @6 e2"]
+    lines = ["send r ok @5 t20..20.1", *led, "fault k2 b2 22.5..60 kind=kill", *log, "end 0..7"]
+    assert decided(*lines, acks="all", **UNCLEAN).standing is UNDECIDED
+
+
+def test_a_leader_whose_term_was_reported_late_may_have_lost_its_disk_when_it_led() -> None:
+    """b3 is elected with r, alone in the ISR, dies, and leads on with an empty disk."""
+    led = [
+        *saw("b1,b2,b3", "0..2", 1, 0, "1,2,3"),
+        *saw("b2", "17..18", 3, 1, "3"),
+        *saw("b3", "18.3..18.3", -1, 2, "3"),
+    ]
+    led += [
+        *saw("b2,b3", "19..36", 3, 3, "3"),
+        *saw("b2,b3", "37..160", 3, 3, "2,3"),
+        *saw("b1", "61..160", 3, 3, "2,3"),
+    ]
+    faults = ["fault k1 b1 3..60 kind=kill", "fault c2 b3,b2 7..35 from=b3 to=b2 plane=replication"]
+    faults += ["fault k3 b3 14.8..17.9 kind=kill", "fault w3 b3 15.7..16.3 kind=wipe"]
+    log = ["send b ok @0 t70..71", "final b @0 e3", "send late ok @1 t155..156", "final late @1 e3", "end 0..2"]
+    found = decided("send r ok @0 t0.5..0.9", *led, *faults, *log, acks="all", unclean_election=False)
+    assert found.standing is UNDECIDED
 
 
 def deposed(*then: str, killed: float = 15.9) -> Standing:

@@ -379,3 +379,38 @@ def test_where_epochs_are_missing_the_last_isr_may_have_been_another() -> None:
     log = ["final a @4 e0", "final b @5 e5", "send late ok @6 t155..156", "end 0..7"]
     found = decided("send r ok @5 t1..1.1", *led, *faults, *log, acks="all", unclean_election=False)
     assert found.standing is UNDECIDED
+
+
+@pytest.mark.parametrize("again", [[], ["fault w2 b1 20.32..20.35 kind=wipe"]], ids=["once", "twice"])
+def test_who_joined_before_its_leader_died_has_it_however_often_the_leaders_disk_was_wiped(again: list[str]) -> None:
+    led = [
+        *saw("b1,b2", "12..19.5", 1, 1, "1"),
+        *saw("b2", "20.4..24.4", 1, 1, "1,2"),
+        *saw("b2", "26..160", 2, 2, "2"),
+    ]
+    faults = ["fault k1 b1 20.1..90 kind=kill", "fault w b1 20.2..20.3 kind=wipe", *again]
+    assert decided("send r ok @5 t8..8.1", *WITHOUT_B3, *led, *faults, *LED_BY_B2, **ALONE).standing is VIOLATION
+
+
+def test_who_joined_its_leaders_term_before_that_was_reported_and_the_leader_died_has_it() -> None:
+    led = [
+        *saw("b1,b2", "0..11", 1, 0, "1,2,3"),
+        *saw("b3", "0..10", 1, 0, "1,2,3"),
+        *saw("b2", "12.4..12.5", 1, 1, "1"),
+    ]
+    led += [*saw("b2", "12.6..17.6", 1, 1, "1,2"), *saw("b2", "19..160", 2, 2, "2"), "fault k3 b3 11..190 kind=kill"]
+    faults = ["fault k1 b1 12.1..190 kind=kill", "fault w1 b1 12.2..12.25 kind=wipe"]
+    assert decided("send r ok @5 t8..8.1", *led, *faults, *LED_BY_B2, **ALONE).standing is VIOLATION
+
+
+@pytest.mark.parametrize("wiped", [[], ["fault w b2 30..31 kind=wipe"]])
+def test_another_disk_that_is_wiped_says_nothing_of_who_joined_in_a_silence(wiped: list[str]) -> None:
+    led = [
+        *saw("b1,b2,b3", "0..4", 1, 0, "1,2,3"),
+        *saw("b1,b2,b3", "5..12", 1, 0, "1"),
+        *saw("b1", "24..40", 1, 0, "1"),
+    ]
+    led += [*saw("b3", "24..45", 1, 0, "1"), *saw("b3", "47..150", 3, 1, "3"), "fault kx b2 29..90 kind=kill"]
+    log = ["final a @4 e0", "final b @5 e1", "send late ok @6 t140..141", "final late @6 e1", "end 0..7"]
+    lines = ["send r ok @5 t10..10.1", *led, *wiped, "fault k1 b1 40.5..90 kind=kill", *log]
+    assert decided(*lines, acks="all", **UNCLEAN).standing is UNDECIDED
