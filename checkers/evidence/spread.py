@@ -192,7 +192,7 @@ class Spread:
             return
         caught_up = self.evidence.configuration.joins_isr_after_term_began
         sure = join.without is not None and leader is Has.MUST and caught_up
-        wipes = self.acting.wipes(join.at_ns - lag_ns, at_ns) if join.at_ns < at_ns else []
+        wipes = self.acting.wipes((join.at_ns if join.without is None else join.without.to_ns) - lag_ns, at_ns)
         for broker in join.brokers:
             lost = [row for row, wiped in wipes if wiped == broker]
             if lost and broker not in self.wiped:
@@ -233,7 +233,7 @@ class Spread:
         had, wiped_ns = self.had[leader]
         if self.acting.down(leader, wiped_ns, at_ns, Does.ENDS_PROCESS):
             return had
-        if wiped_ns <= self.elections.terms[n].seen_ns:
+        if wiped_ns <= self.elections.terms[n].begins_ns:
             return has
         return Has.MAY if had is Has.MUST else had
 

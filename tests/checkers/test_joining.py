@@ -414,3 +414,29 @@ def test_another_disk_that_is_wiped_says_nothing_of_who_joined_in_a_silence(wipe
     log = ["final a @4 e0", "final b @5 e1", "send late ok @6 t140..141", "final late @6 e1", "end 0..7"]
     lines = ["send r ok @5 t10..10.1", *led, *wiped, "fault k1 b1 40.5..90 kind=kill", *log]
     assert decided(*lines, acks="all", **UNCLEAN).standing is UNDECIDED
+
+
+def test_who_joined_and_lost_its_disk_before_that_was_reported_may_lack_it() -> None:
+    """b2 joins the ISR at 20.2 s, and is wiped; then a consumer gets r, and b3 reports that b2 had joined."""
+    led = [
+        *saw("b1,b2,b3", "0..11", 1, 0, "1"),
+        *saw("b1", "12..19.9", 1, 1, "1"),
+        *saw("b1", "20.3..21.3", 1, 1, "1,2"),
+    ]
+    led += [*saw("b1", "23..59", 1, 1, "1"), *saw("b3", "12.1..20.1", 1, 1, "1"), *saw("b3", "21.1..22.1", 1, 1, "1,2")]
+    led += [*saw("b3", "23.1..65", 1, 1, "1"), *saw("b2", "24..65", 1, 1, "1"), *saw("b2,b3", "66..160", 2, 2, "2")]
+    faults = ["fault k2 b2 20.7..22.9 kind=kill", "fault w2 b2 20.72..20.75 kind=wipe", "fault k1 b1 60..190 kind=kill"]
+    faults += ["fault cc b1,b2 22..59.9 from=b1 to=b2 plane=replication"]
+    lines = ["send r info @5 t8..", "live r @5 e0 t20.8", *led, *faults, *LED_BY_B2]
+    assert decided(*lines, anomaly=VANISHED, acks="1", unclean_election=True).standing is UNDECIDED
+
+
+def test_who_is_in_the_isr_of_a_term_that_may_have_begun_before_its_leader_lost_its_disk_may_have_it() -> None:
+    led = [
+        *saw("b1,b2", "0..11", 1, 0, "1,2,3"),
+        *saw("b3", "0..10", 1, 0, "1,2,3"),
+        *saw("b2", "12.15..12.15", 1, 1, "1"),
+    ]
+    led += [*saw("b2", "13.15..16.2", 1, 1, "1,2"), *saw("b2", "17..160", 2, 2, "2"), "fault k3 b3 11..190 kind=kill"]
+    faults = ["fault k1 b1 12.1..13 kind=kill", "fault w1 b1 12.12..12.3 kind=wipe"]
+    assert decided("send r ok @5 t8..8.1", *led, *faults, *LED_BY_B2, **ALONE).standing is UNDECIDED
