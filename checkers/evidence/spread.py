@@ -44,7 +44,9 @@ class Spread:
     def go_on(self, n: int, from_ns: int, to_ns: int) -> None:
         """Apply what became known during a term: brokers that joined the ISR, and disks that were wiped."""
         term = self.elections.terms[n]
-        wipes = self.acting.wipes(from_ns, to_ns)
+        # (Who had to have the records when a later term began may have lost them before it was known that they are
+        # committed.)
+        wipes = self.acting.wipes(from_ns if n == self.number else min(from_ns, term.seen_ns), to_ns)
         if self.committed is None and self.state.get(term.leader) is Has.MUST:
             told_ns = self.evidence.told_committed_ns(self.elections, n, self.case.last_offset)
             if told_ns is not None and not any(

@@ -246,13 +246,13 @@ LED_BY_B2 = ["final a @4 e0", "final b @5 e2", "send late ok @6 t155..156", "end
 WITHOUT_B3 = [*saw("b1,b2,b3", "0..11", 1, 0, "1,2,3"), "fault k3 b3 11.5..190 kind=kill"]
 
 
-def test_who_joined_and_lost_its_disk_before_it_was_known_to_be_committed_may_lack_it() -> None:
+def test_who_joined_and_lost_its_disk_before_it_was_known_to_be_committed_lacks_it() -> None:
     """b2 joins the ISR in b1's second term, and is wiped; a consumer gets r only later."""
     led = [*saw("b1,b2", "12..19", 1, 1, "1"), *saw("b1,b2", "20..24", 1, 1, "1,2"), *saw("b1", "25..59", 1, 1, "1")]
     led += [*saw("b2", "31..66", 1, 1, "1"), *saw("b2", "67..160", 2, 2, "2")]
     faults = ["fault k2 b2 24.5..30 kind=kill", "fault w2 b2 25..26 kind=wipe", "fault k1 b1 60..190 kind=kill"]
     lines = ["send r info @5 t8..", "live r @5 e0 t48", *WITHOUT_B3, *led, *faults, *LED_BY_B2]
-    assert decided(*lines, anomaly=VANISHED, acks="1", unclean_election=True).standing is UNDECIDED
+    assert decided(*lines, anomaly=VANISHED, acks="1", unclean_election=True).standing is PERMITTED
 
 
 @pytest.mark.parametrize("acks", ["all", "1"])
@@ -440,3 +440,15 @@ def test_who_is_in_the_isr_of_a_term_that_may_have_begun_before_its_leader_lost_
     led += [*saw("b2", "13.15..16.2", 1, 1, "1,2"), *saw("b2", "17..160", 2, 2, "2"), "fault k3 b3 11..190 kind=kill"]
     faults = ["fault k1 b1 12.1..13 kind=kill", "fault w1 b1 12.12..12.3 kind=wipe"]
     assert decided("send r ok @5 t8..8.1", *led, *faults, *LED_BY_B2, **ALONE).standing is UNDECIDED
+
+
+def test_who_was_elected_cleanly_and_lost_its_disk_before_it_was_known_to_be_committed_lacks_it() -> None:
+    """b3, who has r, is elected; alone in the ISR, it loses its disk. Only then b1, which is cut off, delivers r."""
+    led = [*saw("b1", "0..14", 1, 0, "1,3"), *saw("b3", "0..9", 1, 0, "1,3"), *saw("b2", "0..1", 1, 0, "1,3")]
+    led += [*saw("b3", "9.5..11.5", 3, 1, "3"), *saw("b1", "15..15", -1, 2, "3"), *saw("b1,b3", "16..20", 3, 3, "3")]
+    led += saw("b1,b3", "21..160", 3, 3, "1,3")
+    faults = ["fault k2 b2 1.5..190 kind=kill", "fault i b1,c1 3..14.1 from=b1 to=c1 plane=controller"]
+    faults += ["fault k3 b3 11.8..14.7 kind=kill", "fault w3 b3 12.7..13.3 kind=wipe"]
+    log = ["final a @4 e0", "send b ok @5 t100..101", "final b @5 e3", "send late ok @6 t155..156", "final late @6 e3"]
+    lines = ["send r info @5 t5..", "live r @5 e0 t13.7", *led, *faults, *log, "end 0..7"]
+    assert decided(*lines, anomaly=VANISHED, acks="all", unclean_election=False).standing is not VIOLATION
