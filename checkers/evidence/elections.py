@@ -166,7 +166,7 @@ class Elections:
         """The reports of a term: those of the leader itself, and after its last one those of other brokers."""
         if number not in self._reports_of:
             term, leader = self.terms[number], self.names.get(self.terms[number].leader)
-            last_ns = max((report.to_ns for report in term.reports if report.observer == leader), default=BEFORE)
+            last_ns = self._own_until_ns(number)
             counted = (report for report in term.reports if report.observer == leader or report.from_ns > last_ns)
             self._reports_of[number] = list(counted)
         return self._reports_of[number]
@@ -177,12 +177,13 @@ class Elections:
 
     def outlasting(self, number: int) -> list[Span]:
         """What other brokers began to report before the last report of a term's leader, and still reported after it."""
-        term, counted = self.terms[number], self.reports_of(number)
-        leader = self.names.get(term.leader)
-        last_ns = max((report.to_ns for report in counted if report.observer == leader), default=BEFORE)
-        return [
-            report for report in term.reports if report.observer != leader and report.from_ns <= last_ns < report.to_ns
-        ]
+        last_ns = self._own_until_ns(number)
+        return [report for report in self.terms[number].reports if report.from_ns <= last_ns < report.to_ns]
+
+    def _own_until_ns(self, number: int) -> int:
+        """The last report of a term from its leader; BEFORE if it made none."""
+        term, leader = self.terms[number], self.names.get(self.terms[number].leader)
+        return max((report.to_ns for report in term.reports if report.observer == leader), default=BEFORE)
 
     def told_in_sync(self, number: int, from_ns: int, to_ns: int) -> frozenset[int]:
         """The brokers that reports of a leader, however late, have in its ISR between two times."""
