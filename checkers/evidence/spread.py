@@ -22,10 +22,9 @@ class Spread:
     """What is known of each broker and the records of the term ``number``, and how reports and wipes change that.
 
     ``state``: what is known now. ``wiped``: the last wipe of each broker's disk; ``had``: what was known before it was
-    wiped first, and when that was.
-    ``in_doubt``: the brokers whose disk was wiped, and that may have the records all the same. ``doubted``: the brokers
-    that have the records if each leader since has had them, which is not known. ``committed``: when the records were
-    certainly committed; None if that is not known.
+    wiped first, and when that was. ``in_doubt``: the brokers whose disk was wiped, and that may have the records all
+    the same. ``doubted``: the brokers that have the records if each leader since has had them, which is not known.
+    ``committed``: when the records were certainly committed; None if that is not known.
     """
 
     evidence: Evidence
@@ -197,8 +196,8 @@ class Spread:
         wipes = self.acting.wipes((join.at_ns if join.without is None else join.without.to_ns) - lag_ns, at_ns)
         for broker in join.brokers:
             lost = [row for row, wiped in wipes if wiped == broker]
-            if lost and broker not in self.wiped:
-                self.wiped[broker] = lost[-1]
+            if lost:
+                self.wiped[broker] = max(lost, key=over)
             emptied = bool(lost) or self.state.get(broker) is Has.WIPED or broker in self.in_doubt
             if emptied and not self._may_be_since_wipe(n, broker, join):
                 continue
