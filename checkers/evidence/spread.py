@@ -188,17 +188,13 @@ class Spread:
     def _joined(self, n: int, join: Join, at_ns: int) -> None:
         """Brokers joined the ISR of a later term, or may have joined it. If the leader has the records, they have them,
         too: a broker joins only after its log has reached the beginning of the term (KAFKA-7128)."""
-        leader, lag_ns = self._leader_had(n, at_ns), self.elections.lag_ns
+        leader = self._leader_had(n, at_ns)
         if leader not in {Has.MUST, Has.MAY}:
             return
         caught_up = self.evidence.configuration.joins_isr_after_term_began
         sure = join.without is not None and leader is Has.MUST and caught_up
-        wipes = self.acting.wipes((join.at_ns if join.without is None else join.without.to_ns) - lag_ns, at_ns)
         for broker in join.brokers:
-            lost = [row for row, wiped in wipes if wiped == broker]
-            if lost:
-                self.wiped[broker] = max(lost, key=over)
-            emptied = bool(lost) or self.state.get(broker) is Has.WIPED or broker in self.in_doubt
+            emptied = self.state.get(broker) is Has.WIPED or broker in self.in_doubt
             if emptied and not self._may_be_since_wipe(n, broker, join):
                 continue
             if sure and (not emptied or self._surely_since_wipe(broker, join)):

@@ -283,6 +283,8 @@ class Walk(Spread):
         self.permits[n] = self._may_take(n)
         if has is Has.WIPED and ruling.standing is Standing.PERMITTED and self._older_survived():
             return self._undecided("every disk was wiped, and yet the log of before continues", [n])
+        if has is Has.WIPED and ruling.standing is Standing.PERMITTED and self._may_have_been_joined(n):
+            return self._undecided(self._disk_lost_when(n), [])
         log = self.evidence.logs.get(self.case.of)
         placed = log is None or log.shows_cut(self.elections.terms[self.number].epoch, self.case.first_offset)
         if ruling.standing is Standing.PERMITTED and not placed and not self._disks_lost():
@@ -325,7 +327,9 @@ class Walk(Spread):
         if not happened.uncleanly and silent and permits(uncleanly=True, isr_faulted=True):
             yield f"nobody had reported the ISR for some time when {self._who(n)} was elected"
         if happened.emptied and self._may_have_lost_its_disk_later(n):
-            yield f"nobody knows whether {self._who(n)} lost its disk before it was elected, or after"
+            yield self._disk_lost_when(n)
+        if happened.emptied and permits(disks_lost=True) and self._nobody_followed_empty(n):
+            yield f"no broker that may have had it ran while {self._who(n)} led with an empty disk"
         if happened.uncleanly and permits(isr_faulted=True):
             yield f"nobody knows why no broker of the ISR was elected in place of {self._who(n)}"
         if happened.uncleanly and permits(uncleanly=False) and not self._isr_lasted(n):
@@ -335,10 +339,38 @@ class Walk(Spread):
         if self._last_known(n) is None and self._all_else_may_have_left(n) and permits(uncleanly=True, last_known=True):
             yield f"nobody knows whether {self._who(n)} was elected as the last known leader"
 
+    def _disk_lost_when(self, n: int) -> str:
+        return f"nobody knows whether {self._who(n)} lost its disk before it was elected, or after"
+
     def _may_have_lost_its_disk_later(self, n: int) -> bool:
         """Whether the term of a leader whose disk was wiped may have begun before its process ended for that."""
         term = self.elections.terms[n]
         return term.begins_ns < self.acting.last_ended_ns(term.leader, self.wiped[term.leader]["injecting_ns"])
+
+    def _may_have_been_joined(self, n: int) -> bool:
+        """Whether another broker may have joined the ISR of a term, and have the records, before its leader lost its
+        disk."""
+        leader, wiped_ns = self.elections.terms[n].leader, self.wiped[self.elections.terms[n].leader]["injecting_ns"]
+        joined = (
+            join.brokers - {leader}
+            for join in self.acting.joins(n)
+            if join.without is None or join.without.to_ns - self.elections.lag_ns < wiped_ns
+        )
+        return self._may_have_lost_its_disk_later(n) and any(joined)
+
+    def _nobody_followed_empty(self, n: int) -> bool:
+        """Whether no broker that may have the records ran with them while the empty leader of a term did, so that none
+        of them followed it; and all of them lost their disks after the election."""
+        term, until = self.elections.terms[n], self._led_until(n)
+        up_ns = self.acting.up_ns(term.leader, max(self.wiped[term.leader]["injecting_ns"], term.begins_ns))
+        wipes = self.acting.wipes(term.seen_ns, NEVER)
+
+        def had_not_run(broker: int) -> bool:
+            lost = min((row["injecting_ns"] for row, wiped in wipes if wiped == broker), default=None)
+            led_ns = NEVER if lost is None else min(until, lost)
+            return lost is not None and (led_ns <= up_ns or self.acting.down(broker, up_ns, led_ns, Does.ENDS_PROCESS))
+
+        return all(had_not_run(broker) for broker, has in self.state.items() if has in {Has.MUST, Has.MAY})
 
     def _may_be_committed_later(self, n: int) -> bool:
         """Whether the records were written when the election of a term had been seen, by a leader that did not know of
@@ -357,15 +389,7 @@ class Walk(Spread):
 
     def _not_taken(self, perhaps: Sequence[int], by: int | None, promise: Ruling, later: Sequence[int]) -> Decision:
         if self._disks_lost():
-            happened = Circumstances(
-                disks_lost=True, committed=self.committed is not None, in_time=self.case.in_time is not False
-            )
-            lost = standing(self.anomaly, self.evidence.configuration, happened)
-            if lost.standing is Standing.PERMITTED and self._older_survived():
-                return self._undecided("every disk was wiped, and yet the log of before continues", [])
-            if lost.standing is Standing.PERMITTED and not perhaps and Has.MAY not in self.state.values():
-                return self.decided(lost, Event(max(map(self._wiped_ns, self.wiped))))
-            return self._undecided(_OTHERS_MAY_HAVE_HAD_IT, perhaps)
+            return self._gone_with_disks(perhaps, by, later)
         if perhaps:
             return self._undecided(f"{self._who(perhaps[0])} was elected, and may have had it", perhaps)
         terms = self.elections.terms
@@ -376,6 +400,21 @@ class Walk(Spread):
         if not forbidden and not (known and self.elections.seen_whole(self.number, until, self.acting.behind)):
             return self._undecided("there may have been an election that nobody reported", [])
         return self.decided(promise, self._event(later[0]) if later else None)
+
+    def _gone_with_disks(self, perhaps: Sequence[int], by: int | None, later: Sequence[int]) -> Decision:
+        """The decision if no election took the records, and all that must have had them lost their disks."""
+        happened = Circumstances(
+            disks_lost=True, committed=self.committed is not None, in_time=self.case.in_time is not False
+        )
+        lost = standing(self.anomaly, self.evidence.configuration, happened)
+        wrote = [n for n in later if self.elections.terms[n].epoch == by and self._never_led_empty(n)]
+        if by is not None and wrote:
+            return self._undecided(f"{self._who(wrote[0])} wrote in its place before it lost its disk", perhaps)
+        if lost.standing is Standing.PERMITTED and self._older_survived():
+            return self._undecided("every disk was wiped, and yet the log of before continues", [])
+        if lost.standing is Standing.PERMITTED and not perhaps and Has.MAY not in self.state.values():
+            return self.decided(lost, Event(max(map(self._wiped_ns, self.wiped))))
+        return self._undecided(_OTHERS_MAY_HAVE_HAD_IT, perhaps)
 
     @property
     def _over_ns(self) -> int:

@@ -682,3 +682,66 @@ def test_what_a_consumer_got_of_a_leader_that_never_led_again_was_not_committed(
     cut = ["fault i1 b1 9..70 kind=isolate plane=all", "fault i3 b3 14..25 kind=isolate plane=all"]
     led = [*saw("b3", "16..20", 3, 1, "2,3"), *saw("b3", "21..29", 3, 2, "3"), *saw("b3", "30..60", 3, 3, "3")]
     assert deposed(*cut, *led) is VIOLATION
+
+
+@pytest.mark.parametrize(
+    ("third", "standing"),
+    [
+        (["fault k3 b3 12..14.5 kind=kill", "fault w3 b3 12.6..12.9 kind=wipe"], UNDECIDED),
+        (["fault k3 b3 12..20 kind=kill", "fault w3 b3 16..17 kind=wipe"], UNDECIDED),
+        (["fault k3 b3 12..20 kind=kill"], VIOLATION),
+        (["fault k3 b3 13.7..20 kind=kill", "fault w3 b3 14..15 kind=wipe"], VIOLATION),
+        (
+            ["fault k3 b3 12..13.2 kind=kill", "fault k4 b3 13.9..20 kind=kill", "fault w3 b3 14..15 kind=wipe"],
+            VIOLATION,
+        ),
+    ],
+    ids=["wiped before", "wiped later", "not wiped", "it ran", "it ran again"],
+)
+def test_nobody_may_have_followed_an_empty_leader_before_the_last_disk_was_lost(
+    third: list[str], standing: Standing
+) -> None:
+    """b1 dies, and its disk is wiped; it gets a new epoch while it is dead. b3 has r until its disk is wiped, too."""
+    led = [
+        *saw("b1,b2,b3", "0..2.5", 1, 0, "1,2,3"),
+        *saw("b1", "2.6..6", 1, 0, "1,2,3"),
+        *saw("b3", "2.6..8", 1, 0, "1,2,3"),
+    ]
+    led += [
+        *saw("b3", "9.4..11.9", 1, 1, "1,3"),
+        "saw b1 @14.5 leader=-1 epoch=3 isr=3",
+        *saw("b1", "17..60", 1, 4, "1"),
+    ]
+    led += [*saw("b2", "17..60", 1, 4, "1"), *saw("b3", "21..60", 1, 4, "1")]
+    faults = ["fault k2 b2 3..13.5 kind=kill", "fault w2 b2 6..8 kind=wipe", "fault k1 b1 6.2..13.4 kind=kill"]
+    faults += ["fault w1 b1 8.3..9.8 kind=wipe", *third]
+    log = ["final b @0 e4", "send b ok @0 t41..42", "send late ok @1 t55..56", "final late @1 e4", "end 0..2"]
+    assert decided("send r ok @0 t0.5..0.9", *led, *faults, *log, acks="all", **UNCLEAN).standing is standing
+
+
+@pytest.mark.parametrize(
+    ("joined", "wrote", "back", "standing"),
+    [
+        ("1,2", 3, 32, UNDECIDED),
+        ("2", 3, 32, PERMITTED),
+        ("1,2", 2, 32, UNDECIDED),
+        ("2", 2, 32, UNDECIDED),
+        ("1,2", 2, 30, UNDECIDED),
+    ],
+)
+def test_what_came_to_pass_in_a_term_before_its_leader_lost_its_disk(
+    joined: str, wrote: int, back: int, standing: Standing
+) -> None:
+    """b2, alone in the ISR, acknowledges r, is killed, leads again, is killed again, and loses its disk before its
+    second term is reported. If b1 joined the ISR, or b2 wrote in the place of r, that was before."""
+    led = [*saw("b1,b2,b3", "0..9", 2, 0, "1,2,3"), *saw("b1,b2,b3", "10..15", 2, 0, "2")]
+    led += [*saw("b1,b3", "16..27", -1, 1, "2"), *saw("b1,b3", "28.2..30.2", 2, 2, joined)]
+    led += [*saw("b1,b3", "31..60", 1, 3, "1"), *saw("b2", "33..60", 1, 3, "1")]
+    faults = [
+        "fault k1 b2 15.5..26.8 kind=kill",
+        f"fault k2 b2 27.5..{back} kind=kill",
+        "fault w b2 28..28.1 kind=wipe",
+    ]
+    log = ["final a @4 e0", "send b info t27..", f"final b @5 e{wrote}", "send late ok @6 t50..51", "final late @6 e3"]
+    found = decided("send r ok @5 t12..12.1", *led, *faults, *log, "end 0..7", acks="1", **UNCLEAN)
+    assert found.standing is standing

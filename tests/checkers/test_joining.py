@@ -90,6 +90,43 @@ def test_who_may_have_joined_the_isr_in_its_leaders_second_term_may_have_it(
     assert led_again(*led, before=before, wiped=wiped, **settings) is UNDECIDED
 
 
+@pytest.mark.parametrize(
+    ("killed", "standing"),
+    [("9..9.5", PERMITTED), ("10..10.8", UNDECIDED), ("30..31", UNDECIDED), ("61..63", PERMITTED)],
+    ids=["well before", "just before", "in the second term", "after it"],
+)
+def test_who_was_started_again_may_have_joined_the_isr_in_its_leaders_second_term(
+    killed: str, standing: Standing
+) -> None:
+    led = [*saw("b1", "12..28", 1, 1, "1,2"), *saw("b2", "12..29", 1, 1, "1,2"), *saw("b2", "31.5..59", 1, 1, "1,2")]
+    assert led_again(*led, f"fault k2 b2 {killed} kind=kill") is standing
+
+
+def test_who_was_started_again_and_was_not_in_the_isr_since_did_not_join_it() -> None:
+    led = [*saw("b1,b2", "12..29", 1, 1, "1,2"), *saw("b1", "30..59", 1, 1, "1"), *saw("b2", "30..44", 1, 1, "1")]
+    led += [*saw("b2", "48..59", 1, 1, "1"), "fault k2 b2 45..47 kind=kill"]
+    assert led_again(*led, unclean_election=True) is PERMITTED
+
+
+@pytest.mark.parametrize(
+    ("killed", "wiped", "standing"),
+    [
+        ("19..22", "20..21", VIOLATION),
+        ("28.3..29.5", "27.2..27.8", VIOLATION),
+        ("28.3..29.5", "28.5..28.8", UNDECIDED),
+        ("45..47", "45.5..46", UNDECIDED),
+        ("58.2..59.5", "58.5..58.7", PERMITTED),
+    ],
+    ids=["long before", "before", "perhaps since", "since", "at last"],
+)
+def test_who_lost_its_disk_has_it_if_one_observer_reports_that_it_joined_since(
+    killed: str, wiped: str, standing: Standing
+) -> None:
+    """b1 reports its ISR all the time. (b2 reports the ISR with it, too, and had reported another long before.)"""
+    led = [*saw("b1", "12..29", 1, 1, "1"), *saw("b2", "12..18", 1, 1, "1"), *saw("b1,b2", "30..59", 1, 1, "1,2")]
+    assert led_again(*led, f"fault k2 b2 {killed} kind=kill", f"fault w2 b2 {wiped} kind=wipe") is standing
+
+
 #: b1 leads again, for less than a second, and dies; b2 follows it.
 SHORT = [
     *[

@@ -27,6 +27,7 @@ def main() -> int:
     parser.add_argument("--seeds", type=_seeds, required=True, metavar="A-B", help="from A to B, both played")
     parser.add_argument("--without-bugs", action="store_true", help="plant none")
     parser.add_argument("--isolating", action="store_true", help="cut brokers off, and nothing else")
+    parser.add_argument("--seldom", action="store_true", help="observe seldom, and begin a new term more often")
     parser.add_argument("--fast", action="store_true", help="without Spark")
     parser.add_argument("--tell", action="store_true", help="tell what happened, and judge nothing")
     parser.add_argument(
@@ -35,9 +36,9 @@ def main() -> int:
     asked = parser.parse_args()
     if asked.tell or asked.keep:
         for seed in asked.seeds:
-            _tell(seed, not asked.without_bugs, asked.isolating, asked.keep)
+            _tell(seed, not asked.without_bugs, asked.isolating, asked.seldom, asked.keep)
         return 0
-    how = (not asked.without_bugs, asked.isolating)
+    how = (not asked.without_bugs, asked.isolating, asked.seldom)
     found = list(decided(asked.seeds, *how) if asked.fast else compared(asked.seeds, session(), *how))
     print(*lines(found), sep="\n")
     return int(any(one.disagrees for one in found))
@@ -48,8 +49,8 @@ def _seeds(text: str) -> range:
     return range(int(first), int(last or first) + 1)
 
 
-def _tell(seed: int, bugs: bool, isolating: bool, keep: Path | None) -> None:
-    played = play(seed, settings_of(seed), bug_of(seed) if bugs else None, isolating=isolating)
+def _tell(seed: int, bugs: bool, isolating: bool, seldom: bool, keep: Path | None) -> None:
+    played = play(seed, settings_of(seed, seldom), bug_of(seed) if bugs else None, isolating=isolating)
     if keep is not None:
         write(keep / f"seed-{seed}", [played])
     print(f"seed {seed}: {played.settings.name}, bug: {played.bug}")

@@ -66,7 +66,8 @@ class Electorate:
 def changed(
     state: PartitionState, who: Electorate, without: int | None = None, shut_down_uncleanly: bool = False
 ) -> tuple[PartitionState, Kind | None]:
-    """A partition after its brokers changed, and how its leader was elected; None where that is who it was.
+    """A partition after its brokers changed, and how its leader was elected; None where that is who it was, in the same
+    term.
 
     ``without``: a broker that was fenced; where it was ``shut_down_uncleanly``, no longer eligible either.
     """
@@ -89,7 +90,10 @@ def changed(
     found = replace(state, isr=isr, elr=elr, last_known=last_known, leader=leader)
     if found == state:
         return state, None
-    return replace(found, epoch=state.epoch + (leader != state.leader), version=state.version + 1), kind
+    again = who.settings.new_term_without_fenced and leader == state.leader != NOBODY and not {*state.isr} <= {*isr}
+    if again:
+        kind = Kind.CLEAN
+    return replace(found, epoch=state.epoch + (leader != state.leader or again), version=state.version + 1), kind
 
 
 def _eligible(
@@ -222,8 +226,13 @@ class Controller:
             return "INELIGIBLE_REPLICA"
         members = tuple(sorted(member for member, _ in wanted))
         elr, last_known = _eligible(state, members, self._settings, None)
-        state = replace(state, isr=members, elr=elr, last_known=last_known, version=state.version + 1)
+        again, before = self._settings.new_term_of_smaller_isr and not {*state.isr} <= {*members}, state
+        state = replace(
+            state, isr=members, elr=elr, last_known=last_known, epoch=epoch + again, version=state.version + 1
+        )
         self._put(place, state)
+        if again:
+            self._leads(place, before, Kind.CLEAN)
         self._publish()
         return state
 
@@ -269,13 +278,16 @@ class Controller:
             return
         self._put(place, state)
         if kind is not None:
-            facts = self._chronicles[place]
             said = Kind.BY_HAND if kind is Kind.UNCLEAN and by_hand else kind
-            eligible = frozenset({*before.isr, *before.elr})
-            now, active = self._world.now, electorate.active
-            facts.elections.append(Election(now, state.leader, state.epoch, eligible, said, active))
-            if kind is Kind.ILLEGAL:
-                facts.bug_struck.append(self._world.now)
+            self._leads(place, before, said, electorate.active)
+
+    def _leads(self, place: Place, before: PartitionState, kind: Kind, active: frozenset[int] = frozenset()) -> None:
+        """Remember that a term begins. ``before``: what the partition was until now."""
+        state, facts = self.partitions[place], self._chronicles[place]
+        eligible = frozenset({*before.isr, *before.elr})
+        facts.elections.append(Election(self._world.now, state.leader, state.epoch, eligible, kind, active))
+        if kind is Kind.ILLEGAL:
+            facts.bug_struck.append(self._world.now)
 
     def _put(self, place: Place, state: PartitionState) -> None:
         self.partitions[place] = state

@@ -24,7 +24,7 @@ from harness.core.verdict import Standing, Verdict
 from tests.simulated.decisions import decisions
 from tests.simulated.history import write
 from tests.simulated.play import Played, play
-from tests.simulated.settings import SETTINGS, Bug, bug_of, settings_of
+from tests.simulated.settings import Bug, bug_of, settings_of
 from tests.simulated.truth import Loss, Permits, losses, vanished_from
 
 #: What the judge can have said of a record besides its standing.
@@ -71,11 +71,17 @@ class Judged:
         return (self.truth, self.said) in _WRONG
 
 
-def compared(seeds: Iterable[int], spark: SparkSession, bugs: bool = True, isolating: bool = False) -> Iterator[Judged]:
+def compared(
+    seeds: Iterable[int], spark: SparkSession, bugs: bool = True, isolating: bool = False, seldom: bool = False
+) -> Iterator[Judged]:
     """Every record that histories lost, or are said to. Those of equal settings are judged as one run."""
-    for _, alike in groupby(sorted(seeds, key=_settings), key=_settings):
+
+    def settings(seed: int) -> str:
+        return repr(settings_of(seed, seldom))
+
+    for _, alike in groupby(sorted(seeds, key=settings), key=settings):
         histories = [
-            play(seed, settings_of(seed), bug_of(seed) if bugs else None, number, isolating=isolating)
+            play(seed, settings_of(seed, seldom), bug_of(seed) if bugs else None, number, isolating=isolating)
             for number, seed in enumerate(alike)
         ]
         with tempfile.TemporaryDirectory(prefix="kafka-trial-simulated-") as run:
@@ -84,16 +90,12 @@ def compared(seeds: Iterable[int], spark: SparkSession, bugs: bool = True, isola
             yield from against_truth(History.read(Path(run), spark), histories, verdict)
 
 
-def decided(seeds: Iterable[int], bugs: bool = True, isolating: bool = False) -> Iterator[Judged]:
+def decided(seeds: Iterable[int], bugs: bool = True, isolating: bool = False, seldom: bool = False) -> Iterator[Judged]:
     """As ``compared``, for each history by itself and without Spark: what is lost is read from its tables."""
     for seed in seeds:
-        played = play(seed, settings_of(seed), bug_of(seed) if bugs else None, isolating=isolating)
+        played = play(seed, settings_of(seed, seldom), bug_of(seed) if bugs else None, isolating=isolating)
         for anomaly, loss, decision in decisions(played):
             yield _judged(played, anomaly, loss.place, loss.record.offset, loss, decision.standing)
-
-
-def _settings(seed: int) -> int:
-    return SETTINGS.index(settings_of(seed))
 
 
 def against_truth(history: History, histories: Sequence[Played], verdict: Verdict) -> Iterator[Judged]:

@@ -12,7 +12,6 @@ from tests.simulated.world import MS, SECOND, Process
 
 Row = dict[str, Any]
 
-_EVERY = 250 * MS
 _TIMEOUT = 1 * SECOND
 
 
@@ -24,7 +23,7 @@ class Observer:
         self._cluster, self._process, self._broker, self._dies_ns = cluster, process, broker, dies_ns
         self._asked = 0
         self._led: dict[Place, int] = {}
-        cluster.world.after(cluster.world.random.randint(0, _EVERY), self._ask)
+        cluster.world.after(cluster.world.random.randint(0, cluster.settings.asked_every_ns), self._ask)
 
     def _ask(self) -> None:
         world = self._cluster.world
@@ -74,7 +73,7 @@ class Observer:
                     "elr": sorted(state.elr) if self._cluster.settings.tells_elr else None,
                 }
             )
-        world.after(_EVERY, self._ask)
+        world.after(self._cluster.settings.asked_every_ns, self._ask)
 
     def _give_up(self, asked: int) -> None:
         if asked == self._asked:

@@ -38,7 +38,8 @@ class Bug(StrEnum):
 class Settings:
     """What a run's cluster and clients are set to. ``elr``: eligible leader replicas (KIP-966) are on.
 
-    ``lag_ns`` is replica.lag.time.max.ms, ``session_ns`` broker.session.timeout.ms.
+    ``lag_ns`` is replica.lag.time.max.ms, ``session_ns`` broker.session.timeout.ms. ``asked_every_ns``: how often each
+    broker is observed. ``new_terms``: leaders get a new epoch when brokers leave the ISR, if the version does so.
     """
 
     acks: str = "all"
@@ -52,6 +53,8 @@ class Settings:
     by_hand: bool = False
     lag_ns: int = 3 * SECOND
     session_ns: int = 3 * SECOND
+    asked_every_ns: int = 250 * MS
+    new_terms: bool = False
 
     @property
     def name(self) -> str:
@@ -89,6 +92,17 @@ class Settings:
     def holds_high_below_min_isr(self) -> bool:
         """Whether the high watermark stands while the ISR is below the minimum (KAFKA-15583)."""
         return self._version >= (3, 7)
+
+    @property
+    def new_term_without_fenced(self) -> bool:
+        """Whether a leader gets a new epoch when the controller removes a dead broker from the ISR: with ZooKeeper
+        (KafkaController, doRemoveReplicasFromIsr), and in KRaft before 3.6."""
+        return self.new_terms and (self.metadata == "zookeeper" or self._version < (3, 6))
+
+    @property
+    def new_term_of_smaller_isr(self) -> bool:
+        """Whether it gets one, too, when it asks for a smaller ISR: in KRaft before 3.6 (KAFKA-15021)."""
+        return self.new_term_without_fenced and self.metadata == "kraft"
 
     @property
     def configuration(self) -> Configuration:
@@ -147,9 +161,21 @@ SETTINGS: tuple[Settings, ...] = (
 )
 
 
-def settings_of(seed: int) -> Settings:
-    """The settings of a seed."""
-    return SETTINGS[seed % len(SETTINGS)]
+#: How often brokers are observed where that is seldom.
+_SELDOM = (1 * SECOND, 2200 * MS)
+#: A version of KRaft in which leaders get a new epoch with each smaller ISR.
+_NEW_TERMS = "3.5.2"
+
+
+def settings_of(seed: int, seldom: bool = False) -> Settings:
+    """The settings of a seed. ``seldom``: brokers are observed seldom, and leaders have more terms, one after the
+    other."""
+    settings, turn = SETTINGS[seed % len(SETTINGS)], seed // len(SETTINGS)
+    if not seldom:
+        return settings
+    older = settings.metadata == "kraft" and not settings.elr and turn % 4 < 2
+    version = _NEW_TERMS if older else settings.version
+    return replace(settings, version=version, asked_every_ns=_SELDOM[turn // 4 % 2], new_terms=True)
 
 
 def bug_of(seed: int) -> Bug | None:

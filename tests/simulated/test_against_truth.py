@@ -3,13 +3,14 @@
 import os
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from multiprocessing import get_context
 
 import pytest
 from pyspark.sql import SparkSession
 
 from tests.simulated.judged import Judged, compared, decided, lines, undecided
-from tests.simulated.settings import SETTINGS
+from tests.simulated.settings import SETTINGS, settings_of
 from tests.simulated.truth import Permits
 
 #: At most so many of a truth are undecided.
@@ -26,6 +27,7 @@ _EACH = [seed for seed in range(96) if (seed % len(SETTINGS) + seed // len(SETTI
 _SOME = [*_EACH, 109, 111, 140, 142, 155, 165, 229, 236, 381, 397, 425, 429, 671, 785, 913]
 #: Beyond the thousand, what was judged wrongly once: with all faults, and with none but brokers that are cut off.
 _WRONG_ONCE = [300084, 300093, 300161, 700288, 700456, 700766, 700817, 701005, 900215, 900518]
+_WRONG_ONCE_SELDOM_OBSERVED = [693]
 _WRONG_ONCE_CUT_OFF = [100117, 100126, 100127, 800226, 800245, 800685, 910391]
 _THOUSAND = range(1000)
 _CHUNK = 25
@@ -61,26 +63,29 @@ def test_some_histories_are_decided_as_they_truly_were() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seeds", "isolating"), [(_WRONG_ONCE, False), (_WRONG_ONCE_CUT_OFF, True)], ids=["all faults", "brokers cut off"]
+    ("seeds", "isolating", "seldom"),
+    [(_WRONG_ONCE, False, False), (_WRONG_ONCE_CUT_OFF, True, False), (_WRONG_ONCE_SELDOM_OBSERVED, False, True)],
+    ids=["all faults", "brokers cut off", "observed seldom"],
 )
-def test_what_was_judged_wrongly_once_is_no_more(seeds: list[int], isolating: bool) -> None:
-    found = list(decided(seeds, isolating=isolating))
+def test_what_was_judged_wrongly_once_is_no_more(seeds: list[int], isolating: bool, seldom: bool) -> None:
+    found = list(decided(seeds, isolating=isolating, seldom=seldom))
     print(*lines(found), sep="\n")
     assert {one.seed for one in found} == {*seeds}
     assert [one for one in found if one.disagrees] == []
 
 
-def test_a_thousand_histories_are_decided_as_they_truly_were() -> None:
-    found = _decided_in_parallel(_THOUSAND)
-    assert {one.settings for one in found} == {settings.name for settings in SETTINGS}
+@pytest.mark.parametrize("seldom", [False, True], ids=["observed", "observed seldom"])
+def test_a_thousand_histories_are_decided_as_they_truly_were(seldom: bool) -> None:
+    found = _decided_in_parallel(_THOUSAND, seldom)
+    assert {one.settings for one in found} == {settings_of(seed, seldom).name for seed in _THOUSAND}
     agrees(found)
 
 
-def _decided_in_parallel(seeds: Sequence[int]) -> list[Judged]:
+def _decided_in_parallel(seeds: Sequence[int], seldom: bool = False) -> list[Judged]:
     chunks = [seeds[first : first + _CHUNK] for first in range(0, len(seeds), _CHUNK)]
     with ProcessPoolExecutor(max_workers=os.cpu_count(), mp_context=get_context("spawn")) as pool:
-        return [one for some in pool.map(_decided, chunks) for one in some]
+        return [one for some in pool.map(partial(_decided, seldom=seldom), chunks) for one in some]
 
 
-def _decided(seeds: Sequence[int]) -> list[Judged]:
-    return list(decided(seeds))
+def _decided(seeds: Sequence[int], seldom: bool) -> list[Judged]:
+    return list(decided(seeds, seldom=seldom))

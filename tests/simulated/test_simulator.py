@@ -136,6 +136,36 @@ def test_the_same_seed_gives_the_same_history(seed: int) -> None:
     assert losses(one) == losses(other)
 
 
+@pytest.mark.parametrize("version", ["3.5.2", "4.3.1"])
+def test_before_3_6_a_leader_gets_a_new_epoch_with_each_smaller_isr(version: str) -> None:
+    def cut_off(stage: Stage, place: Place, leader: int) -> None:
+        stage.nemesis.cut([leader], others(stage, place, leader))
+        stage.world.run_until(15 * SECOND)
+
+    played, place = acted(Settings(version=version, new_terms=True), cut_off)
+    led = [(one.leader, one.epoch) for one in played.chronicles[place].elections]
+    assert [epoch for _, epoch in led] == ([0] if version == "4.3.1" else [0, 1])
+    assert len({leader for leader, _ in led}) == 1
+
+
+@pytest.mark.parametrize("metadata", ["kraft", "zookeeper"])
+def test_a_leader_gets_a_new_epoch_when_a_dead_broker_leaves_the_isr(metadata: str) -> None:
+    def killed(stage: Stage, place: Place, leader: int) -> None:
+        stage.nemesis.kill(others(stage, place, leader)[0])
+        stage.world.run_until(15 * SECOND)
+
+    settings = Settings(version="3.5.2", metadata=metadata, new_terms=True)
+    played, place = acted(settings, killed)
+    assert [one.epoch for one in played.chronicles[place].elections][:2] == [0, 1]
+    offices = played.chronicles[place].offices
+    assert [(one.leader, one.epoch) for one in offices][:2] == [(offices[0].leader, 0), (offices[0].leader, 1)]
+
+
+def test_a_broker_that_is_asked_seldom_tells_less() -> None:
+    often, seldom = (len(play(4, settings_of(4, rare)).tables["observations"]) for rare in (False, True))
+    assert seldom < often / 3
+
+
 @pytest.mark.parametrize("settings", SETTINGS, ids=lambda settings: settings.name)
 def test_without_bugs_nothing_is_lost_that_the_settings_do_not_permit(settings: Settings) -> None:
     found = [loss for seed in range(3) for loss in losses(play(seed, settings))]

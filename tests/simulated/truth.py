@@ -163,7 +163,7 @@ def _loss(
     settings: Settings,
 ) -> Loss:
     promised = settings.acks_all and told is not None
-    permits, event = _Lost(facts, recorded, record, told, promised, settings.unclean).verdict()
+    permits, event = _Lost(facts, recorded, record, told, promised, settings.configuration.elects_uncleanly).verdict()
     at, holders = (None, None) if told is None else (told.at, told.holders)
     return Loss(place, record, at, holders, permits, event)
 
